@@ -1,0 +1,1 @@
+"""Name an environment, get a solved agent and an explanation."""

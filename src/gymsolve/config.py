@@ -1,0 +1,302 @@
+"""The settings of a run, as frozen models: what `--set` addresses and `config.json` holds.
+
+Each field says in one line what it is or what turning it up does. Unknown keys are refused. Loading,
+merging and error wording live in `recipes.py`; this module only says what is valid.
+"""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_serializer, model_validator
+
+from gymsolve.schedules import Schedule, Steps, within
+
+__all__ = [
+    "A2CConfig",
+    "AlgoConfig",
+    "CheckpointConfig",
+    "EnvConfig",
+    "EvalConfig",
+    "NetConfig",
+    "OptimizerConfig",
+    "PPOConfig",
+    "ReinforceConfig",
+    "Role",
+    "TrainConfig",
+    "WrapperConfig",
+]
+
+Role = Literal["train", "eval", "play"]
+Positive = Annotated[int, Field(gt=0)]
+Rate = Annotated[Schedule, within(0.0)]
+Share = Annotated[Schedule, within(0.0, 1.0)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, validate_default=True
+    )
+
+
+# ------------------------------------------------------------------------------- environment
+
+
+class WrapperConfig(_Model):
+    """One wrapper: `name`, `name: {option: value}`, or with `roles` to limit where it applies."""
+
+    name: str
+    options: dict[str, Any] = {}
+    roles: tuple[Role, ...] = ("train", "eval", "play")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"name": value}
+        if isinstance(value, dict) and "name" not in value:
+            if len(value) != 1:
+                raise ValueError("a wrapper is written as `name` or as `name: {options}`")
+            name, options = next(iter(value.items()))
+            options = dict(options or {})
+            roles = options.pop("roles", ("train", "eval", "play"))
+            return {"name": name, "options": options, "roles": roles}
+        return value
+
+    @model_serializer
+    def _write(self) -> Any:
+        options = dict(self.options)
+        if set(self.roles) != {"train", "eval", "play"}:
+            options["roles"] = list(self.roles)
+        return {self.name: options} if options else self.name
+
+
+class EnvConfig(_Model):
+    """Which environment, how many copies, and what lies between it and the policy."""
+
+    id: str
+    """The Gymnasium id; `module:Id` imports `module` first."""
+    kwargs: dict[str, Any] = {}
+    """Passed to the environment's constructor."""
+    num_envs: Positive = 8
+    """Copies stepped in parallel; more gives larger, more varied rollouts."""
+    backend: Literal["auto", "sync", "async", "native"] = "auto"
+    """How copies are stepped: one process, one process each, or the environment's own vector class."""
+    wrappers: tuple[WrapperConfig, ...] = ()
+    """Applied in order, the first one nearest to the environment."""
+    max_episode_steps: Positive | None = None
+    """Time limit in environment steps before frame skipping; None keeps the registered one."""
+    frame_stack: Positive = 1
+    """Observations of the last k steps are joined (channels of images, elements of vectors)."""
+    action_masks: Literal["auto", "on", "off"] = "auto"
+    """Take `info["action_mask"]`: when it is there, always (its absence is an error), or never."""
+    legal_actions: tuple[int, ...] | None = None
+    """Only these choices of a Discrete action are ever legal; None allows all."""
+
+
+# ----------------------------------------------------------------------------------- network
+
+
+class NetConfig(_Model):
+    """The networks of policy and value function."""
+
+    hidden: tuple[Positive, ...] = (64, 64)
+    """Sizes of the fully connected layers, after any convolutions."""
+    activation: Literal["tanh", "relu", "elu", "gelu", "silu", "leaky_relu"] = "tanh"
+    cnn: Literal["nature", "small", "impala"] = "nature"
+    """Convolutions for image observations."""
+    shared: bool | None = None
+    """One trunk for policy and value; None shares it only for images."""
+    layer_norm: bool = False
+    batch_norm: bool = False
+    """Statistics are refreshed between rollouts, never within an update."""
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Active in gradient passes only."""
+    discrete_obs: Literal["onehot", "embedding"] = "onehot"
+    embedding_size: Positive = 16
+    normalize_obs: Literal["none", "running", "bounds"] = "none"
+    """Scale vector observations by running statistics, or to [-1, 1] from the space's bounds."""
+    normalize_values: Literal["none", "running", "popart"] = "none"
+    """Learn values in units of the returns' spread; popart keeps outputs unchanged as units move."""
+    log_std_init: float = 0.0
+    """Initial log standard deviation of box actions, in units of half the action range."""
+    squash: bool = False
+    """Bound box actions with tanh instead of clipping."""
+    policy_gain: Annotated[float, Field(ge=0)] = 0.01
+    """Scale of the policy's last layer at the start; near 0 makes the first policy uniform."""
+
+
+# -------------------------------------------------------------------------------- algorithms
+
+
+class OptimizerConfig(_Model):
+    """The optimizer; its learning rate is the algorithm's."""
+
+    name: Literal["adam", "adamw", "rmsprop", "sgd"] = "adam"
+    eps: Annotated[float, Field(gt=0)] = 1e-5
+    betas: tuple[
+        Annotated[float, Field(ge=0, lt=1)],
+        Annotated[float, Field(ge=0, lt=1)],
+    ] = (0.9, 0.999)
+    """For adam and adamw."""
+    alpha: Annotated[float, Field(ge=0, lt=1)] = 0.99
+    """Smoothing of rmsprop."""
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """For sgd and rmsprop."""
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+
+
+class _OnPolicyConfig(_Model):
+    num_steps: Positive
+    """Steps per environment in one rollout; more lowers the variance of each update."""
+    learning_rate: Rate
+    gamma: Share = Schedule.constant(0.99)
+    """Discount; higher looks further ahead."""
+    ent_coef: Rate = Schedule.constant(0.0)
+    """Weight of the entropy bonus; higher explores more."""
+    max_grad_norm: Rate = Schedule.constant(0.5)
+    """Gradients longer than this are shortened; 0 turns clipping off."""
+    normalize_rewards: bool = False
+    """Divide rewards by the running spread of discounted returns (training only, saved)."""
+    value_loss: Literal["mse", "huber"] = "mse"
+    huber_delta: Annotated[float, Field(gt=0)] = 1.0
+    optimizer: OptimizerConfig = OptimizerConfig()
+
+
+class PPOConfig(_OnPolicyConfig):
+    """Proximal policy optimisation with a clipped objective."""
+
+    name: Literal["ppo"] = "ppo"
+    num_steps: Positive = 128
+    learning_rate: Rate = Schedule.constant(3e-4)
+    gae_lambda: Share = Schedule.constant(0.95)
+    """Bias–variance dial of the advantages; 1 is Monte Carlo."""
+    num_epochs: Rate = Schedule.constant(4)
+    """Passes over each rollout."""
+    num_minibatches: Positive = 4
+    """Gradient steps per pass."""
+    clip_coef: Rate = Schedule.constant(0.2)
+    """How far the probability ratio may move before its gradient vanishes."""
+    clip_value: Rate | None = None
+    """Clip the change of the value prediction too; off by default, it rarely helps."""
+    vf_coef: Rate = Schedule.constant(0.5)
+    normalize_advantages: Literal["none", "minibatch", "rollout"] = "minibatch"
+    target_kl: Rate | None = None
+    """End the current update once the policy has moved this far (approximate KL)."""
+    desired_kl: Annotated[float, Field(gt=0)] | None = None
+    """Raise or lower the learning rate after each update to keep the KL near this."""
+
+
+class A2CConfig(_OnPolicyConfig):
+    """Advantage actor-critic: one gradient step per short rollout."""
+
+    name: Literal["a2c"] = "a2c"
+    num_steps: Positive = 5
+    learning_rate: Rate = Schedule.constant(7e-4)
+    gae_lambda: Share = Schedule.constant(1.0)
+    """Bias–variance dial of the advantages; 1 is the n-step return."""
+    vf_coef: Rate = Schedule.constant(0.5)
+    normalize_advantages: Literal["none", "rollout"] = "none"
+    optimizer: OptimizerConfig = OptimizerConfig(name="rmsprop")
+
+
+class ReinforceConfig(_OnPolicyConfig):
+    """Monte Carlo policy gradient on finished episodes."""
+
+    name: Literal["reinforce"] = "reinforce"
+    num_steps: Positive = 512
+    learning_rate: Rate = Schedule.constant(1e-3)
+    returns: Literal["reward_to_go", "episode"] = "reward_to_go"
+    """Credit each action with what came after it, or with the whole episode."""
+    baseline: Literal["none", "mean", "value"] = "value"
+    """Subtracted from returns: nothing, their running mean, or a learned value function."""
+    normalize_advantages: Literal["none", "rollout"] = "rollout"
+    vf_coef: Rate = Schedule.constant(0.5)
+    value_epochs: Positive = 10
+    """Gradient steps of the value function per rollout."""
+
+
+AlgoConfig = Annotated[PPOConfig | A2CConfig | ReinforceConfig, Field(discriminator="name")]
+
+
+# ----------------------------------------------------------------- evaluation, checkpoints, run
+
+
+class EvalConfig(_Model):
+    """How the policy is judged: raw returns of whole episodes, on seeds of their own."""
+
+    every: Steps = 0
+    """Environment steps between evaluations; 0 means a twentieth of the budget."""
+    episodes: Positive = 20
+    """Episodes of a routine evaluation, on the same seeds each time."""
+    warmup: Annotated[Steps, Field(ge=0)] = 0
+    """No evaluation before this many steps."""
+    start_fraction: Annotated[float, Field(gt=0, le=1)] | None = None
+    """No evaluation before the training return reaches this fraction of the threshold."""
+    deterministic: bool = True
+    """Take the likeliest action instead of sampling."""
+    solved_episodes: Annotated[int, Field(ge=100)] = 100
+    """Episodes behind the word solved, and again behind its confirmation on fresh seeds."""
+    stop_when_solved: bool = True
+    num_envs: Positive | None = None
+    """Copies used for evaluation; None uses up to 32."""
+    max_steps: Annotated[Steps, Field(gt=0)] = 2_000_000
+    """Hard cap on the environment steps of one evaluation."""
+    max_seconds: Annotated[float, Field(gt=0)] = 600.0
+    """Hard cap on the seconds of one evaluation."""
+    asynchronous: bool = False
+    """Evaluate in another process while training goes on."""
+
+
+class CheckpointConfig(_Model):
+    """When the whole state of a run is saved."""
+
+    every: Steps = 0
+    """Environment steps between checkpoints; 0 means a tenth of the budget."""
+    keep: Positive | None = 5
+    """Older ones beyond this many are removed; best and last always stay."""
+
+
+class TrainConfig(_Model):
+    """Everything that decides a run."""
+
+    description: str = ""
+    env: EnvConfig
+    algo: AlgoConfig
+    net: NetConfig = NetConfig()
+    eval: EvalConfig = EvalConfig()
+    checkpoint: CheckpointConfig = CheckpointConfig()
+    steps: Annotated[Steps, Field(gt=0)] = 1_000_000
+    """Budget in environment steps, all copies summed."""
+    solved_at: float | None = None
+    """Mean raw evaluation return that counts as solved; None takes the environment's own threshold."""
+    max_seconds: Annotated[float, Field(gt=0)] | None = None
+    """Stop after this many seconds of training."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    engine: Literal["auto", "torch"] = "auto"
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    threads: Annotated[int, Field(ge=0)] = 0
+    """Threads of the numerical libraries; 0 chooses by network size."""
+
+    @field_validator("solved_at")
+    @classmethod
+    def _finite(cls, value: float | None) -> float | None:
+        if value is not None and value != value:
+            raise ValueError("should be a number")
+        return value
+
+    @model_validator(mode="after")
+    def _minibatches_fit(self) -> Self:
+        batch = self.env.num_envs * self.algo.num_steps
+        if isinstance(self.algo, PPOConfig) and self.algo.num_minibatches > batch:
+            raise ValueError(
+                f"algo.num_minibatches: {self.algo.num_minibatches} minibatches cannot be cut from a rollout "
+                f"of {batch} steps (env.num_envs {self.env.num_envs} × algo.num_steps {self.algo.num_steps})"
+            )
+        return self
+
+    @property
+    def eval_every(self) -> int:
+        return self.eval.every or max(1, self.steps // 20)
+
+    @property
+    def checkpoint_every(self) -> int:
+        return self.checkpoint.every or max(1, self.steps // 10)

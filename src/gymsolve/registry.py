@@ -1,0 +1,43 @@
+"""Names that recipes may use, and where the code behind each one lives.
+
+Plain tables of `module:attribute` strings: listing a name costs no import, using it imports just
+that module. A name with a colon in it is itself such a path, so recipes can use code of their own.
+"""
+
+import importlib
+from typing import Any
+
+from gymsolve.errors import ConfigError, did_you_mean
+
+__all__ = ["ALGORITHMS", "WRAPPERS", "load", "lookup"]
+
+ALGORITHMS = {
+    "ppo": "gymsolve.algos.ppo:PPO",
+    "a2c": "gymsolve.algos.a2c:A2C",
+    "reinforce": "gymsolve.algos.reinforce:Reinforce",
+}
+
+WRAPPERS = {
+    "frame_skip": "gymsolve.envs.wrappers.actions:FrameSkip",
+}
+
+
+def lookup(table: dict[str, str], name: str, where: str) -> Any:
+    """The object a name stands for; unknown names get a suggestion."""
+    if name in table:
+        return load(table[name], where)
+    if ":" in name:
+        return load(name, where)
+    hint = did_you_mean(name, table) or f"Known: {', '.join(sorted(table))}."
+    raise ConfigError(f"unknown name {name!r}.", where=where, hint=hint)
+
+
+def load(path: str, where: str) -> Any:
+    """Import `module:attribute`."""
+    module_name, _, attribute = path.partition(":")
+    try:
+        return getattr(importlib.import_module(module_name), attribute)
+    except ImportError as error:
+        raise ConfigError(f"cannot import {path!r}: {error}.", where=where) from error
+    except AttributeError as error:
+        raise ConfigError(f"module {module_name!r} has no {attribute!r}.", where=where) from error

@@ -1,0 +1,109 @@
+"""What a policy must know of an environment, as plain data.
+
+Gymnasium spaces stay in `envs/`; networks, rollouts and checkpoints speak of these records. They
+are stored with the weights, so that a policy can be rebuilt without its environment.
+"""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["ActionSpec", "Array", "EnvSpec", "Obs", "ObsSpec"]
+
+Array = npt.NDArray[Any]
+Obs = dict[str, Array]
+"""A batch of observations: one array per entry, always a dict; a plain space has the key `obs`."""
+
+
+@dataclass(frozen=True)
+class ObsSpec:
+    """One entry of an observation."""
+
+    kind: Literal["vector", "image", "discrete"]
+    """`discrete` covers Discrete and MultiDiscrete; MultiBinary and any non-image Box are `vector`."""
+    shape: tuple[int, ...]
+    """Without the batch axis. Images are [channels, height, width]; a Discrete has shape ()."""
+    dtype: str
+    nvec: tuple[int, ...] = ()
+    """Categories per element of a `discrete` entry."""
+    low: tuple[float, ...] = ()
+    """Bounds of a `vector`, flattened; empty when any of them is infinite."""
+    high: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class ActionSpec:
+    """The action space. Policies think in indices (categories) or in [-1, 1] (box)."""
+
+    kind: Literal["discrete", "multi_discrete", "multi_binary", "box"]
+    shape: tuple[int, ...]
+    """Of one action as the environment takes it: () for Discrete."""
+    nvec: tuple[int, ...] = ()
+    """Choices per part: (n,) for Discrete, (2, 2, …) for MultiBinary, empty for a box."""
+    start: tuple[int, ...] = ()
+    """Value of the first choice of each part, for the environment's side."""
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    dtype: str = "int64"
+    bounded: bool = True
+    """False for a box with an infinite bound: actions then pass through unscaled."""
+    squash: bool = False
+    """The policy's box actions go through tanh (and not through clipping) before scaling."""
+
+    @property
+    def size(self) -> int:
+        """Width of what the policy emits: parts of a categorical, dimensions of a box."""
+        return len(self.nvec) if self.nvec else int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def mask_size(self) -> int:
+        """Length of an action mask: one flag per choice of each part, parts concatenated."""
+        return sum(self.nvec)
+
+    def to_env(self, actions: Array) -> Array:
+        """Policy actions [N, size] → environment actions [N, *shape].
+
+        A box action of -1 is the lower bound and +1 the upper one; what lies outside is clipped
+        here and only here, so that the rollout keeps the action whose log-probability is known.
+        """
+        if self.kind != "box":
+            shifted = actions + np.asarray(self.start, dtype=actions.dtype)
+            return shifted.reshape(len(actions), *self.shape).astype(self.dtype)
+        if not self.bounded:
+            return actions.reshape(len(actions), *self.shape).astype(self.dtype)
+        unit = np.tanh(actions) if self.squash else np.clip(actions, -1.0, 1.0)
+        low = np.asarray(self.low, dtype=np.float64)
+        high = np.asarray(self.high, dtype=np.float64)
+        scaled = np.clip(low + (unit.astype(np.float64) + 1.0) * 0.5 * (high - low), low, high)
+        return scaled.reshape(len(actions), *self.shape).astype(self.dtype)
+
+
+@dataclass(frozen=True)
+class EnvSpec:
+    """Everything downstream of `make_envs` needs to know about the environment."""
+
+    id: str
+    obs: dict[str, ObsSpec]
+    action: ActionSpec
+    masked: bool = False
+    """The environment (or the recipe) supplies action masks."""
+    reward_threshold: float | None = None
+    max_episode_steps: int | None = None
+    """In agent steps, after frame skipping; None when episodes are unlimited."""
+    notes: tuple[str, ...] = field(default=())
+    """Facts found while building, worth telling a user."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "EnvSpec":
+        obs = {key: ObsSpec(**_tuples(entry)) for key, entry in data["obs"].items()}
+        rest = {key: value for key, value in data.items() if key not in ("obs", "action")}
+        return cls(obs=obs, action=ActionSpec(**_tuples(data["action"])), **_tuples(rest))
+
+
+def _tuples(data: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
