@@ -1,12 +1,12 @@
 """The settings of a run, as frozen models: what `--set` addresses and `config.json` holds.
 
 Each field says in one line what it is or what turning it up does. Unknown keys are refused. Loading,
-merging and error wording live in `recipes.py`; this module only says what is valid.
+merging and error wording live in `recipes/`; this module only says what is valid.
 """
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_serializer, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_serializer, model_validator
 
 from gymsolve.schedules import Schedule, Steps, within
 
@@ -26,18 +26,29 @@ __all__ = [
 ]
 
 Role = Literal["train", "eval", "play"]
-Positive = Annotated[int, Field(gt=0)]
+
+
+def _not_bool(value: Any) -> Any:
+    if isinstance(value, bool):  # Python would take `true` for 1
+        raise ValueError(f"should be a number, not {str(value).lower()}")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_not_bool)]
+Positive = Annotated[Whole, Field(gt=0)]
 Rate = Annotated[Schedule, within(0.0)]
 Share = Annotated[Schedule, within(0.0, 1.0)]
+Count = Annotated[Schedule, within(1.0)]
 
 
 class _Model(BaseModel):
     model_config = ConfigDict(
-        frozen=True, extra="forbid", use_attribute_docstrings=True, validate_default=True
+        frozen=True,
+        extra="forbid",
+        use_attribute_docstrings=True,
+        validate_default=True,
+        allow_inf_nan=False,  # JSON has no word for them: they would come back as null
     )
-
-
-# ------------------------------------------------------------------------------- environment
 
 
 class WrapperConfig(_Model):
@@ -56,6 +67,8 @@ class WrapperConfig(_Model):
             if len(value) != 1:
                 raise ValueError("a wrapper is written as `name` or as `name: {options}`")
             name, options = next(iter(value.items()))
+            if not isinstance(options, dict | None):
+                raise ValueError(f"the options of wrapper {name!r} should be a mapping, not {options!r}")
             options = dict(options or {})
             roles = options.pop("roles", ("train", "eval", "play"))
             return {"name": name, "options": options, "roles": roles}
@@ -88,11 +101,8 @@ class EnvConfig(_Model):
     """Observations of the last k steps are joined (channels of images, elements of vectors)."""
     action_masks: Literal["auto", "on", "off"] = "auto"
     """Take `info["action_mask"]`: when it is there, always (its absence is an error), or never."""
-    legal_actions: tuple[int, ...] | None = None
+    legal_actions: Annotated[tuple[Whole, ...], Field(min_length=1)] | None = None
     """Only these choices of a Discrete action are ever legal; None allows all."""
-
-
-# ----------------------------------------------------------------------------------- network
 
 
 class NetConfig(_Model):
@@ -122,9 +132,6 @@ class NetConfig(_Model):
     """Bound box actions with tanh instead of clipping."""
     policy_gain: Annotated[float, Field(ge=0)] = 0.01
     """Scale of the policy's last layer at the start; near 0 makes the first policy uniform."""
-
-
-# -------------------------------------------------------------------------------- algorithms
 
 
 class OptimizerConfig(_Model):
@@ -169,7 +176,7 @@ class PPOConfig(_OnPolicyConfig):
     learning_rate: Rate = Schedule.constant(3e-4)
     gae_lambda: Share = Schedule.constant(0.95)
     """Bias–variance dial of the advantages; 1 is Monte Carlo."""
-    num_epochs: Rate = Schedule.constant(4)
+    num_epochs: Count = Schedule.constant(4)
     """Passes over each rollout."""
     num_minibatches: Positive = 4
     """Gradient steps per pass."""
@@ -217,13 +224,10 @@ class ReinforceConfig(_OnPolicyConfig):
 AlgoConfig = Annotated[PPOConfig | A2CConfig | ReinforceConfig, Field(discriminator="name")]
 
 
-# ----------------------------------------------------------------- evaluation, checkpoints, run
-
-
 class EvalConfig(_Model):
     """How the policy is judged: raw returns of whole episodes, on seeds of their own."""
 
-    every: Steps = 0
+    every: Annotated[Steps, Field(ge=0)] = 0
     """Environment steps between evaluations; 0 means a twentieth of the budget."""
     episodes: Positive = 20
     """Episodes of a routine evaluation, on the same seeds each time."""
@@ -233,7 +237,7 @@ class EvalConfig(_Model):
     """No evaluation before the training return reaches this fraction of the threshold."""
     deterministic: bool = True
     """Take the likeliest action instead of sampling."""
-    solved_episodes: Annotated[int, Field(ge=100)] = 100
+    solved_episodes: Annotated[Whole, Field(ge=100)] = 100
     """Episodes behind the word solved, and again behind its confirmation on fresh seeds."""
     stop_when_solved: bool = True
     num_envs: Positive | None = None
@@ -249,7 +253,7 @@ class EvalConfig(_Model):
 class CheckpointConfig(_Model):
     """When the whole state of a run is saved."""
 
-    every: Steps = 0
+    every: Annotated[Steps, Field(ge=0)] = 0
     """Environment steps between checkpoints; 0 means a tenth of the budget."""
     keep: Positive | None = 5
     """Older ones beyond this many are removed; best and last always stay."""
@@ -266,22 +270,15 @@ class TrainConfig(_Model):
     checkpoint: CheckpointConfig = CheckpointConfig()
     steps: Annotated[Steps, Field(gt=0)] = 1_000_000
     """Budget in environment steps, all copies summed."""
-    solved_at: float | None = None
+    solved_at: Annotated[float, BeforeValidator(_not_bool)] | None = None
     """Mean raw evaluation return that counts as solved; None takes the environment's own threshold."""
     max_seconds: Annotated[float, Field(gt=0)] | None = None
     """Stop after this many seconds of training."""
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[Whole, Field(ge=0)] = 0
     engine: Literal["auto", "torch"] = "auto"
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
-    threads: Annotated[int, Field(ge=0)] = 0
+    threads: Annotated[Whole, Field(ge=0)] = 0
     """Threads of the numerical libraries; 0 chooses by network size."""
-
-    @field_validator("solved_at")
-    @classmethod
-    def _finite(cls, value: float | None) -> float | None:
-        if value is not None and value != value:
-            raise ValueError("should be a number")
-        return value
 
     @model_validator(mode="after")
     def _minibatches_fit(self) -> Self:

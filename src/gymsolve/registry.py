@@ -18,7 +18,20 @@ ALGORITHMS = {
 }
 
 WRAPPERS = {
+    "action_noise": "gymsolve.envs.wrappers.actions:ActionNoise",
+    "clip_reward": "gymsolve.envs.wrappers.rewards:ClipReward",
+    "crop": "gymsolve.envs.wrappers.images:Crop",
+    "discrete_actions": "gymsolve.envs.wrappers.actions:DiscreteActions",
+    "discrete_encoder": "gymsolve.envs.wrappers.observations:DiscreteEncoder",
     "frame_skip": "gymsolve.envs.wrappers.actions:FrameSkip",
+    "grayscale": "gymsolve.envs.wrappers.images:Grayscale",
+    "observation_noise": "gymsolve.envs.wrappers.observations:ObservationNoise",
+    "previous_actions": "gymsolve.envs.wrappers.actions:PreviousActions",
+    "rescale": "gymsolve.envs.wrappers.observations:RescaleObservation",
+    "resize": "gymsolve.envs.wrappers.images:Resize",
+    "scale_reward": "gymsolve.envs.wrappers.rewards:ScaleReward",
+    "sticky_actions": "gymsolve.envs.wrappers.actions:StickyActions",
+    "time_limit": "gymsolve.envs.wrappers.rewards:TimeLimit",
 }
 
 

@@ -4,6 +4,7 @@ A `Schedule` is a pure function of how many environment steps have been taken, s
 continues it without any state of its own.
 """
 
+import itertools
 import math
 import re
 from collections.abc import Callable
@@ -52,20 +53,34 @@ def parse_amount(value: object) -> float:
 
 def _whole_steps(value: object, info: ValidationInfo) -> int:
     amount = parse_amount(value)
-    if 0 < amount < 1 or (isinstance(value, str) and value.strip().endswith("%")):
+    if 0 < amount < 1 or _is_share(value):
         total = (info.context or {}).get("steps")
         if total is None:
-            raise ValueError("a share of the budget needs `steps` to be set")
+            raise ValueError("a share of the budget needs `steps` to be a number of steps")
         amount = max(1.0, round(amount * total))
-    if amount != int(amount):
+    if not math.isfinite(amount) or amount != int(amount):
         raise ValueError(f"{value!r} is not a whole number of steps")
     return int(amount)
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, str) and value.strip().endswith("%")
 
 
 Steps = Annotated[int, BeforeValidator(_whole_steps)]
 """Environment steps: an integer, `200k`, `1e6`, or a share of the budget (`5%`, `0.05`)."""
 
-Position = Annotated[float, BeforeValidator(parse_amount)]
+
+def _position(value: object) -> float:
+    amount = parse_amount(value)
+    if not (math.isfinite(amount) and amount >= 0):
+        raise ValueError(f"{value!r} is not a point in a run")
+    if _is_share(value) and amount > 1:  # would otherwise be taken for a number of steps
+        raise ValueError(f"a share of the budget is at most 100%, not {value}")
+    return amount
+
+
+Position = Annotated[float, BeforeValidator(_position)]
 """A point in a run: at most 1 means a share of the budget, more means environment steps."""
 
 Shape = Literal["linear", "cosine", "exponential", "step"]
@@ -109,11 +124,19 @@ class Schedule(BaseModel):
                 raise ValueError("`end` has no meaning beside `points`: make it the last point")
             if not self.points or [p for p, _ in self.points] != sorted(p for p, _ in self.points):
                 raise ValueError("`points` must be a non-empty list in rising order of position")
+        self._check_span()
         if any(not math.isfinite(value) for value in self.values()):
             raise ValueError("values of a schedule must be finite")
         if self.shape == "exponential" and any(value <= 0 for value in self.values()):
             raise ValueError("an exponential schedule needs values above 0")
         return self
+
+    def _check_span(self) -> None:
+        if self.end is None and (self.begin, self.until) != (0.0, 1.0):
+            raise ValueError("`begin` and `until` say when the value goes from `start` to `end`: give both")
+        same_unit = (self.begin <= 1) == (self.until <= 1)
+        if same_unit and self.begin > self.until:
+            raise ValueError("`begin` must not come after `until`")
 
     @model_serializer(mode="wrap")
     def _write(self, handler: SerializerFunctionWrapHandler) -> Any:
@@ -182,7 +205,7 @@ def _to_steps(position: float, total: int) -> float:
 def _interpolate(points: list[tuple[float, float]], here: float, shape: Shape) -> float:
     if here <= points[0][0]:
         return points[0][1]
-    for (left, a), (right, b) in zip(points, points[1:], strict=False):
+    for (left, a), (right, b) in itertools.pairwise(points):
         if here < right:
             return _BLEND[shape](a, b, (here - left) / (right - left))
     return points[-1][1]

@@ -1,0 +1,1 @@
+"""Learning algorithms on torch: each file is one complete algorithm."""

@@ -1,0 +1,78 @@
+"""Losses and diagnostics that more than one algorithm uses."""
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from gymsolve.algos.algorithm import Batch
+from gymsolve.config import A2CConfig, PPOConfig, ReinforceConfig
+from gymsolve.nn.policy import Policy
+from gymsolve.schedules import Progress, Schedule
+from gymsolve.spec import Array
+
+__all__ = [
+    "divergence",
+    "explained_variance",
+    "hyperparameters",
+    "mean_metrics",
+    "moved",
+    "value_loss",
+    "value_targets",
+]
+
+AnyAlgo = PPOConfig | A2CConfig | ReinforceConfig
+
+
+def value_loss(config: AnyAlgo, predicted: Tensor, target: Tensor) -> Tensor:
+    """Elementwise, half-squared so that mse and huber agree near zero."""
+    if config.value_loss == "huber":
+        return functional.huber_loss(predicted, target, reduction="none", delta=config.huber_delta)
+    return 0.5 * (predicted - target).square()
+
+
+def value_targets(policy: Policy, returns: Array) -> Tensor:
+    """Returns in the value head's units, after taking them into its statistics."""
+    targets = torch.from_numpy(returns).to(policy.device)
+    if policy.value_norm is None:
+        return targets
+    policy.value_norm.observe(returns, policy.value_head)
+    return policy.value_norm.normalize(targets)
+
+
+@torch.no_grad()
+def divergence(log_ratio: Tensor, clip_coef: float) -> tuple[Tensor, Tensor]:
+    """Approximate KL(old ‖ new), low-variance and never negative, and the share of clipped ratios.
+
+    See http://joschu.net/blog/kl-approx.html
+    """
+    ratio = log_ratio.exp()
+    return ((ratio - 1) - log_ratio).mean(), ((ratio - 1).abs() > clip_coef).float().mean()
+
+
+@torch.no_grad()
+def moved(policy: Policy, batch: Batch, clip_coef: float = 0.2) -> dict[str, Tensor]:
+    """How far a single gradient step moved the policy on its own batch."""
+    log_probs, _, _ = policy.evaluate(batch.obs, batch.actions, batch.masks)
+    approx_kl, clip_fraction = divergence(log_probs - batch.log_probs, clip_coef)
+    return {"train/approx_kl": approx_kl, "train/clip_fraction": clip_fraction}
+
+
+def explained_variance(predicted: Array, target: Array) -> float:
+    """1 is a perfect critic, 0 no better than the mean, below 0 worse; NaN when nothing varies."""
+    variance = float(np.var(target))
+    return float("nan") if variance == 0.0 else 1.0 - float(np.var(target - predicted)) / variance
+
+
+def hyperparameters(config: AnyAlgo, progress: Progress) -> dict[str, float]:
+    """Every schedulable value in force, by metric name."""
+    return {f"hyper/{name}": value.at(progress) for name, value in config if isinstance(value, Schedule)}
+
+
+def mean_metrics(rows: list[dict[str, Tensor]]) -> dict[str, float]:
+    """Average over gradient steps with one transfer from the device."""
+    if not rows:
+        return {}
+    names = list(rows[0])
+    stacked = torch.stack([torch.stack([row[name].detach().float() for name in names]) for row in rows])
+    return dict(zip(names, stacked.mean(dim=0).tolist(), strict=True))

@@ -1,0 +1,152 @@
+"""Proximal policy optimisation (Schulman et al. 2017), with the details that matter as options.
+
+One call of `update` is the whole algorithm: advantages, several passes over shuffled minibatches
+with a clipped objective, then the running statistics move.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from gymsolve.algos.algorithm import Batch, flatten
+from gymsolve.algos.losses import (
+    divergence,
+    explained_variance,
+    hyperparameters,
+    mean_metrics,
+    value_loss,
+    value_targets,
+)
+from gymsolve.algos.optimizer import Optimizer
+from gymsolve.config import PPOConfig
+from gymsolve.nn.policy import Policy
+from gymsolve.rollout.returns import gae, standardize
+from gymsolve.rollout.rollout import Rollout
+from gymsolve.schedules import Progress
+from gymsolve.spec import Array
+
+__all__ = ["PPO"]
+
+
+class PPO:
+    """Clipped-surrogate policy optimisation."""
+
+    def __init__(self, config: PPOConfig, policy: Policy) -> None:
+        self.config, self.policy = config, policy
+        self.optimizer = Optimizer(config.optimizer, policy.parameters())
+        self.rate_factor = 1.0  # moved by `desired_kl`, times the scheduled learning rate
+
+    def update(self, rollout: Rollout, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
+        config, policy = self.config, self.policy
+        in_force = hyperparameters(config, progress)
+        in_force["hyper/learning_rate"] *= self.rate_factor
+        advantages, returns, values = self._targets(rollout, in_force)
+        batch = Batch(policy, rollout, rollout.valid)
+        old_values = torch.from_numpy(values).to(policy.device)
+        if policy.value_norm is not None:
+            old_values = policy.value_norm.normalize(old_values)
+        targets = value_targets(policy, returns)
+        if config.normalize_advantages == "rollout":
+            advantages = standardize(advantages)
+        weights = torch.from_numpy(advantages).to(policy.device)
+
+        steps: list[dict[str, torch.Tensor]] = []
+        stopped = False
+        policy.gradient_mode(True)
+        for _ in range(round(in_force["hyper/num_epochs"])):
+            for chunk in np.array_split(rng.permutation(len(weights)), config.num_minibatches):
+                index = torch.from_numpy(chunk).to(policy.device)
+                row = self._step(batch, index, weights[index], targets[index], old_values[index], in_force)
+                if row is None:
+                    stopped = True
+                    break
+                steps.append(row)
+            if stopped:
+                break
+        policy.gradient_mode(False)
+        policy.observe(batch.raw_obs)
+
+        metrics = mean_metrics(steps) | in_force
+        metrics["train/explained_variance"] = explained_variance(values, returns)
+        metrics["train/kl_stopped"] = float(stopped)
+        metrics["train/gradient_steps"] = float(len(steps))
+        metrics["train/first_ratio"] = float(steps[0]["train/ratio"]) if steps else float("nan")
+        self._adapt_rate(metrics.get("train/approx_kl", 0.0))
+        return metrics
+
+    def _targets(self, rollout: Rollout, in_force: dict[str, float]) -> tuple[Array, Array, Array]:
+        """Advantages, returns and old values of the valid steps [B]."""
+        advantages = gae(
+            rollout.rewards,
+            rollout.values,
+            rollout.next_values,
+            rollout.terminated,
+            rollout.truncated,
+            gamma=in_force["hyper/gamma"],
+            gae_lambda=in_force["hyper/gae_lambda"],
+        ).astype(np.float32)
+        values = flatten(rollout.values, rollout.valid).copy()
+        advantages = flatten(advantages, rollout.valid)
+        return advantages, advantages + values, values
+
+    def _step(
+        self,
+        batch: Batch,
+        index: torch.Tensor,
+        advantages: torch.Tensor,
+        targets: torch.Tensor,
+        old_values: torch.Tensor,
+        in_force: dict[str, float],
+    ) -> dict[str, torch.Tensor] | None:
+        """One gradient step; None when the KL limit forbids it."""
+        config, clip = self.config, in_force["hyper/clip_coef"]
+        log_probs, entropy, values = self.policy.evaluate(*batch.select(index))
+        log_ratio = log_probs - batch.log_probs[index]
+        approx_kl, clip_fraction = divergence(log_ratio, clip)
+        if config.target_kl is not None and float(approx_kl) > in_force["hyper/target_kl"]:
+            return None
+
+        if config.normalize_advantages == "minibatch" and len(advantages) > 1:
+            advantages = (advantages - advantages.mean()) / (advantages.std(correction=0) + 1e-8)
+        ratio = log_ratio.exp()
+        surrogate = torch.minimum(advantages * ratio, advantages * ratio.clamp(1 - clip, 1 + clip))
+        critic = value_loss(config, values, targets)
+        if config.clip_value is not None:
+            limit = in_force["hyper/clip_value"]
+            near = old_values + (values - old_values).clamp(-limit, limit)
+            critic = torch.maximum(critic, value_loss(config, near, targets))
+        policy_loss, critic_loss, mean_entropy = -surrogate.mean(), critic.mean(), entropy.mean()
+        loss = (
+            policy_loss + in_force["hyper/vf_coef"] * critic_loss - in_force["hyper/ent_coef"] * mean_entropy
+        )
+        norm = self.optimizer.step(
+            loss,
+            learning_rate=in_force["hyper/learning_rate"],
+            max_grad_norm=in_force["hyper/max_grad_norm"],
+        )
+        return {
+            "train/policy_loss": policy_loss,
+            "train/value_loss": critic_loss,
+            "train/entropy": mean_entropy,
+            "train/loss": loss,
+            "train/approx_kl": approx_kl,
+            "train/clip_fraction": clip_fraction,
+            "train/grad_norm": norm,
+            "train/ratio": ratio.detach().mean(),
+        }
+
+    def _adapt_rate(self, kl: float) -> None:
+        desired = self.config.desired_kl
+        if desired is None:
+            return
+        if kl > 2.0 * desired:
+            self.rate_factor = max(self.rate_factor / 1.5, 1e-3)
+        elif kl < 0.5 * desired:
+            self.rate_factor = min(self.rate_factor * 1.5, 1e3)
+
+    def state(self) -> dict[str, Any]:
+        return {"rate_factor": self.rate_factor}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.rate_factor = state["rate_factor"]

@@ -1,0 +1,1 @@
+"""Vector backends, each behind `gymsolve.envs.contract.Envs`."""

@@ -1,0 +1,167 @@
+"""One environment, with everything a recipe puts around it.
+
+From the inside out: `gym.make` with its time limit, the raw-return recorder (when a wrapper above
+changes rewards), the recipe's wrappers for this role, channels first, frame stack. `Replay` comes
+around that, per copy. Everything Gymnasium may complain about becomes one of our sentences here.
+"""
+
+import importlib
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import gymnasium as gym
+from gymnasium import error as gym_error
+
+from gymsolve.config import EnvConfig, Role
+from gymsolve.envs import bandit
+from gymsolve.envs.options import check_wrappers
+from gymsolve.envs.replay import Replay
+from gymsolve.envs.spaces import Space, is_image
+from gymsolve.envs.wrappers.actions import FrameSkip
+from gymsolve.envs.wrappers.images import ChannelsFirst
+from gymsolve.envs.wrappers.leaves import FrameStack
+from gymsolve.envs.wrappers.rewards import RawReturn, TimeLimit
+from gymsolve.errors import ConfigError, EnvFaultError, MissingExtraError, UnknownEnvError, did_you_mean
+from gymsolve.spec import ActionSpec
+
+__all__ = ["BuiltEnv", "CopyBuilder", "build_env", "find_spec"]
+
+AnyEnv: TypeAlias = gym.Env[Any, Any]
+
+_EXTRAS = {
+    "mujoco": ("mujoco", "mujoco"),
+    "ale": ("ale-py", "atari"),
+    "cv2": ("opencv-python-headless", "images"),
+}
+
+
+@dataclass(frozen=True)
+class BuiltEnv:
+    """A wrapped environment and what was learned while building it."""
+
+    env: AnyEnv
+    raw: RawReturn | None
+    reward_threshold: float | None
+    max_episode_steps: int | None
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CopyBuilder:
+    """Builds copy `index`; picklable, since worker processes call it."""
+
+    config: EnvConfig
+    role: Role
+    index: int
+    action: ActionSpec
+    masked: bool
+    render: bool
+
+    def __call__(self) -> AnyEnv:
+        return self.finish(build_env(self.config, self.role, self.render))
+
+    def finish(self, built: BuiltEnv) -> AnyEnv:
+        return Replay(built.env, self.index, self.config.id, self.action, self.masked, built.raw)
+
+
+def build_env(config: EnvConfig, role: Role, render: bool = False) -> BuiltEnv:
+    """One environment as the agent sees it, without the replay recorder."""
+    plan = check_wrappers(config, role)
+    env, notes = _make(config, render)
+    # Gymnasium allows environments without a spec; then there is neither threshold nor limit.
+    spec = env.spec
+    threshold = spec.reward_threshold if spec else None
+    limit = spec.max_episode_steps if spec else None
+    raw = RawReturn(env) if any(planned.changes_reward for planned in plan) else None
+    env = raw or env
+    for planned in plan:
+        env = planned.apply(env)
+        limit = _limit_above(env, limit)
+    if _has_image(env.observation_space):
+        env = ChannelsFirst(env)
+    if config.frame_stack > 1:
+        env = FrameStack(env, config.frame_stack)
+    return BuiltEnv(env, raw, threshold, limit, notes)
+
+
+def find_spec(env_id: str) -> Any:
+    """Gymnasium's registration of an id, or an error that suggests near ones."""
+    bandit.register()
+    module, _, name = env_id.rpartition(":")
+    if name.startswith("ALE/"):
+        _import_ale()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if module:
+                importlib.import_module(module)
+            return gym.spec(name)
+    except ImportError as error:
+        raise UnknownEnvError(f"cannot import the module of {env_id!r}: {error}.", where="env.id") from error
+    except gym_error.Error as error:
+        hint = did_you_mean(name, gym.registry) or str(error)
+        raise UnknownEnvError(f"there is no environment {env_id!r}.", where="env.id", hint=hint) from error
+
+
+def _import_ale() -> None:
+    try:
+        importlib.import_module("ale_py")
+    except ImportError as error:
+        raise MissingExtraError.of("ale-py", "atari") from error
+
+
+def _make(config: EnvConfig, render: bool) -> tuple[AnyEnv, tuple[str, ...]]:
+    spec = find_spec(config.id)
+    options: dict[str, Any] = {"disable_env_checker": True, **config.kwargs}
+    if config.max_episode_steps is not None:
+        options["max_episode_steps"] = config.max_episode_steps
+    if render:
+        options["render_mode"] = "rgb_array"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        env = _construct(config, options)
+    latest = gym.envs.registration.find_highest_version(spec.namespace, spec.name)
+    if latest is not None and spec.version is not None and latest > spec.version:
+        return env, (f"{spec.id} is out of date; the latest version is v{latest}.",)
+    return env, ()
+
+
+def _construct(config: EnvConfig, options: dict[str, Any]) -> AnyEnv:
+    try:
+        return gym.make(config.id, **options)
+    except (gym_error.DependencyNotInstalled, ImportError) as error:
+        raise _missing(config.id, error) from error
+    except gym_error.Error as error:
+        raise UnknownEnvError(f"{config.id} cannot be made: {error}", where="env.id") from error
+    except Exception as error:
+        why = str(error).partition(" was raised from the environment creator")[0]
+        if config.kwargs:
+            raise ConfigError(f"{config.id} does not accept them: {why}.", where="env.kwargs") from error
+        raise EnvFaultError(f"{config.id} could not be built: {type(error).__name__}: {why}.") from error
+
+
+def _missing(env_id: str, error: Exception) -> MissingExtraError:
+    text = str(error)
+    for word, (package, extra) in _EXTRAS.items():
+        if word in text.lower():
+            return MissingExtraError.of(package, extra)
+    return MissingExtraError(f"{env_id} needs a package that is not installed: {text}")
+
+
+def _limit_above(env: AnyEnv, limit: int | None) -> int | None:
+    """The time limit in steps as counted above a wrapper."""
+    if isinstance(env, FrameSkip) and limit is not None:
+        return math.ceil(limit / env.low)
+    if isinstance(env, TimeLimit):
+        return env.max_steps if limit is None else min(limit, env.max_steps)
+    return limit
+
+
+def _has_image(space: Space) -> bool:
+    if isinstance(space, gym.spaces.Dict):
+        return any(_has_image(inner) for inner in space.spaces.values())
+    if isinstance(space, gym.spaces.Tuple):
+        return any(_has_image(inner) for inner in space.spaces)
+    return is_image(space)

@@ -1,0 +1,113 @@
+"""EnvConfig → a vector of environments behind one contract, for training, evaluation and play alike."""
+
+import sys
+from typing import Literal
+
+from gymsolve.config import EnvConfig, Role
+from gymsolve.envs.backends.native import NATIVE_OPTIONS, NativeEnvs
+from gymsolve.envs.backends.same_step import SameStepEnvs
+from gymsolve.envs.backends.workers import make_async, make_sync
+from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec
+from gymsolve.envs.contract import Envs
+from gymsolve.envs.masks import legal_mask
+from gymsolve.envs.options import check_wrappers
+from gymsolve.envs.spaces import ObsLayout, action_spec
+from gymsolve.errors import ConfigError
+from gymsolve.spec import ActionSpec, EnvSpec
+
+__all__ = ["choose_backend", "debugger_attached", "make_envs"]
+
+Backend = Literal["sync", "async", "native"]
+
+
+def make_envs(config: EnvConfig, role: Role, *, num_envs: int | None = None, render: bool = False) -> Envs:
+    """A vector of `num_envs` environments (by default as many as the config says).
+
+    With a debugger attached, everything runs in this process, and a number that was not asked for
+    explicitly becomes one. `render` is ignored by environments that cannot render.
+    """
+    check_wrappers(config)
+    count = num_envs or config.num_envs
+    backend = choose_backend(config, role, render=render)
+    if debugger_attached():
+        backend = "sync"
+        count = num_envs or 1
+    if backend == "native":
+        return NativeEnvs.make(config, count, render=render)
+    return _make_same_step(config, role, backend, count, render)
+
+
+def choose_backend(config: EnvConfig, role: Role, *, render: bool = False) -> Backend:
+    """What `env.backend` means for this environment; a backend that cannot serve it is refused."""
+    if config.backend in ("sync", "async"):
+        return "async" if config.backend == "async" else "sync"
+    obstacle = _native_obstacle(config, role)
+    if config.backend == "native":
+        if obstacle:
+            raise ConfigError(f"the native backend cannot be used: {obstacle}.", where="env.backend")
+        return "native"
+    return "sync" if obstacle or render else "native"
+
+
+def debugger_attached() -> bool:
+    """Is somebody stepping through this process? (A coverage tracer is nobody.)"""
+    if "debugpy" in sys.modules or "pydevd" in sys.modules:
+        return True
+    tracer = sys.gettrace()
+    return tracer is not None and not type(tracer).__module__.startswith("coverage")
+
+
+def _native_obstacle(config: EnvConfig, role: Role) -> str | None:
+    entry = find_spec(config.id).vector_entry_point
+    if not isinstance(entry, str) or entry not in NATIVE_OPTIONS:
+        return f"{config.id} has no vector class known to obey the contract"
+    if any(role in wrapper.roles for wrapper in config.wrappers):
+        return "it takes no wrappers"
+    if config.frame_stack > 1:
+        return "it cannot stack frames"
+    if config.action_masks == "on" or config.legal_actions is not None:
+        return "it has no action masks"
+    unknown = set(config.kwargs) - NATIVE_OPTIONS[entry]
+    return f"it does not take {', '.join(sorted(unknown))}" if unknown else None
+
+
+def _make_same_step(
+    config: EnvConfig, role: Role, backend: Backend, count: int, render: bool
+) -> SameStepEnvs:
+    first = build_env(config, role)
+    if render:
+        can_render = "rgb_array" in (first.env.metadata.get("render_modes") or ())
+        if can_render:
+            first.env.close()
+            first = build_env(config, role, render=True)
+        render = can_render
+    layout = ObsLayout(first.env.observation_space)
+    action = action_spec(first.env.action_space)
+    from_info = _masks_in_info(config, first, action)
+    legal = legal_mask(config.legal_actions, action)
+    spec = EnvSpec(
+        id=config.id,
+        obs=layout.specs,
+        action=action,
+        masked=from_info or legal is not None,
+        reward_threshold=first.reward_threshold,
+        max_episode_steps=first.max_episode_steps,
+        notes=first.notes,
+    )
+    builders = [CopyBuilder(config, role, index, action, from_info, render) for index in range(count)]
+    if backend == "async":
+        first.env.close()
+        return SameStepEnvs(lambda: make_async(builders), spec, layout, legal, render=render)
+    return SameStepEnvs(lambda: make_sync(builders, first), spec, layout, legal, render=render)
+
+
+def _masks_in_info(config: EnvConfig, built: BuiltEnv, action: ActionSpec) -> bool:
+    if config.action_masks == "off" or (config.action_masks == "auto" and action.kind == "box"):
+        return False
+    if action.kind == "box":
+        raise ConfigError("a Box action space has no masks.", where="env.action_masks")
+    _, info = built.env.reset(seed=0)
+    present = "action_mask" in info
+    if config.action_masks == "on" and not present:
+        raise ConfigError(f'{config.id} gives no info["action_mask"].', where="env.action_masks")
+    return present

@@ -1,0 +1,89 @@
+"""Wrappers named in a recipe: is there such a wrapper, and does it take these options?"""
+
+import inspect
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+import gymnasium as gym
+from pydantic import ConfigDict, ValidationError, create_model
+
+from gymsolve.config import EnvConfig, Role
+from gymsolve.errors import ConfigError, did_you_mean
+from gymsolve.registry import WRAPPERS, lookup
+
+__all__ = ["Planned", "check_wrappers"]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A wrapper that exists, with options it accepts."""
+
+    wrapper: type[Any]
+    options: dict[str, Any]
+    where: str
+    """The config path, for errors that show only when the wrapper meets its environment."""
+    changes_reward: bool
+
+    def apply(self, env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+        try:
+            wrapped: gym.Env[Any, Any] = self.wrapper(env, **self.options)
+        except (ValueError, TypeError, AssertionError) as error:
+            raise ConfigError(str(error), where=self.where) from error
+        return wrapped
+
+
+def check_wrappers(config: EnvConfig, role: Role | None = None) -> tuple[Planned, ...]:
+    """The wrappers of a role, or of all roles, checked against what each one's constructor accepts."""
+    return tuple(
+        _plan(wrapper.name, wrapper.options, f"env.wrappers[{index}]")
+        for index, wrapper in enumerate(config.wrappers)
+        if role is None or role in wrapper.roles
+    )
+
+
+def _plan(name: str, options: dict[str, Any], place: str) -> Planned:
+    found = lookup(WRAPPERS, name, place)
+    where = f"{place}.{name}"
+    if not (isinstance(found, type) and issubclass(found, gym.Wrapper)):
+        raise ConfigError(f"{name!r} is not a gymnasium.Wrapper.", where=where)
+    return Planned(found, _checked(found, options, where), where, _changes_reward(found))
+
+
+def _changes_reward(wrapper: type[Any]) -> bool:
+    """As declared; a stranger that cannot touch rewards is trusted, any other one is not."""
+    harmless = issubclass(wrapper, gym.ObservationWrapper | gym.ActionWrapper)
+    return bool(getattr(wrapper, "changes_reward", not harmless))
+
+
+def _checked(wrapper: type[Any], options: dict[str, Any], where: str) -> dict[str, Any]:
+    signature = inspect.signature(wrapper.__init__)
+    hints = get_type_hints(wrapper.__init__, include_extras=True)
+    fields: dict[str, Any] = {}
+    extra: Any = "forbid"
+    for name, parameter in list(signature.parameters.items())[2:]:  # self, env
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            extra = "allow"
+        elif parameter.kind is not inspect.Parameter.VAR_POSITIONAL:
+            default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+            fields[name] = (hints.get(name, Any), default)
+    model = create_model(
+        wrapper.__name__, __config__=ConfigDict(extra=extra, arbitrary_types_allowed=True), **fields
+    )
+    try:
+        accepted = model(**options)
+    except ValidationError as error:
+        raise _refusal(error, fields, where) from error
+    return {name: getattr(accepted, name) for name in accepted.model_fields_set}
+
+
+def _refusal(error: ValidationError, known: dict[str, Any], where: str) -> ConfigError:
+    first = error.errors()[0]
+    option = str(first["loc"][0])
+    if first["type"] == "extra_forbidden":
+        hint = did_you_mean(option, known) or (
+            f"It takes: {', '.join(known)}." if known else "It takes no options."
+        )
+        return ConfigError("there is no such option.", where=f"{where}.{option}", hint=hint)
+    if first["type"] == "missing":
+        return ConfigError("this option is needed.", where=f"{where}.{option}")
+    return ConfigError(f"{first['msg']}; got {first['input']!r}.", where=f"{where}.{option}")

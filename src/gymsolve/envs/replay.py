@@ -1,0 +1,182 @@
+"""The outermost wrapper of every environment: it can say where it is, and get there again.
+
+An episode is the random state before its reset plus the actions since; replaying them in a fresh copy
+leads to the same state, which a digest of the observation confirms. That holds for any environment
+whose randomness comes from `np_random`, as Gymnasium asks, and needs no help from the environment.
+
+The same wrapper is where faults get the environment's number, and where `info` is cut down to what
+the backends read, so that vector environments do not merge dicts nobody looks at.
+"""
+
+import copy
+import hashlib
+from typing import Any, TypeAlias
+
+import gymnasium as gym
+import numpy as np
+
+from gymsolve.envs.masks import flat_mask
+from gymsolve.envs.spaces import ObsLayout
+from gymsolve.envs.wrappers.rewards import RawReturn
+from gymsolve.errors import EnvFaultError, GymsolveError
+from gymsolve.spec import ActionSpec
+
+__all__ = ["Replay"]
+
+Info: TypeAlias = dict[str, Any]
+Snapshot: TypeAlias = dict[str, Any]
+
+_LONGEST_REPLAY = 200_000
+"""Episodes longer than this are not recorded further; they start anew when a run is resumed."""
+_SUCCESS_KEYS = ("is_success", "success")
+
+
+class Replay(gym.Wrapper[Any, Any, Any, Any]):
+    """Records what is needed to reach the present state again."""
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        index: int,
+        name: str,
+        action: ActionSpec,
+        masked: bool,
+        raw: RawReturn | None,
+    ) -> None:
+        super().__init__(env)
+        self._index = index
+        self._name = name
+        self._action = action
+        self._masked = masked
+        self._raw = raw
+        self._layout = ObsLayout(env.observation_space)
+        space = env.observation_space
+        self._shape = space.shape if isinstance(space, gym.spaces.Box) else None
+        self._dtype = space.dtype
+        self._seed: int | None = None
+        self._rng: dict[str, Any] = {}
+        self._actions: list[Any] = []
+        self._steps = 0
+        self._obs: Any = None
+        self.restored: tuple[Any, Info, bool] | None = None
+        """First observation and info after the last `snapshot = …`, and whether it was reached."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Info]:
+        self._seed = seed
+        # A seed says all there is to know; without one, the episode starts where the last one stopped.
+        self._rng = {} if seed is not None else dict(self.env.unwrapped.np_random.bit_generator.state)
+        self._actions = []
+        self._steps = 0
+        try:
+            obs, info = self.env.reset(seed=seed, options=options)
+        except GymsolveError:
+            raise
+        except Exception as error:
+            raise self._fault(f"raised {_name(error)} in reset") from error
+        self._check(obs)
+        self._obs = obs
+        return obs, self._mask(info) if self._masked else {}
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, Info]:
+        if self._steps < _LONGEST_REPLAY:
+            self._actions.append(action.tolist())
+        self._steps += 1
+        try:
+            obs, reward, terminated, truncated, info = self.env.step(action)
+        except GymsolveError:
+            raise
+        except Exception as error:
+            raise self._fault(f"raised {_name(error)} in step {self._steps} of an episode") from error
+        self._check(obs)
+        self._obs = obs
+        if terminated or truncated:
+            # The reset that follows may write into the array an environment handed out.
+            kept = obs.copy() if type(obs) is np.ndarray else copy.deepcopy(obs)
+            return kept, reward, terminated, truncated, self._summary(info)
+        return obs, reward, terminated, truncated, self._mask(info) if self._masked else {}
+
+    # ------------------------------------------------------------------------------- snapshots
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """JSON-ready; None once an episode is too long to be replayed."""
+        if self._steps > _LONGEST_REPLAY or self._obs is None:
+            return None
+        return {
+            "seed": self._seed,
+            "rng": _listed(self._rng),
+            "actions": list(self._actions),
+            "digest": self._digest(),
+        }
+
+    @snapshot.setter
+    def snapshot(self, wanted: tuple[Snapshot | None, int]) -> None:
+        """Go to a snapshot; where that fails, start an episode with the given seed."""
+        state, seed = wanted
+        self.restored = self._replay(state, seed) if state is not None else None
+        if self.restored is None:
+            self.restored = (*self.reset(seed=seed), False)
+
+    def _replay(self, state: Snapshot, seed: int) -> tuple[Any, Info, bool] | None:
+        if state["seed"] is None:
+            # The episode was not the first one. Seeding first fixes generators of the environment's
+            # own that we cannot see; then the recorded state goes where it was before the reset.
+            self.env.reset(seed=seed)
+            self.env.unwrapped.np_random.bit_generator.state = state["rng"]
+        obs, info = self.reset(seed=state["seed"])
+        for action in state["actions"]:
+            obs, _, terminated, truncated, info = self.step(np.asarray(action, dtype=self._action.dtype)[()])
+            if terminated or truncated:
+                return None
+        return (copy.deepcopy(obs), info, True) if self._digest() == state["digest"] else None
+
+    def _digest(self) -> str:
+        whole = hashlib.sha256()
+        for part in self._layout.leaf_bytes(self._obs):
+            whole.update(part)
+        return whole.hexdigest()
+
+    # ----------------------------------------------------------------------------- info, faults
+
+    def _mask(self, info: Info) -> Info:
+        if "action_mask" not in info:
+            raise self._fault('gave no info["action_mask"] although it is expected to')
+        try:
+            return {"action_mask": flat_mask(info["action_mask"], self._action)}
+        except ValueError as error:
+            raise self._fault(f"gave a wrong action mask: {error}") from error
+
+    def _summary(self, info: Info) -> Info:
+        """What is told about a finished episode."""
+        told: Info = {} if self._raw is None else {"raw_return": self._raw.total}
+        for key in _SUCCESS_KEYS:
+            if key in info:
+                told["success"] = bool(info[key])
+                break
+        return told
+
+    def _check(self, obs: Any) -> None:
+        if (
+            self._shape is not None
+            and type(obs) is np.ndarray
+            and obs.shape == self._shape
+            and obs.dtype == self._dtype
+        ):
+            return
+        problem = self._layout.fault(obs)
+        if problem is not None:
+            raise self._fault(f"returned an observation outside of its space: {problem}")
+
+    def _fault(self, what: str) -> EnvFaultError:
+        return EnvFaultError(f"environment {self._index} of {self._name} {what}.")
+
+
+def _name(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _listed(value: Any) -> Any:
+    """Arrays as lists, all the way down: some bit generators keep their key in one."""
+    if isinstance(value, dict):
+        return {key: _listed(inner) for key, inner in value.items()}
+    return value.tolist() if isinstance(value, np.ndarray) else value

@@ -1,0 +1,245 @@
+"""Gymnasium spaces → what a network needs, and batches of observations → our dict of arrays.
+
+Entries come out in few forms: `vector` is always float32, `discrete` is int64 counted from 0, images
+are [channels, height, width] in uint8 or float32. What no network here can serve is refused with
+advice. Turning pixels to channels-first is done by a wrapper (`wrappers/images.py`), which marks its
+result as `ImageBox`; nothing after that has to guess a layout again.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from gymnasium import spaces
+
+from gymsolve.errors import UnsupportedSpaceError
+from gymsolve.spec import ActionSpec, Array, Obs, ObsSpec
+
+__all__ = ["ImageBox", "ObsLayout", "action_spec", "channel_axis", "half_bounds", "is_image"]
+
+Space: TypeAlias = spaces.Space[Any]
+Path: TypeAlias = tuple[str | int, ...]
+
+_MAX_CHANNELS = 16
+_ADVICE = (
+    "Wrap the environment so that it has Box, Discrete, MultiDiscrete, MultiBinary, Dict or Tuple spaces."
+)
+
+
+class ImageBox(spaces.Box):
+    """A Box known to be [channels, height, width], however many channels it has."""
+
+
+def is_image(space: Space) -> bool:
+    """uint8 with two or three axes, or anything with three."""
+    if isinstance(space, ImageBox):
+        return True
+    if not isinstance(space, spaces.Box):
+        return False
+    return len(space.shape) == 3 or (len(space.shape) == 2 and space.dtype == np.uint8)
+
+
+def channel_axis(shape: tuple[int, ...]) -> int | None:
+    """Which axis of an image holds the channels; None for height × width.
+
+    A small axis before two larger ones is channels-first. Everything else, ties such as 10×10×10
+    included, is read as Gymnasium's own convention, channels last.
+    """
+    if len(shape) == 2:
+        return None
+    first, *others = shape
+    return 0 if first <= _MAX_CHANNELS and first < min(others) else 2
+
+
+# ------------------------------------------------------------------------------- observations
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    key: str
+    path: Path
+    space: Space
+    spec: ObsSpec
+    start: Array | None = None  # of a discrete entry that does not count from 0
+
+    def convert(self, values: Array, count: int) -> Array:
+        """A fresh array [count, *shape]; vector environments reuse the one they hand out."""
+        fresh = np.array(values, dtype=self.spec.dtype)
+        if self.start is not None:
+            fresh -= self.start
+        if fresh.ndim != len(self.spec.shape) + 1:  # a grid of categories becomes a list
+            fresh = fresh.reshape(count, *self.spec.shape)
+        return fresh
+
+    def fault(self, value: Any) -> str | None:
+        """What is wrong with one observation of this entry, or None."""
+        if isinstance(self.space, spaces.Discrete):
+            low = int(self.space.start)
+            if low <= value < low + int(self.space.n):
+                return None
+            return f"entry {self.key!r} is {value}, outside of {self.space}"
+        array = np.asarray(value)
+        if array.shape != self.space.shape:
+            return f"entry {self.key!r} has shape {array.shape}, but its space says {self.space.shape}"
+        if array.dtype != self.space.dtype and not np.can_cast(array.dtype, _dtype(self.space), "same_kind"):
+            return f"entry {self.key!r} is {array.dtype}, but its space says {self.space.dtype}"
+        if isinstance(self.space, spaces.MultiDiscrete):
+            offset = array - self.space.start
+            if ((offset < 0) | (offset >= self.space.nvec)).any():
+                return f"entry {self.key!r} is {array.tolist()}, outside of {self.space}"
+        return None
+
+
+class ObsLayout:
+    """How the observations of one space become `Obs`."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self._leaves = tuple(_leaves(space, ()))
+        self.specs = {leaf.key: leaf.spec for leaf in self._leaves}
+        if len(self.specs) != len(self._leaves):
+            raise UnsupportedSpaceError(
+                f"two entries of the observation share a name: {space}.", hint=_ADVICE
+            )
+        self.float_keys = tuple(key for key, spec in self.specs.items() if spec.dtype == "float32")
+
+    def batch(self, observed: Any) -> Obs:
+        """Batched observations of a Gymnasium vector environment; arrays are copies."""
+        found: Obs = {}
+        for leaf in self._leaves:
+            values = observed
+            for name in leaf.path:
+                values = values[name]
+            found[leaf.key] = leaf.convert(values, len(values))
+        return found
+
+    def write(self, into: Obs, row: int, observed: Any) -> None:
+        """Put one environment's observation into a row of a batch."""
+        for leaf in self._leaves:
+            values = _walk(observed, leaf.path)
+            into[leaf.key][row] = leaf.convert(np.asarray(values)[None], 1)[0]
+
+    def stack(self, observed: list[Any]) -> Obs:
+        """Observations of single environments as one batch."""
+        found = {key: np.empty((len(observed), *spec.shape), spec.dtype) for key, spec in self.specs.items()}
+        for row, one in enumerate(observed):
+            self.write(found, row, one)
+        return found
+
+    def fault(self, observed: Any) -> str | None:
+        """Why one environment's observation is not in its space (bounds aside), or None."""
+        try:
+            return next(
+                (bad for leaf in self._leaves if (bad := leaf.fault(_walk(observed, leaf.path)))), None
+            )
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            return f"the observation does not fit {self.space}: {error!r}"
+
+    def leaf_bytes(self, observed: Any) -> Iterator[bytes]:
+        """The raw content of one observation, entry by entry."""
+        for leaf in self._leaves:
+            yield np.ascontiguousarray(_walk(observed, leaf.path)).tobytes()
+
+
+def _walk(observed: Any, path: Path) -> Any:
+    for name in path:
+        observed = observed[name]
+    return observed
+
+
+def _dtype(space: Space) -> np.dtype[Any]:
+    return np.dtype(space.dtype)
+
+
+def _leaves(space: Space, path: Path) -> Iterator[_Leaf]:
+    if isinstance(space, spaces.Dict):
+        for name, inner in space.spaces.items():
+            yield from _leaves(inner, (*path, name))
+        return
+    if isinstance(space, spaces.Tuple):
+        for index, inner in enumerate(space.spaces):
+            yield from _leaves(inner, (*path, index))
+        return
+    key = "/".join(str(name) for name in path) or "obs"
+    yield _leaf(space, path, key)
+
+
+def _leaf(space: Space, path: Path, key: str) -> _Leaf:
+    if isinstance(space, spaces.Discrete):
+        start = np.asarray(space.start, dtype=np.int64) if space.start else None
+        return _Leaf(key, path, space, ObsSpec("discrete", (), "int64", nvec=(int(space.n),)), start)
+    if isinstance(space, spaces.MultiDiscrete):
+        nvec = tuple(int(n) for n in space.nvec.ravel())
+        start = space.start.astype(np.int64) if space.start.any() else None
+        return _Leaf(key, path, space, ObsSpec("discrete", (len(nvec),), "int64", nvec=nvec), start)
+    if isinstance(space, spaces.MultiBinary):
+        size = int(np.prod(space.shape, dtype=np.int64))
+        spec = ObsSpec("vector", tuple(space.shape), "float32", low=(0.0,) * size, high=(1.0,) * size)
+        return _Leaf(key, path, space, spec)
+    if isinstance(space, spaces.Box):
+        return _Leaf(key, path, space, _box_spec(space))
+    raise UnsupportedSpaceError(
+        f"observation entry {key!r} is a {type(space).__name__} space, which no network here can serve.",
+        hint=_ADVICE,
+    )
+
+
+def _box_spec(space: spaces.Box) -> ObsSpec:
+    if is_image(space):
+        dtype = "uint8" if space.dtype == np.uint8 else "float32"
+        shape = space.shape
+        if not isinstance(space, ImageBox):
+            axis = channel_axis(shape)
+            shape = (
+                (1, *shape) if axis is None else (shape[axis], *(n for i, n in enumerate(shape) if i != axis))
+            )
+        return ObsSpec("image", tuple(shape), dtype)
+    low = tuple(float(value) for value in space.low.ravel())
+    high = tuple(float(value) for value in space.high.ravel())
+    # Some spaces write "unbounded" as the largest float; a scale taken from that would be useless.
+    sane = all(abs(value) < 1e30 for value in (*low, *high))
+    return ObsSpec(
+        "vector", tuple(space.shape), "float32", low=low if sane else (), high=high if sane else ()
+    )
+
+
+# ------------------------------------------------------------------------------------ actions
+
+
+def action_spec(space: Space) -> ActionSpec:
+    """The action space as plain data."""
+    if isinstance(space, spaces.Discrete):
+        return ActionSpec(
+            "discrete", (), nvec=(int(space.n),), start=(int(space.start),), dtype=str(space.dtype)
+        )
+    if isinstance(space, spaces.MultiDiscrete):
+        nvec = tuple(int(n) for n in space.nvec.ravel())
+        start = tuple(int(n) for n in space.start.ravel())
+        return ActionSpec(
+            "multi_discrete", tuple(space.shape), nvec=nvec, start=start, dtype=str(space.dtype)
+        )
+    if isinstance(space, spaces.MultiBinary):
+        size = int(np.prod(space.shape, dtype=np.int64))
+        return ActionSpec(
+            "multi_binary", tuple(space.shape), nvec=(2,) * size, start=(0,) * size, dtype=str(space.dtype)
+        )
+    if isinstance(space, spaces.Box) and np.issubdtype(_dtype(space), np.floating):
+        bounded = bool(np.isfinite(space.low).all() and np.isfinite(space.high).all())
+        low = tuple(float(value) for value in space.low.ravel()) if bounded else ()
+        high = tuple(float(value) for value in space.high.ravel()) if bounded else ()
+        return ActionSpec(
+            "box", tuple(space.shape), low=low, high=high, dtype=str(space.dtype), bounded=bounded
+        )
+    raise UnsupportedSpaceError(
+        f"the action space {space} is not one that a policy here can act in.",
+        hint="Supported: Discrete, MultiDiscrete, MultiBinary and Box of floats; wrap it to get one.",
+    )
+
+
+def half_bounds(space: Space) -> tuple[Array, Array] | None:
+    """Limits of a box with finite and infinite ones: it cannot be scaled, so actions are clipped to it."""
+    if not isinstance(space, spaces.Box):
+        return None
+    finite = np.isfinite(np.concatenate([space.low.ravel(), space.high.ravel()]))
+    return (space.low, space.high) if finite.any() and not finite.all() else None

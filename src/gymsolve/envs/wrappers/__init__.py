@@ -1,0 +1,1 @@
+"""Wrappers that recipes use by name; the table is `gymsolve.registry.WRAPPERS`."""

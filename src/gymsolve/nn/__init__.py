@@ -1,0 +1,1 @@
+"""Networks: bodies, action heads, normalisers, and the policy made of them (torch)."""

@@ -1,0 +1,190 @@
+"""Bodies: from an observation entry to features.
+
+Convolutions take uint8 or float images [B, C, H, W]; `mlp` stacks fully connected layers. How the
+pieces join is `policy.py`'s business.
+"""
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from gymsolve.config import NetConfig
+from gymsolve.errors import ConfigError
+from gymsolve.nn.init import orthogonal_
+from gymsolve.nn.normalize import BoundsNorm, RunningNorm
+from gymsolve.spec import EnvSpec, Obs, ObsSpec
+
+__all__ = ["Encoder", "convolutions", "mlp"]
+
+_ACTIVATIONS: dict[str, type[nn.Module]] = {
+    "tanh": nn.Tanh,
+    "relu": nn.ReLU,
+    "elu": nn.ELU,
+    "gelu": nn.GELU,
+    "silu": nn.SiLU,
+    "leaky_relu": nn.LeakyReLU,
+}
+_ROOT_TWO = float(np.sqrt(2.0))
+
+
+def mlp(size: int, config: NetConfig, rng: np.random.Generator) -> tuple[nn.Sequential, int]:
+    """The hidden layers of a config on top of `size` features, and their output size."""
+    layers: list[nn.Module] = []
+    for width in config.hidden:
+        layer = nn.Linear(size, width)
+        orthogonal_(layer, _ROOT_TWO, rng)
+        layers.append(layer)
+        if config.batch_norm:
+            layers.append(nn.BatchNorm1d(width))
+        if config.layer_norm:
+            layers.append(nn.LayerNorm(width))
+        layers.append(_ACTIVATIONS[config.activation]())
+        if config.dropout:
+            layers.append(nn.Dropout(config.dropout))
+        size = width
+    return nn.Sequential(*layers), size
+
+
+class _Residual(nn.Module):
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(channels, channels, 3, padding=1)
+        self.second = nn.Conv2d(channels, channels, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.second(functional.relu(self.first(functional.relu(x))))
+        return x + out
+
+
+def convolutions(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> tuple[nn.Sequential, int]:
+    """A named stack of convolutions for images [C, H, W], flattened, and its output size."""
+    channels, *sides = shape
+    smallest = min(sides)
+    layers: list[nn.Module] = []
+    if name == "nature":
+        _require(smallest >= 36, name, shape, 36)
+        for out, kernel, stride in ((32, 8, 4), (64, 4, 2), (64, 3, 1)):
+            layers += [nn.Conv2d(channels, out, kernel, stride), nn.ReLU()]
+            channels = out
+    elif name == "small":
+        _require(smallest >= 5, name, shape, 5)
+        # Two layers; below 36 pixels a side strides would leave nothing, so none are taken.
+        plan = ((16, 8, 4), (32, 4, 2)) if smallest >= 36 else ((16, 3, 1), (32, 3, 1))
+        for out, kernel, stride in plan:
+            layers += [nn.Conv2d(channels, out, kernel, stride), nn.ReLU()]
+            channels = out
+    else:
+        _require(smallest >= 8, name, shape, 8)
+        for out in (16, 32, 32):
+            layers += [nn.Conv2d(channels, out, 3, padding=1), nn.MaxPool2d(3, 2, padding=1)]
+            layers += [_Residual(out), _Residual(out)]
+            channels = out
+        layers.append(nn.ReLU())
+    stack = nn.Sequential(*layers, nn.Flatten())
+    for module in stack.modules():
+        if isinstance(module, nn.Conv2d):
+            orthogonal_(module, _ROOT_TWO, rng)
+    with torch.no_grad():
+        size = stack(torch.zeros(1, *shape)).shape[1]
+    return stack, int(size)
+
+
+def _require(fits: bool, name: str, shape: tuple[int, ...], least: int) -> None:
+    if not fits:
+        raise ConfigError(
+            f"the {name} convolutions need images of at least {least}×{least} pixels, "
+            f"not {shape[1]}×{shape[2]}.",
+            where="net.cnn",
+            hint="Use net.cnn=small, or a `resize` wrapper.",
+        )
+
+
+class Encoder(nn.Module):
+    """Every entry of an observation → one feature vector [B, size]."""
+
+    def __init__(self, spec: EnvSpec, config: NetConfig, rng: np.random.Generator) -> None:
+        super().__init__()
+        self.entries = nn.ModuleDict()
+        self.size = 0
+        for key, entry in spec.obs.items():
+            module, size = _encode_entry(entry, config, rng)
+            self.entries[_module_name(key)] = module
+            self.size += size
+
+    def forward(self, obs: dict[str, Tensor]) -> Tensor:
+        parts = [self.entries[_module_name(key)](array) for key, array in obs.items()]
+        return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
+
+    def observe(self, obs: Obs) -> None:
+        """Take a batch of raw observations into the running statistics."""
+        for key, array in obs.items():
+            entry = self.entries[_module_name(key)]
+            if isinstance(entry, _Vector) and isinstance(entry.norm, RunningNorm):
+                entry.norm.observe(array)
+
+
+def _module_name(key: str) -> str:
+    return key.replace("/", "__").replace(".", "_")  # module names may not hold dots
+
+
+def _encode_entry(entry: ObsSpec, config: NetConfig, rng: np.random.Generator) -> tuple[nn.Module, int]:
+    if entry.kind == "image":
+        stack, size = convolutions(config.cnn, entry.shape, rng)
+        return _Image(stack, byte=entry.dtype == "uint8"), size
+    if entry.kind == "discrete":
+        module = _Discrete(entry, config, rng)
+        return module, module.size
+    norm: nn.Module = nn.Identity()
+    if config.normalize_obs == "running":
+        norm = RunningNorm(entry.shape)
+    elif config.normalize_obs == "bounds":
+        norm = BoundsNorm(entry)
+    return _Vector(norm), int(np.prod(entry.shape, dtype=np.int64))
+
+
+class _Vector(nn.Module):
+    def __init__(self, norm: nn.Module) -> None:
+        super().__init__()
+        self.norm = norm
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.norm(x.float())
+        return out.reshape(len(x), -1)
+
+
+class _Image(nn.Module):
+    def __init__(self, stack: nn.Sequential, *, byte: bool) -> None:
+        super().__init__()
+        self.stack = stack
+        self.scale = 1 / 255 if byte else 1.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.stack(x.float() * self.scale)
+        return out
+
+
+class _Discrete(nn.Module):
+    """Categories as one-hot vectors, or as learned vectors."""
+
+    offsets: Tensor
+
+    def __init__(self, entry: ObsSpec, config: NetConfig, rng: np.random.Generator) -> None:
+        super().__init__()
+        self.total = sum(entry.nvec)
+        starts = np.concatenate([[0], np.cumsum(entry.nvec)[:-1]])
+        self.register_buffer("offsets", torch.as_tensor(starts, dtype=torch.int64), persistent=False)
+        self.embedding: nn.Embedding | None = None
+        self.size = self.total
+        if config.discrete_obs == "embedding":
+            table = rng.standard_normal((self.total, config.embedding_size)).astype(np.float32)
+            self.embedding = nn.Embedding(self.total, config.embedding_size)
+            self.embedding.weight.data.copy_(torch.from_numpy(table))
+            self.size = config.embedding_size * len(entry.nvec)
+
+    def forward(self, x: Tensor) -> Tensor:
+        index = x.reshape(len(x), -1) + self.offsets  # [B, parts]
+        if self.embedding is not None:
+            embedded: Tensor = self.embedding(index)
+            return embedded.flatten(1)
+        return torch.zeros(len(x), self.total, device=x.device).scatter_(1, index, 1.0)

@@ -1,0 +1,162 @@
+"""Action heads: features → a distribution over actions, and the arithmetic on it.
+
+Two heads serve every action space. `CategoricalHead` covers Discrete (one part), MultiDiscrete and
+MultiBinary (parts of two); `GaussianHead` covers boxes. Randomness comes in as NumPy noise, so that
+sampling depends on the run's own stream and on nothing else.
+"""
+
+import math
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from gymsolve.config import NetConfig
+from gymsolve.nn.init import orthogonal_
+from gymsolve.spec import ActionSpec, Array
+
+__all__ = ["CategoricalHead", "GaussianHead", "Head", "make_head"]
+
+ILLEGAL = -1e9
+"""Logit of an illegal choice: its probability underflows to exactly 0, and no NaN can arise."""
+
+
+class Head(Protocol):
+    """What the policy asks of a head; `params` [B, …] is what `forward` returned."""
+
+    def __call__(self, features: Tensor, masks: Tensor | None) -> Tensor: ...
+
+    def noise(self, rng: np.random.Generator, count: int) -> Array:
+        """Randomness for `count` samples."""
+
+    def sample(self, params: Tensor, noise: Tensor) -> Tensor: ...
+
+    def mode(self, params: Tensor) -> Tensor: ...
+
+    def log_prob(self, params: Tensor, actions: Tensor) -> Tensor: ...
+
+    def entropy(self, params: Tensor) -> Tensor: ...
+
+    @property
+    def max_entropy(self) -> float | None:
+        """Entropy of the uniform distribution, where there is one."""
+
+
+def make_head(size: int, action: ActionSpec, config: NetConfig, rng: np.random.Generator) -> nn.Module:
+    if action.kind == "box":
+        return GaussianHead(size, action, config, rng)
+    return CategoricalHead(size, action.nvec, config.policy_gain, rng)
+
+
+class CategoricalHead(nn.Module):
+    """Independent categorical parts; log-probabilities [B, parts, choices], padded with illegal ones."""
+
+    layout: Tensor
+    padding: Tensor
+
+    def __init__(self, size: int, nvec: tuple[int, ...], gain: float, rng: np.random.Generator) -> None:
+        super().__init__()
+        self.nvec = nvec
+        self.linear = nn.Linear(size, sum(nvec))
+        orthogonal_(self.linear, gain, rng)
+        widest = max(nvec)
+        layout = np.zeros((len(nvec), widest), np.int64)
+        padding = np.ones((len(nvec), widest), bool)
+        start = 0
+        for part, choices in enumerate(nvec):
+            layout[part, :choices] = np.arange(start, start + choices)
+            padding[part, :choices] = False
+            start += choices
+        self.ragged = bool(padding.any())
+        self.register_buffer("layout", torch.from_numpy(layout), persistent=False)
+        self.register_buffer("padding", torch.from_numpy(padding), persistent=False)
+
+    def forward(self, features: Tensor, masks: Tensor | None) -> Tensor:
+        logits = self.linear(features)  # [B, sum(nvec)]
+        if masks is not None:
+            logits = logits.masked_fill(~masks, ILLEGAL)
+        if self.ragged:
+            logits = logits[:, self.layout].masked_fill(self.padding, ILLEGAL)
+        else:
+            logits = logits.view(len(logits), *self.layout.shape)
+        return torch.log_softmax(logits, dim=-1)  # [B, parts, choices]
+
+    def noise(self, rng: np.random.Generator, count: int) -> Array:
+        return rng.gumbel(size=(count, *self.layout.shape)).astype(np.float32)
+
+    def sample(self, params: Tensor, noise: Tensor) -> Tensor:
+        # Gumbel-max: exact, and an illegal choice cannot win by rounding.
+        return (params + noise).argmax(dim=-1)
+
+    def mode(self, params: Tensor) -> Tensor:
+        return params.argmax(dim=-1)
+
+    def log_prob(self, params: Tensor, actions: Tensor) -> Tensor:
+        return params.gather(-1, actions.unsqueeze(-1)).squeeze(-1).sum(dim=-1)
+
+    def entropy(self, params: Tensor) -> Tensor:
+        return -(params.exp() * params).sum(dim=(-1, -2))
+
+    @property
+    def max_entropy(self) -> float | None:
+        return float(sum(math.log(choices) for choices in self.nvec))
+
+
+class GaussianHead(nn.Module):
+    """A diagonal Gaussian with a state-independent spread; `params` is the mean.
+
+    Actions live in units of half the action range: 0 is its middle, ±1 its ends. With `squash` the
+    environment gets tanh(action), and log-probability and entropy are those of the squashed one.
+    """
+
+    nodes: Tensor
+    weights: Tensor
+
+    def __init__(self, size: int, action: ActionSpec, config: NetConfig, rng: np.random.Generator) -> None:
+        super().__init__()
+        self.squash = action.squash
+        self.linear = nn.Linear(size, action.size)
+        orthogonal_(self.linear, config.policy_gain, rng)
+        self.log_std = nn.Parameter(torch.full((action.size,), config.log_std_init))
+        # Gauss–Hermite rule for E[log(1 − tanh²)], one dimension at a time.
+        nodes, weights = np.polynomial.hermite_e.hermegauss(16)
+        self.register_buffer("nodes", torch.as_tensor(nodes, dtype=torch.float32), persistent=False)
+        total = torch.as_tensor(weights / weights.sum(), dtype=torch.float32)
+        self.register_buffer("weights", total, persistent=False)
+
+    def forward(self, features: Tensor, masks: Tensor | None) -> Tensor:
+        mean: Tensor = self.linear(features)
+        return mean
+
+    def noise(self, rng: np.random.Generator, count: int) -> Array:
+        return rng.standard_normal((count, len(self.log_std)), dtype=np.float32)
+
+    def sample(self, params: Tensor, noise: Tensor) -> Tensor:
+        return params + self.log_std.exp() * noise
+
+    def mode(self, params: Tensor) -> Tensor:
+        return params
+
+    def log_prob(self, params: Tensor, actions: Tensor) -> Tensor:
+        z = (actions - params) * torch.exp(-self.log_std)
+        dense = -0.5 * z.square() - self.log_std - 0.5 * math.log(2 * math.pi)
+        if self.squash:
+            dense = dense - _log_slope(actions)
+        return dense.sum(dim=-1)
+
+    def entropy(self, params: Tensor) -> Tensor:
+        gaussian = (self.log_std + 0.5 * math.log(2 * math.pi * math.e)).sum().expand(len(params))
+        if not self.squash:
+            return gaussian
+        points = params.unsqueeze(-1) + self.log_std.exp().unsqueeze(-1) * self.nodes  # [B, A, K]
+        return gaussian + (_log_slope(points) * self.weights).sum(dim=(-1, -2))
+
+    @property
+    def max_entropy(self) -> float | None:
+        return None
+
+
+def _log_slope(u: Tensor) -> Tensor:
+    """log(1 − tanh²(u)), stable for large |u|."""
+    return 2.0 * (math.log(2.0) - u - nn.functional.softplus(-2.0 * u))

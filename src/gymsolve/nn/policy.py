@@ -1,0 +1,166 @@
+"""The policy: observation normaliser, networks, action head and value head in one module.
+
+It has two faces. `act`, `values` and `greedy` take and give NumPy arrays and never track gradients:
+that is what collectors, evaluators and users call. `evaluate` takes tensors and is what algorithms
+differentiate. Everything needed to act again in another process is in `arrays()` and `metadata()`.
+"""
+
+import json
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from gymsolve.config import NetConfig
+from gymsolve.errors import CheckpointError
+from gymsolve.nn.bodies import Encoder, mlp
+from gymsolve.nn.heads import Head, make_head
+from gymsolve.nn.init import orthogonal_
+from gymsolve.nn.normalize import ValueNorm
+from gymsolve.spec import Array, EnvSpec, Obs
+
+__all__ = ["Policy", "load_policy_arrays"]
+
+
+class Policy(nn.Module):
+    """An actor and a critic for one environment's spaces."""
+
+    def __init__(self, spec: EnvSpec, config: NetConfig, rng: np.random.Generator) -> None:
+        super().__init__()
+        action = replace(spec.action, squash=config.squash)
+        self.spec, self.config = replace(spec, action=action), config
+        images = any(entry.kind == "image" for entry in spec.obs.values())
+        self.shared = images if config.shared is None else config.shared
+        self.encoder = Encoder(spec, config, rng)
+        self.actor, size = mlp(self.encoder.size, config, rng)
+        if not self.shared:
+            # Weights of its own; running statistics are the actor encoder's, fed the same data.
+            self.value_encoder = Encoder(spec, config, rng)
+            self.critic, _ = mlp(self.value_encoder.size, config, rng)
+        self._head = make_head(size, action, config, rng)
+        self.value_head = nn.Linear(size, 1)
+        orthogonal_(self.value_head, 1.0, rng)
+        self.value_norm: ValueNorm | None = None
+        if config.normalize_values != "none":
+            self.value_norm = ValueNorm(preserve=config.normalize_values == "popart")
+        self.eval()  # layers with modes are switched by `gradient_mode` alone
+
+    @property
+    def head(self) -> Head:
+        return cast(Head, self._head)
+
+    @property
+    def device(self) -> torch.device:
+        return self.value_head.weight.device
+
+    def forward(self, obs: dict[str, Tensor], masks: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Parameters of the action distribution, and values in the value head's own units [B]."""
+        features = self.actor(self.encoder(obs))
+        critic = features if self.shared else self.critic(self.value_encoder(obs))
+        return self.head(features, masks), self.value_head(critic).squeeze(-1)
+
+    def evaluate(
+        self, obs: dict[str, Tensor], actions: Tensor, masks: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Log-probabilities [B], entropies [B] and values in the value head's units [B]."""
+        params, values = self(obs, masks)
+        return self.head.log_prob(params, actions), self.head.entropy(params), values
+
+    def critic_values(self, obs: dict[str, Tensor]) -> Tensor:
+        """Values in the value head's units [B], without the actor's work."""
+        features = self.actor(self.encoder(obs)) if self.shared else self.critic(self.value_encoder(obs))
+        out: Tensor = self.value_head(features)
+        return out.squeeze(-1)
+
+    @torch.inference_mode()
+    def act(self, obs: Obs, masks: Array | None, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+        """Sampled actions [N, A], their log-probabilities [N], state values [N]."""
+        params, values = self(self.tensors(obs), self._mask_tensor(masks))
+        noise = torch.from_numpy(self.head.noise(rng, len(values))).to(self.device)
+        actions = self.head.sample(params, noise)
+        log_probs = self.head.log_prob(params, actions)
+        return _array(actions), _array(log_probs), _array(self.real_values(values))
+
+    @torch.inference_mode()
+    def greedy(self, obs: Obs, masks: Array | None) -> Array:
+        """The likeliest actions [N, A]."""
+        params, _ = self(self.tensors(obs), self._mask_tensor(masks))
+        return _array(self.head.mode(params))
+
+    @torch.inference_mode()
+    def values(self, obs: Obs) -> Array:
+        """State values [N], in units of reward."""
+        return _array(self.real_values(self.critic_values(self.tensors(obs))))
+
+    def real_values(self, values: Tensor) -> Tensor:
+        return values if self.value_norm is None else self.value_norm.denormalize(values)
+
+    def tensors(self, obs: Obs) -> dict[str, Tensor]:
+        return {key: torch.from_numpy(array).to(self.device) for key, array in obs.items()}
+
+    def _mask_tensor(self, masks: Array | None) -> Tensor | None:
+        return None if masks is None else torch.from_numpy(masks).to(self.device)
+
+    @torch.no_grad()
+    def observe(self, obs: Obs) -> None:
+        """Take a batch of raw observations [B, …] into every running statistic."""
+        self.encoder.observe(obs)
+        if not self.shared:
+            self.value_encoder.observe(obs)
+        if self.config.batch_norm:
+            norms = [m for m in self.modules() if isinstance(m, nn.BatchNorm1d)]
+            for module in norms:
+                module.train()
+            self(self.tensors(obs), None)
+            for module in norms:
+                module.eval()
+
+    def gradient_mode(self, on: bool) -> None:
+        """Dropout is active in gradient passes only; batch norm always uses its running statistics."""
+        for module in self.modules():
+            if isinstance(module, nn.Dropout):
+                module.train(on)
+
+    def arrays(self) -> dict[str, Array]:
+        """Weights and statistics by name."""
+        return {name: _array(tensor).copy() for name, tensor in self.state_dict().items()}
+
+    def metadata(self) -> dict[str, str]:
+        """What else is needed to rebuild the policy, as strings."""
+        return {"spec": json.dumps(self.spec.to_json()), "net": self.config.model_dump_json()}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, Array], metadata: dict[str, str]) -> "Policy":
+        """The policy that `arrays` and `metadata` were taken from."""
+        spec = EnvSpec.from_json(json.loads(metadata["spec"]))
+        config = NetConfig.model_validate_json(metadata["net"])
+        policy = cls(spec, config, np.random.default_rng(0))
+        misfits = load_policy_arrays(policy, arrays)
+        if misfits:
+            raise CheckpointError(f"the weights do not fit the network they describe: {misfits[0]}.")
+        return policy
+
+
+@torch.no_grad()
+def load_policy_arrays(policy: Policy, arrays: dict[str, Array]) -> list[str]:
+    """Copy what fits by name and shape; say in sentences what did not."""
+    own: dict[str, Any] = policy.state_dict()
+    misfits = []
+    for name, tensor in own.items():
+        if name not in arrays:
+            misfits.append(f"{name} is not in the checkpoint")
+        elif tuple(tensor.shape) != arrays[name].shape:
+            misfits.append(
+                f"{name} has shape {list(tensor.shape)} here and {list(arrays[name].shape)} in the checkpoint"
+            )
+        else:
+            tensor.copy_(torch.from_numpy(np.array(arrays[name])))
+    misfits += [f"{name} has no place in this network" for name in arrays if name not in own]
+    return misfits
+
+
+def _array(tensor: Tensor) -> Array:
+    out: Array = tensor.detach().cpu().numpy()
+    return out

@@ -1,0 +1,230 @@
+"""Recipe files: where they lie, how they are read, and how one is found by name.
+
+One YAML file per environment. Its stem is the recipe's name with `/` and `:` written as `-`; the id
+itself stands in `env.id`. Besides the sections of `TrainConfig` a file has
+
+    description: ...
+    family: toy_text      # `_toy_text.yaml` in the same folder, else the bundled one
+    algos: {ppo: {...}}   # settings for whichever variant uses that algorithm
+    variants:             # the first one is the default
+      ppo: {...}          # a variant called after an algorithm uses it
+
+Later folders win: the bundled ones, then `./recipes`, then those in GYMSOLVE_RECIPES. A file adds its
+variants to the ones of the same recipe in earlier folders and replaces those of the same name.
+"""
+
+import difflib
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from gymsolve.errors import ConfigError, UnknownEnvError, did_you_mean
+from gymsolve.recipes.layers import Layer
+from gymsolve.recipes.schema import ALGORITHM_MODELS
+
+__all__ = [
+    "Recipe",
+    "find_recipe",
+    "has_recipe",
+    "list_recipes",
+    "load_recipes",
+    "parse_yaml",
+    "read_family",
+    "search_recipes",
+    "split_name",
+]
+
+_ZOO = Path(__file__).parent.parent / "zoo"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One variant of one recipe file, before merging."""
+
+    name: str
+    """`CartPole-v1:ppo`."""
+    env_id: str
+    variant: str
+    description: str
+    path: Path
+    layers: tuple[Layer, ...]
+    """Lowest first: `family …`, `recipe`, `variant`."""
+
+    @property
+    def base(self) -> str:
+        """The name without the variant."""
+        return self.name.rpartition(":")[0]
+
+
+def list_recipes() -> list[Recipe]:
+    """Every recipe there is, sorted by name; variants in the order of their file."""
+    paths = [path for folder in _folders() for path in _recipe_files(folder)]
+    return [
+        recipe for stem in sorted({p.stem for p in paths}, key=str.lower) for recipe in _of_stem(stem, paths)
+    ]
+
+
+def search_recipes(query: str) -> list[Recipe]:
+    """Recipes that hold every word of the query; failing that, those with a similar name or word."""
+    recipes = list_recipes()
+    words = query.lower().split()
+    hits = [recipe for recipe in recipes if all(word in _searchable(recipe) for word in words)]
+    if hits:
+        return sorted(hits, key=lambda recipe: query.lower() not in recipe.name.lower())
+    scored = [(min(_likeness(word, recipe) for word in words), recipe) for recipe in recipes]
+    near = [(score, recipe) for score, recipe in scored if score >= 0.6]
+    return [recipe for _, recipe in sorted(near, key=lambda pair: -pair[0])]
+
+
+def find_recipe(name: str) -> Recipe:
+    """`CartPole-v1` (its default variant) or `CartPole-v1:ppo`, in any case."""
+    base, variant = split_name(name)
+    wanted = _stem(base).lower()
+    paths = [path for folder in _folders() for path in _recipe_files(folder)]
+    mine = [path for path in paths if path.stem.lower() == wanted]
+    if not mine:
+        hint = did_you_mean(_stem(base), {path.stem for path in paths})
+        raise UnknownEnvError(
+            f"there is no recipe for {base!r}.", hint=hint or "`gymsolve recipes` lists them."
+        )
+    variants = {recipe.variant.lower(): recipe for recipe in _of_stem(mine[-1].stem, mine)}
+    if variant is None:
+        return next(iter(variants.values()))
+    if variant.lower() in variants:
+        return variants[variant.lower()]
+    known = [recipe.variant for recipe in variants.values()]
+    hint = f"It has: {', '.join(known)}."
+    raise UnknownEnvError(
+        f"{base} has no variant {variant!r}.",
+        hint=" ".join(filter(None, [did_you_mean(variant, known), hint])),
+    )
+
+
+def has_recipe(name: str) -> bool:
+    """Is there a recipe file for this environment, whatever its variants?"""
+    wanted = _stem(split_name(name)[0]).lower()
+    return any(path.stem.lower() == wanted for folder in _folders() for path in _recipe_files(folder))
+
+
+def split_name(name: str) -> tuple[str, str | None]:
+    """`CartPole-v1:ppo` → id and variant. The colon of `module:Id-v0` is part of the id."""
+    base, colon, last = name.rpartition(":")
+    if colon and (re.search(r"-v\d+$", base) or last.lower() in ALGORITHM_MODELS):
+        return base, last
+    if colon and not re.search(r"-v\d+$", last):
+        stems = {path.stem.lower() for folder in _folders() for path in _recipe_files(folder)}
+        if _stem(base).lower() in stems:
+            return base, last
+    return name, None
+
+
+def load_recipes(path: Path) -> list[Recipe]:
+    """All variants of one file."""
+    data = parse_yaml(path.read_text(encoding="utf-8"), str(path))
+    env_id, variants = _skeleton(data, path)
+    base = env_id if _stem(env_id) == path.stem else path.stem
+    shared: list[Layer] = [("recipe", {key: value for key, value in data.items() if key != "variants"})]
+    family = data.get("family")
+    if family is not None:
+        shared.insert(0, (f"family {family}", read_family(str(family), path)))
+    recipes = []
+    for variant, given in variants.items():
+        layers = (*shared, ("variant", _with_algorithm(str(variant), given)))
+        description = layers[-1][1].get("description", data.get("description", ""))
+        own_id = _env_id(layers[-1][1]) or env_id
+        recipes.append(Recipe(f"{base}:{variant}", own_id, str(variant), str(description), path, layers))
+    return recipes
+
+
+def read_family(name: str, beside: Path) -> dict[str, Any]:
+    """Defaults shared by a family of environments, from the same folder or the bundled one."""
+    for folder in (beside.parent, _ZOO):
+        path = folder / f"_{name}.yaml"
+        if path.is_file():
+            data = parse_yaml(path.read_text(encoding="utf-8"), str(path))
+            # Describes the family, not the run.
+            return {key: value for key, value in data.items() if key != "description"}
+    known = [path.stem[1:] for path in sorted(_ZOO.glob("_*.yaml"))]
+    hint = did_you_mean(name, known) or f"Known: {', '.join(known)}."
+    raise ConfigError(f"no family {name!r} (it would be `_{name}.yaml`).", where=str(beside), hint=hint)
+
+
+def parse_yaml(text: str, where: str) -> dict[str, Any]:
+    """YAML 1.2 text that holds a mapping; anything else is a ConfigError with the line."""
+    try:
+        data = YAML(typ="safe", pure=True).load(text)
+    except MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise ConfigError(f"not valid YAML: {error.problem}.", where=f"{where}{line}") from error
+    except YAMLError as error:
+        raise ConfigError(f"not valid YAML: {error}.", where=where) from error
+    if not isinstance(data, dict):
+        raise ConfigError("should hold a mapping.", where=where)
+    return data
+
+
+def _folders() -> list[Path]:
+    listed = os.environ.get("GYMSOLVE_RECIPES", "")
+    return [_ZOO, Path("recipes"), *(Path(part) for part in listed.split(os.pathsep) if part)]
+
+
+def _recipe_files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*.yaml") if not path.name.startswith(("_", ".")))
+
+
+def _of_stem(stem: str, paths: list[Path]) -> list[Recipe]:
+    """Variants of one recipe over all folders: those of later files first and instead of earlier ones."""
+    found: dict[str, Recipe] = {}
+    for path in paths:
+        if path.stem.lower() == stem.lower():
+            newer = {recipe.variant: recipe for recipe in load_recipes(path)}
+            found = newer | {key: recipe for key, recipe in found.items() if key not in newer}
+    return list(found.values())
+
+
+def _skeleton(data: Mapping[str, Any], path: Path) -> tuple[str, Mapping[Any, Any]]:
+    env_id, variants = _env_id(data), data.get("variants")
+    if env_id is None:
+        raise ConfigError("a recipe needs `env.id`.", where=str(path))
+    if not isinstance(variants, Mapping) or not variants:
+        raise ConfigError("a recipe needs `variants` with at least one entry.", where=str(path))
+    for name, given in variants.items():
+        if not isinstance(given, Mapping | None):
+            raise ConfigError("should be a mapping.", where=f"{path}: variants.{name}")
+    return env_id, variants
+
+
+def _env_id(data: Mapping[str, Any]) -> str | None:
+    env = data.get("env")
+    env_id = env.get("id") if isinstance(env, Mapping) else None
+    return env_id if isinstance(env_id, str) else None
+
+
+def _with_algorithm(variant: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A variant called `ppo` need not say `algo.name: ppo` again."""
+    data = dict(given or {})
+    block = data.get("algo", {})
+    if variant in ALGORITHM_MODELS and isinstance(block, Mapping) and "name" not in block:
+        data["algo"] = {"name": variant, **block}
+    return data
+
+
+def _stem(base: str) -> str:
+    return re.sub(r"[/:]", "-", base)
+
+
+def _searchable(recipe: Recipe) -> str:
+    told = [str(layer.get("description", "")) for _, layer in recipe.layers]
+    labels = [label for label, _ in recipe.layers if label.startswith("family")]
+    return " ".join([recipe.name, *told, *labels]).lower()
+
+
+def _likeness(word: str, recipe: Recipe) -> float:
+    candidates = [recipe.base.lower(), *re.split(r"[^a-z0-9]+", _searchable(recipe))]
+    return max(difflib.SequenceMatcher(None, word, other).ratio() for other in candidates)

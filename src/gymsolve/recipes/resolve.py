@@ -1,0 +1,129 @@
+"""From a name and overrides to the settings of a run, with a note on where each value came from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from gymsolve.config import TrainConfig
+from gymsolve.errors import ConfigError
+from gymsolve.recipes.files import find_recipe, read_family, split_name
+from gymsolve.recipes.layers import Layer, merge_layers
+from gymsolve.recipes.schema import ALGORITHM_MODELS, flatten
+from gymsolve.recipes.validate import find_problems, raise_problems
+
+__all__ = ["Overrides", "Resolved", "apply_overrides", "explain", "parse_overrides", "resolve"]
+
+Overrides = Mapping[str, Any] | Sequence[str]
+"""`["algo.gamma=0.9"]`, or the same already parsed: `{"algo.gamma": 0.9}`."""
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """The settings of a run, and which layer decided each of them."""
+
+    name: str
+    """`CartPole-v1:ppo`."""
+    config: TrainConfig
+    provenance: dict[str, str]
+    """Dotted path → `default`, `family …`, `recipe`, `variant`, `derived` or `--set`."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "config": self.config.model_dump(mode="json"),
+            "provenance": dict(self.provenance),
+        }
+
+
+def resolve(
+    name: str,
+    overrides: Overrides = (),
+    *,
+    derived: Mapping[str, Any] | tuple[Mapping[str, Any], ...] | None = None,
+) -> Resolved:
+    """The settings for `CartPole-v1` or `CartPole-v1:ppo`: default < family < recipe < variant < `--set`.
+
+    `derived` stands in for the recipe of an environment that has none; it may name a `family`.
+    """
+    if derived is None:
+        recipe = find_recipe(name)
+        full_name, layers = recipe.name, list(recipe.layers)
+    else:
+        layers = _derived_layers(name, (derived,) if isinstance(derived, Mapping) else derived)
+        full_name = ""
+    config, provenance = _settle(layers, _parsed(overrides))
+    if not full_name:
+        base, variant = split_name(name)
+        full_name = f"{base}:{variant or config.algo.name}"
+    return Resolved(full_name, config, provenance)
+
+
+def apply_overrides(
+    config: TrainConfig, overrides: Overrides
+) -> tuple[TrainConfig, dict[str, tuple[Any, Any]]]:
+    """Settings with overrides on top, and every path that changed with its old and new value."""
+    new, _ = _settle([("run", config.model_dump(mode="json"))], _parsed(overrides))
+    before, after = flatten(config), flatten(new)
+    paths = [*after, *(path for path in before if path not in after)]
+    changed = {path: (before.get(path), after.get(path)) for path in paths}
+    return new, {path: pair for path, pair in changed.items() if pair[0] != pair[1]}
+
+
+def parse_overrides(items: Sequence[str]) -> dict[str, Any]:
+    """`["a.b=v"]` → `{"a.b": v}`; values are YAML, so `[64, 64]`, `{x: 1}`, `true` and `null` work."""
+    parsed: dict[str, Any] = {}
+    for item in items:
+        path, equals, text = item.partition("=")
+        path = path.strip()
+        if not equals or not all(part.strip() for part in path.split(".")):
+            raise ConfigError(
+                f"cannot read {item!r}.",
+                where="--set",
+                hint="Write it as path=value, such as algo.gamma=0.98.",
+            )
+        parsed.pop(path, None)  # the last one wins, and comes last
+        parsed[path] = _parse_value(text, item)
+    return parsed
+
+
+def explain(resolved: Resolved) -> list[tuple[str, Any, str]]:
+    """Every setting as (path, value, where it came from), in the order of the models."""
+    return [(path, value, resolved.provenance[path]) for path, value in flatten(resolved.config).items()]
+
+
+def _settle(layers: Sequence[Layer], overrides: Mapping[str, Any]) -> tuple[TrainConfig, dict[str, str]]:
+    data, stack = merge_layers(layers, overrides)
+    found = find_problems(data)
+    if not isinstance(found, TrainConfig):
+        raise_problems(found, stack.nearest_source)
+    return found, {path: stack.source(path) for path in flatten(found)}
+
+
+def _parsed(overrides: Overrides) -> Mapping[str, Any]:
+    return overrides if isinstance(overrides, Mapping) else parse_overrides(overrides)
+
+
+def _parse_value(text: str, item: str) -> Any:
+    if text.strip() == "None":
+        return None  # Python's word for YAML's null
+    try:
+        return YAML(typ="safe", pure=True).load(text)
+    except YAMLError as error:
+        raise ConfigError(
+            f"cannot read the value of {item!r} as YAML.", where="--set", hint="Put text in quotes."
+        ) from error
+
+
+def _derived_layers(name: str, given: tuple[Mapping[str, Any], ...]) -> list[Layer]:
+    base, variant = split_name(name)
+    facts: dict[str, Any] = {"env": {"id": base}}
+    layers: list[Layer] = [("derived", facts), *(("derived", mapping) for mapping in given)]
+    if variant in ALGORITHM_MODELS:
+        layers.append(("variant", {"algo": {"name": variant}}))
+    families = [mapping["family"] for mapping in given if mapping.get("family")]
+    here = Path("recipes") / "derived"
+    return [(f"family {family}", read_family(str(family), here)) for family in families] + layers

@@ -1,0 +1,97 @@
+"""The shape of `TrainConfig`, as merging, formatting and error messages need it.
+
+Everything is read off the pydantic models, so a new field is known here without being repeated.
+"""
+
+import types
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+from gymsolve.config import TrainConfig
+from gymsolve.schedules import Schedule
+
+__all__ = ["ALGORITHM_MODELS", "Path", "flatten", "is_section", "key_order", "leaf_paths", "model_at"]
+
+Path = tuple[str, ...]
+
+ALGORITHM_MODELS: Mapping[str, type[BaseModel]] = {
+    model.model_fields["name"].default: model
+    for model in get_args(TrainConfig.model_fields["algo"].annotation)
+}
+
+
+def model_at(path: Path, algorithm: str | None) -> type[BaseModel] | None:
+    """The model that holds the value at `path` (`Schedule` for a schedule), None for plain values."""
+    model: type[BaseModel] | None = TrainConfig
+    for key in path:
+        field = model.model_fields.get(key) if model else None
+        if field is None:
+            return None
+        model = _model_in(field.annotation, algorithm)
+    return model
+
+
+def is_section(path: Path, algorithm: str | None) -> bool:
+    """Whether a mapping at `path` is merged key by key; any other value is replaced as a whole.
+
+    A schedule is one value: half of one and half of another would be neither.
+    """
+    return path[:2] == ("env", "kwargs") or model_at(path, algorithm) not in (None, Schedule)
+
+
+def key_order(path: Path, algorithm: str | None) -> list[str]:
+    """Keys of the mapping at `path` in canonical order; empty where any order is as good."""
+    model = model_at(path, algorithm)
+    if model is None:
+        return []
+    keys = list(model.model_fields)
+    return ["name", *(key for key in keys if key != "name")] if "name" in keys else keys
+
+
+def flatten(config: TrainConfig) -> dict[str, Any]:
+    """Every setting by its dotted path, in the order of the models; schedules and lists stay whole."""
+    return dict(_leaves(config.model_dump(mode="json"), (), config.algo.name))
+
+
+@cache
+def leaf_paths(algorithm: str | None) -> tuple[str, ...]:
+    """The dotted path of every setting a run with this algorithm has."""
+    found: list[str] = []
+
+    def visit(path: Path) -> None:
+        if path and not is_section(path, algorithm):
+            found.append(".".join(path))
+            return
+        if path == ("env", "kwargs"):
+            found.append("env.kwargs")
+        for key in key_order(path, algorithm):
+            visit((*path, key))
+
+    visit(())
+    return tuple(found)
+
+
+def _leaves(data: Mapping[str, Any], path: Path, algorithm: str) -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    order = key_order(path, algorithm)
+    for key in sorted(data, key=order.index) if order else data:
+        value, here = data[key], (*path, key)
+        if isinstance(value, Mapping) and value and is_section(here, algorithm):
+            found += _leaves(value, here, algorithm)
+        else:
+            found.append((".".join(here), value))
+    return found
+
+
+def _model_in(annotation: Any, algorithm: str | None) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if get_origin(annotation) not in (Union, types.UnionType, Annotated):
+        return None  # a tuple of models is a list to people, not a section
+    models = [model for arg in get_args(annotation) if (model := _model_in(arg, algorithm))]
+    if len(models) > 1 and algorithm is not None and algorithm in ALGORITHM_MODELS:
+        return ALGORITHM_MODELS[algorithm]
+    return models[0] if models else None

@@ -1,0 +1,1 @@
+"""Collecting experience and turning it into learning targets: NumPy only, no torch."""

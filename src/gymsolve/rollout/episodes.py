@@ -1,0 +1,67 @@
+"""Statistics of finished episodes: the last hundred, as the field reports them."""
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from gymsolve.envs.contract import Episode
+
+__all__ = ["EpisodeWindow"]
+
+
+class EpisodeWindow:
+    """The most recent episodes and how many there were in all."""
+
+    def __init__(self, size: int = 100) -> None:
+        self.recent: deque[Episode] = deque(maxlen=size)
+        self.total = 0
+        self.best = -np.inf
+
+    def add(self, episodes: Iterable[Episode]) -> None:
+        for episode in episodes:
+            self.recent.append(episode)
+            self.total += 1
+            self.best = max(self.best, episode.raw_return)
+
+    @property
+    def mean_return(self) -> float | None:
+        """Mean raw return over the window; None before the first episode ends."""
+        return float(np.mean([e.raw_return for e in self.recent])) if self.recent else None
+
+    def metrics(self) -> dict[str, float]:
+        """What is worth logging; nothing before the first episode ends."""
+        if not self.recent:
+            return {"rollout/episodes": 0.0}
+        raw = np.array([e.raw_return for e in self.recent])
+        shaped = np.array([e.shaped_return for e in self.recent])
+        lengths = np.array([e.length for e in self.recent])
+        measured = {
+            "rollout/episodes": float(self.total),
+            "rollout/ep_rew_mean": float(raw.mean()),
+            "rollout/ep_rew_min": float(raw.min()),
+            "rollout/ep_rew_max": float(raw.max()),
+            "rollout/ep_rew_last": float(raw[-1]),
+            "rollout/ep_rew_best": float(self.best),
+            "rollout/ep_len_mean": float(lengths.mean()),
+            "rollout/truncated_share": float(np.mean([e.truncated for e in self.recent])),
+        }
+        if not np.array_equal(raw, shaped):
+            measured["rollout/ep_shaped_rew_mean"] = float(shaped.mean())
+        successes = [e.success for e in self.recent if e.success is not None]
+        if successes:
+            measured["rollout/success_rate"] = float(np.mean(successes))
+        return measured
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "recent": [list(e) for e in self.recent],
+            "total": self.total,
+            "best": self.best if self.total else None,
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.recent = deque((Episode(*e) for e in state["recent"]), maxlen=self.recent.maxlen)
+        self.total = state["total"]
+        self.best = -np.inf if state["best"] is None else state["best"]

@@ -1,0 +1,55 @@
+"""Running mean and variance, merged batch by batch, and the scaling of rewards that uses them."""
+
+from typing import Any
+
+import numpy as np
+
+from gymsolve.spec import Array
+
+__all__ = ["RewardScaler", "merge_moments"]
+
+
+def merge_moments(mean: Array, var: Array, count: float, batch: Array) -> tuple[Array, Array, float]:
+    """Mean, variance and count after seeing `batch` [B, …] too (Chan's parallel formula, float64)."""
+    batch = batch.astype(np.float64, copy=False)
+    size = len(batch)
+    total = count + size
+    delta = batch.mean(axis=0) - mean
+    spread = var * count + batch.var(axis=0) * size + delta**2 * (count * size / total)
+    return mean + delta * (size / total), spread / total, total
+
+
+class RewardScaler:
+    """Divides rewards by the running spread of their discounted sums.
+
+    The factor changes between rollouts, never within one. Its statistics belong to the trainer's
+    state; raw episode returns are measured elsewhere and never scaled.
+    """
+
+    def __init__(self, num_envs: int, limit: float = 10.0) -> None:
+        self.mean, self.var, self.count = np.zeros(()), np.ones(()), 0.0
+        self.running = np.zeros(num_envs)  # [N] discounted sum so far
+        self.limit = limit
+
+    def scale(self, rewards: Array, done: Array, valid: Array, gamma: float) -> Array:
+        """Scaled copy of `rewards` [T, N], after taking them into the statistics."""
+        sums = np.empty(rewards.shape)
+        for t in range(len(rewards)):
+            self.running = self.running * gamma + rewards[t]
+            sums[t] = self.running
+            self.running = np.where(done[t], 0.0, self.running)
+        self.mean, self.var, self.count = merge_moments(self.mean, self.var, self.count, sums[valid])
+        factor = 1.0 / np.sqrt(self.var + 1e-8)
+        return np.clip(rewards * factor, -self.limit, self.limit).astype(np.float32)
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "mean": float(self.mean),
+            "var": float(self.var),
+            "count": self.count,
+            "running": self.running.tolist(),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.mean, self.var = np.asarray(state["mean"]), np.asarray(state["var"])
+        self.count, self.running = state["count"], np.asarray(state["running"])

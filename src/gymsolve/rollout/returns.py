@@ -1,0 +1,72 @@
+"""Advantages and returns. Works on [T], [T, N] or any shape with time first.
+
+`terminated` ends the future: nothing after it counts. `truncated` only ends the recording: the
+future is `next_values`, the value of the true last observation. Neither lets anything flow across
+the reset that follows.
+"""
+
+import numpy as np
+
+from gymsolve.spec import Array
+
+__all__ = ["finished", "gae", "monte_carlo", "standardize"]
+
+
+def gae(
+    rewards: Array,
+    values: Array,
+    next_values: Array,
+    terminated: Array,
+    truncated: Array,
+    *,
+    gamma: float,
+    gae_lambda: float,
+) -> Array:
+    """Generalised advantage estimates.
+
+    delta = r + γ·next_value·(1 − terminated) − value;  adv = delta + γλ·(1 − done)·adv_next
+    """
+    deltas = rewards + gamma * next_values * ~terminated - values
+    keep = (gamma * gae_lambda) * ~(terminated | truncated)
+    advantages = np.empty_like(deltas)
+    future = np.zeros_like(deltas[0])
+    for t in range(len(deltas) - 1, -1, -1):
+        future = deltas[t] + keep[t] * future
+        advantages[t] = future
+    return advantages
+
+
+def monte_carlo(
+    rewards: Array,
+    tail_values: Array,
+    terminated: Array,
+    truncated: Array,
+    *,
+    gamma: float,
+) -> Array:
+    """Discounted sums of the rewards up to the episode's end.
+
+    Where an episode was cut, by a time limit or by the rollout's last step, `tail_values` stands for
+    what was not seen; give zeros only if there is truly nothing to say (see `finished`).
+    """
+    cut = truncated & ~terminated
+    returns = np.empty_like(rewards)
+    future = tail_values[-1]
+    for t in range(len(rewards) - 1, -1, -1):
+        future = np.where(terminated[t], 0.0, np.where(cut[t], tail_values[t], future))
+        future = rewards[t] + gamma * future
+        returns[t] = future
+    return returns
+
+
+def finished(terminated: Array, truncated: Array) -> Array:
+    """True at steps whose episode ended inside the recording."""
+    done = terminated | truncated
+    ended: Array = np.logical_or.accumulate(done[::-1], axis=0)[::-1]
+    return ended
+
+
+def standardize(values: Array) -> Array:
+    """Zero mean, unit spread; one number alone, or equal ones, become zeros."""
+    scaled: Array = (values - values.mean()) / (values.std() + 1e-8)
+    return scaled

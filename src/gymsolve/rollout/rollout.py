@@ -1,0 +1,63 @@
+"""One rollout: what `num_envs` environments did during `num_steps` steps, time-major.
+
+The arrays are allocated once and overwritten by every collection; an algorithm must be done with a
+rollout before the next one starts.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gymsolve.envs.contract import Episode
+from gymsolve.spec import Array, EnvSpec, Obs
+
+__all__ = ["Rollout", "allocate"]
+
+
+@dataclass(slots=True)
+class Rollout:
+    """Arrays of shape [T, N, …]."""
+
+    obs: Obs
+    actions: Array  # [T, N, A] as the policy emitted them: before clipping and scaling
+    log_probs: Array  # [T, N]
+    values: Array  # [T, N]
+    next_values: Array  # [T, N] of the true successor: V(final observation) where truncated
+    rewards: Array  # [T, N]
+    terminated: Array  # [T, N] bool
+    truncated: Array  # [T, N] bool
+    valid: Array  # [T, N] bool; False where a backend spent the step on a reset
+    masks: Array | None  # [T, N, M] bool, legal choices
+    episodes: list[Episode] = field(default_factory=list)
+
+    @property
+    def env_steps(self) -> int:
+        """Transitions that really happened."""
+        return int(np.count_nonzero(self.valid))
+
+    @property
+    def vec_steps(self) -> int:
+        return len(self.rewards)
+
+    @property
+    def done(self) -> Array:
+        """Where an episode ended, for whatever reason."""
+        return self.terminated | self.truncated
+
+
+def allocate(spec: EnvSpec, num_steps: int, num_envs: int) -> Rollout:
+    """An empty rollout for this environment."""
+    size = (num_steps, num_envs)
+    kind = np.float32 if spec.action.kind == "box" else np.int64
+    return Rollout(
+        obs={key: np.zeros((*size, *entry.shape), entry.dtype) for key, entry in spec.obs.items()},
+        actions=np.zeros((*size, spec.action.size), kind),
+        log_probs=np.zeros(size, np.float32),
+        values=np.zeros(size, np.float32),
+        next_values=np.zeros(size, np.float32),
+        rewards=np.zeros(size, np.float32),
+        terminated=np.zeros(size, bool),
+        truncated=np.zeros(size, bool),
+        valid=np.ones(size, bool),
+        masks=np.ones((*size, spec.action.mask_size), bool) if spec.masked else None,
+    )

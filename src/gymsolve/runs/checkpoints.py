@@ -1,0 +1,231 @@
+"""Checkpoints: the whole state of a run at one moment, in a folder named by its env steps.
+
+    checkpoints/120000/policy.safetensors    weights and statistics; all that acting needs
+    checkpoints/120000/trainer.safetensors   arrays that only training needs (optimizer moments, …)
+    checkpoints/120000/trainer.json          the rest of the trainer's state (counters, random streams)
+    checkpoints/120000/meta.json             counters, the evaluation it got, checksums of the above
+    checkpoints/best, checkpoints/last       names of folders
+
+A folder appears under its name only when it is complete, and files are checked against their
+checksums when they are read (`loading.py`). Only the training process writes here.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from gymsolve.errors import CheckpointError, RunDamagedError, UnknownRunError
+from gymsolve.runs.files import (
+    os_errors,
+    read_json,
+    remove_leftovers,
+    replace_text,
+    sync_folder,
+    to_json,
+)
+from gymsolve.runs.run import Run, now
+from gymsolve.runs.summary import SCHEMA_VERSION
+from gymsolve.runs.tensors import pack
+
+if TYPE_CHECKING:
+    from gymsolve.runs.tensors import Arrays
+
+__all__ = [
+    "META",
+    "POLICY",
+    "STATE",
+    "TRAINER",
+    "find_place",
+    "list_checkpoints",
+    "mark_best",
+    "newest_first",
+    "pointed",
+    "prune",
+    "read_meta",
+    "save_checkpoint",
+    "update_meta",
+]
+
+POLICY, TRAINER, STATE, META = "policy.safetensors", "trainer.safetensors", "trainer.json", "meta.json"
+
+
+# ------------------------------------------------------------------------------------ saving
+
+
+def save_checkpoint(
+    run: Run,
+    env_steps: int,
+    *,
+    policy: "Arrays",
+    policy_metadata: dict[str, str],
+    trainer_arrays: "Arrays",
+    trainer_state: dict[str, Any],
+    meta: dict[str, Any],
+) -> Path:
+    """Write a checkpoint and point `last` at it; one of the same `env_steps` is replaced.
+
+    `meta` holds vec_steps, updates, reason and eval (the metrics of its evaluation, or None).
+    `trainer_state` is plain data; NaN, infinities and integers of any size come back unchanged.
+    """
+    folder = run.path / "checkpoints"
+    contents = {
+        POLICY: pack(policy, policy_metadata),
+        TRAINER: pack(trainer_arrays),
+        STATE: to_json(trainer_state, exact=True).encode(),
+    }
+    files = {name: {"sha256": _digest(data), "size": len(data)} for name, data in contents.items()}
+    defaults = {"vec_steps": None, "updates": None, "time": now(), "reason": None, "eval": None}
+    facts = {"schema_version": SCHEMA_VERSION, "env_steps": env_steps, **defaults, **meta, "files": files}
+    contents[META] = _sealed(facts).encode()
+
+    place = folder / str(env_steps)
+    with os_errors(place):
+        folder.mkdir(exist_ok=True)
+        _clean(folder)
+        fresh = folder / f".new-{env_steps}"
+        try:
+            _write_folder(fresh, contents)
+            _swap_in(fresh, place)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)  # only still there when something went wrong
+    replace_text(folder / "last", place.name + "\n")
+    return place
+
+
+def mark_best(run: Run, name: str) -> None:
+    """Point `best` at a checkpoint."""
+    find_place(run, name)
+    replace_text(run.path / "checkpoints" / "best", name + "\n")
+
+
+def update_meta(run: Run, name: str, **fields: Any) -> None:
+    """Change fields of a checkpoint's meta, for example the result of a late evaluation."""
+    place = find_place(run, name)
+    replace_text(place / META, _sealed({**read_meta(run, name), **fields}))
+
+
+def prune(run: Run, keep: int | None, *, spare: Iterable[str] = ()) -> list[str]:
+    """Remove all but the `keep` newest checkpoints, never `best`, `last` or `spare`; returns their names."""
+    if keep is None:
+        return []
+    folder = run.path / "checkpoints"
+    kept = {pointed(run, "best"), pointed(run, "last"), *newest_first(run)[:keep], *spare}
+    doomed = [name for name in list_checkpoints(run) if name not in kept]
+    for name in doomed:
+        with os_errors(folder / name):
+            # Out of sight first: a kill halfway through must not leave half a checkpoint.
+            gone = find_place(run, name).rename(folder / f".drop-{name}-{os.urandom(4).hex()}")
+            shutil.rmtree(gone)
+    return doomed
+
+
+# ----------------------------------------------------------------------------------- looking
+
+
+def list_checkpoints(run: Run) -> list[str]:
+    """Names of the checkpoints, by env steps."""
+    folder = run.path / "checkpoints"
+    if not folder.is_dir():
+        return []
+    names = {path.name.removeprefix(".old-") for path in folder.iterdir() if path.is_dir()}
+    return sorted((name for name in names if name.isdecimal()), key=int)
+
+
+def newest_first(run: Run) -> list[str]:
+    """Names by when they were saved: after a resume from an earlier one, more steps may be older."""
+    times: dict[str, str] = {}
+    for name in list_checkpoints(run):
+        try:
+            times[name] = str(read_meta(run, name)["time"])
+        except (CheckpointError, UnknownRunError):  # damaged, or removed by the trainer since the listing
+            times[name] = ""
+    return sorted(times, key=lambda name: (times[name], int(name)), reverse=True)
+
+
+def pointed(run: Run, which: Literal["best", "last"]) -> str | None:
+    """The checkpoint that a pointer names, if it names one."""
+    path = run.path / "checkpoints" / which
+    if not path.is_file():
+        return None
+    with os_errors(path):
+        name = path.read_text(errors="replace").strip()
+    return name if name.isdecimal() else None
+
+
+def find_place(run: Run, name: str) -> Path:
+    """The folder of a checkpoint, also while it is being replaced."""
+    folder = run.path / "checkpoints"
+    for place in (folder / name, folder / f".old-{name}"):
+        if name.isdecimal() and place.is_dir():
+            return place
+    known = list_checkpoints(run)
+    hint = f"There are: {', '.join(known)}." if known else "None has been saved yet."
+    raise UnknownRunError(f"run {run.id} has no checkpoint '{name}'.", hint=hint)
+
+
+def read_meta(run: Run, name: str) -> dict[str, Any]:
+    """meta.json of a checkpoint, checked against its own checksum."""
+    path = find_place(run, name) / META
+    try:
+        meta = read_json(path)
+    except RunDamagedError as error:
+        raise CheckpointError(error.message, where=error.where) from error
+    if meta.pop("checksum", None) != _checksum(meta):
+        raise CheckpointError("the file was changed or damaged (its checksum differs).", where=str(path))
+    return meta
+
+
+# ------------------------------------------------------------------------------ on the disk
+
+
+def _write_folder(folder: Path, contents: dict[str, bytes]) -> None:
+    folder.mkdir()
+    for name, data in contents.items():
+        with (folder / name).open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    sync_folder(folder)
+
+
+def _swap_in(fresh: Path, place: Path) -> None:
+    """Give a complete folder its name. A folder cannot be replaced in one step, so the old one waits
+    beside it, where `find_place` finds it should the process die in between."""
+    old = place.with_name(f".old-{place.name}")
+    if place.exists():
+        place.rename(old)
+    fresh.rename(place)
+    sync_folder(place.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _clean(folder: Path) -> None:
+    """Remove what a killed process left; only the training process saves, so nothing here is in use."""
+    remove_leftovers(folder)
+    for pattern in (".new-*", ".drop-*"):
+        for path in folder.glob(pattern):
+            shutil.rmtree(path)
+    for old in folder.glob(".old-*"):
+        place = folder / old.name.removeprefix(".old-")
+        if place.exists():
+            shutil.rmtree(old)
+        else:
+            old.rename(place)
+
+
+def _sealed(facts: dict[str, Any]) -> str:
+    """meta.json with a checksum of itself, so that a flipped digit is noticed too."""
+    body = {key: value for key, value in json.loads(to_json(facts)).items() if key != "checksum"}
+    return to_json({**body, "checksum": _checksum(body)}, indent=2) + "\n"
+
+
+def _checksum(body: dict[str, Any]) -> str:
+    return _digest(json.dumps(body, sort_keys=True).encode())
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,120 @@
+"""The registry: `index.json`, newest run first, and the list that people and agents see.
+
+The folders are the truth. `index.json` is a copy for readers that want one file ("look at the last
+ten runs"); it is written under a lock, and put right whenever a listing finds it missing, damaged or
+behind.
+"""
+
+import contextlib
+from pathlib import Path
+
+from gymsolve.errors import RunDamagedError, UsageError, did_you_mean
+from gymsolve.runs.files import (
+    locked,
+    os_errors,
+    read_json,
+    remove_leftovers,
+    replace_json,
+    replace_text,
+)
+from gymsolve.runs.summary import SCHEMA_VERSION, STATUSES, RunSummary, runs_folder, summarize
+
+__all__ = ["LAST", "LOCK", "list_runs", "record_run", "run_folders"]
+
+LAST = "@last"
+LOCK = ".lock"
+_INDEX = "index.json"
+_FILTERS = ("status", "env", "algo", "variant")
+
+
+def list_runs(
+    base: Path | str | None = None, query: str | None = None, limit: int | None = None
+) -> list[RunSummary]:
+    """Runs, newest first, that match every word of `query`.
+
+    A word is part of the id or the name, or one of `status:solved`, `env:CartPole`, `algo:ppo`,
+    `variant:fast`.
+    """
+    folder = runs_folder(base)
+    words = [_checked(word) for word in (query or "").split()]
+    runs = _summaries(folder)
+    if _statuses_in_index(folder) != {run.id: run.status for run in runs} and folder.is_dir():
+        # The list is right either way: a folder that cannot be written, or is busy, can still be read.
+        with contextlib.suppress(RunDamagedError), locked(folder / LOCK, timeout=1.0):
+            _write_index(folder, _summaries(folder))
+    found = [run for run in runs if all(_matches(run, word) for word in words)]
+    return found[:limit]
+
+
+def record_run(folder: Path, *, last: bool = False) -> None:
+    """Bring the index up to date with the run in `folder`; the caller holds the lock."""
+    base = folder.parent
+    remove_leftovers(base)
+    if last:
+        replace_text(base / LAST, folder.name + "\n")
+    known = _entries(base)
+    others = {path.name for path in run_folders(base)} - {folder.name}
+    if known is None or others != set(known) - {folder.name}:
+        runs = _summaries(base)
+    else:
+        runs = _newest_first([*(known[name] for name in others), summarize(folder)])
+    _write_index(base, runs)
+
+
+def run_folders(base: Path) -> list[Path]:
+    """Folders that hold a run; one without `run.json` was left by a start that never happened."""
+    if not base.is_dir():
+        return []
+    with os_errors(base):
+        return [path for path in base.iterdir() if (path / "run.json").is_file()]
+
+
+def _summaries(base: Path) -> list[RunSummary]:
+    return _newest_first([summarize(folder) for folder in run_folders(base)])
+
+
+def _newest_first(runs: list[RunSummary]) -> list[RunSummary]:
+    return sorted(runs, key=lambda run: (run.created, run.id), reverse=True)
+
+
+def _write_index(base: Path, runs: list[RunSummary]) -> None:
+    entries = [run.to_json() for run in runs]
+    replace_json(base / _INDEX, {"schema_version": SCHEMA_VERSION, "runs": entries})
+
+
+def _entries(base: Path) -> dict[str, RunSummary] | None:
+    """What the index says, or None when it cannot be used."""
+    try:
+        entries = [RunSummary(**entry) for entry in read_json(base / _INDEX)["runs"]]
+    except (RunDamagedError, KeyError, TypeError):
+        return None
+    return {entry.id: entry for entry in entries}
+
+
+def _statuses_in_index(base: Path) -> dict[str, str] | None:
+    entries = _entries(base)
+    return None if entries is None else {name: entry.status for name, entry in entries.items()}
+
+
+# ------------------------------------------------------------------------------------- query
+
+
+def _checked(word: str) -> str:
+    """Refuse a filter that could never match, which would look like "no such runs"."""
+    key, colon, value = word.partition(":")
+    if colon and key not in _FILTERS and (near := did_you_mean(key, _FILTERS)):
+        raise UsageError(f"there is no filter '{key}:'.", hint=near)
+    if key == "status" and colon and value not in STATUSES:
+        known = did_you_mean(value, STATUSES) or f"One of: {', '.join(STATUSES)}."
+        raise UsageError(f"no run has the status '{value}'.", hint=known)
+    return word
+
+
+def _matches(run: RunSummary, word: str) -> bool:
+    key, colon, value = word.lower().partition(":")
+    if colon and key in _FILTERS:
+        if key == "env":
+            return value in run.env_id.lower()
+        exact = {"status": run.status, "algo": run.algo, "variant": run.variant}
+        return value == exact[key].lower()
+    return word.lower() in f"{run.id}\n{run.name}".lower()

@@ -1,0 +1,136 @@
+"""Reading checkpoints back, and refusing what is not exactly what was saved."""
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gymsolve.errors import CheckpointError, UnknownRunError
+from gymsolve.runs.checkpoints import (
+    POLICY,
+    STATE,
+    TRAINER,
+    find_place,
+    list_checkpoints,
+    newest_first,
+    pointed,
+    read_meta,
+)
+from gymsolve.runs.files import from_exact
+from gymsolve.runs.run import Run
+from gymsolve.runs.tensors import TensorFormatError, unpack
+
+if TYPE_CHECKING:
+    from gymsolve.runs.tensors import Arrays
+
+__all__ = ["Checkpoint", "load_checkpoint", "load_policy_file"]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint in memory; every array in it is a writable copy."""
+
+    path: Path
+    policy: "Arrays"
+    policy_metadata: dict[str, str]
+    trainer: "Arrays"
+    trainer_state: dict[str, Any]
+    meta: dict[str, Any]
+    notes: tuple[str, ...] = ()
+    """What the user should hear, such as that the last checkpoint is damaged and an older one was taken."""
+
+    @property
+    def name(self) -> str:
+        return str(self.meta["env_steps"])
+
+
+def load_checkpoint(run: Run, which: str = "last", *, policy_only: bool = False) -> Checkpoint:
+    """The checkpoint `last`, `best` or of a number of env steps, verified.
+
+    A damaged `last` gives way to the newest intact one, with a note; any other is an error, because
+    nothing else is what was asked for. `policy_only` leaves the trainer's files unread.
+    """
+    if which == "last":
+        return _load_last(run, policy_only)
+    name = pointed(run, "best") if which == "best" else which.replace("_", "")
+    if name is None:
+        hint = f"Use the last one: {run.id}@last" if list_checkpoints(run) else "None has been saved yet."
+        raise UnknownRunError(f"run {run.id} has no best checkpoint.", hint=hint)
+    return _load(run, name, policy_only)
+
+
+def load_policy_file(path: Path | str) -> "tuple[Arrays, dict[str, str]]":
+    """Arrays and metadata of a policy file on its own, outside of any run."""
+    try:
+        return unpack(Path(path).read_bytes())
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise CheckpointError(f"the policy cannot be read: {reason}.", where=str(path)) from error
+    except TensorFormatError as error:
+        raise CheckpointError(f"not a safetensors file ({error}).", where=str(path)) from error
+
+
+def _load_last(run: Run, policy_only: bool) -> Checkpoint:
+    named = pointed(run, "last")
+    names = newest_first(run)
+    if named in names:
+        names = [named, *(name for name in names if name != named)]
+    damage: list[CheckpointError] = []
+    for name in names:
+        try:
+            found = _load(run, name, policy_only)
+        except CheckpointError as error:
+            damage.append(error)
+            continue
+        except UnknownRunError:  # pruned by the training process since the listing
+            continue
+        notes = [f"checkpoint passed over: {error.where}: {error.message}" for error in damage]
+        if named is not None and named not in names:
+            notes.append(f"checkpoint {named}, the last one, is missing")
+        if notes:
+            notes.append(f"checkpoint {name} was loaded instead")
+        return replace(found, notes=tuple(notes))
+    if damage:
+        raise damage[0]
+    raise UnknownRunError(f"run {run.id} has no checkpoint: none has been saved yet.")
+
+
+def _load(run: Run, name: str, policy_only: bool) -> Checkpoint:
+    place = find_place(run, name)
+    try:
+        meta = read_meta(run, name)
+        policy, policy_metadata = _tensors(place / POLICY, meta)
+        trainer, state = ({}, {}) if policy_only else _trainer(place, meta)
+    except CheckpointError as error:
+        others = [f"{run.id}@{other}" for other in newest_first(run) if other != name]
+        hint = f"Use another checkpoint: {', '.join(others[:3])}" if others else "There is no other one."
+        raise CheckpointError(error.message, where=error.where, hint=hint) from error
+    return Checkpoint(place, policy, policy_metadata, trainer, state, meta)
+
+
+def _trainer(place: Path, meta: dict[str, Any]) -> "tuple[Arrays, dict[str, Any]]":
+    arrays, _ = _tensors(place / TRAINER, meta)
+    return arrays, from_exact(json.loads(_verified(place / STATE, meta)))
+
+
+def _tensors(path: Path, meta: dict[str, Any]) -> "tuple[Arrays, dict[str, str]]":
+    return unpack(_verified(path, meta))
+
+
+def _verified(path: Path, meta: dict[str, Any]) -> bytes:
+    """The bytes of a file if they are those that were saved."""
+    expected = meta["files"][path.name]
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        raise CheckpointError("the file is missing.", where=str(path)) from error
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise CheckpointError(f"the file cannot be read: {reason}.", where=str(path)) from error
+    if len(data) != expected["size"]:
+        message = f"the file is cut off or overwritten ({len(data)} of {expected['size']} bytes)."
+        raise CheckpointError(message, where=str(path))
+    if hashlib.sha256(data).hexdigest() != expected["sha256"]:
+        raise CheckpointError("the file is damaged (its checksum differs).", where=str(path))
+    return data

@@ -1,0 +1,82 @@
+"""The process behind a run: who it is, what it runs on, and whether it still lives.
+
+A process id alone is not an identity, since ids are used again; together with the boot and the
+moment the process started it is.
+"""
+
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+__all__ = ["git_commit", "identity", "is_alive", "versions"]
+
+SILENT_SECONDS = 1800.0
+"""A run of another machine that wrote nothing for this long is taken for dead."""
+
+
+def identity() -> dict[str, Any]:
+    """This process, as stored in `run.json`."""
+    return {"pid": os.getpid(), "process_start": _process_start(os.getpid()), "host": platform.node()}
+
+
+def is_alive(info: dict[str, Any], folder: Path) -> bool:
+    """Whether the process that a run names is still there."""
+    if info["host"] != platform.node() or sys.platform == "win32":
+        # Its processes cannot be seen from here, but what it writes can.
+        return time.time() - _last_write(folder) < SILENT_SECONDS
+    if info["process_start"] is not None:
+        return bool(_process_start(info["pid"]) == info["process_start"])
+    try:
+        os.kill(info["pid"], 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # alive, and somebody else's
+        return True
+    return True
+
+
+def versions() -> dict[str, str | None]:
+    """Versions of what decides a run's numbers, without importing any of it."""
+    from importlib.metadata import PackageNotFoundError, version  # slow to import, used once per run
+
+    found: dict[str, str | None] = {"python": platform.python_version()}
+    for package in ("gymsolve", "torch", "numpy", "gymnasium"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = None
+    return found
+
+
+def git_commit() -> str | None:
+    """The commit checked out in the working directory, if it belongs to a repository."""
+    try:
+        answer = subprocess.run(
+            ["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):  # git is not installed, or hangs on a network disk
+        return None
+    return answer.stdout.strip() if answer.returncode == 0 else None
+
+
+def _process_start(pid: int) -> str | None:
+    """Boot and start tick of a process; None when it is dead or the system has no /proc."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text()
+    except OSError:
+        return None
+    # The command name in parentheses may itself contain spaces and parentheses.
+    fields = stat[stat.rindex(")") + 2 :].split()
+    if fields[0] in "ZX":  # dead, its parent has just not asked about it yet
+        return None
+    return f"{boot[:8]}:{fields[19]}"
+
+
+def _last_write(folder: Path) -> float:
+    written = [folder / name for name in ("run.json", "metrics.jsonl", "events.jsonl", "log.txt")]
+    return max((path.stat().st_mtime for path in written if path.exists()), default=0.0)

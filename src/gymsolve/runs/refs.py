@@ -1,0 +1,125 @@
+"""How people name runs and checkpoints: ids, parts of ids, paths, `@last`, `@best`, `RUN@120000`."""
+
+import os
+from pathlib import Path
+
+from gymsolve.errors import CheckpointError, RunDamagedError, UnknownRunError, did_you_mean
+from gymsolve.runs.checkpoints import pointed, read_meta
+from gymsolve.runs.index import LAST, list_runs, run_folders
+from gymsolve.runs.run import Run, open_run, slug
+from gymsolve.runs.summary import RunSummary, runs_folder
+
+__all__ = ["best_reward", "find_run", "split_ref"]
+
+_BEST = "@best"
+_SHOWN = 5
+
+
+def split_ref(ref: str) -> tuple[str, str | None]:
+    """`RUN@best`, `RUN@last`, `RUN@120000` or `@last@best` as run and checkpoint; plain runs have None."""
+    run, at, checkpoint = ref.rpartition("@")
+    if not at or (not run and not checkpoint.replace("_", "").isdecimal()) or os.sep in checkpoint:
+        return ref, None  # a plain run, `@last`, `@best:ENV`, or a path with an @ in it
+    if not run:
+        raise UnknownRunError(
+            f"'{ref}' names a checkpoint but no run.", hint=f"Write RUN{ref} or {LAST}{ref}"
+        )
+    if checkpoint in ("best", "last") or checkpoint.replace("_", "").isdecimal():
+        return run, checkpoint
+    near = did_you_mean(checkpoint, ("best", "last")) or "Use best, last or a number of env steps."
+    raise UnknownRunError(f"'{ref}': there is no checkpoint called '{checkpoint}'.", hint=near)
+
+
+def find_run(ref: str, base: Path | str | None = None) -> Run:
+    """The run that `ref` names.
+
+    `@last` is the run started or resumed most recently. `@best:ENV` is the run of that environment
+    (or recipe name) whose best checkpoint has the highest mean reward, the newest of equals; plain
+    `@best` means the environment of `@last`, as rewards of different ones do not compare. Anything
+    else is a path, an id, or a part of an id that occurs in no other.
+    """
+    folder = runs_folder(base)
+    if ref == LAST:
+        return _last(folder)
+    if ref == _BEST or ref.startswith(_BEST + ":"):
+        return _best(folder, ref.removeprefix(_BEST).removeprefix(":"))
+    if ref.startswith("@"):
+        raise UnknownRunError(f"'{ref}' names no run.", hint=f"Use {LAST}, {_BEST} or {_BEST}:ENV.")
+    ids = sorted((path.name for path in run_folders(folder)), reverse=True)
+    if ref in ids:
+        return open_run(folder / ref)
+    if ref and (Path(ref) / "run.json").is_file():
+        return open_run(ref)
+    part = slug(ref).lower()
+    prefixed = [name for name in ids if part and name.lower().startswith(part)]
+    found = prefixed or [name for name in ids if part and part in name.lower()]
+    if len(found) == 1:
+        return open_run(folder / found[0])
+    if found:
+        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        raise UnknownRunError(
+            f"'{ref}' fits {len(found)} runs: {', '.join(found[:_SHOWN])}{more}.",
+            hint="Write more of the id.",
+        )
+    raise _unknown(ref, ids, folder)
+
+
+def best_reward(run: Run) -> float | None:
+    """Mean evaluation reward of a run's best checkpoint; None when it has none that can be read."""
+    name = pointed(run, "best")
+    if name is None:
+        return None
+    try:
+        metrics = read_meta(run, name)["eval"] or {}
+    except (CheckpointError, UnknownRunError):
+        return None
+    reward = metrics.get("eval/mean_reward", metrics.get("mean_reward"))
+    return float(reward) if reward is not None else None
+
+
+def _last(folder: Path) -> Run:
+    pointer = folder / LAST
+    name = pointer.read_text(errors="replace").strip() if pointer.is_file() else ""
+    if name and (folder / name / "run.json").is_file():
+        return open_run(folder / name)
+    runs = list_runs(folder, limit=1)  # the pointer is gone, or the run it names was deleted
+    if not runs:
+        raise _unknown(LAST, [], folder)
+    return open_run(folder / runs[0].id)
+
+
+def _best(folder: Path, env: str) -> Run:
+    wanted = env or _readable(_last(folder).summary()).env_id
+    best: tuple[float, Run] | None = None
+    for summary in list_runs(folder):
+        if wanted in (summary.env_id, summary.name):
+            run = Run((folder / summary.id).absolute())
+            reward = best_reward(run)
+            if reward is not None and (best is None or reward > best[0]):
+                best = reward, run
+    if best is None:
+        raise UnknownRunError(
+            f"no run of '{wanted}' in {folder} has an evaluated checkpoint.",
+            hint=did_you_mean(wanted, {run.env_id for run in list_runs(folder)} - {wanted, ""})
+            or "List the runs with: gymsolve runs",
+        )
+    return best[1]
+
+
+def _readable(summary: RunSummary) -> RunSummary:
+    if summary.status == "damaged":
+        raise RunDamagedError(f"run {summary.id} cannot be read: {summary.reason}")
+    return summary
+
+
+def _unknown(ref: str, ids: list[str], folder: Path) -> UnknownRunError:
+    if not ids:
+        return UnknownRunError(
+            f"there are no runs in {folder} yet, so '{ref}' names none.",
+            hint="Start one with: gymsolve train CartPole-v1",
+        )
+    # People type a run without its time stamp, and without the digits at its end.
+    tails = [name.split("-", 2)[-1] for name in ids]
+    known = [*ids, *tails, *(tail.rpartition("-")[0] for tail in tails)]
+    hint = did_you_mean(slug(ref), known) or "List the runs with: gymsolve runs"
+    return UnknownRunError(f"no run in {folder} is called '{ref}'.", hint=hint)

@@ -1,0 +1,89 @@
+"""What a list of runs says about each of them, told from its folder alone.
+
+`run.json` holds what was true when it was last written; whether the run still runs, and how far it
+has come, is looked up when asked.
+"""
+
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from gymsolve.errors import RunDamagedError
+from gymsolve.runs import process
+from gymsolve.runs.files import read_json
+from gymsolve.runs.records import last_record
+
+__all__ = ["SCHEMA_VERSION", "STATUSES", "RunSummary", "Status", "read_info", "runs_folder", "summarize"]
+
+SCHEMA_VERSION = 1
+Status = Literal["running", "finished", "solved", "stopped", "crashed", "damaged"]
+"""`damaged` is never stored: it is a run whose `run.json` cannot be read."""
+STATUSES: tuple[str, ...] = get_args(Status)
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """One row of `gymsolve runs`, and one entry of `index.json`."""
+
+    id: str
+    name: str = ""
+    env_id: str = ""
+    variant: str = ""
+    algo: str = ""
+    status: Status = "damaged"
+    created: str = ""
+    updated: str = ""
+    seed: int | None = None
+    steps: int | None = None
+    env_steps: int = 0
+    result: dict[str, Any] | None = None
+    reason: str | None = None
+    parent: dict[str, Any] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def runs_folder(base: Path | str | None = None) -> Path:
+    """Where runs live: the argument, else $GYMSOLVE_RUNS, else `runs` in the working directory."""
+    return Path(base or os.environ.get("GYMSOLVE_RUNS") or "runs")
+
+
+def read_info(folder: Path) -> dict[str, Any]:
+    """`run.json` of a run, checked to be of a version this code understands."""
+    path = folder / "run.json"
+    info = read_json(path)
+    found = info.get("schema_version")
+    if not isinstance(found, int) or found < 1:
+        raise RunDamagedError("the file names no schema_version.", where=str(path))
+    if found > SCHEMA_VERSION:
+        raise RunDamagedError(
+            f"the run was written by a newer gymsolve (schema {found}, this one reads {SCHEMA_VERSION}).",
+            where=str(path),
+            hint="Upgrade with: pip install -U gymsolve",
+        )
+    return info
+
+
+def summarize(folder: Path) -> RunSummary:
+    """The state of a run as of now; damage shows as a status, so that one bad run hides no other."""
+    try:
+        info = read_info(folder)
+        fields = {key: info[key] for key in RunSummary.__dataclass_fields__ if key != "id"}
+        if info["status"] == "running":
+            fields["env_steps"] = _reached(folder, info["env_steps"])
+            if not process.is_alive(info, folder):
+                fields |= {"status": "crashed", "reason": "the process ended without a word"}
+    except RunDamagedError as error:
+        return RunSummary(id=folder.name, reason=str(error))
+    except KeyError as error:
+        return RunSummary(id=folder.name, reason=f"run.json lacks {error.args[0]!r}")
+    return RunSummary(id=folder.name, **fields)
+
+
+def _reached(folder: Path, stored: int) -> int:
+    """Env steps of the newest metrics: `run.json` is not rewritten at every update."""
+    record = last_record(folder / "metrics.jsonl") or {}
+    steps = record.get("env_steps")
+    return steps if isinstance(steps, int) else stored

@@ -1,0 +1,46 @@
+"""Arrays as safetensors bytes: no pickle, so loading never runs code from a file.
+
+NumPy and safetensors are imported when arrays are really read or written, because listing runs must
+start fast.
+"""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Arrays = dict[str, npt.NDArray[Any]]
+
+__all__ = ["TensorFormatError", "pack", "unpack"]
+
+
+class TensorFormatError(ValueError):
+    """The bytes are not a safetensors file, or not one that NumPy can hold."""
+
+
+def pack(arrays: "Arrays", metadata: dict[str, str] | None = None) -> bytes:
+    """One safetensors file; `metadata` is text stored in its header."""
+    import numpy as np
+    from safetensors.numpy import save
+
+    # safetensors writes the memory of a strided view as it lies, that is: the wrong numbers.
+    dense = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    return bytes(save(dense, metadata=metadata))
+
+
+def unpack(data: bytes) -> "tuple[Arrays, dict[str, str]]":
+    """The arrays, writable, and the metadata of a safetensors file."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        arrays: dict[str, np.ndarray[Any, Any]] = load(data)
+    except SafetensorError as error:
+        raise TensorFormatError(str(error)) from error
+    except KeyError as error:  # a type that NumPy lacks, such as bfloat16
+        raise TensorFormatError(f"its type {error.args[0]} is not supported") from error
+    # A header that the library accepted: eight bytes of length, then JSON.
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    return {name: array.copy() for name, array in arrays.items()}, header.get("__metadata__", {})

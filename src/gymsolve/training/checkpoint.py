@@ -1,0 +1,78 @@
+"""Saving a trainer into its run, and proving that a best checkpoint stands on its own."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gymsolve.errors import CheckpointError
+from gymsolve.nn.policy import Policy
+from gymsolve.runs.checkpoints import mark_best, prune, save_checkpoint, update_meta
+from gymsolve.runs.loading import load_policy_file
+from gymsolve.runs.run import Run
+from gymsolve.spec import Obs
+from gymsolve.training.trainer import Trainer
+
+if TYPE_CHECKING:
+    from gymsolve.training.judging import Judgement
+
+__all__ = ["keep_best", "load_saved_policy", "save"]
+
+
+def save(
+    trainer: Trainer,
+    run: Run,
+    reason: str,
+    *,
+    evaluation: dict[str, Any] | None = None,
+    with_envs: bool = True,
+    spare: Iterable[str] = (),
+) -> Path:
+    """Write the whole state; `evaluation` holds exactly the metrics of the one it belongs to."""
+    counters = trainer.counters
+    path = save_checkpoint(
+        run,
+        counters.env_steps,
+        policy=trainer.policy.arrays(),
+        policy_metadata=trainer.policy.metadata(),
+        trainer_arrays=trainer.arrays(),
+        trainer_state=trainer.state(with_envs=with_envs),
+        meta={
+            "vec_steps": counters.vec_steps,
+            "updates": counters.updates,
+            "reason": reason,
+            "eval": evaluation,
+        },
+    )
+    prune(run, trainer.config.checkpoint.keep, spare=spare)
+    return path
+
+
+def keep_best(trainer: Trainer, run: Run, judgement: "Judgement") -> None:
+    """Save the judged weights with their evaluation and call them best, if they act alike when loaded."""
+    metrics = judgement.verdict.metrics
+    if judgement.checkpoint is None:
+        path = save(trainer, run, "best", evaluation=metrics)
+        _require_same_actions(trainer.policy, load_saved_policy(path), trainer.collector.rollout.obs)
+    else:
+        path = run.path / "checkpoints" / judgement.checkpoint
+        update_meta(run, path.name, reason="best", eval=metrics)
+        load_saved_policy(path)
+    mark_best(run, path.name)
+    run.append_event("best", env_steps=judgement.where["env_steps"], checkpoint=path.name, **metrics)
+
+
+def load_saved_policy(path: Path) -> Policy:
+    """The policy of a checkpoint folder, rebuilt from its files alone."""
+    arrays, metadata = load_policy_file(path / "policy.safetensors")
+    return Policy.from_arrays(arrays, metadata)
+
+
+def _require_same_actions(live: Policy, saved: Policy, seen: Obs) -> None:
+    """A saved policy must act like the live one on observations of the last rollout."""
+    batch = {key: array[-1] for key, array in seen.items()}
+    if not np.array_equal(live.greedy(batch, None), saved.to(live.device).greedy(batch, None)):
+        raise CheckpointError(
+            "the saved policy does not act like the live one; this is a bug, please report it."
+        )

@@ -1,0 +1,147 @@
+"""When evaluations happen: in the loop, or beside it in a process of their own.
+
+Both judges give the same `Judgement`s. The one beside the loop works on a checkpoint on disk, which
+cannot change under it, and its results carry the step those weights come from.
+"""
+
+import multiprocessing
+import signal
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Protocol
+
+from gymsolve.config import TrainConfig
+from gymsolve.errors import GymsolveError
+from gymsolve.runs.run import Run
+from gymsolve.training.checkpoint import load_saved_policy, save
+from gymsolve.training.evaluate import Evaluator, Verdict
+from gymsolve.training.observer import Observer
+from gymsolve.training.trainer import Trainer, set_threads
+
+__all__ = ["Judge", "Judgement", "LiveJudge", "ProcessJudge", "make_judge"]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict, and the moment of training it is about."""
+
+    verdict: Verdict
+    where: dict[str, Any]
+    """env_steps, vec_steps, updates and progress of the weights."""
+    seconds: float
+    """Of training time that the evaluation took."""
+    checkpoint: str | None
+    """Name of the one they were saved in, or None when the live trainer still has these weights."""
+
+
+class Judge(Protocol):
+    """Evaluates the policy now and then."""
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        """Checkpoints that are being judged and must stay."""
+
+    def submit(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
+        """Evaluate the policy as it is; judgements that are ready."""
+
+    def finished(self) -> list[Judgement]:
+        """Judgements that have become ready."""
+
+    def close(self) -> list[Judgement]:
+        """Wait for what is under way."""
+
+
+class LiveJudge:
+    """Evaluates in the loop, while training waits."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        return ()
+
+    def submit(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
+        verdict = self.evaluator.judge(trainer.policy, trainer.counters.eval_round, observer.eval_step)
+        return [Judgement(verdict, trainer.position(), verdict.seconds, None)]
+
+    def finished(self) -> list[Judgement]:
+        return []
+
+    def close(self) -> list[Judgement]:
+        self.evaluator.close()
+        return []
+
+
+class ProcessJudge:
+    """Evaluates in another process; one evaluation at a time, later ones are skipped until it is done."""
+
+    def __init__(self, config: TrainConfig, threshold: float | None) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(
+            target=_serve, args=(theirs, config.model_dump_json(), threshold), daemon=True
+        )
+        self._process.start()
+        theirs.close()
+        self._pending: tuple[dict[str, Any], str] | None = None
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        return () if self._pending is None else (self._pending[1],)
+
+    def submit(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
+        if self._pending is not None:
+            run.append_event("eval_skipped", env_steps=trainer.counters.env_steps)
+            return []
+        path = save(trainer, run, "eval")
+        self._connection.send((str(path), trainer.counters.eval_round))
+        self._pending = (trainer.position(), path.name)
+        return []
+
+    def finished(self) -> list[Judgement]:
+        return self._receive() if self._pending is not None and self._connection.poll() else []
+
+    def close(self) -> list[Judgement]:
+        ready = self._receive() if self._pending is not None else []
+        if self._process.is_alive():
+            self._connection.send(None)
+            self._process.join()
+        self._connection.close()
+        return ready
+
+    def _receive(self) -> list[Judgement]:
+        assert self._pending is not None
+        where, name = self._pending
+        self._pending = None
+        try:
+            answer = self._connection.recv()
+        except EOFError as error:
+            raise GymsolveError("the evaluation process died.", where="eval.asynchronous") from error
+        if isinstance(answer, GymsolveError):
+            raise answer
+        return [Judgement(answer, where, 0.0, name)]
+
+
+def make_judge(trainer: Trainer) -> Judge:
+    """The judge the settings ask for."""
+    if trainer.config.eval.asynchronous:
+        return ProcessJudge(trainer.config, trainer.threshold)
+    return LiveJudge(Evaluator(trainer.config, trainer.threshold))
+
+
+def _serve(connection: Connection, config_json: str, threshold: float | None) -> None:
+    """The evaluation process: checkpoint folders in, verdicts out."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the training process's business
+    config = TrainConfig.model_validate_json(config_json)
+    set_threads(config, images=False)
+    evaluator = Evaluator(config, threshold)
+    while (job := connection.recv()) is not None:
+        path, round_number = job
+        try:
+            answer: Verdict | GymsolveError = evaluator.judge(load_saved_policy(Path(path)), round_number)
+        except GymsolveError as error:
+            answer = error
+        connection.send(answer)
+    evaluator.close()

@@ -1,0 +1,136 @@
+"""The training loop: collect, learn, record, judge, save; until there is a reason to stop.
+
+Everything that happens in a run happens here, in this order, in plain sight. A stop condition is
+looked at before anything is collected and again before anything is learned.
+"""
+
+import math
+import time
+from typing import Any
+
+from gymsolve.errors import GymsolveError
+from gymsolve.rollout.rollout import Rollout
+from gymsolve.runs.run import Run
+from gymsolve.training.checkpoint import keep_best, save
+from gymsolve.training.judging import Judge, Judgement
+from gymsolve.training.observer import Observer
+from gymsolve.training.stopping import Reason, StopSignal, stop_reason
+from gymsolve.training.trainer import Trainer
+
+__all__ = ["next_multiple", "take_judgements", "train_loop", "write_record"]
+
+
+def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, signalled: StopSignal) -> Reason:
+    """Train until there is a reason to stop; that reason."""
+    counters, config = trainer.counters, trainer.config
+    while True:
+        take_judgements(trainer, run, observer, judge.finished())
+        reason = stop_reason(trainer, run, signalled)
+        if reason is not None:
+            return reason
+
+        began = time.perf_counter()
+        rollout = collect(trainer, observer)
+        take_judgements(trainer, run, observer, judge.finished())
+        if counters.solved and config.eval.stop_when_solved:
+            return "solved"
+
+        learning = time.perf_counter()
+        metrics = trainer.algorithm.update(rollout, trainer.progress, trainer.minibatch_rng)
+        ended = time.perf_counter()
+        count(trainer, rollout, ended - began)
+        _refuse_nan(trainer, metrics)
+        timing = {"time/collect_seconds": learning - began, "time/update_seconds": ended - learning}
+        trainer.averager.add(metrics | timing | {"time/fps": rollout.env_steps / (ended - began)})
+        if counters.env_steps >= counters.next_record:
+            write_record(trainer, run, observer)
+
+        if _evaluation_due(trainer):
+            counters.eval_round += 1
+            counters.next_eval = next_multiple(counters.env_steps, config.eval_every)
+            take_judgements(trainer, run, observer, judge.submit(trainer, run, observer))
+        if counters.env_steps >= counters.next_checkpoint:
+            counters.next_checkpoint = next_multiple(counters.env_steps, config.checkpoint_every)
+            save(trainer, run, "cadence", spare=judge.pending)
+
+
+def collect(trainer: Trainer, observer: Observer) -> Rollout:
+    """One rollout, with rewards scaled if the recipe asks for it."""
+    total = trainer.config.algo.num_steps
+    rollout = trainer.collector.collect(
+        trainer.policy, trainer.policy_rng, lambda t: observer.rollout_step(t, total)
+    )
+    trainer.window.add(rollout.episodes)
+    if trainer.scaler is not None:
+        gamma = trainer.config.algo.gamma.at(trainer.progress)
+        rollout.rewards[:] = trainer.scaler.scale(rollout.rewards, rollout.done, rollout.valid, gamma)
+    return rollout
+
+
+def count(trainer: Trainer, rollout: Rollout, seconds: float) -> None:
+    trainer.counters.env_steps += rollout.env_steps
+    trainer.counters.vec_steps += rollout.vec_steps
+    trainer.counters.updates += 1
+    trainer.counters.seconds += seconds
+
+
+def write_record(trainer: Trainer, run: Run, observer: Observer) -> None:
+    """One line of metrics: what the updates since the last one gave, and where the run is."""
+    counters = trainer.counters
+    record: dict[str, Any] = trainer.position() | {"time/elapsed": counters.seconds}
+    record |= trainer.window.metrics() | trainer.averager.take()
+    run.append_metrics(record)
+    observer.record(record)
+    counters.next_record = next_multiple(counters.env_steps, max(1, trainer.config.steps // 2000))
+
+
+def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: list[Judgement]) -> None:
+    """Write down finished evaluations, under the step their weights come from."""
+    for judgement in judgements:
+        verdict, counters = judgement.verdict, trainer.counters
+        counters.seconds += judgement.seconds
+        counters.last_eval = judgement.where["env_steps"]
+        counters.solved = counters.solved or verdict.solved
+        record = judgement.where | verdict.metrics
+        record |= {"eval/seconds": judgement.seconds, "solved": float(verdict.solved)}
+        run.append_metrics(record)
+        observer.record(record)
+        improved = verdict.complete and not math.isnan(verdict.mean)
+        if improved and (
+            counters.best_return is None or verdict.mean > counters.best_return or verdict.solved
+        ):
+            counters.best_return = verdict.mean
+            keep_best(trainer, run, judgement)
+        if verdict.solved:
+            facts = {"threshold": trainer.threshold, **verdict.metrics}
+            run.append_event("solved", env_steps=judgement.where["env_steps"], **facts)
+            observer.event("solved", facts)
+
+
+def _evaluation_due(trainer: Trainer) -> bool:
+    counters, settings = trainer.counters, trainer.config.eval
+    if counters.env_steps < max(counters.next_eval, settings.warmup):
+        return False
+    if settings.start_fraction is None or trainer.threshold is None or counters.eval_round:
+        return True
+    # A fraction of a negative threshold lies below it: -100 at 0.8 starts at -125.
+    bar = trainer.threshold
+    bar = bar * settings.start_fraction if bar >= 0 else bar / settings.start_fraction
+    reached = trainer.window.mean_return
+    return reached is not None and reached >= bar
+
+
+def next_multiple(env_steps: int, every: int) -> int:
+    """The next multiple of `every`: cadences do not drift with the size of rollouts."""
+    return (env_steps // every + 1) * every
+
+
+def _refuse_nan(trainer: Trainer, metrics: dict[str, float]) -> None:
+    for name in ("train/loss", "train/grad_norm"):
+        if not math.isfinite(metrics.get(name, 0.0)):
+            raise GymsolveError(
+                f"{name} became {metrics[name]} at {trainer.counters.env_steps} environment steps.",
+                where="training",
+                hint="The last checkpoint is from before it. "
+                "Try a lower algo.learning_rate or net.normalize_obs=running.",
+            )

@@ -1,0 +1,293 @@
+"""Starting, resuming and judging runs: the verbs behind the Python API and the command line."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from gymsolve.config import TrainConfig
+from gymsolve.envs.derive import derive_recipe
+from gymsolve.envs.preflight import are_copies_identical
+from gymsolve.errors import GymsolveError, UnknownRunError
+from gymsolve.nn.policy import load_policy_arrays
+from gymsolve.recipes import Resolved, apply_overrides, has_recipe, parse_overrides, resolve, validate
+from gymsolve.runs.checkpoints import list_checkpoints
+from gymsolve.runs.files import replace_json
+from gymsolve.runs.loading import Checkpoint, load_checkpoint
+from gymsolve.runs.refs import find_run, split_ref
+from gymsolve.runs.run import Run, create_run
+from gymsolve.runs.summary import Status
+from gymsolve.training.checkpoint import save
+from gymsolve.training.judging import Judge, make_judge
+from gymsolve.training.loop import next_multiple, take_judgements, train_loop, write_record
+from gymsolve.training.observer import Observer, Silent
+from gymsolve.training.stopping import Reason, StopSignal
+from gymsolve.training.trainer import Trainer, build_trainer, restore_trainer
+
+__all__ = ["Outcome", "Plan", "plan_run", "resume_run", "start_run"]
+
+Overrides = Mapping[str, Any] | Sequence[str]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run that has been thought through and not yet started: nothing of it is on disk."""
+
+    resolved: Resolved
+    reasons: list[str] = field(default_factory=list)
+    """Why each value was chosen, when the recipe was derived from the environment's facts."""
+
+    @property
+    def config(self) -> TrainConfig:
+        return self.resolved.config
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a training ended."""
+
+    run: Run
+    status: Status
+    reason: str
+    solved: bool
+    env_steps: int
+    seconds: float
+    mean_reward: float | None
+    """Of the best evaluation, if there was one."""
+    threshold: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "run": self.run.id,
+            "path": str(self.run.path),
+            "status": self.status,
+            "reason": self.reason,
+            "solved": self.solved,
+            "env_steps": self.env_steps,
+            "seconds": round(self.seconds, 3),
+            "mean_reward": self.mean_reward,
+            "threshold": self.threshold,
+        }
+
+
+def plan_run(name: str, overrides: Overrides = ()) -> Plan:
+    """The settings for `ENV[:VARIANT]`: from its recipe, or derived from the environment itself."""
+    if has_recipe(name):
+        return Plan(resolve(name, overrides))
+    given = overrides if isinstance(overrides, Mapping) else parse_overrides(overrides)
+    prefix = "env.kwargs."
+    kwargs = {key.removeprefix(prefix): v for key, v in given.items() if key.startswith(prefix)}
+    derived, reasons = derive_recipe(name, kwargs)
+    return Plan(resolve(name, given, derived=(derived,)), reasons)
+
+
+def start_run(
+    plan: Plan,
+    *,
+    start_from: str | None = None,
+    runs_dir: Path | str | None = None,
+    observer: Observer | None = None,
+    command: Sequence[str] | None = None,
+) -> Outcome:
+    """Train a planned run to its end; `start_from` is RUN[@CHECKPOINT] whose weights it begins with."""
+    config = plan.config
+    source = None if start_from is None else _open_checkpoint(start_from, runs_dir, policy_only=True)
+    with ExitStack() as cleanup:
+        trainer = build_trainer(config)
+        cleanup.callback(trainer.envs.close)
+        notes = _notes_at_start(trainer)
+        parent = None
+        if source is not None:
+            origin, saved = source
+            parent = {"run": origin.id, "checkpoint": saved.name}
+            notes += [
+                f"not taken over: {misfit}" for misfit in load_policy_arrays(trainer.policy, saved.policy)
+            ]
+        run = create_run(
+            runs_dir,
+            name=plan.resolved.name,
+            config_json=config.model_dump(mode="json"),
+            provenance=plan.resolved.provenance,
+            command=list(sys.argv if command is None else command),
+            seed=config.seed,
+            steps=config.steps,
+            parent=parent,
+        )
+        for reason in plan.reasons:
+            run.log(f"derived: {reason}")
+        return _execute(trainer, run, observer or Silent(), notes, judge_first=source is not None)
+
+
+def resume_run(
+    ref: str,
+    *,
+    overrides: Overrides = (),
+    fresh_optimizer: bool = False,
+    runs_dir: Path | str | None = None,
+    observer: Observer | None = None,
+    command: Sequence[str] | None = None,
+) -> Outcome:
+    """Continue a run from a checkpoint (`RUN@last` unless said otherwise), in its own folder."""
+    name, which = split_ref(ref)
+    run = find_run(name, runs_dir)
+    stored = run.config_json()
+    config, changes = apply_overrides(validate(stored["config"], "config.json"), overrides)
+    saved = _saved_state(run, which)
+    with ExitStack() as cleanup:
+        trainer = build_trainer(config)
+        cleanup.callback(trainer.envs.close)
+        run.claim(command=list(sys.argv if command is None else command))
+        notes = ["no checkpoint had been written yet: training starts at step 0"]
+        if saved is not None:
+            notes = restore_trainer(trainer, saved, fresh_optimizer=fresh_optimizer)
+        dropped = run.rewind(trainer.counters.env_steps)
+        if changes:
+            replace_json(run.path / "config.json", stored | {"config": config.model_dump(mode="json")})
+            _rearrange(trainer)
+        run.append_event(
+            "resumed",
+            env_steps=trainer.counters.env_steps,
+            checkpoint=None if saved is None else saved.name,
+            changes={path: list(pair) for path, pair in changes.items()},
+            fresh_optimizer=fresh_optimizer,
+            records_set_aside=dropped,
+        )
+        return _execute(trainer, run, observer or Silent(), notes)
+
+
+def _saved_state(run: Run, which: str | None) -> Checkpoint | None:
+    if which is None and not list_checkpoints(run):
+        return None  # killed before the first checkpoint: the seed brings everything back
+    return load_checkpoint(run, which or "last")
+
+
+def _rearrange(trainer: Trainer) -> None:
+    """Cadences and verdicts under settings that have changed."""
+    counters, config = trainer.counters, trainer.config
+    counters.next_eval = max(next_multiple(counters.env_steps, config.eval_every), config.eval.warmup)
+    counters.next_checkpoint = next_multiple(counters.env_steps, config.checkpoint_every)
+    counters.solved = False
+
+
+def _notes_at_start(trainer: Trainer) -> list[str]:
+    notes = list(trainer.envs.spec.notes)
+    if trainer.envs.num_envs > 1 and are_copies_identical(trainer.config.env):
+        notes.append(
+            "every copy of this environment plays the same episode (it starts alike and has no randomness): "
+            "only the policy's own sampling makes parallel copies differ"
+        )
+    if trainer.threshold is None:
+        notes.append("no threshold is known, so nothing will count as solved; set one with --set solved_at=…")
+    return notes
+
+
+def _open_checkpoint(
+    ref: str, runs_dir: Path | str | None, *, policy_only: bool = False
+) -> tuple[Run, Checkpoint]:
+    name, which = split_ref(ref)
+    run = find_run(name, runs_dir)
+    if not list_checkpoints(run):
+        raise UnknownRunError(f"run {run.id} has no checkpoint.")
+    return run, load_checkpoint(run, which or _preferred(run), policy_only=policy_only)
+
+
+def _preferred(run: Run) -> str:
+    """The best checkpoint if one was judged best, else the last."""
+    return "best" if (run.path / "checkpoints" / "best").exists() else "last"
+
+
+def _execute(
+    trainer: Trainer, run: Run, observer: Observer, notes: list[str], *, judge_first: bool = False
+) -> Outcome:
+    """Run the loop and leave the run in a state that tells what happened, whatever happens."""
+    judge = make_judge(trainer)
+    signalled = StopSignal()
+    with _Closing(trainer, run, judge), signalled.listening():
+        observer.started(run, trainer)
+        for note in notes:
+            run.append_event("note", text=note)
+            observer.event("note", {"text": note})
+        if judge_first:
+            take_judgements(trainer, run, observer, judge.submit(trainer, run, observer))
+        reason = train_loop(trainer, run, judge, observer, signalled)
+        if reason in ("steps", "time"):
+            _judge_last(trainer, run, judge, observer)
+        take_judgements(trainer, run, observer, judge.close())
+        if trainer.averager.latest:
+            write_record(trainer, run, observer)
+        if not _saved_at(run, trainer.counters.env_steps):
+            save(trainer, run, "end")
+        return _finish(trainer, run, reason)
+
+
+def _judge_last(trainer: Trainer, run: Run, judge: Judge, observer: Observer) -> None:
+    """The final policy gets a verdict too, unless it has one."""
+    if trainer.counters.last_eval != trainer.counters.env_steps:
+        trainer.counters.eval_round += 1
+        take_judgements(trainer, run, observer, judge.submit(trainer, run, observer))
+
+
+def _finish(trainer: Trainer, run: Run, reason: Reason) -> Outcome:
+    counters = trainer.counters
+    status: Status = "finished" if reason in ("steps", "time") else "stopped"
+    if counters.solved:
+        status = "solved"
+    outcome = Outcome(
+        run=run,
+        status=status,
+        reason=reason,
+        solved=counters.solved,
+        env_steps=counters.env_steps,
+        seconds=counters.seconds,
+        mean_reward=counters.best_return,
+        threshold=trainer.threshold,
+    )
+    result = {key: outcome.to_json()[key] for key in ("solved", "mean_reward", "threshold", "seconds")}
+    run.append_event("ended", env_steps=counters.env_steps, status=status, reason=reason)
+    run.set_status(status, reason=reason, result=result, env_steps=counters.env_steps)
+    run.clear_stop()
+    return outcome
+
+
+def _saved_at(run: Run, env_steps: int) -> bool:
+    return str(env_steps) in list_checkpoints(run)
+
+
+class _Closing:
+    """Closes everything at the end; after an error the run says so and keeps what can be kept."""
+
+    def __init__(self, trainer: Trainer, run: Run, judge: Judge) -> None:
+        self.trainer, self.run, self.judge = trainer, run, judge
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is not None:
+                self._record(error)
+        finally:
+            self.judge.close()
+
+    def _record(self, error: BaseException) -> None:
+        trainer, run = self.trainer, self.run
+        stopped = isinstance(error, KeyboardInterrupt)
+        text = "interrupted twice" if stopped else f"{type(error).__name__}: {error}"
+        steps = trainer.counters.env_steps
+        finite = all(np.isfinite(array).all() for array in trainer.policy.arrays().values())
+        try:
+            if finite and not _saved_at(run, steps):
+                # In the middle of a rollout the environments' state belongs to no update: leave it out.
+                save(trainer, run, "error", with_envs=False)
+            run.append_event("interrupted" if stopped else "error", env_steps=steps, text=text)
+            run.set_status("stopped" if stopped else "crashed", reason=text, env_steps=steps)
+        except GymsolveError as second:
+            # The disk that failed training fails this too; the first error is the one to report.
+            error.add_note(f"The run's final state could not be written: {second}")

@@ -1,0 +1,60 @@
+"""Why a run ends: the budget, a proof that it is solved, or somebody asks."""
+
+import signal
+import threading
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+from gymsolve.runs.run import Run
+from gymsolve.training.trainer import Trainer
+
+__all__ = ["Reason", "StopSignal", "stop_reason"]
+
+Reason = Literal["solved", "steps", "time", "stop file", "interrupt", "terminated"]
+
+
+class StopSignal:
+    """Remembers a request to stop; a second interrupt does not wait for the update under way."""
+
+    def __init__(self) -> None:
+        self.reason: Reason | None = None
+
+    def request(self, reason: Reason) -> None:
+        """Ask the loop to end after the current iteration."""
+        self.reason = self.reason or reason
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Ctrl-C and SIGTERM become requests while this is open (main thread only)."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        for number in before:
+            signal.signal(number, self._on_signal)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _on_signal(self, number: int, frame: types.FrameType | None) -> None:
+        if number == signal.SIGINT and self.reason == "interrupt":
+            raise KeyboardInterrupt
+        self.request("interrupt" if number == signal.SIGINT else "terminated")
+
+
+def stop_reason(trainer: Trainer, run: Run, signalled: StopSignal) -> Reason | None:
+    """The first condition that is met, or None to go on."""
+    counters, config = trainer.counters, trainer.config
+    if counters.solved and config.eval.stop_when_solved:
+        return "solved"
+    if signalled.reason is not None:
+        return signalled.reason
+    if counters.env_steps >= config.steps:
+        return "steps"
+    if config.max_seconds is not None and counters.seconds >= config.max_seconds:
+        return "time"
+    return "stop file" if run.stop_requested() else None

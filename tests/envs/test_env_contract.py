@@ -1,0 +1,284 @@
+"""The environment contract, on every backend and every family, against environments stepped by hand."""
+
+import json
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import sample_envs
+
+from gymsolve.config import EnvConfig
+from gymsolve.envs.build import build_env
+from gymsolve.envs.contract import Envs, Step
+from gymsolve.envs.make import choose_backend, make_envs
+from gymsolve.envs.spaces import ObsLayout
+from gymsolve.spec import ActionSpec, Array
+
+SEEDS = [11, 22, 33]
+FAMILIES = {
+    "CartPole-v1": {},
+    "FrozenLake-v1": {},
+    "Taxi-v4": {"max_episode_steps": 40},
+    "LunarLander-v3": {},
+    "Pendulum-v1": {"max_episode_steps": 30},
+    "Bandit-v0": {},
+    "sample_envs:Sample/Pictures-v0": {},
+    "sample_envs:Sample/Mixed-v0": {},
+    "sample_envs:Sample/Counter-v0": {},
+}
+STACKED = {
+    "id": "FrozenLake-v1",
+    "frame_stack": 3,
+    "wrappers": [{"sticky_actions": {"probability": 0.3}}, {"frame_skip": {"skip": [1, 3]}}],
+}
+assert sample_envs.Counter
+
+
+def config_of(env_id: str, **more: Any) -> EnvConfig:
+    return EnvConfig.model_validate({"id": env_id, "num_envs": 3, **FAMILIES.get(env_id, {}), **more})
+
+
+def draw(rng: np.random.Generator, action: ActionSpec, count: int, masks: Array | None) -> Array:
+    """Random legal actions, in policy units."""
+    if action.kind == "box":
+        return rng.uniform(-1.2, 1.2, (count, action.size))
+    columns, offset = [], 0
+    for n in action.nvec:
+        weights = rng.random((count, n))
+        if masks is not None:
+            weights *= masks[:, offset : offset + n]
+        columns.append(weights.argmax(axis=1))
+        offset += n
+    return np.stack(columns, axis=1)
+
+
+def play(envs: Envs, steps: int, seed: int = 0, start: Any = None) -> tuple[list[Array], list[Step]]:
+    rng = np.random.default_rng(seed)
+    _, masks = start if start is not None else envs.reset(SEEDS[: envs.num_envs])
+    actions, results = [], []
+    for _ in range(steps):
+        actions.append(envs.spec.action.to_env(draw(rng, envs.spec.action, envs.num_envs, masks)))
+        results.append(envs.step(actions[-1]))
+        masks = results[-1].masks
+    return actions, results
+
+
+def assert_same(one: Step, other: Step) -> None:
+    for key in one.obs:
+        np.testing.assert_array_equal(one.obs[key], other.obs[key])
+    np.testing.assert_array_equal(one.rewards, other.rewards)
+    np.testing.assert_array_equal(one.terminated, other.terminated)
+    np.testing.assert_array_equal(one.truncated, other.truncated)
+    assert one.episodes == other.episodes
+    assert (one.masks is None) == (other.masks is None)
+    if one.masks is not None:
+        np.testing.assert_array_equal(one.masks, other.masks)
+
+
+@pytest.mark.parametrize("backend", ["sync", "async"])
+@pytest.mark.parametrize("env_id", FAMILIES)
+def test_matches_environments_stepped_by_hand(env_id: str, backend: str) -> None:
+    config = config_of(env_id, backend=backend)
+    envs = make_envs(config, "train")
+    first = envs.reset(SEEDS)
+    actions, results = play(envs, 150, start=first)
+    envs.close()
+    ended = 0
+    for index, seed in enumerate(SEEDS):
+        ended += follow_by_hand(config, index, seed, first[0], actions, results)
+    assert ended > 0
+
+
+def follow_by_hand(
+    config: EnvConfig, index: int, seed: int, first: Any, actions: list[Array], results: list[Step]
+) -> int:
+    env = build_env(config, "train").env
+    layout = ObsLayout(env.observation_space)
+    observed, info = env.reset(seed=seed)
+    total, length, ended = 0.0, 0, 0
+    for key, value in layout.stack([observed]).items():
+        np.testing.assert_array_equal(first[key][index], value[0])
+    for taken, step in zip(actions, results, strict=True):
+        observed, reward, terminated, truncated, info = env.step(taken[index])
+        total, length = total + float(reward), length + 1
+        assert step.rewards[index] == np.float32(reward)
+        assert step.rewards.dtype == np.float32
+        assert step.terminated[index] == terminated
+        assert step.truncated[index] == (truncated and not terminated)
+        assert step.valid[index]
+        mine = [episode for episode in step.episodes if episode.env == index]
+        if terminated or truncated:
+            ended += 1
+            assert step.final_obs is not None
+            for key, value in layout.stack([observed]).items():
+                np.testing.assert_array_equal(step.final_obs[key][index], value[0])
+            (episode,) = mine
+            assert episode.raw_return == episode.shaped_return == total
+            assert (episode.length, episode.truncated) == (length, truncated and not terminated)
+            total, length = 0.0, 0
+            observed, info = env.reset()
+        else:
+            assert not mine
+        for key, value in layout.stack([observed]).items():
+            np.testing.assert_array_equal(step.obs[key][index], value[0])
+        if step.masks is not None:
+            given = info["action_mask"]
+            flat = np.concatenate(given) if isinstance(given, tuple) else given
+            np.testing.assert_array_equal(step.masks[index], flat.astype(bool))
+    env.close()
+    return ended
+
+
+def test_native_matches_the_vector_class_and_marks_late_resets() -> None:
+    envs = make_envs(config_of("CartPole-v1", backend="native", max_episode_steps=15), "train")
+    raw = gym.make_vec("CartPole-v1", 3, "vector_entry_point", max_episode_steps=15)
+    raw.reset(seed=int(np.random.SeedSequence(SEEDS).generate_state(1)[0]))
+    actions, results = play(envs, 120)
+    returns, lengths, late = np.zeros(3), np.zeros(3), np.zeros(3, dtype=bool)
+    flags = set()
+    for taken, step in zip(actions, results, strict=True):
+        obs, rewards, terminated, truncated, _ = raw.step(taken)
+        np.testing.assert_array_equal(step.obs["obs"], obs)
+        np.testing.assert_array_equal(step.valid, ~late)
+        assert not (step.terminated & step.truncated).any()
+        assert not (step.terminated | step.truncated)[late].any()
+        returns[~late] += rewards[~late]
+        lengths[~late] += 1
+        late = terminated | truncated
+        assert [e.env for e in step.episodes] == np.flatnonzero(late).tolist()
+        for episode in step.episodes:
+            assert episode.raw_return == returns[episode.env]
+            assert episode.length == lengths[episode.env]
+            assert step.final_obs is not None
+            np.testing.assert_array_equal(step.final_obs["obs"][episode.env], obs[episode.env])
+            flags.add(episode.truncated)
+            returns[episode.env] = lengths[episode.env] = 0
+    assert flags == {True, False}
+
+
+@pytest.mark.parametrize("role", ["train", "eval", "play"])
+@pytest.mark.parametrize("backend", ["sync", "native"])
+def test_time_limits_hold_in_every_role(role: Any, backend: str) -> None:
+    envs = make_envs(config_of("CartPole-v1", backend=backend, max_episode_steps=5), role)
+    assert envs.spec.max_episode_steps == 5
+    _, results = play(envs, 8)
+    episodes = [episode for step in results for episode in step.episodes]
+    assert {(episode.length, episode.truncated) for episode in episodes} == {(5, True)}
+
+
+@pytest.mark.parametrize("backend", ["sync", "native"])
+def test_seeds_reproduce_and_differ(backend: str) -> None:
+    config = config_of("CartPole-v1", backend=backend)
+    runs = []
+    for seeds in (SEEDS, SEEDS, [1, 2, 3]):
+        envs = make_envs(config, "train")
+        runs.append(play(envs, 40, start=envs.reset(seeds))[1])
+    for one, same in zip(runs[0], runs[1], strict=True):
+        assert_same(one, same)
+    assert not np.array_equal(runs[0][0].obs["obs"], runs[2][0].obs["obs"])
+
+
+def test_returned_arrays_survive_later_steps() -> None:
+    envs = make_envs(config_of("sample_envs:Sample/Counter-v0"), "train")
+    _, results = play(envs, 7)
+    assert [step.obs["obs"][0, 0] for step in results] == [1, 2, 3, 4, 0, 1, 2]
+    assert results[4].final_obs is not None
+    assert results[4].final_obs["obs"][0, 0] == 5
+
+
+def test_success_and_action_offset() -> None:
+    envs = make_envs(config_of("sample_envs:Sample/Counter-v0", kwargs={"start": 1, "actions": 2}), "train")
+    envs.reset(SEEDS)
+    for _ in range(5):
+        step = envs.step(envs.spec.action.to_env(np.array([[0], [1], [0]])))
+    assert [episode.success for episode in step.episodes] == [True, False, True]
+    assert [episode.raw_return for episode in step.episodes] == [5.0, 10.0, 5.0]
+
+
+# ------------------------------------------------------------------------------------- resuming
+
+RESUMED = [
+    ({"id": "CartPole-v1"}, "native"),
+    ({"id": "CartPole-v1"}, "sync"),
+    ({"id": "CartPole-v1"}, "async"),
+    ({"id": "LunarLander-v3"}, "sync"),
+    ({"id": "Pendulum-v1"}, "sync"),
+    ({"id": "FrozenLake-v1"}, "sync"),
+    ({"id": "Taxi-v4"}, "sync"),
+    ({"id": "Bandit-v0"}, "sync"),
+    ({"id": "sample_envs:Sample/Mixed-v0"}, "sync"),
+    (STACKED, "sync"),
+    (STACKED, "async"),
+    ({"id": "Pendulum-v1", "wrappers": [{"observation_noise": {"std": 0.1}}, {"clip_reward": {}}]}, "sync"),
+]
+
+
+@pytest.mark.parametrize(("settings", "backend"), RESUMED)
+def test_a_restored_state_continues_bit_for_bit(settings: dict[str, Any], backend: str) -> None:
+    config = EnvConfig.model_validate({**settings, "backend": backend, "num_envs": 3})
+    envs = make_envs(config, "train")
+    _, before = play(envs, 150)
+    state = json.loads(json.dumps(envs.capture()))
+    fresh = make_envs(config, "train")
+    obs, masks, restarted = fresh.restore(state, [7, 8, 9])
+    assert restarted == []
+    for key, values in before[-1].obs.items():
+        np.testing.assert_array_equal(obs[key], values)
+    _, expected = play(envs, 150, seed=1, start=(before[-1].obs, before[-1].masks))
+    _, found = play(fresh, 150, seed=1, start=(obs, masks))
+    for one, other in zip(expected, found, strict=True):
+        assert_same(one, other)
+    assert json.dumps(envs.capture()) == json.dumps(fresh.capture())
+    envs.close()
+    fresh.close()
+
+
+def test_an_environment_with_hidden_state_starts_anew_and_is_named() -> None:
+    config = config_of("sample_envs:Sample/Hidden-v0")
+    envs = make_envs(config, "train")
+    play(envs, 3)
+    fresh = make_envs(config, "train")
+    obs, _, restarted = fresh.restore(json.loads(json.dumps(envs.capture())), [7, 8, 9])
+    assert restarted == [0, 1, 2]
+    np.testing.assert_array_equal(obs["obs"], [[0, -1]] * 3)
+    assert all(episode.length == 5 for step in play(fresh, 5, start=(obs, None))[1] for episode in step.episodes)
+
+
+@pytest.mark.parametrize("backend", ["sync", "native"])
+def test_a_state_of_another_backend_or_size_starts_what_it_must(backend: str) -> None:
+    envs = make_envs(config_of("CartPole-v1", backend="sync"), "train")
+    play(envs, 10)
+    other = make_envs(config_of("CartPole-v1", backend=backend, num_envs=4), "train")
+    state = envs.capture()
+    assert state is not None
+    assert other.restore(state, [1, 2, 3, 4])[2] == ([3] if backend == "sync" else [0, 1, 2, 3])
+
+
+# ---------------------------------------------------------------------------------- choosing
+
+
+def test_auto_takes_the_native_class_only_when_nothing_stands_in_between() -> None:
+    wrapped = config_of("CartPole-v1", wrappers=[{"sticky_actions": {"roles": ["train"]}}])
+    assert choose_backend(config_of("CartPole-v1"), "train") == "native"
+    assert choose_backend(config_of("CartPole-v1"), "train", render=True) == "sync"
+    assert choose_backend(wrapped, "train") == "sync"
+    assert choose_backend(wrapped, "eval") == "native"
+    assert choose_backend(config_of("CartPole-v1", frame_stack=2), "train") == "sync"
+    assert choose_backend(config_of("CartPole-v1", legal_actions=[0]), "train") == "sync"
+    assert choose_backend(config_of("Pendulum-v1"), "train") == "sync"
+
+
+@pytest.mark.parametrize("backend", ["sync", "async", "native"])
+def test_rendering_gives_one_frame_each(backend: str) -> None:
+    envs = make_envs(config_of("CartPole-v1", backend=backend), "play", num_envs=2, render=True)
+    envs.reset([1, 2])
+    frames = envs.render()
+    assert [frame.shape for frame in frames] == [(400, 600, 3)] * 2
+    envs.close()
+
+
+def test_an_environment_that_cannot_render_gives_no_frames() -> None:
+    envs = make_envs(config_of("Bandit-v0"), "play", render=True)
+    envs.reset(SEEDS)
+    assert envs.render() == []
