@@ -54,9 +54,7 @@ class GymsolveError(Exception):
         return _rebuild, (type(self), self.message, self.where, self.hint)
 
 
-def _rebuild(
-    kind: type[GymsolveError], message: str, where: str | None, hint: str | None
-) -> GymsolveError:
+def _rebuild(kind: type[GymsolveError], message: str, where: str | None, hint: str | None) -> GymsolveError:
     return kind(message, where=where, hint=hint)
 
 

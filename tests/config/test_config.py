@@ -74,7 +74,9 @@ def test_minibatches_may_be_as_many_as_samples() -> None:
         ({"crop": {"top": 3, "roles": ["train"]}}, "crop", {"top": 3}, ("train",)),
     ],
 )
-def test_wrappers_as_written(written: Any, name: str, options: dict[str, int], roles: tuple[str, ...]) -> None:
+def test_wrappers_as_written(
+    written: Any, name: str, options: dict[str, int], roles: tuple[str, ...]
+) -> None:
     wrapper = WrapperConfig.model_validate(written)
     assert (wrapper.name, wrapper.options, wrapper.roles) == (name, options, roles)
     assert WrapperConfig.model_validate(wrapper.model_dump()) == wrapper
@@ -93,7 +95,9 @@ configs = st.fixed_dictionaries(
         "env": st.fixed_dictionaries(
             {"id": st.just("X-v0"), "num_envs": st.integers(1, 64)},
             optional={
-                "kwargs": st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5) | st.booleans()),
+                "kwargs": st.dictionaries(
+                    st.text(max_size=5), st.integers() | st.text(max_size=5) | st.booleans()
+                ),
                 "wrappers": st.lists(st.sampled_from(["a", {"b": {"x": 1}}, {"c": {"roles": ["train"]}}])),
             },
         ),

@@ -22,9 +22,6 @@ def steps(value: object, budget: int | None = TOTAL) -> int:
     return result
 
 
-# ------------------------------------------------------------------ sizes
-
-
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
@@ -45,7 +42,7 @@ def test_amounts(written: object, meant: float) -> None:
 
 @pytest.mark.parametrize("bad", ["", "k", "12x", "1,000", "-5", "10 %%", None, True, [1]])
 def test_amounts_refused(bad: object) -> None:
-    with pytest.raises(ValueError, match="should be a number|cannot read"):
+    with pytest.raises(ValueError, match=r"should be a number|cannot read"):
         parse_amount(bad)
 
 
@@ -65,9 +62,6 @@ def test_steps_refused(bad: object) -> None:
 def test_a_share_without_a_budget_is_refused() -> None:
     with pytest.raises(ValidationError, match="needs `steps`"):
         steps("5%", budget=None)
-
-
-# ----------------------------------------------------------------- shapes
 
 
 def test_constant() -> None:
@@ -128,7 +122,7 @@ def test_points_with_shape_and_floor() -> None:
 
 def test_two_points_at_one_place_are_a_jump() -> None:
     given_as = {"points": [[0, 1.0], [0.5, 1.0], [0.5, 0.1]]}
-    assert at(given_as, 499, 500, 501) == pytest.approx([1, 1, 0.1])
+    assert at(given_as, 499, 500, 501) == pytest.approx([1, 0.1, 0.1])
 
 
 def test_resume_continues_where_it_was() -> None:
@@ -138,12 +132,11 @@ def test_resume_continues_where_it_was() -> None:
     assert at(again, 0, 123, 777) == at("cosine 1e-3 -> 1e-5", 0, 123, 777)
 
 
-# --------------------------------------------------------------- writing
-
-
 def test_arrow_strings() -> None:
     assert Schedule.model_validate("1e-3->0") == Schedule(start=1e-3, end=0)
-    assert Schedule.model_validate("  cosine  1e-3  ->  1e-5 ") == Schedule(start=1e-3, end=1e-5, shape="cosine")
+    assert Schedule.model_validate("  cosine  1e-3  ->  1e-5 ") == Schedule(
+        start=1e-3, end=1e-5, shape="cosine"
+    )
     assert Schedule.model_validate("3e-4") == Schedule.constant(3e-4)
 
 

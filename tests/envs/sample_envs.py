@@ -41,7 +41,9 @@ class Mixed(gym.Env[Any, Any]):
                     (
                         spaces.Box(-1.0, 1.0, (2, 2), dtype=np.float64),
                         spaces.Discrete(4, start=-1),
-                        spaces.Dict({"flags": spaces.MultiBinary(3), "dials": spaces.MultiDiscrete([[2, 3], [4, 5]])}),
+                        spaces.Dict(
+                            {"flags": spaces.MultiBinary(3), "dials": spaces.MultiDiscrete([[2, 3], [4, 5]])}
+                        ),
                     )
                 ),
             }
@@ -142,7 +144,13 @@ class Hidden(Counter):
 
     def step(self, action: Any) -> Any:
         obs, reward, terminated, truncated, info = super().step(action)
-        return obs + np.random.default_rng().normal(size=2).astype(np.float32), reward, terminated, truncated, info
+        return (
+            obs + np.random.default_rng().normal(size=2).astype(np.float32),
+            reward,
+            terminated,
+            truncated,
+            info,
+        )
 
 
 class Masked(gym.Env[Any, Any]):

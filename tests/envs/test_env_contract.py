@@ -242,7 +242,9 @@ def test_an_environment_with_hidden_state_starts_anew_and_is_named() -> None:
     obs, _, restarted = fresh.restore(json.loads(json.dumps(envs.capture())), [7, 8, 9])
     assert restarted == [0, 1, 2]
     np.testing.assert_array_equal(obs["obs"], [[0, -1]] * 3)
-    assert all(episode.length == 5 for step in play(fresh, 5, start=(obs, None))[1] for episode in step.episodes)
+    assert all(
+        episode.length == 5 for step in play(fresh, 5, start=(obs, None))[1] for episode in step.episodes
+    )
 
 
 @pytest.mark.parametrize("backend", ["sync", "native"])
@@ -256,6 +258,12 @@ def test_a_state_of_another_backend_or_size_starts_what_it_must(backend: str) ->
 
 
 # ---------------------------------------------------------------------------------- choosing
+
+
+@pytest.mark.parametrize("backend", ["sync", "native"])
+def test_an_old_version_is_noted(backend: str) -> None:
+    assert "v1" in make_envs(config_of("CartPole-v0", backend=backend), "train").spec.notes[0]
+    assert make_envs(config_of("CartPole-v1", backend=backend), "train").spec.notes == ()
 
 
 def test_auto_takes_the_native_class_only_when_nothing_stands_in_between() -> None:

@@ -3,6 +3,8 @@
 import json
 import resource
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -125,6 +127,40 @@ def test_what_a_kill_left_is_used_or_removed(make_run: MakeRun, save: Save) -> N
     assert sorted(path.name for path in folder.iterdir()) == ["100", "200", "last"]
 
 
+REPLACE = """
+import sys
+import numpy as np
+from gymsolve.runs import open_run, save_checkpoint
+run, number = open_run(sys.argv[1]), 0
+while True:
+    number += 1
+    array = np.full(2000, number)
+    save_checkpoint(run, 100, policy={"w": array}, policy_metadata={}, trainer_arrays={"m": array},
+                    trainer_state={"number": number}, meta={"number": number})
+    if number == 1:
+        print("ready", flush=True)
+"""
+
+
+def test_reader_never_sees_a_mixture(make_run: MakeRun) -> None:
+    run = make_run()
+    args = [sys.executable, "-c", REPLACE, str(run.path)]
+    with subprocess.Popen(args, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "ready\n"
+        seen = set()
+        for which in ("last", "100") * 100:
+            found = load_checkpoint(run, which)
+            number = found.meta["number"]
+            assert found.notes == ()
+            assert (found.policy["w"] == number).all()
+            assert (found.trainer["m"] == number).all()
+            assert found.trainer_state == {"number": number}
+            seen.add(number)
+        writer.kill()
+    assert len(seen) > 1
+
+
 def _cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-3])
 
@@ -193,7 +229,7 @@ def test_bad_last_pointer_falls_back_to_the_newest(
     assert found.name == "200"
     if pointer == b"999":
         assert found.notes == (
-            "checkpoint 999, the last one, is missing",
+            "checkpoint 999 is missing",
             "checkpoint 200 was loaded instead",
         )
 

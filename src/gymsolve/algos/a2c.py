@@ -34,6 +34,8 @@ class A2C:
     def update(self, rollout: Rollout, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
         config, policy = self.config, self.policy
         in_force = hyperparameters(config, progress)
+        if not rollout.valid.any():  # every environment spent the rollout on a reset
+            return in_force
         advantages = gae(
             rollout.rewards,
             rollout.values,

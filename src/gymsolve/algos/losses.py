@@ -60,8 +60,10 @@ def moved(policy: Policy, batch: Batch, clip_coef: float = 0.2) -> dict[str, Ten
 
 def explained_variance(predicted: Array, target: Array) -> float:
     """1 is a perfect critic, 0 no better than the mean, below 0 worse; NaN when nothing varies."""
-    variance = float(np.var(target))
-    return float("nan") if variance == 0.0 else 1.0 - float(np.var(target - predicted)) / variance
+    if not len(target) or target.min() == target.max():  # the variance of equal floats is not exactly 0
+        return float("nan")
+    exact = target.astype(np.float64)
+    return 1.0 - float(np.var(exact - predicted) / np.var(exact))
 
 
 def hyperparameters(config: AnyAlgo, progress: Progress) -> dict[str, float]:

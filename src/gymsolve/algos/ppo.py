@@ -4,6 +4,7 @@ One call of `update` is the whole algorithm: advantages, several passes over shu
 with a clipped objective, then the running statistics move.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -41,39 +42,58 @@ class PPO:
         config, policy = self.config, self.policy
         in_force = hyperparameters(config, progress)
         in_force["hyper/learning_rate"] *= self.rate_factor
+        if not rollout.valid.any():  # every environment spent the rollout on a reset
+            return in_force
         advantages, returns, values = self._targets(rollout, in_force)
         batch = Batch(policy, rollout, rollout.valid)
-        old_values = torch.from_numpy(values).to(policy.device)
-        if policy.value_norm is not None:
-            old_values = policy.value_norm.normalize(old_values)
-        targets = value_targets(policy, returns)
+        old_values, targets = self._critic_targets(values, returns)
         if config.normalize_advantages == "rollout":
             advantages = standardize(advantages)
-        weights = torch.from_numpy(advantages).to(policy.device)
 
         steps: list[dict[str, torch.Tensor]] = []
+        moves: list[torch.Tensor] = []  # KL before each step, and the one that forbade a step
         stopped = False
         policy.gradient_mode(True)
-        for _ in range(round(in_force["hyper/num_epochs"])):
-            for chunk in np.array_split(rng.permutation(len(weights)), config.num_minibatches):
-                index = torch.from_numpy(chunk).to(policy.device)
-                row = self._step(batch, index, weights[index], targets[index], old_values[index], in_force)
-                if row is None:
-                    stopped = True
-                    break
-                steps.append(row)
-            if stopped:
+        for chunk in self._minibatches(len(advantages), round(in_force["hyper/num_epochs"]), rng):
+            index = torch.from_numpy(chunk).to(policy.device)
+            weights = advantages[chunk]
+            if config.normalize_advantages == "minibatch" and len(chunk) > 1:
+                weights = standardize(weights)
+            weight = torch.from_numpy(weights).to(policy.device)
+            approx_kl, row = self._step(batch, index, weight, targets[index], old_values[index], in_force)
+            moves.append(approx_kl)
+            if row is None:
+                stopped = True
                 break
+            steps.append(row)
         policy.gradient_mode(False)
+        if config.desired_kl is not None and steps:
+            self._adapt_rate(config.desired_kl, self._measure_kl(batch, index))
         policy.observe(batch.raw_obs)
 
         metrics = mean_metrics(steps) | in_force
+        metrics["train/approx_kl"] = float(torch.stack(moves).mean())
         metrics["train/explained_variance"] = explained_variance(values, returns)
         metrics["train/kl_stopped"] = float(stopped)
         metrics["train/gradient_steps"] = float(len(steps))
         metrics["train/first_ratio"] = float(steps[0]["train/ratio"]) if steps else float("nan")
-        self._adapt_rate(metrics.get("train/approx_kl", 0.0))
         return metrics
+
+    def _minibatches(self, rows: int, epochs: int, rng: np.random.Generator) -> Iterator[Array]:
+        """Every row once per epoch, in a new order each time."""
+        count = min(self.config.num_minibatches, rows)  # fewer rows than planned when resets took some
+        for _ in range(epochs):
+            yield from np.array_split(rng.permutation(rows), count)
+
+    def _critic_targets(self, values: Array, returns: Array) -> tuple[torch.Tensor, torch.Tensor]:
+        """Old predictions and targets [B] in the units in which the value head now predicts."""
+        policy = self.policy
+        old = torch.from_numpy(values).to(policy.device)
+        if policy.value_norm is None:
+            return old, value_targets(policy, returns)
+        before = policy.value_norm.normalize(old)
+        targets = value_targets(policy, returns)  # the units move
+        return (policy.value_norm.normalize(old) if policy.value_norm.preserve else before), targets
 
     def _targets(self, rollout: Rollout, in_force: dict[str, float]) -> tuple[Array, Array, Array]:
         """Advantages, returns and old values of the valid steps [B]."""
@@ -98,17 +118,15 @@ class PPO:
         targets: torch.Tensor,
         old_values: torch.Tensor,
         in_force: dict[str, float],
-    ) -> dict[str, torch.Tensor] | None:
-        """One gradient step; None when the KL limit forbids it."""
+    ) -> tuple[torch.Tensor, dict[str, torch.Tensor] | None]:
+        """The KL so far and the measures of one gradient step; None when the KL limit forbids it."""
         config, clip = self.config, in_force["hyper/clip_coef"]
         log_probs, entropy, values = self.policy.evaluate(*batch.select(index))
         log_ratio = log_probs - batch.log_probs[index]
         approx_kl, clip_fraction = divergence(log_ratio, clip)
         if config.target_kl is not None and float(approx_kl) > in_force["hyper/target_kl"]:
-            return None
+            return approx_kl, None
 
-        if config.normalize_advantages == "minibatch" and len(advantages) > 1:
-            advantages = (advantages - advantages.mean()) / (advantages.std(correction=0) + 1e-8)
         ratio = log_ratio.exp()
         surrogate = torch.minimum(advantages * ratio, advantages * ratio.clamp(1 - clip, 1 + clip))
         critic = value_loss(config, values, targets)
@@ -125,21 +143,23 @@ class PPO:
             learning_rate=in_force["hyper/learning_rate"],
             max_grad_norm=in_force["hyper/max_grad_norm"],
         )
-        return {
+        return approx_kl, {
             "train/policy_loss": policy_loss,
             "train/value_loss": critic_loss,
             "train/entropy": mean_entropy,
             "train/loss": loss,
-            "train/approx_kl": approx_kl,
             "train/clip_fraction": clip_fraction,
             "train/grad_norm": norm,
             "train/ratio": ratio.detach().mean(),
         }
 
-    def _adapt_rate(self, kl: float) -> None:
-        desired = self.config.desired_kl
-        if desired is None:
-            return
+    @torch.no_grad()
+    def _measure_kl(self, batch: Batch, index: torch.Tensor) -> float:
+        """How far the whole update moved the policy, on its last minibatch."""
+        log_probs, _, _ = self.policy.evaluate(*batch.select(index))
+        return float(divergence(log_probs - batch.log_probs[index], 0.0)[0])
+
+    def _adapt_rate(self, desired: float, kl: float) -> None:
         if kl > 2.0 * desired:
             self.rate_factor = max(self.rate_factor / 1.5, 1e-3)
         elif kl < 0.5 * desired:

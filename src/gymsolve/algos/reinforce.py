@@ -57,10 +57,11 @@ class Reinforce:
 
         batch = Batch(policy, rollout, usable)
         row = self._step(batch, advantages, targets, in_force)
+        row |= moved(policy, batch)  # before the normaliser moves: that is not the gradient's doing
         policy.observe(Batch(policy, rollout, rollout.valid).raw_obs)
         if config.baseline == "value":
             metrics["train/explained_variance"] = explained_variance(old_values, targets)
-        return metrics | mean_metrics([row | moved(policy, batch)])
+        return metrics | mean_metrics([row])
 
     def _rewards_to_go(self, rollout: Rollout, gamma: float) -> Array:
         """Discounted sums of rewards [T, N] to the end of each episode."""

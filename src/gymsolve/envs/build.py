@@ -16,7 +16,7 @@ from gymnasium import error as gym_error
 
 from gymsolve.config import EnvConfig, Role
 from gymsolve.envs import bandit
-from gymsolve.envs.options import check_wrappers
+from gymsolve.envs.options import Planned, check_wrappers
 from gymsolve.envs.replay import Replay
 from gymsolve.envs.spaces import Space, is_image
 from gymsolve.envs.wrappers.actions import FrameSkip
@@ -26,7 +26,7 @@ from gymsolve.envs.wrappers.rewards import RawReturn, TimeLimit
 from gymsolve.errors import ConfigError, EnvFaultError, MissingExtraError, UnknownEnvError, did_you_mean
 from gymsolve.spec import ActionSpec
 
-__all__ = ["BuiltEnv", "CopyBuilder", "build_env", "find_spec"]
+__all__ = ["BuiltEnv", "CopyBuilder", "build_env", "find_spec", "notes_on"]
 
 AnyEnv: TypeAlias = gym.Env[Any, Any]
 
@@ -69,6 +69,12 @@ class CopyBuilder:
 def build_env(config: EnvConfig, role: Role, render: bool = False) -> BuiltEnv:
     """One environment as the agent sees it, without the replay recorder."""
     plan = check_wrappers(config, role)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # advice to authors of environments, not to those who train
+        return _build(config, plan, render)
+
+
+def _build(config: EnvConfig, plan: tuple[Planned, ...], render: bool) -> BuiltEnv:
     env, notes = _make(config, render)
     # Gymnasium allows environments without a spec; then there is neither threshold nor limit.
     spec = env.spec
@@ -105,6 +111,14 @@ def find_spec(env_id: str) -> Any:
         raise UnknownEnvError(f"there is no environment {env_id!r}.", where="env.id", hint=hint) from error
 
 
+def notes_on(spec: Any) -> tuple[str, ...]:
+    """What a user should know of a registration."""
+    latest = gym.envs.registration.find_highest_version(spec.namespace, spec.name)
+    if latest is None or spec.version is None or latest <= spec.version:
+        return ()
+    return (f"{spec.id} is out of date; the latest version is v{latest}.",)
+
+
 def _import_ale() -> None:
     try:
         importlib.import_module("ale_py")
@@ -119,13 +133,8 @@ def _make(config: EnvConfig, render: bool) -> tuple[AnyEnv, tuple[str, ...]]:
         options["max_episode_steps"] = config.max_episode_steps
     if render:
         options["render_mode"] = "rgb_array"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        env = _construct(config, options)
-    latest = gym.envs.registration.find_highest_version(spec.namespace, spec.name)
-    if latest is not None and spec.version is not None and latest > spec.version:
-        return env, (f"{spec.id} is out of date; the latest version is v{latest}.",)
-    return env, ()
+    env = _construct(config, options)
+    return env, notes_on(spec)
 
 
 def _construct(config: EnvConfig, options: dict[str, Any]) -> AnyEnv:

@@ -12,10 +12,10 @@ from gymsolve.envs.contract import Envs
 from gymsolve.envs.masks import legal_mask
 from gymsolve.envs.options import check_wrappers
 from gymsolve.envs.spaces import ObsLayout, action_spec
-from gymsolve.errors import ConfigError
+from gymsolve.errors import ConfigError, EnvFaultError
 from gymsolve.spec import ActionSpec, EnvSpec
 
-__all__ = ["choose_backend", "debugger_attached", "make_envs"]
+__all__ = ["choose_backend", "debugger_attached", "describe_env", "make_envs", "masks_in_info"]
 
 Backend = Literal["sync", "async", "native"]
 
@@ -35,6 +35,13 @@ def make_envs(config: EnvConfig, role: Role, *, num_envs: int | None = None, ren
     if backend == "native":
         return NativeEnvs.make(config, count, render=render)
     return _make_same_step(config, role, backend, count, render)
+
+
+def describe_env(config: EnvConfig, role: Role = "train") -> EnvSpec:
+    """The facts of an environment, without keeping one."""
+    envs = make_envs(config.model_copy(update={"backend": "sync"}), role, num_envs=1)
+    envs.close()
+    return envs.spec
 
 
 def choose_backend(config: EnvConfig, role: Role, *, render: bool = False) -> Backend:
@@ -83,7 +90,7 @@ def _make_same_step(
         render = can_render
     layout = ObsLayout(first.env.observation_space)
     action = action_spec(first.env.action_space)
-    from_info = _masks_in_info(config, first, action)
+    from_info = masks_in_info(config, first, action)
     legal = legal_mask(config.legal_actions, action)
     spec = EnvSpec(
         id=config.id,
@@ -101,12 +108,16 @@ def _make_same_step(
     return SameStepEnvs(lambda: make_sync(builders, first), spec, layout, legal, render=render)
 
 
-def _masks_in_info(config: EnvConfig, built: BuiltEnv, action: ActionSpec) -> bool:
+def masks_in_info(config: EnvConfig, built: BuiltEnv, action: ActionSpec) -> bool:
+    """Does `info["action_mask"]` count? Under `auto`, one reset tells."""
     if config.action_masks == "off" or (config.action_masks == "auto" and action.kind == "box"):
         return False
     if action.kind == "box":
         raise ConfigError("a Box action space has no masks.", where="env.action_masks")
-    _, info = built.env.reset(seed=0)
+    try:
+        _, info = built.env.reset(seed=0)
+    except Exception as error:
+        raise EnvFaultError(f"{config.id} raised {type(error).__name__} in reset: {error}.") from error
     present = "action_mask" in info
     if config.action_masks == "on" and not present:
         raise ConfigError(f'{config.id} gives no info["action_mask"].', where="env.action_masks")

@@ -8,16 +8,17 @@ import numpy as np
 from gymnasium import spaces
 
 from gymsolve.config import EnvConfig
-from gymsolve.envs.build import build_env
+from gymsolve.envs.build import CopyBuilder, build_env
 from gymsolve.envs.census import Census, blind_actions, take_census
-from gymsolve.envs.make import choose_backend, make_envs
-from gymsolve.envs.spaces import ObsLayout, action_spec
+from gymsolve.envs.make import choose_backend, describe_env, make_envs, masks_in_info
+from gymsolve.envs.spaces import action_spec
 from gymsolve.errors import EnvFaultError
 from gymsolve.spec import EnvSpec
 
 __all__ = ["Determinism", "PreflightReport", "are_copies_identical", "check_determinism", "preflight"]
 
 _LOOK_STEPS = 200
+_LOOK_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,12 @@ def check_determinism(config: EnvConfig, steps: int = 64) -> Determinism:
             if not any(alike.values()):
                 break
             actions = blind_actions(envs.spec.action, 4, masks, rng)
-            if masks is None or (masks == masks[0]).all():
+            if masks is None:
                 actions[:] = actions[0]
             else:  # masks that differ are a difference already; each copy stays legal
-                alike = {row: alike[row] and bool((masks[row] == masks[0]).all()) for row in alike}
+                same = (masks == masks[0]).all(axis=1)  # [4]
+                actions[same] = actions[0]
+                alike = {row: alike[row] and bool(same[row]) for row in alike}
             step = envs.step(envs.spec.action.to_env(actions))
             masks = step.masks
             seen = {**step.obs, "reward": step.rewards, "ended": step.terminated | step.truncated}
@@ -86,9 +89,10 @@ def check_determinism(config: EnvConfig, steps: int = 64) -> Determinism:
 def preflight(config: EnvConfig, *, seconds: float = 4.0) -> PreflightReport:
     """Spaces, determinism, timing, rewards under blind policies, and problems found on the way."""
     problems, timing = _look_closely(config)
-    envs = make_envs(config, "train", num_envs=1)
-    spec = envs.spec
-    envs.close()
+    try:
+        spec = describe_env(config)
+    except EnvFaultError:  # it cannot even be reset, which the list of problems says already
+        spec = describe_env(config.model_copy(update={"action_masks": "off"}))
     determinism: Determinism | None = None
     census: list[Census] = []
     speeds: dict[str, float] = {}
@@ -115,29 +119,113 @@ def preflight(config: EnvConfig, *, seconds: float = 4.0) -> PreflightReport:
 def _look_closely(config: EnvConfig) -> tuple[list[str], tuple[float | None, float | None]]:
     """Step one environment and compare what it returns with what its space promises."""
     built = build_env(config, "train")
-    env, layout = built.env, ObsLayout(built.env.observation_space)
-    action, rng = action_spec(env.action_space), np.random.default_rng(0)
+    action, rng = action_spec(built.env.action_space), np.random.default_rng(0)
     problems: list[str] = []
     resets: list[float] = []
     steps: list[float] = []
     try:
-        while len(steps) < _LOOK_STEPS and sum(steps) + sum(resets) < 1.0:
+        masked = masks_in_info(config, built, action)
+        env = CopyBuilder(config, "train", 0, action, masked, render=False).finish(built)
+        done = True
+        while len(steps) < _LOOK_STEPS and sum(steps) + sum(resets) < _LOOK_SECONDS:
             started = time.perf_counter()
-            obs, info = env.reset(seed=0 if not resets else None)
-            resets.append(time.perf_counter() - started)
-            problems += _complaints(obs, layout)
-            done = False
-            while not done and len(steps) < _LOOK_STEPS and sum(steps) + sum(resets) < 1.0:
-                masks = np.concatenate([np.ravel(part) for part in np.atleast_1d(info["action_mask"])])[None] \
-                    if "action_mask" in info and action.kind != "box" else None
+            if done:
+                obs, info = env.reset(seed=None if resets else 0)
+                resets.append(time.perf_counter() - started)
+                done = False
+            else:
+                masks = info["action_mask"][None] if masked else None  # [1, mask_size]
                 choice = action.to_env(blind_actions(action, 1, masks, rng))[0]
                 started = time.perf_counter()
                 obs, reward, terminated, truncated, info = env.step(choice)
                 steps.append(time.perf_counter() - started)
-                problems += _complaints(obs, layout)
                 done = bool(terminated or truncated)
+                if not np.isfinite(float(reward)):
+                    problems.append(f"a reward is {reward}")
+            problems += _complaints(obs, env.observation_space, "")
     except EnvFaultError as error:
         problems.append(str(error))
     finally:
-        env.close()
+        built.env.close()
     return problems, (_median(resets), _median(steps))
+
+
+def _complaints(obs: Any, space: Any, name: str) -> list[str]:
+    """Where an observation differs from its space in dtype, bounds or sanity."""
+    if isinstance(space, spaces.Dict):
+        return [
+            bad
+            for key, inner in space.spaces.items()
+            for bad in _complaints(obs[key], inner, f"{name}/{key}")
+        ]
+    if isinstance(space, spaces.Tuple):
+        return [
+            bad for i, inner in enumerate(space.spaces) for bad in _complaints(obs[i], inner, f"{name}/{i}")
+        ]
+    if not isinstance(space, spaces.Box):
+        return []
+    label = f"entry {name[1:]!r} of the observation" if name else "the observation"
+    values = np.asarray(obs)
+    found = []
+    if values.dtype != space.dtype:
+        found.append(f"{label} is {values.dtype}, its space says {space.dtype}")
+    if np.issubdtype(values.dtype, np.floating) and not np.isfinite(values).all():
+        found.append(f"{label} contains NaN or infinity")
+    elif ((values < space.low) | (values > space.high)).any():
+        found.append(f"{label} leaves the bounds of its space")
+    return found
+
+
+def _censuses(config: EnvConfig, seconds: float) -> list[Census]:
+    envs = make_envs(config, "train", num_envs=min(4, config.num_envs))
+    try:
+        return [
+            take_census(envs, "random", seconds / 2),
+            take_census(envs, "first", seconds / 4),
+            take_census(envs, "repeat", seconds / 4),
+        ]
+    finally:
+        envs.close()
+
+
+def _speeds(config: EnvConfig, seconds: float) -> dict[str, float]:
+    backends = ["sync", "async"]
+    if choose_backend(config.model_copy(update={"backend": "auto"}), "train") == "native":
+        backends.append("native")
+    speeds = {}
+    for backend in backends:
+        envs = make_envs(
+            config.model_copy(update={"backend": backend}), "train", num_envs=min(8, config.num_envs)
+        )
+        try:
+            census = take_census(envs, "random", seconds / len(backends))
+        finally:
+            envs.close()
+        speeds[backend] = census.env_steps / census.seconds
+    return speeds
+
+
+def _judge(spec: EnvSpec, determinism: Determinism | None, census: list[Census]) -> list[str]:
+    problems = []
+    if determinism is not None and not determinism.seed_reproduces:
+        problems.append("the same seed does not give the same trajectory, so runs cannot be repeated exactly")
+    if determinism is not None and determinism.copies_identical:
+        problems.append("copies with different seeds are identical, so more of them add no variety")
+    if census and all(one.nonzero_rewards == 0 for one in census):
+        problems.append("no reward other than 0 was seen under any blind policy")
+    if census and not any(one.episodes for one in census):
+        limit = (
+            f"the time limit is {spec.max_episode_steps} steps"
+            if spec.max_episode_steps
+            else "it has no time limit"
+        )
+        problems.append(f"no episode ended while looking; {limit}")
+    return problems
+
+
+def _rows_equal(values: dict[str, Any], one: int, other: int) -> bool:
+    return all(np.array_equal(array[one], array[other]) for array in values.values())
+
+
+def _median(values: list[float]) -> float | None:
+    return float(np.median(values)) if values else None

@@ -113,7 +113,10 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
     def snapshot(self, wanted: tuple[Snapshot | None, int]) -> None:
         """Go to a snapshot; where that fails, start an episode with the given seed."""
         state, seed = wanted
-        self.restored = self._replay(state, seed) if state is not None else None
+        try:
+            self.restored = self._replay(state, seed) if state is not None else None
+        except EnvFaultError:  # actions that fit the old episode need not fit what came out of the replay
+            self.restored = None
         if self.restored is None:
             self.restored = (*self.reset(seed=seed), False)
 
@@ -121,8 +124,11 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         if state["seed"] is None:
             # The episode was not the first one. Seeding first fixes generators of the environment's
             # own that we cannot see; then the recorded state goes where it was before the reset.
-            self.env.reset(seed=seed)
-            self.env.unwrapped.np_random.bit_generator.state = state["rng"]
+            self.reset(seed=seed)
+            bits = self.env.unwrapped.np_random.bit_generator
+            if state["rng"]["bit_generator"] != type(bits).__name__:
+                return None
+            bits.state = state["rng"]
         obs, info = self.reset(seed=state["seed"])
         for action in state["actions"]:
             obs, _, terminated, truncated, info = self.step(np.asarray(action, dtype=self._action.dtype)[()])

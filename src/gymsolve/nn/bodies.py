@@ -106,26 +106,25 @@ class Encoder(nn.Module):
     def __init__(self, spec: EnvSpec, config: NetConfig, rng: np.random.Generator) -> None:
         super().__init__()
         self.entries = nn.ModuleDict()
+        self.names: dict[str, str] = {}  # of the module of each entry, in the order of the features
         self.size = 0
-        for key, entry in spec.obs.items():
+        for index, (key, entry) in enumerate(spec.obs.items()):
             module, size = _encode_entry(entry, config, rng)
-            self.entries[_module_name(key)] = module
+            # A module's name may hold no dot, be no attribute of ModuleDict ("type") and occur only once.
+            self.names[key] = f"{index}_{key.replace('/', '__').replace('.', '_')}"
+            self.entries[self.names[key]] = module
             self.size += size
 
     def forward(self, obs: dict[str, Tensor]) -> Tensor:
-        parts = [self.entries[_module_name(key)](array) for key, array in obs.items()]
+        parts = [self.entries[name](obs[key]) for key, name in self.names.items()]
         return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
 
     def observe(self, obs: Obs) -> None:
         """Take a batch of raw observations into the running statistics."""
-        for key, array in obs.items():
-            entry = self.entries[_module_name(key)]
+        for key, name in self.names.items():
+            entry = self.entries[name]
             if isinstance(entry, _Vector) and isinstance(entry.norm, RunningNorm):
-                entry.norm.observe(array)
-
-
-def _module_name(key: str) -> str:
-    return key.replace("/", "__").replace(".", "_")  # module names may not hold dots
+                entry.norm.observe(obs[key])
 
 
 def _encode_entry(entry: ObsSpec, config: NetConfig, rng: np.random.Generator) -> tuple[nn.Module, int]:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from gymsolve.config import NetConfig
-from gymsolve.errors import CheckpointError
+from gymsolve.errors import CheckpointError, ConfigError
 from gymsolve.nn.bodies import Encoder, mlp
 from gymsolve.nn.heads import Head, make_head
 from gymsolve.nn.init import orthogonal_
@@ -29,23 +29,36 @@ class Policy(nn.Module):
 
     def __init__(self, spec: EnvSpec, config: NetConfig, rng: np.random.Generator) -> None:
         super().__init__()
+        if config.squash and spec.action.kind == "box" and not spec.action.bounded:
+            raise ConfigError(
+                f"{spec.id} takes actions without bounds, so there is nothing for tanh to scale to.",
+                where="net.squash",
+                hint="Leave it off, or wrap the environment so that its actions are bounded.",
+            )
         action = replace(spec.action, squash=config.squash)
         self.spec, self.config = replace(spec, action=action), config
         images = any(entry.kind == "image" for entry in spec.obs.values())
         self.shared = images if config.shared is None else config.shared
+        # All weights come from `rng`; torch's layers draw some of their own first, which must not
+        # move the stream that dropout uses: a run that loads a policy in passing stays the same run.
+        with torch.random.fork_rng(devices=[]):
+            self._build(rng)
+        self.eval()  # layers with modes are switched by `gradient_mode` alone
+
+    def _build(self, rng: np.random.Generator) -> None:
+        spec, config = self.spec, self.config
         self.encoder = Encoder(spec, config, rng)
         self.actor, size = mlp(self.encoder.size, config, rng)
         if not self.shared:
-            # Weights of its own; running statistics are the actor encoder's, fed the same data.
+            # Weights of its own; running statistics are fed the same data as the actor's.
             self.value_encoder = Encoder(spec, config, rng)
             self.critic, _ = mlp(self.value_encoder.size, config, rng)
-        self._head = make_head(size, action, config, rng)
+        self._head = make_head(size, spec.action, config, rng)
         self.value_head = nn.Linear(size, 1)
         orthogonal_(self.value_head, 1.0, rng)
         self.value_norm: ValueNorm | None = None
         if config.normalize_values != "none":
             self.value_norm = ValueNorm(preserve=config.normalize_values == "popart")
-        self.eval()  # layers with modes are switched by `gradient_mode` alone
 
     @property
     def head(self) -> Head:
@@ -109,7 +122,7 @@ class Policy(nn.Module):
         self.encoder.observe(obs)
         if not self.shared:
             self.value_encoder.observe(obs)
-        if self.config.batch_norm:
+        if self.config.batch_norm and len(next(iter(obs.values()))) > 1:  # one row has no variance
             norms = [m for m in self.modules() if isinstance(m, nn.BatchNorm1d)]
             for module in norms:
                 module.train()

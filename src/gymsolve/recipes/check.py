@@ -86,7 +86,7 @@ def _algos_faults(data: Mapping[str, Any], path: Path, places: _Places) -> Itera
     if not isinstance(blocks, Mapping):
         yield places.tell(Problem("algos", "should be a mapping from algorithms to their settings."), ())
         return
-    shared: list[Layer] = [("recipe", {key: value for key, value in data.items() if key != "algo"})]
+    shared: list[Layer] = [("recipe", {"algos": blocks})]
     if data.get("family") is not None:
         shared.insert(0, (f"family {data['family']}", read_family(str(data["family"]), path)))
     for name in blocks:

@@ -129,7 +129,8 @@ def load_recipes(path: Path) -> list[Recipe]:
     data = parse_yaml(path.read_text(encoding="utf-8"), str(path))
     env_id, variants = _skeleton(data, path)
     base = env_id if _stem(env_id) == path.stem else path.stem
-    shared: list[Layer] = [("recipe", {key: value for key, value in data.items() if key != "variants"})]
+    settings = {key: value for key, value in data.items() if key not in ("family", "variants")}
+    shared: list[Layer] = [("recipe", settings)]
     family = data.get("family")
     if family is not None:
         shared.insert(0, (f"family {family}", read_family(str(family), path)))

@@ -26,8 +26,6 @@ __all__ = ["Layer", "Layers", "assign", "merge_layers", "nest"]
 Layer = tuple[str, Mapping[str, Any]]
 """A label saying where the settings came from, and the settings."""
 
-_NOT_SETTINGS = ("family", "variants", "algos")
-
 
 class Layers:
     """What each layer contributes once the algorithm is known, lowest first."""
@@ -38,7 +36,7 @@ class Layers:
         owner: str | None = None
         for label, layer in layers:
             owner = _named(layer.get("algo")) or owner
-            plain = {key: value for key, value in layer.items() if key not in (*_NOT_SETTINGS, "algo")}
+            plain = {key: value for key, value in layer.items() if key not in ("algo", "algos")}
             blocks = [_block(layer["algo"], owner, self.algorithm)] if "algo" in layer else []
             by_name = layer.get("algos")
             if isinstance(by_name, Mapping) and self.algorithm in by_name:

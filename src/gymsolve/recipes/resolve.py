@@ -120,10 +120,12 @@ def _parse_value(text: str, item: str) -> Any:
 
 def _derived_layers(name: str, given: tuple[Mapping[str, Any], ...]) -> list[Layer]:
     base, variant = split_name(name)
-    facts: dict[str, Any] = {"env": {"id": base}}
-    layers: list[Layer] = [("derived", facts), *(("derived", mapping) for mapping in given)]
+    layers: list[Layer] = [("derived", {"env": {"id": base}})]
+    layers += [
+        ("derived", {key: value for key, value in facts.items() if key != "family"}) for facts in given
+    ]
     if variant in ALGORITHM_MODELS:
         layers.append(("variant", {"algo": {"name": variant}}))
-    families = [mapping["family"] for mapping in given if mapping.get("family")]
+    families = [facts["family"] for facts in given if facts.get("family")]
     here = Path("recipes") / "derived"
     return [(f"family {family}", read_family(str(family), here)) for family in families] + layers

@@ -13,6 +13,8 @@ def merge_moments(mean: Array, var: Array, count: float, batch: Array) -> tuple[
     """Mean, variance and count after seeing `batch` [B, …] too (Chan's parallel formula, float64)."""
     batch = batch.astype(np.float64, copy=False)
     size = len(batch)
+    if size == 0:
+        return mean, var, count
     total = count + size
     delta = batch.mean(axis=0) - mean
     spread = var * count + batch.var(axis=0) * size + delta**2 * (count * size / total)
@@ -34,8 +36,9 @@ class RewardScaler:
     def scale(self, rewards: Array, done: Array, valid: Array, gamma: float) -> Array:
         """Scaled copy of `rewards` [T, N], after taking them into the statistics."""
         sums = np.empty(rewards.shape)
+        counted = np.where(valid, rewards, 0.0)
         for t in range(len(rewards)):
-            self.running = self.running * gamma + rewards[t]
+            self.running = self.running * gamma + counted[t]
             sums[t] = self.running
             self.running = np.where(done[t], 0.0, self.running)
         self.mean, self.var, self.count = merge_moments(self.mean, self.var, self.count, sums[valid])

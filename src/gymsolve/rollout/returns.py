@@ -50,7 +50,7 @@ def monte_carlo(
     what was not seen; give zeros only if there is truly nothing to say (see `finished`).
     """
     cut = truncated & ~terminated
-    returns = np.empty_like(rewards)
+    returns = np.empty(rewards.shape, np.result_type(rewards, tail_values, np.float32))
     future = tail_values[-1]
     for t in range(len(rewards) - 1, -1, -1):
         future = np.where(terminated[t], 0.0, np.where(cut[t], tail_values[t], future))
@@ -68,5 +68,7 @@ def finished(terminated: Array, truncated: Array) -> Array:
 
 def standardize(values: Array) -> Array:
     """Zero mean, unit spread; one number alone, or equal ones, become zeros."""
-    scaled: Array = (values - values.mean()) / (values.std() + 1e-8)
-    return scaled
+    # In double: the rounding error of a float32 mean is as large as the 1e-8 that should tame it.
+    exact = values.astype(np.float64)
+    scaled: Array = (exact - exact.mean()) / (exact.std() + 1e-8)
+    return scaled.astype(values.dtype)

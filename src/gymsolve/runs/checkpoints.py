@@ -42,6 +42,7 @@ __all__ = [
     "find_place",
     "list_checkpoints",
     "mark_best",
+    "meta_in",
     "newest_first",
     "pointed",
     "prune",
@@ -105,7 +106,7 @@ def mark_best(run: Run, name: str) -> None:
 def update_meta(run: Run, name: str, **fields: Any) -> None:
     """Change fields of a checkpoint's meta, for example the result of a late evaluation."""
     place = find_place(run, name)
-    replace_text(place / META, _sealed({**read_meta(run, name), **fields}))
+    replace_text(place / META, _sealed({**meta_in(place), **fields}))
 
 
 def prune(run: Run, keep: int | None, *, spare: Iterable[str] = ()) -> list[str]:
@@ -159,7 +160,8 @@ def pointed(run: Run, which: Literal["best", "last"]) -> str | None:
 def find_place(run: Run, name: str) -> Path:
     """The folder of a checkpoint, also while it is being replaced."""
     folder = run.path / "checkpoints"
-    for place in (folder / name, folder / f".old-{name}"):
+    # The name is tried again at the end: the replacement may have happened between the two looks.
+    for place in (folder / name, folder / f".old-{name}", folder / name):
         if name.isdecimal() and place.is_dir():
             return place
     known = list_checkpoints(run)
@@ -169,7 +171,12 @@ def find_place(run: Run, name: str) -> Path:
 
 def read_meta(run: Run, name: str) -> dict[str, Any]:
     """meta.json of a checkpoint, checked against its own checksum."""
-    path = find_place(run, name) / META
+    return meta_in(find_place(run, name))
+
+
+def meta_in(place: Path) -> dict[str, Any]:
+    """meta.json of the checkpoint in a folder, checked likewise."""
+    path = place / META
     try:
         meta = read_json(path)
     except RunDamagedError as error:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +14,9 @@ from gymsolve.runs.checkpoints import (
     TRAINER,
     find_place,
     list_checkpoints,
+    meta_in,
     newest_first,
     pointed,
-    read_meta,
 )
 from gymsolve.runs.files import from_exact
 from gymsolve.runs.run import Run
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from gymsolve.runs.tensors import Arrays
 
 __all__ = ["Checkpoint", "load_checkpoint", "load_policy_file"]
+
+_LOOKS = 20
 
 
 @dataclass(frozen=True)
@@ -72,41 +75,63 @@ def load_policy_file(path: Path | str) -> "tuple[Arrays, dict[str, str]]":
 
 
 def _load_last(run: Run, policy_only: bool) -> Checkpoint:
-    named = pointed(run, "last")
-    names = newest_first(run)
-    if named in names:
-        names = [named, *(name for name in names if name != named)]
     damage: list[CheckpointError] = []
-    for name in names:
+    notes: list[str] = []
+    for name in _last_first(run):
         try:
             found = _load(run, name, policy_only)
         except CheckpointError as error:
             damage.append(error)
-            continue
-        except UnknownRunError:  # pruned by the training process since the listing
-            continue
-        notes = [f"checkpoint passed over: {error.where}: {error.message}" for error in damage]
-        if named is not None and named not in names:
-            notes.append(f"checkpoint {named}, the last one, is missing")
-        if notes:
-            notes.append(f"checkpoint {name} was loaded instead")
-        return replace(found, notes=tuple(notes))
+            notes.append(f"checkpoint passed over: {error.where}: {error.message}")
+        except UnknownRunError:
+            notes.append(f"checkpoint {name} is missing")
+        else:
+            if notes:
+                notes.append(f"checkpoint {name} was loaded instead")
+            return replace(found, notes=tuple(notes))
     if damage:
         raise damage[0]
     raise UnknownRunError(f"run {run.id} has no checkpoint: none has been saved yet.")
 
 
+def _last_first(run: Run) -> Iterator[str]:
+    """The checkpoint that `last` names, and only if that will not do the others."""
+    named = pointed(run, "last")
+    if named is not None:
+        yield named
+    yield from (name for name in newest_first(run) if name != named)
+
+
 def _load(run: Run, name: str, policy_only: bool) -> Checkpoint:
-    place = find_place(run, name)
-    try:
-        meta = read_meta(run, name)
-        policy, policy_metadata = _tensors(place / POLICY, meta)
-        trainer, state = ({}, {}) if policy_only else _trainer(place, meta)
-    except CheckpointError as error:
-        others = [f"{run.id}@{other}" for other in newest_first(run) if other != name]
-        hint = f"Use another checkpoint: {', '.join(others[:3])}" if others else "There is no other one."
-        raise CheckpointError(error.message, where=error.where, hint=hint) from error
+    for _ in range(_LOOKS):
+        place = find_place(run, name)
+        before = _version(place)
+        try:
+            return _read(place, policy_only)
+        except CheckpointError as error:
+            if (
+                before is None or _version(place) != before
+            ):  # not damaged: the training process replaced it meanwhile
+                continue
+            others = [f"{run.id}@{other}" for other in newest_first(run) if other != name]
+            hint = f"Use another checkpoint: {', '.join(others[:3])}" if others else "There is no other one."
+            raise CheckpointError(error.message, where=error.where, hint=hint) from error
+    raise CheckpointError("the checkpoint changes faster than it can be read.", where=str(place))
+
+
+def _read(place: Path, policy_only: bool) -> Checkpoint:
+    meta = meta_in(place)
+    policy, policy_metadata = _tensors(place / POLICY, meta)
+    trainer, state = ({}, {}) if policy_only else _trainer(place, meta)
     return Checkpoint(place, policy, policy_metadata, trainer, state, meta)
+
+
+def _version(place: Path) -> tuple[int, int] | None:
+    try:
+        stat = place.stat()
+    except FileNotFoundError:
+        return None
+    return stat.st_ino, stat.st_ctime_ns
 
 
 def _trainer(place: Path, meta: dict[str, Any]) -> "tuple[Arrays, dict[str, Any]]":

@@ -13,7 +13,7 @@ import numpy as np
 from gymsolve.config import TrainConfig
 from gymsolve.envs.derive import derive_recipe
 from gymsolve.envs.preflight import are_copies_identical
-from gymsolve.errors import GymsolveError, UnknownRunError
+from gymsolve.errors import GymsolveError
 from gymsolve.nn.policy import load_policy_arrays
 from gymsolve.recipes import Resolved, apply_overrides, has_recipe, parse_overrides, resolve, validate
 from gymsolve.runs.checkpoints import list_checkpoints
@@ -26,6 +26,7 @@ from gymsolve.training.checkpoint import save
 from gymsolve.training.judging import Judge, make_judge
 from gymsolve.training.loop import next_multiple, take_judgements, train_loop, write_record
 from gymsolve.training.observer import Observer, Silent
+from gymsolve.training.references import open_checkpoint
 from gymsolve.training.stopping import Reason, StopSignal
 from gymsolve.training.trainer import Trainer, build_trainer, restore_trainer
 
@@ -96,7 +97,7 @@ def start_run(
 ) -> Outcome:
     """Train a planned run to its end; `start_from` is RUN[@CHECKPOINT] whose weights it begins with."""
     config = plan.config
-    source = None if start_from is None else _open_checkpoint(start_from, runs_dir, policy_only=True)
+    source = None if start_from is None else open_checkpoint(start_from, runs_dir, policy_only=True)
     with ExitStack() as cleanup:
         trainer = build_trainer(config)
         cleanup.callback(trainer.envs.close)
@@ -184,21 +185,6 @@ def _notes_at_start(trainer: Trainer) -> list[str]:
     if trainer.threshold is None:
         notes.append("no threshold is known, so nothing will count as solved; set one with --set solved_at=…")
     return notes
-
-
-def _open_checkpoint(
-    ref: str, runs_dir: Path | str | None, *, policy_only: bool = False
-) -> tuple[Run, Checkpoint]:
-    name, which = split_ref(ref)
-    run = find_run(name, runs_dir)
-    if not list_checkpoints(run):
-        raise UnknownRunError(f"run {run.id} has no checkpoint.")
-    return run, load_checkpoint(run, which or _preferred(run), policy_only=policy_only)
-
-
-def _preferred(run: Run) -> str:
-    """The best checkpoint if one was judged best, else the last."""
-    return "best" if (run.path / "checkpoints" / "best").exists() else "last"
 
 
 def _execute(

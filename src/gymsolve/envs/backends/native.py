@@ -13,7 +13,7 @@ from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv
 
 from gymsolve.config import EnvConfig
 from gymsolve.envs.backends.tally import Tally, refuse_bad_obs, refuse_nonfinite
-from gymsolve.envs.build import find_spec
+from gymsolve.envs.build import find_spec, notes_on
 from gymsolve.envs.contract import Episode, Step
 from gymsolve.envs.spaces import ObsLayout, action_spec
 from gymsolve.seeding import save_generator
@@ -57,6 +57,7 @@ class NativeEnvs:
             action=action_spec(vec.single_action_space),
             reward_threshold=registered.reward_threshold,
             max_episode_steps=limit,
+            notes=notes_on(registered),
         )
         return cls(vec, spec, layout, render=render)
 

@@ -4,6 +4,7 @@
 joins the last observations entry by entry.
 """
 
+import copy
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
@@ -82,16 +83,21 @@ class FrameStack(gym.Wrapper[Any, Any, Any, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         obs, info = self.env.reset(seed=seed, options=options)
-        self._frames.extend([obs] * (self._frames.maxlen or 1))
+        self._frames.extend([_kept(obs)] * (self._frames.maxlen or 1))
         return self._joined(), info
 
     def step(self, action: Any) -> Stepped:
         obs, reward, terminated, truncated, info = self.env.step(action)
-        self._frames.append(obs)
+        self._frames.append(_kept(obs))
         return self._joined(), reward, terminated, truncated, info
 
     def _joined(self) -> Any:
         return _join(self.env.observation_space, list(self._frames))
+
+
+def _kept(obs: Any) -> Any:
+    """A copy, since an environment may write every observation into the same array."""
+    return obs.copy() if isinstance(obs, np.ndarray) else copy.deepcopy(obs)
 
 
 def _stacked_space(space: Space, count: int) -> Space:

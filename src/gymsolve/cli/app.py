@@ -1,0 +1,76 @@
+"""Which commands there are. Only names and help: what a command needs is imported when it runs."""
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from gymsolve.cli import check, doctor, evaluate, recipes, runs, stop, train
+
+__all__ = ["app"]
+
+
+class ListByDefault(TyperGroup):
+    """`gymsolve runs cartpole` is short for `gymsolve runs list cartpole`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args or (args[0] not in self.commands and args[0] != "--help"):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+def _new(help_text: str | None = None) -> typer.Typer:
+    # Without markup mode typer leaves rich alone, which would cost more than everything else here.
+    return typer.Typer(help=help_text, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"gymsolve {version('gymsolve')}")
+        raise typer.Exit
+
+
+app = _new()
+
+
+@app.callback(
+    invoke_without_command=True,
+    epilog="Exit codes: 0 done, 1 the work failed, 2 the request was wrong, 130 stopped by Ctrl-C or "
+    "`gymsolve stop`, 143 terminated.",
+)
+def root(
+    ctx: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show tracebacks of errors; anywhere on the line, or GYMSOLVE_DEBUG=1.")
+    ] = False,
+) -> None:
+    """Name an environment, get a solved agent and an explanation."""
+    if ctx.invoked_subcommand is None:
+        print(ctx.get_help())
+
+
+app.command("train")(train.train)
+app.command("resume")(train.resume)
+app.command("eval")(evaluate.evaluate)
+app.command("stop")(stop.stop)
+
+runs_app = _new("Runs: list, look at, compare.")
+runs_app.command("list")(runs.list_them)
+runs_app.command("show")(runs.show)
+runs_app.command("compare")(runs.compare)
+app.add_typer(runs_app, name="runs", cls=ListByDefault)
+
+recipes_app = _new("Recipes: list, look at, check, format.")
+recipes_app.command("list")(recipes.list_them)
+recipes_app.command("show")(recipes.show)
+recipes_app.command("check")(recipes.check)
+recipes_app.command("format")(recipes.format_files)
+app.add_typer(recipes_app, name="recipes", cls=ListByDefault)
+
+app.command("check")(check.check)
+app.command("doctor")(doctor.doctor)

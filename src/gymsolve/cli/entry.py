@@ -1,0 +1,59 @@
+"""Where a command line becomes an exit code: 0 done, 1 the work failed, 2 the request was wrong.
+
+A person gets one line on standard error; with `--json` a program gets an object on standard output.
+Tracebacks are for `--debug`, and for errors that nobody foresaw.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+from typer.exceptions import Abort, TyperException
+
+from gymsolve.cli.app import app
+from gymsolve.errors import GymsolveError, UsageError
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    arguments = [word for word in given if word != "--debug"]  # accepted anywhere on the line
+    debug = len(arguments) < len(given) or os.environ.get("GYMSOLVE_DEBUG") == "1"
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except GymsolveError as error:
+        if debug:
+            raise
+        code = _report(error, as_json="--json" in arguments)
+    except BrokenPipeError:
+        # The reader (`head`, a pager) has seen enough; the interpreter must not flush into it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 128 + 13
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    try:
+        code = app(arguments, prog_name="gymsolve", standalone_mode=False)
+    except TyperException as error:
+        words = [word for word in arguments[:1] if not word.startswith("-")]
+        hint = f"See: {' '.join(['gymsolve', *words, '--help'])}"
+        raise UsageError(error.format_message().rstrip(".") + ".", hint=hint) from error
+    except Abort:
+        return 130  # Ctrl-C or end of input at a question
+    return code if isinstance(code, int) else 0
+
+
+def _report(error: GymsolveError, *, as_json: bool) -> int:
+    if as_json:
+        facts = {"message": error.message, "where": error.where, "hint": error.hint}
+        print(json.dumps({"error": {**facts, "exit_code": error.exit_code}}, ensure_ascii=False))
+        return error.exit_code
+    typer.secho("error: ", fg="red", bold=True, nl=False, err=True)
+    typer.echo(str(error), err=True)
+    return error.exit_code

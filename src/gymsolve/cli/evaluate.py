@@ -1,0 +1,55 @@
+"""`gymsolve eval`: play whole episodes with a trained policy."""
+
+from typing import Annotated, Any
+
+import typer
+
+from gymsolve.cli.options import Json, RunsDir
+from gymsolve.cli.output import print_json, print_pairs
+from gymsolve.cli.text import count, number, score
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN[@CHECKPOINT]", help="A run; its best checkpoint unless @last or @STEPS says otherwise."
+        ),
+    ],
+    episodes: Annotated[int, typer.Option("--episodes", min=1, help="How many to play.")] = 100,
+    stochastic: Annotated[
+        bool, typer.Option("--stochastic", help="Sample actions instead of taking the likeliest.")
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Episodes of another seed than the run's own.")
+    ] = None,
+    runs_dir: RunsDir = None,
+    json: Json = False,
+) -> None:
+    """Judge a policy by the raw returns of whole episodes."""
+    from gymsolve.training.evaluate import result_json
+    from gymsolve.training.player import evaluate_run
+
+    result, loaded = evaluate_run(
+        run, episodes=episodes, deterministic=not stochastic, seed=seed, runs_dir=runs_dir
+    )
+    told = {"run": loaded.run.id, **result_json(result, loaded.checkpoint, loaded.env_steps)}
+    if json:
+        print_json(told)
+    else:
+        _tell(told, episodes)
+
+
+def _tell(told: dict[str, Any], asked: int) -> None:
+    print(f"{told['run']}@{told['checkpoint']}")
+    short = "" if told["complete"] else f" (of {asked}: a cap on steps or seconds ended it)"
+    rows = [("mean return", score(told["mean_reward"], told.get("std_reward")))]
+    if told["episodes"]:
+        rows.append(("range", f"{number(told['min_reward'])} to {number(told['max_reward'])}"))
+        rows.append(("mean length", number(told["mean_ep_length"])))
+    if "success_rate" in told:
+        rows.append(("success", f"{told['success_rate']:.0%}"))
+    rows += [("episodes", f"{told['episodes']}{short}"), ("trained for", f"{count(told['env_steps'])} steps")]
+    print_pairs(rows)

@@ -1,0 +1,31 @@
+"""Options that several commands share, so that they mean and say the same everywhere."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["Json", "Quiet", "RunRef", "RunsDir", "Set", "overrides"]
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON value on standard output, nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]
+RunsDir = Annotated[
+    Path | None,
+    typer.Option("--runs-dir", metavar="DIR", help="Where runs are kept: $GYMSOLVE_RUNS, else ./runs."),
+]
+RunRef = Annotated[
+    str,
+    typer.Argument(metavar="RUN", help="A run: its id or a unique part of it, a path, @last, @best:ENV."),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="PATH=VALUE", help="Change a setting, such as algo.gamma=0.98. Repeatable."),
+]
+
+
+def overrides(items: Sequence[str] | None, **flags: Any) -> dict[str, Any]:
+    """What `--set` and flags of their own change; a flag wins over `--set`."""
+    from gymsolve.recipes import parse_overrides
+
+    return parse_overrides(items or ()) | {path: value for path, value in flags.items() if value is not None}

@@ -1,0 +1,174 @@
+"""Checking and formatting recipe files."""
+
+from pathlib import Path
+
+import pytest
+
+from gymsolve import recipes
+from gymsolve.errors import ConfigError
+from gymsolve.recipes import check_recipe_file, format_recipe_file
+
+ZOO = sorted((Path(recipes.__file__).parent.parent / "zoo").glob("*.yaml"))
+
+UNTIDY = """\
+# Head of the file.
+
+# about steps
+steps: 1e5   # at the end of a line
+description: x
+variants:
+
+  # about zeta
+  zeta:
+    # about algo
+    algo: {gamma: 0.9, num_steps: 3, name: ppo}
+    description: d
+  alpha:
+    algo:
+      # about epochs
+      num_epochs: 2
+      name: ppo
+      # about lr
+      learning_rate: {end: 0, start: 1}
+# about env
+env:
+  # about copies
+  num_envs: 4
+  id: Some-v1
+  kwargs: {z: 1, a: 2}
+# foot
+"""
+TIDY = """\
+# Head of the file.
+
+description: x
+# about env
+env:
+  id: Some-v1
+  kwargs: {z: 1, a: 2}
+  # about copies
+  num_envs: 4
+# about steps
+steps: 1e5   # at the end of a line
+variants:
+  # about zeta
+  zeta:
+    description: d
+    # about algo
+    algo: {name: ppo, num_steps: 3, gamma: 0.9}
+  alpha:
+    algo:
+      name: ppo
+      # about lr
+      learning_rate: {start: 1, end: 0}
+      # about epochs
+      num_epochs: 2
+# foot
+"""
+
+
+def write(folder: Path, text: str, name: str = "Some-v1.yaml") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("path", ZOO, ids=lambda path: path.stem)
+def test_shipped_files_are_valid_and_canonical(path: Path) -> None:
+    assert check_recipe_file(path) == []
+    assert not format_recipe_file(path, write=False)
+
+
+def test_format_orders_keys_and_keeps_comments(tmp_path: Path) -> None:
+    path = write(tmp_path, UNTIDY)
+    assert format_recipe_file(path, write=False)
+    assert path.read_text() == UNTIDY
+    assert format_recipe_file(path, write=True)
+    assert path.read_text() == TIDY
+    assert not format_recipe_file(path, write=True)
+
+
+def test_format_keeps_texts_of_several_lines(tmp_path: Path) -> None:
+    text = "env:\n  id: Some-v1\ndescription: |\n  one\n\n  # not a comment\nvariants:\n  ppo: {}\n"
+    path = write(tmp_path, text)
+    format_recipe_file(path, write=True)
+    assert path.read_text().startswith("description: |\n  one\n\n  # not a comment\nenv:\n")
+
+
+def test_format_refuses_to_change_the_meaning(tmp_path: Path) -> None:
+    text = "variants:\n  ppo: {net: &net {hidden: [3]}}\nenv: {id: Some-v1}\nnet: *net\n"
+    path = write(tmp_path, text)
+    with pytest.raises(ConfigError, match="without changing its meaning"):
+        format_recipe_file(path, write=True)
+    assert path.read_text() == text
+
+
+FAULTS = """\
+env:
+  id: Some-v1
+  num_envs: 0
+algos:
+  pop: {}
+  reinforce:
+    gamma: 3
+variants:
+  ppo:
+    algo:
+      gama: 0.9
+  slow:
+    algo: {name: a2c}
+    nett: {}
+  fast:
+    algo: {name: ppo}
+    eval:
+      episodes: few
+"""
+
+
+def test_check_finds_every_planted_fault(tmp_path: Path) -> None:
+    path = write(tmp_path, FAULTS)
+    assert check_recipe_file(path) == [
+        f"{path}:3: [env] env.num_envs: should be greater than 0, not 0.",
+        f"{path}:11: [algo] algo.gama: unknown key. Did you mean 'algo.gamma'? (variant ppo)",
+        f"{path}:14: [run] nett: unknown key. Did you mean 'net'? (variant slow)",
+        f"{path}:18: [eval] eval.episodes: should be a whole number, not 'few'. (variant fast)",
+        f"{path}:5: [run] algos.pop: unknown algorithm. Did you mean 'ppo'?",
+        f"{path}:7: [algo] algo.gamma: should be between 0 and 1, not 3.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("a: [1", ":1: not valid YAML"),
+        ("a: 1\na: 2\n", "not valid YAML: found duplicate key"),
+        ("- 1\n", "should hold a mapping."),
+        ("variants: {ppo: }\n", "a recipe needs `env.id`."),
+        ("env: {id: Some-v1}\n", "a recipe needs `variants`"),
+        ("env: {id: Some-v1}\nvariants: {ppo: 3}\n", "variants.ppo: should be a mapping."),
+        ("env: {id: Some-v1}\nvariants: {mine: {}}\n", "algo: is required."),
+        ("env: {id: Some-v1}\nfamily: toy_txt\nvariants: {ppo: }\n", "Did you mean 'toy_text'?"),
+        (
+            "env: {id: Some-v1, wrappers: [frm_skip]}\nvariants: {ppo: }\n",
+            ":1: [env] env.wrappers.0: unknown wrapper",
+        ),
+        ("env: {id: Some-v1}\nvariants: {ppo: {family: toy_text}}\n", ":2: [run] family: unknown key"),
+        ("env: {id: Some-v1}\nalgos: 3\nvariants: {ppo: }\n", ":2: [run] algos: should be a mapping"),
+    ],
+)
+def test_check_tells_what_is_missing_or_malformed(tmp_path: Path, text: str, part: str) -> None:
+    (fault,) = check_recipe_file(write(tmp_path, text))
+    assert part in fault
+
+
+def test_check_reads_families_too(tmp_path: Path) -> None:
+    path = write(tmp_path, "net:\n  hiden: [3]\nalgos:\n  a2c: {clip_coef: 1}\n", "_wet.yaml")
+    assert check_recipe_file(path) == [
+        f"{path}:2: [net] net.hiden: unknown key. Did you mean 'net.hidden'?",
+        f"{path}:4: [algo] algo.clip_coef: a2c has no such setting; it belongs to ppo.",
+    ]
+
+
+def test_a_missing_file_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        check_recipe_file(tmp_path / "None-v1.yaml")

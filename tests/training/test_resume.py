@@ -1,0 +1,148 @@
+"""A resumed run is the run that was never interrupted: same weights, same metrics, bit for bit."""
+
+import signal
+
+import numpy as np
+import pytest
+from killing import KillAt, in_child
+
+import gymsolve
+from gymsolve.errors import CheckpointError, UsageError
+from gymsolve.runs.loading import load_checkpoint
+
+SMALL = {"env.num_envs": 4, "algo.num_steps": 64, "algo.num_minibatches": 2, "algo.num_epochs": 2}
+SHORT = {"steps": 1500, "checkpoint.every": 300, "eval.every": 500}
+CASES = {
+    "ppo": ("CartPole-v1:ppo", {"net.normalize_obs": "running", "algo.learning_rate": "1e-3 -> 0"}),
+    "a2c": ("CartPole-v1:a2c", {"algo.num_steps": 16, "net.normalize_values": "popart"}),
+    "reinforce": ("CartPole-v1:reinforce", {"algo.num_steps": 64, "algo.baseline": "mean"}),
+    "reinforce-value": ("CartPole-v1:reinforce", {"algo.num_steps": 64}),
+    "sync": ("CartPole-v1:ppo", {"env.backend": "sync", "algo.normalize_rewards": True}),
+    "async": ("CartPole-v1:ppo", {"env.backend": "async", "env.num_envs": 2, "eval.num_envs": 2} | SHORT),
+    "box2d": ("LunarLander-v3:ppo", SMALL),
+    "continuous": ("Pendulum-v1:ppo", SMALL | {"net.squash": True}),
+    "masked": ("Taxi-v4:ppo", SMALL),
+    "wrapped": (
+        "CartPole-v1:ppo",
+        {
+            "env.wrappers": [{"frame_skip": {"skip": [1, 3]}}, {"sticky_actions": {"probability": 0.2}}],
+            "env.frame_stack": 3,
+            "net.dropout": 0.1,
+        },
+    ),
+}
+BUDGET = {"steps": 4000, "checkpoint.every": 900, "eval.every": 1300, "eval.episodes": 4, "solved_at": 1e9}
+
+
+def metrics(run):
+    """The stream of metrics, times aside."""
+    rows, problems = run.read_metrics()
+    assert not problems
+    timed = ("time/", "eval/seconds")
+    return [{k: v for k, v in row.items() if not k.startswith(timed)} for row in rows]
+
+
+def assert_same(one, other):
+    assert len(one) == len(other)
+    for left, right in zip(one, other, strict=True):
+        assert left.keys() == right.keys()
+        for name in left:
+            np.testing.assert_equal(left[name], right[name], err_msg=f"{name} at {left['env_steps']}")
+
+
+def assert_same_weights(one, other):
+    mine, theirs = (load_checkpoint(run, "last") for run in (one, other))
+    assert mine.meta["env_steps"] == theirs.meta["env_steps"]
+    for kind in ("policy", "trainer"):
+        left, right = getattr(mine, kind), getattr(theirs, kind)
+        assert left.keys() == right.keys()
+        for name in left:
+            np.testing.assert_array_equal(left[name], right[name], err_msg=name)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_killed_and_resumed_equals_uninterrupted(case, tmp_path):
+    name, overrides = CASES[case]
+    settings = {**BUDGET, **overrides}
+    straight = gymsolve.train(name, settings, runs_dir=tmp_path / "straight").run
+
+    def die():
+        gymsolve.train(name, settings, runs_dir=tmp_path / "killed", observer=KillAt(records=8))
+
+    assert in_child(die) == signal.SIGKILL
+    killed = gymsolve.open_run("@last", runs_dir=tmp_path / "killed")
+    assert killed.status == "crashed"
+    assert 0 < len(metrics(killed)) < len(metrics(straight))
+    gymsolve.resume(killed)
+
+    assert_same_weights(straight, killed)
+    assert_same(metrics(straight), metrics(killed))
+    notes = [e["text"] for e in killed.read_events().rows if e["kind"] == "note"]
+    assert not [note for note in notes if "start anew" in note]
+
+
+def test_killed_before_the_first_checkpoint_starts_again_from_the_seed(tmp_path):
+    straight = gymsolve.train("CartPole-v1", BUDGET, runs_dir=tmp_path / "straight").run
+
+    def die():
+        gymsolve.train("CartPole-v1", BUDGET, runs_dir=tmp_path / "killed", observer=KillAt(steps=5))
+
+    assert in_child(die) == signal.SIGKILL
+    killed = gymsolve.open_run("@last", runs_dir=tmp_path / "killed")
+    gymsolve.resume(killed)
+    assert_same(metrics(straight), metrics(killed))
+
+
+def test_hyperparameters_can_change_on_resume_and_the_change_is_recorded():
+    run = gymsolve.train("CartPole-v1", BUDGET | {"steps": 2000}).run
+    outcome = gymsolve.resume(run, {"algo.ent_coef": 0.05}, steps=4000)
+    assert outcome.env_steps >= 4000
+    assert run.config_json()["config"]["algo"]["ent_coef"] == 0.05
+    resumed = [e for e in run.read_events().rows if e["kind"] == "resumed"]
+    assert resumed[-1]["changes"]["algo.ent_coef"] == [0.0, 0.05]
+    rows = [row for row in run.read_metrics().rows if "hyper/ent_coef" in row]
+    assert {row["hyper/ent_coef"] for row in rows if row["env_steps"] <= 2000} == {0.0}
+    assert rows[-1]["hyper/ent_coef"] == 0.05
+
+
+def test_a_run_at_its_budget_takes_no_further_gradient_step_on_resume():
+    run = gymsolve.train("CartPole-v1", BUDGET | {"steps": 1000}).run
+    before = load_checkpoint(run, "last").policy
+    gymsolve.resume(run)
+    after = load_checkpoint(run, "last").policy
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
+def test_fresh_optimizer_is_explicit_and_changes_the_continuation(tmp_path):
+    runs = {}
+    for kind in (False, True):
+        run = gymsolve.train("CartPole-v1", BUDGET | {"steps": 1000}, runs_dir=tmp_path / str(kind)).run
+        gymsolve.resume(run, steps=2000, fresh_optimizer=kind)
+        runs[kind] = load_checkpoint(run, "last").policy
+    assert any(not np.array_equal(runs[False][name], runs[True][name]) for name in runs[True])
+
+
+def test_another_network_cannot_be_resumed_but_can_be_started_from():
+    run = gymsolve.train("CartPole-v1", BUDGET | {"steps": 1000}).run
+    with pytest.raises(CheckpointError, match="--from"):
+        gymsolve.resume(run, {"net.hidden": [32]}, steps=2000)
+    child = gymsolve.train("CartPole-v1", BUDGET | {"net.hidden": [64, 32]}, start_from=run.id).run
+    assert child.info()["parent"]["run"] == run.id
+    notes = [e["text"] for e in child.read_events().rows if e["kind"] == "note"]
+    assert [note for note in notes if "not taken over" in note and "value_head.weight" in note]
+
+
+def test_a_run_started_from_another_begins_at_its_performance():
+    first = gymsolve.train("CartPole-v1", {"steps": 5000, "eval.every": 2500}).run
+    reached = max(row["eval/mean_reward"] for row in first.read_metrics().rows if "eval/mean_reward" in row)
+    second = gymsolve.train("CartPole-v1", {"steps": 500}, start_from=f"{first.id}@best").run
+    start = second.read_metrics().rows[0]
+    assert start["env_steps"] == 0
+    assert start["eval/mean_reward"] == pytest.approx(reached, rel=0.1)
+
+
+def test_a_running_run_cannot_be_resumed_by_somebody_else():
+    run = gymsolve.train("CartPole-v1", BUDGET | {"steps": 1000}).run
+    run.claim(command=["test"])
+    with pytest.raises(UsageError, match="is being trained by"):
+        gymsolve.resume(run, steps=2000)
