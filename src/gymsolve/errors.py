@@ -6,6 +6,7 @@ request was wrong, 1 when the work failed.
 
     GymsolveError              the work failed (1)
     ├── CheckpointError        a checkpoint is damaged, incomplete or of another shape
+    ├── DivergenceError        weights, losses or values left the finite numbers
     ├── EnvFaultError          the environment raised, returned NaN or left its space
     ├── RunDamagedError        files of a run cannot be read or written
     └── UsageError             the request was wrong (2)
@@ -22,6 +23,7 @@ from collections.abc import Iterable
 __all__ = [
     "CheckpointError",
     "ConfigError",
+    "DivergenceError",
     "EnvFaultError",
     "GymsolveError",
     "MissingExtraError",
@@ -60,6 +62,10 @@ def _rebuild(kind: type[GymsolveError], message: str, where: str | None, hint: s
 
 class CheckpointError(GymsolveError):
     """A checkpoint is damaged, incomplete, or does not fit the policy."""
+
+
+class DivergenceError(GymsolveError):
+    """Weights, losses or values left the finite numbers."""
 
 
 class EnvFaultError(GymsolveError):

@@ -134,6 +134,10 @@ class Faulty(Counter):
             return obs, float("inf"), False, False, info
         if self._how == "shape":
             return np.zeros(3, dtype=np.float32), reward, False, False, info
+        if self._how == "none":
+            return obs, None, False, False, info
+        if self._how == "four":
+            return obs, reward, False, info
         if self._how == "dtype":
             return np.array(["a", "b"]), reward, False, False, info
         return obs, reward, False, False, info
@@ -151,6 +155,20 @@ class Hidden(Counter):
             truncated,
             info,
         )
+
+
+class Aging(Counter):
+    """Remembers how many episodes it has lived through; no reset clears that."""
+
+    _age = 0.0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        self._age += 1
+        return super().reset(seed=seed)
+
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, truncated, info = super().step(action)
+        return obs, reward + self._age * bool(terminated), terminated, truncated, info
 
 
 class Masked(gym.Env[Any, Any]):
@@ -210,7 +228,7 @@ class Bonus(gym.Wrapper[Any, Any, Any, Any]):
 
 
 def register() -> None:
-    for kind in (Pictures, Mixed, Counter, Faulty, Hidden, Masked, Plain):
+    for kind in (Pictures, Mixed, Counter, Faulty, Hidden, Aging, Masked, Plain):
         name = f"Sample/{kind.__name__}-v0"
         if name not in gym.registry:
             gym.register(name, entry_point=f"sample_envs:{kind.__name__}")

@@ -196,6 +196,19 @@ def test_success_and_action_offset() -> None:
     assert [episode.raw_return for episode in step.episodes] == [5.0, 10.0, 5.0]
 
 
+def test_a_new_world_leaves_the_first_episode_as_it_was() -> None:
+    ours, stock = build_env(EnvConfig(id="BipedalWalker-v3"), "train").env, gym.make("BipedalWalker-v3")
+    np.testing.assert_array_equal(ours.reset(seed=3)[0], stock.reset(seed=3)[0])
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        action = rng.uniform(-1, 1, 4).astype(np.float32)
+        one, other = ours.step(action), stock.step(action)
+        np.testing.assert_array_equal(one[0], other[0])
+        assert one[1:4] == other[1:4]
+        if one[2]:
+            break
+
+
 # ------------------------------------------------------------------------------------- resuming
 
 RESUMED = [
@@ -203,6 +216,7 @@ RESUMED = [
     ({"id": "CartPole-v1"}, "sync"),
     ({"id": "CartPole-v1"}, "async"),
     ({"id": "LunarLander-v3"}, "sync"),
+    ({"id": "BipedalWalker-v3", "max_episode_steps": 60}, "sync"),
     ({"id": "Pendulum-v1"}, "sync"),
     ({"id": "FrozenLake-v1"}, "sync"),
     ({"id": "Taxi-v4"}, "sync"),

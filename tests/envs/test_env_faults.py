@@ -41,6 +41,8 @@ def run(envs: Envs, steps: int = 6) -> None:
         ("reward", ["environment 0", "inf in the reward", "vector step 3"]),
         ("shape", ["environment 0", "has shape (3,)", "says (2,)"]),
         ("dtype", ["environment 0", "<U1", "float32"]),
+        ("none", ["environment 0", "TypeError", "step 3"]),
+        ("four", ["environment 0", "ValueError", "step 3"]),
         ("discrete", ["environment 0", "7", "Discrete(3)"]),
     ],
 )
@@ -109,6 +111,28 @@ def test_a_worker_that_dies_at_its_end_of_episode_leaves_the_others_ends_intact(
     assert step.terminated.tolist() == [True, True, False]
     assert step.truncated.tolist() == [False, False, True]
     assert sorted(episode.env for episode in step.episodes) == [0, 1, 2]
+    envs.close()
+
+
+def test_several_workers_may_die_at_once() -> None:
+    envs = make_envs(EnvConfig(id="CartPole-v1", num_envs=3, backend="async"), "train")
+    envs.reset([1, 2, 3])
+    for victim in workers_of(envs)[:2]:
+        os.kill(victim.pid, signal.SIGKILL)
+        victim.join()
+    step = envs.step(np.ones(3, dtype=np.int64))
+    assert step.truncated.tolist() == [True, True, False]
+    assert len(step.faults) == 2
+    envs.close()
+
+
+def test_an_interrupt_from_the_keyboard_leaves_workers_alone() -> None:
+    envs = make_envs(EnvConfig(id="CartPole-v1", num_envs=2, backend="async"), "train")
+    envs.reset([1, 2])
+    for worker in workers_of(envs):
+        os.kill(worker.pid, signal.SIGINT)
+    for _ in range(3):
+        assert not envs.step(np.ones(2, dtype=np.int64)).faults
     envs.close()
 
 

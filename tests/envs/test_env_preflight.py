@@ -31,6 +31,7 @@ def test_identical_copies_are_noticed(env_id: str, kwargs: dict[str, Any], ident
     config = EnvConfig(id=env_id, kwargs=kwargs)
     assert are_copies_identical(config) is identical
     assert check_determinism(config).seed_reproduces
+    assert check_determinism(config).resumes_exactly
 
 
 def test_seeds_without_effect_are_noticed() -> None:
@@ -61,6 +62,7 @@ def test_preflight_of_a_sound_environment() -> None:
         ("Sample/Faulty-v0", {"how": "reward"}, "reward"),
         ("Sample/Faulty-v0", {"how": "reset"}, "no power"),
         ("Sample/Hidden-v0", {}, "same seed"),
+        ("Sample/Aging-v0", {}, "a resumed run will drift"),
         ("Sample/Counter-v0", {}, "no variety"),
         ("Sample/Counter-v0", {"length": 10**9}, "no episode ended"),
         ("Sample/Counter-v0", {"actions": 1}, "no reward other than 0"),

@@ -68,6 +68,19 @@ def test_many_stacked_channels_stay_channels() -> None:
     assert make_envs(config, "train").spec.obs["obs"].shape == (24, 12, 10)
 
 
+def test_float_images_stay_images_through_the_pipeline() -> None:
+    wrappers = ["grayscale", {"crop": {"top": 10, "right": 8}}]
+    settings = {
+        "id": "Sample/Pictures-v0",
+        "kwargs": {"dtype": "float32", "layout": "CHW"},
+        "wrappers": wrappers,
+    }
+    envs = make_envs(EnvConfig.model_validate({**settings, "num_envs": 1}), "train")
+    assert envs.spec.obs["obs"].kind == "image"
+    assert envs.spec.obs["obs"].shape == (1, 2, 2)
+    assert envs.reset([1])[0]["obs"].dtype == np.float32
+
+
 def test_nested_spaces_become_named_entries() -> None:
     envs = make_envs(EnvConfig(id="Sample/Mixed-v0", num_envs=2), "train")
     assert {key: (spec.kind, spec.shape, spec.dtype) for key, spec in envs.spec.obs.items()} == {

@@ -19,6 +19,7 @@ from gymsolve.recipes import (
     explain,
     find_recipe,
     flatten,
+    has_recipe,
     list_recipes,
     parse_overrides,
     resolve,
@@ -289,6 +290,12 @@ def test_apply_overrides_reports_changes() -> None:
     assert new.steps == 200_000
     assert config.steps == 100_000
     assert apply_overrides(config, ()) == (config, {})
+
+
+def test_has_recipe_looks_at_the_environment_only() -> None:
+    assert has_recipe("cartpole-v1")
+    assert has_recipe("CartPole-v1:no_such_variant")
+    assert not has_recipe("module:New-v0")
 
 
 def test_derived_settings_stand_in_for_a_recipe() -> None:

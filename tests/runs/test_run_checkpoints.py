@@ -1,5 +1,6 @@
 """Checkpoints: what is loaded is exactly what was saved, or an error that names another one."""
 
+import contextlib
 import json
 import resource
 import shutil
@@ -145,10 +146,11 @@ while True:
 def test_reader_never_sees_a_mixture(make_run: MakeRun) -> None:
     run = make_run()
     args = [sys.executable, "-c", REPLACE, str(run.path)]
-    with subprocess.Popen(args, stdout=subprocess.PIPE, text=True) as writer:
+    seen = set()
+    with subprocess.Popen(args, stdout=subprocess.PIPE, text=True) as writer, contextlib.ExitStack() as stack:
+        stack.callback(writer.kill)
         assert writer.stdout is not None
         assert writer.stdout.readline() == "ready\n"
-        seen = set()
         for which in ("last", "100") * 100:
             found = load_checkpoint(run, which)
             number = found.meta["number"]
@@ -157,7 +159,6 @@ def test_reader_never_sees_a_mixture(make_run: MakeRun) -> None:
             assert (found.trainer["m"] == number).all()
             assert found.trainer_state == {"number": number}
             seen.add(number)
-        writer.kill()
     assert len(seen) > 1
 
 

@@ -19,9 +19,14 @@ class ListByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-def _new(help_text: str | None = None) -> typer.Typer:
+def _new(help_text: str) -> typer.Typer:
     # Without markup mode typer leaves rich alone, which would cost more than everything else here.
-    return typer.Typer(help=help_text, rich_markup_mode=None, pretty_exceptions_enable=False)
+    return typer.Typer(
+        help=help_text,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"max_content_width": 100},
+    )
 
 
 def _show_version(asked: bool) -> None:
@@ -32,7 +37,7 @@ def _show_version(asked: bool) -> None:
         raise typer.Exit
 
 
-app = _new()
+app = _new("Name an environment, get a solved agent and an explanation.")
 
 
 @app.callback(
@@ -46,10 +51,10 @@ def root(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show tracebacks of errors; anywhere on the line, or GYMSOLVE_DEBUG=1.")
+        bool,
+        typer.Option("--debug", help="Show tracebacks of errors; anywhere on the line, or GYMSOLVE_DEBUG=1."),
     ] = False,
 ) -> None:
-    """Name an environment, get a solved agent and an explanation."""
     if ctx.invoked_subcommand is None:
         print(ctx.get_help())
 

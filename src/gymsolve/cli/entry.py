@@ -41,12 +41,17 @@ def _run(arguments: list[str]) -> int:
     try:
         code = app(arguments, prog_name="gymsolve", standalone_mode=False)
     except TyperException as error:
-        words = [word for word in arguments[:1] if not word.startswith("-")]
-        hint = f"See: {' '.join(['gymsolve', *words, '--help'])}"
-        raise UsageError(error.format_message().rstrip(".") + ".", hint=hint) from error
+        message = error.format_message().rstrip(".")
+        hint = f"See: gymsolve {' '.join(_command_of(arguments))}--help"
+        raise UsageError(message if message.endswith("?") else f"{message}.", hint=hint) from error
     except Abort:
         return 130  # Ctrl-C or end of input at a question
     return code if isinstance(code, int) else 0
+
+
+def _command_of(arguments: list[str]) -> list[str]:
+    known = {command.name for command in app.registered_commands} | {g.name for g in app.registered_groups}
+    return [*(word for word in arguments[:1] if word in known), ""]
 
 
 def _report(error: GymsolveError, *, as_json: bool) -> int:

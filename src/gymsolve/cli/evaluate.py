@@ -15,7 +15,8 @@ def evaluate(
     run: Annotated[
         str,
         typer.Argument(
-            metavar="RUN[@CHECKPOINT]", help="A run; its best checkpoint unless @last or @STEPS says otherwise."
+            metavar="RUN[@CHECKPOINT]",
+            help="A run; its best checkpoint unless @last or @STEPS says otherwise.",
         ),
     ],
     episodes: Annotated[int, typer.Option("--episodes", min=1, help="How many to play.")] = 100,

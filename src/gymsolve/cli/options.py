@@ -20,7 +20,9 @@ RunRef = Annotated[
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="PATH=VALUE", help="Change a setting, such as algo.gamma=0.98. Repeatable."),
+    typer.Option(
+        "--set", metavar="PATH=VALUE", help="Change a setting, such as algo.gamma=0.98. Repeatable."
+    ),
 ]
 
 

@@ -30,8 +30,10 @@ def number(value: float | None) -> str:
 
 
 def score(mean: float | None, std: float | None = None) -> str:
-    """`182.3 ± 20.1`."""
-    return number(mean) if std is None else f"{number(mean)} ± {number(std)}"
+    """`182.3 ± 20.1`; the spread is not told more exactly than the mean."""
+    if mean is None or std is None:
+        return number(mean)
+    return f"{number(mean)} ± {f'{std:.1f}' if abs(mean) >= 100 else number(std)}"
 
 
 def duration(seconds: float) -> str:
@@ -62,6 +64,8 @@ def setting(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):
+        if set(value) == {"start", "end"}:  # a linear schedule
+            return f"{value['start']:g} -> {value['end']:g}"
         return "{" + ", ".join(f"{key}: {setting(inner)}" for key, inner in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(setting(inner) for inner in value) + "]"

@@ -7,6 +7,8 @@ around that, per copy. Everything Gymnasium may complain about becomes one of ou
 
 import importlib
 import math
+import os
+import signal
 import warnings
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -20,6 +22,7 @@ from gymsolve.envs.options import Planned, check_wrappers
 from gymsolve.envs.replay import Replay
 from gymsolve.envs.spaces import Space, is_image
 from gymsolve.envs.wrappers.actions import FrameSkip
+from gymsolve.envs.wrappers.box2d import FreshWorld, keeps_its_world
 from gymsolve.envs.wrappers.images import ChannelsFirst
 from gymsolve.envs.wrappers.leaves import FrameStack
 from gymsolve.envs.wrappers.rewards import RawReturn, TimeLimit
@@ -58,8 +61,13 @@ class CopyBuilder:
     action: ActionSpec
     masked: bool
     render: bool
+    owner: int | None = None
+    """Process id of whoever starts the workers, when there are any."""
 
     def __call__(self) -> AnyEnv:
+        if self.owner is not None and os.getpid() != self.owner:
+            # Ctrl-C reaches the whole process group; whether to stop is the owner's decision alone.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         return self.finish(build_env(self.config, self.role, self.render))
 
     def finish(self, built: BuiltEnv) -> AnyEnv:
@@ -134,6 +142,8 @@ def _make(config: EnvConfig, render: bool) -> tuple[AnyEnv, tuple[str, ...]]:
     if render:
         options["render_mode"] = "rgb_array"
     env = _construct(config, options)
+    if keeps_its_world(env):
+        env = FreshWorld(env)
     return env, notes_on(spec)
 
 

@@ -82,12 +82,7 @@ def _make_same_step(
     config: EnvConfig, role: Role, backend: Backend, count: int, render: bool
 ) -> SameStepEnvs:
     first = build_env(config, role)
-    if render:
-        can_render = "rgb_array" in (first.env.metadata.get("render_modes") or ())
-        if can_render:
-            first.env.close()
-            first = build_env(config, role, render=True)
-        render = can_render
+    render = render and "rgb_array" in (first.env.metadata.get("render_modes") or ())
     layout = ObsLayout(first.env.observation_space)
     action = action_spec(first.env.action_space)
     from_info = masks_in_info(config, first, action)
@@ -101,11 +96,12 @@ def _make_same_step(
         max_episode_steps=first.max_episode_steps,
         notes=first.notes,
     )
+    # Looking at it may have needed a reset; a used environment is not among the copies, so that all
+    # of them have the same past.
+    first.env.close()
     builders = [CopyBuilder(config, role, index, action, from_info, render) for index in range(count)]
-    if backend == "async":
-        first.env.close()
-        return SameStepEnvs(lambda: make_async(builders), spec, layout, legal, render=render)
-    return SameStepEnvs(lambda: make_sync(builders, first), spec, layout, legal, render=render)
+    build = make_async if backend == "async" else make_sync
+    return SameStepEnvs(lambda: build(builders), spec, layout, legal, render=render)
 
 
 def masks_in_info(config: EnvConfig, built: BuiltEnv, action: ActionSpec) -> bool:

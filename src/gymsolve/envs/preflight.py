@@ -10,6 +10,7 @@ from gymnasium import spaces
 from gymsolve.config import EnvConfig
 from gymsolve.envs.build import CopyBuilder, build_env
 from gymsolve.envs.census import Census, blind_actions, take_census
+from gymsolve.envs.determinism import Determinism, are_copies_identical, check_determinism
 from gymsolve.envs.make import choose_backend, describe_env, make_envs, masks_in_info
 from gymsolve.envs.spaces import action_spec
 from gymsolve.errors import EnvFaultError
@@ -19,16 +20,6 @@ __all__ = ["Determinism", "PreflightReport", "are_copies_identical", "check_dete
 
 _LOOK_STEPS = 200
 _LOOK_SECONDS = 1.0
-
-
-@dataclass(frozen=True)
-class Determinism:
-    """What seeds do, judged from short trajectories under the same actions."""
-
-    copies_identical: bool
-    """Different seeds led to the same trajectory: parallel copies would add no variety."""
-    seed_reproduces: bool
-    """The same seed led to the same trajectory."""
 
 
 @dataclass(frozen=True)
@@ -53,37 +44,6 @@ class PreflightReport:
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "has_time_limit": self.has_time_limit}
-
-
-def are_copies_identical(config: EnvConfig) -> bool:
-    """Would parallel copies with different seeds all see the same, given the same actions?"""
-    return check_determinism(config).copies_identical
-
-
-def check_determinism(config: EnvConfig, steps: int = 64) -> Determinism:
-    """Step four copies alike: two of one seed, two of others."""
-    envs = make_envs(config.model_copy(update={"backend": "sync"}), "train", num_envs=4)
-    try:
-        obs, masks = envs.reset([1, 1, 2, 3])
-        rng = np.random.default_rng(0)
-        alike = {row: _rows_equal(obs, 0, row) for row in (1, 2, 3)}
-        for _ in range(steps):
-            if not any(alike.values()):
-                break
-            actions = blind_actions(envs.spec.action, 4, masks, rng)
-            if masks is None:
-                actions[:] = actions[0]
-            else:  # masks that differ are a difference already; each copy stays legal
-                same = (masks == masks[0]).all(axis=1)  # [4]
-                actions[same] = actions[0]
-                alike = {row: alike[row] and bool(same[row]) for row in alike}
-            step = envs.step(envs.spec.action.to_env(actions))
-            masks = step.masks
-            seen = {**step.obs, "reward": step.rewards, "ended": step.terminated | step.truncated}
-            alike = {row: alike[row] and _rows_equal(seen, 0, row) for row in alike}
-    finally:
-        envs.close()
-    return Determinism(copies_identical=alike[1] and alike[2] and alike[3], seed_reproduces=alike[1])
 
 
 def preflight(config: EnvConfig, *, seconds: float = 4.0) -> PreflightReport:
@@ -209,6 +169,10 @@ def _judge(spec: EnvSpec, determinism: Determinism | None, census: list[Census])
     problems = []
     if determinism is not None and not determinism.seed_reproduces:
         problems.append("the same seed does not give the same trajectory, so runs cannot be repeated exactly")
+    elif determinism is not None and not determinism.resumes_exactly:
+        problems.append(
+            "it keeps state that a reset does not clear, so a resumed run will drift from the original"
+        )
     if determinism is not None and determinism.copies_identical:
         problems.append("copies with different seeds are identical, so more of them add no variety")
     if census and all(one.nonzero_rewards == 0 for one in census):
@@ -221,10 +185,6 @@ def _judge(spec: EnvSpec, determinism: Determinism | None, census: list[Census])
         )
         problems.append(f"no episode ended while looking; {limit}")
     return problems
-
-
-def _rows_equal(values: dict[str, Any], one: int, other: int) -> bool:
-    return all(np.array_equal(array[one], array[other]) for array in values.values())
 
 
 def _median(values: list[float]) -> float | None:

@@ -83,6 +83,7 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         self._steps += 1
         try:
             obs, reward, terminated, truncated, info = self.env.step(action)
+            reward = float(reward)
         except GymsolveError:
             raise
         except Exception as error:

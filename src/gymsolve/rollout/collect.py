@@ -44,7 +44,7 @@ class Collector:
     ) -> Rollout:
         """Fill the rollout with the next `num_steps` steps of every environment."""
         out, to_env = self.rollout, actor.spec.action.to_env
-        out.episodes = []
+        out.episodes, out.faults = [], []
         for t in range(out.vec_steps):
             actions, log_probs, values = actor.act(self.obs, self.masks, rng)
             for key, array in self.obs.items():
@@ -61,6 +61,7 @@ class Collector:
                 last = {key: array[cut] for key, array in step.final_obs.items()}
                 out.next_values[t, cut] = actor.values(last)
             out.episodes += step.episodes
+            out.faults += step.faults
             self.obs, self.masks = step.obs, step.masks
             if on_step is not None:
                 on_step(t + 1)

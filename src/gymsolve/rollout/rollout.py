@@ -29,6 +29,8 @@ class Rollout:
     valid: Array  # [T, N] bool; False where a backend spent the step on a reset
     masks: Array | None  # [T, N, M] bool, legal choices
     episodes: list[Episode] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    """What broke and was mended meanwhile, such as a worker that died."""
 
     @property
     def env_steps(self) -> int:

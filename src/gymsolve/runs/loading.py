@@ -109,9 +109,8 @@ def _load(run: Run, name: str, policy_only: bool) -> Checkpoint:
         try:
             return _read(place, policy_only)
         except CheckpointError as error:
-            if (
-                before is None or _version(place) != before
-            ):  # not damaged: the training process replaced it meanwhile
+            if before is None or _version(place) != before:
+                # Not damaged: the training process replaced it meanwhile.
                 continue
             others = [f"{run.id}@{other}" for other in newest_first(run) if other != name]
             hint = f"Use another checkpoint: {', '.join(others[:3])}" if others else "There is no other one."

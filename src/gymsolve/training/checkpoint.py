@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gymsolve.errors import CheckpointError
 from gymsolve.nn.policy import Policy
-from gymsolve.runs.checkpoints import mark_best, prune, save_checkpoint, update_meta
+from gymsolve.runs.checkpoints import list_checkpoints, mark_best, prune, save_checkpoint, update_meta
 from gymsolve.runs.loading import load_policy_file
 from gymsolve.runs.run import Run
 from gymsolve.spec import Obs
@@ -17,7 +17,7 @@ from gymsolve.training.trainer import Trainer
 if TYPE_CHECKING:
     from gymsolve.training.judging import Judgement
 
-__all__ = ["keep_best", "load_saved_policy", "save"]
+__all__ = ["keep_best", "load_saved_policy", "save", "saved_at"]
 
 
 def save(
@@ -25,12 +25,12 @@ def save(
     run: Run,
     reason: str,
     *,
-    evaluation: dict[str, Any] | None = None,
     with_envs: bool = True,
     spare: Iterable[str] = (),
 ) -> Path:
-    """Write the whole state; `evaluation` holds exactly the metrics of the one it belongs to."""
+    """Write the whole state, with the metrics of the evaluation these very weights got, if any."""
     counters = trainer.counters
+    judged = counters.last_eval == counters.env_steps
     path = save_checkpoint(
         run,
         counters.env_steps,
@@ -42,18 +42,23 @@ def save(
             "vec_steps": counters.vec_steps,
             "updates": counters.updates,
             "reason": reason,
-            "eval": evaluation,
+            "eval": trainer.evaluation if judged else None,
         },
     )
     prune(run, trainer.config.checkpoint.keep, spare=spare)
     return path
 
 
+def saved_at(run: Run, env_steps: int) -> bool:
+    """Is there already a checkpoint of this step?"""
+    return str(env_steps) in list_checkpoints(run)
+
+
 def keep_best(trainer: Trainer, run: Run, judgement: "Judgement") -> None:
     """Save the judged weights with their evaluation and call them best, if they act alike when loaded."""
     metrics = judgement.verdict.metrics
     if judgement.checkpoint is None:
-        path = save(trainer, run, "best", evaluation=metrics)
+        path = save(trainer, run, "best")
         _require_same_actions(trainer.policy, load_saved_policy(path), trainer.collector.rollout.obs)
     else:
         path = run.path / "checkpoints" / judgement.checkpoint

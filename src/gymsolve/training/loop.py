@@ -6,12 +6,13 @@ looked at before anything is collected and again before anything is learned.
 
 import math
 import time
+from collections.abc import Mapping
 from typing import Any
 
-from gymsolve.errors import GymsolveError
+from gymsolve.errors import DivergenceError
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.runs.run import Run
-from gymsolve.training.checkpoint import keep_best, save
+from gymsolve.training.checkpoint import keep_best, save, saved_at
 from gymsolve.training.judging import Judge, Judgement
 from gymsolve.training.observer import Observer
 from gymsolve.training.stopping import Reason, StopSignal, stop_reason
@@ -31,26 +32,32 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
 
         began = time.perf_counter()
         rollout = collect(trainer, observer)
+        for fault in rollout.faults:
+            run.append_event("env_fault", env_steps=counters.env_steps, text=fault)
+            observer.event("env_fault", {"text": fault})
         take_judgements(trainer, run, observer, judge.finished())
         if counters.solved and config.eval.stop_when_solved:
             return "solved"
 
+        _require_finite(trainer, {"a state value": float(rollout.values.sum())})
         learning = time.perf_counter()
         metrics = trainer.algorithm.update(rollout, trainer.progress, trainer.minibatch_rng)
         ended = time.perf_counter()
         count(trainer, rollout, ended - began)
-        _refuse_nan(trainer, metrics)
+        _require_finite(trainer, {k: metrics[k] for k in ("train/loss", "train/grad_norm") if k in metrics})
         timing = {"time/collect_seconds": learning - began, "time/update_seconds": ended - learning}
         trainer.averager.add(metrics | timing | {"time/fps": rollout.env_steps / (ended - began)})
         if counters.env_steps >= counters.next_record:
             write_record(trainer, run, observer)
 
+        save_due = counters.env_steps >= counters.next_checkpoint
+        if save_due:
+            counters.next_checkpoint = next_multiple(counters.env_steps, config.checkpoint_every)
         if _evaluation_due(trainer):
             counters.eval_round += 1
             counters.next_eval = next_multiple(counters.env_steps, config.eval_every)
             take_judgements(trainer, run, observer, judge.submit(trainer, run, observer))
-        if counters.env_steps >= counters.next_checkpoint:
-            counters.next_checkpoint = next_multiple(counters.env_steps, config.checkpoint_every)
+        if save_due and not saved_at(run, counters.env_steps):
             save(trainer, run, "cadence", spare=judge.pending)
 
 
@@ -90,6 +97,7 @@ def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: 
         verdict, counters = judgement.verdict, trainer.counters
         counters.seconds += judgement.seconds
         counters.last_eval = judgement.where["env_steps"]
+        trainer.evaluation = verdict.metrics
         counters.solved = counters.solved or verdict.solved
         record = judgement.where | verdict.metrics
         record |= {"eval/seconds": judgement.seconds, "solved": float(verdict.solved)}
@@ -125,12 +133,12 @@ def next_multiple(env_steps: int, every: int) -> int:
     return (env_steps // every + 1) * every
 
 
-def _refuse_nan(trainer: Trainer, metrics: dict[str, float]) -> None:
-    for name in ("train/loss", "train/grad_norm"):
-        if not math.isfinite(metrics.get(name, 0.0)):
-            raise GymsolveError(
-                f"{name} became {metrics[name]} at {trainer.counters.env_steps} environment steps.",
+def _require_finite(trainer: Trainer, measured: Mapping[str, float]) -> None:
+    for name, value in measured.items():
+        if not math.isfinite(value):
+            raise DivergenceError(
+                f"{name} became {value} at {trainer.counters.env_steps} environment steps.",
                 where="training",
-                hint="The last checkpoint is from before it. "
-                "Try a lower algo.learning_rate or net.normalize_obs=running.",
+                hint="Checkpoints are from before it. "
+                "Try a lower algo.learning_rate, algo.max_grad_norm=0.5 or net.normalize_obs=running.",
             )

@@ -8,21 +8,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
 from gymsolve.config import TrainConfig
 from gymsolve.envs.derive import derive_recipe
-from gymsolve.envs.preflight import are_copies_identical
-from gymsolve.errors import GymsolveError
+from gymsolve.envs.determinism import check_determinism
+from gymsolve.errors import DivergenceError, GymsolveError
 from gymsolve.nn.policy import load_policy_arrays
-from gymsolve.recipes import Resolved, apply_overrides, has_recipe, parse_overrides, resolve, validate
+from gymsolve.recipes import (
+    Resolved,
+    apply_overrides,
+    has_recipe,
+    parse_overrides,
+    resolve,
+    split_name,
+    validate,
+)
 from gymsolve.runs.checkpoints import list_checkpoints
-from gymsolve.runs.files import replace_json
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.refs import find_run, split_ref
 from gymsolve.runs.run import Run, create_run
 from gymsolve.runs.summary import Status
-from gymsolve.training.checkpoint import save
+from gymsolve.training.checkpoint import save, saved_at
 from gymsolve.training.judging import Judge, make_judge
 from gymsolve.training.loop import next_multiple, take_judgements, train_loop, write_record
 from gymsolve.training.observer import Observer, Silent
@@ -83,7 +88,7 @@ def plan_run(name: str, overrides: Overrides = ()) -> Plan:
     given = overrides if isinstance(overrides, Mapping) else parse_overrides(overrides)
     prefix = "env.kwargs."
     kwargs = {key.removeprefix(prefix): v for key, v in given.items() if key.startswith(prefix)}
-    derived, reasons = derive_recipe(name, kwargs)
+    derived, reasons = derive_recipe(split_name(name)[0], kwargs)
     return Plan(resolve(name, given, derived=(derived,)), reasons)
 
 
@@ -148,7 +153,8 @@ def resume_run(
             notes = restore_trainer(trainer, saved, fresh_optimizer=fresh_optimizer)
         dropped = run.rewind(trainer.counters.env_steps)
         if changes:
-            replace_json(run.path / "config.json", stored | {"config": config.model_dump(mode="json")})
+            sources = stored["provenance"] | dict.fromkeys(changes, "--set on resume")
+            run.change_config(config.model_dump(mode="json"), sources)
             _rearrange(trainer)
         run.append_event(
             "resumed",
@@ -177,10 +183,16 @@ def _rearrange(trainer: Trainer) -> None:
 
 def _notes_at_start(trainer: Trainer) -> list[str]:
     notes = list(trainer.envs.spec.notes)
-    if trainer.envs.num_envs > 1 and are_copies_identical(trainer.config.env):
+    found = check_determinism(trainer.config.env)
+    if trainer.envs.num_envs > 1 and found.copies_identical:
         notes.append(
             "every copy of this environment plays the same episode (it starts alike and has no randomness): "
             "only the policy's own sampling makes parallel copies differ"
+        )
+    if not found.resumes_exactly:
+        notes.append(
+            "the state of this environment cannot be captured: a resumed run will begin new episodes "
+            "instead of continuing those under way"
         )
     if trainer.threshold is None:
         notes.append("no threshold is known, so nothing will count as solved; set one with --set solved_at=…")
@@ -206,7 +218,7 @@ def _execute(
         take_judgements(trainer, run, observer, judge.close())
         if trainer.averager.latest:
             write_record(trainer, run, observer)
-        if not _saved_at(run, trainer.counters.env_steps):
+        if not saved_at(run, trainer.counters.env_steps):
             save(trainer, run, "end")
         return _finish(trainer, run, reason)
 
@@ -240,10 +252,6 @@ def _finish(trainer: Trainer, run: Run, reason: Reason) -> Outcome:
     return outcome
 
 
-def _saved_at(run: Run, env_steps: int) -> bool:
-    return str(env_steps) in list_checkpoints(run)
-
-
 class _Closing:
     """Closes everything at the end; after an error the run says so and keeps what can be kept."""
 
@@ -267,9 +275,9 @@ class _Closing:
         stopped = isinstance(error, KeyboardInterrupt)
         text = "interrupted twice" if stopped else f"{type(error).__name__}: {error}"
         steps = trainer.counters.env_steps
-        finite = all(np.isfinite(array).all() for array in trainer.policy.arrays().values())
+        sound = not isinstance(error, DivergenceError)
         try:
-            if finite and not _saved_at(run, steps):
+            if sound and not saved_at(run, steps):
                 # In the middle of a rollout the environments' state belongs to no update: leave it out.
                 save(trainer, run, "error", with_envs=False)
             run.append_event("interrupted" if stopped else "error", env_steps=steps, text=text)

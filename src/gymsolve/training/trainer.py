@@ -68,6 +68,8 @@ class Trainer:
     window: EpisodeWindow = field(default_factory=EpisodeWindow)
     counters: Counters = field(default_factory=Counters)
     averager: Averager = field(default_factory=Averager)
+    evaluation: dict[str, float] | None = None
+    """Metrics of the newest evaluation; `counters.last_eval` says which step it judged."""
 
     @property
     def progress(self) -> Progress:

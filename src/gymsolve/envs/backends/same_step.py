@@ -151,11 +151,11 @@ class SameStepEnvs:
         """
         vec = self._vec
         assert isinstance(vec, Workers)
-        dead = list(vec.dead)
         before = self._layout.batch(vec.observations)  # of the living: where this step led
+        snapshots = vec.ask_living("snapshot")
+        dead = list(vec.dead)
         for key, values in before.items():
             values[dead] = self._obs[key][dead]
-        snapshots = vec.ask_living("snapshot")
         vec.close()
         self._vec = self._build()
         self._rebuilt += 1

@@ -4,14 +4,16 @@
 worker process that died shows as a missing result instead of an exception out of a half-read step.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.vector.utils import iterate
 
-from gymsolve.envs.build import AnyEnv, BuiltEnv, CopyBuilder
+from gymsolve.envs.build import CopyBuilder
 from gymsolve.errors import EnvFaultError, GymsolveError
 from gymsolve.spec import Array
 
@@ -21,15 +23,21 @@ _PATIENCE = 5.0
 """Seconds that a worker gets to close its environment."""
 
 
-def make_sync(builders: Sequence[CopyBuilder], first: BuiltEnv) -> SyncVectorEnv[Any, Any]:
-    """All copies in this process; the one built to look at becomes the first."""
-    functions: list[Callable[[], AnyEnv]] = [lambda: builders[0].finish(first), *builders[1:]]
-    return SyncVectorEnv(functions, copy=False, autoreset_mode=AutoresetMode.SAME_STEP)
+def make_sync(builders: Sequence[CopyBuilder]) -> SyncVectorEnv[Any, Any]:
+    """All copies in this process."""
+    return SyncVectorEnv(list(builders), copy=False, autoreset_mode=AutoresetMode.SAME_STEP)
 
 
 def make_async(builders: Sequence[CopyBuilder]) -> "Workers":
     """One process per copy, observations through shared memory."""
-    return Workers(list(builders), shared_memory=True, copy=False, autoreset_mode=AutoresetMode.SAME_STEP)
+    functions = [replace(builder, owner=os.getpid()) for builder in builders]
+    try:
+        return Workers(functions, shared_memory=True, copy=False, autoreset_mode=AutoresetMode.SAME_STEP)
+    except (EOFError, ConnectionError) as error:
+        name = builders[0].config.id
+        raise EnvFaultError(
+            f"{name} could not be built in a worker process; see its output above."
+        ) from error
 
 
 class Workers(AsyncVectorEnv[Any, Any]):
@@ -67,13 +75,15 @@ class Workers(AsyncVectorEnv[Any, Any]):
 
     def ask_living(self, name: str) -> list[Any]:
         """An attribute of each environment whose worker lives; None for the others."""
-        living = [index for index in range(self.num_envs) if index not in self.dead]
-        for index in living:
-            self.parent_pipes[index].send(("_call", (name, (), {})))
         answers: list[Any] = [None] * self.num_envs
-        for index in living:
-            answers[index], success = self.parent_pipes[index].recv()
-            self._raise_if_errors([success] + [True] * (self.num_envs - 1))
+        for index in set(range(self.num_envs)) - set(self.dead):
+            try:
+                self.parent_pipes[index].send(("_call", (name, (), {})))
+                answers[index], success = self.parent_pipes[index].recv()
+            except (EOFError, ConnectionError):
+                self.dead = tuple(sorted((*self.dead, index)))
+            else:
+                self._raise_if_errors([success])
         return answers
 
     def first_dead(self) -> int:

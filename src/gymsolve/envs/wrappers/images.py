@@ -1,6 +1,11 @@
-"""One preprocessing pipeline for all pixel environments: gray, resize, crop, channels first."""
+"""One preprocessing pipeline for all pixel environments: gray, resize, crop, channels first.
+
+Whatever order the axes of an image come in, each of these gives [channels, height, width] and says so
+with `ImageBox`; so a layout is guessed once, from the environment's own space, and never again.
+"""
 
 import importlib
+from abc import abstractmethod
 from functools import partial
 from typing import Annotated, Any
 
@@ -21,34 +26,63 @@ Margin = Annotated[int, Field(ge=0)]
 _LUMA = np.array([0.299, 0.587, 0.114], dtype=np.float32)
 
 
-class ChannelsFirst(LeafWrapper):
-    """Makes every image [channels, height, width]; applied by `make_envs`, not by recipes."""
+class ImageWrapper(LeafWrapper):
+    """Changes every image of an observation; a subclass sees channels in front."""
 
     def transform(self, space: Space) -> tuple[Space, Transform] | None:
         if not isinstance(space, spaces.Box) or not is_image(space):
             return None
-        change = partial(_channels_first, axis=channel_axis(space.shape))
-        low, high = change(space.low), change(space.high)
-        return ImageBox(low, high, dtype=space.dtype), change
+        axis = 0 if isinstance(space, ImageBox) else channel_axis(space.shape)
+        shape = self.plan(_channels_first(np.broadcast_to(0, space.shape), axis).shape)
+        if shape is None:
+            return None
+        box = ImageBox(space.low.min(), space.high.max(), shape, dtype=space.dtype)
+        return box, partial(self._change, axis=axis)
+
+    def _change(self, image: Array, axis: int | None) -> Array:
+        return self.change(_channels_first(image, axis))
+
+    @abstractmethod
+    def plan(self, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+        """The new [C, H, W], or None to leave the image alone."""
+
+    @abstractmethod
+    def change(self, image: Array) -> Array:
+        """The new image."""
 
 
-class Grayscale(LeafWrapper):
+def _channels_first(image: Array, axis: int | None) -> Array:
+    return image[None] if axis is None else np.moveaxis(image, axis, 0)  # [C, H, W], a view
+
+
+class ChannelsFirst(ImageWrapper):
+    """Makes every image [channels, height, width]; applied by `build_env`, not by recipes."""
+
+    def plan(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return shape
+
+    def change(self, image: Array) -> Array:
+        return image
+
+
+class Grayscale(ImageWrapper):
     """Colour images become one channel of brightness."""
 
-    def transform(self, space: Space) -> tuple[Space, Transform] | None:
-        if not isinstance(space, spaces.Box) or not is_image(space):
+    def plan(self, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+        if shape[0] == 1:
             return None
-        axis = channel_axis(space.shape)
-        if axis is None or space.shape[axis] == 1:
-            return None
-        if space.shape[axis] != 3:
-            raise ValueError(f"grayscale needs 3 colour channels; the image has {space.shape[axis]}.")
-        return _like(space, tuple(n for i, n in enumerate(space.shape) if i != axis)), partial(
-            _gray, axis=axis
-        )
+        if shape[0] != 3:
+            raise ValueError(f"grayscale needs 3 colour channels; the image has {shape[0]}.")
+        return (1, *shape[1:])
+
+    def change(self, image: Array) -> Array:
+        bright = np.tensordot(_LUMA, image.astype(np.float32), axes=1)[None]  # [1, H, W]
+        if image.dtype == np.uint8:
+            return np.clip(np.rint(bright), 0, 255).astype(np.uint8)
+        return bright.astype(image.dtype)
 
 
-class Resize(LeafWrapper):
+class Resize(ImageWrapper):
     """Scales images to a size, averaging over areas."""
 
     def __init__(self, env: AnyEnv, width: Pixels, height: Pixels) -> None:
@@ -57,29 +91,22 @@ class Resize(LeafWrapper):
             self._cv2: Any = importlib.import_module("cv2")
         except ImportError as error:
             raise MissingExtraError.of("opencv-python-headless", "images") from error
+        # Threads gain nothing on small images, and a pool of them does not survive a fork.
+        self._cv2.setNumThreads(0)
         super().__init__(env)
 
-    def transform(self, space: Space) -> tuple[Space, Transform] | None:
-        if not isinstance(space, spaces.Box) or not is_image(space):
-            return None
+    def plan(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         width, height = self._size
-        axis = channel_axis(space.shape)
-        shape: tuple[int, ...] = (height, width)
-        if axis is not None:
-            shape = (space.shape[0], height, width) if axis == 0 else (height, width, space.shape[2])
-        return _like(space, shape), partial(self._resize, axis=axis)
+        return (shape[0], height, width)
 
-    def _resize(self, image: Array, axis: int | None) -> Array:
-        pixels = np.moveaxis(image, 0, -1) if axis == 0 else image
-        scaled = self._cv2.resize(
-            np.ascontiguousarray(pixels), self._size, interpolation=self._cv2.INTER_AREA
-        )
-        if axis is not None and scaled.ndim == 2:  # OpenCV drops an axis of one channel
-            scaled = scaled[..., None]
-        return np.moveaxis(scaled, -1, 0) if axis == 0 else np.asarray(scaled)
+    def change(self, image: Array) -> Array:
+        pixels = np.ascontiguousarray(np.moveaxis(image, 0, -1))  # [H, W, C], as OpenCV wants it
+        scaled = self._cv2.resize(pixels, self._size, interpolation=self._cv2.INTER_AREA)
+        # OpenCV drops an axis of one channel.
+        return scaled[None] if scaled.ndim == 2 else np.moveaxis(scaled, -1, 0)
 
 
-class Crop(LeafWrapper):
+class Crop(ImageWrapper):
     """Cuts margins off images."""
 
     def __init__(
@@ -88,32 +115,14 @@ class Crop(LeafWrapper):
         self._margins = (top, bottom, left, right)
         super().__init__(env)
 
-    def transform(self, space: Space) -> tuple[Space, Transform] | None:
-        if not isinstance(space, spaces.Box) or not is_image(space):
-            return None
-        first = 1 if channel_axis(space.shape) == 0 else 0
-        height, width = space.shape[first], space.shape[first + 1]
+    def plan(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        channels, height, width = shape
         top, bottom, left, right = self._margins
         if top + bottom >= height or left + right >= width:
             raise ValueError(f"cropping leaves nothing of an image of {width} × {height} pixels.")
-        window = (slice(top, height - bottom), slice(left, width - right))
-        where = (slice(None), *window) if first else window
-        low, high = space.low[where], space.high[where]
-        return spaces.Box(low, high, dtype=space.dtype), lambda image: image[where]
+        return (channels, height - top - bottom, width - left - right)
 
-
-def _like(space: spaces.Box, shape: tuple[int, ...]) -> spaces.Box:
-    return spaces.Box(space.low.min(), space.high.max(), shape, dtype=space.dtype)
-
-
-def _channels_first(image: Array, axis: int | None) -> Array:
-    if axis is None:
-        return image[None]  # [1, H, W]
-    return image if axis == 0 else np.ascontiguousarray(np.moveaxis(image, axis, 0))  # [C, H, W]
-
-
-def _gray(image: Array, axis: int) -> Array:
-    bright = np.tensordot(image.astype(np.float32), _LUMA, axes=([axis], [0]))
-    if image.dtype == np.uint8:
-        return np.clip(np.rint(bright), 0, 255).astype(np.uint8)
-    return bright.astype(image.dtype)
+    def change(self, image: Array) -> Array:
+        _, height, width = image.shape
+        top, bottom, left, right = self._margins
+        return image[:, top : height - bottom, left : width - right]

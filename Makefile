@@ -1,0 +1,68 @@
+# Everything starts from a fresh clone: the first target that needs it builds .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+QUIET_PIP := $(PIP) install --quiet --constraint constraints.txt
+ENV ?= CartPole-v1
+WORKERS ?= 2
+# One thread per process: on small matrices more of them cost more than they save.
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: solve test check learn bench format docs clean help
+
+help:
+	@echo "make solve     install what is needed and train $(ENV) to solved (ENV=... for another)"
+	@echo "make test      install the test tools and run the whole test suite"
+	@echo "make check     linter, types, dependency direction, recipes"
+	@echo "make learn     longer proofs: trainings to a threshold, several seeds"
+	@echo "make bench     measure speed (benchmarks/)"
+	@echo "make format    format code and recipes"
+	@echo "make docs      regenerate the generated pages of docs/"
+
+solve: $(VENV)/.installed
+	$(BIN)/gymsolve train $(ENV)
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+check: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/gymsolve recipes check
+
+learn: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n $(WORKERS) -m "learn or slow" --timeout 1800
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python benchmarks/speed.py
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix --quiet . || true
+	$(BIN)/ruff format .
+	$(BIN)/gymsolve recipes format
+
+docs: $(VENV)/.installed-dev
+	$(BIN)/python docs/generate.py
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "gymsolve needs Python 3.11 or newer; point to one with: make PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+	  { echo "Python's venv module is missing; on Debian or Ubuntu: sudo apt-get install python3-venv"; exit 1; }
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "Installing gymsolve into $(VENV) ..."
+	@$(QUIET_PIP) torch
+	@$(QUIET_PIP) --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	@echo "Installing the development tools into $(VENV) ..."
+	@$(QUIET_PIP) --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,38 @@
+"""`docs/cli.md`, made from the help of every command: python -m gymsolve.cli.docs > docs/cli.md"""
+
+from typing import Any
+
+import typer.main
+
+from gymsolve.cli.app import app
+
+__all__ = ["render_docs"]
+
+_WIDTH = 100
+_INTRO = """\
+<!-- Made by `python -m gymsolve.cli.docs > docs/cli.md`; do not edit. -->
+
+# The command line
+"""
+
+
+def render_docs() -> str:
+    """The help of every command, as Markdown."""
+    return _INTRO + "".join(_section(typer.main.get_command(app), "gymsolve", None))
+
+
+def _section(command: Any, name: str, parent: Any) -> list[str]:
+    # The width is fixed so that the file does not depend on somebody's terminal.
+    context = command.make_context(
+        name, [], parent=parent, resilient_parsing=True, terminal_width=_WIDTH, max_content_width=_WIDTH
+    )
+    text = "\n".join(line.rstrip() for line in context.get_help().splitlines())
+    sections = [f"\n## `{context.command_path}`\n\n```text\n{text}\n```\n"]
+    if isinstance(command, typer.core.TyperGroup):
+        for inner in command.commands:
+            sections += _section(command.commands[inner], inner, context)
+    return sections
+
+
+if __name__ == "__main__":
+    print(render_docs(), end="")

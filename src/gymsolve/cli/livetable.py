@@ -1,0 +1,154 @@
+"""The live view of a training on a terminal: one table that redraws in place.
+
+The table is put together as text with fixed columns: rich's own tables measure every cell, which costs
+several times as much, and it is training that pays.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import zip_longest
+from typing import TextIO
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from gymsolve.cli.text import count, duration, number, score
+from gymsolve.cli.view import View
+
+__all__ = ["LiveScreen", "render"]
+
+_LEARNING = (
+    ("loss", "train/loss"),
+    ("policy loss", "train/policy_loss"),
+    ("value loss", "train/value_loss"),
+    ("KL", "train/approx_kl"),
+    ("clip fraction", "train/clip_fraction"),
+    ("entropy", "train/entropy"),
+    ("expl. variance", "train/explained_variance"),
+    ("learning rate", "hyper/learning_rate"),
+)
+_LABEL, _VALUE, _GAP = 14, 15, 4
+_WIDE = 3 * (_LABEL + _VALUE) + 2 * _GAP
+_SLOW_ROLLOUT = 1.0
+"""Seconds from which a rollout gets a progress bar of its own; faster ones would only flicker."""
+
+Row = tuple[str, str, str]
+"""Label, value and style of the value."""
+
+
+class LiveScreen:
+    """Events scroll above the table; rich's own refresh thread stays off, the watcher sets the pace."""
+
+    def __init__(self, console: Console, live: Live) -> None:
+        self._console, self._live = console, live
+        self._last: View | None = None
+
+    @classmethod
+    @contextmanager
+    def opened(cls, stream: TextIO) -> Iterator["LiveScreen"]:
+        """A screen that leaves the final state on the terminal when it closes."""
+        console = Console(file=stream, markup=False, highlight=False, emoji=False)
+        with Live(console=console, auto_refresh=False) as live:
+            screen = cls(console, live)
+            try:
+                yield screen
+            finally:
+                if screen._last is not None:
+                    screen.draw(screen._last, time.perf_counter())
+
+    def line(self, text: str) -> None:
+        self._console.print(Text(text, style="dim"), soft_wrap=True)
+
+    def progress(self, text: str) -> None:
+        pass  # the table shows it all the time
+
+    def draw(self, view: View, now: float) -> None:
+        self._last = view
+        self._live.update(render(view, now, self._console.width), refresh=True)
+
+
+def render(view: View, now: float, width: int = 100) -> Text:
+    """The whole table; its groups stand side by side where there is room."""
+    groups = [_pace(view, now), _returns(view), _learning(view)]
+    if width < _WIDE:
+        body = [_cell(row) for rows in groups for row in rows]
+    else:
+        gap = Text(" " * _GAP)
+        body = [gap.join(map(_cell, rows)) for rows in zip_longest(*groups, fillvalue=("", "", ""))]
+    head = [Text(view.title, style="bold"), _bar(view, now)]
+    return Text("\n", no_wrap=True, overflow="ellipsis").join([*head, *body, _activity(view, now)])
+
+
+def _cell(row: Row) -> Text:
+    label, value, style = row
+    cell = Text(f"{label:<{_LABEL}}", style="dim" if label and not value else "")
+    return cell.append(f"{value:>{_VALUE}}", style=style)
+
+
+def _bar(view: View, now: float) -> Text:
+    remaining = view.remaining(now)
+    left = "" if remaining is None else f"{duration(remaining)} left"
+    bar = _strip(view.fraction, 30)
+    bar.append(f"  {view.fraction:4.0%}  {count(view.steps_now)} / {count(view.budget)} steps  ")
+    return bar.append(left, style="cyan")
+
+
+def _strip(fraction: float, width: int) -> Text:
+    filled = round(fraction * width)
+    return Text("━" * filled, style="green").append("━" * (width - filled), style="bright_black")
+
+
+def _pace(view: View, now: float) -> list[Row]:
+    metrics = view.metrics
+    return [
+        ("progress", "", ""),
+        ("elapsed", duration(view.elapsed(now)), "bold blue"),
+        ("fps", count(metrics.get("time/fps", 0)), ""),
+        ("updates", count(metrics.get("updates", 0)), ""),
+        ("episodes", count(metrics.get("rollout/episodes", 0)), ""),
+        ("collecting", _milliseconds(metrics.get("time/collect_seconds")), ""),
+        ("learning", _milliseconds(metrics.get("time/update_seconds")), ""),
+    ]
+
+
+def _returns(view: View) -> list[Row]:
+    metrics = view.metrics
+    reached = view.threshold is not None and view.best is not None and view.best >= view.threshold
+    rows = [
+        ("return", "", ""),
+        ("mean", number(metrics.get("rollout/ep_rew_mean")), ""),
+        ("best", number(metrics.get("rollout/ep_rew_best")), ""),
+        ("length", number(metrics.get("rollout/ep_len_mean")), ""),
+        ("evaluation", score(metrics.get("eval/mean_reward"), metrics.get("eval/std_reward")), "bold"),
+        ("best so far", number(view.best), "bold green" if reached else ""),
+        ("needed", number(view.threshold), ""),
+    ]
+    if "rollout/ep_shaped_rew_mean" in metrics:
+        rows.insert(2, ("shaped mean", number(metrics["rollout/ep_shaped_rew_mean"]), ""))
+    return rows
+
+
+def _learning(view: View) -> list[Row]:
+    known = [(label, view.metrics[name]) for label, name in _LEARNING if name in view.metrics]
+    return [("learning", "", ""), *((label, number(value), "") for label, value in known)]
+
+
+def _activity(view: View, now: float) -> Text:
+    """What is going on that takes long: an evaluation, or a slow rollout."""
+    if view.evaluation is not None and view.evaluation[0] < view.evaluation[1]:
+        return _small_bar("evaluating", view.evaluation, "episodes")
+    if view.rollout[1] and now - view.rollout_began > _SLOW_ROLLOUT:
+        return _small_bar("collecting", view.rollout, "steps")
+    return Text("")
+
+
+def _small_bar(label: str, done_of: tuple[int, int], unit: str) -> Text:
+    done, total = done_of
+    line = Text(f"{label:<{_LABEL}}").append(_strip(done / total, _VALUE))
+    return line.append(f"  {done} / {total} {unit}")
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return "–" if seconds is None else f"{1000 * seconds:,.0f} ms"

@@ -1,0 +1,207 @@
+"""Facts about this machine that decide what gymsolve can do on it, each fault with the exact fix.
+
+Packages are looked up, never imported: the answer comes at once even where torch takes seconds.
+"""
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import Any, Literal
+
+__all__ = ["Finding", "examine"]
+
+_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[([^\]]+)\])?[^;]*(?:;\s*(.*))?")
+_NOT_EXTRAS = ("all", "dev")
+_INSTALL_FFMPEG = {
+    "linux": "sudo apt install ffmpeg",
+    "darwin": "brew install ffmpeg",
+    "win32": "winget install ffmpeg",
+}
+_GL_VARIABLES = ("MUJOCO_GL", "PYOPENGL_PLATFORM", "SDL_VIDEODRIVER")
+_LOW_DISK = 2**30
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One fact; `fix` is a command or a sentence when something is missing."""
+
+    topic: str
+    state: Literal["ok", "missing", "warning"]
+    detail: str
+    fix: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def examine(runs_folder: Path) -> list[Finding]:
+    """Everything, in the order a person would ask."""
+    return [
+        _python(),
+        *_core_packages(),
+        *_extras(),
+        _ffmpeg(),
+        _display(),
+        _processor(),
+        *_memory(),
+        _gpu(),
+        _disk(runs_folder),
+    ]
+
+
+def _python() -> Finding:
+    return Finding("python", "ok", f"{platform.python_version()} at {sys.executable}")
+
+
+def _core_packages() -> list[Finding]:
+    findings = []
+    for name, _, _ in _requirements("gymsolve", None):
+        found = _version(name)
+        fix = None if found else f"pip install '{name}'"
+        findings.append(Finding(name, "ok" if found else "missing", found or "not installed", fix))
+    return findings
+
+
+def _extras() -> list[Finding]:
+    extras = dict.fromkeys(extra for _, _, extra in _requirements("gymsolve", "") if extra not in _NOT_EXTRAS)
+    findings = []
+    for extra in extras:
+        absent = _absent("gymsolve", extra)
+        detail = f"without {', '.join(absent)}" if absent else "installed"
+        if extra == "atari":
+            detail += "; its ROMs come with ale-py"
+        fix = f"pip install 'gymsolve[{extra}]'" if absent else None
+        findings.append(Finding(f"extra {extra}", "missing" if absent else "ok", detail, fix))
+    return findings
+
+
+def _requirements(package: str, extra: str | None) -> list[tuple[str, str, str]]:
+    """(name, its extras, extra that asks for it); of one extra, of all (""), or of none (None).
+
+    Requirements that depend on more than an extra (an operating system, a Python version) are left
+    out: they are not what a user could have forgotten.
+    """
+    found = []
+    for line in requires(package) or []:
+        match = _REQUIREMENT.match(line)
+        assert match is not None, line
+        name, inner, marker = match[1], match[2] or "", match[3] or ""
+        asked = re.fullmatch(r"""extra == ['"]([^'"]+)['"]""", marker.strip())
+        if marker and asked is None:
+            continue
+        mine = asked[1] if asked else None
+        if (extra is None and mine is None) or (mine is not None and extra in ("", mine)):
+            found.append((name, inner, mine or ""))
+    return found
+
+
+def _absent(package: str, extra: str) -> list[str]:
+    """Packages an extra needs that are not installed, those of `other[extra]` included."""
+    absent: dict[str, None] = {}
+    for name, inner, _ in _requirements(package, extra):
+        if _version(name) is None:
+            absent[name] = None
+            continue
+        for part in filter(None, inner.split(",")):
+            absent |= dict.fromkeys(_absent(name, part.strip()))
+    return list(absent)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _ffmpeg() -> Finding:
+    path = shutil.which("ffmpeg")
+    if path:
+        return Finding("ffmpeg", "ok", path)
+    fix = _INSTALL_FFMPEG.get(sys.platform, "Install it from https://ffmpeg.org/download.html")
+    return Finding("ffmpeg", "missing", "not found; videos cannot be encoded with it", fix)
+
+
+def _display() -> Finding:
+    told = ", ".join(f"{name}={os.environ[name]}" for name in _GL_VARIABLES if name in os.environ)
+    suffix = f" ({told})" if told else ""
+    if sys.platform != "linux":
+        return Finding("display", "ok", f"the desktop's{suffix}")
+    screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if screen:
+        return Finding("display", "ok", f"{screen}{suffix}")
+    detail = f"none: no windows, but rendering to files works{suffix}"
+    fix = None if "MUJOCO_GL" in os.environ else "For MuJoCo: export MUJOCO_GL=egl"
+    return Finding("display", "ok" if fix is None else "warning", detail, fix)
+
+
+def _processor() -> Finding:
+    cores = os.cpu_count() or 1
+    usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else cores
+    threads = os.environ.get("OMP_NUM_THREADS", "not set")
+    detail = f"{usable} of {cores} cores usable, OMP_NUM_THREADS {threads}"
+    flags = Path("/proc/cpuinfo")
+    if platform.machine() in ("x86_64", "AMD64") and flags.exists():
+        if " avx2" not in flags.read_text():
+            return Finding(
+                "cpu", "warning", f"{detail}, no AVX2", "Networks train slower; use another machine."
+            )
+        detail += ", AVX2"
+    return Finding("cpu", "ok", detail)
+
+
+def _memory() -> list[Finding]:
+    path = Path("/proc/meminfo")
+    if not path.exists():
+        return []
+    sizes = dict(re.findall(r"^(\w+):\s+(\d+) kB", path.read_text(), re.MULTILINE))
+    total, free = (int(sizes[key]) / 2**20 for key in ("MemTotal", "MemAvailable"))
+    detail = f"{free:.1f} of {total:.1f} GiB available"
+    if free < 1:
+        return [Finding("memory", "warning", detail, "Close other programs, or lower env.num_envs.")]
+    return [Finding("memory", "ok", detail)]
+
+
+def _gpu() -> Finding:
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return Finding("gpu", "ok", "none from NVIDIA; the CPU is used")
+    try:
+        answer = subprocess.run(
+            [tool, "--query-gpu=name,memory.total", "--format=csv,noheader"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding(
+            "gpu", "warning", f"nvidia-smi does not answer ({error})", "Reinstall the NVIDIA driver."
+        )
+    if answer.returncode:
+        return Finding("gpu", "warning", "nvidia-smi fails", f"See what it says: {tool}")
+    names = "; ".join(answer.stdout.strip().splitlines())
+    if (_version("torch") or "").endswith("+cpu"):
+        fix = "pip install --force-reinstall torch --index-url https://download.pytorch.org/whl/cu128"
+        return Finding("gpu", "warning", f"{names}, but torch was built without CUDA", fix)
+    return Finding("gpu", "ok", names)
+
+
+def _disk(runs_folder: Path) -> Finding:
+    place = runs_folder.absolute()
+    existing = next(path for path in (place, *place.parents) if path.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
+        return Finding("runs folder", "warning", f"{place} cannot be written", "export GYMSOLVE_RUNS=~/runs")
+    free = shutil.disk_usage(existing).free
+    detail = f"{place}, {free / 2**30:.1f} GiB free"
+    if free < _LOW_DISK:
+        return Finding(
+            "runs folder", "warning", detail, "Free some space, or: export GYMSOLVE_RUNS=/other/disk"
+        )
+    return Finding("runs folder", "ok", detail)

@@ -1,0 +1,142 @@
+"""`gymsolve train` and `gymsolve resume`: say what will happen, train, say what came of it."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gymsolve.cli.options import Json, Quiet, RunsDir, Set, overrides
+from gymsolve.cli.output import is_terminal, print_json
+
+if TYPE_CHECKING:
+    from gymsolve.training.observer import Observer
+    from gymsolve.training.session import Outcome
+
+__all__ = ["resume", "train"]
+
+_STOPPED = {"interrupt": 130, "stop file": 130, "terminated": 143}
+
+Steps = Annotated[
+    str | None,
+    typer.Option("--steps", metavar="N", help="Budget of the whole run in environment steps: 200k, 1e6."),
+]
+
+
+def train(
+    env: Annotated[
+        str,
+        typer.Argument(
+            metavar="ENV[:VARIANT]", help="A recipe (see `gymsolve recipes`) or any Gymnasium id."
+        ),
+    ],
+    set_: Set = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Same seed, same run.")] = None,
+    steps: Steps = None,
+    start_from: Annotated[
+        str | None,
+        typer.Option("--from", metavar="RUN[@CHECKPOINT]", help="Begin with the weights of another run."),
+    ] = None,
+    confirm: Annotated[
+        bool,
+        typer.Option(
+            "--confirm/--yes",
+            " /-y",
+            envvar="GYMSOLVE_CONFIRM",
+            help="Show the settings and ask before starting.",
+        ),
+    ] = False,
+    runs_dir: RunsDir = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> int:
+    """Train an agent until the environment is solved or the budget is spent."""
+    changes = overrides(set_, steps=steps, seed=seed)
+    _refuse_early(env, changes)
+    from gymsolve.cli.plan import print_plan
+    from gymsolve.training.session import plan_run, start_run
+
+    plan = plan_run(env, changes)
+    if not (quiet or json) or confirm:
+        print_plan(plan, start_from, error_stream=json)
+    if confirm and not _agreed():
+        print("Not started; nothing was written.", file=sys.stderr)
+        return 1
+    return _watch(
+        lambda observer: start_run(
+            plan, start_from=start_from, runs_dir=runs_dir, observer=observer, command=_command()
+        ),
+        runs_dir,
+        quiet=quiet,
+        json=json,
+    )
+
+
+def resume(
+    run: Annotated[
+        str,
+        typer.Argument(metavar="RUN[@CHECKPOINT]", help="A run; its last checkpoint unless said otherwise."),
+    ],
+    set_: Set = None,
+    steps: Steps = None,
+    fresh_optimizer: Annotated[
+        bool, typer.Option("--fresh-optimizer", help="Forget the optimizer's moments.")
+    ] = False,
+    runs_dir: RunsDir = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> int:
+    """Continue a run where a checkpoint left it, optionally with other settings."""
+    changes = overrides(set_, steps=steps)
+    from gymsolve.training.session import resume_run
+
+    return _watch(
+        lambda observer: resume_run(
+            run,
+            overrides=changes,
+            fresh_optimizer=fresh_optimizer,
+            runs_dir=runs_dir,
+            observer=observer,
+            command=_command(),
+        ),
+        runs_dir,
+        quiet=quiet,
+        json=json,
+    )
+
+
+def _watch(work: "Callable[[Observer], Outcome]", runs_dir: Path | None, *, quiet: bool, json: bool) -> int:
+    """Train under the eyes of whoever is there, then print the result."""
+    from gymsolve.cli.console import Watcher, choose_screen
+    from gymsolve.cli.verdict import print_verdict, verdict_lines
+
+    with choose_screen(quiet=quiet, json=json) as screen:
+        outcome = work(Watcher(screen))
+    lines = verdict_lines(outcome, runs_dir)
+    outcome.run.log("\n".join(lines))
+    if json:
+        print_json(outcome.to_json())
+    else:
+        print_verdict(outcome, lines)
+    return _STOPPED.get(outcome.reason, 0)
+
+
+def _refuse_early(env: str, changes: dict[str, Any]) -> None:
+    """A typing error in a recipe's name or setting is answered before torch takes its seconds to load."""
+    from gymsolve.recipes import has_recipe, resolve
+
+    if has_recipe(env):
+        resolve(env, changes)
+
+
+def _agreed() -> bool:
+    from gymsolve.errors import UsageError
+
+    if not (is_terminal() and sys.stdin.isatty()):
+        raise UsageError("there is no terminal to ask on.", where="--confirm", hint="Use --yes.")
+    return typer.confirm("Start training?", default=True, err=True)
+
+
+def _command() -> list[str]:
+    return ["gymsolve", *sys.argv[1:]]

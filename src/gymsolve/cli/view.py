@@ -1,0 +1,92 @@
+"""What is known of a run while it trains, and the lines that tell it. No terminal here."""
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gymsolve.cli.text import count, duration, number, score
+
+if TYPE_CHECKING:
+    from gymsolve.training.trainer import Counters
+
+__all__ = ["View", "evaluation_line", "progress_line"]
+
+
+@dataclass
+class View:
+    """Updated in place by the watcher, read by screens."""
+
+    title: str
+    budget: int
+    threshold: float | None
+    num_envs: int
+    counters: "Counters"
+    """The trainer's own; only read."""
+    best: float | None = None
+    """Mean return of the best evaluation."""
+    metrics: dict[str, Any] = field(default_factory=dict)
+    """The newest value of each metric."""
+    rollout: tuple[int, int] = (0, 0)
+    """Vector steps of the rollout under way, done and in total."""
+    evaluation: tuple[int, int] | None = None
+    """Episodes of the evaluation under way, done and in total."""
+    rollout_began: float = 0.0
+    began: float = field(default_factory=time.perf_counter)
+    steps_before: int = field(init=False)
+    """Where this sitting of a resumed run began."""
+    seconds_before: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.steps_before, self.seconds_before = self.counters.env_steps, self.counters.seconds
+        self.rollout_began = self.began
+
+    def take(self, record: dict[str, Any]) -> None:
+        """A record of metrics has been written."""
+        self.metrics.update(record)
+        self.rollout = (0, 0)  # its steps are in the counters now
+
+    @property
+    def steps_now(self) -> int:
+        """Environment steps, the rollout under way included."""
+        return min(self.budget, self.counters.env_steps + self.rollout[0] * self.num_envs)
+
+    @property
+    def fraction(self) -> float:
+        return min(1.0, self.steps_now / self.budget)
+
+    def elapsed(self, now: float) -> float:
+        return self.seconds_before + now - self.began
+
+    def remaining(self, now: float) -> float | None:
+        """Seconds to the end of the budget at the pace of this sitting."""
+        done = self.steps_now - self.steps_before
+        if done <= 0:
+            return None
+        return (self.budget - self.steps_now) * (now - self.began) / done
+
+
+def progress_line(view: View, now: float) -> str:
+    """Where the run stands, on one line."""
+    metrics = view.metrics
+    parts = [f"{count(view.steps_now):>10} steps  {view.fraction:>4.0%}"]
+    if "rollout/ep_rew_mean" in metrics:
+        parts.append(f"return {number(metrics['rollout/ep_rew_mean'])}")
+    parts.append(f"fps {count(metrics.get('time/fps', 0))}")
+    for name, label in (("train/loss", "loss"), ("train/approx_kl", "kl"), ("train/entropy", "entropy")):
+        if name in metrics:
+            parts.append(f"{label} {number(metrics[name])}")
+    remaining = view.remaining(now)
+    if remaining is not None:
+        parts.append(f"{duration(remaining)} left")
+    return "  ".join(parts)
+
+
+def evaluation_line(record: dict[str, Any], threshold: float | None) -> str:
+    """The result of an evaluation, on one line."""
+    mean = score(record["eval/mean_reward"], record.get("eval/std_reward"))
+    needed = "" if threshold is None else f", {number(threshold)} needed"
+    episodes = count(record["eval/episodes"])
+    told = f"{count(record['env_steps']):>10} steps  evaluation: {mean} over {episodes} episodes"
+    if "eval/confirm_mean_reward" in record:
+        told += f", then {number(record['eval/confirm_mean_reward'])} on fresh seeds"
+    return told + needed

@@ -1,0 +1,86 @@
+"""What seeds do in an environment: do copies differ, does a seed repeat, does a resumed copy go on alike?"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gymsolve.config import EnvConfig
+from gymsolve.envs.census import blind_actions
+from gymsolve.envs.contract import Envs
+from gymsolve.envs.make import make_envs
+
+__all__ = ["Determinism", "are_copies_identical", "check_determinism"]
+
+
+@dataclass(frozen=True)
+class Determinism:
+    """What seeds do, judged from short trajectories under the same actions."""
+
+    copies_identical: bool
+    """Different seeds led to the same trajectory: parallel copies would add no variety."""
+    seed_reproduces: bool
+    """The same seed led to the same trajectory."""
+    resumes_exactly: bool
+    """A copy restored in the middle of things went on like the original."""
+
+
+def are_copies_identical(config: EnvConfig) -> bool:
+    """Would parallel copies with different seeds all see the same, given the same actions?"""
+    return check_determinism(config).copies_identical
+
+
+def check_determinism(config: EnvConfig, steps: int = 64) -> Determinism:
+    """Step four copies alike (two of one seed, two of others), then four restored ones beside them."""
+    calm = config.model_copy(update={"backend": "sync"})
+    envs = make_envs(calm, "train", num_envs=4)
+    twins = make_envs(calm, "train", num_envs=4)
+    try:
+        alike = _compare_seeds(envs, steps)
+        resumes = _compare_resumed(envs, twins, steps)
+    finally:
+        envs.close()
+        twins.close()
+    return Determinism(all(alike.values()), alike[1], resumes)
+
+
+def _compare_seeds(envs: Envs, steps: int) -> dict[int, bool]:
+    """Which rows went the way of row 0? Row 1 had its seed."""
+    obs, masks = envs.reset([1, 1, 2, 3])
+    rng = np.random.default_rng(0)
+    alike = {row: _rows_equal(obs, 0, row) for row in (1, 2, 3)}
+    for _ in range(steps):
+        actions = blind_actions(envs.spec.action, 4, masks, rng)
+        if masks is None:
+            actions[:] = actions[0]
+        else:  # masks that differ are a difference already; each copy stays legal
+            same = (masks == masks[0]).all(axis=1)  # [4]
+            actions[same] = actions[0]
+            alike = {row: alike[row] and bool(same[row]) for row in alike}
+        step = envs.step(envs.spec.action.to_env(actions))
+        masks = step.masks
+        seen = {**step.obs, "reward": step.rewards, "ended": step.terminated | step.truncated}
+        alike = {row: alike[row] and _rows_equal(seen, 0, row) for row in alike}
+    return alike
+
+
+def _compare_resumed(envs: Envs, twins: Envs, steps: int) -> bool:
+    state = envs.capture()
+    if state is None:
+        return False
+    _, masks, restarted = twins.restore(state, [4, 5, 6, 7])
+    if restarted:
+        return False
+    rng = np.random.default_rng(1)
+    for _ in range(steps):
+        actions = envs.spec.action.to_env(blind_actions(envs.spec.action, 4, masks, rng))
+        one, other = envs.step(actions), twins.step(actions)
+        masks = one.masks
+        same = all(np.array_equal(one.obs[key], other.obs[key]) for key in one.obs)
+        if not same or not np.array_equal(one.rewards, other.rewards) or one.episodes != other.episodes:
+            return False
+    return True
+
+
+def _rows_equal(values: dict[str, Any], one: int, other: int) -> bool:
+    return all(np.array_equal(array[one], array[other]) for array in values.values())

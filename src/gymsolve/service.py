@@ -1,0 +1,190 @@
+"""The light verbs that every door shares: plain data in, plain data out, no torch, no gymnasium.
+
+Training itself is not here: a door that starts a run starts a process, `gymsolve train …`.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from gymsolve.errors import CheckpointError, ConfigError, UnknownRunError, UsageError
+from gymsolve.recipes import (
+    Recipe,
+    check_recipe_file,
+    flatten,
+    format_recipe_file,
+    search_recipes,
+    validate,
+)
+from gymsolve.recipes import list_recipes as all_recipes
+from gymsolve.recipes.files import load_recipes
+from gymsolve.recipes.layers import merge_layers
+from gymsolve.runs import Run, best_reward, find_run, list_checkpoints, read_meta, runs_folder, split_ref
+from gymsolve.runs import list_runs as find_runs
+from gymsolve.runs.checkpoints import pointed
+
+__all__ = [
+    "best_evaluation",
+    "check_recipes",
+    "compare_runs",
+    "format_recipes",
+    "get_run",
+    "list_recipes",
+    "list_runs",
+    "stop_run",
+]
+
+RunsDir = Path | str | None
+_EVENTS_SHOWN = 20
+
+
+# -------------------------------------------------------------------------------------- runs
+
+
+def list_runs(
+    query: str | None = None, limit: int | None = None, runs_dir: RunsDir = None
+) -> list[dict[str, Any]]:
+    """Runs, newest first, each with the mean reward of its best checkpoint."""
+    folder = runs_folder(runs_dir)
+    return [
+        summary.to_json() | {"best_reward": best_reward(Run((folder / summary.id).absolute()))}
+        for summary in find_runs(runs_dir, query, limit)
+    ]
+
+
+def get_run(ref: str, runs_dir: RunsDir = None) -> dict[str, Any]:
+    """Everything worth knowing of one run, and what of it could not be read."""
+    run = find_run(split_ref(ref)[0], runs_dir)
+    metrics, events = run.read_metrics(), run.read_events()
+    checkpoints, damage = _checkpoints(run)
+    last: dict[str, Any] = {}
+    for row in metrics.rows:
+        last |= row
+    return {
+        **run.summary().to_json(),
+        "path": str(run.path),
+        "seconds": run.duration,
+        "best_reward": best_reward(run),
+        **{key: run.config_json()[key] for key in ("config", "provenance")},
+        "command": run.info()["command"],
+        "versions": run.info()["versions"],
+        "checkpoints": checkpoints,
+        "evaluations": [row for row in metrics.rows if "eval/mean_reward" in row],
+        "last_metrics": last,
+        "events": events.rows[-_EVENTS_SHOWN:],
+        "problems": [*metrics.problems, *events.problems, *damage],
+    }
+
+
+def stop_run(ref: str, runs_dir: RunsDir = None) -> dict[str, Any]:
+    """Ask the process that trains a run to stop."""
+    run = find_run(ref, runs_dir)
+    run.request_stop()
+    return {"run": run.id, "stop_requested": True}
+
+
+def compare_runs(refs: Sequence[str], runs_dir: RunsDir = None) -> dict[str, Any]:
+    """Results side by side, and every setting in which the runs differ."""
+    runs = [find_run(split_ref(ref)[0], runs_dir) for ref in refs]
+    if len({run.id for run in runs}) < 2:
+        raise UsageError("a comparison needs at least two different runs.")
+    settings = [flatten(validate(run.config_json()["config"], f"{run.id}/config.json")) for run in runs]
+    paths = dict.fromkeys(path for one in settings for path in one if path != "description")
+    values = {path: [one.get(path) for one in settings] for path in paths}
+    return {
+        "runs": [
+            run.summary().to_json() | {"seconds": run.duration, "best_reward": best_reward(run)}
+            for run in runs
+        ],
+        "differences": {path: row for path, row in values.items() if any(v != row[0] for v in row)},
+    }
+
+
+def best_evaluation(run: Run) -> dict[str, Any] | None:
+    """The metrics of the evaluation that made a checkpoint the best."""
+    name = pointed(run, "best")
+    evaluation: dict[str, Any] | None = None if name is None else read_meta(run, name)["eval"]
+    return evaluation
+
+
+def _checkpoints(run: Run) -> tuple[list[dict[str, Any]], list[str]]:
+    best, last = pointed(run, "best"), pointed(run, "last")
+    found, damage = [], []
+    for name in list_checkpoints(run):
+        try:
+            meta = read_meta(run, name)
+        except (CheckpointError, UnknownRunError) as error:  # damaged, or pruned since the listing
+            damage.append(str(error))
+            continue
+        told = {key: meta[key] for key in ("env_steps", "time", "reason", "eval")}
+        found.append({"name": name, "best": name == best, "last": name == last, **told})
+    return found, damage
+
+
+# ----------------------------------------------------------------------------------- recipes
+
+
+def list_recipes(query: str | None = None) -> list[dict[str, Any]]:
+    """Recipes that fit the words of a query, or all of them."""
+    found = search_recipes(query) if query else all_recipes()
+    return [_recipe_json(recipe) for recipe in found]
+
+
+def check_recipes(files: Sequence[Path] = ()) -> dict[str, list[str]]:
+    """Faults by file, as sentences; without files, of every recipe and family that can be found."""
+    return {str(path): _faults(path) for path in files or _all_files(shipped=True)}
+
+
+def format_recipes(files: Sequence[Path] = (), *, write: bool = True) -> dict[str, bool]:
+    """Which files were (or without `write` would be) changed; without files, one's own recipes."""
+    return {str(path): _formatted(path, write) for path in files or _all_files(shipped=False)}
+
+
+def _recipe_json(recipe: Recipe) -> dict[str, Any]:
+    return {
+        "name": recipe.name,
+        "env_id": recipe.env_id,
+        "variant": recipe.variant,
+        "description": recipe.description,
+        "path": str(recipe.path),
+    }
+
+
+def _faults(path: Path) -> list[str]:
+    faults = check_recipe_file(path)
+    if faults or path.name.startswith("_"):
+        return faults
+    return list(dict.fromkeys(_wrapper_faults(path)))
+
+
+def _wrapper_faults(path: Path) -> Iterator[str]:
+    """Options that a wrapper does not take; only recipes with wrappers cost an import of gymnasium."""
+    for recipe in load_recipes(path):
+        settings, _ = merge_layers(recipe.layers, {})
+        env = validate(settings, str(path)).env
+        if not env.wrappers:
+            continue
+        from gymsolve.envs.options import check_wrappers
+
+        try:
+            check_wrappers(env)
+        except ConfigError as error:
+            yield f"{path}: [env] {error} (variant {recipe.variant})"
+
+
+def _formatted(path: Path, write: bool) -> bool:
+    try:
+        return format_recipe_file(path, write=write)
+    except OSError as error:
+        raise ConfigError(f"cannot be read or written: {error.strerror}.", where=str(path)) from error
+
+
+def _all_files(*, shipped: bool) -> list[Path]:
+    own = [
+        Path("recipes"),
+        *map(Path, filter(None, os.environ.get("GYMSOLVE_RECIPES", "").split(os.pathsep))),
+    ]
+    zoo = [Path(str(resources.files("gymsolve") / "zoo"))] if shipped else []
+    return [path for folder in [*zoo, *own] for path in sorted(folder.glob("*.yaml"))]

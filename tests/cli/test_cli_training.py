@@ -1,0 +1,175 @@
+"""train, resume and eval, from the outside."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from gymsolve.cli.console import Watcher
+
+
+def test_a_training_in_a_process_of_its_own(shell, place):
+    answer = shell("train", "Bandit-v0", "--steps", "2k", "--seed", "3", "--set", "solved_at=100", "--json")
+
+    assert answer.code == 0, answer.err
+    told = answer.json
+    assert {"run", "status", "solved", "env_steps", "seconds", "mean_reward"} <= set(told)
+    assert told["env_steps"] >= 2000
+    run = place / "runs" / told["run"]
+    log = (run / "log.txt").read_text()
+    assert "evaluation:" in log
+    assert "gymsolve resume" in log
+    assert "evaluation:" in answer.err  # with --json a person still sees progress, on the other stream
+    stored = json.loads((run / "run.json").read_text())
+    assert stored["command"][:3] == ["gymsolve", "train", "Bandit-v0"]
+    assert stored["seed"] == 3
+
+
+def test_the_plan_and_the_verdict_are_printed(cli, place):
+    answer = cli("train", "CartPole-v1", "--steps", "1k", "--set", "algo.gamma=0.9")
+
+    assert answer.code == 0
+    plan, _, rest = answer.out.partition("run /")
+    assert "CartPole-v1, 8 in parallel" in plan
+    assert "PPO, rollouts of 8 × 32 = 256 steps" in plan
+    assert "1,000 environment steps" in plan
+    changed = [line.split() for line in plan.splitlines() if "algo.gamma" in line]
+    assert changed == [["algo.gamma=0.9", "--set"]]
+    assert "env.num_envs=" not in plan  # the recipe says 8, which is the default
+    assert "Not solved: the budget is spent" in rest
+    assert "threshold 475" in rest
+    assert "gymsolve resume @last --steps 2k" in rest
+    assert str(place / "runs") in rest
+
+
+def test_quiet_prints_the_verdict_only(cli):
+    answer = cli("train", "Bandit-v0", "--steps", "256", "-q")
+
+    assert answer.code == 0
+    assert answer.out.startswith(("SOLVED", "Not solved"))
+    assert answer.err == ""
+
+
+def test_an_environment_without_recipe_gets_a_derived_one_with_reasons(cli):
+    answer = cli(
+        "train", "CartPole-v0", "--steps", "512", "--set", "env.num_envs=2", "--set", "algo.num_steps=32"
+    )
+
+    assert answer.code == 0, answer.err
+    assert "There is no recipe; these settings were derived" in answer.out
+    assert "→" in answer.out
+    assert "derived" in answer.out
+    assert "note: CartPole-v0 is out of date" in answer.out
+
+
+def test_resume_continues_with_a_larger_budget(cli, trained):
+    answer = cli("resume", "@last", "--steps", "1k", "--json", "-q")
+
+    assert answer.code == 0, answer.err
+    assert answer.json["run"] == trained
+    assert answer.json["env_steps"] >= 1000
+    kinds = [event["kind"] for event in cli("runs", "show", trained, "--json").json["events"]]
+    assert "resumed" in kinds
+
+
+def test_a_new_run_begins_with_the_weights_of_another(cli, trained):
+    answer = cli("train", "Bandit-v0", "--steps", "256", "--from", f"{trained}@last")
+
+    assert answer.code == 0, answer.err
+    assert f"of {trained}@last" in answer.out
+    child = cli("runs", "show", "@last", "--json").json
+    assert child["parent"]["run"] == trained
+
+
+def test_eval_gives_one_object(cli, trained):
+    answer = cli("eval", trained[:20], "--episodes", "7", "--stochastic", "--seed", "5", "--json")
+
+    assert answer.code == 0, answer.err
+    told = answer.json
+    assert {"mean_reward", "std_reward", "episodes", "env_steps", "checkpoint"} <= set(told)
+    assert told["episodes"] == 7
+    assert told["env_steps"] >= 256
+
+
+def test_eval_for_people(cli, trained):
+    answer = cli("eval", "@last@last", "--episodes", "3")
+
+    assert answer.code == 0
+    assert "mean return" in answer.out
+    assert trained in answer.out
+
+
+def test_eval_does_not_change_the_run(cli, trained, place):
+    before = {path: path.read_bytes() for path in (place / "runs").rglob("*") if path.is_file()}
+    cli("eval", "@last", "--episodes", "2")
+    assert {path: path.read_bytes() for path in (place / "runs").rglob("*") if path.is_file()} == before
+
+
+def test_ctrl_c_ends_a_training_in_order(place):
+    command = [sys.executable, "-m", "gymsolve", "train", "Bandit-v0", "--steps", "100m", "--json"]
+    changes = ["--set", "eval.every=90m", "--set", "checkpoint.every=90m"]
+    with subprocess.Popen(
+        [*command, *changes], cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        _wait_for_metrics(place / "runs", process)
+        os.kill(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    told = json.loads(out)
+    assert (told["status"], told["reason"]) == ("stopped", "interrupt")
+
+
+def test_termination_ends_a_training_in_order(cli, monkeypatch):
+    seen = Watcher.record
+
+    def record(self, record):
+        seen(self, record)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(Watcher, "record", record)
+    answer = cli("train", "Bandit-v0", "--steps", "100m", "--set", "eval.every=90m", "--json")
+
+    assert answer.code == 143
+    assert (answer.json["status"], answer.json["reason"]) == ("stopped", "terminated")
+
+
+def test_a_second_ctrl_c_does_not_wait(cli, monkeypatch, place):
+    def step(self, step, total):
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Watcher, "rollout_step", step)
+    answer = cli("train", "Bandit-v0", "--steps", "100m", "-q")
+
+    assert answer.code == 130
+    assert "Traceback" not in answer.err
+    (run,) = cli("runs", "--json").json
+    assert (run["status"], run["reason"]) == ("stopped", "interrupted twice")
+
+
+def test_stop_ends_a_training_from_another_process(place, cli):
+    command = [sys.executable, "-m", "gymsolve", "train", "Bandit-v0", "--steps", "100m", "-q"]
+    with subprocess.Popen(
+        [*command, "--set", "eval.every=90m"], cwd=place, stdout=subprocess.PIPE
+    ) as process:
+        _wait_for_metrics(place / "runs", process)
+        assert "running" in cli("runs").out
+        asked = cli("stop", "@last", "--json")
+        out, _ = process.communicate(timeout=60)
+
+    assert asked.json["stop_requested"] is True
+    assert process.returncode == 130
+    assert b"stopped on request" in out
+    assert b"gymsolve resume @last" in out
+
+
+def _wait_for_metrics(runs: Path, process: "subprocess.Popen[str] | subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + 60
+    while not any(path.stat().st_size for path in runs.glob("*/metrics.jsonl")):
+        assert process.poll() is None, "the training ended before it was stopped"
+        assert time.monotonic() < deadline, "no metrics after a minute"
+        time.sleep(0.05)

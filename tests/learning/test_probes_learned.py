@@ -1,0 +1,65 @@
+"""Five questions with known answers, learned within seconds by every algorithm."""
+
+import numpy as np
+import pytest
+
+from probes import ALGORITHMS, PROBES, TARGET, ImageEnvs, ProbeEnvs, make_algorithm, make_policy, train
+
+GAMMA = 0.5
+OPTIONS = {
+    "ppo": {"learning_rate": "1e-2 -> 1e-3", "gae_lambda": 0.95, "num_epochs": 4, "num_minibatches": 4},
+    "a2c": {"learning_rate": "1e-2 -> 1e-3", "normalize_advantages": "rollout"},
+    "reinforce": {"learning_rate": "1e-2 -> 1e-3"},
+}
+UPDATES = {"ppo": 100, "a2c": 400, "reinforce": 400}
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+@pytest.mark.parametrize("actions", ["discrete", "continuous"])
+@pytest.mark.parametrize("probe", PROBES)
+def test_probe(probe, actions, algo):
+    envs = ProbeEnvs(probe, actions)
+    policy = make_policy(envs.spec, hidden=(16,))
+    algorithm = make_algorithm(algo, policy, gamma=GAMMA, **OPTIONS[algo])
+    train(algorithm, envs, UPDATES[algo], num_steps=16)
+
+    states = {
+        "constant": [0.0],
+        "observed": [-1.0, 1.0],
+        "delayed": [0.0, 1.0],
+        "acted": [0.0],
+        "matched": [-1.0, 1.0],
+    }[probe]
+    obs = {"obs": np.float32(states)[:, None]}
+    values = policy.values(obs)
+    if probe in ("constant", "observed", "delayed"):
+        known = {"constant": [1.0], "observed": [-1.0, 1.0], "delayed": [GAMMA, 1.0]}[probe]
+        np.testing.assert_allclose(values, known, atol=0.05)
+        return
+    signs = np.array(states) if probe == "matched" else np.ones(1)
+    best = policy.spec.action.to_env(policy.greedy(obs, None))
+    if actions == "discrete":
+        np.testing.assert_array_equal(best, signs > 0)
+    else:
+        np.testing.assert_allclose(best[:, 0], TARGET * signs, atol=0.1)
+    # The critic values the policy as it is, noise included.
+    for state, value in zip(states, values, strict=True):
+        many = np.full(20_000, state, np.float32)
+        drawn = policy.act({"obs": many[:, None]}, None, np.random.default_rng(0))[0]
+        expected = envs.reward(many, policy.spec.action.to_env(drawn)).mean()
+        assert value == pytest.approx(expected, abs=0.1)
+        assert expected > 0.75
+
+
+@pytest.mark.parametrize(("cnn", "side"), [("nature", 36), ("small", 12), ("impala", 8)])
+def test_every_stack_of_convolutions_learns_a_tiny_image_task(cnn, side):
+    envs = ImageEnvs(side)
+    policy = make_policy(envs.spec, cnn=cnn, hidden=(32,), activation="relu")
+    algorithm = make_algorithm(
+        "ppo", policy, learning_rate=1e-3, gamma=0.0, num_epochs=4, num_minibatches=2, ent_coef=0.0
+    )
+    train(algorithm, envs, updates=40, num_steps=4)
+    quarters = np.arange(200) % 4
+    obs = envs.pictures(quarters, np.random.default_rng(99))
+    assert (policy.greedy(obs, None)[:, 0] == quarters).mean() > 0.97
+    np.testing.assert_allclose(policy.values(obs).mean(), 1.0, atol=0.15)

@@ -1,0 +1,148 @@
+"""What the network sees of every kind of observation, and the shapes inside each body."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from gymsolve.config import NetConfig
+from gymsolve.errors import ConfigError
+from gymsolve.nn.bodies import Encoder, convolutions, mlp
+from gymsolve.spec import EnvSpec, ObsSpec
+from probes import make_policy, make_spec, vector
+
+MIXED = {
+    "position": ObsSpec("vector", (2, 2), "float32", low=(-1.0,) * 4, high=(1.0,) * 4),
+    "flags": ObsSpec("vector", (3,), "float32", low=(0.0,) * 3, high=(1.0,) * 3),
+    "cell": ObsSpec("discrete", (), "int64", nvec=(4,)),
+    "dials": ObsSpec("discrete", (2,), "int64", nvec=(2, 3)),
+}
+
+
+def encode(obs_spec, obs, **net):
+    encoder = Encoder(
+        EnvSpec("x", obs_spec, make_spec().action), NetConfig.model_validate(net), np.random.default_rng(0)
+    )
+    tensors = {key: torch.from_numpy(np.asarray(array)) for key, array in obs.items()}
+    with torch.no_grad():
+        found = encoder(tensors)
+    assert found.shape[1] == encoder.size
+    return found.numpy(), encoder
+
+
+def test_each_entry_becomes_its_features_in_the_order_of_the_space():
+    obs = {
+        "position": np.array([[[0.1, 0.2], [0.3, 0.4]]], np.float32),
+        "flags": np.array([[1, 0, 1]], np.float32),
+        "cell": np.array([2]),
+        "dials": np.array([[1, 2]]),
+    }
+    expected = [[0.1, 0.2, 0.3, 0.4, 1, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1]]
+    np.testing.assert_allclose(encode(MIXED, obs)[0], expected, rtol=1e-6)
+    # A caller's dict may be in any order.
+    np.testing.assert_allclose(encode(MIXED, dict(reversed(obs.items())))[0], expected, rtol=1e-6)
+
+
+def test_a_single_discrete_observation_is_a_one_hot_vector():
+    spec = {"obs": ObsSpec("discrete", (), "int64", nvec=(5,))}
+    np.testing.assert_array_equal(encode(spec, {"obs": np.array([3, 0])})[0], np.eye(5)[[3, 0]])
+
+
+def test_embeddings_give_every_category_of_every_part_a_vector_of_its_own():
+    spec = {"obs": ObsSpec("discrete", (2,), "int64", nvec=(2, 3))}
+    obs = {"obs": np.array([[0, 0], [1, 2], [1, 0]])}
+    found, encoder = encode(spec, obs, discrete_obs="embedding", embedding_size=4)
+    (table,) = (p.detach().numpy() for p in encoder.parameters())
+    assert table.shape == (5, 4)
+    assert len({tuple(row) for row in table}) == 5
+    np.testing.assert_array_equal(
+        found, [[*table[0], *table[2]], [*table[1], *table[4]], [*table[1], *table[2]]]
+    )
+
+
+@pytest.mark.parametrize("keys", [("type", "values", "training"), ("a.b", "a_b", "a/b"), ("x/0", "x/1", "")])
+def test_entries_may_have_any_name(keys):
+    spec = {key: vector(1) for key in keys}
+    obs = {key: np.full((1, 1), float(i), np.float32) for i, key in enumerate(keys)}
+    found, encoder = encode(spec, obs, normalize_obs="running")
+    np.testing.assert_array_equal(found, [[0, 1, 2]])
+    encoder.observe({key: np.full((4, 1), float(i), np.float32) for i, key in enumerate(keys)})
+    means = [float(tensor) for name, tensor in encoder.state_dict().items() if name.endswith("mean")]
+    assert means == [0, 1, 2]
+
+
+def test_images_of_bytes_are_scaled_to_one_and_floats_are_taken_as_they_are():
+    for dtype, top in (("uint8", 255), ("float32", 1.0)):
+        spec = {"obs": ObsSpec("image", (1, 12, 12), dtype)}
+        bright = np.full((1, 1, 12, 12), top, dtype)
+        found, encoder = encode(spec, {"obs": bright}, cnn="small")
+        (entry,) = encoder.entries.values()
+        with torch.no_grad():
+            torch.testing.assert_close(torch.from_numpy(found), entry.stack(torch.ones(1, 1, 12, 12)))
+
+
+LAYERS = {
+    # Mnih et al. 2015, table of extended data; Espeholt et al. 2018, figure 3.
+    ("nature", (4, 84, 84)): [(32, 20, 20), (64, 9, 9), (64, 7, 7)],
+    ("nature", (1, 36, 40)): [(32, 8, 9), (64, 3, 3), (64, 1, 1)],
+    ("small", (4, 84, 84)): [(16, 20, 20), (32, 9, 9)],
+    ("small", (3, 10, 12)): [(16, 8, 10), (32, 6, 8)],
+    ("small", (3, 5, 5)): [(16, 3, 3), (32, 1, 1)],
+    ("impala", (4, 84, 84)): [
+        *((16, 84, 84), *((16, 42, 42),) * 4),
+        *((32, 42, 42), *((32, 21, 21),) * 4),
+        *((32, 21, 21), *((32, 11, 11),) * 4),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"), LAYERS, ids=lambda v: v if isinstance(v, str) else "x".join(map(str, v))
+)
+def test_shapes_layer_by_layer(name, shape):
+    stack, size = convolutions(name, shape, np.random.default_rng(0))
+    seen = []
+    for module in stack.modules():
+        if isinstance(module, nn.Conv2d):
+            module.register_forward_hook(lambda m, i, out: seen.append(tuple(out.shape[1:])))
+    out = stack(torch.rand(2, *shape))
+    assert seen == LAYERS[name, shape]
+    assert out.shape == (2, size)
+    assert size == np.prod(LAYERS[name, shape][-1])
+
+
+@pytest.mark.parametrize(("name", "side"), [("nature", 35), ("small", 4), ("impala", 7)])
+def test_images_too_small_for_a_stack_are_refused_with_advice(name, side):
+    with pytest.raises(
+        ConfigError, match=rf"net\.cnn: the {name} convolutions need images of at least {side + 1}"
+    ):
+        convolutions(name, (3, 84, side), np.random.default_rng(0))
+
+
+def test_hidden_layers_are_orthogonal_and_depend_on_the_seed_alone():
+    config = NetConfig(hidden=(16, 8), activation="relu", layer_norm=True)
+    layers, size = mlp(5, config, np.random.default_rng(3))
+    again, _ = mlp(5, config, np.random.default_rng(3))
+    assert size == 8
+    assert [type(m).__name__ for m in layers] == ["Linear", "LayerNorm", "ReLU"] * 2
+    for one, other in zip(layers.state_dict().values(), again.state_dict().values(), strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
+    first, second = layers[0].weight, layers[3].weight
+    torch.testing.assert_close(first.T @ first, 2 * torch.eye(5))
+    torch.testing.assert_close(second @ second.T, 2 * torch.eye(8))
+    assert not layers[0].bias.any()
+
+
+def test_separate_and_shared_critics():
+    for shared, moves in ((True, True), (False, False)):
+        policy = make_policy(make_spec(), shared=shared)
+        obs = {"obs": np.ones((1, 3), np.float32)}
+        before = policy.values(obs)
+        with torch.no_grad():
+            policy.actor[0].weight.add_(1.0)
+        assert (policy.values(obs) != before).all() == moves
+        np.testing.assert_allclose(
+            policy.values(obs), policy.act(obs, None, np.random.default_rng(0))[2], rtol=1e-6
+        )
+    images = {"obs": ObsSpec("image", (1, 8, 8), "uint8")}
+    assert make_policy(make_spec(obs=images), cnn="small").shared

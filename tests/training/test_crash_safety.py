@@ -1,0 +1,164 @@
+"""Killed at any moment, a run can still be listed, read and resumed; faults are one clear sentence."""
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from killing import KillAt, in_child
+
+import gymsolve
+from gymsolve.errors import EnvFaultError, GymsolveError, RunDamagedError
+from gymsolve.runs.index import list_runs
+from gymsolve.runs.loading import load_checkpoint
+from gymsolve.training.observer import Silent
+
+TINY = {
+    "steps": 3000,
+    "checkpoint.every": 200,
+    "eval.every": 300,
+    "eval.episodes": 2,
+    "checkpoint.keep": 2,
+    "algo.num_epochs": 1,
+    "solved_at": 1e9,
+}
+
+
+def test_killed_at_random_moments_a_run_stays_usable(tmp_path):
+    """One run, killed and resumed over and over at seeded random times until it is done."""
+    moments = random.Random(7)
+    ref = None
+    for _ in range(25):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                if ref is None:
+                    gymsolve.train("CartPole-v1", TINY, runs_dir=tmp_path)
+                else:
+                    gymsolve.resume(ref, runs_dir=tmp_path)
+            finally:
+                os._exit(0)
+        time.sleep(moments.uniform(0.02, 0.35))
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+        for summary in list_runs(tmp_path):
+            run = gymsolve.open_run(summary.id, runs_dir=tmp_path)
+            ref = run.id
+            assert run.status in ("crashed", "finished")
+            rows, _ = run.read_metrics()
+            steps = [row["env_steps"] for row in rows]
+            assert steps == sorted(steps)
+    assert ref is not None
+    outcome = gymsolve.resume(ref, runs_dir=tmp_path)
+    assert outcome.status == "finished"
+    assert outcome.env_steps >= 3000
+    # However often it died, the result is the one of the run that never did.
+    straight = gymsolve.train("CartPole-v1", TINY, runs_dir=tmp_path / "straight").run
+    mine, theirs = load_checkpoint(outcome.run, "last").policy, load_checkpoint(straight, "last").policy
+    assert all(np.array_equal(mine[name], theirs[name]) for name in theirs)
+
+
+class _InterruptAt(Silent):
+    def __init__(self, number):
+        self.number, self.left = number, 4
+
+    def record(self, record):
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), self.number)
+
+
+@pytest.mark.parametrize(("number", "reason"), [(signal.SIGINT, "interrupt"), (signal.SIGTERM, "terminated")])
+def test_signals_leave_a_checkpoint_of_the_step_they_came_at(number, reason):
+    outcome = gymsolve.train("CartPole-v1", TINY, observer=_InterruptAt(number))
+    assert outcome.status == "stopped"
+    assert outcome.reason == reason
+    assert outcome.env_steps < 3000
+    assert load_checkpoint(outcome.run, "last").meta["env_steps"] == outcome.env_steps
+    assert gymsolve.resume(outcome.run).status == "finished"
+
+
+def test_a_stop_file_ends_the_run_between_updates():
+    class Stop(Silent):
+        def started(self, run, trainer):
+            run.request_stop()
+
+    outcome = gymsolve.train("CartPole-v1", TINY, observer=Stop())
+    assert (outcome.status, outcome.reason, outcome.env_steps) == ("stopped", "stop file", 0)
+    assert gymsolve.resume(outcome.run).env_steps >= 3000
+
+
+@pytest.mark.parametrize("how", ["raise", "nan"])
+def test_a_faulty_environment_ends_the_run_with_a_sentence_and_a_checkpoint(how):
+    # Late enough that the look at the environment before training finds nothing wrong.
+    settings = TINY | {"env.kwargs": {"how": how, "after": 2000}, "env.num_envs": 2, "algo.num_steps": 32}
+    settings["steps"] = 6000
+    with pytest.raises(EnvFaultError) as caught:
+        gymsolve.train("training_envs:Breaks-v0:ppo", settings)
+    assert ("emulator died" if how == "raise" else "NaN") in str(caught.value)
+    run = gymsolve.open_run("@last")
+    assert run.status == "crashed"
+    assert "EnvFaultError" in run.info()["reason"]
+    saved = load_checkpoint(run, "last")
+    assert all(np.isfinite(array).all() for array in saved.policy.values())
+    assert [event["kind"] for event in run.read_events().rows][-1] == "error"
+    # What is left can be used, and trained on with an environment that works.
+    policy = gymsolve.load_policy(run)
+    assert policy.act(np.zeros(3, np.float32)) in (0, 1, 2)
+    resumed = gymsolve.resume(run, {"env.kwargs.after": 10**9})
+    assert resumed.status == "finished"
+
+
+def test_diverging_weights_are_never_saved_as_the_last_checkpoint():
+    settings = TINY | {"algo.learning_rate": 1e30, "algo.max_grad_norm": 0, "net.activation": "relu"}
+    with pytest.raises(GymsolveError, match="became"):
+        gymsolve.train("CartPole-v1", settings)
+    run = gymsolve.open_run("@last")
+    assert run.status == "crashed"
+    if (run.path / "checkpoints" / "last").exists():
+        assert all(np.isfinite(a).all() for a in load_checkpoint(run, "last").policy.values())
+
+
+def test_a_full_disk_is_one_sentence_and_loses_nothing(tmp_path):
+    """The child may not write files beyond a size that the first checkpoints fit in."""
+    first = gymsolve.train("CartPole-v1", TINY | {"steps": 600}, runs_dir=tmp_path).run
+    before = load_checkpoint(first, "last").policy
+    code = (
+        "import resource, signal, sys, gymsolve\n"
+        "from gymsolve.errors import RunDamagedError\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
+        "try:\n"
+        f"    gymsolve.resume({first.id!r}, steps=3000, runs_dir={str(tmp_path)!r})\n"
+        "except RunDamagedError as error:\n"
+        "    print(error)\n"
+        "    sys.exit(error.exit_code)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == RunDamagedError.exit_code, done.stderr
+    assert done.stdout.count("\n") == 1
+    after = load_checkpoint(first, "last")
+    assert all(np.array_equal(before[name], after.policy[name]) for name in before)
+    assert gymsolve.resume(first, steps=1200, runs_dir=tmp_path).status == "finished"
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+
+
+def test_killed_between_two_records_leaves_no_torn_line(tmp_path):
+    def die():
+        gymsolve.train("CartPole-v1", TINY, runs_dir=tmp_path, observer=KillAt(steps=100))
+
+    assert in_child(die) == signal.SIGKILL
+    run = gymsolve.open_run("@last", runs_dir=tmp_path)
+    with (run.path / "metrics.jsonl").open("a") as file:
+        file.write('{"env_steps": 12')
+    rows, problems = run.read_metrics()
+    assert len(problems) == 1
+    gymsolve.resume(run)
+    assert run.read_metrics().problems == []
+    assert len(run.read_metrics().rows) > len(rows)

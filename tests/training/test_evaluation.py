@@ -1,0 +1,207 @@
+"""Evaluation: exact episode counts, no bias, caps, frozen statistics, honest verdicts, and stopping."""
+
+import numpy as np
+import pytest
+
+import gymsolve
+from gymsolve.config import TrainConfig
+from gymsolve.nn.policy import Policy
+from gymsolve.runs.checkpoints import list_checkpoints, read_meta
+from gymsolve.runs.loading import load_checkpoint
+from gymsolve.seeding import generator
+from gymsolve.training.evaluate import Evaluator
+from gymsolve.training.observer import Silent
+from gymsolve.training.trainer import build_trainer
+
+
+def config(env_id, **eval_settings):
+    return TrainConfig.model_validate(
+        {"env": {"id": env_id}, "algo": {"name": "ppo"}, "eval": eval_settings, "steps": 1000}
+    )
+
+
+def untrained(settings):
+    trainer = build_trainer(settings)
+    trainer.envs.close()
+    return trainer.policy
+
+
+@pytest.mark.parametrize("count", [1, 7, 32, 45])
+def test_exactly_the_asked_number_of_episodes(count):
+    settings = config("training_envs:Lengths-v0")
+    evaluator = Evaluator(settings, None)
+    result = evaluator.play(untrained(settings), count)
+    evaluator.close()
+    assert len(result.episodes) == count
+    assert result.complete
+
+
+def test_long_episodes_count_as_often_as_short_ones():
+    settings = config("training_envs:Lengths-v0")
+    evaluator = Evaluator(settings, None)
+    result = evaluator.play(untrained(settings), 2000)
+    evaluator.close()
+    # Counting whatever ends first would give a mean near 2; the true one is 25.5 (σ of the mean: 0.55).
+    assert result.mean == pytest.approx(25.5, abs=2.5)
+
+
+def test_an_endless_environment_is_capped_and_never_solved():
+    settings = config("training_envs:Endless-v0", max_steps=500, episodes=3)
+    evaluator = Evaluator(settings, threshold=0.0)
+    verdict = evaluator.judge(untrained(settings), 1)
+    evaluator.close()
+    assert not verdict.complete
+    assert not verdict.solved
+
+
+def test_evaluation_keeps_the_time_limit_of_training():
+    settings = config("CartPole-v1")
+    settings = settings.model_copy(update={"env": settings.env.model_copy(update={"max_episode_steps": 9})})
+    evaluator = Evaluator(settings, None)
+    result = evaluator.play(untrained(settings), 20)
+    evaluator.close()
+    assert max(episode.length for episode in result.episodes) == 9
+
+
+def test_same_seeds_every_time_and_fresh_ones_for_confirmation():
+    settings = config("training_envs:Lengths-v0")
+    evaluator = Evaluator(settings, None)
+    policy = untrained(settings)
+    once, again = evaluator.play(policy, 64), evaluator.play(policy, 64)
+    fresh, fresher = evaluator.play(policy, 64, fresh=1), evaluator.play(policy, 64, fresh=2)
+    evaluator.close()
+    assert once.episodes == again.episodes
+    assert len({once.episodes, fresh.episodes, fresher.episodes}) == 3
+
+
+def test_the_normaliser_is_frozen_in_evaluation():
+    settings = config("training_envs:Drifting-v0")
+    net = settings.net.model_copy(update={"normalize_obs": "running", "batch_norm": True})
+    settings = settings.model_copy(update={"net": net})
+    policy = untrained(settings)
+    policy.observe({"obs": np.random.default_rng(0).normal(50, 10, (256, 3)).astype(np.float32)})
+    before = policy.arrays()
+    evaluator = Evaluator(settings, None)
+    evaluator.play(policy, 40)
+    evaluator.close()
+    after = policy.arrays()
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
+class _Recorder(Silent):
+    """Remembers the weights at every record, and what is recorded."""
+
+    def __init__(self):
+        self.trainer, self.records, self.events = None, [], []
+
+    def started(self, run, trainer):
+        self.trainer = trainer
+
+    def record(self, record):
+        self.records.append(dict(record))
+        if record.get("solved"):
+            self.weights_when_solved = self.trainer.policy.arrays()
+            self.updates_when_solved = self.trainer.counters.updates
+
+    def event(self, kind, data):
+        self.events.append(kind)
+
+
+def test_no_gradient_step_after_solved():
+    watcher = _Recorder()
+    outcome = gymsolve.train("Bandit-v0:ppo", observer=watcher)
+    assert outcome.status == "solved"
+    assert watcher.trainer.counters.updates == watcher.updates_when_solved
+    final = watcher.trainer.policy.arrays()
+    assert all(np.array_equal(final[name], watcher.weights_when_solved[name]) for name in final)
+    assert "solved" in watcher.events
+    assert outcome.run.read_metrics().rows[-1]["solved"] == 1.0
+    assert "solved" in [event["kind"] for event in outcome.run.read_events().rows]
+
+
+def test_solved_means_a_hundred_episodes_twice():
+    outcome = gymsolve.train("Bandit-v0:ppo")
+    last = [row for row in outcome.run.read_metrics().rows if row.get("solved")][-1]
+    assert last["eval/episodes"] >= 100
+    assert last["eval/confirm_episodes"] >= 100
+    assert min(last["eval/mean_reward"], last["eval/confirm_mean_reward"]) >= outcome.threshold
+
+
+def test_the_json_beside_a_checkpoint_holds_that_evaluation_exactly():
+    run = gymsolve.train("CartPole-v1", {"steps": 4000, "eval.every": 1000, "eval.episodes": 5}).run
+    rows = {row["env_steps"]: row for row in run.read_metrics().rows if "eval/mean_reward" in row}
+    best = load_checkpoint(run, "best").meta
+    stored = best["eval"]
+    recorded = {k: v for k, v in rows[best["env_steps"]].items() if k in stored}
+    assert stored == recorded
+    assert stored["eval/mean_reward"] == max(row["eval/mean_reward"] for row in rows.values())
+    # And the checkpoint really gives that number.
+    again = gymsolve.evaluate(f"{run.id}@best", episodes=5)
+    assert again.mean == stored["eval/mean_reward"]
+
+
+def test_evaluation_waits_for_warmup():
+    run = gymsolve.train("CartPole-v1", {"steps": 4000, "eval.every": 500, "eval.warmup": 2500}).run
+    judged = [row["env_steps"] for row in run.read_metrics().rows if "eval/mean_reward" in row]
+    assert judged
+    assert min(judged) >= 2500
+
+
+def test_evaluation_waits_for_a_fraction_of_the_threshold():
+    settings = {"steps": 8000, "eval.every": 500, "eval.start_fraction": 0.1, "eval.episodes": 5}
+    run = gymsolve.train("CartPole-v1", settings).run
+    rows = run.read_metrics().rows
+    first = next(row["env_steps"] for row in rows if "eval/mean_reward" in row)
+    before = [
+        row["rollout/ep_rew_mean"]
+        for row in rows
+        if row["env_steps"] < first - 500 and "rollout/ep_rew_mean" in row
+    ]
+    assert before
+    assert max(before) < 0.1 * 475
+
+
+def test_asynchronous_evaluation_judges_the_weights_of_its_step():
+    settings = {"steps": 6000, "eval.every": 2000, "eval.episodes": 5, "eval.asynchronous": True}
+    run = gymsolve.train("CartPole-v1", settings | {"checkpoint.keep": 1}).run
+    judged = [row for row in run.read_metrics().rows if "eval/mean_reward" in row]
+    assert judged
+    best = load_checkpoint(run, "best").meta
+    assert best["eval"]["eval/mean_reward"] == max(row["eval/mean_reward"] for row in judged)
+    # The same weights, judged again here, give the same number.
+    assert gymsolve.evaluate(f"{run.id}@best", episodes=5).mean == best["eval"]["eval/mean_reward"]
+
+
+def test_asynchronous_evaluation_stops_a_solved_run():
+    outcome = gymsolve.train("Bandit-v0:ppo", {"eval.asynchronous": True, "steps": 200_000})
+    assert outcome.status == "solved"
+    assert load_checkpoint(outcome.run, "best").meta["eval"]["eval/confirm_episodes"] >= 100
+
+
+def test_sampling_and_greedy_evaluation_differ():
+    settings = config("training_envs:Drifting-v0", deterministic=False)
+    evaluator = Evaluator(settings, None)
+    sampled = evaluator.play(untrained(settings), 50)
+    again = evaluator.play(untrained(settings), 50)
+    evaluator.close()
+    # Uniform over three actions, one of which pays: a third of 20 steps.
+    assert sampled.mean == pytest.approx(20 / 3, abs=1.0)
+    assert sampled.episodes == again.episodes
+
+
+def test_checkpoints_are_pruned_but_best_and_last_stay():
+    settings = {"steps": 6000, "checkpoint.every": 500, "checkpoint.keep": 2, "eval.every": 1500}
+    run = gymsolve.train("CartPole-v1", settings).run
+    names = list_checkpoints(run)
+    assert len(names) <= 4
+    for which in ("best", "last"):
+        assert load_checkpoint(run, which).name in names
+    assert read_meta(run, load_checkpoint(run, "last").name)["env_steps"] >= 6000
+
+
+def test_a_policy_is_the_same_for_the_same_seed():
+    settings = config("CartPole-v1")
+    one, two = untrained(settings), untrained(settings)
+    assert all(np.array_equal(one.arrays()[name], two.arrays()[name]) for name in one.arrays())
+    other = Policy(one.spec, one.config, generator(1, "init"))
+    assert not np.array_equal(other.arrays()["actor.0.weight"], one.arrays()["actor.0.weight"])

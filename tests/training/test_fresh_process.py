@@ -1,0 +1,93 @@
+"""A checkpoint is enough: another process, given nothing else, acts exactly alike (BEY-2)."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gymsolve
+from gymsolve.errors import UsageError
+
+HERE = Path(__file__).parent
+CASES = {
+    "normalised": ("training_envs:Drifting-v0:ppo", {"net.normalize_obs": "running"}),
+    "stacked": ("training_envs:Drifting-v0:a2c", {"env.frame_stack": 4, "net.normalize_obs": "running"}),
+    "dict-masked-image": (
+        "training_envs:Everything-v0:ppo",
+        {"net.cnn": "small", "net.normalize_obs": "running", "net.discrete_obs": "embedding"},
+    ),
+    "squashed-popart": ("Pendulum-v1:ppo", {"net.squash": True, "net.normalize_values": "popart"}),
+}
+SMALL = {
+    "steps": 600,
+    "env.num_envs": 2,
+    "algo.num_steps": 32,
+    "eval.episodes": 2,
+    "eval.every": 300,
+}
+
+READER = """
+import sys, numpy as np, gymsolve
+sys.path.insert(0, {here!r})
+policy = gymsolve.load_policy({ref!r})
+recorded = np.load({recorded!r})
+obs = {{key.removeprefix("obs:"): recorded[key] for key in recorded.files if key.startswith("obs:")}}
+masks = recorded["masks"] if "masks" in recorded.files else None
+actions = policy.policy.greedy(obs, masks)
+sampled, log_probs, values = policy.policy.act(obs, masks, np.random.default_rng(3))
+np.savez({answers!r}, actions=actions, sampled=sampled, log_probs=log_probs, values=values)
+"""
+
+
+def record(policy, count):
+    """Observations (and masks) the run's own environments give under its policy."""
+    envs = policy.make_envs(4)
+    obs, masks = envs.reset([1, 2, 3, 4])
+    seen, legal = [], []
+    for _ in range(count // 4):
+        seen.append({key: array.copy() for key, array in obs.items()})
+        legal.append(masks)
+        step = envs.step(policy.policy.spec.action.to_env(policy.policy.greedy(obs, masks)))
+        obs, masks = step.obs, step.masks
+    envs.close()
+    joined = {key: np.concatenate([row[key] for row in seen]) for key in seen[0]}
+    return joined, None if masks is None else np.concatenate(legal)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_another_process_acts_alike_on_a_thousand_observations(case, tmp_path):
+    name, overrides = CASES[case]
+    run = gymsolve.train(name, SMALL | overrides).run
+    policy = gymsolve.load_policy(run)
+    obs, masks = record(policy, 1000)
+    arrays = {f"obs:{key}": value for key, value in obs.items()}
+    if masks is not None:
+        arrays["masks"] = masks
+    np.savez(tmp_path / "recorded.npz", **arrays)
+    code = READER.format(
+        here=str(HERE),
+        ref=str(run.path),
+        recorded=str(tmp_path / "recorded.npz"),
+        answers=str(tmp_path / "answers.npz"),
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    answers = np.load(tmp_path / "answers.npz")
+    sampled, log_probs, values = policy.policy.act(obs, masks, np.random.default_rng(3))
+    np.testing.assert_array_equal(answers["actions"], policy.policy.greedy(obs, masks))
+    np.testing.assert_array_equal(answers["sampled"], sampled)
+    np.testing.assert_array_equal(answers["log_probs"], log_probs)
+    np.testing.assert_array_equal(answers["values"], values)
+    if masks is not None:
+        assert masks[np.arange(len(masks)), sampled[:, 0]].all()
+
+
+def test_a_loaded_policy_says_what_it_wants():
+    run = gymsolve.train("training_envs:Drifting-v0:ppo", SMALL).run
+    policy = gymsolve.load_policy(run)
+    with pytest.raises(UsageError, match=r"shape \(2,\), the policy wants \(3,\)"):
+        policy.act(np.zeros(2))
+    with pytest.raises(UsageError, match="entries"):
+        policy.act({"eyes": np.zeros(3)})
+    assert isinstance(policy.value(np.zeros(3)), float)

@@ -1,0 +1,119 @@
+"""Environments for tests of training; importing registers them, so configs can say `training_envs:Id`."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+
+class Lengths(gym.Env[Any, Any]):
+    """Episodes last 1 or 50 steps with equal chance and return their length: the mean is 25.5."""
+
+    def __init__(self) -> None:
+        self.observation_space = spaces.Box(-1.0, 1.0, (1,), dtype=np.float32)
+        self.action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.left = 1 if self.np_random.random() < 0.5 else 50
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        self.left -= 1
+        return np.zeros(1, np.float32), 1.0, self.left == 0, False, {}
+
+
+class Endless(gym.Env[Any, Any]):
+    """Never ends and has no time limit."""
+
+    def __init__(self) -> None:
+        self.observation_space = spaces.Box(-1.0, 1.0, (1,), dtype=np.float32)
+        self.action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        return np.zeros(1, np.float32), 1.0, False, False, {}
+
+
+class Drifting(gym.Env[Any, Any]):
+    """Observations far from zero: a normaliser that moves in evaluation would show."""
+
+    def __init__(self) -> None:
+        self.observation_space = spaces.Box(-np.inf, np.inf, (3,), dtype=np.float32)
+        self.action_space = spaces.Discrete(3)
+
+    def _look(self) -> Any:
+        return self.np_random.normal(50.0, 10.0, 3).astype(np.float32)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.steps = 0
+        return self._look(), {}
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        return self._look(), float(action == 1), self.steps >= 20, False, {}
+
+
+class Breaks(Drifting):
+    """Works for a while, then raises or returns NaN."""
+
+    def __init__(self, how: str = "raise", after: int = 300) -> None:
+        super().__init__()
+        self.how, self.after, self.total = how, after, 0
+
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, truncated, info = super().step(action)
+        self.total += 1
+        if self.total == self.after:
+            if self.how == "raise":
+                raise RuntimeError("the emulator died")
+            obs = np.full(3, np.nan, np.float32)
+        return obs, reward, terminated, truncated, info
+
+
+class Everything(gym.Env[Any, Any]):
+    """Dict observations with an image, categories and a vector; masked actions."""
+
+    def __init__(self) -> None:
+        self.observation_space = spaces.Dict(
+            {
+                "screen": spaces.Box(0, 255, (12, 12, 3), dtype=np.uint8),
+                "place": spaces.Discrete(5),
+                "speed": spaces.Box(-np.inf, np.inf, (2,), dtype=np.float32),
+            }
+        )
+        self.action_space = spaces.Discrete(6)
+
+    def _look(self) -> tuple[Any, dict[str, Any]]:
+        draw = self.np_random
+        obs = {
+            "screen": draw.integers(0, 256, (12, 12, 3), dtype=np.uint8),
+            "place": int(draw.integers(5)),
+            "speed": draw.normal(3.0, 2.0, 2).astype(np.float32),
+        }
+        mask = draw.random(6) < 0.5
+        mask[int(draw.integers(6))] = True
+        self.mask = mask
+        return obs, {"action_mask": mask.copy()}
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.steps = 0
+        return self._look()
+
+    def step(self, action: Any) -> Any:
+        assert self.mask[action], "an illegal action was taken"
+        self.steps += 1
+        obs, info = self._look()
+        return obs, float(action), False, self.steps >= 15, info
+
+
+for kind in (Lengths, Endless, Drifting, Breaks, Everything):
+    name = f"{kind.__name__}-v0"
+    if name not in gym.registry:
+        gym.register(name, entry_point=f"training_envs:{kind.__name__}")
