@@ -42,7 +42,7 @@ def save_generator(rng: np.random.Generator) -> dict[str, Any]:
 def restore_generator(state: dict[str, Any]) -> np.random.Generator:
     """A generator that continues where `save_generator` looked at it."""
     bits = np.random.PCG64()
-    bits.state = state
+    bits.state = state  # type: ignore[assignment]  # NumPy types this as a TypedDict of its own
     return np.random.Generator(bits)
 
 

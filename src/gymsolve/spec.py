@@ -69,14 +69,14 @@ class ActionSpec:
         here and only here, so that the rollout keeps the action whose log-probability is known.
         """
         if self.kind != "box":
-            shifted = actions + np.asarray(self.start, dtype=actions.dtype)
+            shifted: Array = actions + np.asarray(self.start, dtype=actions.dtype)
             return shifted.reshape(len(actions), *self.shape).astype(self.dtype)
         if not self.bounded:
             return actions.reshape(len(actions), *self.shape).astype(self.dtype)
         unit = np.tanh(actions) if self.squash else np.clip(actions, -1.0, 1.0)
         low = np.asarray(self.low, dtype=np.float64)
         high = np.asarray(self.high, dtype=np.float64)
-        scaled = np.clip(low + (unit.astype(np.float64) + 1.0) * 0.5 * (high - low), low, high)
+        scaled: Array = np.clip(low + (unit.astype(np.float64) + 1.0) * 0.5 * (high - low), low, high)
         return scaled.reshape(len(actions), *self.shape).astype(self.dtype)
 
 

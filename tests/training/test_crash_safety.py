@@ -6,7 +6,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -29,23 +28,29 @@ TINY = {
 }
 
 
+class _Timed(Silent):
+    """From the start of training, so many seconds to live; nothing gets a chance to clean up."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def started(self, run, trainer):
+        signal.setitimer(signal.ITIMER_REAL, self.seconds)
+
+
 def test_killed_at_random_moments_a_run_stays_usable(tmp_path):
     """One run, killed and resumed over and over at seeded random times until it is done."""
     moments = random.Random(7)
     ref = None
     for _ in range(25):
-        pid = os.fork()
-        if pid == 0:
-            try:
-                if ref is None:
-                    gymsolve.train("CartPole-v1", TINY, runs_dir=tmp_path)
-                else:
-                    gymsolve.resume(ref, runs_dir=tmp_path)
-            finally:
-                os._exit(0)
-        time.sleep(moments.uniform(0.02, 0.35))
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+        moment = _Timed(moments.uniform(0.005, 0.2))
+        if ref is None:
+            ended = in_child(
+                lambda m=moment: gymsolve.train("CartPole-v1", TINY, runs_dir=tmp_path, observer=m)
+            )
+        else:
+            ended = in_child(lambda r=ref, m=moment: gymsolve.resume(r, runs_dir=tmp_path, observer=m))
+        assert ended in (0, signal.SIGALRM)
 
         for summary in list_runs(tmp_path):
             run = gymsolve.open_run(summary.id, runs_dir=tmp_path)
@@ -94,13 +99,20 @@ def test_a_stop_file_ends_the_run_between_updates():
     assert gymsolve.resume(outcome.run).env_steps >= 3000
 
 
+class _BreakLater(Silent):
+    """The look at the environment before training must find nothing wrong."""
+
+    def started(self, run, trainer):
+        os.environ["BREAK_AT"] = "300"
+
+
 @pytest.mark.parametrize("how", ["raise", "nan"])
-def test_a_faulty_environment_ends_the_run_with_a_sentence_and_a_checkpoint(how):
-    # Late enough that the look at the environment before training finds nothing wrong.
-    settings = TINY | {"env.kwargs": {"how": how, "after": 2000}, "env.num_envs": 2, "algo.num_steps": 32}
-    settings["steps"] = 6000
+def test_a_faulty_environment_ends_the_run_with_a_sentence_and_a_checkpoint(how, monkeypatch):
+    monkeypatch.delenv("BREAK_AT", raising=False)
+    settings = TINY | {"env.kwargs": {"how": how}, "env.num_envs": 2, "algo.num_steps": 32}
     with pytest.raises(EnvFaultError) as caught:
-        gymsolve.train("training_envs:Breaks-v0:ppo", settings)
+        gymsolve.train("training_envs:Breaks-v0:ppo", settings, observer=_BreakLater())
+    monkeypatch.delenv("BREAK_AT")
     assert ("emulator died" if how == "raise" else "NaN") in str(caught.value)
     run = gymsolve.open_run("@last")
     assert run.status == "crashed"
@@ -111,7 +123,7 @@ def test_a_faulty_environment_ends_the_run_with_a_sentence_and_a_checkpoint(how)
     # What is left can be used, and trained on with an environment that works.
     policy = gymsolve.load_policy(run)
     assert policy.act(np.zeros(3, np.float32)) in (0, 1, 2)
-    resumed = gymsolve.resume(run, {"env.kwargs.after": 10**9})
+    resumed = gymsolve.resume(run)
     assert resumed.status == "finished"
 
 

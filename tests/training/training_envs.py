@@ -1,5 +1,6 @@
 """Environments for tests of training; importing registers them, so configs can say `training_envs:Id`."""
 
+import os
 from typing import Any
 
 import gymnasium as gym
@@ -60,16 +61,16 @@ class Drifting(gym.Env[Any, Any]):
 
 
 class Breaks(Drifting):
-    """Works for a while, then raises or returns NaN."""
+    """Works until the variable BREAK_AT is set, then raises or returns NaN after so many steps."""
 
-    def __init__(self, how: str = "raise", after: int = 300) -> None:
+    def __init__(self, how: str = "raise") -> None:
         super().__init__()
-        self.how, self.after, self.total = how, after, 0
+        self.how, self.total = how, 0
 
     def step(self, action: Any) -> Any:
         obs, reward, terminated, truncated, info = super().step(action)
-        self.total += 1
-        if self.total == self.after:
+        self.total += "BREAK_AT" in os.environ
+        if self.total and self.total == int(os.environ["BREAK_AT"]):
             if self.how == "raise":
                 raise RuntimeError("the emulator died")
             obs = np.full(3, np.nan, np.float32)

@@ -97,7 +97,7 @@ def _bar(view: View, now: float) -> Text:
 
 def _strip(fraction: float, width: int) -> Text:
     filled = round(fraction * width)
-    return Text("━" * filled, style="green").append("━" * (width - filled), style="bright_black")
+    return Text().append("━" * filled, style="green").append("━" * (width - filled), style="bright_black")
 
 
 def _pace(view: View, now: float) -> list[Row]:

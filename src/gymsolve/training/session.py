@@ -87,7 +87,8 @@ def plan_run(name: str, overrides: Overrides = ()) -> Plan:
         return Plan(resolve(name, overrides))
     given = overrides if isinstance(overrides, Mapping) else parse_overrides(overrides)
     prefix = "env.kwargs."
-    kwargs = {key.removeprefix(prefix): v for key, v in given.items() if key.startswith(prefix)}
+    kwargs = dict(given.get("env.kwargs") or {})
+    kwargs |= {key.removeprefix(prefix): v for key, v in given.items() if key.startswith(prefix)}
     derived, reasons = derive_recipe(split_name(name)[0], kwargs)
     return Plan(resolve(name, given, derived=(derived,)), reasons)
 
