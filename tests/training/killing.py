@@ -2,9 +2,11 @@
 
 import os
 import signal
+import traceback
 from collections.abc import Callable
 from typing import Any
 
+import gymsolve.api  # noqa: F401 — before forking, so that children need not import torch
 from gymsolve.training.observer import Silent
 
 
@@ -29,8 +31,14 @@ def in_child(work: Callable[[], object]) -> int:
     """Do `work` in a forked process; the signal that ended it, or 0."""
     pid = os.fork()
     if pid == 0:
+        code = 1
         try:
             work()
+            code = 0
+        except Exception:  # noqa: BLE001 — shown here, and failing the parent below
+            traceback.print_exc()
         finally:
-            os._exit(0)
-    return os.WTERMSIG(os.waitpid(pid, 0)[1])
+            os._exit(code)
+    status = os.waitpid(pid, 0)[1]
+    assert not os.WIFEXITED(status) or os.WEXITSTATUS(status) == 0, "the child failed"
+    return os.WTERMSIG(status)
