@@ -42,7 +42,7 @@ bench: $(VENV)/.installed-dev
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix --quiet . || true
 	$(BIN)/ruff format .
-	$(BIN)/gymsolve recipes format
+	$(BIN)/gymsolve recipes format src/gymsolve/zoo/*.yaml
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/python docs/generate.py

@@ -41,6 +41,8 @@ class _Timed(Silent):
 
 def test_killed_at_random_moments_a_run_stays_usable(tmp_path):
     """One run, killed and resumed over and over at seeded random times until it is done."""
+    # Also loads what torch loads on first use, so that the children do not spend their time on it.
+    straight = gymsolve.train("CartPole-v1", TINY, runs_dir=tmp_path / "straight").run
     moments = random.Random(7)
     ref = None
     for _ in range(25):
@@ -65,7 +67,6 @@ def test_killed_at_random_moments_a_run_stays_usable(tmp_path):
     assert outcome.status == "finished"
     assert outcome.env_steps >= 3000
     # However often it died, the result is the one of the run that never did.
-    straight = gymsolve.train("CartPole-v1", TINY, runs_dir=tmp_path / "straight").run
     mine, theirs = load_checkpoint(outcome.run, "last").policy, load_checkpoint(straight, "last").policy
     assert all(np.array_equal(mine[name], theirs[name]) for name in theirs)
 
