@@ -1,19 +1,19 @@
 """The Python API: what `import gymsolve` offers. Thin: each function calls one verb of `training`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gymsolve.recipes import Overrides
 from gymsolve.runs.refs import find_run
 from gymsolve.runs.run import Run
 from gymsolve.training.evaluate import EvalResult
 from gymsolve.training.observer import Observer
+from gymsolve.training.plan import plan_run
 from gymsolve.training.player import LoadedPolicy, evaluate_run, load_policy
-from gymsolve.training.session import Outcome, plan_run, resume_run, start_run
+from gymsolve.training.session import Outcome, resume_run, start_run
 
 __all__ = ["LoadedPolicy", "Outcome", "Run", "evaluate", "load_policy", "open_run", "resume", "train"]
-
-Overrides = Mapping[str, Any] | Sequence[str]
 
 
 def train(

@@ -14,7 +14,8 @@ from gymsolve.cli.console import PlainScreen, Watcher
 from gymsolve.cli.livetable import LiveScreen, render
 from gymsolve.cli.text import age, count, duration, number, score, setting, size
 from gymsolve.cli.view import View, progress_line
-from gymsolve.training.session import plan_run, start_run
+from gymsolve.training.plan import plan_run
+from gymsolve.training.session import start_run
 from gymsolve.training.trainer import Counters
 
 RECORD = {

@@ -56,7 +56,7 @@ def test_every_stack_of_convolutions_learns_a_tiny_image_task(cnn, side):
     envs = ImageEnvs(side)
     policy = make_policy(envs.spec, cnn=cnn, hidden=(32,), activation="relu")
     algorithm = make_algorithm(
-        "ppo", policy, learning_rate="2e-3 -> 0", gamma=0.0, num_epochs=4, num_minibatches=2, ent_coef=0.0
+        "ppo", policy, learning_rate="1e-3 -> 1e-4", gamma=0.0, num_epochs=4, num_minibatches=4, ent_coef=0.01
     )
     train(algorithm, envs, updates=50, num_steps=4)
     quarters = np.arange(200) % 4

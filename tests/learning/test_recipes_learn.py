@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gymsolve.training.session import plan_run, start_run
+from gymsolve.training.plan import plan_run
+from gymsolve.training.session import start_run
 
 pytestmark = pytest.mark.learn
 

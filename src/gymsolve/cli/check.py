@@ -9,7 +9,7 @@ from gymsolve.cli.output import heading, print_json, print_pairs, print_table
 from gymsolve.cli.text import count, duration, number
 
 if TYPE_CHECKING:
-    from gymsolve.training.session import Plan
+    from gymsolve.training.plan import Plan
 
 __all__ = ["check"]
 
@@ -22,7 +22,7 @@ def check(
     """Pre-flight of an environment: spaces, seeds, speed, rewards of blind policies, problems."""
     changes = overrides(set_)
     from gymsolve.envs.preflight import preflight
-    from gymsolve.training.session import plan_run
+    from gymsolve.training.plan import plan_run
 
     plan = plan_run(env, changes)
     report = preflight(plan.config.env).to_json()

@@ -8,7 +8,7 @@ from gymsolve.cli.text import count, setting
 if TYPE_CHECKING:
     from gymsolve.config import TrainConfig
     from gymsolve.recipes import Resolved
-    from gymsolve.training.session import Plan
+    from gymsolve.training.plan import Plan
 
 __all__ = ["plan_lines", "print_plan", "settings_rows"]
 

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -53,16 +53,18 @@ def train(
 ) -> int:
     """Train an agent until the environment is solved or the budget is spent."""
     changes = overrides(set_, steps=steps, seed=seed)
-    _refuse_early(env, changes)
     from gymsolve.cli.plan import print_plan
-    from gymsolve.training.session import plan_run, start_run
+    from gymsolve.training.plan import plan_run
 
+    # A mistake in a name or setting, and the summary, come before torch takes its seconds to load.
     plan = plan_run(env, changes)
     if not (quiet or json) or confirm:
         print_plan(plan, start_from, error_stream=json)
     if confirm and not _agreed():
         print("Not started; nothing was written.", file=sys.stderr)
         return 1
+    from gymsolve.training.session import start_run
+
     return _watch(
         lambda observer: start_run(
             plan, start_from=start_from, runs_dir=runs_dir, observer=observer, command=_command()
@@ -120,14 +122,6 @@ def _watch(work: "Callable[[Observer], Outcome]", runs_dir: Path | None, *, quie
     else:
         print_verdict(outcome, lines)
     return _STOPPED.get(outcome.reason, 0)
-
-
-def _refuse_early(env: str, changes: dict[str, Any]) -> None:
-    """A typing error in a recipe's name or setting is answered before torch takes its seconds to load."""
-    from gymsolve.recipes import has_recipe, resolve
-
-    if has_recipe(env):
-        resolve(env, changes)
 
 
 def _agreed() -> bool:

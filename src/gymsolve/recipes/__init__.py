@@ -6,12 +6,13 @@ One loader for every tool. Nothing here imports torch, gymnasium or NumPy; what 
 
 from gymsolve.recipes.check import check_recipe_file
 from gymsolve.recipes.files import Recipe, find_recipe, has_recipe, list_recipes, search_recipes, split_name
-from gymsolve.recipes.resolve import Resolved, apply_overrides, explain, parse_overrides, resolve
+from gymsolve.recipes.resolve import Overrides, Resolved, apply_overrides, explain, parse_overrides, resolve
 from gymsolve.recipes.schema import flatten
 from gymsolve.recipes.style import format_recipe_file
 from gymsolve.recipes.validate import config_from_json, validate
 
 __all__ = [
+    "Overrides",
     "Recipe",
     "Resolved",
     "apply_overrides",

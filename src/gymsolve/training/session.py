@@ -1,27 +1,17 @@
 """Starting, resuming and judging runs: the verbs behind the Python API and the command line."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from gymsolve.config import TrainConfig
-from gymsolve.envs.derive import derive_recipe
 from gymsolve.envs.determinism import check_determinism
 from gymsolve.errors import DivergenceError, GymsolveError
 from gymsolve.nn.policy import load_policy_arrays
-from gymsolve.recipes import (
-    Resolved,
-    apply_overrides,
-    has_recipe,
-    parse_overrides,
-    resolve,
-    split_name,
-    validate,
-)
+from gymsolve.recipes import Overrides, apply_overrides, validate
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.refs import find_run, split_ref
@@ -31,26 +21,12 @@ from gymsolve.training.checkpoint import save, saved_at
 from gymsolve.training.judging import Judge, make_judge
 from gymsolve.training.loop import next_multiple, take_judgements, train_loop, write_record
 from gymsolve.training.observer import Observer, Silent
+from gymsolve.training.plan import Plan
 from gymsolve.training.references import open_checkpoint
 from gymsolve.training.stopping import Reason, StopSignal
 from gymsolve.training.trainer import Trainer, build_trainer, restore_trainer
 
-__all__ = ["Outcome", "Plan", "plan_run", "resume_run", "start_run"]
-
-Overrides = Mapping[str, Any] | Sequence[str]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A run that has been thought through and not yet started: nothing of it is on disk."""
-
-    resolved: Resolved
-    reasons: list[str] = field(default_factory=list)
-    """Why each value was chosen, when the recipe was derived from the environment's facts."""
-
-    @property
-    def config(self) -> TrainConfig:
-        return self.resolved.config
+__all__ = ["Outcome", "resume_run", "start_run"]
 
 
 @dataclass(frozen=True)
@@ -79,18 +55,6 @@ class Outcome:
             "mean_reward": self.mean_reward,
             "threshold": self.threshold,
         }
-
-
-def plan_run(name: str, overrides: Overrides = ()) -> Plan:
-    """The settings for `ENV[:VARIANT]`: from its recipe, or derived from the environment itself."""
-    if has_recipe(name):
-        return Plan(resolve(name, overrides))
-    given = overrides if isinstance(overrides, Mapping) else parse_overrides(overrides)
-    prefix = "env.kwargs."
-    kwargs = dict(given.get("env.kwargs") or {})
-    kwargs |= {key.removeprefix(prefix): v for key, v in given.items() if key.startswith(prefix)}
-    derived, reasons = derive_recipe(split_name(name)[0], kwargs)
-    return Plan(resolve(name, given, derived=(derived,)), reasons)
 
 
 def start_run(
