@@ -201,7 +201,7 @@ def test_values_in_their_own_units_are_clipped_around_the_old_prediction(units):
     rollout, policy = collected(normalize_values=units, shared=False)
     policy.value_norm.observe(np.float32([-3.0, 9.0, 2.0]), policy.value_head)
     rollout.values[:] = [policy.values({"obs": row}) for row in rollout.obs["obs"]]
-    rollout.rewards += 20.0  # the units will move far
+    rollout.rewards *= 30.0  # the units will move far
     algorithm = make_algorithm("ppo", policy, clip_value=0.1, optimizer=SGD, num_epochs=1, num_minibatches=1)
     reference = copy.deepcopy(policy)
     metrics = algorithm.update(rollout, START, np.random.default_rng(0))

@@ -1,5 +1,7 @@
 """Evaluation: exact episode counts, no bias, caps, frozen statistics, honest verdicts, and stopping."""
 
+import csv
+
 import numpy as np
 import pytest
 
@@ -205,3 +207,24 @@ def test_a_policy_is_the_same_for_the_same_seed():
     assert all(np.array_equal(one.arrays()[name], two.arrays()[name]) for name in one.arrays())
     other = Policy(one.spec, one.config, generator(1, "init"))
     assert not np.array_equal(other.arrays()["actor.0.weight"], one.arrays()["actor.0.weight"])
+
+
+def test_a_checkpoint_shows_the_rollout_it_learned_from():
+    settings = {"steps": 600, "checkpoint.every": 300, "algo.num_steps": 16, "env.backend": "sync"}
+    run = gymsolve.train("CartPole-v1", settings).run
+    place = run.path / "checkpoints" / load_checkpoint(run, "last").name
+    with (place / "rollout.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 16 * 8
+    first, second = rows[0], rows[1]
+    assert first["env"] == "0"
+    assert first["obs_0"] != ""
+    # Each row continues the one before it, and GAE ties their advantages together.
+    assert first["next_value"] == second["value"] or first["terminated"] == "1"
+    delta = float(first["reward"]) + 0.98 * float(first["next_value"]) - float(first["value"])
+    if first["terminated"] == "0":
+        chained = delta + 0.98 * 0.8 * float(second["advantage"])
+        assert float(first["advantage"]) == pytest.approx(chained, rel=1e-4)
+    assert float(first["return"]) == pytest.approx(
+        float(first["advantage"]) + float(first["value"]), rel=1e-4
+    )

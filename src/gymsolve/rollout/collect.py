@@ -35,6 +35,7 @@ class Collector:
         self.envs = envs
         self.rollout = allocate(envs.spec, num_steps, envs.num_envs)
         self.obs, self.masks = envs.reset(seeds)
+        self.filled = False
 
     def collect(
         self,
@@ -69,4 +70,5 @@ class Collector:
         # Where an episode was not cut, the successor is simply the next row.
         following = np.concatenate([out.values[1:], actor.values(self.obs)[None]])  # [T, N]
         np.copyto(out.next_values, following, where=~out.truncated)
+        self.filled = True
         return out

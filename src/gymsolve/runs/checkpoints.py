@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -66,10 +66,12 @@ def save_checkpoint(
     trainer_arrays: "Arrays",
     trainer_state: dict[str, Any],
     meta: dict[str, Any],
+    extras: Mapping[str, bytes] | None = None,
 ) -> Path:
     """Write a checkpoint and point `last` at it; one of the same `env_steps` is replaced.
 
     `meta` holds vec_steps, updates, reason and eval (the metrics of its evaluation, or None).
+    `extras` are further files by name, for people.
     `trainer_state` is plain data; NaN, infinities and integers of any size come back unchanged.
     """
     folder = run.path / "checkpoints"
@@ -77,6 +79,7 @@ def save_checkpoint(
         POLICY: pack(policy, policy_metadata),
         TRAINER: pack(trainer_arrays),
         STATE: to_json(trainer_state, exact=True).encode(),
+        **(extras or {}),
     }
     files = {name: {"sha256": _digest(data), "size": len(data)} for name, data in contents.items()}
     defaults = {"vec_steps": None, "updates": None, "time": now(), "reason": None, "eval": None}

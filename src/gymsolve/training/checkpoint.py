@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gymsolve.config import ReinforceConfig
 from gymsolve.errors import CheckpointError
 from gymsolve.nn.policy import Policy
+from gymsolve.rollout.table import rollout_csv
 from gymsolve.runs.checkpoints import list_checkpoints, mark_best, prune, save_checkpoint, update_meta
 from gymsolve.runs.loading import load_policy_file
 from gymsolve.runs.run import Run
@@ -44,9 +46,22 @@ def save(
             "reason": reason,
             "eval": trainer.evaluation if judged else None,
         },
+        extras={"rollout.csv": _last_rollout(trainer).encode()} if trainer.collector.filled else None,
     )
     prune(run, trainer.config.checkpoint.keep, spare=spare)
     return path
+
+
+def _last_rollout(trainer: Trainer) -> str:
+    """The rollout the weights last learned from, as a table; a few thousand rows of it."""
+    algo = trainer.config.algo
+    gae_lambda = 1.0 if isinstance(algo, ReinforceConfig) else algo.gae_lambda.at(trainer.progress)
+    return rollout_csv(
+        trainer.collector.rollout,
+        gamma=algo.gamma.at(trainer.progress),
+        gae_lambda=gae_lambda,
+        most_rows=2000,
+    )
 
 
 def saved_at(run: Run, env_steps: int) -> bool:

@@ -1,0 +1,217 @@
+"""Writes the pages of docs/ that follow from the code: python docs/generate.py (or `make docs`).
+
+`cli.md` comes from the help of every command, `config.md` from the models in `gymsolve.config`, and the
+table of wrappers in `guide.md` from the wrappers' signatures. A test fails when one of them is stale.
+"""
+
+import inspect
+import json
+import re
+import types
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import BaseModel, BeforeValidator
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from gymsolve.cli.docs import render_docs
+from gymsolve.config import OptimizerConfig, TrainConfig, WrapperConfig
+from gymsolve.recipes.schema import ALGORITHM_MODELS
+from gymsolve.registry import WRAPPERS, load
+from gymsolve.schedules import Schedule, Steps
+
+__all__ = ["HERE", "pages", "render_config", "render_wrappers"]
+
+HERE = Path(__file__).parent
+_BLOCK = re.compile(r"(?<=<!-- wrappers: made by docs/generate.py -->\n).*?(?=<!-- end -->)", re.DOTALL)
+_SIGNS: dict[type[Any], tuple[str, str]] = {
+    Gt: ("gt", ">"),
+    Ge: ("ge", "≥"),
+    Lt: ("lt", "<"),
+    Le: ("le", "≤"),
+}
+_WORDS = {str: "text", int: "integer", float: "number", bool: "true or false", Any: "anything"}
+_CONFIG_INTRO = """\
+<!-- Made by docs/generate.py from gymsolve.config; do not edit. -->
+
+# Settings
+
+Every setting of a run, by the path that `--set` and recipes use. `gymsolve recipes show ENV --explain`
+prints the value each of them has for a recipe, and which layer decided it.
+
+- *schedule*: a number, or how it changes over the run (see [guide.md](guide.md#schedules)).
+- *steps*: environment steps, as `200000`, `200k`, `1e6`, or as a share of the budget such as `5%`.
+- *null* is YAML's word for "none".
+"""
+
+
+def pages() -> dict[Path, str]:
+    """Every generated page, and what it should hold."""
+    guide = HERE / "guide.md"
+    return {
+        HERE / "cli.md": render_docs(),
+        HERE / "config.md": render_config(),
+        guide: _BLOCK.sub(lambda _: render_wrappers(), guide.read_text(encoding="utf-8")),
+    }
+
+
+# ---------------------------------------------------------------------------------- settings
+
+
+def render_config() -> str:
+    """All settings as tables, one per section."""
+    models = {name: _model(field) for name, field in TrainConfig.model_fields.items()}
+    plain = [name for name, model in models.items() if model is None and name != "algo"]
+    parts = [_CONFIG_INTRO, _section("The run", TrainConfig, "", only=plain)]
+    for name, model in models.items():
+        if name == "algo":
+            parts += [
+                _section(f"`algo`, when its name is `{algorithm}`", one, "algo.")
+                for algorithm, one in ALGORITHM_MODELS.items()
+            ]
+            parts.append(_optimizer())
+        elif model is not None:
+            parts.append(_section(f"`{name}`", model, f"{name}."))
+    return "\n".join(parts)
+
+
+def _section(title: str, model: type[BaseModel], prefix: str, only: Sequence[str] | None = None) -> str:
+    about = inspect.getdoc(model) or ""
+    names = [name for name in model.model_fields if only is None or name in only]
+    names.sort(key=lambda name: name != "name")
+    rows = [
+        _row(f"{prefix}{name}", model.model_fields[name], _description(model, name))
+        for name in names
+        if _model(model.model_fields[name]) is None
+    ]
+    return f"## {title}\n\n{about}\n\n{_table(('setting', 'type', 'default', 'meaning'), rows)}"
+
+
+def _optimizer() -> str:
+    """The optimizer's settings are the same for all algorithms, their defaults are not."""
+    told = _section("`algo.optimizer`", OptimizerConfig, "algo.optimizer.")
+    own = OptimizerConfig()
+    lines = []
+    for algorithm, model in ALGORITHM_MODELS.items():
+        given = model.model_fields["optimizer"].default
+        changed = [
+            f"`algo.optimizer.{name}` is `{_value(value)}`"
+            for name, value in given
+            if value != getattr(own, name)
+        ]
+        lines += [f"With `{algorithm}` the default of {text}." for text in changed]
+    return told + ("\n" + "\n".join(lines) + "\n" if lines else "")
+
+
+def _row(path: str, field: FieldInfo, description: str) -> tuple[str, str, str, str]:
+    default = "*required*" if field.default is PydanticUndefined else f"`{_value(field.default)}`"
+    return f"`{path}`", _kind(field.annotation, field.metadata), default, description
+
+
+def _description(model: type[BaseModel], name: str) -> str:
+    """A field that only changes a default keeps the words of the model it inherits from."""
+    for owner in model.__mro__:
+        if issubclass(owner, BaseModel) and name in owner.model_fields:
+            text = owner.model_fields[name].description
+            if text:
+                return " ".join(text.split())
+    return ""
+
+
+def _model(field: FieldInfo) -> type[BaseModel] | None:
+    """The section a field opens, if it is one."""
+    kind = field.annotation
+    if isinstance(kind, type) and issubclass(kind, BaseModel) and kind is not Schedule:
+        return kind
+    return None
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Schedule):
+        value = value.model_dump()
+    if isinstance(value, float) and value == int(value):
+        value = int(value)
+    return value if isinstance(value, str) and value else json.dumps(value)
+
+
+# ------------------------------------------------------------------------------------- types
+
+
+def _kind(kind: Any, metadata: Iterable[Any] = ()) -> str:
+    """A type in words, with its bounds."""
+    metadata = list(metadata)
+    if get_origin(kind) is Annotated:
+        inner, *more = get_args(kind)
+        unpacked = [m for one in more for m in (one.metadata if isinstance(one, FieldInfo) else [one])]
+        return _kind(inner, [*unpacked, *metadata])
+    bounds = [f"{sign} {getattr(one, name):g}" for one in metadata for name, sign in _bound(one)]
+    return " ".join([_bare(kind, metadata), ", ".join(bounds)]).strip()
+
+
+def _bound(one: Any) -> list[tuple[str, str]]:
+    return [_SIGNS[type(one)]] if type(one) in _SIGNS else []
+
+
+def _bare(kind: Any, metadata: list[Any]) -> str:
+    origin, inner = get_origin(kind), get_args(kind)
+    if any(isinstance(one, BeforeValidator) and one in get_args(Steps) for one in metadata):
+        return "steps"
+    if kind in _WORDS:
+        return _WORDS[kind]
+    if kind is Schedule:
+        return "schedule"
+    if kind is WrapperConfig:
+        return "wrapper"
+    if kind is type(None):
+        return "null"
+    if origin is Literal:
+        return ", ".join(f"`{choice}`" for choice in inner)
+    if origin in (Union, types.UnionType):
+        return " or ".join(_kind(one) for one in inner)
+    if origin is tuple and inner[-1] is not Ellipsis:
+        return f"[{', '.join(_kind(one) for one in inner)}]"
+    if origin in (tuple, list):
+        return f"list of: {_kind(inner[0])}"
+    if origin is dict:
+        return "mapping"
+    raise TypeError(f"no words for the type {kind!r}")
+
+
+# ---------------------------------------------------------------------------------- wrappers
+
+
+def render_wrappers() -> str:
+    """Every wrapper that recipes can name, with its options."""
+    rows = []
+    for name, path in sorted(WRAPPERS.items()):
+        wrapper = load(path, name)
+        about = " ".join((inspect.getdoc(wrapper) or "").split())
+        rows.append((f"`{name}`", "<br>".join(_options(wrapper)) or "none", about))
+    return "\n" + _table(("wrapper", "options", "what it does"), rows) + "\n"
+
+
+def _options(wrapper: type[Any]) -> list[str]:
+    hints = get_type_hints(wrapper.__init__, include_extras=True)
+    told = []
+    for name, parameter in list(inspect.signature(wrapper.__init__).parameters.items())[2:]:  # self, env
+        needed = parameter.default is inspect.Parameter.empty
+        default = "required" if needed else f"default `{_value(parameter.default)}`"
+        told.append(f"`{name}`: {_kind(hints[name])}, {default}")
+    return told
+
+
+def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [headers, ["---"] * len(headers), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+def main() -> None:
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
