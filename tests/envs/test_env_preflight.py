@@ -61,17 +61,30 @@ def test_preflight_of_a_sound_environment() -> None:
         ("Sample/Faulty-v0", {"how": "raise"}, "engine on fire"),
         ("Sample/Faulty-v0", {"how": "reward"}, "reward"),
         ("Sample/Faulty-v0", {"how": "reset"}, "no power"),
-        ("Sample/Hidden-v0", {}, "same seed"),
-        ("Sample/Aging-v0", {}, "a resumed run will drift"),
-        ("Sample/Counter-v0", {}, "no variety"),
-        ("Sample/Counter-v0", {"length": 10**9}, "no episode ended"),
-        ("Sample/Counter-v0", {"actions": 1}, "no reward other than 0"),
         ("Sample/Masked-v0", {"forget": True}, "gave no info"),
     ],
 )
 def test_preflight_says_what_is_wrong(env_id: str, kwargs: dict[str, Any], words: str) -> None:
     report = preflight(EnvConfig(id=env_id, kwargs=kwargs, num_envs=1), seconds=0.1)
     assert any(words in problem for problem in report.problems), report.problems
+
+
+@pytest.mark.parametrize(
+    ("env_id", "kwargs", "words"),
+    [
+        ("Sample/Hidden-v0", {}, "same seed"),
+        ("Sample/Aging-v0", {}, "a resumed run will drift"),
+        ("Sample/Counter-v0", {}, "no variety"),
+        ("Sample/Counter-v0", {"length": 10**9}, "no episode ended"),
+        ("Sample/Counter-v0", {"actions": 1}, "no reward other than 0"),
+    ],
+)
+def test_preflight_cautions_where_learning_will_be_hard(
+    env_id: str, kwargs: dict[str, Any], words: str
+) -> None:
+    report = preflight(EnvConfig(id=env_id, kwargs=kwargs, num_envs=1), seconds=0.1)
+    assert any(words in caution for caution in report.cautions), report.cautions
+    assert report.problems == ()
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def check(
     env: Annotated[str, typer.Argument(metavar="ENV[:VARIANT]", help="A recipe or any Gymnasium id.")],
     set_: Set = None,
     json: Json = False,
-) -> None:
+) -> int:
     """Pre-flight of an environment: spaces, seeds, speed, rewards of blind policies, problems."""
     changes = overrides(set_)
     from gymsolve.envs.preflight import preflight
@@ -36,6 +36,7 @@ def check(
         print_json(told)
     else:
         _tell(told, plan)
+    return 1 if report["problems"] else 0
 
 
 def _stepping_seconds(report: dict[str, Any], steps: int) -> float | None:
@@ -51,7 +52,8 @@ def _tell(told: dict[str, Any], plan: "Plan") -> None:
         heading("Under policies that know nothing")
         headers = ("policy", "episodes", "mean return", "mean length", "terminated", "truncated", "rewards")
         print_table(headers, [_census(one) for one in told["census"]], right=headers[1:])
-    for title, lines in (("Settings derived", plan.reasons), ("Notes", told["notes"])):
+    sections = (("Settings derived", plan.reasons), ("Notes", told["notes"]), ("Cautions", told["cautions"]))
+    for title, lines in sections:
         if lines:
             heading(title)
             print("\n".join(f"  {line}" for line in lines))

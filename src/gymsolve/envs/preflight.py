@@ -36,6 +36,9 @@ class PreflightReport:
     """Environment steps per second by backend, with random actions and no learning."""
     census: tuple[Census, ...]
     problems: tuple[str, ...]
+    """What breaks the contract: to be mended before training."""
+    cautions: tuple[str, ...]
+    """What is allowed but will make learning harder or less repeatable."""
     notes: tuple[str, ...]
 
     @property
@@ -62,7 +65,6 @@ def preflight(config: EnvConfig, *, seconds: float = 4.0) -> PreflightReport:
         speeds = _speeds(config, seconds / 6)
     except EnvFaultError as error:
         problems.append(str(error))
-    problems += _judge(spec, determinism, census)
     return PreflightReport(
         spec=spec,
         backend=choose_backend(config, "train"),
@@ -72,6 +74,7 @@ def preflight(config: EnvConfig, *, seconds: float = 4.0) -> PreflightReport:
         steps_per_second=speeds,
         census=tuple(census),
         problems=tuple(dict.fromkeys(problems)),
+        cautions=tuple(_cautions(spec, determinism, census)),
         notes=spec.notes,
     )
 
@@ -165,26 +168,26 @@ def _speeds(config: EnvConfig, seconds: float) -> dict[str, float]:
     return speeds
 
 
-def _judge(spec: EnvSpec, determinism: Determinism | None, census: list[Census]) -> list[str]:
-    problems = []
+def _cautions(spec: EnvSpec, determinism: Determinism | None, census: list[Census]) -> list[str]:
+    cautions = []
     if determinism is not None and not determinism.seed_reproduces:
-        problems.append("the same seed does not give the same trajectory, so runs cannot be repeated exactly")
+        cautions.append("the same seed does not give the same trajectory, so runs cannot be repeated exactly")
     elif determinism is not None and not determinism.resumes_exactly:
-        problems.append(
+        cautions.append(
             "it keeps state that a reset does not clear, so a resumed run will drift from the original"
         )
     if determinism is not None and determinism.copies_identical:
-        problems.append("copies with different seeds are identical, so more of them add no variety")
+        cautions.append("copies with different seeds are identical, so more of them add no variety")
     if census and all(one.nonzero_rewards == 0 for one in census):
-        problems.append("no reward other than 0 was seen under any blind policy")
+        cautions.append("no reward other than 0 was seen under any blind policy")
     if census and not any(one.episodes for one in census):
         limit = (
             f"the time limit is {spec.max_episode_steps} steps"
             if spec.max_episode_steps
             else "it has no time limit"
         )
-        problems.append(f"no episode ended while looking; {limit}")
-    return problems
+        cautions.append(f"no episode ended while looking; {limit}")
+    return cautions
 
 
 def _median(values: list[float]) -> float | None:
