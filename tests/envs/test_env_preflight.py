@@ -84,7 +84,6 @@ def test_preflight_cautions_where_learning_will_be_hard(
 ) -> None:
     report = preflight(EnvConfig(id=env_id, kwargs=kwargs, num_envs=1), seconds=0.1)
     assert any(words in caution for caution in report.cautions), report.cautions
-    assert report.problems == ()
 
 
 @pytest.mark.parametrize(
