@@ -42,7 +42,7 @@ def test_frozen_lake_is_crossed_in_seven_of_ten_episodes(algo, tmp_path):
 
 def test_what_a_recipe_calls_solved_is_in_its_own_records(tmp_path):
     outcome = start_run(plan_run("Bandit-v0:ppo"), runs_dir=tmp_path)
-    (proof,) = [record for record in outcome.run.read_metrics() if record.get("solved")]
+    (proof,) = [record for record in outcome.run.read_metrics().rows if record.get("solved")]
     assert proof["eval/confirm_episodes"] >= 100
     assert min(proof["eval/mean_reward"], proof["eval/confirm_mean_reward"]) >= outcome.threshold
     assert np.isclose(proof["eval/mean_reward"], outcome.mean_reward)

@@ -17,7 +17,7 @@ from gymsolve.algos.losses import (
 from gymsolve.algos.optimizer import Optimizer
 from gymsolve.config import A2CConfig
 from gymsolve.nn.policy import Policy
-from gymsolve.rollout.returns import gae, standardize
+from gymsolve.rollout.returns import standardize
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress
 
@@ -36,16 +36,8 @@ class A2C:
         in_force = hyperparameters(config, progress)
         if not rollout.valid.any():  # every environment spent the rollout on a reset
             return in_force
-        advantages = gae(
-            rollout.rewards,
-            rollout.values,
-            rollout.next_values,
-            rollout.terminated,
-            rollout.truncated,
-            gamma=in_force["hyper/gamma"],
-            gae_lambda=in_force["hyper/gae_lambda"],
-        ).astype(np.float32)
-        advantages = flatten(advantages, rollout.valid)
+        measured = rollout.advantages(gamma=in_force["hyper/gamma"], gae_lambda=in_force["hyper/gae_lambda"])
+        advantages = flatten(measured, rollout.valid)
         old_values = flatten(rollout.values, rollout.valid).copy()
         returns = advantages + old_values
         batch = Batch(policy, rollout, rollout.valid)

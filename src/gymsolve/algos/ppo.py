@@ -22,7 +22,7 @@ from gymsolve.algos.losses import (
 from gymsolve.algos.optimizer import Optimizer
 from gymsolve.config import PPOConfig
 from gymsolve.nn.policy import Policy
-from gymsolve.rollout.returns import gae, standardize
+from gymsolve.rollout.returns import standardize
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress
 from gymsolve.spec import Array
@@ -97,17 +97,9 @@ class PPO:
 
     def _targets(self, rollout: Rollout, in_force: dict[str, float]) -> tuple[Array, Array, Array]:
         """Advantages, returns and old values of the valid steps [B]."""
-        advantages = gae(
-            rollout.rewards,
-            rollout.values,
-            rollout.next_values,
-            rollout.terminated,
-            rollout.truncated,
-            gamma=in_force["hyper/gamma"],
-            gae_lambda=in_force["hyper/gae_lambda"],
-        ).astype(np.float32)
+        measured = rollout.advantages(gamma=in_force["hyper/gamma"], gae_lambda=in_force["hyper/gae_lambda"])
+        advantages = flatten(measured, rollout.valid)
         values = flatten(rollout.values, rollout.valid).copy()
-        advantages = flatten(advantages, rollout.valid)
         return advantages, advantages + values, values
 
     def _step(

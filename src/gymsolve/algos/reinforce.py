@@ -68,7 +68,8 @@ class Reinforce:
         tails = np.zeros_like(rollout.values)
         if self.config.baseline == "value":
             tails = rollout.next_values
-        elif self.config.baseline == "mean" and self.mean_return is not None:
+        elif self.config.baseline == "mean" and self.mean_return is not None and gamma < 1.0:
+            # Undiscounted, an estimate that feeds on itself would grow without bound.
             tails = np.full_like(rollout.values, self.mean_return)
         return monte_carlo(rollout.rewards, tails, rollout.terminated, rollout.truncated, gamma=gamma)
 

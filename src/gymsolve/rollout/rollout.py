@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gymsolve.envs.contract import Episode
+from gymsolve.rollout.returns import gae
 from gymsolve.spec import Array, EnvSpec, Obs
 
 __all__ = ["Rollout", "allocate"]
@@ -45,6 +46,13 @@ class Rollout:
     def done(self) -> Array:
         """Where an episode ended, for whatever reason."""
         return self.terminated | self.truncated
+
+    def advantages(self, *, gamma: float, gae_lambda: float) -> Array:
+        """Generalised advantage estimates [T, N], as measured with the values of collection time."""
+        ends = self.terminated, self.truncated
+        return gae(
+            self.rewards, self.values, self.next_values, *ends, gamma=gamma, gae_lambda=gae_lambda
+        ).astype(np.float32)
 
 
 def allocate(spec: EnvSpec, num_steps: int, num_envs: int) -> Rollout:

@@ -5,7 +5,6 @@ import io
 
 import numpy as np
 
-from gymsolve.rollout.returns import gae
 from gymsolve.rollout.rollout import Rollout
 
 __all__ = ["rollout_csv", "rollout_table"]
@@ -21,15 +20,7 @@ def rollout_table(
 
     Rewards are the ones learned from; `return` is the advantage plus the value it was measured against.
     """
-    advantages = gae(
-        rollout.rewards,
-        rollout.values,
-        rollout.next_values,
-        rollout.terminated,
-        rollout.truncated,
-        gamma=gamma,
-        gae_lambda=gae_lambda,
-    )
+    advantages = rollout.advantages(gamma=gamma, gae_lambda=gae_lambda)
     steps, envs = rollout.rewards.shape
     columns = {
         "reward": rollout.rewards,

@@ -157,8 +157,8 @@ def restore_trainer(trainer: Trainer, saved: Checkpoint, *, fresh_optimizer: boo
             if name.startswith("optimizer/")
         }
         trainer.algorithm.optimizer.load_arrays(moments)
-        if state["algorithm"]:
-            trainer.algorithm.load(state["algorithm"])
+    if state["algorithm"]:
+        trainer.algorithm.load(state["algorithm"])
     notes += _restore_envs(trainer, state)
     return notes
 

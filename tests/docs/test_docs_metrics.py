@@ -1,0 +1,102 @@
+"""docs/metrics.md lists what records hold: no name is missing, none is listed that never comes."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import gymsolve
+
+PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+ALGORITHMS = ("ppo", "a2c", "reinforce")
+
+
+class Coin(gym.Env[Any, Any]):
+    """Three guesses; tells success, so that every metric has a reason to appear."""
+
+    def __init__(self) -> None:
+        self.observation_space = gym.spaces.Box(0.0, 1.0, (1,), np.float32)
+        self.action_space = gym.spaces.Discrete(2)
+        self.at = 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed)
+        self.at = 0
+        return self._obs(), {}
+
+    def step(self, action: Any) -> Any:
+        self.at += 1
+        noise = float(self.np_random.normal(scale=0.1))
+        return self._obs(), float(action) + noise, self.at == 3, False, {"is_success": bool(action)}
+
+    def _obs(self) -> Any:
+        return np.array([self.at / 3], np.float32)
+
+
+@pytest.fixture(scope="module")
+def coin():
+    gym.register("DocsCoin-v0", entry_point=Coin, reward_threshold=-100.0)
+    yield "DocsCoin-v0"
+    del gym.registry["DocsCoin-v0"]
+
+
+def documented() -> dict[str, str]:
+    """Metric → who emits it."""
+    rows = re.findall(r"^\| `([\w/]+)` \| ([^|]+) \|", PAGE.read_text(), re.MULTILINE)
+    names = [name for name, _ in rows]
+    assert len(names) == len(set(names)), "a metric is listed twice"
+    return dict(rows)
+
+
+def emitted(algo: str, env: str, folder: Path) -> tuple[set[str], set[str]]:
+    """Names in training and in evaluation records of a run that gives each metric its chance."""
+    settings: dict[str, Any] = {
+        "env.wrappers": [{"scale_reward": {"factor": 0.5}}],
+        "env.num_envs": 4,
+        "algo.num_steps": 16,
+        "eval.episodes": 5,
+        "eval.stop_when_solved": False,
+    }
+    if algo == "ppo":
+        settings |= {"algo.clip_value": 0.2, "algo.target_kl": 0.5}
+    run = gymsolve.train(f"{env}:{algo}", settings, steps=256, runs_dir=folder).run
+    rows, problems = run.read_metrics()
+    assert not problems
+    judged = [set(row) for row in rows if "eval/mean_reward" in row]
+    trained = [set(row) for row in rows if "eval/mean_reward" not in row]
+    assert judged
+    assert trained
+    return set().union(*trained), set().union(*judged)
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_records_hold_exactly_what_is_documented(algo, coin, tmp_path):
+    table = {name: told.replace("*", "").strip() for name, told in documented().items()}
+    trained, judged = emitted(algo, coin, tmp_path)
+    in_training = {n for n, told in table.items() if told in ("all", "both") or algo in told.split(", ")}
+    in_evaluation = {name for name, told in table.items() if told in ("both", "evaluation")}
+    assert trained - in_training == set(), "not documented"
+    assert in_training - trained == set(), "documented, but never emitted"
+    assert judged - in_evaluation == set(), "not documented"
+    assert in_evaluation - judged == set(), "documented, but never emitted"
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_a_usual_run_holds_what_is_listed_without_condition(algo, tmp_path):
+    trained: set[str] = set()
+    run = gymsolve.train(f"CartPole-v1:{algo}", {"eval.episodes": 1}, steps=1500, runs_dir=tmp_path).run
+    for row in run.read_metrics().rows:
+        trained |= set(row)
+    table = documented()
+    assert trained <= set(table)
+    promised = {n for n, told in table.items() if told in ("all", "both", "evaluation") or told == algo}
+    # Every episode of REINFORCE's first rollouts may have fitted; the rest is there from the start.
+    assert promised - trained == set()
+
+
+def test_the_page_knows_only_these_words():
+    told = {one.strip() for who in documented().values() for one in who.replace("*", "").split(",")}
+    assert told == {"all", "both", "evaluation", *ALGORITHMS}
