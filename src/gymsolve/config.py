@@ -111,17 +111,21 @@ class NetConfig(_Model):
     hidden: tuple[Positive, ...] = (64, 64)
     """Sizes of the fully connected layers, after any convolutions."""
     activation: Literal["tanh", "relu", "elu", "gelu", "silu", "leaky_relu"] = "tanh"
+    """Between the fully connected layers; convolutions always use relu."""
     cnn: Literal["nature", "small", "impala"] = "nature"
     """Convolutions for image observations."""
     shared: bool | None = None
     """One trunk for policy and value; None shares it only for images."""
     layer_norm: bool = False
+    """Normalise each layer of features before its activation."""
     batch_norm: bool = False
     """Statistics are refreshed between rollouts, never within an update."""
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Active in gradient passes only."""
     discrete_obs: Literal["onehot", "embedding"] = "onehot"
+    """How categories enter the network."""
     embedding_size: Positive = 16
+    """Numbers per category, for embedding."""
     normalize_obs: Literal["none", "running", "bounds"] = "none"
     """Scale vector observations by running statistics, or to [-1, 1] from the space's bounds."""
     normalize_values: Literal["none", "running", "popart"] = "none"
@@ -138,7 +142,9 @@ class OptimizerConfig(_Model):
     """The optimizer; its learning rate is the algorithm's."""
 
     name: Literal["adam", "adamw", "rmsprop", "sgd"] = "adam"
+    """Which optimizer."""
     eps: Annotated[float, Field(gt=0)] = 1e-5
+    """Keeps steps finite where gradients vanish; larger damps them."""
     betas: tuple[
         Annotated[float, Field(ge=0, lt=1)],
         Annotated[float, Field(ge=0, lt=1)],
@@ -149,12 +155,14 @@ class OptimizerConfig(_Model):
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """For sgd and rmsprop."""
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    """Pulls weights towards zero."""
 
 
 class _OnPolicyConfig(_Model):
     num_steps: Positive
     """Steps per environment in one rollout; more lowers the variance of each update."""
     learning_rate: Rate
+    """Size of gradient steps; too high makes the KL jump."""
     gamma: Share = Schedule.constant(0.99)
     """Discount; higher looks further ahead."""
     ent_coef: Rate = Schedule.constant(0.0)
@@ -164,7 +172,9 @@ class _OnPolicyConfig(_Model):
     normalize_rewards: bool = False
     """Divide rewards by the running spread of discounted returns (training only, saved)."""
     value_loss: Literal["mse", "huber"] = "mse"
+    """Squared, or Huber: squared near zero and linear beyond huber_delta."""
     huber_delta: Annotated[float, Field(gt=0)] = 1.0
+    """Error above which the Huber loss is linear."""
     optimizer: OptimizerConfig = OptimizerConfig()
 
 
@@ -172,6 +182,7 @@ class PPOConfig(_OnPolicyConfig):
     """Proximal policy optimisation with a clipped objective."""
 
     name: Literal["ppo"] = "ppo"
+    """The algorithm."""
     num_steps: Positive = 128
     learning_rate: Rate = Schedule.constant(3e-4)
     gae_lambda: Share = Schedule.constant(0.95)
@@ -185,7 +196,9 @@ class PPOConfig(_OnPolicyConfig):
     clip_value: Rate | None = None
     """Clip the change of the value prediction too; off by default, it rarely helps."""
     vf_coef: Rate = Schedule.constant(0.5)
+    """Weight of the value loss."""
     normalize_advantages: Literal["none", "minibatch", "rollout"] = "minibatch"
+    """Bring advantages to mean 0 and spread 1, per minibatch or per rollout."""
     target_kl: Rate | None = None
     """End the current update once the policy has moved this far (approximate KL)."""
     desired_kl: Annotated[float, Field(gt=0)] | None = None
@@ -196,12 +209,15 @@ class A2CConfig(_OnPolicyConfig):
     """Advantage actor-critic: one gradient step per short rollout."""
 
     name: Literal["a2c"] = "a2c"
+    """The algorithm."""
     num_steps: Positive = 5
     learning_rate: Rate = Schedule.constant(7e-4)
     gae_lambda: Share = Schedule.constant(1.0)
     """Bias–variance dial of the advantages; 1 is the n-step return."""
     vf_coef: Rate = Schedule.constant(0.5)
+    """Weight of the value loss."""
     normalize_advantages: Literal["none", "rollout"] = "none"
+    """Bring advantages to mean 0 and spread 1."""
     optimizer: OptimizerConfig = OptimizerConfig(name="rmsprop")
 
 
@@ -209,6 +225,7 @@ class ReinforceConfig(_OnPolicyConfig):
     """Monte Carlo policy gradient on finished episodes."""
 
     name: Literal["reinforce"] = "reinforce"
+    """The algorithm."""
     num_steps: Positive = 512
     learning_rate: Rate = Schedule.constant(1e-3)
     returns: Literal["reward_to_go", "episode"] = "reward_to_go"
@@ -216,7 +233,9 @@ class ReinforceConfig(_OnPolicyConfig):
     baseline: Literal["none", "mean", "value"] = "value"
     """Subtracted from returns: nothing, their running mean, or a learned value function."""
     normalize_advantages: Literal["none", "rollout"] = "rollout"
+    """Bring advantages to mean 0 and spread 1."""
     vf_coef: Rate = Schedule.constant(0.5)
+    """Weight of the value loss."""
     value_epochs: Positive = 10
     """Gradient steps of the value function per rollout."""
 
@@ -240,6 +259,7 @@ class EvalConfig(_Model):
     solved_episodes: Annotated[Whole, Field(ge=100)] = 100
     """Episodes behind the word solved, and again behind its confirmation on fresh seeds."""
     stop_when_solved: bool = True
+    """End the run once solved is confirmed."""
     num_envs: Positive | None = None
     """Copies used for evaluation; None uses up to 32."""
     max_steps: Annotated[Steps, Field(gt=0)] = 2_000_000
@@ -263,6 +283,7 @@ class TrainConfig(_Model):
     """Everything that decides a run."""
 
     description: str = ""
+    """One line that lists show."""
     env: EnvConfig
     algo: AlgoConfig
     net: NetConfig = NetConfig()
@@ -275,8 +296,10 @@ class TrainConfig(_Model):
     max_seconds: Annotated[float, Field(gt=0)] | None = None
     """Stop after this many seconds of training."""
     seed: Annotated[Whole, Field(ge=0)] = 0
+    """Same seed, same run."""
     engine: Literal["auto", "torch"] = "auto"
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    """Where torch computes; auto takes a GPU for images only, small networks are faster without."""
     threads: Annotated[Whole, Field(ge=0)] = 0
     """Threads of the numerical libraries; 0 chooses by network size."""
 

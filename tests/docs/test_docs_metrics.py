@@ -93,7 +93,6 @@ def test_a_usual_run_holds_what_is_listed_without_condition(algo, tmp_path):
     table = documented()
     assert trained <= set(table)
     promised = {n for n, told in table.items() if told in ("all", "both", "evaluation") or told == algo}
-    # Every episode of REINFORCE's first rollouts may have fitted; the rest is there from the start.
     assert promised - trained == set()
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import typer
 from typer.exceptions import Abort, TyperException
@@ -21,6 +22,9 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
+    if str(Path.cwd()) not in sys.path:
+        # `module:Id` may lie in the working directory; last, so that it cannot shadow anything.
+        sys.path.append(str(Path.cwd()))
     arguments = [word for word in given if word != "--debug"]  # accepted anywhere on the line
     debug = len(arguments) < len(given) or os.environ.get("GYMSOLVE_DEBUG") == "1"
     try:

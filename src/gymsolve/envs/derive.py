@@ -159,7 +159,3 @@ def _for_speed(draft: _Draft, census: Census) -> None:
     if per_step > _SLOW_STEP:
         draft.env["backend"] = "async"
         draft.because(f"{1000 * per_step:.1f} ms per step → one process per environment")
-    minutes = draft.rest["steps"] * per_step / 60
-    draft.because(
-        f"{1 / per_step:.0f} steps per second → {minutes:.1f} min of environment time for the budget"
-    )

@@ -46,6 +46,7 @@ class Collector:
         """Fill the rollout with the next `num_steps` steps of every environment."""
         out, to_env = self.rollout, actor.spec.action.to_env
         out.episodes, out.faults = [], []
+        self.filled = False  # a fault half-way leaves a mixture of two rollouts
         for t in range(out.vec_steps):
             actions, log_probs, values = actor.act(self.obs, self.masks, rng)
             for key, array in self.obs.items():

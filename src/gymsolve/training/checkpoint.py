@@ -13,6 +13,7 @@ from gymsolve.rollout.table import rollout_csv
 from gymsolve.runs.checkpoints import list_checkpoints, mark_best, prune, save_checkpoint, update_meta
 from gymsolve.runs.loading import load_policy_file
 from gymsolve.runs.run import Run
+from gymsolve.schedules import Progress
 from gymsolve.spec import Obs
 from gymsolve.training.trainer import Trainer
 
@@ -54,12 +55,12 @@ def save(
 
 def _last_rollout(trainer: Trainer) -> str:
     """The rollout the weights last learned from, as a table; a few thousand rows of it."""
-    algo = trainer.config.algo
-    gae_lambda = 1.0 if isinstance(algo, ReinforceConfig) else algo.gae_lambda.at(trainer.progress)
+    algo, rollout = trainer.config.algo, trainer.collector.rollout
+    then = Progress(trainer.counters.env_steps - rollout.env_steps, trainer.config.steps)
     return rollout_csv(
-        trainer.collector.rollout,
-        gamma=algo.gamma.at(trainer.progress),
-        gae_lambda=gae_lambda,
+        rollout,
+        gamma=algo.gamma.at(then),
+        gae_lambda=1.0 if isinstance(algo, ReinforceConfig) else algo.gae_lambda.at(then),
         most_rows=2000,
     )
 

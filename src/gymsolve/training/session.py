@@ -199,7 +199,7 @@ def _finish(trainer: Trainer, run: Run, reason: Reason) -> Outcome:
     counters = trainer.counters
     status: Status = "finished" if reason in ("steps", "time") else "stopped"
     if counters.solved:
-        status = "solved"
+        status = reason = "solved"
     outcome = Outcome(
         run=run,
         status=status,
