@@ -67,11 +67,15 @@ def evaluate(
     episodes: int = 100,
     deterministic: bool = True,
     seed: int | None = None,
+    steps: int | None = None,
     runs_dir: Path | str | None = None,
 ) -> EvalResult:
-    """Play whole episodes with a run's best policy; `RUN@last` and `RUN@120000` name others."""
+    """Play whole episodes with a run's best policy; `RUN@last` and `RUN@120000` name others.
+
+    With `steps`, as many as begin within that many steps are played instead of `episodes`.
+    """
     result, _ = evaluate_run(
-        run, episodes=episodes, deterministic=deterministic, seed=seed, runs_dir=runs_dir
+        run, episodes=episodes, steps=steps, deterministic=deterministic, seed=seed, runs_dir=runs_dir
     )
     return result
 

@@ -89,7 +89,7 @@ class EnvConfig(_Model):
     """The Gymnasium id; `module:Id` imports `module` first."""
     kwargs: dict[str, Any] = {}
     """Passed to the environment's constructor."""
-    num_envs: Positive = 8
+    num_envs: Annotated[int, Field(gt=0, le=65_536)] = 8
     """Copies stepped in parallel; more gives larger, more varied rollouts."""
     backend: Literal["auto", "sync", "async", "native"] = "auto"
     """How copies are stepped: one process, one process each, or the environment's own vector class."""
@@ -108,7 +108,7 @@ class EnvConfig(_Model):
 class NetConfig(_Model):
     """The networks of policy and value function."""
 
-    hidden: tuple[Positive, ...] = (64, 64)
+    hidden: tuple[Annotated[int, Field(gt=0, le=16_384)], ...] = (64, 64)
     """Sizes of the fully connected layers, after any convolutions."""
     activation: Literal["tanh", "relu", "elu", "gelu", "silu", "leaky_relu"] = "tanh"
     """Between the fully connected layers; convolutions always use relu."""
@@ -298,7 +298,7 @@ class TrainConfig(_Model):
     seed: Annotated[Whole, Field(ge=0)] = 0
     """Same seed, same run."""
     engine: Literal["auto", "torch"] = "auto"
-    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where torch computes; auto takes a GPU for images only, small networks are faster without."""
     threads: Annotated[Whole, Field(ge=0)] = 0
     """Threads of the numerical libraries; 0 chooses by network size."""

@@ -46,7 +46,7 @@ def parse_amount(value: object) -> float:
         return float(value)
     match = _AMOUNT.fullmatch(value.strip())
     if match is None:
-        raise ValueError(f"cannot read {value!r} as a size: write 200000, 200k, 1e6 or 10%")
+        raise ValueError(f"cannot read {value!r} as a number: write 0.01, 200000, 200k, 1e6 or 10%")
     number, unit = float(match[1]), match[2].lower()
     return number / 100 if unit == "%" else number * _UNITS[unit]
 

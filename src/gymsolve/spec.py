@@ -29,8 +29,10 @@ class ObsSpec:
     nvec: tuple[int, ...] = ()
     """Categories per element of a `discrete` entry."""
     low: tuple[float, ...] = ()
-    """Bounds of a `vector`, flattened; empty when any of them is infinite."""
+    """Bounds of a `vector`, flattened, or of all of an `image`; empty when any of them is infinite."""
     high: tuple[float, ...] = ()
+    start: tuple[int, ...] = ()
+    """First category of each element as the environment counts; arrays here always count from 0."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,8 @@ class EnvSpec:
     action: ActionSpec
     masked: bool = False
     """The environment (or the recipe) supplies action masks."""
+    legal: tuple[bool, ...] = ()
+    """The recipe's constant mask, which every other one is combined with; empty when all is legal."""
     reward_threshold: float | None = None
     max_episode_steps: int | None = None
     """In agent steps, after frame skipping; None when episodes are unlimited."""

@@ -7,11 +7,13 @@ import pytest
 
 import gymsolve
 from gymsolve.config import TrainConfig
+from gymsolve.errors import ConfigError
 from gymsolve.nn.policy import Policy
 from gymsolve.runs.checkpoints import list_checkpoints, read_meta
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.seeding import generator
-from gymsolve.training.evaluate import Evaluator
+from gymsolve.training.evaluate import Evaluator, Verdict
+from gymsolve.training.judging import Judgement
 from gymsolve.training.observer import Silent
 from gymsolve.training.trainer import build_trainer
 
@@ -228,3 +230,58 @@ def test_a_checkpoint_shows_the_rollout_it_learned_from():
     assert float(first["return"]) == pytest.approx(
         float(first["advantage"]) + float(first["value"]), rel=1e-4
     )
+
+
+class _Verdicts:
+    """A judge that answers what it is told to, in turn."""
+
+    pending = ()
+
+    def __init__(self, answers):
+        self.answers = list(answers)
+
+    def submit(self, trainer, run, observer):
+        mean, solved = self.answers.pop(0) if self.answers else (0.0, False)
+        verdict = Verdict({"eval/mean_reward": mean}, mean, solved, complete=True, seconds=0.0)
+        return [Judgement(verdict, trainer.position(), 0.0, None)]
+
+    def finished(self):
+        return []
+
+    drain = finished
+
+    def close(self):
+        pass
+
+
+def test_best_never_moves_to_a_worse_or_unproved_policy(monkeypatch):
+    answers = [(500.0, True), (476.0, True), (480.0, False), (499.0, True)]
+    monkeypatch.setattr("gymsolve.training.session.make_judge", lambda trainer: _Verdicts(answers))
+    settings = {"steps": 2000, "eval.every": 300, "eval.stop_when_solved": False}
+    run = gymsolve.train("CartPole-v1", settings).run
+    assert load_checkpoint(run, "best").meta["eval"]["eval/mean_reward"] == 500.0
+
+
+def test_every_asynchronous_verdict_is_written_beside_its_checkpoint():
+    settings = {"steps": 6000, "eval.every": 1500, "eval.episodes": 3, "eval.asynchronous": True}
+    run = gymsolve.train("CartPole-v1", settings | {"checkpoint.keep": None}).run
+    rows = {row["env_steps"]: row for row in run.read_metrics().rows if "eval/mean_reward" in row}
+    assert max(rows) >= 6000, "the final policy is judged too"
+    for steps, row in rows.items():
+        assert read_meta(run, str(steps))["eval"]["eval/mean_reward"] == row["eval/mean_reward"]
+
+
+def test_evaluation_by_steps_plays_whole_episodes_worth_that_many():
+    run = gymsolve.train("CartPole-v1", {"steps": 1000, "eval.episodes": 4}).run
+    result = gymsolve.evaluate(run, steps=3000)
+    played = sum(episode.length for episode in result.episodes)
+    assert result.complete
+    assert played >= 3000
+    assert result.metrics()["eval/reward_per_step"] == 1.0
+
+
+def test_a_wrapper_of_one_role_may_not_change_what_the_network_sees(tmp_path):
+    wrappers = [{"previous_actions": {"roles": ["train"]}}]
+    with pytest.raises(ConfigError, match="other observations"):
+        gymsolve.train("CartPole-v1", {"env.wrappers": wrappers}, runs_dir=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()

@@ -91,3 +91,39 @@ def test_a_loaded_policy_says_what_it_wants():
     with pytest.raises(UsageError, match="entries"):
         policy.act({"eyes": np.zeros(3)})
     assert isinstance(policy.value(np.zeros(3)), float)
+
+
+def test_a_policy_acts_on_the_environments_own_terms():
+    """Categories and actions that do not count from 0: what is seen and said is the environment's."""
+    settings = {
+        "steps": 6000,
+        "solved_at": 0.99,
+        "env.num_envs": 8,
+        "algo.num_steps": 32,
+        "algo.learning_rate": 1e-2,
+    }
+    outcome = gymsolve.train("training_envs:Shifted-v0:ppo", settings)
+    assert outcome.solved
+    policy = gymsolve.load_policy(outcome.run)
+    assert [policy.act(seen) for seen in (1, 2, 3)] == [10, 11, 12]
+    with pytest.raises(UsageError, match="outside of its space"):
+        policy.act(0)
+
+
+def test_the_recipes_legal_actions_hold_for_a_loaded_policy():
+    settings = SMALL | {"env.legal_actions": [0, 2], "net.policy_gain": 0.0}
+    policy = gymsolve.load_policy(gymsolve.train("training_envs:Drifting-v0:ppo", settings).run)
+    acts = {policy.act(np.zeros(3, np.float32), deterministic=False) for _ in range(60)}
+    assert acts == {0, 2}
+
+
+def test_a_masked_policy_wants_a_mask_that_fits():
+    run = gymsolve.train("training_envs:Everything-v0:ppo", SMALL | {"net.cnn": "small"}).run
+    policy = gymsolve.load_policy(run)
+    obs = {"screen": np.zeros((12, 12, 3), np.uint8), "place": 1, "speed": np.zeros(2, np.float32)}
+    with pytest.raises(UsageError, match="trained with action masks"):
+        policy.act(obs)
+    with pytest.raises(UsageError, match="3 flags"):
+        policy.act(obs, [True] * 3)
+    mask = np.eye(6, dtype=bool)[4]
+    assert policy.act(obs, mask) == 4

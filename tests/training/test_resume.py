@@ -8,6 +8,7 @@ from killing import KillAt, in_child
 
 import gymsolve
 from gymsolve.errors import CheckpointError, UsageError
+from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.loading import load_checkpoint
 
 SMALL = {"env.num_envs": 4, "algo.num_steps": 64, "algo.num_minibatches": 2, "algo.num_epochs": 2}
@@ -124,7 +125,7 @@ def test_fresh_optimizer_is_explicit_and_changes_the_continuation(tmp_path):
 
 def test_another_network_cannot_be_resumed_but_can_be_started_from():
     run = gymsolve.train("CartPole-v1", BUDGET | {"steps": 1000}).run
-    with pytest.raises(CheckpointError, match="--from"):
+    with pytest.raises(UsageError, match="--from"):
         gymsolve.resume(run, {"net.hidden": [32]}, steps=2000)
     child = gymsolve.train("CartPole-v1", BUDGET | {"net.hidden": [64, 32]}, start_from=run.id).run
     assert child.info()["parent"]["run"] == run.id
@@ -146,3 +147,70 @@ def test_a_running_run_cannot_be_resumed_by_somebody_else():
     run.claim(command=["test"])
     with pytest.raises(UsageError, match="is being trained by"):
         gymsolve.resume(run, steps=2000)
+
+
+@pytest.mark.parametrize(
+    "change", [{"net.hidden": [8]}, {"algo.name": "a2c"}, {"seed": 7}, {"env.id": "Acrobot-v1"}]
+)
+def test_a_refused_resume_leaves_the_run_as_it_was(change):
+    run = gymsolve.train("CartPole-v1", BUDGET | {"steps": 1000}).run
+    before = (run.info(), run.config_json(), run.read_metrics().rows)
+    with pytest.raises(UsageError):
+        gymsolve.resume(run, change, steps=2000)
+    assert (run.info(), run.config_json(), run.read_metrics().rows) == before
+
+
+def test_another_optimizer_needs_fresh_moments():
+    run = gymsolve.train("CartPole-v1", BUDGET | {"steps": 1000}).run
+    with pytest.raises(CheckpointError, match="--fresh-optimizer"):
+        gymsolve.resume(run, {"algo.optimizer.name": "rmsprop"}, steps=2000)
+    assert run.status == "finished"
+    outcome = gymsolve.resume(run, {"algo.optimizer.name": "rmsprop"}, steps=2000, fresh_optimizer=True)
+    assert outcome.env_steps >= 2000
+
+
+def test_resuming_from_an_older_checkpoint_abandons_what_came_after():
+    settings = {"steps": 4096, "checkpoint.every": 512, "checkpoint.keep": None, "solved_at": 1e9}
+    run = gymsolve.train("Bandit-v0:ppo", settings).run
+    old = {name: load_checkpoint(run, name).policy for name in list_checkpoints(run)}
+    first = min(old, key=int)
+    outcome = gymsolve.resume(f"{run.path}@{first}", {"algo.learning_rate": 0.0})
+    assert outcome.env_steps >= 4096
+    # With a learning rate of 0 nothing moves: every later checkpoint holds the weights of the first.
+    for name in list_checkpoints(run):
+        if int(name) > int(first):
+            new = load_checkpoint(run, name).policy
+            assert np.array_equal(new["value_head.weight"], old[first]["value_head.weight"])
+    assert load_checkpoint(run, "last").meta["env_steps"] == outcome.env_steps
+    assert load_checkpoint(run, "best").name in list_checkpoints(run)
+    aside = [path.name.partition("-")[0] for path in (run.path / "checkpoints" / "discarded").iterdir()]
+    assert sorted(aside, key=int) == sorted((name for name in old if int(name) > int(first)), key=int)
+
+
+def test_a_solved_run_stays_solved_when_something_unrelated_changes():
+    outcome = gymsolve.train("Bandit-v0:ppo")
+    before = load_checkpoint(outcome.run, "last").policy
+    again = gymsolve.resume(outcome.run, {"checkpoint.keep": 3})
+    assert again.status == "solved"
+    assert again.env_steps == outcome.env_steps
+    after = load_checkpoint(outcome.run, "last").policy
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
+def test_a_higher_bar_has_to_be_proved_again():
+    outcome = gymsolve.train("Bandit-v0:ppo")
+    again = gymsolve.resume(outcome.run, {"solved_at": 1e9}, steps=outcome.env_steps + 1024)
+    assert again.status == "finished"
+    assert not again.solved
+    assert again.env_steps > outcome.env_steps
+
+
+def test_episodes_that_cannot_be_captured_start_anew_and_it_is_said():
+    settings = BUDGET | {"steps": 600, "env.num_envs": 2, "algo.num_steps": 32}
+    outcome = gymsolve.train("training_envs:Secret-v0:ppo", settings)
+    notes = [e["text"] for e in outcome.run.read_events().rows if e["kind"] == "note"]
+    assert [note for note in notes if "cannot be captured" in note]
+    assert load_checkpoint(outcome.run, "last").trainer_state["envs"] is None
+    gymsolve.resume(outcome.run, steps=1200)
+    notes = [e["text"] for e in outcome.run.read_events().rows if e["kind"] == "note"]
+    assert [note for note in notes if "start anew" in note]

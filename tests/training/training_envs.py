@@ -77,6 +77,37 @@ class Breaks(Drifting):
         return obs, reward, terminated, truncated, info
 
 
+class Secret(Drifting):
+    """Rewards from a generator of its own behind observations that never change."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.own = np.random.default_rng()
+
+    def _look(self) -> Any:
+        return np.zeros(3, np.float32)
+
+    def step(self, action: Any) -> Any:
+        obs, _, terminated, truncated, info = super().step(action)
+        return obs, float(self.own.random()), terminated, truncated, info
+
+
+class Shifted(gym.Env[Any, Any]):
+    """Sees 1, 2 or 3 and should answer 10, 11 or 12; one step an episode."""
+
+    def __init__(self) -> None:
+        self.observation_space = spaces.Discrete(3, start=1)
+        self.action_space = spaces.Discrete(3, start=10)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.shown = int(self.np_random.integers(1, 4))
+        return self.shown, {}
+
+    def step(self, action: Any) -> Any:
+        return self.shown, float(action == self.shown + 9), True, False, {}
+
+
 class Everything(gym.Env[Any, Any]):
     """Dict observations with an image, categories and a vector; masked actions."""
 
@@ -114,7 +145,7 @@ class Everything(gym.Env[Any, Any]):
         return obs, float(action), False, self.steps >= 15, info
 
 
-for kind in (Lengths, Endless, Drifting, Breaks, Everything):
+for kind in (Lengths, Endless, Drifting, Breaks, Secret, Shifted, Everything):
     name = f"{kind.__name__}-v0"
     if name not in gym.registry:
         gym.register(name, entry_point=f"training_envs:{kind.__name__}")

@@ -13,12 +13,21 @@ from gymsolve.spec import Array
 __all__ = ["Optimizer"]
 
 
+_SLOTS: dict[str, set[str]] = {
+    "adam": {"step", "exp_avg", "exp_avg_sq"},
+    "adamw": {"step", "exp_avg", "exp_avg_sq"},
+    "rmsprop": {"step", "square_avg"},
+    "sgd": set(),
+}
+
+
 class Optimizer:
     """Steps parameters; changing the learning rate acts on the live optimizer and keeps its moments."""
 
     def __init__(self, config: OptimizerConfig, parameters: Iterable[nn.Parameter]) -> None:
         self.parameters = [p for p in parameters if p.requires_grad]
         self._inner = _build(config, self.parameters)
+        self._slots = _SLOTS[config.name] | ({"momentum_buffer"} if config.momentum else set())
 
     def step(self, loss: Tensor, *, learning_rate: float, max_grad_norm: float) -> Tensor:
         """One gradient step; the gradient's norm before clipping (a tensor: reading it would wait)."""
@@ -52,6 +61,12 @@ class Optimizer:
             slot, _, name = key.partition("/")
             state.setdefault(int(slot), {})[name] = torch.from_numpy(array.copy())
         for index, slots in state.items():
+            if not slots.keys() <= self._slots:
+                raise CheckpointError(
+                    "the checkpoint's moments are those of another optimizer.",
+                    where="algo.optimizer",
+                    hint="Resume with --fresh-optimizer.",
+                )
             own = self.parameters[index] if index < len(self.parameters) else None
             if own is None or any(t.ndim and t.shape != own.shape for t in slots.values()):
                 raise CheckpointError(

@@ -54,7 +54,7 @@ class PPO:
         moves: list[torch.Tensor] = []  # KL before each step, and the one that forbade a step
         stopped = False
         policy.gradient_mode(True)
-        for chunk in self._minibatches(len(advantages), round(in_force["hyper/num_epochs"]), rng):
+        for chunk in self._minibatches(len(advantages), max(1, round(in_force["hyper/num_epochs"])), rng):
             index = torch.from_numpy(chunk).to(policy.device)
             weights = advantages[chunk]
             if config.normalize_advantages == "minibatch" and len(chunk) > 1:

@@ -30,6 +30,7 @@ def check(
         "name": plan.resolved.name,
         "derived": plan.reasons,
         "steps": plan.config.steps,
+        "solved_at": plan.config.solved_at,
         "seconds_of_stepping": _stepping_seconds(report, plan.config.steps),
     }
     if json:
@@ -46,6 +47,8 @@ def _stepping_seconds(report: dict[str, Any], steps: int) -> float | None:
 
 
 def _tell(told: dict[str, Any], plan: "Plan") -> None:
+    from gymsolve.cli.plan import plan_lines
+
     print(told["name"])
     print_pairs(_facts(told))
     if told["census"]:
@@ -57,6 +60,9 @@ def _tell(told: dict[str, Any], plan: "Plan") -> None:
         if lines:
             heading(title)
             print("\n".join(f"  {line}" for line in lines))
+    heading("Suggested settings")
+    print("\n".join(plan_lines(plan)[1:]))
+    print(f"  start with: gymsolve train {told['name']}")
     heading("Problems" if told["problems"] else "No problems found.")
     for problem in told["problems"]:
         print(f"  {problem}")
@@ -69,7 +75,7 @@ def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
         *((f"observation {name}", _entry(entry)) for name, entry in spec["obs"].items()),
         ("action", _entry(spec["action"])),
         ("action masks", "yes" if spec["masked"] else "no"),
-        ("threshold", number(spec["reward_threshold"])),
+        ("threshold", number(spec["reward_threshold"] if told["solved_at"] is None else told["solved_at"])),
         ("time limit", f"{spec['max_episode_steps']} steps" if spec["max_episode_steps"] else "none known"),
     ]
     if seeds is not None:

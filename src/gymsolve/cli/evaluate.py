@@ -20,6 +20,9 @@ def evaluate(
         ),
     ],
     episodes: Annotated[int, typer.Option("--episodes", min=1, help="How many to play.")] = 100,
+    steps: Annotated[
+        int | None, typer.Option("--steps", min=1, help="Whole episodes worth this many steps instead.")
+    ] = None,
     stochastic: Annotated[
         bool, typer.Option("--stochastic", help="Sample actions instead of taking the likeliest.")
     ] = False,
@@ -34,7 +37,7 @@ def evaluate(
     from gymsolve.training.player import evaluate_run
 
     result, loaded = evaluate_run(
-        run, episodes=episodes, deterministic=not stochastic, seed=seed, runs_dir=runs_dir
+        run, episodes=episodes, steps=steps, deterministic=not stochastic, seed=seed, runs_dir=runs_dir
     )
     told = {"run": loaded.run.id, **result_json(result, loaded.checkpoint, loaded.env_steps)}
     if json:
@@ -50,6 +53,7 @@ def _tell(told: dict[str, Any], asked: int) -> None:
     if told["episodes"]:
         rows.append(("range", f"{number(told['min_reward'])} to {number(told['max_reward'])}"))
         rows.append(("mean length", number(told["mean_ep_length"])))
+        rows.append(("per step", number(told["reward_per_step"])))
     if "success_rate" in told:
         rows.append(("success", f"{told['success_rate']:.0%}"))
     rows += [("episodes", f"{told['episodes']}{short}"), ("trained for", f"{count(told['env_steps'])} steps")]

@@ -23,7 +23,7 @@ def list_them(
     json: Json = False,
 ) -> None:
     """List recipes with their descriptions; `gymsolve recipes` alone does it too."""
-    from gymsolve import service
+    from gymsolve.service import recipes as service
 
     words = " ".join(query or ())
     found = service.list_recipes(words)
@@ -58,7 +58,7 @@ def show(
 
 def check(files: Files = None, json: Json = False) -> int:
     """Say what is wrong with recipe files; without files, with all shipped and local ones."""
-    from gymsolve import service
+    from gymsolve.service import recipes as service
 
     faults = service.check_recipes(files or ())
     wrong = [fault for found in faults.values() for fault in found]
@@ -79,7 +79,7 @@ def format_files(
     json: Json = False,
 ) -> int:
     """Put the keys of recipe files in canonical order; without files, of the local ones."""
-    from gymsolve import service
+    from gymsolve.service import recipes as service
 
     changed = [
         path for path, change in service.format_recipes(files or (), write=not check_only).items() if change

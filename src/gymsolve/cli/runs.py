@@ -26,8 +26,8 @@ def list_them(
     json: Json = False,
 ) -> None:
     """List runs, newest first; `gymsolve runs` alone does it too."""
-    from gymsolve import service
     from gymsolve.runs import runs_folder
+    from gymsolve.service import runs as service
 
     words = " ".join(query or ())
     found = service.list_runs(words, limit + 1, runs_dir)
@@ -47,7 +47,7 @@ def list_them(
 
 def show(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
     """Everything about one run: settings, checkpoints, evaluations, newest metrics, events, damage."""
-    from gymsolve import service
+    from gymsolve.service import runs as service
 
     told = service.get_run(run, runs_dir)
     if json:
@@ -77,7 +77,7 @@ def compare(
     json: Json = False,
 ) -> None:
     """Results of several runs side by side, and the settings in which they differ."""
-    from gymsolve import service
+    from gymsolve.service import runs as service
 
     told = service.compare_runs(runs, runs_dir)
     if json:

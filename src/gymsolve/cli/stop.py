@@ -8,7 +8,7 @@ __all__ = ["stop"]
 
 def stop(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
     """Ask a running training to stop after its current update, leaving a checkpoint."""
-    from gymsolve import service
+    from gymsolve.service import runs as service
 
     answer = service.stop_run(run, runs_dir)
     if json:

@@ -39,7 +39,7 @@ def print_verdict(outcome: "Outcome", lines: list[str]) -> None:
 
 def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
     """The verdict as text; the first line is its title."""
-    from gymsolve.service import best_evaluation
+    from gymsolve.service.runs import best_evaluation
 
     name = outcome.run.info()["name"]
     evaluation = best_evaluation(outcome.run)
@@ -71,7 +71,7 @@ def _next_commands(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
     where = "" if runs_dir is None else f" --runs-dir {runs_dir}"
     commands = [f"gymsolve eval @last{where}"]
     if outcome.reason in _WHY:
-        budget = outcome.run.info()["steps"]
+        budget = max(outcome.run.info()["steps"], outcome.env_steps)
         more = f" --steps {size(2 * budget)}" if outcome.reason == "steps" else ""
         commands.append(f"gymsolve resume @last{more}{where}")
     commands.append(f"gymsolve runs show @last{where}")

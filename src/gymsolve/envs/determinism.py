@@ -1,5 +1,6 @@
 """What seeds do in an environment: do copies differ, does a seed repeat, does a resumed copy go on alike?"""
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,17 +32,29 @@ def are_copies_identical(config: EnvConfig) -> bool:
 
 
 def check_determinism(config: EnvConfig, steps: int = 64) -> Determinism:
-    """Step four copies alike (two of one seed, two of others), then four restored ones beside them."""
+    """Step four copies alike (two of one seed, two of others), then four restored ones beside them.
+
+    Slow environments get fewer steps, so that this takes a second or two at the most.
+    """
     calm = config.model_copy(update={"backend": "sync"})
     envs = make_envs(calm, "train", num_envs=4)
     twins = make_envs(calm, "train", num_envs=4)
     try:
+        steps = min(steps, _affordable(envs))
         alike = _compare_seeds(envs, steps)
         resumes = _compare_resumed(envs, twins, steps)
     finally:
         envs.close()
         twins.close()
     return Determinism(all(alike.values()), alike[1], resumes)
+
+
+def _affordable(envs: Envs) -> int:
+    """How many vector steps fit into about half a second, at least a few."""
+    _, masks = envs.reset([0, 1, 2, 3])
+    began = time.perf_counter()
+    envs.step(envs.spec.action.to_env(blind_actions(envs.spec.action, 4, masks, np.random.default_rng(0))))
+    return max(4, int(0.5 / (time.perf_counter() - began)))
 
 
 def _compare_seeds(envs: Envs, steps: int) -> dict[int, bool]:

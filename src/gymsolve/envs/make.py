@@ -92,6 +92,7 @@ def _make_same_step(
         obs=layout.specs,
         action=action,
         masked=from_info or legal is not None,
+        legal=() if legal is None else tuple(bool(flag) for flag in legal),
         reward_threshold=first.reward_threshold,
         max_episode_steps=first.max_episode_steps,
         notes=first.notes,

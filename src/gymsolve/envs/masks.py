@@ -23,22 +23,22 @@ def flat_mask(value: Any, action: ActionSpec) -> Array:
 
 
 def legal_mask(legal: tuple[int, ...] | None, action: ActionSpec) -> Array | None:
-    """The constant mask of `env.legal_actions`."""
+    """The constant mask of `env.legal_actions`; choices of several parts are counted through."""
     if legal is None:
         return None
     where = "env.legal_actions"
-    if action.kind != "discrete":
-        raise ConfigError(f"it needs a Discrete action space; this one is {action.kind}.", where=where)
-    count, start = action.nvec[0], action.start[0]
-    mask = np.zeros(count, dtype=bool)
+    if action.kind == "box":
+        raise ConfigError("a Box action space has no single choices to allow.", where=where)
+    start = action.start[0] if action.kind == "discrete" else 0
+    mask = np.zeros(action.mask_size, dtype=bool)
     for choice in legal:
-        if not start <= choice < start + count:
-            raise ConfigError(
-                f"{choice} is not an action; they go from {start} to {start + count - 1}.", where=where
-            )
+        if not start <= choice < start + action.mask_size:
+            last = start + action.mask_size - 1
+            raise ConfigError(f"{choice} is not an action; they go from {start} to {last}.", where=where)
         mask[choice - start] = True
-    if not mask.any():
-        raise ConfigError("at least one action must be legal.", where=where)
+    offsets = np.concatenate([[0], np.cumsum(action.nvec[:-1])]).astype(int)
+    if not np.logical_or.reduceat(mask, offsets).all():
+        raise ConfigError("every part of an action needs at least one legal choice.", where=where)
     return mask  # [mask_size]
 
 

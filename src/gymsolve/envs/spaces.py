@@ -168,11 +168,15 @@ def _leaves(space: Space, path: Path) -> Iterator[_Leaf]:
 def _leaf(space: Space, path: Path, key: str) -> _Leaf:
     if isinstance(space, spaces.Discrete):
         start = np.asarray(space.start, dtype=np.int64) if space.start else None
-        return _Leaf(key, path, space, ObsSpec("discrete", (), "int64", nvec=(int(space.n),)), start)
+        spec = ObsSpec("discrete", (), "int64", nvec=(int(space.n),), start=(int(space.start),))
+        return _Leaf(key, path, space, spec, start)
     if isinstance(space, spaces.MultiDiscrete):
         nvec = tuple(int(n) for n in space.nvec.ravel())
         start = space.start.astype(np.int64) if space.start.any() else None
-        return _Leaf(key, path, space, ObsSpec("discrete", (len(nvec),), "int64", nvec=nvec), start)
+        first = tuple(int(n) for n in space.start.ravel())
+        return _Leaf(
+            key, path, space, ObsSpec("discrete", (len(nvec),), "int64", nvec=nvec, start=first), start
+        )
     if isinstance(space, spaces.MultiBinary):
         size = int(np.prod(space.shape, dtype=np.int64))
         spec = ObsSpec("vector", tuple(space.shape), "float32", low=(0.0,) * size, high=(1.0,) * size)
@@ -194,13 +198,16 @@ def _box_spec(space: spaces.Box) -> ObsSpec:
             shape = (
                 (1, *shape) if axis is None else (shape[axis], *(n for i, n in enumerate(shape) if i != axis))
             )
-        return ObsSpec("image", tuple(shape), dtype)
-    low = tuple(float(value) for value in space.low.ravel())
-    high = tuple(float(value) for value in space.high.ravel())
+        ends = float(space.low.min()), float(space.high.max())
+        known = all(abs(end) < 1e30 for end in ends)
+        low, high = (ends[:1], ends[1:]) if known else ((), ())
+        return ObsSpec("image", tuple(shape), dtype, low=low, high=high)
+    lows = tuple(float(value) for value in space.low.ravel())
+    highs = tuple(float(value) for value in space.high.ravel())
     # Some spaces write "unbounded" as the largest float; a scale taken from that would be useless.
-    sane = all(abs(value) < 1e30 for value in (*low, *high))
+    sane = all(abs(value) < 1e30 for value in (*lows, *highs))
     return ObsSpec(
-        "vector", tuple(space.shape), "float32", low=low if sane else (), high=high if sane else ()
+        "vector", tuple(space.shape), "float32", low=lows if sane else (), high=highs if sane else ()
     )
 
 

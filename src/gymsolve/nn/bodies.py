@@ -130,7 +130,7 @@ class Encoder(nn.Module):
 def _encode_entry(entry: ObsSpec, config: NetConfig, rng: np.random.Generator) -> tuple[nn.Module, int]:
     if entry.kind == "image":
         stack, size = convolutions(config.cnn, entry.shape, rng)
-        return _Image(stack, byte=entry.dtype == "uint8"), size
+        return _Image(stack, entry), size
     if entry.kind == "discrete":
         module = _Discrete(entry, config, rng)
         return module, module.size
@@ -153,13 +153,17 @@ class _Vector(nn.Module):
 
 
 class _Image(nn.Module):
-    def __init__(self, stack: nn.Sequential, *, byte: bool) -> None:
+    """Pixels brought to [0, 1] by the bounds of their space, then convolutions."""
+
+    def __init__(self, stack: nn.Sequential, entry: ObsSpec) -> None:
         super().__init__()
         self.stack = stack
-        self.scale = 1 / 255 if byte else 1.0
+        self.low, high = (entry.low[0], entry.high[0]) if entry.low else (0.0, 1.0)
+        self.scale = 1.0 / (high - self.low) if high > self.low else 1.0
 
     def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.stack(x.float() * self.scale)
+        pixels = x.float() - self.low if self.low else x.float()
+        out: Tensor = self.stack(pixels * self.scale)
         return out
 
 

@@ -140,6 +140,11 @@ class Policy(nn.Module):
         """Weights and statistics by name."""
         return {name: _array(tensor).copy() for name, tensor in self.state_dict().items()}
 
+    @torch.no_grad()
+    def checksum(self) -> float:
+        """The sum of all weights: not finite as soon as one of them is not."""
+        return float(sum(parameter.sum() for parameter in self.parameters()))
+
     def metadata(self) -> dict[str, str]:
         """What else is needed to rebuild the policy, as strings."""
         return {"spec": json.dumps(self.spec.to_json()), "net": self.config.model_dump_json()}

@@ -56,6 +56,9 @@ def resolve(
         layers = _derived_layers(name, (derived,) if isinstance(derived, Mapping) else derived)
         full_name = ""
     config, provenance = _settle(layers, _parsed(overrides))
+    base, variant = split_name(full_name) if full_name else ("", None)
+    if variant in ALGORITHM_MODELS and variant != config.algo.name:
+        full_name = f"{base}:{config.algo.name}"  # another algorithm was asked for
     if not full_name:
         base, variant = split_name(name)
         full_name = f"{base}:{variant or config.algo.name}"

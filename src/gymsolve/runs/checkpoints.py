@@ -39,6 +39,7 @@ __all__ = [
     "POLICY",
     "STATE",
     "TRAINER",
+    "discard_after",
     "find_place",
     "list_checkpoints",
     "mark_best",
@@ -125,6 +126,24 @@ def prune(run: Run, keep: int | None, *, spare: Iterable[str] = ()) -> list[str]
             gone = find_place(run, name).rename(folder / f".drop-{name}-{os.urandom(4).hex()}")
             shutil.rmtree(gone)
     return doomed
+
+
+def discard_after(run: Run, env_steps: int) -> list[str]:
+    """Set checkpoints beyond `env_steps` aside when training goes on from there; returns their names.
+
+    They go to `checkpoints/discarded`. A `best` among them is best no more: those steps never happened.
+    """
+    folder = run.path / "checkpoints"
+    beyond = [name for name in list_checkpoints(run) if int(name) > env_steps]
+    if beyond and str(env_steps) in list_checkpoints(run):
+        replace_text(folder / "last", f"{env_steps}\n")
+    with os_errors(folder):
+        if pointed(run, "best") in beyond:
+            (folder / "best").unlink()
+        for name in beyond:
+            (folder / "discarded").mkdir(exist_ok=True)
+            find_place(run, name).rename(folder / "discarded" / f"{name}-{os.urandom(4).hex()}")
+    return beyond
 
 
 # ----------------------------------------------------------------------------------- looking

@@ -63,7 +63,11 @@ class Run:
 
     def config_json(self) -> dict[str, Any]:
         """`config.json`: schema_version, name, config, provenance."""
-        return read_json(self.path / "config.json")
+        path = self.path / "config.json"
+        stored = read_json(path)
+        if not {"config", "provenance"} <= stored.keys():
+            raise RunDamagedError("the settings of the run are missing from it.", where=str(path))
+        return stored
 
     # ------------------------------------------------------------------ written while training
 

@@ -1,5 +1,6 @@
 """Saving a trainer into its run, and proving that a best checkpoint stands on its own."""
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,17 +11,16 @@ from gymsolve.config import ReinforceConfig
 from gymsolve.errors import CheckpointError
 from gymsolve.nn.policy import Policy
 from gymsolve.rollout.table import rollout_csv
-from gymsolve.runs.checkpoints import list_checkpoints, mark_best, prune, save_checkpoint, update_meta
+from gymsolve.runs.checkpoints import mark_best, prune, save_checkpoint
 from gymsolve.runs.loading import load_policy_file
 from gymsolve.runs.run import Run
 from gymsolve.schedules import Progress
-from gymsolve.spec import Obs
 from gymsolve.training.trainer import Trainer
 
 if TYPE_CHECKING:
     from gymsolve.training.judging import Judgement
 
-__all__ = ["keep_best", "load_saved_policy", "save", "saved_at"]
+__all__ = ["keep_if_best", "load_saved_policy", "save"]
 
 
 def save(
@@ -49,6 +49,7 @@ def save(
         },
         extras={"rollout.csv": _last_rollout(trainer).encode()} if trainer.collector.filled else None,
     )
+    trainer.saved_step = counters.env_steps
     prune(run, trainer.config.checkpoint.keep, spare=spare)
     return path
 
@@ -65,23 +66,22 @@ def _last_rollout(trainer: Trainer) -> str:
     )
 
 
-def saved_at(run: Run, env_steps: int) -> bool:
-    """Is there already a checkpoint of this step?"""
-    return str(env_steps) in list_checkpoints(run)
-
-
-def keep_best(trainer: Trainer, run: Run, judgement: "Judgement") -> None:
-    """Save the judged weights with their evaluation and call them best, if they act alike when loaded."""
-    metrics = judgement.verdict.metrics
+def keep_if_best(trainer: Trainer, run: Run, judgement: "Judgement") -> None:
+    """Call the judged weights best if they beat the best so far: proven first, then by mean return."""
+    verdict, counters = judgement.verdict, trainer.counters
+    if not verdict.complete or math.isnan(verdict.mean):
+        return
+    best = (counters.best_solved, counters.best_return)
+    if best[1] is not None and (verdict.solved, verdict.mean) <= best:
+        return
+    counters.best_return, counters.best_solved = verdict.mean, verdict.solved
     if judgement.checkpoint is None:
         path = save(trainer, run, "best")
-        _require_same_actions(trainer.policy, load_saved_policy(path), trainer.collector.rollout.obs)
+        _require_same_actions(trainer, load_saved_policy(path))
     else:
         path = run.path / "checkpoints" / judgement.checkpoint
-        update_meta(run, path.name, reason="best", eval=metrics)
-        load_saved_policy(path)
     mark_best(run, path.name)
-    run.append_event("best", env_steps=judgement.where["env_steps"], checkpoint=path.name, **metrics)
+    run.append_event("best", env_steps=judgement.where["env_steps"], checkpoint=path.name, **verdict.metrics)
 
 
 def load_saved_policy(path: Path) -> Policy:
@@ -90,10 +90,12 @@ def load_saved_policy(path: Path) -> Policy:
     return Policy.from_arrays(arrays, metadata)
 
 
-def _require_same_actions(live: Policy, saved: Policy, seen: Obs) -> None:
+def _require_same_actions(trainer: Trainer, saved: Policy) -> None:
     """A saved policy must act like the live one on observations of the last rollout."""
-    batch = {key: array[-1] for key, array in seen.items()}
-    if not np.array_equal(live.greedy(batch, None), saved.to(live.device).greedy(batch, None)):
+    live, rollout = trainer.policy, trainer.collector.rollout
+    seen = {key: array[-1] for key, array in rollout.obs.items()}
+    masks = None if rollout.masks is None else rollout.masks[-1]
+    if not np.array_equal(live.greedy(seen, masks), saved.to(live.device).greedy(seen, masks)):
         raise CheckpointError(
             "the saved policy does not act like the live one; this is a bug, please report it."
         )

@@ -5,6 +5,7 @@ normalisers do not move. Every environment plays a share of the episodes that is
 first step, so that long episodes count as often as short ones.
 """
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,14 +35,10 @@ class EvalResult:
     """What the episodes of one evaluation gave."""
 
     episodes: tuple[Episode, ...]
-    asked: int
+    complete: bool
+    """False when a cap ended the evaluation before all episodes did."""
     env_steps: int
     seconds: float
-
-    @property
-    def complete(self) -> bool:
-        """False when a cap ended the evaluation before all episodes did."""
-        return len(self.episodes) == self.asked
 
     @property
     def mean(self) -> float:
@@ -72,43 +69,50 @@ class EvalResult:
 
 @dataclass(frozen=True)
 class Limits:
-    """Where an evaluation ends at the latest."""
+    """How much is asked for, and where it ends at the latest."""
 
+    episodes: int
     max_steps: int
     max_seconds: float
+    steps: int | None = None
 
 
 def play_episodes(
     policy: Player,
     envs: Envs,
-    count: int,
     *,
     seeds: list[int],
     rng: np.random.Generator | None,
     limits: Limits,
     on_step: Callable[[int, int], None] | None = None,
 ) -> EvalResult:
-    """Play exactly `count` episodes; with `rng` actions are sampled, without it they are the likeliest."""
-    quota = np.full(envs.num_envs, count // envs.num_envs)
-    quota[: count % envs.num_envs] += 1
+    """Play whole episodes; with `rng` actions are sampled, without it they are the likeliest.
+
+    Either exactly `limits.episodes`, or as many as were begun within the first `limits.steps` steps.
+    """
+    quota = np.full(envs.num_envs, limits.episodes // envs.num_envs)
+    quota[: limits.episodes % envs.num_envs] += 1
     played: list[list[Episode]] = [[] for _ in range(envs.num_envs)]
-    started, steps, remaining = time.perf_counter(), 0, count
+    still_open = {index for index in range(envs.num_envs) if quota[index]}
+    started, steps = time.perf_counter(), 0
     obs, masks = envs.reset(seeds)
-    while remaining and steps < limits.max_steps:
+    while still_open and steps < limits.max_steps:
         actions = policy.greedy(obs, masks) if rng is None else policy.act(obs, masks, rng)[0]
         step = envs.step(policy.spec.action.to_env(actions))
         steps += int(np.count_nonzero(step.valid))
         for episode in step.episodes:
-            if len(played[episode.env]) < quota[episode.env]:
+            if episode.env in still_open:
                 played[episode.env].append(episode)
-                remaining -= 1
+                enough = len(played[episode.env]) == quota[episode.env]
+                if enough or (limits.steps is not None and steps >= limits.steps):
+                    still_open.remove(episode.env)
         obs, masks = step.obs, step.masks
         if on_step is not None:
-            on_step(count - remaining, count)
+            on_step(sum(map(len, played)), limits.episodes)
         if time.perf_counter() - started > limits.max_seconds:
             break
     episodes = tuple(episode for rows in played for episode in rows)
-    return EvalResult(episodes, count, steps, time.perf_counter() - started)
+    return EvalResult(episodes, not still_open, steps, time.perf_counter() - started)
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,7 @@ class Evaluator:
 
     def __init__(self, config: TrainConfig, threshold: float | None) -> None:
         self.config, self.threshold = config, threshold
-        self._envs: dict[int, Envs] = {}
+        self._envs: Envs | None = None
 
     def judge(
         self,
@@ -155,31 +159,40 @@ class Evaluator:
         count: int,
         *,
         fresh: int | None = None,
+        steps: int | None = None,
         on_step: Callable[[int, int], None] | None = None,
     ) -> EvalResult:
-        """`count` episodes on the evaluation seeds, or on seeds never used before (`fresh`)."""
+        """`count` episodes (or enough for `steps`) on the evaluation seeds, or on `fresh` ones."""
         settings = self.config.eval
-        envs = self._envs_for(count)
+        envs = self.envs
         stream: Stream = "eval" if fresh is None else "confirm"
         key = 0 if fresh is None else fresh
         seeds = integer_seeds(self.config.seed, stream, envs.num_envs, key)
         rng = None if settings.deterministic else generator(self.config.seed, stream, key, 1)
-        limits = Limits(settings.max_steps, settings.max_seconds)
-        return play_episodes(policy, envs, count, seeds=seeds, rng=rng, limits=limits, on_step=on_step)
+        # By steps, no number of episodes is set: each environment may play as many as begin in time.
+        asked = count if steps is None else steps * envs.num_envs
+        limits = Limits(asked, settings.max_steps, settings.max_seconds, steps)
+        return play_episodes(policy, envs, seeds=seeds, rng=rng, limits=limits, on_step=on_step)
+
+    @property
+    def envs(self) -> Envs:
+        """Built when first needed: a run may never come to be judged."""
+        if self._envs is None:
+            self._envs = make_envs(self.config.env, "eval", num_envs=self._num_envs())
+        return self._envs
 
     def close(self) -> None:
-        for envs in self._envs.values():
-            envs.close()
-        self._envs.clear()
+        if self._envs is not None:
+            self._envs.close()
+            self._envs = None
 
     def _reached(self, result: EvalResult) -> bool:
         return self.threshold is not None and result.complete and result.mean >= self.threshold
 
-    def _envs_for(self, count: int) -> Envs:
-        num_envs = min(count, self.config.eval.num_envs or 32)
-        if num_envs not in self._envs:
-            self._envs[num_envs] = make_envs(self.config.env, "eval", num_envs=num_envs)
-        return self._envs[num_envs]
+    def _num_envs(self) -> int:
+        settings = self.config.eval
+        most = (os.cpu_count() or 1) if self.config.env.backend == "async" else 32
+        return settings.num_envs or min(settings.episodes, most)
 
 
 def result_json(result: EvalResult, checkpoint: str, env_steps: int) -> dict[str, Any]:

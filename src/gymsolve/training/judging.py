@@ -48,8 +48,11 @@ class Judge(Protocol):
     def finished(self) -> list[Judgement]:
         """Judgements that have become ready."""
 
-    def close(self) -> list[Judgement]:
+    def drain(self) -> list[Judgement]:
         """Wait for what is under way."""
+
+    def close(self) -> None:
+        """End at once; what is still under way is lost."""
 
 
 class LiveJudge:
@@ -69,9 +72,11 @@ class LiveJudge:
     def finished(self) -> list[Judgement]:
         return []
 
-    def close(self) -> list[Judgement]:
-        self.evaluator.close()
+    def drain(self) -> list[Judgement]:
         return []
+
+    def close(self) -> None:
+        self.evaluator.close()
 
 
 class ProcessJudge:
@@ -96,20 +101,23 @@ class ProcessJudge:
             run.append_event("eval_skipped", env_steps=trainer.counters.env_steps)
             return []
         path = save(trainer, run, "eval")
-        self._connection.send((str(path), trainer.counters.eval_round))
+        try:
+            self._connection.send((str(path), trainer.counters.eval_round))
+        except BrokenPipeError as error:
+            raise _died() from error
         self._pending = (trainer.position(), path.name)
         return []
 
     def finished(self) -> list[Judgement]:
         return self._receive() if self._pending is not None and self._connection.poll() else []
 
-    def close(self) -> list[Judgement]:
-        ready = self._receive() if self._pending is not None else []
-        if self._process.is_alive():
-            self._connection.send(None)
-            self._process.join()
+    def drain(self) -> list[Judgement]:
+        return self._receive() if self._pending is not None else []
+
+    def close(self) -> None:
+        self._process.terminate()
+        self._process.join()
         self._connection.close()
-        return ready
 
     def _receive(self) -> list[Judgement]:
         assert self._pending is not None
@@ -118,10 +126,14 @@ class ProcessJudge:
         try:
             answer = self._connection.recv()
         except EOFError as error:
-            raise GymsolveError("the evaluation process died.", where="eval.asynchronous") from error
+            raise _died() from error
         if isinstance(answer, GymsolveError):
             raise answer
         return [Judgement(answer, where, 0.0, name)]
+
+
+def _died() -> GymsolveError:
+    return GymsolveError("the evaluation process died.", where="eval.asynchronous")
 
 
 def make_judge(trainer: Trainer) -> Judge:

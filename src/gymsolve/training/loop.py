@@ -1,7 +1,9 @@
 """The training loop: collect, learn, record, judge, save; until there is a reason to stop.
 
-Everything that happens in a run happens here, in this order, in plain sight. A stop condition is
-looked at before anything is collected and again before anything is learned.
+Everything that happens in a run happens here, in this order, in plain sight. Stop conditions are
+looked at before anything is collected; an evaluation that ends meanwhile is looked at again before
+anything is learned. A request to stop that comes during an iteration is met at its end, so that the
+checkpoint it leaves is one that can be continued exactly.
 """
 
 import math
@@ -11,8 +13,9 @@ from typing import Any
 
 from gymsolve.errors import DivergenceError
 from gymsolve.rollout.rollout import Rollout
+from gymsolve.runs.checkpoints import list_checkpoints, update_meta
 from gymsolve.runs.run import Run
-from gymsolve.training.checkpoint import keep_best, save, saved_at
+from gymsolve.training.checkpoint import keep_if_best, save
 from gymsolve.training.judging import Judge, Judgement
 from gymsolve.training.observer import Observer
 from gymsolve.training.stopping import Reason, StopSignal, stop_reason
@@ -39,12 +42,13 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
         if counters.solved and config.eval.stop_when_solved:
             return "solved"
 
-        _require_finite(trainer, {"a state value": float(rollout.values.sum())})
+        _require_finite(trainer, run, {"a state value": float(rollout.values.sum())})
         learning = time.perf_counter()
         metrics = trainer.algorithm.update(rollout, trainer.progress, trainer.minibatch_rng)
         ended = time.perf_counter()
         count(trainer, rollout, ended - began)
-        _require_finite(trainer, {k: metrics[k] for k in ("train/loss", "train/grad_norm") if k in metrics})
+        losses = {name: metrics[name] for name in ("train/loss", "train/grad_norm") if name in metrics}
+        _require_finite(trainer, run, losses | {"a weight": trainer.policy.checksum()})
         timing = {"time/collect_seconds": learning - began, "time/update_seconds": ended - learning}
         trainer.averager.add(metrics | timing | {"time/fps": rollout.env_steps / (ended - began)})
         if counters.env_steps >= counters.next_record:
@@ -57,7 +61,7 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
             counters.eval_round += 1
             counters.next_eval = next_multiple(counters.env_steps, config.eval_every)
             take_judgements(trainer, run, observer, judge.submit(trainer, run, observer))
-        if save_due and not saved_at(run, counters.env_steps):
+        if save_due and trainer.saved_step != counters.env_steps:
             save(trainer, run, "cadence", spare=judge.pending)
 
 
@@ -103,12 +107,9 @@ def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: 
         record |= {"eval/seconds": judgement.seconds, "solved": float(verdict.solved)}
         run.append_metrics(record)
         observer.record(record)
-        improved = verdict.complete and not math.isnan(verdict.mean)
-        if improved and (
-            counters.best_return is None or verdict.mean > counters.best_return or verdict.solved
-        ):
-            counters.best_return = verdict.mean
-            keep_best(trainer, run, judgement)
+        if judgement.checkpoint is not None:
+            update_meta(run, judgement.checkpoint, eval=verdict.metrics)
+        keep_if_best(trainer, run, judgement)
         if verdict.solved:
             facts = {"threshold": trainer.threshold, **verdict.metrics}
             run.append_event("solved", env_steps=judgement.where["env_steps"], **facts)
@@ -133,12 +134,14 @@ def next_multiple(env_steps: int, every: int) -> int:
     return (env_steps // every + 1) * every
 
 
-def _require_finite(trainer: Trainer, measured: Mapping[str, float]) -> None:
+def _require_finite(trainer: Trainer, run: Run, measured: Mapping[str, float]) -> None:
     for name, value in measured.items():
         if not math.isfinite(value):
+            saved = list_checkpoints(run)
+            before = f"The last checkpoint, {saved[-1]}, is from before. " if saved else ""
             raise DivergenceError(
                 f"{name} became {value} at {trainer.counters.env_steps} environment steps.",
                 where="training",
-                hint="Checkpoints are from before it. "
-                "Try a lower algo.learning_rate, algo.max_grad_norm=0.5 or net.normalize_obs=running.",
+                hint=f"{before}Try a lower algo.learning_rate, algo.max_grad_norm=0.5 "
+                "or net.normalize_obs=running.",
             )

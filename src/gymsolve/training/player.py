@@ -40,13 +40,33 @@ class LoadedPolicy:
         them. With frame stacking or other wrappers in the recipe, that is the wrapped observation.
         """
         batch = _as_batch(obs, self.policy.spec.obs)
-        masks = None if mask is None else np.asarray(mask, bool).reshape(1, -1)
+        masks = self._masks(mask)
         if deterministic:
             actions = self.policy.greedy(batch, masks)
         else:
             actions = self.policy.act(batch, masks, self._rng)[0]
         action = self.policy.spec.action.to_env(actions)[0]
         return action.item() if self.policy.spec.action.kind == "discrete" else action
+
+    def _masks(self, mask: Any) -> Array | None:
+        """The legal choices [1, mask_size]: what is given, and the recipe's own."""
+        spec = self.policy.spec
+        if not spec.masked and mask is None:
+            return None
+        legal = np.array(spec.legal or (True,) * spec.action.mask_size)
+        if mask is not None:
+            given = np.concatenate([np.ravel(part) for part in mask]) if isinstance(mask, tuple) else mask
+            flags = np.asarray(given, bool).ravel()
+            if flags.size != legal.size:
+                raise UsageError(f"the mask has {flags.size} flags, the action space {legal.size} choices.")
+            legal = legal & flags
+        elif not spec.legal:
+            raise UsageError(
+                "this policy was trained with action masks.", hint="Give it one: act(obs, mask)."
+            )
+        if not legal.any():
+            raise UsageError("the mask allows no action.")
+        return legal[None]
 
     def value(self, obs: Any) -> float:
         """The discounted return the policy expects from here."""
@@ -69,10 +89,11 @@ def evaluate_run(
     episodes: int = 100,
     deterministic: bool = True,
     seed: int | None = None,
+    steps: int | None = None,
     runs_dir: Path | str | None = None,
     on_step: Callable[[int, int], None] | None = None,
 ) -> tuple[EvalResult, LoadedPolicy]:
-    """Play `episodes` with a run's policy, in its own evaluation pipeline.
+    """Play `episodes`, or whole episodes worth `steps`, in a run's own evaluation pipeline.
 
     Without a seed the run's evaluation seeds are used, so its stored numbers can be had again.
     """
@@ -85,7 +106,7 @@ def evaluate_run(
     set_threads(config, images=False)
     evaluator = Evaluator(config, None)
     try:
-        return evaluator.play(loaded.policy, episodes, on_step=on_step), loaded
+        return evaluator.play(loaded.policy, episodes, steps=steps, on_step=on_step), loaded
     finally:
         evaluator.close()
 
@@ -101,8 +122,7 @@ def _as_batch(obs: Any, specs: Mapping[str, ObsSpec]) -> Obs:
     for key, spec in specs.items():
         array = _fit(np.asarray(entries[key]), spec)
         if array is None:
-            shape = np.asarray(entries[key]).shape
-            raise UsageError(f"the observation {key!r} has shape {shape}, the policy wants {spec.shape}.")
+            raise UsageError(f"the observation {key!r} {_misfit(np.asarray(entries[key]), spec)}.")
         batch[key] = np.ascontiguousarray(array, dtype=spec.dtype)[None]
     return batch
 
@@ -119,6 +139,13 @@ def _flatten(obs: Any, path: tuple[str, ...]) -> list[tuple[str, Any]]:
 
 def _fit(array: Array, spec: ObsSpec) -> Array | None:
     """The array in the policy's layout; images may come as [H, W] or [H, W, C]."""
+    if spec.kind == "discrete" and array.size == len(spec.nvec):
+        counted: Array = array.reshape(spec.shape) - np.reshape(spec.start, spec.shape)
+        return (
+            counted
+            if bool((counted >= 0).all() and (counted < np.reshape(spec.nvec, spec.shape)).all())
+            else None
+        )
     if array.shape == spec.shape:
         return array
     if spec.kind == "image":
@@ -127,3 +154,9 @@ def _fit(array: Array, spec: ObsSpec) -> Array | None:
             moved: Array = layered.transpose(2, 0, 1)
             return moved
     return None
+
+
+def _misfit(array: Array, spec: ObsSpec) -> str:
+    if spec.kind == "discrete" and array.size == len(spec.nvec):
+        return f"is {array.tolist()}, outside of its space"
+    return f"has shape {array.shape}, the policy wants {spec.shape}"

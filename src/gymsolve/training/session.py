@@ -1,28 +1,28 @@
 """Starting, resuming and judging runs: the verbs behind the Python API and the command line."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from gymsolve.envs.determinism import check_determinism
-from gymsolve.errors import DivergenceError, GymsolveError
+from gymsolve.errors import DivergenceError, GymsolveError, UsageError
 from gymsolve.nn.policy import load_policy_arrays
 from gymsolve.recipes import Overrides, apply_overrides, validate
-from gymsolve.runs.checkpoints import list_checkpoints
+from gymsolve.runs.checkpoints import discard_after, list_checkpoints, pointed
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.refs import find_run, split_ref
 from gymsolve.runs.run import Run, create_run
 from gymsolve.runs.summary import Status
-from gymsolve.training.checkpoint import save, saved_at
+from gymsolve.training.checkpoint import save
 from gymsolve.training.judging import Judge, make_judge
 from gymsolve.training.loop import next_multiple, take_judgements, train_loop, write_record
 from gymsolve.training.observer import Observer, Silent
 from gymsolve.training.plan import Plan
 from gymsolve.training.references import open_checkpoint
+from gymsolve.training.startup import for_debugger, notes_at_start, require_same_pipeline
 from gymsolve.training.stopping import Reason, StopSignal
 from gymsolve.training.trainer import Trainer, build_trainer, restore_trainer
 
@@ -66,12 +66,13 @@ def start_run(
     command: Sequence[str] | None = None,
 ) -> Outcome:
     """Train a planned run to its end; `start_from` is RUN[@CHECKPOINT] whose weights it begins with."""
-    config = plan.config
+    config = for_debugger(plan.config)
     source = None if start_from is None else open_checkpoint(start_from, runs_dir, policy_only=True)
     with ExitStack() as cleanup:
         trainer = build_trainer(config)
         cleanup.callback(trainer.envs.close)
-        notes = _notes_at_start(trainer)
+        require_same_pipeline(trainer)
+        notes = notes_at_start(trainer)
         parent = None
         if source is not None:
             origin, saved = source
@@ -108,19 +109,22 @@ def resume_run(
     run = find_run(name, runs_dir)
     stored = run.config_json()
     config, changes = apply_overrides(validate(stored["config"], "config.json"), overrides)
+    _refuse_changes(changes)
     saved = _saved_state(run, which)
     with ExitStack() as cleanup:
-        trainer = build_trainer(config)
+        trainer = build_trainer(for_debugger(config))
         cleanup.callback(trainer.envs.close)
-        run.claim(command=list(sys.argv if command is None else command))
         notes = ["no checkpoint had been written yet: training starts at step 0"]
         if saved is not None:
             notes = restore_trainer(trainer, saved, fresh_optimizer=fresh_optimizer)
+        # Only now, when nothing can be refused any more, is anything written.
+        run.claim(command=list(sys.argv if command is None else command))
         dropped = run.rewind(trainer.counters.env_steps)
+        discarded = discard_after(run, trainer.counters.env_steps)
+        _rearrange(trainer, run, changes)
         if changes:
             sources = stored["provenance"] | dict.fromkeys(changes, "--set on resume")
             run.change_config(config.model_dump(mode="json"), sources)
-            _rearrange(trainer)
         run.append_event(
             "resumed",
             env_steps=trainer.counters.env_steps,
@@ -128,8 +132,21 @@ def resume_run(
             changes={path: list(pair) for path, pair in changes.items()},
             fresh_optimizer=fresh_optimizer,
             records_set_aside=dropped,
+            checkpoints_set_aside=discarded,
         )
         return _execute(trainer, run, observer or Silent(), notes)
+
+
+def _refuse_changes(changes: Iterable[str]) -> None:
+    """What makes a run another run cannot change on the way."""
+    fixed = ("algo.name", "env.id", "net.", "seed")
+    for path in changes:
+        if path.startswith(fixed):
+            raise UsageError(
+                "a run keeps its environment, algorithm, network and seed.",
+                where=path,
+                hint="Start a new run from its weights with: gymsolve train … --from RUN",
+            )
 
 
 def _saved_state(run: Run, which: str | None) -> Checkpoint | None:
@@ -138,30 +155,18 @@ def _saved_state(run: Run, which: str | None) -> Checkpoint | None:
     return load_checkpoint(run, which or "last")
 
 
-def _rearrange(trainer: Trainer) -> None:
-    """Cadences and verdicts under settings that have changed."""
+def _rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> None:
+    """Cadences, verdicts and records of the past under settings that have changed."""
     counters, config = trainer.counters, trainer.config
-    counters.next_eval = max(next_multiple(counters.env_steps, config.eval_every), config.eval.warmup)
-    counters.next_checkpoint = next_multiple(counters.env_steps, config.checkpoint_every)
-    counters.solved = False
-
-
-def _notes_at_start(trainer: Trainer) -> list[str]:
-    notes = list(trainer.envs.spec.notes)
-    found = check_determinism(trainer.config.env)
-    if trainer.envs.num_envs > 1 and found.copies_identical:
-        notes.append(
-            "every copy of this environment plays the same episode (it starts alike and has no randomness): "
-            "only the policy's own sampling makes parallel copies differ"
-        )
-    if not found.resumes_exactly:
-        notes.append(
-            "the state of this environment cannot be captured: a resumed run will begin new episodes "
-            "instead of continuing those under way"
-        )
-    if trainer.threshold is None:
-        notes.append("no threshold is known, so nothing will count as solved; set one with --set solved_at=…")
-    return notes
+    changed = tuple(changes)
+    if changed:
+        counters.next_eval = max(next_multiple(counters.env_steps, config.eval_every), config.eval.warmup)
+        counters.next_checkpoint = next_multiple(counters.env_steps, config.checkpoint_every)
+    if any(path.startswith(("env.", "eval.", "solved_at")) for path in changed):
+        counters.solved = False  # it has to be proved under what now counts
+        counters.best_return, counters.best_solved = None, False
+    if pointed(run, "best") is None:
+        counters.best_return, counters.best_solved = None, False
 
 
 def _execute(
@@ -180,16 +185,17 @@ def _execute(
         reason = train_loop(trainer, run, judge, observer, signalled)
         if reason in ("steps", "time"):
             _judge_last(trainer, run, judge, observer)
-        take_judgements(trainer, run, observer, judge.close())
+        take_judgements(trainer, run, observer, judge.drain())
         if trainer.averager.latest:
             write_record(trainer, run, observer)
-        if not saved_at(run, trainer.counters.env_steps):
+        if trainer.saved_step != trainer.counters.env_steps:
             save(trainer, run, "end")
         return _finish(trainer, run, reason)
 
 
 def _judge_last(trainer: Trainer, run: Run, judge: Judge, observer: Observer) -> None:
     """The final policy gets a verdict too, unless it has one."""
+    take_judgements(trainer, run, observer, judge.drain())
     if trainer.counters.last_eval != trainer.counters.env_steps:
         trainer.counters.eval_round += 1
         take_judgements(trainer, run, observer, judge.submit(trainer, run, observer))
@@ -242,7 +248,7 @@ class _Closing:
         steps = trainer.counters.env_steps
         sound = not isinstance(error, DivergenceError)
         try:
-            if sound and not saved_at(run, steps):
+            if sound and trainer.saved_step != steps:
                 # In the middle of a rollout the environments' state belongs to no update: leave it out.
                 save(trainer, run, "error", with_envs=False)
             run.append_event("interrupted" if stopped else "error", env_steps=steps, text=text)

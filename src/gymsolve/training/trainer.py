@@ -15,7 +15,7 @@ from gymsolve.algos.algorithm import Algorithm
 from gymsolve.config import TrainConfig
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.make import make_envs
-from gymsolve.errors import CheckpointError
+from gymsolve.errors import CheckpointError, ConfigError
 from gymsolve.nn.policy import Policy, load_policy_arrays
 from gymsolve.registry import ALGORITHMS, lookup
 from gymsolve.rollout.collect import Collector
@@ -48,6 +48,8 @@ class Counters:
     last_eval: int | None = None
     """Step of the newest evaluation that is done."""
     best_return: float | None = None
+    best_solved: bool = False
+    """The best checkpoint is one that proved the environment solved."""
     solved: bool = False
 
 
@@ -70,6 +72,10 @@ class Trainer:
     averager: Averager = field(default_factory=Averager)
     evaluation: dict[str, float] | None = None
     """Metrics of the newest evaluation; `counters.last_eval` says which step it judged."""
+    saved_step: int | None = None
+    """Step of the newest checkpoint this very process wrote or started from."""
+    capturable: bool = True
+    """False when the environments' state cannot be captured: resuming then begins new episodes."""
 
     @property
     def progress(self) -> Progress:
@@ -99,7 +105,8 @@ class Trainer:
             "scaler": None if self.scaler is None else self.scaler.state(),
             "policy_rng": save_generator(self.policy_rng),
             "minibatch_rng": save_generator(self.minibatch_rng),
-            "envs": self.envs.capture() if with_envs else None,
+            "capturable": self.capturable,
+            "envs": self.envs.capture() if with_envs and self.capturable else None,
         }
 
 
@@ -143,6 +150,7 @@ def restore_trainer(trainer: Trainer, saved: Checkpoint, *, fresh_optimizer: boo
     notes = list(saved.notes)
     state = saved.trainer_state
     trainer.counters = Counters(**state["counters"])
+    trainer.saved_step, trainer.capturable = trainer.counters.env_steps, state["capturable"]
     trainer.window.load(state["window"])
     trainer.averager.load(state["averager"])
     trainer.policy_rng = restore_generator(state["policy_rng"])
@@ -193,6 +201,10 @@ def set_threads(config: TrainConfig, *, images: bool) -> None:
 
 def choose_device(name: str, *, images: bool) -> torch.device:
     """`auto` takes an accelerator for convolutions only; small networks are faster without."""
-    if name != "auto":
-        return torch.device(name)
-    return torch.device("cuda" if images and torch.cuda.is_available() else "cpu")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ConfigError(
+            "torch finds no CUDA device on this machine.", where="device", hint="Use device=cpu."
+        )
+    if name == "auto":
+        name = "cuda" if images and torch.cuda.is_available() else "cpu"
+    return torch.device(name)

@@ -1,46 +1,18 @@
-"""The light verbs that every door shares: plain data in, plain data out, no torch, no gymnasium.
+"""Looking at runs, comparing and stopping them."""
 
-Training itself is not here: a door that starts a run starts a process, `gymsolve train …`.
-"""
-
-import os
-from collections.abc import Iterator, Sequence
-from importlib import resources
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gymsolve.errors import CheckpointError, ConfigError, UnknownRunError, UsageError
-from gymsolve.recipes import (
-    Recipe,
-    check_recipe_file,
-    flatten,
-    format_recipe_file,
-    search_recipes,
-    validate,
-)
-from gymsolve.recipes import list_recipes as all_recipes
-from gymsolve.recipes.files import load_recipes
-from gymsolve.recipes.layers import merge_layers
+from gymsolve.errors import CheckpointError, UnknownRunError, UsageError
 from gymsolve.runs import Run, best_reward, find_run, list_checkpoints, read_meta, runs_folder, split_ref
 from gymsolve.runs import list_runs as find_runs
 from gymsolve.runs.checkpoints import pointed
 
-__all__ = [
-    "best_evaluation",
-    "check_recipes",
-    "compare_runs",
-    "format_recipes",
-    "get_run",
-    "list_recipes",
-    "list_runs",
-    "stop_run",
-]
+__all__ = ["best_evaluation", "compare_runs", "get_run", "list_runs", "stop_run"]
 
 RunsDir = Path | str | None
 _EVENTS_SHOWN = 20
-
-
-# -------------------------------------------------------------------------------------- runs
 
 
 def list_runs(
@@ -87,6 +59,8 @@ def stop_run(ref: str, runs_dir: RunsDir = None) -> dict[str, Any]:
 
 def compare_runs(refs: Sequence[str], runs_dir: RunsDir = None) -> dict[str, Any]:
     """Results side by side, and every setting in which the runs differ."""
+    from gymsolve.recipes import flatten, validate  # a third of a second that other verbs need not wait
+
     runs = [find_run(split_ref(ref)[0], runs_dir) for ref in refs]
     if len({run.id for run in runs}) < 2:
         raise UsageError("a comparison needs at least two different runs.")
@@ -121,70 +95,3 @@ def _checkpoints(run: Run) -> tuple[list[dict[str, Any]], list[str]]:
         told = {key: meta[key] for key in ("env_steps", "time", "reason", "eval")}
         found.append({"name": name, "best": name == best, "last": name == last, **told})
     return found, damage
-
-
-# ----------------------------------------------------------------------------------- recipes
-
-
-def list_recipes(query: str | None = None) -> list[dict[str, Any]]:
-    """Recipes that fit the words of a query, or all of them."""
-    found = search_recipes(query) if query else all_recipes()
-    return [_recipe_json(recipe) for recipe in found]
-
-
-def check_recipes(files: Sequence[Path] = ()) -> dict[str, list[str]]:
-    """Faults by file, as sentences; without files, of every recipe and family that can be found."""
-    return {str(path): _faults(path) for path in files or _all_files(shipped=True)}
-
-
-def format_recipes(files: Sequence[Path] = (), *, write: bool = True) -> dict[str, bool]:
-    """Which files were (or without `write` would be) changed; without files, one's own recipes."""
-    return {str(path): _formatted(path, write) for path in files or _all_files(shipped=False)}
-
-
-def _recipe_json(recipe: Recipe) -> dict[str, Any]:
-    return {
-        "name": recipe.name,
-        "env_id": recipe.env_id,
-        "variant": recipe.variant,
-        "description": recipe.description,
-        "path": str(recipe.path),
-    }
-
-
-def _faults(path: Path) -> list[str]:
-    faults = check_recipe_file(path)
-    if faults or path.name.startswith("_"):
-        return faults
-    return list(dict.fromkeys(_wrapper_faults(path)))
-
-
-def _wrapper_faults(path: Path) -> Iterator[str]:
-    """Options that a wrapper does not take; only recipes with wrappers cost an import of gymnasium."""
-    for recipe in load_recipes(path):
-        settings, _ = merge_layers(recipe.layers, {})
-        env = validate(settings, str(path)).env
-        if not env.wrappers:
-            continue
-        from gymsolve.envs.options import check_wrappers
-
-        try:
-            check_wrappers(env)
-        except ConfigError as error:
-            yield f"{path}: [env] {error} (variant {recipe.variant})"
-
-
-def _formatted(path: Path, write: bool) -> bool:
-    try:
-        return format_recipe_file(path, write=write)
-    except OSError as error:
-        raise ConfigError(f"cannot be read or written: {error.strerror}.", where=str(path)) from error
-
-
-def _all_files(*, shipped: bool) -> list[Path]:
-    own = [
-        Path("recipes"),
-        *map(Path, filter(None, os.environ.get("GYMSOLVE_RECIPES", "").split(os.pathsep))),
-    ]
-    zoo = [Path(str(resources.files("gymsolve") / "zoo"))] if shipped else []
-    return [path for folder in [*zoo, *own] for path in sorted(folder.glob("*.yaml"))]

@@ -1,0 +1,163 @@
+"""The optimizers of torch, formula by formula, on the flat buffer.
+
+Moments are saved under torch's names and shapes, per parameter. A parameter that a loss does not
+reach keeps its moments and its step count, as a torch parameter without a gradient does.
+"""
+
+import math
+
+import numpy as np
+
+from gymsolve.config import OptimizerConfig
+from gymsolve.errors import CheckpointError
+from gymsolve.fast.parameters import Parameters
+from gymsolve.fast.trunk import Loss
+from gymsolve.spec import Array
+
+__all__ = ["FastOptimizer"]
+
+
+class FastOptimizer:
+    """Steps `parameters.values` along `parameters.grads`."""
+
+    def __init__(self, config: OptimizerConfig, parameters: Parameters) -> None:
+        self._config, self._parameters = config, parameters
+        self._moments = {name: np.zeros_like(parameters.values) for name in _moment_names(config)}
+        self._steps = [0] * len(parameters.slots)
+        self._spare = np.empty_like(parameters.values)
+        self._spans: list[tuple[slice, int]] = []  # for `_spans_of`, and how many steps each has had
+        self._spans_of: Loss | None = None
+
+    def step(self, loss: Loss = "both", *, learning_rate: float, max_grad_norm: float) -> float:
+        """One step with the gradient of `loss`; the gradient's norm before clipping."""
+        grads = self._parameters.grads
+        spans = self._plan(loss)
+        norm = math.sqrt(sum(float(np.dot(grads[span], grads[span])) for span, _ in spans))
+        limit = max_grad_norm if max_grad_norm > 0 else math.inf
+        factor = limit / (norm + 1e-6)
+        for span, steps in spans:
+            if not factor >= 1.0:  # a NaN is passed on, as torch does
+                grads[span] *= factor
+            self._move(span, steps, learning_rate)
+        return norm
+
+    def _plan(self, loss: Loss) -> list[tuple[slice, int]]:
+        """Count the step, and give the stretches of the buffer that took equally many, this one included."""
+        if loss == self._spans_of:
+            self._spans = [(span, steps + 1) for span, steps in self._spans]
+            return self._spans
+        self._settle()
+        found: list[tuple[slice, int]] = []
+        for slot, before in zip(self._parameters.slots, self._steps, strict=True):
+            if loss != "both" and loss not in slot.losses:
+                continue
+            start = slot.start
+            if found and found[-1][0].stop == start and found[-1][1] == before + 1:
+                start = found.pop()[0].start
+            found.append((slice(start, slot.stop), before + 1))
+        self._spans, self._spans_of = found, loss
+        return found
+
+    def _settle(self) -> None:
+        """Write the counts of the stretches back to their parameters."""
+        for index, slot in enumerate(self._parameters.slots):
+            for span, steps in self._spans:
+                if span.start <= slot.start < span.stop:
+                    self._steps[index] = steps
+        self._spans, self._spans_of = [], None
+
+    def _move(self, span: slice, steps: int, rate: float) -> None:
+        config = self._config
+        values, grads = self._parameters.values[span], self._parameters.grads[span]
+        spare = self._spare[span]
+        moments = {name: array[span] for name, array in self._moments.items()}
+        if config.weight_decay and config.name == "adamw":
+            values *= 1.0 - rate * config.weight_decay
+        elif config.weight_decay:
+            grads += config.weight_decay * values
+        if config.name in ("adam", "adamw"):
+            _adam(config, grads, moments["exp_avg"], moments["exp_avg_sq"], spare)
+            first, second = (1.0 - beta**steps for beta in config.betas)
+            # m̂ / (√v̂ + ε), with the two corrections taken out of the arrays.
+            np.sqrt(moments["exp_avg_sq"], out=spare)
+            spare += config.eps * math.sqrt(second)
+            np.divide(moments["exp_avg"], spare, out=spare)
+            spare *= rate * math.sqrt(second) / first
+            values -= spare
+            return
+        direction = grads
+        if config.name == "rmsprop":
+            direction = _rmsprop(config, grads, moments["square_avg"], spare)
+        if config.momentum:
+            moments["momentum_buffer"] *= config.momentum
+            moments["momentum_buffer"] += direction
+            direction = moments["momentum_buffer"]
+        values -= np.multiply(direction, rate, out=spare)
+
+    def reset(self) -> None:
+        """Forget all moments."""
+        self._settle()
+        self._steps = [0] * len(self._steps)
+        for array in self._moments.values():
+            array[...] = 0.0
+
+    def arrays(self) -> dict[str, Array]:
+        """Moments by `<parameter index>/<name>`; none for a parameter never stepped."""
+        self._settle()
+        found: dict[str, Array] = {}
+        for index, (slot, steps) in enumerate(zip(self._parameters.slots, self._steps, strict=True)):
+            if not steps:
+                continue
+            if self._config.name != "sgd":
+                found[f"{index}/step"] = np.array(steps, np.float32)
+            for name, flat in self._moments.items():
+                found[f"{index}/{name}"] = slot.view(flat).copy(order="C")
+        return found
+
+    def load_arrays(self, arrays: dict[str, Array]) -> None:
+        """Continue with saved moments."""
+        slots = self._parameters.slots
+        for key, array in arrays.items():
+            index = int(key.partition("/")[0])
+            if index >= len(slots) or (array.ndim and array.shape != slots[index].shape):
+                raise CheckpointError(
+                    "the optimizer's state does not fit this network.",
+                    hint="Resume with --fresh-optimizer, or start a new run with `train --from`.",
+                )
+        self.reset()
+        for key, array in arrays.items():
+            place, _, name = key.partition("/")
+            index = int(place)
+            if name == "step":
+                self._steps[index] = int(array)
+            elif name in self._moments:
+                slots[index].view(self._moments[name])[...] = array
+                self._steps[index] = max(self._steps[index], 1)  # sgd counts no steps of its own
+
+
+def _moment_names(config: OptimizerConfig) -> tuple[str, ...]:
+    """Torch's names, in torch's order."""
+    if config.name in ("adam", "adamw"):
+        return "exp_avg", "exp_avg_sq"
+    buffer = ("momentum_buffer",) if config.momentum else ()
+    return ("square_avg", *buffer) if config.name == "rmsprop" else buffer
+
+
+def _adam(config: OptimizerConfig, grads: Array, mean: Array, square: Array, spare: Array) -> None:
+    beta1, beta2 = config.betas
+    mean *= beta1
+    mean += np.multiply(grads, 1.0 - beta1, out=spare)
+    np.multiply(grads, grads, out=spare)
+    spare *= 1.0 - beta2
+    square *= beta2
+    square += spare
+
+
+def _rmsprop(config: OptimizerConfig, grads: Array, square: Array, spare: Array) -> Array:
+    np.multiply(grads, grads, out=spare)
+    spare *= 1.0 - config.alpha
+    square *= config.alpha
+    square += spare
+    np.sqrt(square, out=spare)
+    spare += config.eps
+    return np.divide(grads, spare, out=spare)

@@ -1,0 +1,38 @@
+"""What the NumPy engine serves; everything else is the torch engine's."""
+
+from gymsolve.config import A2CConfig, NetConfig, PPOConfig, ReinforceConfig, TrainConfig
+from gymsolve.fast.activations import ACTIVATIONS
+from gymsolve.spec import EnvSpec
+
+__all__ = ["supports", "why_not"]
+
+WIDEST = 512
+"""Beyond this, arithmetic is all that counts, and torch's is no slower."""
+
+
+def supports(config: TrainConfig, spec: EnvSpec) -> str | None:
+    """None when this engine can train `config` on `spec`; otherwise the reason, to follow "because"."""
+    if not isinstance(config.algo, PPOConfig | A2CConfig | ReinforceConfig):
+        return f"algo.name={config.algo.name} has no NumPy version"
+    if config.device not in ("auto", "cpu"):
+        return f"device={config.device} was asked for"
+    return why_not(config.net, spec)
+
+
+def why_not(config: NetConfig, spec: EnvSpec) -> str | None:
+    """The same for the network alone."""
+    for key, entry in spec.obs.items():
+        if entry.kind == "image":
+            return f"the observation {key!r} is an image"
+        if entry.kind == "discrete" and config.discrete_obs == "embedding":
+            return "net.discrete_obs=embedding learns its own vectors"
+    for name in ("layer_norm", "batch_norm", "dropout"):
+        if config.model_dump()[name]:
+            return f"net.{name} is on"
+    if config.activation not in ACTIVATIONS:
+        return f"net.activation={config.activation} has no NumPy version"
+    if not config.hidden:
+        return "net.hidden is empty"
+    if max(config.hidden) > WIDEST:
+        return f"net.hidden has more than {WIDEST} units in a layer"
+    return None

@@ -1,0 +1,56 @@
+"""What is looked at between a plan and its first step: debugger, pipelines, facts worth a note."""
+
+from gymsolve.config import ReinforceConfig, TrainConfig
+from gymsolve.envs.determinism import check_determinism
+from gymsolve.envs.make import debugger_attached, describe_env
+from gymsolve.errors import ConfigError
+from gymsolve.training.trainer import Trainer
+
+__all__ = ["for_debugger", "notes_at_start", "require_same_pipeline"]
+
+
+def for_debugger(config: TrainConfig) -> TrainConfig:
+    """With a debugger attached: one environment, and everything in this process."""
+    if not debugger_attached():
+        return config
+    env = config.env.model_copy(update={"num_envs": 1, "backend": "sync"})
+    judging = config.eval.model_copy(update={"num_envs": 1, "asynchronous": False})
+    return config.model_copy(update={"env": env, "eval": judging})
+
+
+def require_same_pipeline(trainer: Trainer) -> None:
+    """A wrapper of one role only must not change what the network sees or does."""
+    judged = describe_env(trainer.config.env, "eval")
+    if (judged.obs, judged.action) != (trainer.envs.spec.obs, trainer.envs.spec.action):
+        raise ConfigError(
+            "evaluation would have other observations or actions than training.",
+            where="env.wrappers",
+            hint="A wrapper that changes them must have the same roles everywhere: remove its `roles`.",
+        )
+
+
+def notes_at_start(trainer: Trainer) -> list[str]:
+    """What a user should know about this environment and these settings before it starts."""
+    notes = list(trainer.envs.spec.notes)
+    found = check_determinism(trainer.config.env)
+    trainer.capturable = found.resumes_exactly
+    if trainer.envs.num_envs > 1 and found.copies_identical:
+        notes.append(
+            "every copy of this environment plays the same episode (it starts alike and has no randomness): "
+            "only the policy's own sampling makes parallel copies differ"
+        )
+    if not found.resumes_exactly:
+        notes.append(
+            "the state of this environment cannot be captured: a resumed run will begin new episodes "
+            "instead of continuing those under way"
+        )
+    algo, limit = trainer.config.algo, trainer.envs.spec.max_episode_steps
+    if isinstance(algo, ReinforceConfig) and (limit is None or algo.num_steps < limit):
+        longest = f"last up to {limit} steps" if limit else "have no limit"
+        notes.append(
+            "REINFORCE learns from steps whose episode ends within the rollout: episodes "
+            f"{longest}, algo.num_steps is {algo.num_steps}, so the start of long ones is not learned from"
+        )
+    if trainer.threshold is None:
+        notes.append("no threshold is known, so nothing will count as solved; set one with --set solved_at=…")
+    return notes
