@@ -89,7 +89,7 @@ class EnvConfig(_Model):
     """The Gymnasium id; `module:Id` imports `module` first."""
     kwargs: dict[str, Any] = {}
     """Passed to the environment's constructor."""
-    num_envs: Annotated[int, Field(gt=0, le=65_536)] = 8
+    num_envs: Annotated[Positive, Field(le=65_536)] = 8
     """Copies stepped in parallel; more gives larger, more varied rollouts."""
     backend: Literal["auto", "sync", "async", "native"] = "auto"
     """How copies are stepped: one process, one process each, or the environment's own vector class."""
@@ -108,7 +108,7 @@ class EnvConfig(_Model):
 class NetConfig(_Model):
     """The networks of policy and value function."""
 
-    hidden: tuple[Annotated[int, Field(gt=0, le=16_384)], ...] = (64, 64)
+    hidden: tuple[Annotated[Positive, Field(le=16_384)], ...] = (64, 64)
     """Sizes of the fully connected layers, after any convolutions."""
     activation: Literal["tanh", "relu", "elu", "gelu", "silu", "leaky_relu"] = "tanh"
     """Between the fully connected layers; convolutions always use relu."""

@@ -21,7 +21,7 @@ BAD_REQUESTS = [
         ["train", "CartPole-v1", "--set", "algo.gamma"], "--set: cannot read 'algo.gamma'", id="override"
     ),
     pytest.param(
-        ["train", "CartPole-v1", "--steps", "lots"], "steps: cannot read 'lots' as a size", id="steps"
+        ["train", "CartPole-v1", "--steps", "lots"], "steps: cannot read 'lots' as a number", id="steps"
     ),
     pytest.param(
         ["train", "CartPole-v1", "--seed", "-1"], "seed: should be greater than or equal to 0", id="seed"

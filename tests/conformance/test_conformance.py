@@ -200,7 +200,7 @@ def test_the_normaliser_is_frozen_in_evaluation(kind, masked):
     train(make_algorithm("ppo", policy), envs, updates=2, num_steps=8)
     before = policy.arrays()
     for rng in (None, np.random.default_rng(0)):
-        result = play_episodes(policy, envs, 20, seeds=[1, 2, 3, 4], rng=rng, limits=Limits(10_000, 600.0))
+        result = play_episodes(policy, envs, seeds=[1, 2, 3, 4], rng=rng, limits=Limits(20, 10_000, 600.0))
         assert result.complete
     assert same_arrays(policy.arrays(), before)
     assert not any(module.training for module in policy.modules())

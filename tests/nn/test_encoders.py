@@ -71,14 +71,24 @@ def test_entries_may_have_any_name(keys):
     assert means == [0, 1, 2]
 
 
-def test_images_of_bytes_are_scaled_to_one_and_floats_are_taken_as_they_are():
-    for dtype, top in (("uint8", 255), ("float32", 1.0)):
-        spec = {"obs": ObsSpec("image", (1, 12, 12), dtype)}
-        bright = np.full((1, 1, 12, 12), top, dtype)
-        found, encoder = encode(spec, {"obs": bright}, cnn="small")
+@pytest.mark.parametrize(
+    ("dtype", "bounds", "top"),
+    [
+        ("uint8", {"low": (0.0,), "high": (255.0,)}, 255),
+        ("float32", {"low": (0.0,), "high": (255.0,)}, 255.0),
+        ("float32", {"low": (-1.0,), "high": (1.0,)}, 1.0),
+        ("float32", {}, 1.0),  # no bounds are known: taken as they are
+    ],
+)
+def test_images_are_scaled_to_one_by_their_bounds(dtype, bounds, top):
+    spec = {"obs": ObsSpec("image", (1, 12, 12), dtype, **bounds)}
+    for pixel, expected in ((top, 1.0), (bounds.get("low", (0.0,))[0], 0.0)):
+        screen = np.full((1, 1, 12, 12), pixel, dtype)
+        found, encoder = encode(spec, {"obs": screen}, cnn="small")
         (entry,) = encoder.entries.values()
         with torch.no_grad():
-            torch.testing.assert_close(torch.from_numpy(found), entry.stack(torch.ones(1, 1, 12, 12)))
+            seen = entry.stack(torch.full((1, 1, 12, 12), expected))
+        torch.testing.assert_close(torch.from_numpy(found), seen)
 
 
 LAYERS = {

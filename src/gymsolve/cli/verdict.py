@@ -71,8 +71,9 @@ def _next_commands(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
     where = "" if runs_dir is None else f" --runs-dir {runs_dir}"
     commands = [f"gymsolve eval @last{where}"]
     if outcome.reason in _WHY:
-        budget = max(outcome.run.info()["steps"], outcome.env_steps)
-        more = f" --steps {size(2 * budget)}" if outcome.reason == "steps" else ""
+        budget = outcome.run.info()["steps"]
+        enough = 2 * budget if 2 * budget > outcome.env_steps else 2 * outcome.env_steps
+        more = f" --steps {size(enough)}" if outcome.reason == "steps" else ""
         commands.append(f"gymsolve resume @last{more}{where}")
     commands.append(f"gymsolve runs show @last{where}")
     return [f"{'next' if index == 0 else '':<6}{command}" for index, command in enumerate(commands)]

@@ -158,7 +158,8 @@ class _Image(nn.Module):
     def __init__(self, stack: nn.Sequential, entry: ObsSpec) -> None:
         super().__init__()
         self.stack = stack
-        self.low, high = (entry.low[0], entry.high[0]) if entry.low else (0.0, 1.0)
+        unbounded = (0.0, 255.0) if entry.dtype == "uint8" else (0.0, 1.0)
+        self.low, high = (entry.low[0], entry.high[0]) if entry.low else unbounded
         self.scale = 1.0 / (high - self.low) if high > self.low else 1.0
 
     def forward(self, x: Tensor) -> Tensor:

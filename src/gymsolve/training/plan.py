@@ -1,11 +1,14 @@
-"""What a run would do, thought through before anything is started; imports no torch."""
+"""What a run would do, thought through before anything is started.
+
+Imports no torch, and gymnasium only once the settings themselves are known to be right: a typing error is
+answered at once.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from gymsolve.config import TrainConfig
-from gymsolve.envs.derive import derive_recipe
-from gymsolve.envs.options import check_wrappers
 from gymsolve.recipes import Overrides, Resolved, has_recipe, parse_overrides, resolve, split_name
 
 __all__ = ["Plan", "plan_run"]
@@ -27,14 +30,20 @@ class Plan:
 def plan_run(name: str, overrides: Overrides = ()) -> Plan:
     """The settings for `ENV[:VARIANT]`: from its recipe, or derived from the environment itself."""
     if has_recipe(name):
-        resolved = resolve(name, overrides)
-        check_wrappers(resolved.config.env)
-        return Plan(resolved)
-    given = overrides if isinstance(overrides, Mapping) else parse_overrides(overrides)
+        plan = Plan(resolve(name, overrides))
+    else:
+        plan = _derived(name, overrides if isinstance(overrides, Mapping) else parse_overrides(overrides))
+    from gymsolve.envs.options import check_wrappers
+
+    check_wrappers(plan.config.env)
+    return plan
+
+
+def _derived(name: str, given: Mapping[str, Any]) -> Plan:
+    from gymsolve.envs.derive import derive_recipe
+
     prefix = "env.kwargs."
     kwargs = dict(given.get("env.kwargs") or {})
     kwargs |= {key.removeprefix(prefix): v for key, v in given.items() if key.startswith(prefix)}
     derived, reasons = derive_recipe(split_name(name)[0], kwargs)
-    resolved = resolve(name, given, derived=(derived,))
-    check_wrappers(resolved.config.env)
-    return Plan(resolved, reasons)
+    return Plan(resolve(name, given, derived=(derived,)), reasons)
