@@ -11,7 +11,6 @@ import numpy as np
 import torch
 
 from gymsolve.algos.a2c import A2C
-from gymsolve.algos.algorithm import Algorithm
 from gymsolve.algos.ppo import PPO
 from gymsolve.algos.reinforce import Reinforce
 from gymsolve.config import A2CConfig, NetConfig, PPOConfig, ReinforceConfig
@@ -21,6 +20,7 @@ from gymsolve.rollout.collect import Collector
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress
 from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs, ObsSpec
+from gymsolve.training.engines import Algorithm
 
 torch.set_num_threads(1)
 

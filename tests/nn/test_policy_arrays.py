@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gymsolve.errors import CheckpointError
-from gymsolve.nn.policy import Policy, load_policy_arrays
+from gymsolve.nn.policy import Policy
 from gymsolve.spec import ObsSpec
 from probes import CASE_IDS, CASES, RandomEnvs, make_algorithm, make_policy, make_spec, train, vector
 
@@ -78,7 +78,7 @@ def test_what_does_not_fit_is_named():
     del wrong["value_head.bias"]
     with pytest.raises(CheckpointError, match="the weights do not fit"):
         Policy.from_arrays(wrong, policy.metadata())
-    assert load_policy_arrays(policy, wrong) == [
+    assert policy.load_arrays(wrong) == [
         "value_head.weight has shape [1, 8] here and [1, 3] in the checkpoint",
         "value_head.bias is not in the checkpoint",
         "stranger has no place in this network",

@@ -13,6 +13,7 @@ from gymsolve.errors import UsageError
 HERE = Path(__file__).parent
 CASES = {
     "normalised": ("training_envs:Drifting-v0:ppo", {"net.normalize_obs": "running"}),
+    "torch": ("training_envs:Drifting-v0:ppo", {"net.normalize_obs": "running", "net.layer_norm": True}),
     "stacked": ("training_envs:Drifting-v0:a2c", {"env.frame_stack": 4, "net.normalize_obs": "running"}),
     "dict-masked-image": (
         "training_envs:Everything-v0:ppo",
@@ -81,6 +82,19 @@ def test_another_process_acts_alike_on_a_thousand_observations(case, tmp_path):
     np.testing.assert_array_equal(answers["values"], values)
     if masks is not None:
         assert masks[np.arange(len(masks)), sampled[:, 0]].all()
+
+
+def test_small_networks_train_and_act_without_torch(tmp_path):
+    code = (
+        "import sys, gymsolve\n"
+        f"run = gymsolve.train('CartPole-v1', {{'steps': 1000}}, runs_dir={str(tmp_path)!r}).run\n"
+        f"gymsolve.resume(run, steps=1500, runs_dir={str(tmp_path)!r})\n"
+        "policy = gymsolve.load_policy(run)\n"
+        "assert policy.act([0.0, 0.0, 0.0, 0.0]) in (0, 1)\n"
+        "gymsolve.evaluate(run, episodes=3)\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 def test_a_loaded_policy_says_what_it_wants():

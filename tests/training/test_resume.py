@@ -18,6 +18,9 @@ CASES = {
     "a2c": ("CartPole-v1:a2c", {"algo.num_steps": 16, "net.normalize_values": "popart"}),
     "reinforce": ("CartPole-v1:reinforce", {"algo.num_steps": 64, "algo.baseline": "mean"}),
     "reinforce-value": ("CartPole-v1:reinforce", {"algo.num_steps": 64}),
+    "torch-ppo": ("CartPole-v1:ppo", {"engine": "torch", "net.normalize_obs": "running"}),
+    "torch-a2c": ("CartPole-v1:a2c", {"engine": "torch", "algo.num_steps": 16}),
+    "torch-reinforce": ("CartPole-v1:reinforce", {"engine": "torch", "algo.num_steps": 64}),
     "sync": ("CartPole-v1:ppo", {"env.backend": "sync", "algo.normalize_rewards": True}),
     "async": ("CartPole-v1:ppo", {"env.backend": "async", "env.num_envs": 2, "eval.num_envs": 2} | SHORT),
     "box2d": ("LunarLander-v3:ppo", SMALL),
@@ -214,3 +217,14 @@ def test_episodes_that_cannot_be_captured_start_anew_and_it_is_said():
     gymsolve.resume(outcome.run, steps=1200)
     notes = [e["text"] for e in outcome.run.read_events().rows if e["kind"] == "note"]
     assert [note for note in notes if "start anew" in note]
+
+
+@pytest.mark.parametrize(("first", "second"), [("numpy", "torch"), ("torch", "numpy")])
+def test_a_run_can_go_on_with_the_other_engine(first, second):
+    run = gymsolve.train("CartPole-v1", BUDGET | {"steps": 1000, "engine": first}).run
+    before = gymsolve.evaluate(f"{run.path}@last", episodes=4).mean
+    outcome = gymsolve.resume(run, {"engine": second}, steps=2000)
+    assert outcome.env_steps >= 2000
+    start = [row for row in run.read_metrics().rows if row["env_steps"] <= 1300 and "eval/mean_reward" in row]
+    assert start
+    assert before > 0

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gymsolve.algos.algorithm import Batch
+from gymsolve.algos.batch import Batch
 from gymsolve.config import A2CConfig, PPOConfig, ReinforceConfig
 from gymsolve.nn.policy import Policy
 from gymsolve.schedules import Progress, Schedule

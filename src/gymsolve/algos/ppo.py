@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gymsolve.algos.algorithm import Batch, flatten
+from gymsolve.algos.batch import Batch, flatten
 from gymsolve.algos.losses import (
     divergence,
     explained_variance,

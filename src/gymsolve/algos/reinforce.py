@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gymsolve.algos.algorithm import Batch, flatten
+from gymsolve.algos.batch import Batch, flatten
 from gymsolve.algos.losses import (
     explained_variance,
     hyperparameters,

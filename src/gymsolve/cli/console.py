@@ -93,7 +93,7 @@ class Watcher:
             best=trainer.counters.best_return,
         )
         self._next_line = self._view.began + _LINE_SECONDS[0]
-        self._tell(f"run {run.path}")
+        self._tell(f"run {run.path} (computing with {trainer.engine.name})")
 
     def rollout_step(self, step: int, total: int) -> None:
         view = self._view

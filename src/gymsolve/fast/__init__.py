@@ -1,0 +1,20 @@
+"""The NumPy engine: small MLP policies trained with hand-derived gradients, without torch.
+
+`algos/` and `nn/` are the reference and the place to extend; this package computes the same numbers
+faster where networks are so small that the overhead of a framework is most of the time.
+"""
+
+from gymsolve.fast.engine import FastAlgorithm, build, build_algorithm
+from gymsolve.fast.policy import FastPolicy
+from gymsolve.fast.support import supports, why_not
+from gymsolve.fast.threads import set_blas_threads
+
+__all__ = [
+    "FastAlgorithm",
+    "FastPolicy",
+    "build",
+    "build_algorithm",
+    "set_blas_threads",
+    "supports",
+    "why_not",
+]

@@ -1,8 +1,8 @@
 """From observations to what the first layer takes.
 
-Vectors are scaled and laid side by side, with a column of ones at the end for the bias. Categories
-become 0/1 columns while they are few; where there are many, multiplying by zeros would be most of the
-work, so the rows of the first weight matrix are looked up instead.
+Vectors are scaled and laid one below the other, an input per row and a sample per column, with a row
+of ones at the end for the bias. Categories become rows of 0 and 1 while they are few; where there are
+many, multiplying by zeros would be most of the work, so the first weight matrix is looked up instead.
 """
 
 from typing import NamedTuple
@@ -22,15 +22,15 @@ MANY = 128
 class Features(NamedTuple):
     """A batch as the first layer takes it."""
 
-    dense: Array  # [B, dense columns + 1], the last one all ones
-    lookups: Array | None  # [B, parts] rows of the first weight matrix to add
+    dense: Array  # [dense inputs + 1, B], the last row all ones
+    lookups: Array | None  # [parts, B] rows of the first weight matrix to add
 
-    def rows(self, chosen: slice) -> "Features":
-        return Features(self.dense[chosen], None if self.lookups is None else self.lookups[chosen])
+    def part(self, chosen: slice) -> "Features":
+        return Features(self.dense[:, chosen], None if self.lookups is None else self.lookups[:, chosen])
 
     def gather(self, order: Array) -> "Features":
-        lookups = None if self.lookups is None else self.lookups[order]
-        return Features(self.dense.take(order, axis=0), lookups)
+        lookups = None if self.lookups is None else self.lookups.take(order, axis=1)
+        return Features(self.dense.take(order, axis=1), lookups)
 
 
 class _Entry:
@@ -41,16 +41,15 @@ class _Entry:
         self.discrete = spec.kind == "discrete"
         self.size = sum(spec.nvec) if self.discrete else int(np.prod(spec.shape, dtype=np.int64))
         self.looked_up = self.discrete and self.size > MANY
-        self.parts = len(spec.nvec)
-        # Of each part's first category, among this entry's own columns.
-        self.offsets = np.cumsum((0, *spec.nvec[:-1])).astype(np.intp)
+        # Of each part's first category, among this entry's own inputs.
+        self.offsets = np.cumsum((0, *spec.nvec[:-1])).astype(np.intp)[:, None]  # [parts, 1]
 
     def encode(self, x: Array, out: Array) -> None:
-        """Into columns [B, size]."""
-        flat = x.reshape(len(x), -1)
+        """Observations [B, …] into rows [size, B]."""
+        flat = x.reshape(len(x), -1).T
         if self.discrete:
             out[...] = 0.0
-            np.put_along_axis(out, flat + self.offsets, 1.0, axis=1)
+            out[flat + self.offsets, np.arange(len(x))] = 1.0
             return
         out[...] = flat
         if self.norm is not None:
@@ -73,67 +72,65 @@ class Inputs:
             self.entries[key] = _Entry(entry, self.size, config)
             self.size += self.entries[key].size
         self.looked_up = [entry for entry in self.entries.values() if entry.looked_up]
-        self.dense_columns = self.size - sum(entry.size for entry in self.looked_up)
+        self.dense_size = self.size - sum(entry.size for entry in self.looked_up)
         self.blocks = self._dense_blocks()
 
     def _dense_blocks(self) -> list[tuple[slice, slice]]:
-        """(rows of the first weight matrix, columns of the dense features) that belong together."""
-        blocks, begin, column = [], 0, 0
+        """(rows of the first weight matrix, rows of the dense features) that belong together."""
+        blocks, begin, row = [], 0, 0
         for entry in self.looked_up:
             if entry.start > begin:
                 width = entry.start - begin
-                blocks.append((slice(begin, entry.start), slice(column, column + width)))
-                column += width
+                blocks.append((slice(begin, entry.start), slice(row, row + width)))
+                row += width
             begin = entry.start + entry.size
         # The bias row closes the matrix as the ones close the features.
-        return [*blocks, (slice(begin, self.size + 1), slice(column, self.dense_columns + 1))]
+        return [*blocks, (slice(begin, self.size + 1), slice(row, self.dense_size + 1))]
 
-    def allocate(self, rows: int) -> Array:
-        """Room for dense features of `rows` observations."""
-        return np.ones((rows, self.dense_columns + 1), np.float32)
+    def allocate(self, batch: int) -> Array:
+        """Room for dense features of `batch` observations."""
+        return np.ones((self.dense_size + 1, batch), np.float32)
 
     def encode(self, obs: Obs, dense: Array) -> Features:
         """Observations [B, …] → features, written into `dense`."""
-        column, lookups = 0, []
+        row, lookups = 0, []
         for key, entry in self.entries.items():
             x = obs[key]
             if entry.looked_up:
-                lookups.append(x.reshape(len(x), -1) + (entry.offsets + entry.start))
+                lookups.append(x.reshape(len(x), -1).T + (entry.offsets + entry.start))
                 continue
-            entry.encode(x, dense[:, column : column + entry.size])
-            column += entry.size
-        return Features(dense, np.concatenate(lookups, axis=1) if lookups else None)
+            entry.encode(x, dense[row : row + entry.size])
+            row += entry.size
+        return Features(dense, np.concatenate(lookups) if lookups else None)
 
     def forward(self, x: Features, matrix: Array, z: Array) -> None:
-        """First layer without activation: z [towers, outputs, B] from matrix [towers, inputs + 1, outputs]."""
-        columns_first = x.dense.T
-        for number, (rows, columns) in enumerate(self.blocks):
+        """First layer before its activation: z [towers, out, B] from matrix [towers, inputs + 1, out]."""
+        for number, (rows, inputs) in enumerate(self.blocks):
             weights = matrix[:, rows].transpose(0, 2, 1)
             if number == 0:
-                np.matmul(weights, columns_first[columns], out=z)
+                np.matmul(weights, x.dense[inputs], out=z)
             else:
-                z += np.matmul(weights, columns_first[columns])
+                z += np.matmul(weights, x.dense[inputs])
         if x.lookups is not None:
-            for part in x.lookups.T:
+            for part in x.lookups:
                 z += matrix.take(part, axis=1).transpose(0, 2, 1)
 
     def backward(self, x: Features, d: Array, grad: Array) -> None:
-        """Slope of the first matrix [towers, inputs + 1, outputs] from d [towers, outputs, B]."""
-        rows_first = d.transpose(0, 2, 1)
-        columns_first = x.dense.T
-        for rows, columns in self.blocks:
-            np.matmul(columns_first[columns], rows_first, out=grad[:, rows])
+        """Slope of the matrix [towers, inputs + 1, out] from d [towers, out, B]."""
+        samples_first = d.transpose(0, 2, 1)  # [towers, B, out]
+        for rows, inputs in self.blocks:
+            np.matmul(x.dense[inputs], samples_first, out=grad[:, rows])
         if x.lookups is None:
             return
         for entry in self.looked_up:
             grad[:, entry.start : entry.start + entry.size] = 0.0
-        rows_first = np.ascontiguousarray(rows_first)  # [towers, B, outputs]
-        for part in x.lookups.T:
-            # Rows of one category side by side, so that each category is one sum.
+        samples_first = np.ascontiguousarray(samples_first)
+        for part in x.lookups:
+            # Samples of one category side by side, so that each category is one sum.
             order = np.argsort(part, kind="stable")
-            sorted_part = part[order]
-            starts = np.flatnonzero(np.diff(sorted_part, prepend=-1))
-            grad[:, sorted_part[starts]] = np.add.reduceat(rows_first.take(order, axis=1), starts, axis=1)
+            category = part[order]
+            starts = np.flatnonzero(np.diff(category, prepend=-1))
+            grad[:, category[starts]] = np.add.reduceat(samples_first.take(order, axis=1), starts, axis=1)
 
     def observe(self, obs: Obs) -> None:
         """Take a batch of raw observations into the running statistics."""
@@ -143,7 +140,7 @@ class Inputs:
 
     def arrays(self) -> dict[str, Array]:
         """Saved statistics by the names of the torch encoder: the live arrays."""
-        found = {}
+        found: dict[str, Array] = {}
         for index, (key, entry) in enumerate(self.entries.items()):
             if entry.norm is not None:
                 name = f"{index}_{key.replace('/', '__').replace('.', '_')}"

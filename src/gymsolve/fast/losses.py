@@ -64,7 +64,7 @@ def value_targets(policy: FastPolicy, returns: Array) -> Array:
 def moved(policy: FastPolicy, batch: Batch, clip_coef: float = 0.2) -> dict[str, float]:
     """How far a single gradient step moved the policy on its own batch."""
     log_ratio = policy.evaluate(batch.samples).log_probs - batch.log_probs
-    change = np.expm1(log_ratio)
+    change = np.exp(log_ratio) - 1.0
     return {
         "train/approx_kl": float(np.mean(change - log_ratio)),
         "train/clip_fraction": float(np.mean(np.abs(change) > clip_coef)),

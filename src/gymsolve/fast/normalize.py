@@ -18,7 +18,7 @@ class ObsNorm(Protocol):
     """Scales one vector entry of an observation."""
 
     def apply(self, x: Array) -> None:
-        """In place on flat float32 rows [B, size]."""
+        """In place on float32 [size, B]."""
 
     def arrays(self) -> dict[str, Array]:
         """What is saved, by name: the live arrays, in the entry's own shape."""
@@ -35,8 +35,8 @@ class RunningNorm:
         self.refresh()
 
     def refresh(self) -> None:
-        self._mean = self.mean.astype(np.float32).reshape(-1)
-        self._scale = (1.0 / np.sqrt(self.var + 1e-8)).astype(np.float32).reshape(-1)
+        self._mean = self.mean.astype(np.float32).reshape(-1, 1)
+        self._scale = (1.0 / np.sqrt(self.var + 1e-8)).astype(np.float32).reshape(-1, 1)
 
     def apply(self, x: Array) -> None:
         x -= self._mean
@@ -66,7 +66,7 @@ class BoundsNorm:
         self.refresh()
 
     def refresh(self) -> None:
-        self._low, self._factor = self.low.reshape(-1), (2.0 / self.span).reshape(-1)
+        self._low, self._factor = self.low.reshape(-1, 1), (2.0 / self.span).reshape(-1, 1)
 
     def apply(self, x: Array) -> None:
         if self.bounded:

@@ -16,6 +16,8 @@ from gymsolve.spec import Array
 
 __all__ = ["FastOptimizer"]
 
+_TINY = 1e-30
+
 
 class FastOptimizer:
     """Steps `parameters.values` along `parameters.grads`."""
@@ -94,6 +96,15 @@ class FastOptimizer:
             direction = moments["momentum_buffer"]
         values -= np.multiply(direction, rate, out=spare)
 
+    def flush(self) -> None:
+        """Set moments to 0 that are too small to matter; called once per update.
+
+        Those of a unit that gets no gradient shrink to the subnormal numbers and stay there, where
+        every operation costs a hundred times as much.
+        """
+        for array in self._moments.values():
+            array[np.abs(array) < _TINY] = 0.0
+
     def reset(self) -> None:
         """Forget all moments."""
         self._settle()
@@ -118,7 +129,14 @@ class FastOptimizer:
         """Continue with saved moments."""
         slots = self._parameters.slots
         for key, array in arrays.items():
-            index = int(key.partition("/")[0])
+            place, _, name = key.partition("/")
+            if name != "step" and name not in self._moments:
+                raise CheckpointError(
+                    "the checkpoint's moments are those of another optimizer.",
+                    where="algo.optimizer",
+                    hint="Resume with --fresh-optimizer.",
+                )
+            index = int(place)
             if index >= len(slots) or (array.ndim and array.shape != slots[index].shape):
                 raise CheckpointError(
                     "the optimizer's state does not fit this network.",
@@ -130,7 +148,7 @@ class FastOptimizer:
             index = int(place)
             if name == "step":
                 self._steps[index] = int(array)
-            elif name in self._moments:
+            else:
                 slots[index].view(self._moments[name])[...] = array
                 self._steps[index] = max(self._steps[index], 1)  # sgd counts no steps of its own
 

@@ -13,7 +13,9 @@ import numpy as np
 
 from gymsolve.config import NetConfig
 from gymsolve.errors import CheckpointError, ConfigError
-from gymsolve.fast.heads import make_head
+from gymsolve.fast.categorical import CategoricalHead
+from gymsolve.fast.gaussian import GaussianHead
+from gymsolve.fast.heads import Head
 from gymsolve.fast.inputs import Features, Inputs
 from gymsolve.fast.normalize import ValueNorm
 from gymsolve.fast.parameters import Parameters
@@ -21,7 +23,7 @@ from gymsolve.fast.support import why_not
 from gymsolve.fast.trunk import Loss, Trunk, TrunkWork
 from gymsolve.spec import Array, EnvSpec, Obs
 
-__all__ = ["FastPolicy", "Samples", "Work", "load_policy_arrays"]
+__all__ = ["FastPolicy", "Samples", "Work"]
 
 _KEPT_SIZES = 8
 """Batch sizes whose work arrays are kept; rollouts of ever new sizes must not fill the memory."""
@@ -34,9 +36,9 @@ class Samples(NamedTuple):
     actions: Array  # [B, A]
     illegal: Array | None  # [B, …] as the head wants it
 
-    def rows(self, chosen: slice) -> "Samples":
+    def part(self, chosen: slice) -> "Samples":
         illegal = None if self.illegal is None else self.illegal[chosen]
-        return Samples(self.features.rows(chosen), self.actions[chosen], illegal)
+        return Samples(self.features.part(chosen), self.actions[chosen], illegal)
 
     def gather(self, order: Array) -> "Samples":
         illegal = None if self.illegal is None else self.illegal.take(order, axis=0)
@@ -51,7 +53,7 @@ class Work:
         self.features: Features | None = None
         self.actor, self.critic = trunk.out[0], trunk.out[-1]  # [width + 1, B]
         self.d_actor, self.d_critic = trunk.d_out[0], trunk.d_out[-1]  # [width, B]
-        self.values = np.empty(len(dense), np.float32)  # [B] in the value head's units
+        self.values = np.empty(dense.shape[1], np.float32)  # [B] in the value head's units
         self.log_probs = self.entropy = self.values  # until the first pass
 
 
@@ -77,8 +79,9 @@ class FastPolicy:
         values, grads = self.parameters.values, self.parameters.grads
         if spec.action.kind == "box":
             self.parameters.slot("_head.log_std").view(values)[...] = config.log_std_init
+        kind = GaussianHead if spec.action.kind == "box" else CategoricalHead
         self.trunk = Trunk(self.parameters, self.inputs, config.activation)
-        self.head = make_head(self.parameters, self.spec.action)
+        self.head: Head = kind(self.parameters, self.spec.action)
         self._value_row = self.parameters.matrix(values, "value_head")[:, 0]  # [width + 1]
         self._d_value_row = self.parameters.matrix(grads, "value_head")[:, 0]
         self.value_norm: ValueNorm | None = None
@@ -105,21 +108,24 @@ class FastPolicy:
     def _predict(self, work: Work) -> None:
         np.matmul(self._value_row, work.critic, out=work.values)
 
+    @np.errstate(all="ignore")  # as torch: weights that diverged show in the values, not on the console
     def act(self, obs: Obs, masks: Array | None, rng: np.random.Generator) -> tuple[Array, Array, Array]:
         """Sampled actions [N, A], their log-probabilities [N], state values [N]."""
         head = self.head
         work = self._look(obs, "both")
         self._predict(work)
         head.forward(work.actor, head.illegal(masks), work.head)
-        actions = head.sample(work.head, head.noise(rng, len(work.dense)))
+        actions = head.sample(work.head, head.noise(rng, len(work.values)))
         return actions, head.log_prob(work.head, actions), self.real_values(work.values)
 
+    @np.errstate(all="ignore")
     def greedy(self, obs: Obs, masks: Array | None) -> Array:
         """The likeliest actions [N, A]."""
         work = self._look(obs, "policy")
         self.head.forward(work.actor, self.head.illegal(masks), work.head)
         return self.head.mode(work.head)
 
+    @np.errstate(all="ignore")
     def values(self, obs: Obs) -> Array:
         """State values [N], in units of reward."""
         work = self._look(obs, "value")
@@ -180,7 +186,7 @@ class FastPolicy:
         if self.value_norm is not None:
             self.value_norm.observe(returns, self._value_row[:-1], self._value_row[-1:])
 
-    def _live(self) -> dict[str, Array]:
+    def live_arrays(self) -> dict[str, Array]:
         """Weights and statistics under torch's names and in its order; both trunks share statistics."""
         named = self.parameters.views(self.parameters.values)
         statistics = self.inputs.arrays()
@@ -195,7 +201,33 @@ class FastPolicy:
 
     def arrays(self) -> dict[str, Array]:
         """Weights and statistics by name."""
-        return {name: array.copy(order="C") for name, array in self._live().items()}
+        return {name: array.copy(order="C") for name, array in self.live_arrays().items()}
+
+    def load_arrays(self, arrays: dict[str, Array]) -> list[str]:
+        """Copy what fits by name and shape; say in sentences what did not."""
+        own = self.live_arrays()
+        misfits = []
+        for name, place in own.items():
+            if name not in arrays:
+                misfits.append(f"{name} is not in the checkpoint")
+            elif place.shape != arrays[name].shape:
+                here, there = list(place.shape), list(arrays[name].shape)
+                misfits.append(f"{name} has shape {here} here and {there} in the checkpoint")
+            elif _differs_from_actors(name, arrays):
+                misfits.append(f"{name} is not what the actor's encoder has")
+            else:
+                place[...] = arrays[name]
+        self.inputs.refresh()
+        return misfits + [f"{name} has no place in this network" for name in arrays if name not in own]
+
+    @np.errstate(all="ignore")
+    def checksum(self) -> float:
+        """The sum of all weights: not finite as soon as one of them is not."""
+        return float(self.parameters.values.sum())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies are rebuilt: a field-by-field copy would lose that all views share one buffer."""
+        return FastPolicy.from_arrays, (self.arrays(), self.metadata())
 
     def metadata(self) -> dict[str, str]:
         """What else is needed to rebuild the policy, as strings."""
@@ -207,25 +239,14 @@ class FastPolicy:
         spec = EnvSpec.from_json(json.loads(metadata["spec"]))
         config = NetConfig.model_validate_json(metadata["net"])
         policy = cls(spec, config, np.random.default_rng(0))
-        misfits = load_policy_arrays(policy, arrays)
+        misfits = policy.load_arrays(arrays)
         if misfits:
             raise CheckpointError(f"the weights do not fit the network they describe: {misfits[0]}.")
         return policy
 
 
-def load_policy_arrays(policy: FastPolicy, arrays: dict[str, Array]) -> list[str]:
-    """Copy what fits by name and shape; say in sentences what did not."""
-    own = policy._live()
-    misfits = []
-    for name, place in own.items():
-        if name not in arrays:
-            misfits.append(f"{name} is not in the checkpoint")
-        elif place.shape != arrays[name].shape:
-            misfits.append(
-                f"{name} has shape {list(place.shape)} here and {list(arrays[name].shape)} in the checkpoint"
-            )
-        else:
-            place[...] = arrays[name]
-    policy.inputs.refresh()
-    misfits += [f"{name} has no place in this network" for name in arrays if name not in own]
-    return misfits
+def _differs_from_actors(name: str, arrays: dict[str, Array]) -> bool:
+    """The two trunks see the same data and keep one set of statistics here; torch keeps two."""
+    twin = name.removeprefix("value_")
+    both = name.startswith("value_encoder.") and twin in arrays
+    return both and not np.array_equal(arrays[name], arrays[twin], equal_nan=True)

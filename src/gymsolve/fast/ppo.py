@@ -68,6 +68,7 @@ class FastPPO:
             rows.append(row)
         if config.desired_kl is not None and rows:
             self._adapt_rate(config.desired_kl, self._measure_kl(samples, part))
+        self.optimizer.flush()
         policy.observe(batch.raw_obs)
 
         metrics = {name: float(np.mean([row[name] for row in rows])) for name in (rows[0] if rows else ())}
@@ -101,7 +102,7 @@ class FastPPO:
             stop = 0
             for number in range(count):  # the first ones are one row longer, as in np.array_split
                 start, stop = stop, stop + least + (number < longer)
-                yield shuffled.rows(slice(start, stop)), mixed[:, start:stop]
+                yield shuffled.part(slice(start, stop)), mixed[:, start:stop]
 
     def _step(
         self, samples: Samples, columns: Array, in_force: dict[str, float]

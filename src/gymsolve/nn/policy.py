@@ -21,7 +21,7 @@ from gymsolve.nn.init import orthogonal_
 from gymsolve.nn.normalize import ValueNorm
 from gymsolve.spec import Array, EnvSpec, Obs
 
-__all__ = ["Policy", "load_policy_arrays"]
+__all__ = ["Policy"]
 
 
 class Policy(nn.Module):
@@ -141,6 +141,21 @@ class Policy(nn.Module):
         return {name: _array(tensor).copy() for name, tensor in self.state_dict().items()}
 
     @torch.no_grad()
+    def load_arrays(self, arrays: dict[str, Array]) -> list[str]:
+        """Copy what fits by name and shape; say in sentences what did not."""
+        own: dict[str, Any] = self.state_dict()
+        misfits = []
+        for name, tensor in own.items():
+            if name not in arrays:
+                misfits.append(f"{name} is not in the checkpoint")
+            elif tuple(tensor.shape) != arrays[name].shape:
+                here, there = list(tensor.shape), list(arrays[name].shape)
+                misfits.append(f"{name} has shape {here} here and {there} in the checkpoint")
+            else:
+                tensor.copy_(torch.from_numpy(np.array(arrays[name])))
+        return misfits + [f"{name} has no place in this network" for name in arrays if name not in own]
+
+    @torch.no_grad()
     def checksum(self) -> float:
         """The sum of all weights: not finite as soon as one of them is not."""
         return float(sum(parameter.sum() for parameter in self.parameters()))
@@ -155,28 +170,10 @@ class Policy(nn.Module):
         spec = EnvSpec.from_json(json.loads(metadata["spec"]))
         config = NetConfig.model_validate_json(metadata["net"])
         policy = cls(spec, config, np.random.default_rng(0))
-        misfits = load_policy_arrays(policy, arrays)
+        misfits = policy.load_arrays(arrays)
         if misfits:
             raise CheckpointError(f"the weights do not fit the network they describe: {misfits[0]}.")
         return policy
-
-
-@torch.no_grad()
-def load_policy_arrays(policy: Policy, arrays: dict[str, Array]) -> list[str]:
-    """Copy what fits by name and shape; say in sentences what did not."""
-    own: dict[str, Any] = policy.state_dict()
-    misfits = []
-    for name, tensor in own.items():
-        if name not in arrays:
-            misfits.append(f"{name} is not in the checkpoint")
-        elif tuple(tensor.shape) != arrays[name].shape:
-            misfits.append(
-                f"{name} has shape {list(tensor.shape)} here and {list(arrays[name].shape)} in the checkpoint"
-            )
-        else:
-            tensor.copy_(torch.from_numpy(np.array(arrays[name])))
-    misfits += [f"{name} has no place in this network" for name in arrays if name not in own]
-    return misfits
 
 
 def _array(tensor: Tensor) -> Array:

@@ -9,7 +9,6 @@ import numpy as np
 
 from gymsolve.config import ReinforceConfig
 from gymsolve.errors import CheckpointError
-from gymsolve.nn.policy import Policy
 from gymsolve.rollout.table import rollout_csv
 from gymsolve.runs.checkpoints import mark_best, prune, save_checkpoint
 from gymsolve.runs.loading import load_policy_file
@@ -20,7 +19,7 @@ from gymsolve.training.trainer import Trainer
 if TYPE_CHECKING:
     from gymsolve.training.judging import Judgement
 
-__all__ = ["keep_if_best", "load_saved_policy", "save"]
+__all__ = ["keep_if_best", "save"]
 
 
 def save(
@@ -77,25 +76,20 @@ def keep_if_best(trainer: Trainer, run: Run, judgement: "Judgement") -> None:
     counters.best_return, counters.best_solved = verdict.mean, verdict.solved
     if judgement.checkpoint is None:
         path = save(trainer, run, "best")
-        _require_same_actions(trainer, load_saved_policy(path))
+        _require_same_actions(trainer, path)
     else:
         path = run.path / "checkpoints" / judgement.checkpoint
     mark_best(run, path.name)
     run.append_event("best", env_steps=judgement.where["env_steps"], checkpoint=path.name, **verdict.metrics)
 
 
-def load_saved_policy(path: Path) -> Policy:
-    """The policy of a checkpoint folder, rebuilt from its files alone."""
-    arrays, metadata = load_policy_file(path / "policy.safetensors")
-    return Policy.from_arrays(arrays, metadata)
-
-
-def _require_same_actions(trainer: Trainer, saved: Policy) -> None:
-    """A saved policy must act like the live one on observations of the last rollout."""
-    live, rollout = trainer.policy, trainer.collector.rollout
+def _require_same_actions(trainer: Trainer, path: Path) -> None:
+    """Rebuilt from its files alone, the policy must act like the live one on what was last seen."""
+    saved = trainer.engine.load_policy(*load_policy_file(path / "policy.safetensors"))
+    rollout = trainer.collector.rollout
     seen = {key: array[-1] for key, array in rollout.obs.items()}
     masks = None if rollout.masks is None else rollout.masks[-1]
-    if not np.array_equal(live.greedy(seen, masks), saved.to(live.device).greedy(seen, masks)):
+    if not np.array_equal(trainer.policy.greedy(seen, masks), saved.greedy(seen, masks)):
         raise CheckpointError(
             "the saved policy does not act like the live one; this is a bug, please report it."
         )

@@ -13,11 +13,13 @@ from typing import Any, Protocol
 
 from gymsolve.config import TrainConfig
 from gymsolve.errors import GymsolveError
+from gymsolve.runs.loading import load_policy_file
 from gymsolve.runs.run import Run
-from gymsolve.training.checkpoint import load_saved_policy, save
+from gymsolve.training.checkpoint import save
+from gymsolve.training.engines import load_policy
 from gymsolve.training.evaluate import Evaluator, Verdict
 from gymsolve.training.observer import Observer
-from gymsolve.training.trainer import Trainer, set_threads
+from gymsolve.training.trainer import Trainer
 
 __all__ = ["Judge", "Judgement", "LiveJudge", "ProcessJudge", "make_judge"]
 
@@ -147,12 +149,13 @@ def _serve(connection: Connection, config_json: str, threshold: float | None) ->
     """The evaluation process: checkpoint folders in, verdicts out."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the training process's business
     config = TrainConfig.model_validate_json(config_json)
-    set_threads(config, images=False)
     evaluator = Evaluator(config, threshold)
     while (job := connection.recv()) is not None:
         path, round_number = job
         try:
-            answer: Verdict | GymsolveError = evaluator.judge(load_saved_policy(Path(path)), round_number)
+            files = load_policy_file(Path(path) / "policy.safetensors")
+            policy = load_policy(*files, threads=config.threads)
+            answer: Verdict | GymsolveError = evaluator.judge(policy, round_number)
         except GymsolveError as error:
             answer = error
         connection.send(answer)

@@ -10,14 +10,13 @@ from gymsolve.config import EnvConfig
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.make import make_envs
 from gymsolve.errors import UsageError
-from gymsolve.nn.policy import Policy
 from gymsolve.recipes import validate
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.runs.run import Run
 from gymsolve.spec import Array, Obs, ObsSpec
+from gymsolve.training.engines import load_policy as rebuild
 from gymsolve.training.evaluate import EvalResult, Evaluator
 from gymsolve.training.references import open_checkpoint
-from gymsolve.training.trainer import set_threads
 
 __all__ = ["LoadedPolicy", "evaluate_run", "load_policy"]
 
@@ -30,7 +29,7 @@ class LoadedPolicy:
         self.checkpoint = checkpoint.name
         self.env_steps = int(checkpoint.meta["env_steps"])
         self.config = validate(run.config_json()["config"], "config.json")
-        self.policy = Policy.from_arrays(checkpoint.policy, checkpoint.policy_metadata)
+        self.policy = rebuild(checkpoint.policy, checkpoint.policy_metadata, threads=self.config.threads)
         self._rng = np.random.default_rng(self.config.seed)
 
     def act(self, obs: Any, mask: Any = None, *, deterministic: bool = True) -> Any:
@@ -103,7 +102,6 @@ def evaluate_run(
     if seed is not None:
         update["seed"] = seed
     config = loaded.config.model_copy(update=update)
-    set_threads(config, images=False)
     evaluator = Evaluator(config, None)
     try:
         return evaluator.play(loaded.policy, episodes, steps=steps, on_step=on_step), loaded

@@ -9,7 +9,6 @@ from types import TracebackType
 from typing import Any
 
 from gymsolve.errors import DivergenceError, GymsolveError, UsageError
-from gymsolve.nn.policy import load_policy_arrays
 from gymsolve.recipes import Overrides, apply_overrides, validate
 from gymsolve.runs.checkpoints import discard_after, list_checkpoints, pointed
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
@@ -77,9 +76,7 @@ def start_run(
         if source is not None:
             origin, saved = source
             parent = {"run": origin.id, "checkpoint": saved.name}
-            notes += [
-                f"not taken over: {misfit}" for misfit in load_policy_arrays(trainer.policy, saved.policy)
-            ]
+            notes += [f"not taken over: {misfit}" for misfit in trainer.policy.load_arrays(saved.policy)]
         run = create_run(
             runs_dir,
             name=plan.resolved.name,
@@ -176,6 +173,7 @@ def _execute(
     judge = make_judge(trainer)
     signalled = StopSignal()
     with _Closing(trainer, run, judge), signalled.listening():
+        run.append_event("started", env_steps=trainer.counters.env_steps, engine=trainer.engine.name)
         observer.started(run, trainer)
         for note in notes:
             run.append_event("note", text=note)

@@ -9,15 +9,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-import torch
 
-from gymsolve.algos.algorithm import Algorithm
 from gymsolve.config import TrainConfig
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.make import make_envs
-from gymsolve.errors import CheckpointError, ConfigError
-from gymsolve.nn.policy import Policy, load_policy_arrays
-from gymsolve.registry import ALGORITHMS, lookup
+from gymsolve.errors import CheckpointError
 from gymsolve.rollout.collect import Collector
 from gymsolve.rollout.episodes import EpisodeWindow
 from gymsolve.rollout.moments import RewardScaler
@@ -25,9 +21,10 @@ from gymsolve.runs.loading import Checkpoint
 from gymsolve.schedules import Progress
 from gymsolve.seeding import generator, integer_seeds, restore_generator, save_generator
 from gymsolve.spec import Array
+from gymsolve.training.engines import Algorithm, Engine, Policy, choose_engine
 from gymsolve.training.records import Averager
 
-__all__ = ["Counters", "Trainer", "build_trainer", "choose_device", "restore_trainer", "set_threads"]
+__all__ = ["Counters", "Trainer", "build_trainer", "restore_trainer"]
 
 
 @dataclass
@@ -60,6 +57,7 @@ class Trainer:
     config: TrainConfig
     envs: Envs
     collector: Collector
+    engine: Engine
     policy: Policy
     algorithm: Algorithm
     threshold: float | None
@@ -93,7 +91,7 @@ class Trainer:
     def arrays(self) -> dict[str, Array]:
         """The trainer's arrays, next to the policy's own."""
         moments = {f"optimizer/{name}": a for name, a in self.algorithm.optimizer.arrays().items()}
-        return moments | {"torch_rng": torch.get_rng_state().numpy()}
+        return moments | self.engine.random_state()
 
     def state(self, *, with_envs: bool = True) -> dict[str, Any]:
         """The rest, JSON-ready."""
@@ -115,18 +113,15 @@ def build_trainer(config: TrainConfig) -> Trainer:
     with ExitStack() as cleanup:
         envs = make_envs(config.env, "train")
         cleanup.callback(envs.close)
-        images = any(entry.kind == "image" for entry in envs.spec.obs.values())
-        set_threads(config, images=images)
-        torch.manual_seed(integer_seeds(config.seed, "torch", 1)[0])
-        policy = Policy(envs.spec, config.net, generator(config.seed, "init"))
-        policy.to(choose_device(config.device, images=images))
-        algorithm: Algorithm = lookup(ALGORITHMS, config.algo.name, "algo.name")(config.algo, policy)
+        engine = choose_engine(config, envs.spec)
+        policy, algorithm = engine.build(config, envs.spec)
         collector = Collector(envs, config.algo.num_steps, integer_seeds(config.seed, "env", envs.num_envs))
         cleanup.pop_all()
     trainer = Trainer(
         config=config,
         envs=envs,
         collector=collector,
+        engine=engine,
         policy=policy,
         algorithm=algorithm,
         threshold=envs.spec.reward_threshold if config.solved_at is None else config.solved_at,
@@ -141,7 +136,7 @@ def build_trainer(config: TrainConfig) -> Trainer:
 
 def restore_trainer(trainer: Trainer, saved: Checkpoint, *, fresh_optimizer: bool) -> list[str]:
     """Put a checkpoint's state into a newly built trainer; what could not be restored, in sentences."""
-    misfits = load_policy_arrays(trainer.policy, saved.policy)
+    misfits = trainer.policy.load_arrays(saved.policy)
     if misfits:
         raise CheckpointError(
             f"the checkpoint does not fit the network of this run's settings: {misfits[0]}.",
@@ -155,7 +150,7 @@ def restore_trainer(trainer: Trainer, saved: Checkpoint, *, fresh_optimizer: boo
     trainer.averager.load(state["averager"])
     trainer.policy_rng = restore_generator(state["policy_rng"])
     trainer.minibatch_rng = restore_generator(state["minibatch_rng"])
-    torch.set_rng_state(torch.from_numpy(saved.trainer["torch_rng"]))
+    trainer.engine.load_random_state(saved.trainer)
     if fresh_optimizer:
         notes.append("the optimizer starts afresh, as asked")
     else:
@@ -191,20 +186,3 @@ def _restore_envs(trainer: Trainer, state: dict[str, Any]) -> list[str]:
         which = "all" if len(restarted) == num_envs else ", ".join(map(str, restarted))
         notes.append(f"the state of environments ({which}) could not be restored: their episodes start anew")
     return notes
-
-
-def set_threads(config: TrainConfig, *, images: bool) -> None:
-    """One thread for small networks: splitting small matrices costs more than it saves."""
-    if config.threads or not images:
-        torch.set_num_threads(config.threads or 1)
-
-
-def choose_device(name: str, *, images: bool) -> torch.device:
-    """`auto` takes an accelerator for convolutions only; small networks are faster without."""
-    if name == "cuda" and not torch.cuda.is_available():
-        raise ConfigError(
-            "torch finds no CUDA device on this machine.", where="device", hint="Use device=cpu."
-        )
-    if name == "auto":
-        name = "cuda" if images and torch.cuda.is_available() else "cpu"
-    return torch.device(name)

@@ -1,36 +1,13 @@
-"""What the training loop asks of an algorithm, and the few things all of them share.
+"""The steps of a rollout that are learned from, as flat tensors."""
 
-An algorithm knows a policy and a rollout. It knows no environment, no run, no logger.
-"""
-
-from typing import Any, Protocol
-
-import numpy as np
 import torch
 from torch import Tensor
 
-from gymsolve.algos.optimizer import Optimizer
 from gymsolve.nn.policy import Policy
 from gymsolve.rollout.rollout import Rollout
-from gymsolve.schedules import Progress
 from gymsolve.spec import Array
 
-__all__ = ["Algorithm", "Batch", "flatten"]
-
-
-class Algorithm(Protocol):
-    """One learning rule."""
-
-    policy: Policy
-    optimizer: Optimizer
-
-    def update(self, rollout: Rollout, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
-        """Learn from one rollout; metrics by name."""
-
-    def state(self) -> dict[str, Any]:
-        """What else must survive a restart, JSON-ready; weights and optimizer save themselves."""
-
-    def load(self, state: dict[str, Any]) -> None: ...
+__all__ = ["Batch", "flatten"]
 
 
 class Batch:

@@ -1,0 +1,84 @@
+"""Advantage actor-critic: `algos/a2c.py` with its gradient written out."""
+
+from typing import Any
+
+import numpy as np
+
+from gymsolve.config import A2CConfig
+from gymsolve.fast.losses import (
+    Batch,
+    explained_variance,
+    flatten,
+    hyperparameters,
+    moved,
+    value_loss,
+    value_targets,
+)
+from gymsolve.fast.optimizer import FastOptimizer
+from gymsolve.fast.policy import FastPolicy
+from gymsolve.rollout.returns import standardize
+from gymsolve.rollout.rollout import Rollout
+from gymsolve.schedules import Progress
+from gymsolve.spec import Array
+
+__all__ = ["FastA2C"]
+
+
+class FastA2C:
+    """Policy gradient with a learned critic."""
+
+    def __init__(self, config: A2CConfig, policy: FastPolicy) -> None:
+        self.config, self.policy = config, policy
+        self.optimizer = FastOptimizer(config.optimizer, policy.parameters)
+
+    # Overflow ends in a non-finite metric, which the trainer reports; a warning would say less.
+    @np.errstate(all="ignore")
+    def update(self, rollout: Rollout, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
+        config, policy = self.config, self.policy
+        in_force = hyperparameters(config, progress)
+        if not rollout.valid.any():  # every environment spent the rollout on a reset
+            return in_force
+        measured = rollout.advantages(gamma=in_force["hyper/gamma"], gae_lambda=in_force["hyper/gae_lambda"])
+        advantages = flatten(measured, rollout.valid)
+        old_values = flatten(rollout.values, rollout.valid).copy()
+        returns = advantages + old_values
+        batch = Batch(policy, rollout, rollout.valid)
+        targets = value_targets(policy, returns)
+        if config.normalize_advantages == "rollout":
+            advantages = standardize(advantages)
+
+        row = self._step(batch, advantages, targets, in_force)
+        row |= moved(policy, batch)
+        self.optimizer.flush()
+        policy.observe(batch.raw_obs)
+        row["train/explained_variance"] = explained_variance(old_values, returns)
+        return row | in_force
+
+    def _step(
+        self, batch: Batch, advantages: Array, targets: Array, in_force: dict[str, float]
+    ) -> dict[str, float]:
+        """The gradient step and its measures."""
+        vf_coef, ent_coef, size = in_force["hyper/vf_coef"], in_force["hyper/ent_coef"], len(advantages)
+        work = self.policy.evaluate(batch.samples)
+        critic, d_values = value_loss(self.config, work.values, targets)
+        row = {
+            "train/policy_loss": -float(np.mean(advantages * work.log_probs)),
+            "train/value_loss": float(np.mean(critic)),
+            "train/entropy": float(np.mean(work.entropy)),
+            "train/first_ratio": float(np.mean(np.exp(work.log_probs - batch.log_probs))),
+        }
+        row["train/loss"] = (
+            row["train/policy_loss"] + vf_coef * row["train/value_loss"] - ent_coef * row["train/entropy"]
+        )
+        d_log_probs = advantages * np.float32(-1.0 / size)
+        self.policy.backward(work, d_log_probs, -ent_coef / size, d_values * np.float32(vf_coef / size))
+        row["train/grad_norm"] = self.optimizer.step(
+            learning_rate=in_force["hyper/learning_rate"], max_grad_norm=in_force["hyper/max_grad_norm"]
+        )
+        return row
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def load(self, state: dict[str, Any]) -> None:
+        pass

@@ -1,0 +1,106 @@
+"""Which engine computes: NumPy for small networks, torch for everything else.
+
+Both give the same policy file, the same checkpoints and the same numbers up to rounding. Torch is
+imported only when it is chosen: its two seconds are more than some trainings take.
+"""
+
+import json
+from typing import Any, Protocol
+
+import numpy as np
+
+from gymsolve.config import NetConfig, TrainConfig
+from gymsolve.errors import ConfigError
+from gymsolve.fast import supports, why_not
+from gymsolve.rollout.rollout import Rollout
+from gymsolve.schedules import Progress
+from gymsolve.spec import Array, EnvSpec
+from gymsolve.training.evaluate import Player
+
+__all__ = ["Algorithm", "Engine", "Policy", "choose_engine", "load_policy"]
+
+
+class Policy(Player, Protocol):
+    """A policy that can act, be judged, trained and saved."""
+
+    def arrays(self) -> dict[str, Array]:
+        """Weights and statistics by name."""
+
+    def load_arrays(self, arrays: dict[str, Array]) -> list[str]:
+        """Copy what fits by name and shape; say in sentences what did not."""
+
+    def metadata(self) -> dict[str, str]:
+        """What else is needed to rebuild the policy."""
+
+    def checksum(self) -> float:
+        """The sum of all weights: not finite as soon as one of them is not."""
+
+
+class Optimizer(Protocol):
+    """Moments that outlive a process."""
+
+    def arrays(self) -> dict[str, Array]: ...
+
+    def load_arrays(self, arrays: dict[str, Array]) -> None: ...
+
+
+class Algorithm(Protocol):
+    """One learning rule. It knows a policy and a rollout; no environment, no run, no logger."""
+
+    @property
+    def optimizer(self) -> Optimizer: ...
+
+    def update(self, rollout: Rollout, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
+        """Learn from one rollout; metrics by name."""
+
+    def state(self) -> dict[str, Any]:
+        """What else must survive a restart, JSON-ready; weights and optimizer save themselves."""
+
+    def load(self, state: dict[str, Any]) -> None: ...
+
+
+class Engine(Protocol):
+    """Builds what learns, and keeps whatever randomness of its own it has."""
+
+    name: str
+
+    def build(self, config: TrainConfig, spec: EnvSpec) -> tuple[Policy, Algorithm]: ...
+
+    def load_policy(self, arrays: dict[str, Array], metadata: dict[str, str]) -> Policy: ...
+
+    def random_state(self) -> dict[str, Array]: ...
+
+    def load_random_state(self, arrays: dict[str, Array]) -> None: ...
+
+
+def choose_engine(config: TrainConfig, spec: EnvSpec) -> Engine:
+    """The engine of `config.engine`; `auto` takes NumPy wherever it can serve."""
+    obstacle = supports(config, spec)
+    if config.engine == "torch" or (config.engine == "auto" and obstacle is not None):
+        return _torch(config.device, config.threads, spec)
+    if obstacle is not None:
+        raise ConfigError(
+            f"NumPy cannot serve this run: {obstacle}.", where="engine", hint="Use engine=auto."
+        )
+    return _numpy(config.threads)
+
+
+def load_policy(arrays: dict[str, Array], metadata: dict[str, str], *, threads: int = 0) -> Policy:
+    """A saved policy, to act with, on whichever engine starts sooner."""
+    spec = EnvSpec.from_json(json.loads(metadata["spec"]))
+    fits = why_not(NetConfig.model_validate_json(metadata["net"]), spec) is None
+    engine = _numpy(threads) if fits else _torch("cpu", threads, spec)
+    return engine.load_policy(arrays, metadata)
+
+
+def _torch(device: str, threads: int, spec: EnvSpec) -> Engine:
+    from gymsolve.training.torch_engine import TorchEngine
+
+    images = any(entry.kind == "image" for entry in spec.obs.values())
+    return TorchEngine(device, threads, images=images)
+
+
+def _numpy(threads: int) -> Engine:
+    from gymsolve.training.numpy_engine import NumpyEngine
+
+    return NumpyEngine(threads)

@@ -1,0 +1,30 @@
+"""The NumPy engine: small networks on the CPU, without torch."""
+
+from gymsolve.config import TrainConfig
+from gymsolve.fast import FastAlgorithm, FastPolicy, build, set_blas_threads
+from gymsolve.seeding import generator
+from gymsolve.spec import Array, EnvSpec
+
+__all__ = ["NumpyEngine"]
+
+
+class NumpyEngine:
+    """Hand-derived gradients over one flat buffer."""
+
+    name = "numpy"
+
+    def __init__(self, threads: int) -> None:
+        set_blas_threads(threads or 1)
+
+    def build(self, config: TrainConfig, spec: EnvSpec) -> tuple[FastPolicy, FastAlgorithm]:
+        return build(config, spec, generator(config.seed, "init"))
+
+    def load_policy(self, arrays: dict[str, Array], metadata: dict[str, str]) -> FastPolicy:
+        return FastPolicy.from_arrays(arrays, metadata)
+
+    def random_state(self) -> dict[str, Array]:
+        """Nothing: every draw comes from the trainer's own streams."""
+        return {}
+
+    def load_random_state(self, arrays: dict[str, Array]) -> None:
+        pass

@@ -1,0 +1,67 @@
+"""The same policy on both engines, and ways to compare them."""
+
+from typing import Any
+
+import numpy as np
+
+from gymsolve.config import NetConfig
+from gymsolve.fast import FastAlgorithm, FastPolicy, build_algorithm
+from gymsolve.nn.policy import Policy
+from gymsolve.spec import Array, EnvSpec, ObsSpec
+from probes import ALGORITHMS, RandomEnvs, make_algorithm, make_spec, vector
+
+OBS = {
+    "vector": {"obs": vector(3)},
+    "bounded": {"obs": vector(3, low=(-4.0, -3.0, 0.0), high=(4.0, 3.0, 0.0))},
+    "one_hot": {"obs": ObsSpec("discrete", (), "int64", nvec=(7,))},
+    "many_categories": {"obs": ObsSpec("discrete", (2,), "int64", nvec=(300, 5))},
+    "dict": {
+        "body/joint.speed": vector(2),
+        "cell": ObsSpec("discrete", (), "int64", nvec=(200,)),
+        "plate": ObsSpec("vector", (2, 2), "float64", low=(-9.0,) * 4, high=(9.0,) * 4),
+        "dials": ObsSpec("discrete", (2,), "int64", nvec=(2, 3)),
+        "flags": ObsSpec("vector", (2,), "int8"),
+    },
+}
+NORMS = {
+    "plain": {},
+    "running": {"normalize_obs": "running", "normalize_values": "running"},
+    "popart": {"normalize_obs": "running", "normalize_values": "popart"},
+    "bounds": {"normalize_obs": "bounds"},
+}
+
+
+def make_pair(
+    kind: str = "discrete", masked: bool = False, obs: str = "vector", **net: Any
+) -> tuple[Policy, FastPolicy]:
+    """One seed, two engines; the policy has an opinion, so that comparisons mean something."""
+    spec = make_spec(kind, masked=masked, obs=OBS[obs])
+    given = {"hidden": (8, 6), "squash": kind == "squashed", "policy_gain": 1.0, "log_std_init": -0.4, **net}
+    config = NetConfig.model_validate(given)
+    return (
+        Policy(spec, config, np.random.default_rng(4)),
+        FastPolicy(spec, config, np.random.default_rng(4)),
+    )
+
+
+def fast_algorithm(name: str, policy: FastPolicy, **options: Any) -> FastAlgorithm:
+    return build_algorithm(ALGORITHMS[name][1].model_validate(options), policy)
+
+
+def both_algorithms(name: str, pair: tuple[Policy, FastPolicy], **options: Any) -> tuple[Any, Any]:
+    return make_algorithm(name, pair[0], **options), fast_algorithm(name, pair[1], **options)
+
+
+def see(spec: EnvSpec, count: int, seed: int = 0) -> tuple[dict[str, Array], Array | None]:
+    """Observations and masks, whatever the spec says they are."""
+    return RandomEnvs(spec, count).reset([seed])
+
+
+def assert_close(
+    one: dict[str, Array], other: dict[str, Array], *, rtol: float = 1e-5, atol: float = 1e-6
+) -> None:
+    assert list(one) == list(other)
+    for name, array in one.items():
+        assert array.dtype == other[name].dtype, name
+        assert array.shape == other[name].shape, name
+        np.testing.assert_allclose(other[name], array, rtol=rtol, atol=atol, err_msg=name)
