@@ -285,3 +285,18 @@ def test_a_wrapper_of_one_role_may_not_change_what_the_network_sees(tmp_path):
     with pytest.raises(ConfigError, match="other observations"):
         gymsolve.train("CartPole-v1", {"env.wrappers": wrappers}, runs_dir=tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
+
+
+def test_an_unlucky_short_evaluation_does_not_hide_that_the_threshold_is_met():
+    """The mean of `Lengths` is 25.5; with a threshold of 20 some sets of 8 fixed seeds stay below it."""
+    unlucky = 0
+    for seed in range(12):
+        settings = config("training_envs:Lengths-v0", episodes=8).model_copy(update={"seed": seed})
+        evaluator = Evaluator(settings, threshold=20.0)
+        short = evaluator.play(untrained(settings), 8).mean
+        verdict = evaluator.judge(untrained(settings), 1)
+        evaluator.close()
+        if 10.0 < short < 20.0:
+            unlucky += 1
+            assert verdict.metrics["eval/episodes"] == 100
+    assert unlucky

@@ -44,6 +44,12 @@ class EvalResult:
     def mean(self) -> float:
         return float(np.mean([e.raw_return for e in self.episodes])) if self.episodes else float("nan")
 
+    @property
+    def standard_error(self) -> float:
+        """Of the mean."""
+        returns = [e.raw_return for e in self.episodes]
+        return float(np.std(returns) / np.sqrt(len(returns))) if returns else float("nan")
+
     def metrics(self) -> dict[str, float]:
         """By metric name; exactly these numbers go to the record and beside the checkpoint."""
         returns = np.array([e.raw_return for e in self.episodes])
@@ -139,11 +145,11 @@ class Evaluator:
         round_number: int,
         on_step: Callable[[int, int], None] | None = None,
     ) -> Verdict:
-        """A routine evaluation; when it reaches the threshold, the long one and its confirmation too."""
+        """A routine evaluation; with the threshold in reach, the long one and its confirmation too."""
         settings = self.config.eval
         began = time.perf_counter()
         result = self.play(policy, settings.episodes, on_step=on_step)
-        if self._reached(result) and settings.episodes < settings.solved_episodes:
+        if settings.episodes < settings.solved_episodes and self._within_reach(result):
             result = self.play(policy, settings.solved_episodes, on_step=on_step)
         metrics, solved = result.metrics(), False
         if self._reached(result):
@@ -185,6 +191,12 @@ class Evaluator:
         if self._envs is not None:
             self._envs.close()
             self._envs = None
+
+    def _within_reach(self, result: EvalResult) -> bool:
+        """Could more episodes show that the threshold is met? A few on fixed seeds may be unlucky ones."""
+        if self.threshold is None or not result.complete:
+            return False
+        return result.mean + 2.0 * result.standard_error >= self.threshold
 
     def _reached(self, result: EvalResult) -> bool:
         return self.threshold is not None and result.complete and result.mean >= self.threshold
