@@ -10,8 +10,9 @@ import sample_envs
 
 from gymsolve.config import EnvConfig, TrainConfig
 from gymsolve.envs.derive import derive_recipe
+from gymsolve.envs.determinism import check_determinism
 from gymsolve.envs.make import debugger_attached, make_envs
-from gymsolve.envs.preflight import are_copies_identical, check_determinism, preflight
+from gymsolve.envs.preflight import preflight
 
 assert sample_envs.Hidden
 
@@ -29,7 +30,7 @@ assert sample_envs.Hidden
 )
 def test_identical_copies_are_noticed(env_id: str, kwargs: dict[str, Any], identical: bool) -> None:
     config = EnvConfig(id=env_id, kwargs=kwargs)
-    assert are_copies_identical(config) is identical
+    assert check_determinism(config).copies_identical is identical
     assert check_determinism(config).seed_reproduces
     assert check_determinism(config).resumes_exactly
 
@@ -40,7 +41,7 @@ def test_seeds_without_effect_are_noticed() -> None:
 
 def test_sticky_actions_make_copies_differ() -> None:
     config = EnvConfig.model_validate({"id": "Sample/Counter-v0", "wrappers": ["sticky_actions"]})
-    assert not are_copies_identical(config)
+    assert not check_determinism(config).copies_identical
 
 
 def test_preflight_of_a_sound_environment() -> None:

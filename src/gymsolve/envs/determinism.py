@@ -11,7 +11,7 @@ from gymsolve.envs.census import blind_actions
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.make import make_envs
 
-__all__ = ["Determinism", "are_copies_identical", "check_determinism"]
+__all__ = ["Determinism", "check_determinism"]
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,6 @@ class Determinism:
     """The same seed led to the same trajectory."""
     resumes_exactly: bool
     """A copy restored in the middle of things went on like the original."""
-
-
-def are_copies_identical(config: EnvConfig) -> bool:
-    """Would parallel copies with different seeds all see the same, given the same actions?"""
-    return check_determinism(config).copies_identical
 
 
 def check_determinism(config: EnvConfig, steps: int = 64) -> Determinism:

@@ -10,13 +10,13 @@ from gymnasium import spaces
 from gymsolve.config import EnvConfig
 from gymsolve.envs.build import CopyBuilder, build_env
 from gymsolve.envs.census import Census, blind_actions, take_census
-from gymsolve.envs.determinism import Determinism, are_copies_identical, check_determinism
+from gymsolve.envs.determinism import Determinism, check_determinism
 from gymsolve.envs.make import choose_backend, describe_env, make_envs, masks_in_info
 from gymsolve.envs.spaces import action_spec
 from gymsolve.errors import EnvFaultError
 from gymsolve.spec import EnvSpec
 
-__all__ = ["Determinism", "PreflightReport", "are_copies_identical", "check_determinism", "preflight"]
+__all__ = ["PreflightReport", "preflight"]
 
 _LOOK_STEPS = 200
 _LOOK_SECONDS = 1.0

@@ -38,10 +38,6 @@ class Head(Protocol):
 
     def entropy(self, params: Tensor) -> Tensor: ...
 
-    @property
-    def max_entropy(self) -> float | None:
-        """Entropy of the uniform distribution, where there is one."""
-
 
 def make_head(size: int, action: ActionSpec, config: NetConfig, rng: np.random.Generator) -> nn.Module:
     if action.kind == "box":
@@ -98,10 +94,6 @@ class CategoricalHead(nn.Module):
     def entropy(self, params: Tensor) -> Tensor:
         return -(params.exp() * params).sum(dim=(-1, -2))
 
-    @property
-    def max_entropy(self) -> float | None:
-        return float(sum(math.log(choices) for choices in self.nvec))
-
 
 class GaussianHead(nn.Module):
     """A diagonal Gaussian with a state-independent spread; `params` is the mean.
@@ -151,10 +143,6 @@ class GaussianHead(nn.Module):
             return gaussian
         points = params.unsqueeze(-1) + self.log_std.exp().unsqueeze(-1) * self.nodes  # [B, A, K]
         return gaussian + (_log_slope(points) * self.weights).sum(dim=(-1, -2))
-
-    @property
-    def max_entropy(self) -> float | None:
-        return None
 
 
 def _log_slope(u: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from gymsolve.recipes.files import Recipe, find_recipe, has_recipe, list_recipes
 from gymsolve.recipes.resolve import Overrides, Resolved, apply_overrides, explain, parse_overrides, resolve
 from gymsolve.recipes.schema import flatten
 from gymsolve.recipes.style import format_recipe_file
-from gymsolve.recipes.validate import config_from_json, validate
+from gymsolve.recipes.validate import validate
 
 __all__ = [
     "Overrides",
@@ -17,7 +17,6 @@ __all__ = [
     "Resolved",
     "apply_overrides",
     "check_recipe_file",
-    "config_from_json",
     "explain",
     "find_recipe",
     "flatten",

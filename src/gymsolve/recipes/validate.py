@@ -1,6 +1,5 @@
 """The one place where pydantic's findings become sentences a person can act on."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -13,7 +12,7 @@ from gymsolve.errors import ConfigError, did_you_mean
 from gymsolve.recipes.schema import ALGORITHM_MODELS, key_order, leaf_paths
 from gymsolve.schedules import parse_amount
 
-__all__ = ["Problem", "config_from_json", "find_problems", "raise_problems", "validate"]
+__all__ = ["Problem", "find_problems", "raise_problems", "validate"]
 
 _OTHER_NAMES = {
     # What the same setting is called in Stable-Baselines3, CleanRL and common speech.
@@ -73,17 +72,6 @@ def validate(data: Mapping[str, Any], source: str = "") -> TrainConfig:
     if not isinstance(found, TrainConfig):
         raise_problems(found, lambda path: source)
     return found
-
-
-def config_from_json(text: str | bytes) -> TrainConfig:
-    """The settings stored in a run's `config.json`."""
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise ConfigError(f"cannot be read as JSON ({error}).", where="config.json") from error
-    if not isinstance(data, dict):
-        raise ConfigError("should hold one JSON object.", where="config.json")
-    return validate(data, "config.json")
 
 
 def find_problems(data: Mapping[str, Any]) -> TrainConfig | list[Problem]:
