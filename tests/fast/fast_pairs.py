@@ -17,7 +17,7 @@ OBS = {
     "many_categories": {"obs": ObsSpec("discrete", (2,), "int64", nvec=(300, 5))},
     "dict": {
         "body/joint.speed": vector(2),
-        "cell": ObsSpec("discrete", (), "int64", nvec=(200,)),
+        "cell": ObsSpec("discrete", (), "int64", nvec=(300,)),
         "plate": ObsSpec("vector", (2, 2), "float64", low=(-9.0,) * 4, high=(9.0,) * 4),
         "dials": ObsSpec("discrete", (2,), "int64", nvec=(2, 3)),
         "flags": ObsSpec("vector", (2,), "int8"),

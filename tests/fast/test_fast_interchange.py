@@ -29,11 +29,10 @@ def same_actions(one, other) -> None:
 
 
 @every_case
-@pytest.mark.parametrize("obs", ["vector", "dict"])
 @pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("norm", NORMS)
-def test_a_trained_policy_crosses_both_ways(kind, masked, obs, shared, norm):
-    torchs, fast = make_pair(kind, masked, obs, shared=shared, **NORMS[norm])
+@pytest.mark.parametrize("norm", ["bounds", "popart"])
+def test_a_trained_policy_crosses_both_ways(kind, masked, shared, norm):
+    torchs, fast = make_pair(kind, masked, "dict", shared=shared, **NORMS[norm])
     train(fast_algorithm("a2c", fast), RandomEnvs(fast.spec), updates=3, num_steps=6)
     there = Policy.from_arrays(fast.arrays(), json.loads(json.dumps(fast.metadata())))
     assert there.spec == fast.spec

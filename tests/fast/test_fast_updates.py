@@ -46,7 +46,7 @@ REINFORCE_OPTIONS = {
 } | {"huber": {"value_loss": "huber", "ent_coef": 0.1, "value_epochs": 3, "vf_coef": 1.0}}
 
 
-def assert_same_learning(algo, pair, options, *, updates: int = 3) -> list[dict[str, float]]:
+def assert_same_learning(algo, pair, options, *, updates: int = 2) -> list[dict[str, float]]:
     """Update both engines on the same rollouts, collected by the torch policy."""
     torchs, fast = both_algorithms(algo, pair, **options)
     before = pair[1].arrays()

@@ -138,15 +138,7 @@ class FastPPO:
         norm = self.optimizer.step(
             learning_rate=in_force["hyper/learning_rate"], max_grad_norm=in_force["hyper/max_grad_norm"]
         )
-        means = np.add.reduce(measures, axis=1) / size
-        row = dict(zip(_MEASURES, means.tolist(), strict=True))
-        row["train/policy_loss"] *= -1.0
-        row["train/loss"] = (
-            row["train/policy_loss"]
-            + in_force["hyper/vf_coef"] * row["train/value_loss"]
-            - in_force["hyper/ent_coef"] * row["train/entropy"]
-        )
-        return approx_kl, row | {"train/grad_norm": norm}
+        return approx_kl, _describe(measures, in_force) | {"train/grad_norm": norm}
 
     def _critic(
         self, values: Array, targets: Array, old_values: Array, in_force: dict[str, float]
@@ -179,6 +171,19 @@ class FastPPO:
 
     def load(self, state: dict[str, Any]) -> None:
         self.rate_factor = state["rate_factor"]
+
+
+def _describe(measures: Array, in_force: dict[str, float]) -> dict[str, float]:
+    """Means of `_MEASURES` over the rows, all at once, and the loss they make up."""
+    means = np.add.reduce(measures, axis=1) / measures.shape[1]
+    row = dict(zip(_MEASURES, means.tolist(), strict=True))
+    row["train/policy_loss"] *= -1.0
+    row["train/loss"] = (
+        row["train/policy_loss"]
+        + in_force["hyper/vf_coef"] * row["train/value_loss"]
+        - in_force["hyper/ent_coef"] * row["train/entropy"]
+    )
+    return row
 
 
 def _standardize(values: Array) -> Array:

@@ -6,8 +6,8 @@ from gymsolve.spec import EnvSpec
 
 __all__ = ["supports", "why_not"]
 
-WIDEST = 512
-"""Beyond this, arithmetic is all that counts, and torch's is no slower."""
+WIDEST = 400
+"""Units of a layer. Beyond, arithmetic is all that counts, and torch's is no slower."""
 
 
 def supports(config: TrainConfig, spec: EnvSpec) -> str | None:
