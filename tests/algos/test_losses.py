@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from gymsolve.algos.losses import divergence, explained_variance, hyperparameters, value_loss, value_targets
+from gymsolve.algos.losses import divergence, value_loss, value_targets
 from gymsolve.config import PPOConfig
+from gymsolve.rollout.learning import explained_variance, hyperparameters
 from gymsolve.schedules import Progress
 from gymsolve.training.records import Averager
 from probes import START, gather, make_algorithm, make_case, make_policy, make_spec

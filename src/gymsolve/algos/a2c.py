@@ -5,18 +5,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from gymsolve.algos.batch import Batch, flatten
-from gymsolve.algos.losses import (
-    explained_variance,
-    hyperparameters,
-    mean_metrics,
-    moved,
-    value_loss,
-    value_targets,
-)
+from gymsolve.algos.batch import Batch
+from gymsolve.algos.losses import mean_metrics, moved, value_loss, value_targets
 from gymsolve.algos.optimizer import Optimizer
 from gymsolve.config import A2CConfig
 from gymsolve.nn.policy import Policy
+from gymsolve.rollout.learning import explained_variance, flatten, hyperparameters
 from gymsolve.rollout.returns import standardize
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress

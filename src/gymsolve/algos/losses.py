@@ -1,6 +1,5 @@
 """Losses and diagnostics that more than one algorithm uses."""
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -8,13 +7,10 @@ from torch.nn import functional
 from gymsolve.algos.batch import Batch
 from gymsolve.config import A2CConfig, PPOConfig, ReinforceConfig
 from gymsolve.nn.policy import Policy
-from gymsolve.schedules import Progress, Schedule
 from gymsolve.spec import Array
 
 __all__ = [
     "divergence",
-    "explained_variance",
-    "hyperparameters",
     "mean_metrics",
     "moved",
     "value_loss",
@@ -56,19 +52,6 @@ def moved(policy: Policy, batch: Batch, clip_coef: float = 0.2) -> dict[str, Ten
     log_probs, _, _ = policy.evaluate(batch.obs, batch.actions, batch.masks)
     approx_kl, clip_fraction = divergence(log_probs - batch.log_probs, clip_coef)
     return {"train/approx_kl": approx_kl, "train/clip_fraction": clip_fraction}
-
-
-def explained_variance(predicted: Array, target: Array) -> float:
-    """1 is a perfect critic, 0 no better than the mean, below 0 worse; NaN when nothing varies."""
-    if not len(target) or target.min() == target.max():  # the variance of equal floats is not exactly 0
-        return float("nan")
-    exact = target.astype(np.float64)
-    return 1.0 - float(np.var(exact - predicted) / np.var(exact))
-
-
-def hyperparameters(config: AnyAlgo, progress: Progress) -> dict[str, float]:
-    """Every schedulable value in force, by metric name."""
-    return {f"hyper/{name}": value.at(progress) for name, value in config if isinstance(value, Schedule)}
 
 
 def mean_metrics(rows: list[dict[str, Tensor]]) -> dict[str, float]:

@@ -10,18 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from gymsolve.algos.batch import Batch, flatten
-from gymsolve.algos.losses import (
-    divergence,
-    explained_variance,
-    hyperparameters,
-    mean_metrics,
-    value_loss,
-    value_targets,
-)
+from gymsolve.algos.batch import Batch
+from gymsolve.algos.losses import divergence, mean_metrics, value_loss, value_targets
 from gymsolve.algos.optimizer import Optimizer
 from gymsolve.config import PPOConfig
 from gymsolve.nn.policy import Policy
+from gymsolve.rollout.learning import adapt_rate, explained_variance, flatten, hyperparameters
 from gymsolve.rollout.returns import standardize
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress
@@ -68,7 +62,8 @@ class PPO:
             steps.append(row)
         policy.gradient_mode(False)
         if config.desired_kl is not None and steps:
-            self._adapt_rate(config.desired_kl, self._measure_kl(batch, index))
+            kl = self._measure_kl(batch, index)
+            self.rate_factor = adapt_rate(self.rate_factor, config.desired_kl, kl)
         policy.observe(batch.raw_obs)
 
         metrics = mean_metrics(steps) | in_force
@@ -150,12 +145,6 @@ class PPO:
         """How far the whole update moved the policy, on its last minibatch."""
         log_probs, _, _ = self.policy.evaluate(*batch.select(index))
         return float(divergence(log_probs - batch.log_probs[index], 0.0)[0])
-
-    def _adapt_rate(self, desired: float, kl: float) -> None:
-        if kl > 2.0 * desired:
-            self.rate_factor = max(self.rate_factor / 1.5, 1e-3)
-        elif kl < 0.5 * desired:
-            self.rate_factor = min(self.rate_factor * 1.5, 1e3)
 
     def state(self) -> dict[str, Any]:
         return {"rate_factor": self.rate_factor}

@@ -5,17 +5,10 @@ from typing import Any
 import numpy as np
 
 from gymsolve.config import A2CConfig
-from gymsolve.fast.losses import (
-    Batch,
-    explained_variance,
-    flatten,
-    hyperparameters,
-    moved,
-    value_loss,
-    value_targets,
-)
+from gymsolve.fast.losses import Batch, moved, value_loss, value_targets
 from gymsolve.fast.optimizer import FastOptimizer
 from gymsolve.fast.policy import FastPolicy
+from gymsolve.rollout.learning import explained_variance, flatten, hyperparameters
 from gymsolve.rollout.returns import standardize
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gymsolve.config import NetConfig
+from gymsolve.initialize import orthogonal
 from gymsolve.spec import ActionSpec, Array
 
-__all__ = ["Parameters", "Slot", "orthogonal"]
+__all__ = ["Parameters", "Slot"]
 
 _ROOT_TWO = float(np.sqrt(2.0))
 
@@ -79,7 +80,8 @@ class Parameters:
         """The start of the torch policy for the same generator: same draws, same order."""
         for slot in self.slots:
             if slot.gain is not None:
-                slot.view(self.values)[...] = orthogonal(slot.shape, slot.gain, rng)
+                rows, columns = slot.shape
+                slot.view(self.values)[...] = orthogonal(rows, columns, slot.gain, rng)
 
     def slot(self, name: str) -> Slot:
         return next(slot for slot in self.slots if slot.name == name)
@@ -103,13 +105,3 @@ class Parameters:
             found.append(block[:, start:stop].reshape(self.towers, inputs + 1, outputs))
             start = stop
         return found
-
-
-def orthogonal(shape: tuple[int, ...], gain: float, rng: np.random.Generator) -> Array:
-    """A matrix whose rows (or columns, whichever are fewer) are orthonormal times `gain`."""
-    rows, columns = shape
-    draw = rng.standard_normal((max(rows, columns), min(rows, columns)))
-    q, r = np.linalg.qr(draw)
-    q *= np.sign(np.diag(r))  # makes the draw uniform over orthogonal matrices
-    weight: Array = gain * (q if rows >= columns else q.T)
-    return weight

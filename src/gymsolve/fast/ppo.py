@@ -10,16 +10,10 @@ from typing import Any
 import numpy as np
 
 from gymsolve.config import PPOConfig
-from gymsolve.fast.losses import (
-    Batch,
-    explained_variance,
-    flatten,
-    hyperparameters,
-    value_loss,
-    value_targets,
-)
+from gymsolve.fast.losses import Batch, value_loss, value_targets
 from gymsolve.fast.optimizer import FastOptimizer
 from gymsolve.fast.policy import FastPolicy, Samples
+from gymsolve.rollout.learning import adapt_rate, explained_variance, flatten, hyperparameters
 from gymsolve.rollout.returns import standardize
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress
@@ -67,7 +61,8 @@ class FastPPO:
                 break
             rows.append(row)
         if config.desired_kl is not None and rows:
-            self._adapt_rate(config.desired_kl, self._measure_kl(samples, part))
+            kl = self._measure_kl(samples, part)
+            self.rate_factor = adapt_rate(self.rate_factor, config.desired_kl, kl)
         self.optimizer.flush()
         policy.observe(batch.raw_obs)
 
@@ -159,12 +154,6 @@ class FastPPO:
         """How far the whole update moved the policy, on its last minibatch."""
         log_ratio = self.policy.evaluate(samples).log_probs - columns[0]
         return float(np.mean(np.exp(log_ratio) - 1.0 - log_ratio))
-
-    def _adapt_rate(self, desired: float, kl: float) -> None:
-        if kl > 2.0 * desired:
-            self.rate_factor = max(self.rate_factor / 1.5, 1e-3)
-        elif kl < 0.5 * desired:
-            self.rate_factor = min(self.rate_factor * 1.5, 1e3)
 
     def state(self) -> dict[str, Any]:
         return {"rate_factor": self.rate_factor}
