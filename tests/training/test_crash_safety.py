@@ -182,3 +182,30 @@ def test_killed_between_two_records_leaves_no_torn_line(tmp_path):
     gymsolve.resume(run)
     assert run.read_metrics().problems == []
     assert len(run.read_metrics().rows) > len(rows)
+
+
+def test_a_request_to_stop_does_not_wait_for_an_evaluation():
+    class Impatient(Silent):
+        calls = 0
+
+        def eval_step(self, done, total):
+            Impatient.calls += 1
+            if Impatient.calls == 3:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    outcome = gymsolve.train("CartPole-v1", TINY | {"eval.episodes": 5000}, observer=Impatient())
+    assert outcome.reason == "interrupt"
+    assert Impatient.calls <= 4
+    assert not [row for row in outcome.run.read_metrics().rows if "eval/mean_reward" in row]
+    resumed = gymsolve.resume(outcome.run, {"eval.every": 100_000})
+    assert resumed.status == "finished"
+
+
+def test_a_solved_run_that_is_stopped_says_so():
+    class Stop(Silent):
+        def event(self, kind, data):
+            if kind == "solved":
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    outcome = gymsolve.train("Bandit-v0:ppo", {"eval.stop_when_solved": False}, observer=Stop())
+    assert (outcome.status, outcome.solved, outcome.reason) == ("solved", True, "terminated")

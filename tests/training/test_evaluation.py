@@ -256,7 +256,7 @@ class _Verdicts:
 
 def test_best_never_moves_to_a_worse_or_unproved_policy(monkeypatch):
     answers = [(500.0, True), (476.0, True), (480.0, False), (499.0, True)]
-    monkeypatch.setattr("gymsolve.training.session.make_judge", lambda trainer: _Verdicts(answers))
+    monkeypatch.setattr("gymsolve.training.session.make_judge", lambda trainer, cancelled: _Verdicts(answers))
     settings = {"steps": 2000, "eval.every": 300, "eval.stop_when_solved": False}
     run = gymsolve.train("CartPole-v1", settings).run
     assert load_checkpoint(run, "best").meta["eval"]["eval/mean_reward"] == 500.0
@@ -300,3 +300,9 @@ def test_an_unlucky_short_evaluation_does_not_hide_that_the_threshold_is_met():
             unlucky += 1
             assert verdict.metrics["eval/episodes"] == 100
     assert unlucky
+
+
+def test_noise_in_training_alone_is_allowed():
+    wrappers = [{"observation_noise": {"std": 0.01, "roles": ["train"]}}]
+    outcome = gymsolve.train("CartPole-v1", {"env.wrappers": wrappers, "steps": 600, "eval.episodes": 2})
+    assert outcome.status == "finished"

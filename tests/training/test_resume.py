@@ -228,3 +228,16 @@ def test_a_run_can_go_on_with_the_other_engine(first, second):
     start = [row for row in run.read_metrics().rows if row["env_steps"] <= 1300 and "eval/mean_reward" in row]
     assert start
     assert before > 0
+
+
+def test_a_harmless_change_on_resume_keeps_the_best_checkpoint():
+    settings = {"steps": 4000, "eval.every": 1000, "eval.episodes": 5, "solved_at": 1e9, "checkpoint.keep": 1}
+    run = gymsolve.train("CartPole-v1", settings).run
+    before = load_checkpoint(run, "best")
+    # With a learning rate of 0 nothing better can come; the old best must survive the pruning.
+    changes = {"eval.every": 500, "eval.stop_when_solved": False, "algo.learning_rate": 0.0}
+    gymsolve.resume(run, changes, steps=6000)
+    assert (
+        load_checkpoint(run, "best").meta["eval"]["eval/mean_reward"]
+        >= before.meta["eval"]["eval/mean_reward"]
+    )

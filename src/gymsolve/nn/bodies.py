@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from gymsolve.config import NetConfig
 from gymsolve.errors import ConfigError
-from gymsolve.nn.init import orthogonal_
+from gymsolve.nn.init import Draws, orthogonal_
 from gymsolve.nn.normalize import BoundsNorm, RunningNorm
 from gymsolve.spec import EnvSpec, Obs, ObsSpec
 
@@ -28,7 +28,7 @@ _ACTIVATIONS: dict[str, type[nn.Module]] = {
 _ROOT_TWO = float(np.sqrt(2.0))
 
 
-def mlp(size: int, config: NetConfig, rng: np.random.Generator) -> tuple[nn.Sequential, int]:
+def mlp(size: int, config: NetConfig, rng: Draws) -> tuple[nn.Sequential, int]:
     """The hidden layers of a config on top of `size` features, and their output size."""
     layers: list[nn.Module] = []
     for width in config.hidden:
@@ -57,7 +57,7 @@ class _Residual(nn.Module):
         return x + out
 
 
-def convolutions(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> tuple[nn.Sequential, int]:
+def convolutions(name: str, shape: tuple[int, ...], rng: Draws) -> tuple[nn.Sequential, int]:
     """A named stack of convolutions for images [C, H, W], flattened, and its output size."""
     channels, *sides = shape
     smallest = min(sides)
@@ -103,7 +103,7 @@ def _require(fits: bool, name: str, shape: tuple[int, ...], least: int) -> None:
 class Encoder(nn.Module):
     """Every entry of an observation → one feature vector [B, size]."""
 
-    def __init__(self, spec: EnvSpec, config: NetConfig, rng: np.random.Generator) -> None:
+    def __init__(self, spec: EnvSpec, config: NetConfig, rng: Draws) -> None:
         super().__init__()
         self.entries = nn.ModuleDict()
         self.names: dict[str, str] = {}  # of the module of each entry, in the order of the features
@@ -127,7 +127,7 @@ class Encoder(nn.Module):
                 entry.norm.observe(obs[key])
 
 
-def _encode_entry(entry: ObsSpec, config: NetConfig, rng: np.random.Generator) -> tuple[nn.Module, int]:
+def _encode_entry(entry: ObsSpec, config: NetConfig, rng: Draws) -> tuple[nn.Module, int]:
     if entry.kind == "image":
         stack, size = convolutions(config.cnn, entry.shape, rng)
         return _Image(stack, entry), size
@@ -173,7 +173,7 @@ class _Discrete(nn.Module):
 
     offsets: Tensor
 
-    def __init__(self, entry: ObsSpec, config: NetConfig, rng: np.random.Generator) -> None:
+    def __init__(self, entry: ObsSpec, config: NetConfig, rng: Draws) -> None:
         super().__init__()
         self.total = sum(entry.nvec)
         starts = np.concatenate([[0], np.cumsum(entry.nvec)[:-1]])
@@ -181,9 +181,10 @@ class _Discrete(nn.Module):
         self.embedding: nn.Embedding | None = None
         self.size = self.total
         if config.discrete_obs == "embedding":
-            table = rng.standard_normal((self.total, config.embedding_size)).astype(np.float32)
             self.embedding = nn.Embedding(self.total, config.embedding_size)
-            self.embedding.weight.data.copy_(torch.from_numpy(table))
+            if rng is not None:
+                table = rng.standard_normal((self.total, config.embedding_size)).astype(np.float32)
+                self.embedding.weight.data.copy_(torch.from_numpy(table))
             self.size = config.embedding_size * len(entry.nvec)
 
     def forward(self, x: Tensor) -> Tensor:

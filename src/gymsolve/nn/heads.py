@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from gymsolve.config import NetConfig
-from gymsolve.nn.init import orthogonal_
+from gymsolve.nn.init import Draws, orthogonal_
 from gymsolve.spec import ActionSpec, Array
 
 __all__ = ["CategoricalHead", "GaussianHead", "Head", "make_head"]
@@ -39,7 +39,7 @@ class Head(Protocol):
     def entropy(self, params: Tensor) -> Tensor: ...
 
 
-def make_head(size: int, action: ActionSpec, config: NetConfig, rng: np.random.Generator) -> nn.Module:
+def make_head(size: int, action: ActionSpec, config: NetConfig, rng: Draws) -> nn.Module:
     if action.kind == "box":
         return GaussianHead(size, action, config, rng)
     return CategoricalHead(size, action.nvec, config.policy_gain, rng)
@@ -51,7 +51,7 @@ class CategoricalHead(nn.Module):
     layout: Tensor
     padding: Tensor
 
-    def __init__(self, size: int, nvec: tuple[int, ...], gain: float, rng: np.random.Generator) -> None:
+    def __init__(self, size: int, nvec: tuple[int, ...], gain: float, rng: Draws) -> None:
         super().__init__()
         self.nvec = nvec
         self.linear = nn.Linear(size, sum(nvec))
@@ -105,7 +105,7 @@ class GaussianHead(nn.Module):
     nodes: Tensor
     weights: Tensor
 
-    def __init__(self, size: int, action: ActionSpec, config: NetConfig, rng: np.random.Generator) -> None:
+    def __init__(self, size: int, action: ActionSpec, config: NetConfig, rng: Draws) -> None:
         super().__init__()
         self.squash = action.squash
         self.linear = nn.Linear(size, action.size)

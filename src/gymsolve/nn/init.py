@@ -6,12 +6,17 @@ from torch import nn
 
 from gymsolve.initialize import orthogonal
 
-__all__ = ["orthogonal_"]
+__all__ = ["Draws", "orthogonal_"]
+
+Draws = np.random.Generator | None
+"""Where first weights come from; None when saved ones are about to be loaded over them."""
 
 
 @torch.no_grad()
-def orthogonal_(layer: nn.Linear | nn.Conv2d, gain: float, rng: np.random.Generator) -> None:
+def orthogonal_(layer: nn.Linear | nn.Conv2d, gain: float, rng: Draws) -> None:
     """Orthogonal weights times `gain`; biases zero."""
+    if rng is None:
+        return
     rows = layer.weight.shape[0]
     columns = layer.weight[0].numel()
     weight = orthogonal(rows, columns, gain, rng)

@@ -17,7 +17,7 @@ from gymsolve.config import NetConfig
 from gymsolve.errors import CheckpointError, ConfigError
 from gymsolve.nn.bodies import Encoder, mlp
 from gymsolve.nn.heads import Head, make_head
-from gymsolve.nn.init import orthogonal_
+from gymsolve.nn.init import Draws, orthogonal_
 from gymsolve.nn.normalize import ValueNorm
 from gymsolve.spec import Array, EnvSpec, Obs
 
@@ -27,7 +27,7 @@ __all__ = ["Policy"]
 class Policy(nn.Module):
     """An actor and a critic for one environment's spaces."""
 
-    def __init__(self, spec: EnvSpec, config: NetConfig, rng: np.random.Generator) -> None:
+    def __init__(self, spec: EnvSpec, config: NetConfig, rng: Draws) -> None:
         super().__init__()
         if config.squash and spec.action.kind == "box" and not spec.action.bounded:
             raise ConfigError(
@@ -45,7 +45,7 @@ class Policy(nn.Module):
             self._build(rng)
         self.eval()  # layers with modes are switched by `gradient_mode` alone
 
-    def _build(self, rng: np.random.Generator) -> None:
+    def _build(self, rng: Draws) -> None:
         spec, config = self.spec, self.config
         self.encoder = Encoder(spec, config, rng)
         self.actor, size = mlp(self.encoder.size, config, rng)
@@ -169,7 +169,7 @@ class Policy(nn.Module):
         """The policy that `arrays` and `metadata` were taken from."""
         spec = EnvSpec.from_json(json.loads(metadata["spec"]))
         config = NetConfig.model_validate_json(metadata["net"])
-        policy = cls(spec, config, np.random.default_rng(0))
+        policy = cls(spec, config, None)
         misfits = policy.load_arrays(arrays)
         if misfits:
             raise CheckpointError(f"the weights do not fit the network they describe: {misfits[0]}.")

@@ -6,6 +6,7 @@ cannot change under it, and its results carry the step those weights come from.
 
 import multiprocessing
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -57,18 +58,32 @@ class Judge(Protocol):
         """End at once; what is still under way is lost."""
 
 
+class _CancelledError(Exception):
+    """Somebody asked to stop during an evaluation."""
+
+
 class LiveJudge:
     """Evaluates in the loop, while training waits."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
-        self.evaluator = evaluator
+    def __init__(self, evaluator: Evaluator, cancelled: Callable[[], bool]) -> None:
+        self.evaluator, self.cancelled = evaluator, cancelled
 
     @property
     def pending(self) -> tuple[str, ...]:
         return ()
 
     def submit(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
-        verdict = self.evaluator.judge(trainer.policy, trainer.counters.eval_round, observer.eval_step)
+        def watch(done: int, total: int) -> None:
+            if self.cancelled():
+                raise _CancelledError
+            observer.eval_step(done, total)
+
+        try:
+            verdict = self.evaluator.judge(trainer.policy, trainer.counters.eval_round, watch)
+        except _CancelledError:  # whoever wants to stop does not wait; it is due again after a resume
+            trainer.counters.eval_round -= 1
+            trainer.counters.next_eval = trainer.counters.env_steps
+            return []
         return [Judgement(verdict, trainer.position(), verdict.seconds, None)]
 
     def finished(self) -> list[Judgement]:
@@ -138,11 +153,11 @@ def _died() -> GymsolveError:
     return GymsolveError("the evaluation process died.", where="eval.asynchronous")
 
 
-def make_judge(trainer: Trainer) -> Judge:
+def make_judge(trainer: Trainer, cancelled: Callable[[], bool]) -> Judge:
     """The judge the settings ask for."""
     if trainer.config.eval.asynchronous:
         return ProcessJudge(trainer.config, trainer.threshold)
-    return LiveJudge(Evaluator(trainer.config, trainer.threshold))
+    return LiveJudge(Evaluator(trainer.config, trainer.threshold), cancelled)
 
 
 def _serve(connection: Connection, config_json: str, threshold: float | None) -> None:

@@ -118,7 +118,7 @@ def resume_run(
         run.claim(command=list(sys.argv if command is None else command))
         dropped = run.rewind(trainer.counters.env_steps)
         discarded = discard_after(run, trainer.counters.env_steps)
-        _rearrange(trainer, run, changes)
+        notes += _rearrange(trainer, run, changes)
         if changes:
             sources = stored["provenance"] | dict.fromkeys(changes, "--set on resume")
             run.change_config(config.model_dump(mode="json"), sources)
@@ -131,7 +131,17 @@ def resume_run(
             records_set_aside=dropped,
             checkpoints_set_aside=discarded,
         )
-        return _execute(trainer, run, observer or Silent(), notes)
+        return _execute(trainer, run, observer or Silent(), notes + _nothing_to_do(trainer))
+
+
+def _nothing_to_do(trainer: Trainer) -> list[str]:
+    """Why a resumed run ends at once, if it will."""
+    counters, config = trainer.counters, trainer.config
+    if counters.solved and config.eval.stop_when_solved:
+        return ["this run is solved already; to train on, add --set eval.stop_when_solved=false"]
+    if counters.env_steps >= config.steps:
+        return [f"its budget of {config.steps} steps is spent; give a larger one with --steps"]
+    return []
 
 
 def _refuse_changes(changes: Iterable[str]) -> None:
@@ -152,26 +162,34 @@ def _saved_state(run: Run, which: str | None) -> Checkpoint | None:
     return load_checkpoint(run, which or "last")
 
 
-def _rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> None:
-    """Cadences, verdicts and records of the past under settings that have changed."""
+_VERDICT = ("solved_at", "eval.deterministic", "eval.episodes", "eval.solved_episodes", "env.kwargs")
+_VERDICT_TOO = ("env.wrappers", "env.max_episode_steps", "env.frame_stack", "env.legal_actions")
+
+
+def _rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> list[str]:
+    """Cadences and verdicts under settings that have changed; what a user should know of it."""
     counters, config = trainer.counters, trainer.config
     changed = tuple(changes)
     if changed:
         counters.next_eval = max(next_multiple(counters.env_steps, config.eval_every), config.eval.warmup)
         counters.next_checkpoint = next_multiple(counters.env_steps, config.checkpoint_every)
-    if any(path.startswith(("env.", "eval.", "solved_at")) for path in changed):
-        counters.solved = False  # it has to be proved under what now counts
-        counters.best_return, counters.best_solved = None, False
-    if pointed(run, "best") is None:
-        counters.best_return, counters.best_solved = None, False
+    other_bar = any(path.startswith((*_VERDICT, *_VERDICT_TOO)) for path in changed)
+    if not other_bar and pointed(run, "best") is not None:
+        return []
+    had = counters.best_return
+    counters.solved = counters.solved and not other_bar  # it has to be proved under what now counts
+    counters.best_return, counters.best_solved = None, False
+    if had is None or not other_bar:
+        return []
+    return [f"what is judged has changed, so the best return so far ({had:.4g}) no longer compares"]
 
 
 def _execute(
     trainer: Trainer, run: Run, observer: Observer, notes: list[str], *, judge_first: bool = False
 ) -> Outcome:
     """Run the loop and leave the run in a state that tells what happened, whatever happens."""
-    judge = make_judge(trainer)
     signalled = StopSignal()
+    judge = make_judge(trainer, cancelled=lambda: signalled.reason is not None)
     with _Closing(trainer, run, judge), signalled.listening():
         run.append_event("started", env_steps=trainer.counters.env_steps, engine=trainer.engine.name)
         observer.started(run, trainer)
@@ -203,7 +221,11 @@ def _finish(trainer: Trainer, run: Run, reason: Reason) -> Outcome:
     counters = trainer.counters
     status: Status = "finished" if reason in ("steps", "time") else "stopped"
     if counters.solved:
-        status = reason = "solved"
+        status = "solved"
+        # A final evaluation may prove it after the budget has ended the loop; a request to stop is one.
+        reason = (
+            "solved" if reason in ("steps", "time") and counters.last_eval == counters.env_steps else reason
+        )
     outcome = Outcome(
         run=run,
         status=status,

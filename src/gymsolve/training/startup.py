@@ -4,6 +4,7 @@ from gymsolve.config import ReinforceConfig, TrainConfig
 from gymsolve.envs.determinism import check_determinism
 from gymsolve.envs.make import debugger_attached, describe_env
 from gymsolve.errors import ConfigError
+from gymsolve.spec import EnvSpec
 from gymsolve.training.trainer import Trainer
 
 __all__ = ["for_debugger", "notes_at_start", "require_same_pipeline"]
@@ -20,13 +21,18 @@ def for_debugger(config: TrainConfig) -> TrainConfig:
 
 def require_same_pipeline(trainer: Trainer) -> None:
     """A wrapper of one role only must not change what the network sees or does."""
-    judged = describe_env(trainer.config.env, "eval")
-    if (judged.obs, judged.action) != (trainer.envs.spec.obs, trainer.envs.spec.action):
+    judged, trained = describe_env(trainer.config.env, "eval"), trainer.envs.spec
+    if (_shapes(judged), judged.action) != (_shapes(trained), trained.action):
         raise ConfigError(
             "evaluation would have other observations or actions than training.",
             where="env.wrappers",
             hint="A wrapper that changes them must have the same roles everywhere: remove its `roles`.",
         )
+
+
+def _shapes(spec: EnvSpec) -> dict[str, tuple[object, ...]]:
+    """What decides the network; bounds may differ, as noise in training alone makes them."""
+    return {key: (entry.kind, entry.shape, entry.dtype, entry.nvec) for key, entry in spec.obs.items()}
 
 
 def notes_at_start(trainer: Trainer) -> list[str]:

@@ -1,6 +1,7 @@
 """Why a run ends: the budget, a proof that it is solved, or somebody asks."""
 
 import signal
+import sys
 import threading
 import types
 from collections.abc import Iterator
@@ -15,6 +16,11 @@ __all__ = ["Reason", "StopSignal", "stop_reason"]
 Reason = Literal["solved", "steps", "time", "stop file", "interrupt", "terminated"]
 
 
+_SIGNALS = [signal.SIGINT, signal.SIGTERM]
+if sys.platform != "win32":
+    _SIGNALS.append(signal.SIGHUP)  # the terminal was closed
+
+
 class StopSignal:
     """Remembers a request to stop; a second interrupt does not wait for the update under way."""
 
@@ -27,11 +33,11 @@ class StopSignal:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Ctrl-C and SIGTERM become requests while this is open (main thread only)."""
+        """Ctrl-C, SIGTERM and SIGHUP become requests while this is open (main thread only)."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.getsignal(number) for number in _SIGNALS}
         for number in before:
             signal.signal(number, self._on_signal)
         try:

@@ -4,6 +4,7 @@ import torch
 
 from gymsolve.config import TrainConfig
 from gymsolve.errors import ConfigError
+from gymsolve.fast import set_blas_threads
 from gymsolve.nn.policy import Policy
 from gymsolve.registry import ALGORITHMS, lookup
 from gymsolve.seeding import generator, integer_seeds
@@ -20,6 +21,7 @@ class TorchEngine:
 
     def __init__(self, device: str, threads: int, *, images: bool) -> None:
         self.device = _choose_device(device, images=images)
+        set_blas_threads(1)  # NumPy draws the first weights; two threads on busy cores are far slower
         if threads or not images:
             # One thread for small networks: splitting small matrices costs more than it saves.
             torch.set_num_threads(threads or 1)
