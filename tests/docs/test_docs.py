@@ -138,7 +138,8 @@ def test_the_python_example_of_the_readme_runs(tmp_path, monkeypatch, capsys):
 
 
 def test_the_python_examples_of_the_guide_run(tmp_path, monkeypatch):
-    environment, usage = fenced(ROOT / "docs" / "guide.md", "python")
+    environment, usage, watching = fenced(ROOT / "docs" / "guide.md", "python")
+    run_example(watching, tmp_path, monkeypatch)
     names = run_example(usage, tmp_path, monkeypatch)
     assert names["again"].env_steps >= 6000
 

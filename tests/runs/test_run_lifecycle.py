@@ -202,7 +202,8 @@ def test_only_one_process_trains_a_run(make_run: MakeRun, base: Path) -> None:
     (run.path / ".run.json-1234.tmp").write_text("left by a kill")
     run.claim(command=["gymsolve", "resume"])
     assert run.status == "running"
-    assert run.info()["command"] == ["gymsolve", "resume"]
+    assert run.info()["resumed_with"] == ["gymsolve", "resume"]
+    assert run.info()["command"][:2] == ["gymsolve", "train"], "how it was started stays known"
     assert not run.stop_requested()
     assert not list(run.path.glob(".*.tmp"))
     assert (base / "@last").read_text().strip() == run.id

@@ -7,7 +7,7 @@ import pytest
 
 import gymsolve
 from gymsolve.config import TrainConfig
-from gymsolve.errors import ConfigError
+from gymsolve.errors import ConfigError, UsageError
 from gymsolve.nn.policy import Policy
 from gymsolve.runs.checkpoints import list_checkpoints, read_meta
 from gymsolve.runs.loading import load_checkpoint
@@ -306,3 +306,16 @@ def test_noise_in_training_alone_is_allowed():
     wrappers = [{"observation_noise": {"std": 0.01, "roles": ["train"]}}]
     outcome = gymsolve.train("CartPole-v1", {"env.wrappers": wrappers, "steps": 600, "eval.episodes": 2})
     assert outcome.status == "finished"
+
+
+def test_something_that_cannot_observe_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(UsageError, match="not an observer"):
+        gymsolve.train("Bandit-v0", observer=print, runs_dir=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_observers_hear_of_every_new_best():
+    watcher = _Recorder()
+    run = gymsolve.train("CartPole-v1", {"steps": 3000, "eval.every": 500}, observer=watcher).run
+    stored = [event for event in run.read_events().rows if event["kind"] == "best"]
+    assert watcher.events.count("best") == len(stored) > 0

@@ -141,7 +141,7 @@ class Run:
                 )
             remove_leftovers(self.path)
             self.clear_stop()
-            info |= {"status": "running", "reason": None, "updated": now(), "command": list(command)}
+            info |= {"status": "running", "reason": None, "updated": now(), "resumed_with": list(command)}
             info |= {"env_steps": summary.env_steps, "versions": process.versions(), **process.identity()}
             replace_json(self.path / "run.json", info)
             record_run(self.path, last=True)

@@ -37,7 +37,7 @@ def get_run(ref: str, runs_dir: RunsDir = None) -> dict[str, Any]:
     return {
         **run.summary().to_json(),
         "path": str(run.path),
-        "seconds": run.duration,
+        "seconds": _seconds(metrics.rows),
         "best_reward": best_reward(run),
         **{key: run.config_json()[key] for key in ("config", "provenance")},
         "command": run.info()["command"],
@@ -48,6 +48,12 @@ def get_run(ref: str, runs_dir: RunsDir = None) -> dict[str, Any]:
         "events": events.rows[-_EVENTS_SHOWN:],
         "problems": [*metrics.problems, *events.problems, *damage],
     }
+
+
+def _seconds(rows: list[dict[str, Any]]) -> float:
+    """Spent training, over all sittings; pauses between them do not count."""
+    elapsed = [row["time/elapsed"] for row in rows if "time/elapsed" in row]
+    return float(elapsed[-1]) if elapsed else 0.0
 
 
 def stop_run(ref: str, runs_dir: RunsDir = None) -> dict[str, Any]:
@@ -69,7 +75,8 @@ def compare_runs(refs: Sequence[str], runs_dir: RunsDir = None) -> dict[str, Any
     values = {path: [one.get(path) for one in settings] for path in paths}
     return {
         "runs": [
-            run.summary().to_json() | {"seconds": run.duration, "best_reward": best_reward(run)}
+            run.summary().to_json()
+            | {"seconds": _seconds(run.read_metrics().rows), "best_reward": best_reward(run)}
             for run in runs
         ],
         "differences": {path: row for path, row in values.items() if any(v != row[0] for v in row)},

@@ -65,14 +65,14 @@ def _last_rollout(trainer: Trainer) -> str:
     )
 
 
-def keep_if_best(trainer: Trainer, run: Run, judgement: "Judgement") -> None:
+def keep_if_best(trainer: Trainer, run: Run, judgement: "Judgement") -> bool:
     """Call the judged weights best if they beat the best so far: proven first, then by mean return."""
     verdict, counters = judgement.verdict, trainer.counters
     if not verdict.complete or math.isnan(verdict.mean):
-        return
+        return False
     best = (counters.best_solved, counters.best_return)
     if best[1] is not None and (verdict.solved, verdict.mean) <= best:
-        return
+        return False
     counters.best_return, counters.best_solved = verdict.mean, verdict.solved
     if judgement.checkpoint is None:
         path = save(trainer, run, "best")
@@ -81,6 +81,7 @@ def keep_if_best(trainer: Trainer, run: Run, judgement: "Judgement") -> None:
         path = run.path / "checkpoints" / judgement.checkpoint
     mark_best(run, path.name)
     run.append_event("best", env_steps=judgement.where["env_steps"], checkpoint=path.name, **verdict.metrics)
+    return True
 
 
 def _require_same_actions(trainer: Trainer, path: Path) -> None:

@@ -96,8 +96,7 @@ def load_policy(arrays: dict[str, Array], metadata: dict[str, str], *, threads: 
 def _torch(device: str, threads: int, spec: EnvSpec) -> Engine:
     from gymsolve.training.torch_engine import TorchEngine
 
-    images = any(entry.kind == "image" for entry in spec.obs.values())
-    return TorchEngine(device, threads, images=images)
+    return TorchEngine(device, threads, spec)
 
 
 def _numpy(threads: int) -> Engine:

@@ -109,7 +109,8 @@ def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: 
         observer.record(record)
         if judgement.checkpoint is not None:
             update_meta(run, judgement.checkpoint, eval=verdict.metrics)
-        keep_if_best(trainer, run, judgement)
+        if keep_if_best(trainer, run, judgement):
+            observer.event("best", dict(verdict.metrics))
         if verdict.solved:
             facts = {"threshold": trainer.threshold, **verdict.metrics}
             run.append_event("solved", env_steps=judgement.where["env_steps"], **facts)

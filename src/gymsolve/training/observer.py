@@ -1,15 +1,17 @@
 """Who watches a run while it trains: the console, or nobody."""
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
+from gymsolve.errors import UsageError
 from gymsolve.runs.run import Run
 from gymsolve.training.trainer import Trainer
 
-__all__ = ["Observer", "Silent"]
+__all__ = ["Observer", "Silent", "checked"]
 
 
+@runtime_checkable
 class Observer(Protocol):
-    """Told what happens, in order; must not change anything."""
+    """Told what happens, in order; must not change anything. Derive from `Silent` to hear only some of it."""
 
     def started(self, run: Run, trainer: Trainer) -> None: ...
 
@@ -21,11 +23,12 @@ class Observer(Protocol):
 
     def record(self, record: dict[str, Any]) -> None: ...
 
-    def event(self, kind: str, data: dict[str, Any]) -> None: ...
+    def event(self, kind: str, data: dict[str, Any]) -> None:
+        """`note`, `best`, `solved` or `env_fault`."""
 
 
 class Silent:
-    """Watches nothing."""
+    """Watches nothing; a class derived from it watches what it overrides."""
 
     def started(self, run: Run, trainer: Trainer) -> None:
         pass
@@ -41,3 +44,16 @@ class Silent:
 
     def event(self, kind: str, data: dict[str, Any]) -> None:
         pass
+
+
+def checked(observer: "Observer | None") -> Observer:
+    """The observer to use; one that would fail in the middle of training is refused before it."""
+    if observer is None:
+        return Silent()
+    if not isinstance(observer, Observer):
+        raise UsageError(
+            f"{type(observer).__name__} is not an observer.",
+            where="observer",
+            hint="Derive a class from gymsolve.training.observer.Silent and override what you need.",
+        )
+    return observer

@@ -18,7 +18,7 @@ from gymsolve.runs.summary import Status
 from gymsolve.training.checkpoint import save
 from gymsolve.training.judging import Judge, make_judge
 from gymsolve.training.loop import next_multiple, take_judgements, train_loop, write_record
-from gymsolve.training.observer import Observer, Silent
+from gymsolve.training.observer import Observer, checked
 from gymsolve.training.plan import Plan
 from gymsolve.training.references import open_checkpoint
 from gymsolve.training.startup import for_debugger, notes_at_start, require_same_pipeline
@@ -65,7 +65,7 @@ def start_run(
     command: Sequence[str] | None = None,
 ) -> Outcome:
     """Train a planned run to its end; `start_from` is RUN[@CHECKPOINT] whose weights it begins with."""
-    config = for_debugger(plan.config)
+    watcher, config = checked(observer), for_debugger(plan.config)
     source = None if start_from is None else open_checkpoint(start_from, runs_dir, policy_only=True)
     with ExitStack() as cleanup:
         trainer = build_trainer(config)
@@ -89,7 +89,7 @@ def start_run(
         )
         for reason in plan.reasons:
             run.log(f"derived: {reason}")
-        return _execute(trainer, run, observer or Silent(), notes, judge_first=source is not None)
+        return _execute(trainer, run, watcher, notes, judge_first=source is not None)
 
 
 def resume_run(
@@ -102,6 +102,7 @@ def resume_run(
     command: Sequence[str] | None = None,
 ) -> Outcome:
     """Continue a run from a checkpoint (`RUN@last` unless said otherwise), in its own folder."""
+    watcher = checked(observer)
     name, which = split_ref(ref)
     run = find_run(name, runs_dir)
     stored = run.config_json()
@@ -131,7 +132,7 @@ def resume_run(
             records_set_aside=dropped,
             checkpoints_set_aside=discarded,
         )
-        return _execute(trainer, run, observer or Silent(), notes + _nothing_to_do(trainer))
+        return _execute(trainer, run, watcher, notes + _nothing_to_do(trainer))
 
 
 def _nothing_to_do(trainer: Trainer) -> list[str]:

@@ -14,15 +14,20 @@ from gymsolve.training.engines import Algorithm
 __all__ = ["TorchEngine"]
 
 
+_LARGE_IMAGE = 48 * 48
+"""Pixels from which convolutions gain from more than one thread."""
+
+
 class TorchEngine:
     """Autograd on `device`."""
 
     name = "torch"
 
-    def __init__(self, device: str, threads: int, *, images: bool) -> None:
-        self.device = _choose_device(device, images=images)
+    def __init__(self, device: str, threads: int, spec: EnvSpec) -> None:
+        pixels = [entry.shape[1] * entry.shape[2] for entry in spec.obs.values() if entry.kind == "image"]
+        self.device = _choose_device(device, images=bool(pixels))
         set_blas_threads(1)  # NumPy draws the first weights; two threads on busy cores are far slower
-        if threads or not images:
+        if threads or max(pixels, default=0) < _LARGE_IMAGE:
             # One thread for small networks: splitting small matrices costs more than it saves.
             torch.set_num_threads(threads or 1)
 
