@@ -43,9 +43,9 @@ def view():
     return view
 
 
-def drawn(view: View, now: float, width: int = 110) -> str:
+def drawn(view: View, now: float, width: int = 110, height: int = 45) -> str:
     console = Console(file=io.StringIO(), force_terminal=True, width=width, color_system="standard")
-    console.print(render(view, now, width))
+    console.print(render(view, now, width, height))
     return console.file.getvalue()
 
 
@@ -89,6 +89,33 @@ def test_a_narrow_terminal_gets_the_groups_below_each_other(view):
     lines = drawn(view, view.began + 5, width=60).splitlines()
     assert any("elapsed" in line and "loss" not in line for line in lines)
     assert any("loss" in line for line in lines)
+
+
+@pytest.mark.parametrize("width", [60, 66, 80, 98, 99, 140])
+@pytest.mark.parametrize("height", [5, 8, 14, 24, 45])
+def test_the_table_fits_the_terminal(view, width, height):
+    view.take({**EVALUATION, "train/policy_loss": 0.1, "train/value_loss": 0.2, "time/collect_seconds": 1.0})
+    view.evaluation = (3, 20)
+    lines = render(view, view.began + 5, width, height).plain.split("\n")
+    assert len(lines) <= height - 2
+    assert max(map(len, lines)) <= width
+    assert "4,096 / 10,000" in lines[1]
+    assert "3 / 20 episodes" in lines[2]
+    if height >= 8:
+        assert any("412 ± 30.0" in line for line in lines)
+
+
+def test_two_columns_stand_side_by_side_at_80(view):
+    lines = drawn(view, view.began + 5, width=80, height=24).splitlines()
+    assert any("return" in line and "learning" in line for line in lines)
+    assert any("rollout takes" in line for line in lines)
+
+
+def test_steps_beyond_the_budget_are_shown(view):
+    view.counters.env_steps = 12_288
+    text = drawn(view, view.began + 5)
+    assert "100%  12,288 / 10,000 steps" in text
+    assert "0:00 left" in text
 
 
 def test_the_live_screen_redraws_in_place_and_scrolls_events(view):

@@ -90,8 +90,17 @@ def test_the_best_reward_of_a_listed_run_is_that_of_its_best_evaluation(cli, tra
 def test_runs_beyond_the_limit_are_mentioned(cli, trained):
     cli("train", "Bandit-v0", "--steps", "256", "-q")
     answer = cli("runs", "--limit", "1")
-    assert "Only the newest 1 are shown" in answer.out
+    assert "Only the newest is shown" in answer.out
     assert trained not in answer.out
+
+
+@pytest.mark.parametrize(("width", "shown"), [(200, 7), (80, 6), (70, 5), (20, 3)])
+def test_a_narrow_terminal_shows_fewer_columns_but_whole_ids(cli, trained, monkeypatch, width, shown):
+    monkeypatch.setattr("gymsolve.cli.output.is_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    header, row = cli("runs").out.splitlines()
+    assert len(header.split()) == shown
+    assert row.split()[0] == trained
 
 
 def test_one_run_in_detail(cli, trained):
@@ -105,6 +114,12 @@ def test_one_run_in_detail(cli, trained):
     for word in ("Checkpoints", "Evaluations", "Newest metrics", "Events", "rollout/ep_rew_mean"):
         assert word in shown
     assert "Problems" not in shown
+
+
+def test_a_solved_run_is_not_called_so_twice(cli):
+    cli("train", "Bandit-v0", "--steps", "20k", "--set", "eval.every=256", "--set", "solved_at=-100", "-q")
+    (status,) = [line for line in cli("runs", "show", "@last").out.splitlines() if " status " in line]
+    assert status.split() == ["status", "solved"]
 
 
 def test_comparing_runs_shows_what_differs(cli, trained):
@@ -152,6 +167,7 @@ def test_a_wrong_local_recipe_is_found(cli, place):
     (place / "recipes").mkdir()
     path = place / "recipes" / "Mine-v0.yaml"
     path.write_text("env: {id: Mine-v0}\nvariants:\n  ppo:\n    algo: {gama: 1}\n")
+    assert "1 problem." in cli("recipes", "check").out
     answer = cli("recipes", "check", "--json")
     assert answer.code == 1
     (problem,) = answer.json["problems"]
@@ -194,18 +210,27 @@ def test_preflight_of_an_environment(cli, place):
     assert list(place.iterdir()) == []
 
 
+def test_preflight_tells_derived_settings_once(cli):
+    shown = cli("check", "CartPole-v0").out
+    assert shown.count("horizon 200 → gamma") == 1
+    assert "observations normalised (running statistics)" in shown
+    assert "its registered threshold, if any" in shown
+
+
 def test_doctor_names_the_fix_of_each_fault(cli, monkeypatch):
     monkeypatch.setenv("PATH", "")
     findings = cli("doctor", "--json").json["findings"]
     by_topic = {one["topic"]: one for one in findings}
     assert by_topic["torch"]["state"] == "ok"
-    assert by_topic["ffmpeg"]["state"] == "missing"
+    assert by_topic["ffmpeg"]["state"] == "optional"
     assert {"python", "cpu", "display", "gpu", "runs folder", "extra atari"} <= set(by_topic)
     for one in findings:
         assert (one["fix"] is None) == (one["state"] == "ok"), one
     answer = cli("doctor")
     assert answer.code == 0
     assert f"ffmpeg: {by_topic['ffmpeg']['fix']}" in answer.out
+    (line,) = [line for line in answer.out.splitlines() if "not found; videos" in line]
+    assert line.split()[:3] == ["–", "ffmpeg", "optional:"]
 
 
 def test_doctor_looks_inside_extras_of_other_packages(monkeypatch):

@@ -73,6 +73,9 @@ def test_resume_continues_with_a_larger_budget(cli, trained):
     assert answer.json["env_steps"] >= 1000
     kinds = [event["kind"] for event in cli("runs", "show", trained, "--json").json["events"]]
     assert "resumed" in kinds
+    shown = cli("runs", "show", trained).out
+    assert "settings changed" in shown
+    assert "previous=" not in shown
 
 
 def test_a_new_run_begins_with_the_weights_of_another(cli, trained):
@@ -92,6 +95,7 @@ def test_eval_gives_one_object(cli, trained):
     assert {"mean_reward", "std_reward", "episodes", "env_steps", "checkpoint"} <= set(told)
     assert told["episodes"] == 7
     assert told["env_steps"] >= 256
+    assert (told["seed"], told["deterministic"], told["threshold"]) == (5, False, 100)
 
 
 def test_eval_for_people(cli, trained):
@@ -99,6 +103,7 @@ def test_eval_for_people(cli, trained):
 
     assert answer.code == 0
     assert "mean return" in answer.out
+    assert "100, not reached" in answer.out
     assert trained in answer.out
 
 

@@ -55,8 +55,7 @@ def _tell(told: dict[str, Any], plan: "Plan") -> None:
         heading("Under policies that know nothing")
         headers = ("policy", "episodes", "mean return", "mean length", "terminated", "truncated", "rewards")
         print_table(headers, [_census(one) for one in told["census"]], right=headers[1:])
-    sections = (("Settings derived", plan.reasons), ("Notes", told["notes"]), ("Cautions", told["cautions"]))
-    for title, lines in sections:
+    for title, lines in (("Notes", told["notes"]), ("Cautions", told["cautions"])):
         if lines:
             heading(title)
             print("\n".join(f"  {line}" for line in lines))

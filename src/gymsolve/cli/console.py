@@ -131,7 +131,7 @@ class Watcher:
             self._next_line = now + min(longest, max(shortest, view.elapsed(now) / 50))
 
     def event(self, kind: str, data: dict[str, Any]) -> None:
-        if kind == "note":
+        if kind in ("note", "env_fault"):
             self._tell(f"note: {data['text']}")
         elif kind == "solved":
             confirmed = number(data["eval/confirm_mean_reward"])

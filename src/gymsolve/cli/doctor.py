@@ -5,7 +5,7 @@ from gymsolve.cli.output import print_json, print_table
 
 __all__ = ["doctor"]
 
-_MARKS = {"ok": "✓", "missing": "✗", "warning": "!"}
+_MARKS = {"ok": "✓", "missing": "✗", "warning": "!", "optional": "–"}
 
 
 def doctor(runs_dir: RunsDir = None, json: Json = False) -> None:
@@ -17,7 +17,11 @@ def doctor(runs_dir: RunsDir = None, json: Json = False) -> None:
     if json:
         print_json({"findings": [finding.to_json() for finding in findings]})
         return
-    print_table(("", "", ""), [(_MARKS[one.state], one.topic, one.detail) for one in findings])
+    rows = [
+        (_MARKS[one.state], one.topic, f"optional: {one.detail}" if one.state == "optional" else one.detail)
+        for one in findings
+    ]
+    print_table(("", "", ""), rows)
     fixes = [one for one in findings if one.fix is not None]
     if fixes:
         print("\nTo put right, where you need it:")

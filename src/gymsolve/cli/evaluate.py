@@ -39,7 +39,14 @@ def evaluate(
     result, loaded = evaluate_run(
         run, episodes=episodes, steps=steps, deterministic=not stochastic, seed=seed, runs_dir=runs_dir
     )
-    told = {"run": loaded.run.id, **result_json(result, loaded.checkpoint, loaded.env_steps)}
+    config, registered = loaded.config, loaded.policy.spec.reward_threshold
+    told = {
+        "run": loaded.run.id,
+        **result_json(result, loaded.checkpoint, loaded.env_steps),
+        "seed": config.seed if seed is None else seed,
+        "deterministic": not stochastic,
+        "threshold": registered if config.solved_at is None else config.solved_at,
+    }
     if json:
         print_json(told)
     else:
@@ -49,7 +56,7 @@ def evaluate(
 def _tell(told: dict[str, Any], asked: int) -> None:
     print(f"{told['run']}@{told['checkpoint']}")
     short = "" if told["complete"] else f" (of {asked}: a cap on steps or seconds ended it)"
-    rows = [("mean return", score(told["mean_reward"], told.get("std_reward")))]
+    rows = [("mean return", score(told["mean_reward"], told.get("std_reward"))), ("threshold", _judged(told))]
     if told["episodes"]:
         rows.append(("range", f"{number(told['min_reward'])} to {number(told['max_reward'])}"))
         rows.append(("mean length", number(told["mean_ep_length"])))
@@ -58,3 +65,13 @@ def _tell(told: dict[str, Any], asked: int) -> None:
         rows.append(("success", f"{told['success_rate']:.0%}"))
     rows += [("episodes", f"{told['episodes']}{short}"), ("trained for", f"{count(told['env_steps'])} steps")]
     print_pairs(rows)
+
+
+def _judged(told: dict[str, Any]) -> str:
+    """The threshold, and whether these episodes reach it; too few of them decide nothing."""
+    threshold = told["threshold"]
+    if threshold is None:
+        return "none known"
+    if not told["complete"] or not told["episodes"]:
+        return f"{number(threshold)}, undecided"
+    return f"{number(threshold)}, {'reached' if told['mean_reward'] >= threshold else 'not reached'}"

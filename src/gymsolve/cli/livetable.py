@@ -29,8 +29,17 @@ _LEARNING = (
     ("expl. variance", "train/explained_variance"),
     ("learning rate", "hyper/learning_rate"),
 )
+_EXPENDABLE = (
+    *("update takes", "rollout takes", "policy loss", "value loss", "updates", "clip fraction", "length"),
+    *("learning rate", "expl. variance", "shaped mean", "episodes", "entropy", "loss", "KL", "best"),
+    *("learning", "progress", "return", "fps", "needed", "elapsed", "mean", "best so far"),
+)
+"""Rows a low terminal does without, the least important first."""
 _LABEL, _VALUE, _GAP = 14, 15, 4
-_WIDE = 3 * (_LABEL + _VALUE) + 2 * _GAP
+_THREE_COLUMNS, _TWO_COLUMNS = 99, 66
+"""Widths from which so many groups stand side by side."""
+_SPARE_LINES = 2
+"""Left free on a low terminal: rich cuts off a view that fills all of it."""
 _SLOW_ROLLOUT = 1.0
 """Seconds from which a rollout gets a progress bar of its own; faster ones would only flicker."""
 
@@ -66,19 +75,35 @@ class LiveScreen:
 
     def draw(self, view: View, now: float) -> None:
         self._last = view
-        self._live.update(render(view, now, self._console.width), refresh=True)
+        self._live.update(render(view, now, self._console.width, self._console.height), refresh=True)
 
 
-def render(view: View, now: float, width: int = 100) -> Text:
-    """The whole table; its groups stand side by side where there is room."""
-    groups = [_pace(view, now), _returns(view), _learning(view)]
-    if width < _WIDE:
-        body = [_cell(row) for rows in groups for row in rows]
-    else:
-        gap = Text(" " * _GAP)
-        body = [gap.join(map(_cell, rows)) for rows in zip_longest(*groups, fillvalue=("", "", ""))]
-    head = [Text(view.title, style="bold"), _bar(view, now)]
-    return Text("\n", no_wrap=True, overflow="ellipsis").join([*head, *body, _activity(view, now)])
+def render(view: View, now: float, width: int = 100, height: int = 50) -> Text:
+    """The whole table; its groups stand side by side where there is room, and low terminals get less."""
+    room = max(1, height - _SPARE_LINES)
+    # The line of activity is there even when empty: the table below it must not jump.
+    head = [Text(view.title, style="bold"), _bar(view, now, width), _activity(view, now)]
+    columns = [_shortened(rows, max(0, room - len(head))) for rows in _columns(view, now, width)]
+    gap = Text(" " * _GAP)
+    body = [gap.join(map(_cell, rows)) for rows in zip_longest(*columns, fillvalue=("", "", ""))]
+    return Text("\n", no_wrap=True, overflow="ellipsis").join([*head, *body][:room])
+
+
+def _columns(view: View, now: float, width: int) -> list[list[Row]]:
+    pace, returns, learning = _pace(view, now), _returns(view), _learning(view)
+    if width >= _THREE_COLUMNS:
+        return [pace, returns, learning]
+    if width >= _TWO_COLUMNS:
+        return [returns + pace, learning]
+    return [returns + pace + learning]
+
+
+def _shortened(rows: list[Row], lines: int) -> list[Row]:
+    """At most so many rows, without the least important ones."""
+    surplus = max(0, len(rows) - lines)
+    present = {row[0] for row in rows}
+    left_out = set([label for label in _EXPENDABLE if label in present][:surplus])
+    return [row for row in rows if row[0] not in left_out][:lines]
 
 
 def _cell(row: Row) -> Text:
@@ -87,12 +112,12 @@ def _cell(row: Row) -> Text:
     return cell.append(f"{value:>{_VALUE}}", style=style)
 
 
-def _bar(view: View, now: float) -> Text:
+def _bar(view: View, now: float, width: int) -> Text:
     remaining = view.remaining(now)
     left = "" if remaining is None else f"{duration(remaining)} left"
-    bar = _strip(view.fraction, 30)
-    bar.append(f"  {view.fraction:4.0%}  {count(view.steps_now)} / {count(view.budget)} steps  ")
-    return bar.append(left, style="cyan")
+    told = f"  {view.fraction:4.0%}  {count(view.steps_now)} / {count(view.budget)} steps  "
+    length = max(5, min(30, width - len(told) - len(left)))  # the numbers matter more than the bar
+    return _strip(view.fraction, length).append(told).append(left, style="cyan")
 
 
 def _strip(fraction: float, width: int) -> Text:
@@ -108,8 +133,8 @@ def _pace(view: View, now: float) -> list[Row]:
         ("fps", count(metrics.get("time/fps", 0)), ""),
         ("updates", count(metrics.get("updates", 0)), ""),
         ("episodes", count(metrics.get("rollout/episodes", 0)), ""),
-        ("collecting", _milliseconds(metrics.get("time/collect_seconds")), ""),
-        ("learning", _milliseconds(metrics.get("time/update_seconds")), ""),
+        ("rollout takes", _milliseconds(metrics.get("time/collect_seconds")), ""),
+        ("update takes", _milliseconds(metrics.get("time/update_seconds")), ""),
     ]
 
 

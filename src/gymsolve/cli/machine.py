@@ -29,10 +29,10 @@ _LOW_DISK = 2**30
 
 @dataclass(frozen=True)
 class Finding:
-    """One fact; `fix` is a command or a sentence when something is missing."""
+    """One fact; `fix` is a command or a sentence when something is missing, be it only `optional`."""
 
     topic: str
-    state: Literal["ok", "missing", "warning"]
+    state: Literal["ok", "missing", "optional", "warning"]
     detail: str
     fix: str | None = None
 
@@ -77,7 +77,7 @@ def _extras() -> list[Finding]:
         if extra == "atari":
             detail += "; its ROMs come with ale-py"
         fix = f"pip install 'gymsolve[{extra}]'" if absent else None
-        findings.append(Finding(f"extra {extra}", "missing" if absent else "ok", detail, fix))
+        findings.append(Finding(f"extra {extra}", "optional" if absent else "ok", detail, fix))
     return findings
 
 
@@ -125,7 +125,7 @@ def _ffmpeg() -> Finding:
     if path:
         return Finding("ffmpeg", "ok", path)
     fix = _INSTALL_FFMPEG.get(sys.platform, "Install it from https://ffmpeg.org/download.html")
-    return Finding("ffmpeg", "missing", "not found; videos cannot be encoded with it", fix)
+    return Finding("ffmpeg", "optional", "not found; videos cannot be encoded with it", fix)
 
 
 def _display() -> Finding:

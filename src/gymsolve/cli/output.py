@@ -9,10 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
-__all__ = ["heading", "is_terminal", "make_console", "print_json", "print_pairs", "print_table"]
+__all__ = [
+    "heading",
+    "is_terminal",
+    "make_console",
+    "print_json",
+    "print_pairs",
+    "print_table",
+    "print_whole_table",
+]
 
-_WIDE = 1000
+_WIDE = 10_000
+_GAP = 2
+"""Blanks rich puts between two columns."""
 _COLOURS = {"solved": "green", "running": "blue", "crashed": "red", "damaged": "red", "stopped": "yellow"}
 
 
@@ -41,6 +52,38 @@ def heading(text: str) -> None:
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
     """Columns with headings; those named in `right` hold numbers. Words for a status are coloured."""
+    _print_trimmed(_table(headers, rows, right))
+
+
+def print_whole_table(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    right: Sequence[str] = (),
+    expendable: Sequence[str] = (),
+) -> None:
+    """A table whose cells are never folded, so that they can be copied.
+
+    Where the terminal is too narrow, `expendable` columns are left out, in their order; lines that are
+    still too long are the terminal's to break, which it undoes in what is copied.
+    """
+    from rich.cells import cell_len
+
+    console = make_console()
+    widths = {
+        name: max(map(cell_len, column))
+        for name, column in zip(headers, zip(headers, *rows, strict=True), strict=True)
+    }
+    for name in expendable:
+        if sum(widths.values()) + _GAP * (len(widths) - 1) <= console.width:
+            break
+        del widths[name]
+    kept = [index for index, name in enumerate(headers) if name in widths]
+    table = _table(list(widths), [[row[index] for index in kept] for row in rows], right)
+    _print_trimmed(table, max(console.width, sum(widths.values()) + _GAP * (len(widths) - 1)))
+
+
+def _table(headers: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str]) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
@@ -49,7 +92,7 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, right:
         table.add_column(name, justify="right" if name in right else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell, style=_COLOURS.get(cell, "")) for cell in row))
-    _print_trimmed(table)
+    return table
 
 
 def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
@@ -65,8 +108,10 @@ def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
     _print_trimmed(table)
 
 
-def _print_trimmed(table: Any) -> None:
+def _print_trimmed(table: "Table", width: int | None = None) -> None:
     console = make_console()
+    if width is not None:
+        console.width = width
     if is_terminal():
         console.print(table)
         return

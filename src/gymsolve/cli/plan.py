@@ -12,6 +12,12 @@ if TYPE_CHECKING:
 
 __all__ = ["plan_lines", "print_plan", "settings_rows"]
 
+_NORMALISED = {
+    "none": "",
+    "running": ", observations normalised (running statistics)",
+    "bounds": ", observations normalised (by their bounds)",
+}
+
 
 def print_plan(plan: "Plan", start_from: str | None, *, error_stream: bool = False) -> None:
     """The settings in words, then those that differ from the defaults."""
@@ -52,10 +58,11 @@ def settings_rows(resolved: "Resolved", *, everything: bool = False) -> list[tup
 
 
 def _summary(config: "TrainConfig") -> list[tuple[str, str]]:
-    solved = (
-        f"solved at {config.solved_at:g}" if config.solved_at is not None else "solved at its own threshold"
+    # Whether one is registered is not known here: to look it up would load the environment.
+    threshold = "its registered threshold, if any," if config.solved_at is None else f"{config.solved_at:g}"
+    evaluation = (
+        f"every {count(config.eval_every)} steps, {config.eval.episodes} episodes; solved at {threshold}"
     )
-    evaluation = f"every {count(config.eval_every)} steps, {config.eval.episodes} episodes; {solved}"
     return [
         ("environment", _environment(config)),
         ("algorithm", _algorithm(config)),
@@ -94,6 +101,6 @@ def _algorithm(config: "TrainConfig") -> str:
 def _network(config: "TrainConfig") -> str:
     net = config.net
     told = f"{setting(net.hidden)} {net.activation}"
-    if net.normalize_obs != "none":
-        told += f", observations scaled by {net.normalize_obs}"
-    return told
+    if net.cnn != type(net).model_fields["cnn"].default:
+        told += f", cnn {net.cnn} for images"  # the usual one goes without saying: there may be no images
+    return told + _NORMALISED[net.normalize_obs]

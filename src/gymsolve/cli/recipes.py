@@ -7,6 +7,7 @@ import typer
 
 from gymsolve.cli.options import Json, Set, overrides
 from gymsolve.cli.output import print_json, print_table
+from gymsolve.cli.text import plural
 
 __all__ = ["check", "format_files", "list_them", "show"]
 
@@ -67,7 +68,7 @@ def check(files: Files = None, json: Json = False) -> int:
     else:
         for fault in wrong:
             print(fault)
-        print(f"{len(faults)} files, {len(wrong) or 'no'} problem{'s' if len(wrong) != 1 else ''}.")
+        print(f"{plural(len(faults), 'file')}, {plural(len(wrong), 'problem') if wrong else 'no problems'}.")
     return 1 if wrong else 0
 
 

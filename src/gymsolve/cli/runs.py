@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from gymsolve.cli.options import Json, RunRef, RunsDir
-from gymsolve.cli.output import heading, print_json, print_pairs, print_table
+from gymsolve.cli.output import heading, print_json, print_pairs, print_table, print_whole_table
 from gymsolve.cli.text import age, count, duration, number, score, setting
 
 __all__ = ["compare", "list_them", "show"]
@@ -40,9 +40,14 @@ def list_them(
         print(f"No run in {runs_folder(runs_dir)}{fitting}. Start one with: gymsolve train CartPole-v1")
         return
     headers = ("run", "environment", "variant", "status", "steps", "best", "age")
-    print_table(headers, [_row(run) for run in shown], right=("steps", "best", "age"))
+    print_whole_table(
+        headers,
+        [_row(run) for run in shown],
+        right=("steps", "best", "age"),
+        expendable=("environment", "variant", "age", "steps"),  # the first two are in the id
+    )
     if len(found) > limit:
-        print(f"Only the newest {limit} are shown; --limit shows more.")
+        print(f"Only the newest {'is' if limit == 1 else f'{limit} are'} shown; --limit shows more.")
 
 
 def show(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
@@ -120,7 +125,7 @@ def _row(run: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
-    reason = f" ({told['reason']})" if told["reason"] else ""
+    reason = f" ({told['reason']})" if told["reason"] not in (None, "", told["status"]) else ""
     result = told["result"] or {}
     needed = "" if result.get("threshold") is None else f" (threshold {number(result['threshold'])})"
     config = told["config"]
@@ -181,12 +186,15 @@ def _show_evaluations(evaluations: list[dict[str, Any]]) -> None:
 
 
 def _event(event: dict[str, Any]) -> tuple[str, str, str]:
+    moment = event["time"][:19].replace("T", " ")
+    if event["kind"] == "config_changed":
+        return moment, "settings changed", ""  # its details are the whole of the earlier settings
     details = [
         f"{key}={_metric(value)}"
         for key, value in event.items()
         if key not in ("time", "kind") and "/" not in key
     ]
-    return event["time"][:19].replace("T", " "), event["kind"], " ".join(details)
+    return moment, event["kind"], " ".join(details)
 
 
 def _metric(value: Any) -> str:

@@ -4,7 +4,7 @@ import math
 from datetime import UTC, datetime
 from typing import Any
 
-__all__ = ["age", "count", "duration", "number", "score", "setting", "size"]
+__all__ = ["age", "count", "duration", "number", "plural", "score", "setting", "size"]
 
 
 def count(value: float) -> str:
@@ -27,6 +27,11 @@ def number(value: float | None) -> str:
     if value == int(value) and abs(value) < 1e6:
         return f"{int(value):,}"
     return f"{value:,.1f}" if 100 <= abs(value) < 1e6 else f"{value:.4g}"
+
+
+def plural(amount: int, thing: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count(amount)} {thing}{'' if amount == 1 else 's'}"
 
 
 def score(mean: float | None, std: float | None = None) -> str:

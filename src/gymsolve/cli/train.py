@@ -113,8 +113,12 @@ def _watch(work: "Callable[[Observer], Outcome]", runs_dir: Path | None, *, quie
     from gymsolve.cli.console import Watcher, choose_screen
     from gymsolve.cli.verdict import print_verdict, verdict_lines
 
-    with choose_screen(quiet=quiet, json=json) as screen:
-        outcome = work(Watcher(screen))
+    try:
+        with choose_screen(quiet=quiet, json=json) as screen:
+            outcome = work(Watcher(screen))
+    except KeyboardInterrupt:  # the second one: there was no time for a verdict
+        print("interrupted; go on with: gymsolve resume @last", file=sys.stderr)
+        return 130
     lines = verdict_lines(outcome, runs_dir)
     outcome.run.log("\n".join(lines))
     if json:

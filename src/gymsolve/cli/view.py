@@ -47,8 +47,8 @@ class View:
 
     @property
     def steps_now(self) -> int:
-        """Environment steps, the rollout under way included."""
-        return min(self.budget, self.counters.env_steps + self.rollout[0] * self.num_envs)
+        """Environment steps, the rollout under way included; the last one may go beyond the budget."""
+        return self.counters.env_steps + self.rollout[0] * self.num_envs
 
     @property
     def fraction(self) -> float:
@@ -62,7 +62,7 @@ class View:
         done = self.steps_now - self.steps_before
         if done <= 0:
             return None
-        return (self.budget - self.steps_now) * (now - self.began) / done
+        return max(0, self.budget - self.steps_now) * (now - self.began) / done
 
 
 def progress_line(view: View, now: float) -> str:
