@@ -24,7 +24,7 @@ from pydantic import (
 __all__ = ["Position", "Progress", "Schedule", "Steps", "parse_amount", "within"]
 
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000, "b": 1_000_000_000}
-_AMOUNT = re.compile(r"([0-9][0-9_]*\.?[0-9]*(?:e[+-]?[0-9]+)?)\s*([kmgb%]?)", re.IGNORECASE)
+_AMOUNT = re.compile(r"([+-]?[0-9][0-9_]*\.?[0-9]*(?:e[+-]?[0-9]+)?)\s*([kmgb%]?)", re.IGNORECASE)
 
 
 class Progress(NamedTuple):

@@ -78,3 +78,10 @@ def test_the_place_is_the_full_path(data: dict[str, Any], where: str) -> None:
     with pytest.raises(ConfigError) as caught:
         validate(data, "a test")
     assert caught.value.where == where
+
+
+def test_a_wrong_key_of_a_schedule_names_the_right_ones() -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve("CartPole-v1", ["algo.learning_rate={start: 1, stop: 0}"])
+    assert "algo.learning_rate.stop" in str(caught.value)
+    assert "A schedule has: start, end" in str(caught.value)

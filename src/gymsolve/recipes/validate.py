@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 from gymsolve.config import TrainConfig
 from gymsolve.errors import ConfigError, did_you_mean
 from gymsolve.recipes.schema import ALGORITHM_MODELS, key_order, leaf_paths
-from gymsolve.schedules import parse_amount
+from gymsolve.schedules import Schedule, parse_amount
 
 __all__ = ["Problem", "find_problems", "raise_problems", "validate"]
 
@@ -141,6 +141,9 @@ def _unknown_key(loc: list[str], algorithm: Any) -> Problem:
     known = leaf_paths(algorithm if isinstance(algorithm, str) else None)
     if _OTHER_NAMES.get(key) in known:
         return Problem(path, message, f"Did you mean {_OTHER_NAMES[key]!r}?")
+    if ".".join(parent) in known:  # inside a setting that may be a mapping: a schedule
+        hint = did_you_mean(key, Schedule.model_fields)
+        return Problem(path, message, hint or f"A schedule has: {', '.join(Schedule.model_fields)}.")
     siblings = {".".join((*parent, name)): name for name in key_order(parent, algorithm)}
     hint = _nearest(key, siblings) or _nearest(key, {full: full.rsplit(".", 1)[-1] for full in known})
     if hint is None and siblings:
