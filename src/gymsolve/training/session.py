@@ -112,9 +112,13 @@ def resume_run(
     with ExitStack() as cleanup:
         trainer = build_trainer(for_debugger(config))
         cleanup.callback(trainer.envs.close)
-        notes = ["no checkpoint had been written yet: training starts at step 0"]
         if saved is not None:
             notes = restore_trainer(trainer, saved, fresh_optimizer=fresh_optimizer)
+        else:
+            notes = [
+                "no checkpoint had been written yet: training starts at step 0",
+                *notes_at_start(trainer),
+            ]
         # Only now, when nothing can be refused any more, is anything written.
         run.claim(command=list(sys.argv if command is None else command))
         dropped = run.rewind(trainer.counters.env_steps)
@@ -163,8 +167,18 @@ def _saved_state(run: Run, which: str | None) -> Checkpoint | None:
     return load_checkpoint(run, which or "last")
 
 
-_VERDICT = ("solved_at", "eval.deterministic", "eval.episodes", "eval.solved_episodes", "env.kwargs")
-_VERDICT_TOO = ("env.wrappers", "env.max_episode_steps", "env.frame_stack", "env.legal_actions")
+_JUDGED = (
+    "solved_at",
+    "eval.deterministic",
+    "eval.episodes",
+    "eval.solved_episodes",
+    "env.kwargs",
+    "env.wrappers",
+    "env.max_episode_steps",
+    "env.frame_stack",
+    "env.legal_actions",
+)
+"""Settings under which an old verdict no longer says anything."""
 
 
 def _rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> list[str]:
@@ -174,7 +188,7 @@ def _rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> list[str]:
     if changed:
         counters.next_eval = max(next_multiple(counters.env_steps, config.eval_every), config.eval.warmup)
         counters.next_checkpoint = next_multiple(counters.env_steps, config.checkpoint_every)
-    other_bar = any(path.startswith((*_VERDICT, *_VERDICT_TOO)) for path in changed)
+    other_bar = any(path.startswith(_JUDGED) for path in changed)
     if not other_bar and pointed(run, "best") is not None:
         return []
     had = counters.best_return
