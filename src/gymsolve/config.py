@@ -22,6 +22,7 @@ __all__ = [
     "ReinforceConfig",
     "Role",
     "TrainConfig",
+    "VideoConfig",
     "WrapperConfig",
 ]
 
@@ -279,6 +280,19 @@ class CheckpointConfig(_Model):
     """Older ones beyond this many are removed; best and last always stay."""
 
 
+class VideoConfig(_Model):
+    """What a run films, where its environment can be drawn."""
+
+    enabled: bool = True
+    """Leave an mp4 of the best and of the final policy when training has ended by itself."""
+    episodes: Positive = 1
+    """Episodes per video."""
+    max_seconds: Annotated[float, Field(gt=0)] = 20.0
+    """Length at which a video ends, be it within an episode."""
+    every: Annotated[Steps, Field(ge=0)] = 0
+    """Environment steps between further videos, made from checkpoints by another process; 0 makes none."""
+
+
 class TrainConfig(_Model):
     """Everything that decides a run."""
 
@@ -289,6 +303,7 @@ class TrainConfig(_Model):
     net: NetConfig = NetConfig()
     eval: EvalConfig = EvalConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
+    video: VideoConfig = VideoConfig()
     steps: Annotated[Steps, Field(gt=0)] = 1_000_000
     """Budget in environment steps, all copies summed."""
     solved_at: Annotated[float, BeforeValidator(_not_bool)] | None = None

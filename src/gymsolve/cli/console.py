@@ -133,6 +133,8 @@ class Watcher:
     def event(self, kind: str, data: dict[str, Any]) -> None:
         if kind in ("note", "env_fault"):
             self._tell(f"note: {data['text']}")
+        elif kind == "video":
+            self._tell(f"video {data['path']}")
         elif kind == "solved":
             confirmed = number(data["eval/confirm_mean_reward"])
             self._tell(f"solved: {confirmed} on fresh seeds, {number(data['threshold'])} needed")

@@ -17,7 +17,7 @@ from gymsolve.registry import WRAPPERS
 
 __all__ = ["check_recipe_file"]
 
-_DOMAINS = ("env", "algo", "net", "eval", "checkpoint")
+_DOMAINS = ("env", "algo", "net", "eval", "checkpoint", "video")
 
 
 def check_recipe_file(path: Path) -> list[str]:

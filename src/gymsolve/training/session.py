@@ -24,6 +24,8 @@ from gymsolve.training.references import open_checkpoint
 from gymsolve.training.startup import for_debugger, notes_at_start, require_same_pipeline
 from gymsolve.training.stopping import Reason, StopSignal
 from gymsolve.training.trainer import Trainer, build_trainer, restore_trainer
+from gymsolve.training.video.automatic import leave_videos
+from gymsolve.training.video.follower import Follower
 
 __all__ = ["Outcome", "resume_run", "start_run"]
 
@@ -205,7 +207,8 @@ def _execute(
     """Run the loop and leave the run in a state that tells what happened, whatever happens."""
     signalled = StopSignal()
     judge = make_judge(trainer, cancelled=lambda: signalled.reason is not None)
-    with _Closing(trainer, run, judge), signalled.listening():
+    follower = Follower(run, trainer.config, trainer.counters.env_steps)
+    with _Closing(trainer, run, judge), signalled.listening(), follower:
         run.append_event("started", env_steps=trainer.counters.env_steps, engine=trainer.engine.name)
         observer.started(run, trainer)
         for note in notes:
@@ -221,7 +224,10 @@ def _execute(
             write_record(trainer, run, observer)
         if trainer.saved_step != trainer.counters.env_steps:
             save(trainer, run, "end")
-        return _finish(trainer, run, reason)
+        outcome = _finish(trainer, run, reason)
+    if outcome.reason in ("solved", "steps", "time"):  # whoever stops a run does not want to wait
+        leave_videos(run, trainer.config, observer)
+    return outcome
 
 
 def _judge_last(trainer: Trainer, run: Run, judge: Judge, observer: Observer) -> None:

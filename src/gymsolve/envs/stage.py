@@ -1,0 +1,142 @@
+"""One environment that can be looked at: the helper behind every video.
+
+Wrapped as for evaluation, but stepped by hand: a vector resets in the step that ends an episode, and the
+frame in which the flag is reached would never be seen. On the same seed it plays the episodes that the
+first copy of an evaluation plays.
+"""
+
+import math
+import os
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from gymsolve.config import EnvConfig
+from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env
+from gymsolve.envs.labels import ActionLabels, find_labels
+from gymsolve.envs.make import masks_in_info
+from gymsolve.envs.masks import legal_mask, refuse_empty
+from gymsolve.envs.spaces import ObsLayout, action_spec, half_bounds
+from gymsolve.envs.wrappers.actions import FrameSkip
+from gymsolve.errors import EnvFaultError
+from gymsolve.spec import ActionSpec, Array, Obs
+
+__all__ = ["Scene", "Stage", "open_stage"]
+
+_USUAL_FPS = 30.0
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Where an episode stands; arrays have a leading axis of 1."""
+
+    obs: Obs
+    masks: Array | None  # [1, mask_size]
+    reward: float
+    """Of the last step, as the agent sees it."""
+    raw_return: float
+    """Sum of the stock environment's rewards so far."""
+    terminated: bool
+    truncated: bool
+
+
+class Stage:
+    """An environment, its camera and the words for its actions."""
+
+    def __init__(self, config: EnvConfig, built: BuiltEnv, action: ActionSpec, from_info: bool) -> None:
+        self._id, self._built = config.id, built
+        self._env = CopyBuilder(config, "eval", 0, action, from_info, render=True).finish(built)
+        self._layout = ObsLayout(built.env.observation_space)
+        self._legal = legal_mask(config.legal_actions, action)
+        self._bounds = half_bounds(built.env.action_space)
+        self._action = action
+        self._return = 0.0
+        self.labels: ActionLabels = find_labels(built.env, config.id, action)
+        self.fps = _frames_per_second(built.env)
+        """Of the environment's own time, one frame per agent step."""
+
+    def reset(self, seed: int | None) -> Scene:
+        """Begin an episode; without a seed, the one that follows the last."""
+        observed, info = self._env.reset(seed=seed)
+        self._return = 0.0
+        return Scene(self._layout.stack([observed]), self._masks(info), 0.0, 0.0, False, False)
+
+    def step(self, actions: Array) -> Scene:
+        """One step; `actions` is [1, *shape], as `ActionSpec.to_env` makes it."""
+        if self._bounds is not None:
+            actions = np.clip(actions, *self._bounds)
+        observed, reward, terminated, truncated, info = self._env.step(actions[0])
+        self._return += float(reward)
+        over = bool(terminated or truncated)
+        return Scene(
+            obs=self._layout.stack([observed]),
+            masks=None if over else self._masks(info),
+            reward=float(reward),
+            raw_return=self._return if self._built.raw is None else self._built.raw.total,
+            terminated=bool(terminated),
+            truncated=bool(truncated and not terminated),
+        )
+
+    def render(self) -> Array:
+        """What it looks like now: uint8 [H, W, 3]."""
+        try:
+            frame = np.asarray(self._env.render())
+        except Exception as error:  # drawing is the environment's own code, down to the graphics driver
+            raise EnvFaultError(
+                f"{self._id} cannot be drawn: {type(error).__name__}: {error}.", where="video"
+            ) from error
+        if frame.ndim == 2:
+            frame = np.repeat(frame[..., None], 3, axis=2)
+        if frame.ndim != 3 or frame.shape[2] not in (3, 4) or frame.dtype != np.uint8:
+            raise EnvFaultError(
+                f"{self._id} draws {frame.dtype} of shape {frame.shape}, not a uint8 image.", where="video"
+            )
+        return frame[..., :3]
+
+    def close(self) -> None:
+        self._env.close()
+
+    def _masks(self, info: dict[str, Any]) -> Array | None:
+        """The legal choices [1, mask_size]: the environment's and the recipe's."""
+        if "action_mask" not in info:
+            return None if self._legal is None else self._legal[None]
+        masks: Array = info["action_mask"][None]
+        if self._legal is not None:
+            masks = masks & self._legal
+        refuse_empty(masks, self._action, self._id)
+        return masks
+
+
+def open_stage(config: EnvConfig) -> Stage | None:
+    """The environment of a run, ready to be filmed; None when it cannot be drawn into an array."""
+    first = build_env(config, "eval")
+    try:
+        if "rgb_array" not in (first.env.metadata.get("render_modes") or ()):
+            return None
+        action = action_spec(first.env.action_space)
+        from_info = masks_in_info(config, first, action)
+    finally:
+        first.env.close()
+    _draw_without_screen()
+    return Stage(config, build_env(config, "eval", render=True), action, from_info)
+
+
+def _draw_without_screen() -> None:
+    """Where there is no screen, drawing libraries must not look for one: some complain, some fail."""
+    screens = (os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    if sys.platform == "linux" and not any(screens):
+        for name, value in (("SDL_VIDEODRIVER", "dummy"), ("SDL_AUDIODRIVER", "dummy"), ("MUJOCO_GL", "egl")):
+            os.environ.setdefault(name, value)
+
+
+def _frames_per_second(env: gym.Env[Any, Any]) -> float:
+    """Of agent steps: skipped frames pass without being seen."""
+    fps = float(env.metadata.get("render_fps") or _USUAL_FPS)
+    while isinstance(env, gym.Wrapper):
+        if isinstance(env, FrameSkip):
+            fps /= env.low
+        env = env.env
+    return fps if math.isfinite(fps) and fps > 0 else _USUAL_FPS

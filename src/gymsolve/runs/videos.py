@@ -1,0 +1,69 @@
+"""A run's videos: `videos/<name>.mp4`, each with `videos/<name>.json` that says what it shows."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gymsolve.errors import RunDamagedError
+from gymsolve.runs.files import os_errors, read_json, replace_json
+from gymsolve.runs.run import Run
+from gymsolve.runs.summary import SCHEMA_VERSION
+
+__all__ = ["Video", "describe_video", "find_best_video", "list_videos", "video_place"]
+
+_FAVOURITES = ("best", "final")
+
+
+@dataclass(frozen=True)
+class Video:
+    """An mp4 in a run's folder."""
+
+    path: Path
+    facts: dict[str, Any]
+    """What the file beside it says; empty when there is none that can be read."""
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.facts, "name": self.name, "path": str(self.path)}
+
+
+def video_place(run: Run, name: str) -> Path:
+    """Where a video of that name belongs; its folder exists afterwards."""
+    folder = run.path / "videos"
+    with os_errors(folder):
+        folder.mkdir(exist_ok=True)
+    return folder / f"{name}.mp4"
+
+
+def describe_video(path: Path, facts: dict[str, Any]) -> None:
+    """Write down what a finished video shows."""
+    replace_json(path.with_suffix(".json"), {"schema_version": SCHEMA_VERSION, **facts})
+
+
+def list_videos(run: Run) -> list[Video]:
+    """All videos: best and final first, then by the steps of what they show."""
+    found = [Video(path, _facts(path)) for path in sorted((run.path / "videos").glob("[!.]*.mp4"))]
+    return sorted(found, key=_rank)
+
+
+def find_best_video(run: Run) -> Video | None:
+    """The one video to show of a run: of its best policy, else of the final one, else of the longest trained."""
+    videos = list_videos(run)
+    favourites = [video for video in videos if video.name in _FAVOURITES]
+    return (favourites or videos[-1:] or [None])[0]
+
+
+def _rank(video: Video) -> tuple[int, int, str]:
+    steps = video.facts.get("env_steps")
+    place = _FAVOURITES.index(video.name) if video.name in _FAVOURITES else len(_FAVOURITES)
+    return place, steps if isinstance(steps, int) else 0, video.name
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    try:
+        return read_json(path.with_suffix(".json"))
+    except RunDamagedError:  # the picture is worth showing without its caption
+        return {}

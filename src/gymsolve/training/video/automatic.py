@@ -1,0 +1,119 @@
+"""The videos that every run leaves: of its best policy and of its final one.
+
+They are made once training is over and everything else is written. Nothing that goes wrong here may
+change what became of the run: it is one sentence in the events.
+"""
+
+import contextlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+from gymsolve.config import TrainConfig
+from gymsolve.envs.stage import Stage, open_stage
+from gymsolve.errors import GymsolveError, RunDamagedError
+from gymsolve.runs.checkpoints import pointed
+from gymsolve.runs.files import os_errors
+from gymsolve.runs.loading import Checkpoint, load_checkpoint
+from gymsolve.runs.run import Run
+from gymsolve.runs.videos import Video, describe_video, list_videos, video_place
+from gymsolve.training.engines import load_policy
+from gymsolve.training.observer import Observer
+from gymsolve.training.stopping import StopSignal
+from gymsolve.training.video.recording import CancelledError, Order, film_episodes, identify
+
+__all__ = ["film_checkpoint", "leave_videos", "tell_video", "usual_order"]
+
+_MOST_FPS = 30.0
+_PATIENCE = 30.0
+"""Seconds of real time for one video, for environments that take long to draw."""
+
+
+def leave_videos(run: Run, config: TrainConfig, observer: Observer) -> None:
+    """Film the best and the final policy; an environment that cannot be drawn is passed over silently."""
+    if not config.video.enabled:
+        return
+    asked = StopSignal()
+    try:
+        with asked.listening():
+            _film_both(run, config, observer, lambda: asked.reason is not None)
+    except CancelledError:
+        _note(run, observer, "the videos were left out, as asked; make them with: gymsolve record")
+    except GymsolveError as error:
+        _note(run, observer, f"no video was made: {error}")
+
+
+def usual_order(config: TrainConfig) -> Order:
+    """What the settings of a run ask for, made cheap."""
+    return Order(
+        seed=config.seed,
+        episodes=config.video.episodes,
+        deterministic=config.eval.deterministic,
+        max_seconds=config.video.max_seconds,
+        most_fps=_MOST_FPS,
+        patience=_PATIENCE,
+    )
+
+
+def film_checkpoint(
+    run: Run,
+    saved: Checkpoint,
+    stage: Stage,
+    path: Path,
+    order: Order,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> dict[str, Any]:
+    """A video of one checkpoint and the file that describes it; what that says."""
+    policy = load_policy(saved.policy, saved.policy_metadata)
+    facts = {"run": run.id, **identify(saved)} | film_episodes(policy, stage, path, order, cancelled)
+    describe_video(path, facts)
+    return facts
+
+
+def _film_both(run: Run, config: TrainConfig, observer: Observer, cancelled: Callable[[], bool]) -> None:
+    stage: Stage | None = None
+    try:
+        for name, which in _wanted(run):
+            saved = load_checkpoint(run, which, policy_only=True)
+            known = list_videos(run)
+            if any(video.name == name and _shows(video, saved) for video in known):
+                continue  # a resume that trained nothing
+            path = video_place(run, name)
+            twin = next((video for video in known if video.name == "best" and _shows(video, saved)), None)
+            if twin is not None:
+                with os_errors(path):
+                    shutil.copyfile(twin.path, path)
+                facts = twin.facts | {"recording_seconds": 0.0}
+                describe_video(path, facts)
+            else:
+                stage = stage or open_stage(config.env)
+                if stage is None:
+                    return
+                facts = film_checkpoint(run, saved, stage, path, usual_order(config), cancelled)
+            tell_video(run, path, facts)
+            observer.event("video", {"path": str(path), **facts})
+    finally:
+        if stage is not None:
+            stage.close()
+
+
+def tell_video(run: Run, path: Path, facts: dict[str, Any]) -> None:
+    """Enter a video into the run's events."""
+    told = {key: facts[key] for key in ("checkpoint", "return", "complete", "recording_seconds")}
+    run.append_event("video", env_steps=facts["env_steps"], file=f"videos/{path.name}", **told)
+
+
+def _wanted(run: Run) -> list[tuple[str, Literal["best", "last"]]]:
+    judged = pointed(run, "best") is not None
+    return [*([("best", "best")] if judged else []), ("final", "last")]  # type: ignore[list-item]
+
+
+def _shows(video: Video, saved: Checkpoint) -> bool:
+    return all(video.facts.get(key) == value for key, value in identify(saved).items())
+
+
+def _note(run: Run, observer: Observer, text: str) -> None:
+    with contextlib.suppress(RunDamagedError):  # the disk that has no room for a video has none for this
+        run.append_event("note", text=text)
+    observer.event("note", {"text": text})
