@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from gymsolve.cli import check, doctor, evaluate, recipes, runs, stop, train
+from gymsolve.cli import check, doctor, evaluate, recipes, record, runs, stop, train
 
 __all__ = ["app"]
 
@@ -62,6 +62,7 @@ def root(
 app.command("train")(train.train)
 app.command("resume")(train.resume)
 app.command("eval")(evaluate.evaluate)
+app.command("record")(record.record)
 app.command("stop")(stop.stop)
 
 runs_app = _new("Runs: list, look at, compare.")

@@ -62,6 +62,7 @@ def show(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
     print_pairs(_facts(told))
     _show_checkpoints(told["checkpoints"])
     _show_evaluations(told["evaluations"])
+    _show_videos(told["videos"])
     if told["last_metrics"]:
         heading("Newest metrics")
         print_pairs(
@@ -183,6 +184,22 @@ def _show_evaluations(evaluations: list[dict[str, Any]]) -> None:
     print_table(
         ("steps", "mean return", "min", "max", "episodes"), rows, right=("steps", "min", "max", "episodes")
     )
+
+
+def _show_videos(videos: list[dict[str, Any]]) -> None:
+    if not videos:
+        return
+    heading("Videos")
+    rows = [
+        (
+            f"videos/{one['name']}.mp4",
+            one.get("checkpoint", "–"),
+            number(one.get("return")),
+            "–" if "seconds" not in one else duration(one["seconds"]),
+        )
+        for one in videos
+    ]
+    print_table(("file", "checkpoint", "return", "length"), rows, right=("checkpoint", "return", "length"))
 
 
 def _event(event: dict[str, Any]) -> tuple[str, str, str]:

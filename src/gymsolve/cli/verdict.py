@@ -39,10 +39,11 @@ def print_verdict(outcome: "Outcome", lines: list[str]) -> None:
 
 def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
     """The verdict as text; the first line is its title."""
+    from gymsolve.runs.videos import find_best_video
     from gymsolve.service.runs import best_evaluation
 
     name = outcome.run.info()["name"]
-    evaluation = best_evaluation(outcome.run)
+    evaluation, video = best_evaluation(outcome.run), find_best_video(outcome.run)
     title = "SOLVED" if outcome.solved else f"Not solved: {_WHY.get(outcome.reason, outcome.reason)}"
     if outcome.threshold is None:
         title = f"Done: {_WHY.get(outcome.reason, outcome.reason)}"
@@ -51,6 +52,7 @@ def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
         _result(evaluation, outcome.threshold),
         f"{count(outcome.env_steps)} steps in {duration(outcome.seconds)}",
         f"run   {outcome.run.path}",
+        *([] if video is None else [f"video {video.path}"]),
         *_next_commands(outcome, runs_dir),
     ]
 

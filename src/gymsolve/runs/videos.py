@@ -50,10 +50,10 @@ def list_videos(run: Run) -> list[Video]:
 
 
 def find_best_video(run: Run) -> Video | None:
-    """The one video to show of a run: of its best policy, else of the final one, else of the longest trained."""
+    """The one to show of a run: of its best policy, else of the final one, else of the longest trained."""
     videos = list_videos(run)
     favourites = [video for video in videos if video.name in _FAVOURITES]
-    return (favourites or videos[-1:] or [None])[0]
+    return next(iter(favourites or videos[-1:]), None)
 
 
 def _rank(video: Video) -> tuple[int, int, str]:

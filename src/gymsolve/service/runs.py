@@ -8,6 +8,7 @@ from gymsolve.errors import CheckpointError, UnknownRunError, UsageError
 from gymsolve.runs import Run, best_reward, find_run, list_checkpoints, read_meta, runs_folder, split_ref
 from gymsolve.runs import list_runs as find_runs
 from gymsolve.runs.checkpoints import pointed
+from gymsolve.runs.videos import list_videos
 
 __all__ = ["best_evaluation", "compare_runs", "get_run", "list_runs", "stop_run"]
 
@@ -43,6 +44,7 @@ def get_run(ref: str, runs_dir: RunsDir = None) -> dict[str, Any]:
         "command": run.info()["command"],
         "versions": run.info()["versions"],
         "checkpoints": checkpoints,
+        "videos": [video.to_json() for video in list_videos(run)],
         "evaluations": [row for row in metrics.rows if "eval/mean_reward" in row],
         "last_metrics": last,
         "events": events.rows[-_EVENTS_SHOWN:],

@@ -113,7 +113,7 @@ class Film:
 
 def _find_encoder() -> str:
     try:
-        return imageio_ffmpeg.get_ffmpeg_exe()
+        return str(imageio_ffmpeg.get_ffmpeg_exe())
     except RuntimeError as error:
         raise VideoEncoderError(
             "no video encoder was found.", where="ffmpeg", hint="Install it with: pip install imageio-ffmpeg"

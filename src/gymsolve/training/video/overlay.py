@@ -74,7 +74,12 @@ def draw_panel(
         top = round(size * (style.margin / 2 + row * style.line_height))
         left, room = round(edge + place * column), int(column - edge / 2)
         colour = style.accent if name in highlight else style.text
-        _paste(panel, _cell(name, told[name], round(size), room, (style.background, style.label, colour)), left, top)
+        _paste(
+            panel,
+            _cell(name, told[name], round(size), room, (style.background, style.label, colour)),
+            left,
+            top,
+        )
     return panel
 
 

@@ -22,7 +22,16 @@ from gymsolve.training.video.encoding import Film
 from gymsolve.training.video.overlay import OverlayStyle, describe, draw_panel
 from gymsolve.training.video.playing import Moment, play
 
-__all__ = ["Camera", "CancelledError", "Order", "film_episodes", "identify", "picture_facts", "stride_for"]
+__all__ = [
+    "Camera",
+    "CancelledError",
+    "Order",
+    "episode_facts",
+    "film_episodes",
+    "identify",
+    "picture_facts",
+    "stride_for",
+]
 
 _HOLD = 0.8
 """Seconds for which the last frame of an episode stays."""
@@ -103,7 +112,7 @@ def film_episodes(
             if film.seconds >= order.max_seconds or time.perf_counter() - began > order.patience:
                 break
     return {
-        **_score([_facts(moment) for moment in shown.values()]),
+        **_score([episode_facts(moment) for moment in shown.values()]),
         "complete": len(shown) == order.episodes and all(moment.over for moment in shown.values()),
         "seed": order.seed,
         "deterministic": order.deterministic,
@@ -137,7 +146,8 @@ def stride_for(fps: float, most: float) -> int:
     return max(1, math.ceil(fps / most - 1e-9))
 
 
-def _facts(moment: Moment) -> dict[str, Any]:
+def episode_facts(moment: Moment) -> dict[str, Any]:
+    """How far an episode came, and what ended it."""
     end = "terminated" if moment.scene.terminated else "truncated" if moment.scene.truncated else "cut"
     return {"return": moment.scene.raw_return, "length": moment.step, "end": end}
 
