@@ -218,19 +218,27 @@ def test_preflight_tells_derived_settings_once(cli):
 
 
 def test_doctor_names_the_fix_of_each_fault(cli, monkeypatch):
-    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", "/nowhere/ffmpeg")
     findings = cli("doctor", "--json").json["findings"]
     by_topic = {one["topic"]: one for one in findings}
     assert by_topic["torch"]["state"] == "ok"
-    assert by_topic["ffmpeg"]["state"] == "optional"
+    assert by_topic["ffmpeg"]["state"] == "warning"
     assert {"python", "cpu", "display", "gpu", "runs folder", "extra atari"} <= set(by_topic)
     for one in findings:
         assert (one["fix"] is None) == (one["state"] == "ok"), one
     answer = cli("doctor")
     assert answer.code == 0
     assert f"ffmpeg: {by_topic['ffmpeg']['fix']}" in answer.out
-    (line,) = [line for line in answer.out.splitlines() if "not found; videos" in line]
-    assert line.split()[:3] == ["–", "ffmpeg", "optional:"]
+    (line,) = [line for line in answer.out.splitlines() if "not found; no videos" in line]
+    assert line.split()[1] == "ffmpeg"
+
+
+def test_doctor_finds_the_encoder_that_comes_along(cli, monkeypatch):
+    monkeypatch.delenv("IMAGEIO_FFMPEG_EXE", raising=False)
+    monkeypatch.setenv("PATH", "")
+    found = {one["topic"]: one for one in cli("doctor", "--json").json["findings"]}["ffmpeg"]
+    assert found["state"] == "ok"
+    assert Path(found["detail"]).is_file()
 
 
 def test_doctor_looks_inside_extras_of_other_packages(monkeypatch):

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -121,11 +122,20 @@ def _version(package: str) -> str | None:
 
 
 def _ffmpeg() -> Finding:
-    path = shutil.which("ffmpeg")
+    """What encodes videos: what the variable names, else what imageio-ffmpeg brings, else the system's."""
+    named = os.environ.get("IMAGEIO_FFMPEG_EXE")
+    if named:
+        there = Path(named).is_file()
+        fix = None if there else "Set IMAGEIO_FFMPEG_EXE to an ffmpeg that exists, or unset it"
+        detail = named if there else f"{named} not found; no videos are made"
+        return Finding("ffmpeg", "ok" if there else "warning", detail, fix)
+    package = find_spec("imageio_ffmpeg")  # found without being imported
+    bundled = Path(package.origin or "").parent.glob("binaries/ffmpeg*") if package else iter(())
+    path = next((str(file) for file in bundled), None) or shutil.which("ffmpeg")
     if path:
         return Finding("ffmpeg", "ok", path)
     fix = _INSTALL_FFMPEG.get(sys.platform, "Install it from https://ffmpeg.org/download.html")
-    return Finding("ffmpeg", "optional", "not found; videos cannot be encoded with it", fix)
+    return Finding("ffmpeg", "optional", "not found; no videos are made", fix)
 
 
 def _display() -> Finding:

@@ -67,12 +67,18 @@ def find_labels(env: gym.Env[Any, Any], env_id: str, action: ActionSpec) -> Acti
         return ActionLabels(action)
     inner = env.unwrapped
     if isinstance(inner, _Meaningful) and action.kind == "discrete":
-        names = tuple(name.lower() for name in inner.get_action_meanings())
+        names = tuple(_spaced(name.lower()) for name in inner.get_action_meanings())
     else:
         family = re.sub(r"-v\d+$", "", env_id.rpartition(":")[2].rpartition("/")[2])
         names = (_CHOICES if action.kind == "discrete" else _DIMENSIONS).get(family, ())
     expected = action.nvec[0] if action.kind == "discrete" else action.size
     return ActionLabels(action, names if len(names) == expected else ())
+
+
+def _spaced(name: str) -> str:
+    """`uprightfire`, as Atari games say, in words."""
+    words = re.findall("up|down|left|right|fire|noop", name)
+    return " ".join(words) if "".join(words) == name else name
 
 
 def _renumbers(env: gym.Env[Any, Any]) -> bool:

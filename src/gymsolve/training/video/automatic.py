@@ -79,6 +79,9 @@ def _film_both(run: Run, config: TrainConfig, observer: Observer, cancelled: Cal
             known = list_videos(run)
             if any(video.name == name and _shows(video, saved) for video in known):
                 continue  # a resume that trained nothing
+            stage = stage or open_stage(config.env)
+            if stage is None:
+                return
             path = video_place(run, name)
             twin = next((video for video in known if video.name == "best" and _shows(video, saved)), None)
             if twin is not None:
@@ -87,9 +90,6 @@ def _film_both(run: Run, config: TrainConfig, observer: Observer, cancelled: Cal
                 facts = twin.facts | {"recording_seconds": 0.0}
                 describe_video(path, facts)
             else:
-                stage = stage or open_stage(config.env)
-                if stage is None:
-                    return
                 facts = film_checkpoint(run, saved, stage, path, usual_order(config), cancelled)
             tell_video(run, path, facts)
             observer.event("video", {"path": str(path), **facts})

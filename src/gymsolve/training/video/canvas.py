@@ -71,13 +71,13 @@ def plan_canvas(
         panel = _even(panel_share * min(width, height * 4 / 3))  # a wide picture needs no larger text
         scale = min(width / wide, (height - panel) / tall)
         if max(tall, wide) <= _PIXELATED:
-            scale = max(1.0, math.floor(scale))
+            scale = math.floor(scale) or scale  # whole pixels, if one fits at all
     else:
         scale = _usual_scale(max(tall, wide))
         width = _even(wide * scale)
         panel = _even(panel_share * width)
         height = _even(tall * scale) + panel
-    shown = (round(wide * scale), round(tall * scale))
+    shown = (max(1, int(wide * scale + 1e-9)), max(1, int(tall * scale + 1e-9)))
     left, top = (width - shown[0]) // 2, (height - panel - shown[1]) // 2
     hard = max(tall, wide) <= _PIXELATED or (size is None and scale >= 1)
     return Canvas(width, height, panel, (left, top, *shown), hard, background)

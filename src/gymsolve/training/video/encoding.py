@@ -7,6 +7,7 @@ is complete.
 import os
 import subprocess
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -90,6 +91,9 @@ class Film:
         finally:
             self._process.kill()
             self._process.wait()
+            if self._process.stdin is not None:
+                with suppress(BrokenPipeError):  # what was still to be written is not wanted any more
+                    self._process.stdin.close()
             self._complaints.close()
             self._temporary.unlink(missing_ok=True)
 

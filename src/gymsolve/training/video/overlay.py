@@ -15,6 +15,9 @@ __all__ = ["OverlayStyle", "describe", "draw_panel", "font", "number"]
 
 Colour = tuple[int, int, int]
 
+_NOTHING = "-"
+"""The font has no longer dash."""
+
 
 @dataclass(frozen=True)
 class OverlayStyle:
@@ -22,7 +25,8 @@ class OverlayStyle:
 
     show: tuple[str, ...] = ("episode", "step", "return", "action", "reward", "value")
     """In reading order; any of these words. Empty shows nothing but the frame."""
-    columns: int = 3
+    columns: tuple[float, ...] = (1.4, 1.0, 0.85)
+    """Widths in relation to each other; the first has room for actions of several numbers."""
     font_share: float = 1 / 36
     """Size of the font as a share of the picture's width."""
     margin: float = 0.7
@@ -35,7 +39,7 @@ class OverlayStyle:
 
     @property
     def lines(self) -> int:
-        return -(-len(self.show) // self.columns)
+        return -(-len(self.show) // len(self.columns))
 
     @property
     def panel_share(self) -> float:
@@ -53,10 +57,10 @@ def describe(moment: Moment, labels: ActionLabels, value: float | None, episodes
         "episode": f"{moment.episode} of {episodes}" if episodes > 1 else str(moment.episode),
         "step": f"{moment.step}{ending}",
         "return": number(moment.scene.raw_return),
-        "action": "–" if moment.action is None else labels.describe(moment.action),
-        "reward": "–" if moment.action is None else number(moment.scene.reward, sign=True),
+        "action": _NOTHING if moment.action is None else labels.describe(moment.action),
+        "reward": _NOTHING if moment.action is None else number(moment.scene.reward, sign=True),
         # The value of a state in which nothing follows means nothing.
-        "value": "–" if value is None or moment.scene.terminated else number(value),
+        "value": _NOTHING if value is None or moment.scene.terminated else number(value),
     }
 
 
@@ -68,11 +72,12 @@ def draw_panel(
     panel[:] = style.background
     size = height / (style.lines * style.line_height + style.margin)
     edge = round(size * style.margin)
-    column = (width - edge) / style.columns
+    unit = (width - edge) / sum(style.columns)
     for index, name in enumerate(style.show):
-        row, place = divmod(index, style.columns)
+        row, place = divmod(index, len(style.columns))
         top = round(size * (style.margin / 2 + row * style.line_height))
-        left, room = round(edge + place * column), int(column - edge / 2)
+        left = round(edge + sum(style.columns[:place]) * unit)
+        room = int(style.columns[place] * unit - edge / 2)
         colour = style.accent if name in highlight else style.text
         _paste(
             panel,
@@ -110,7 +115,7 @@ def font(size: int) -> ImageFont.FreeTypeFont:
 
 def number(value: float, *, sign: bool = False) -> str:
     """Short enough not to jump about from frame to frame."""
-    plus = "+" if sign else ""
+    plus = "+" if sign and value else ""
     if value == round(value) and abs(value) < 1e6:
         return f"{value:{plus}.0f}"
     return f"{value:{plus}.1f}" if abs(value) >= 100 else f"{value:{plus}.2f}"

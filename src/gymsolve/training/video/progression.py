@@ -15,7 +15,6 @@ from gymsolve.errors import CheckpointError, UnknownRunError
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import Run, now
-from gymsolve.seeding import generator, integer_seeds
 from gymsolve.training.engines import Policy, load_policy
 from gymsolve.training.video.canvas import plan_canvas
 from gymsolve.training.video.captions import Caption, Captions
@@ -49,7 +48,7 @@ def film_progression(
     curve = read_curve(run)
     # The caption takes the place of the overlay.
     plain = replace(order, style=order.style.without_text())
-    stage.reset(integer_seeds(order.seed, "eval", 1)[0])
+    stage.reset(order.env_seed)
     canvas = plan_canvas(
         stage.render().shape,
         panel_share=Captions.panel_share,
@@ -118,8 +117,7 @@ def _film_clip(clip: _Clip, stage: Stage, film: Film, captions: Captions, order:
 
 
 def _episode(policy: Policy, stage: Stage, order: Order) -> Iterator[Moment]:
-    rng = None if order.deterministic else generator(order.seed, "eval", 0, 1)
-    return play(policy, stage, seed=integer_seeds(order.seed, "eval", 1)[0], rng=rng, episodes=1)
+    return play(policy, stage, seed=order.env_seed, rng=order.rng(), episodes=1)
 
 
 def _title(run: Run, order: Order) -> tuple[str, ...]:

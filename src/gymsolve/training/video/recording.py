@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from gymsolve.envs.stage import Stage
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.runs.run import now
@@ -59,6 +61,15 @@ class Order:
     patience: float = math.inf
     """Seconds of real time after which it ends likewise."""
 
+    @property
+    def env_seed(self) -> int:
+        """The seed of the first copy in an evaluation."""
+        return integer_seeds(self.seed, "eval", 1, 0)[0]
+
+    def rng(self) -> np.random.Generator | None:
+        """What samples actions, from its start; None where the likeliest are taken."""
+        return None if self.deterministic else generator(self.seed, "eval", 0, 1)
+
 
 class Camera:
     """Turns moments into pictures."""
@@ -88,10 +99,8 @@ def film_episodes(
 ) -> dict[str, Any]:
     """Play and film episodes into an mp4; the facts of what it shows."""
     began = time.perf_counter()
-    rng = None if order.deterministic else generator(order.seed, "eval", 0, 1)
-    seed = integer_seeds(order.seed, "eval", 1)[0]
     stride = stride_for(stage.fps, order.most_fps)
-    moments = play(policy, stage, seed=seed, rng=rng, episodes=order.episodes)
+    moments = play(policy, stage, seed=order.env_seed, rng=order.rng(), episodes=order.episodes)
     first = next(moments)
     canvas = plan_canvas(
         stage.render().shape,
