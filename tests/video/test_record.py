@@ -1,13 +1,18 @@
 """`gymsolve record`: videos on demand, and one sentence when there is nothing to film."""
 
 import json
+from pathlib import Path
 
+import numpy as np
 import pytest
+from decoding import decode
 
-from conftest import decode
+import gymsolve
 from gymsolve.cli import main
+from gymsolve.errors import RunDamagedError
 from gymsolve.runs import list_checkpoints
 from gymsolve.runs.videos import list_videos
+from gymsolve.training.episode import load_episode
 
 
 @pytest.fixture
@@ -34,6 +39,27 @@ def test_episodes_of_a_checkpoint(record, run):
     assert video.name == "32-seed7"
     _, pictures = decode(video.path)
     assert len(pictures) == 2 * (5 + 8)  # frames 0 to 4, then the last one for 0.8 seconds at 10 fps
+
+
+def test_the_data_of_an_episode_is_kept_on_request(record, run):
+    _, facts = record(run.id, "--data", "--episodes", "2")
+    first, second = (load_episode(Path(one["data"])) for one in facts["episodes"])
+    assert first.obs["obs"].ravel().tolist() == pytest.approx([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
+    assert first.actions.tolist() == [0, 1, 2, 0, 1]
+    assert first.rewards.tolist() == [1.0] * 5
+    assert first.returns.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert np.array_equal(first.masks, np.eye(3, dtype=bool)[[0, 1, 2, 0, 1]])
+    policy = gymsolve.load_policy(run)
+    assert first.values[2] == pytest.approx(policy.value(np.array([0.4], np.float32)), abs=1e-6)
+    assert second.facts["episode"] == 2
+    assert second.facts["end"] == "terminated"
+    assert second.facts["checkpoint"] == facts["checkpoint"]
+
+
+def test_a_file_that_is_no_episode_is_refused(tmp_path):
+    (tmp_path / "x.npz").write_bytes(b"PK nothing")
+    with pytest.raises(RunDamagedError, match="not a recorded episode"):
+        load_episode(tmp_path / "x.npz")
 
 
 def test_without_overlay_only_the_picture_is_there(record, run):

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from decoding import decode
 
 import gymsolve
-from conftest import decode
 from gymsolve.runs.videos import find_best_video, list_videos
 from gymsolve.training.observer import Silent
 

@@ -46,6 +46,10 @@ def record(
         bool, typer.Option("--stochastic", help="Sample actions instead of taking the likeliest.")
     ] = False,
     no_overlay: Annotated[bool, typer.Option("--no-overlay", help="Only the picture, no text.")] = False,
+    data: Annotated[
+        bool,
+        typer.Option("--data", help="Also keep observations, actions, rewards and values in episodes/*.npz."),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="FILE", help="An .mp4; in the run's folder `videos` by default."),
@@ -55,11 +59,11 @@ def record(
 ) -> None:
     """Film a policy: whole episodes of one checkpoint, or its progress through all of them."""
     pixels = _pixels(size)
-    if progression and (no_overlay or episodes > 1):
+    if progression and (no_overlay or data or episodes > 1):
         raise UsageError(
-            "a progression has one episode per checkpoint and always its captions.",
+            "a progression has one episode per checkpoint, always its captions and no data.",
             where="--progression",
-            hint="Leave out --episodes and --no-overlay.",
+            hint="Leave out --episodes, --no-overlay and --data.",
         )
     from gymsolve.training.video.request import Wish, record_run
 
@@ -71,6 +75,7 @@ def record(
         overlay=not no_overlay,
         size=pixels,
         publish=publish,
+        data=data,
         max_seconds=max_seconds,
     )
     facts = record_run(run, wish, out=out, runs_dir=runs_dir, on_clip=_silent if json else _tell_clip)

@@ -9,7 +9,7 @@ from gymsolve.runs.files import os_errors, read_json, replace_json
 from gymsolve.runs.run import Run
 from gymsolve.runs.summary import SCHEMA_VERSION
 
-__all__ = ["Video", "describe_video", "find_best_video", "list_videos", "video_place"]
+__all__ = ["Video", "describe_video", "episode_place", "find_best_video", "list_videos", "video_place"]
 
 _FAVOURITES = ("best", "final")
 
@@ -32,10 +32,12 @@ class Video:
 
 def video_place(run: Run, name: str) -> Path:
     """Where a video of that name belongs; its folder exists afterwards."""
-    folder = run.path / "videos"
-    with os_errors(folder):
-        folder.mkdir(exist_ok=True)
-    return folder / f"{name}.mp4"
+    return _folder(run, "videos") / f"{name}.mp4"
+
+
+def episode_place(run: Run, name: str) -> Path:
+    """Where the data of a recorded episode belongs, likewise."""
+    return _folder(run, "episodes") / f"{name}.npz"
 
 
 def describe_video(path: Path, facts: dict[str, Any]) -> None:
@@ -54,6 +56,13 @@ def find_best_video(run: Run) -> Video | None:
     videos = list_videos(run)
     favourites = [video for video in videos if video.name in _FAVOURITES]
     return next(iter(favourites or videos[-1:]), None)
+
+
+def _folder(run: Run, name: str) -> Path:
+    folder = run.path / name
+    with os_errors(folder):
+        folder.mkdir(exist_ok=True)
+    return folder
 
 
 def _rank(video: Video) -> tuple[int, int, str]:

@@ -21,7 +21,8 @@ from gymsolve.runs.videos import Video, describe_video, list_videos, video_place
 from gymsolve.training.engines import load_policy
 from gymsolve.training.observer import Observer
 from gymsolve.training.stopping import StopSignal
-from gymsolve.training.video.recording import CancelledError, Order, film_episodes, identify
+from gymsolve.training.video.playing import Moment
+from gymsolve.training.video.recording import Order, film_episodes, identify
 
 __all__ = ["film_checkpoint", "leave_videos", "tell_video", "usual_order"]
 
@@ -30,15 +31,24 @@ _PATIENCE = 30.0
 """Seconds of real time for one video, for environments that take long to draw."""
 
 
+class _CancelledError(Exception):
+    """Somebody asked to stop during a recording; nothing is left of it."""
+
+
 def leave_videos(run: Run, config: TrainConfig, observer: Observer) -> None:
     """Film the best and the final policy; an environment that cannot be drawn is passed over silently."""
     if not config.video.enabled:
         return
     asked = StopSignal()
+
+    def check(moment: Moment) -> None:
+        if asked.reason is not None:
+            raise _CancelledError
+
     try:
         with asked.listening():
-            _film_both(run, config, observer, lambda: asked.reason is not None)
-    except CancelledError:
+            _film_both(run, config, observer, check)
+    except _CancelledError:
         _note(run, observer, "the videos were left out, as asked; make them with: gymsolve record")
     except GymsolveError as error:
         _note(run, observer, f"no video was made: {error}")
@@ -62,16 +72,16 @@ def film_checkpoint(
     stage: Stage,
     path: Path,
     order: Order,
-    cancelled: Callable[[], bool] = lambda: False,
+    on_moment: Callable[[Moment], None] = lambda moment: None,
 ) -> dict[str, Any]:
     """A video of one checkpoint and the file that describes it; what that says."""
     policy = load_policy(saved.policy, saved.policy_metadata)
-    facts = {"run": run.id, **identify(saved)} | film_episodes(policy, stage, path, order, cancelled)
+    facts = {"run": run.id, **identify(saved)} | film_episodes(policy, stage, path, order, on_moment)
     describe_video(path, facts)
     return facts
 
 
-def _film_both(run: Run, config: TrainConfig, observer: Observer, cancelled: Callable[[], bool]) -> None:
+def _film_both(run: Run, config: TrainConfig, observer: Observer, check: Callable[[Moment], None]) -> None:
     stage: Stage | None = None
     try:
         for name, which in _wanted(run):
@@ -90,7 +100,7 @@ def _film_both(run: Run, config: TrainConfig, observer: Observer, cancelled: Cal
                 facts = twin.facts | {"recording_seconds": 0.0}
                 describe_video(path, facts)
             else:
-                facts = film_checkpoint(run, saved, stage, path, usual_order(config), cancelled)
+                facts = film_checkpoint(run, saved, stage, path, usual_order(config), check)
             tell_video(run, path, facts)
             observer.event("video", {"path": str(path), **facts})
     finally:

@@ -26,7 +26,6 @@ from gymsolve.training.video.playing import Moment, play
 
 __all__ = [
     "Camera",
-    "CancelledError",
     "Order",
     "episode_facts",
     "film_episodes",
@@ -37,10 +36,6 @@ __all__ = [
 
 _HOLD = 0.8
 """Seconds for which the last frame of an episode stays."""
-
-
-class CancelledError(Exception):
-    """Somebody asked to stop during a recording; nothing is left of it."""
 
 
 @dataclass(frozen=True)
@@ -95,9 +90,17 @@ class Camera:
 
 
 def film_episodes(
-    policy: Player, stage: Stage, path: Path, order: Order, cancelled: Callable[[], bool] = lambda: False
+    policy: Player,
+    stage: Stage,
+    path: Path,
+    order: Order,
+    on_moment: Callable[[Moment], None] = lambda moment: None,
 ) -> dict[str, Any]:
-    """Play and film episodes into an mp4; the facts of what it shows."""
+    """Play and film episodes into an mp4; the facts of what it shows.
+
+    `on_moment` hears of every step, also of those that are not shown; what it raises ends the recording
+    and leaves no file.
+    """
     began = time.perf_counter()
     stride = stride_for(stage.fps, order.most_fps)
     moments = play(policy, stage, seed=order.env_seed, rng=order.rng(), episodes=order.episodes)
@@ -113,8 +116,7 @@ def film_episodes(
     fps = stage.fps / stride
     with Film(path, canvas.width, canvas.height, fps, out_fps=order.out_fps) as film:
         for moment in itertools.chain([first], moments):
-            if cancelled():
-                raise CancelledError
+            on_moment(moment)
             shown[moment.episode] = moment
             if moment.over or moment.step % stride == 0:
                 film.add(camera.picture(moment, order.episodes), math.ceil(fps * _HOLD) if moment.over else 1)

@@ -12,8 +12,9 @@ from gymsolve.errors import UsageError
 from gymsolve.recipes import validate
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.runs.run import Run
-from gymsolve.runs.videos import describe_video, video_place
+from gymsolve.runs.videos import describe_video, episode_place, video_place
 from gymsolve.training.engines import load_policy
+from gymsolve.training.episode import EpisodeRecorder
 from gymsolve.training.references import open_checkpoint
 from gymsolve.training.video.overlay import OverlayStyle
 from gymsolve.training.video.progression import film_progression
@@ -40,6 +41,8 @@ class Wish:
     size: tuple[int, int] | None = None
     publish: bool = False
     """1920x1080 unless `size` says otherwise, at 30 or 60 frames per second."""
+    data: bool = False
+    """Also keep each episode's observations, actions, rewards and values in `episodes/`."""
     max_seconds: float | None = None
     """Of the video; of each clip for a progression."""
 
@@ -81,7 +84,17 @@ def _film(
     if wish.progression:
         return film_progression(run, stage, path, order, on_clip)
     policy = load_policy(saved.policy, saved.policy_metadata)
-    return identify(saved) | film_episodes(policy, stage, path, order)
+    if not wish.data:
+        return identify(saved) | film_episodes(policy, stage, path, order)
+    recorder = EpisodeRecorder(policy)
+    facts = identify(saved) | film_episodes(policy, stage, path, order, recorder.add)
+    kept = ("checkpoint", "env_steps", "policy_sha256", "seed", "deterministic")
+    about = {"run": run.id, "action_names": list(stage.labels.names), **{key: facts[key] for key in kept}}
+    for episode in recorder.episodes(about):
+        place = episode_place(run, f"{path.stem}-{episode.facts['episode']}")
+        episode.save(place)
+        facts["episodes"][episode.facts["episode"] - 1]["data"] = str(place)
+    return facts
 
 
 def _order(wish: Wish, config: TrainConfig, stage: Stage) -> Order:
