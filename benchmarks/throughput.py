@@ -1,111 +1,112 @@
-"""Throughput at identical hyperparameters, side by side with peers: `python benchmarks/throughput.py`.
+"""Steps per second at identical hyperparameters, beside peers.
 
-Every peer lives in a virtual environment of its own below `benchmarks/.peers`, made on first use. Runs
-alternate and repeat, so that a slow minute hits all alike; the figure is the median ratio of steps per
-second within a round, with the range over rounds. Run it on an idle machine.
-
-What is not alike: our worker times collecting and learning without writing a run; CartPole steps in
-Gymnasium's own vector class; our value loss is half of Stable-Baselines3's. "Start-up" is imports and
-construction inside the worker, without the start of the interpreter.
+Rounds alternate between all tools, so that a slow minute hits all alike; what counts is the ratio
+within a round. Peers run on one thread for small networks, which is best for them, and with their own
+choice for pixels. Ours always chooses by itself, as for any user.
 """
 
-import argparse
 import json
-import os
-import platform
-import statistics
-import subprocess
-import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results"
-PEERS = {"sb3": ["stable-baselines3", "gymnasium[box2d,classic-control]"]}
+from benchmarks.harness import measure, tell
+from benchmarks.peers import HERE, known_peers
+from benchmarks.store import OURS, Record, Store
+
+__all__ = ["Options", "load_tasks", "measure_throughput", "rates"]
+
+TORCH = "gymsolve-torch"
+SERIAL, PARALLEL = "sample_factory", "sample_factory-async"
+_WORKERS = {"sbx": "sb3_worker.py", PARALLEL: "sample_factory_worker.py"}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--tasks", nargs="*", help="environment ids; all of tasks.json by default")
-    parser.add_argument("--write", action="store_true", help="store the figures in benchmarks/results")
-    options = parser.parse_args()
-    tasks = json.loads((HERE / "tasks.json").read_text())
-    chosen = options.tasks or list(tasks)
-    load = os.getloadavg()[0]
-    if load > 0.5:
-        print(f"warning: the load average is {load:.1f}; figures will be noisy", file=sys.stderr)
+@dataclass(frozen=True)
+class Options:
+    """What a command asked for."""
 
-    results: dict[str, Any] = {}
-    for env_id in chosen:
-        rounds = [_round(env_id, json.dumps(tasks[env_id]), seed) for seed in range(options.repeats)]
-        results[env_id] = _summarise(rounds)
-        _tell(env_id, results[env_id])
-    if options.write:
-        RESULTS.mkdir(exist_ok=True)
-        machine = {"machine": platform.machine(), "cores": os.cpu_count(), "load_at_start": load}
-        told = {"machine": machine, "repeats": options.repeats, "tasks": tasks, "results": results}
-        (RESULTS / "throughput.json").write_text(json.dumps(told, indent=2) + "\n")
+    results: Path
+    tasks: tuple[str, ...] = ()
+    peers: tuple[str, ...] = ()
+    repeats: int = 5
+    seeds: int = 5
+    quick: bool = False
+
+    @property
+    def patience(self) -> float:
+        """Seconds to wait for an idle machine."""
+        return 0.0 if self.quick else 60.0
 
 
-def _round(env_id: str, task: str, seed: int) -> dict[str, dict[str, float]]:
-    """One run of everybody."""
-    ours = [sys.executable, str(HERE / "workers" / "gymsolve_worker.py"), env_id, task, str(seed)]
-    found = {"numpy": _run([*ours, "numpy"]), "torch": _run([*ours, "torch"])}
-    for name, packages in PEERS.items():
-        worker = HERE / "workers" / f"{name}_worker.py"
-        found[name] = _run([str(_peer(name, packages)), str(worker), env_id, task, str(seed)])
+def load_tasks() -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = json.loads((HERE / "tasks.json").read_text())
     return found
 
 
-def _run(command: list[str]) -> dict[str, float]:
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    told: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return told
+def measure_throughput(options: Options) -> None:
+    tasks = load_tasks()
+    store = Store(options.results, "throughput")
+    for env_id in options.tasks or tasks:
+        task = _shortened(tasks[env_id]) if options.quick else tasks[env_id]
+        tools = list_tools(task, options.peers)
+        for number in range(options.repeats):
+            for tool in tools:
+                record = rates(_run(env_id, task, tool, number, options.patience))
+                store.add({"case": env_id, "round": number, **record})
+                _say(env_id, record)
+                if "error" in record:
+                    tools = [other for other in tools if other != tool]  # once is enough to know
 
 
-def _peer(name: str, packages: list[str]) -> Path:
-    """The interpreter of a peer's own environment."""
-    python = HERE / ".peers" / name / "bin" / "python"
-    if not python.exists():
-        constraints = HERE.parent / "constraints.txt"
-        torch = next(line for line in constraints.read_text().splitlines() if line.startswith("torch=="))
-        pin = HERE / ".peers" / "torch.txt"
-        subprocess.run([sys.executable, "-m", "venv", str(python.parent.parent)], check=True)
-        pin.write_text(torch + "\n")
-        pip = [str(python), "-m", "pip", "install", "--quiet", "--constraint", str(pin)]
-        subprocess.run([*pip, "torch"], check=True)
-        subprocess.run([*pip, *packages], check=True)
-    return python
+def list_tools(task: dict[str, Any], peers: Sequence[str] = ()) -> list[str]:
+    """Ours first, then the peers that were asked for; all of them by default."""
+    ours = [OURS] if task["pixels"] else [OURS, TORCH]
+    chosen = [name for name in known_peers() if not peers or name in peers]
+    if "sample_factory" in chosen:
+        chosen.append(PARALLEL)
+    return ours + chosen
 
 
-def _summarise(rounds: list[dict[str, dict[str, float]]]) -> dict[str, Any]:
-    speeds = {name: [r[name]["env_steps"] / r[name]["seconds"] for r in rounds] for name in rounds[0]}
-    told: dict[str, Any] = {
-        name: {
-            "steps_per_second": statistics.median(values),
-            "startup_seconds": statistics.median(r[name]["startup"] for r in rounds),
-            "mean_return": statistics.median(r[name]["mean_return"] for r in rounds),
-        }
-        for name, values in speeds.items()
+def rates(record: Record) -> Record:
+    """Add steps per second, and the same without the environments' own time."""
+    if "error" in record:
+        return record
+    steps, seconds, bare = record["env_steps"], record["seconds"], record["env_step_seconds"]
+    left = None if bare is None else seconds - steps * bare
+    return {
+        **record,
+        "steps_per_second": steps / seconds,
+        "without_env": steps / left if left is not None and left > 0 else None,
     }
-    for engine in ("numpy", "torch"):
-        for peer in PEERS:
-            ratios = [ours / theirs for ours, theirs in zip(speeds[engine], speeds[peer], strict=True)]
-            ratio = {"median": statistics.median(ratios), "low": min(ratios), "high": max(ratios)}
-            told[engine][f"times_{peer}"] = ratio
-    return told
 
 
-def _tell(env_id: str, result: dict[str, Any]) -> None:
-    for name, facts in result.items():
-        line = f"{env_id:16} {name:6} {facts['steps_per_second']:>10,.0f} steps/s"
-        for peer in PEERS:
-            ratio = facts.get(f"times_{peer}")
-            if ratio:
-                line += f"   {ratio['median']:.1f}× {peer} ({ratio['low']:.1f} to {ratio['high']:.1f})"
-        print(f"{line}   start-up {facts['startup_seconds']:.1f} s", flush=True)
+def _run(env_id: str, task: dict[str, Any], tool: str, number: int, patience: float) -> Record:
+    peer = tool.partition("-")[0]
+    if peer in task["missing"]:
+        return {"tool": tool, "error": task["missing"][peer]}
+    job = {
+        "env_id": task.get("names", {}).get(peer, env_id),
+        "task": task,
+        "tool": tool,
+        "seed": number,
+        "serial": tool == SERIAL,
+        "set": {"engine": "torch"} if tool == TORCH else {},
+        "patience": patience,
+    }
+    ours = peer == OURS
+    worker = "gymsolve_worker.py" if ours else _WORKERS.get(tool, f"{peer}_worker.py")
+    threads = None if ours or task["pixels"] else 1
+    return measure(OURS if ours else peer, worker, job, threads=threads, timeout=1800) | {"tool": tool}
 
 
-if __name__ == "__main__":
-    main()
+def _shortened(task: dict[str, Any]) -> dict[str, Any]:
+    """Just enough to see that everything works."""
+    rollout = task["num_envs"] * min(task["num_steps"], 64)
+    changed = {"num_steps": min(task["num_steps"], 64), "steps": 2 * rollout}
+    return {**task, **changed, "num_epochs": min(task["num_epochs"], 2)}
+
+
+def _say(case: str, record: Record) -> None:
+    told = record.get("error") or f"{record['steps_per_second']:,.0f} steps/s"
+    tell(f"{case:16} {record['tool']:22} {told}{'  (noisy)' if record.get('noisy') else ''}")

@@ -1,32 +1,55 @@
-"""One training with gymsolve at given hyperparameters; prints one JSON object."""
+"""One training with gymsolve at given hyperparameters, as a user's would be: with a run directory,
+records and checkpoints. There is no evaluation but the final one, whose time is taken off and told.
+"""
 
-import json
-import os
-import sys
+import tempfile
 import time
+from typing import Any
 
-os.environ["OMP_NUM_THREADS"] = "1"
-began = time.perf_counter()
+from protocol import answer, peak_mib, read_job, seconds_per_env_step, since_launch
 
-from gymsolve.training.loop import collect, count  # noqa: E402
+job = read_job()
+
+import numpy as np  # noqa: E402
+
+from gymsolve.config import EnvConfig  # noqa: E402
+from gymsolve.envs.make import make_envs  # noqa: E402
 from gymsolve.training.observer import Silent  # noqa: E402
 from gymsolve.training.plan import plan_run  # noqa: E402
-from gymsolve.training.trainer import build_trainer  # noqa: E402
+from gymsolve.training.session import start_run  # noqa: E402
 
 
-def main() -> None:
-    env_id, task, seed, engine = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+class Watch(Silent):
+    """When training began, and what its evaluations took."""
+
+    def __init__(self) -> None:
+        self.began, self.startup, self.evaluating = 0.0, 0.0, 0.0
+        self.engine, self.returned = "", None
+
+    def started(self, run: Any, trainer: Any) -> None:
+        self.engine = trainer.engine.name
+        self.startup, self.began = since_launch(), time.perf_counter()
+
+    def record(self, record: dict[str, Any]) -> None:
+        self.evaluating += record.get("eval/seconds", 0.0)
+        self.returned = record.get("rollout/ep_rew_mean") or self.returned
+
+
+def settings(task: dict[str, Any]) -> dict[str, Any]:
+    """The task in our words; a task's `ours` has the last one."""
     batch = task["num_envs"] * task["num_steps"]
     falling = " -> 0" if task["decay"] else ""
-    settings = {
-        "engine": engine,
-        "seed": seed,
+    return {
+        "seed": job["seed"],
         "steps": task["steps"],
         "env.num_envs": task["num_envs"],
+        "eval.every": task["steps"] * 10,
+        "eval.episodes": 1,
+        "eval.max_steps": 64,
         "algo": {
             "name": "ppo",
             "num_steps": task["num_steps"],
-            "num_minibatches": batch // task["batch_size"],
+            "num_minibatches": max(1, batch // task["batch_size"]),
             "num_epochs": task["num_epochs"],
             "gamma": task["gamma"],
             "gae_lambda": task["gae_lambda"],
@@ -35,19 +58,42 @@ def main() -> None:
             "ent_coef": task["ent_coef"],
             "normalize_rewards": False,
         },
+        **task["ours"],
+        **job.get("set", {}),
     }
-    trainer = build_trainer(plan_run(env_id, settings).config)
-    started = time.perf_counter()
-    collecting = 0.0
-    while trainer.counters.env_steps < task["steps"]:
-        before = time.perf_counter()
-        rollout = collect(trainer, Silent())
-        collecting += time.perf_counter() - before
-        trainer.averager.add(trainer.algorithm.update(rollout, trainer.progress, trainer.minibatch_rng))
-        count(trainer, rollout, 0.0)
-    seconds = time.perf_counter() - started
-    told = {"startup": started - began, "seconds": seconds, "env_steps": trainer.counters.env_steps}
-    print(json.dumps(told | {"mean_return": trainer.window.mean_return, "collecting": collecting}))
 
 
-main()
+def bare_env(config: EnvConfig) -> float:
+    envs = make_envs(config, "train")
+    spec, rng = envs.spec.action, np.random.default_rng(0)
+    envs.reset(list(range(envs.num_envs)))
+    shape = (envs.num_envs, spec.size)
+    drawn = rng.uniform(-1, 1, shape) if spec.kind == "box" else rng.integers(0, spec.nvec, shape)
+    actions = spec.to_env(drawn)
+    found = seconds_per_env_step(lambda: envs.step(actions), envs.num_envs)
+    envs.close()
+    return found
+
+
+def main() -> None:
+    plan = plan_run(job["env_id"], settings(job["task"]))
+    watch = Watch()
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = start_run(plan, runs_dir=folder, observer=watch, command=["gymsolve", "bench"])
+        ended, finished = time.perf_counter(), since_launch()
+    trained = peak_mib()
+    answer(
+        startup=watch.startup,
+        seconds=ended - watch.began - watch.evaluating,
+        evaluating=watch.evaluating,
+        finished=finished - watch.evaluating,
+        env_steps=outcome.env_steps,
+        mean_return=watch.returned,
+        engine=watch.engine,
+        training_mib=trained,
+        env_step_seconds=bare_env(plan.config.env) if job.get("bare_env", True) else None,
+    )
+
+
+if __name__ == "__main__":  # environments in processes of their own import this file again
+    main()

@@ -1,46 +1,56 @@
-"""One training with Stable-Baselines3; runs in an environment of its own and prints one JSON object."""
+"""One training with Stable-Baselines3 or SBX; runs in its environment.
 
-import json
-import os
-import sys
+SBX compiles while it collects and learns for the first time, so its clock starts after the first update.
+"""
+
 import time
 
-os.environ["OMP_NUM_THREADS"] = "1"
-began = time.perf_counter()
+from protocol import answer, read_job, seconds_per_env_step, since_launch
 
-import torch  # noqa: E402
-from stable_baselines3 import PPO  # noqa: E402
-from stable_baselines3.common.env_util import make_vec_env  # noqa: E402
+job = read_job()
+
+from sb3_ppo import make_envs, make_model, step_randomly  # noqa: E402
+from stable_baselines3.common.callbacks import BaseCallback  # noqa: E402
+
+
+class Clock(BaseCallback):
+    """Notes when each rollout begins."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.starts: list[tuple[float, int]] = []
+
+    def _on_rollout_start(self) -> None:
+        self.starts.append((time.perf_counter(), self.num_timesteps))
+
+    def _on_step(self) -> bool:
+        return True
 
 
 def main() -> None:
-    env_id, task, seed = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
-    torch.set_num_threads(1)
-    envs = make_vec_env(env_id, n_envs=task["num_envs"], seed=seed)
-
-    def falling(start: float):
-        return (lambda left: start * left) if task["decay"] else start
-
-    model = PPO(
-        "MlpPolicy",
-        envs,
-        n_steps=task["num_steps"],
-        batch_size=task["batch_size"],
-        n_epochs=task["num_epochs"],
-        gamma=task["gamma"],
-        gae_lambda=task["gae_lambda"],
-        learning_rate=falling(task["learning_rate"]),
-        clip_range=falling(task["clip_coef"]),
-        ent_coef=task["ent_coef"],
-        seed=seed,
-        device="cpu",
-    )
-    started = time.perf_counter()
-    model.learn(task["steps"])
+    task, seed, warm = job["task"], job["seed"], job["tool"] == "sbx"
+    if warm:
+        from sbx import PPO
+    else:
+        from stable_baselines3 import PPO
+    envs = make_envs(job["env_id"], task, seed)
+    model = make_model(PPO, envs, task, seed)
+    clock = Clock()
+    startup = since_launch()
+    extra = task["num_envs"] * task["num_steps"] if warm else 0
+    model.learn(task["steps"] + extra, callback=clock)
     ended = time.perf_counter()
+    began, done_before = clock.starts[1 if warm else 0]
+    if warm:
+        startup += began - clock.starts[0][0]
     returns = [episode["r"] for episode in model.ep_info_buffer]
-    told = {"startup": started - began, "seconds": ended - started, "env_steps": model.num_timesteps}
-    print(json.dumps(told | {"mean_return": sum(returns) / max(1, len(returns))}))
+    answer(
+        startup=startup,
+        seconds=ended - began,
+        env_steps=model.num_timesteps - done_before,
+        mean_return=sum(returns) / len(returns) if returns else None,
+        env_step_seconds=seconds_per_env_step(step_randomly(envs), envs.num_envs),
+    )
 
 
 main()

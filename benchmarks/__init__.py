@@ -1,0 +1,10 @@
+"""Speed, measured: beside the tools people use today, and against what this machine could do.
+
+    __main__.py     parts, options             harness.py   one worker process, watched for noise
+    throughput.py, solve.py, race.py           beside peers
+    micro.py, startup.py, limit.py, growth.py  the pieces, the bound, what grows
+    peers.py        virtual environments       store.py     results as they come
+    figures.py      medians and ratios         page.py, tables.py   README.md from the results
+
+Never part of the installed package: `gymsolve bench` runs it from a clone.
+"""

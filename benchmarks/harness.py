@@ -1,0 +1,78 @@
+"""One worker process: launched when others are quiet, watched while it runs, its answer taken down.
+
+A worker is a script below `workers/`. It gets a job as JSON on its command line and prints one JSON
+object as its last line. `launched` in the job is this machine's monotonic clock at the launch, so that
+a worker can tell how long its start took.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.machine import IDLE, CpuWatch, wait_until_idle
+from benchmarks.peers import HERE, PeerMissingError, peer_python
+from benchmarks.store import OURS, Record
+
+__all__ = ["call_worker", "measure", "python_of", "tell", "worker_environment"]
+
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+def measure(tool: str, worker: str, job: Mapping[str, Any], *, threads: int | None, timeout: float) -> Record:
+    """Run one worker and return what it told, how noisy the machine was, or the reason it failed."""
+    try:
+        python = python_of(tool)
+    except PeerMissingError as error:
+        return {"tool": tool, "error": str(error)}
+    before = wait_until_idle(job.get("patience", 60.0))
+    watch = CpuWatch()
+    told = call_worker([str(python), str(HERE / "workers" / worker)], job, threads, timeout)
+    others = watch.others_share()
+    noise = {"busy_before": round(before, 3), "others": round(others, 3), "noisy": max(before, others) > IDLE}
+    return {"tool": tool, **told, **noise}
+
+
+def python_of(tool: str) -> Path:
+    """Our own interpreter for `gymsolve…`, a peer's for a peer."""
+    return Path(sys.executable) if tool.startswith(OURS) else peer_python(tool)
+
+
+def call_worker(command: list[str], job: Mapping[str, Any], threads: int | None, timeout: float) -> Record:
+    """The worker's answer, or `error` with the last thing it said."""
+    environment = worker_environment(threads)
+    began = time.monotonic()
+    try:
+        done = subprocess.run(
+            [*command, json.dumps({**job, "launched": began})],
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=timeout,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return {"error": f"gave no answer within {timeout:g} s"}
+    wall = time.monotonic() - began
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or not lines:
+        said = [line for line in done.stderr.splitlines() if line.strip()]
+        return {"error": said[-1][:300] if said else f"ended with code {done.returncode}"}
+    return {**json.loads(lines[-1]), "wall": wall}
+
+
+def worker_environment(threads: int | None) -> dict[str, str]:
+    """Threads as given; None leaves every library its own choice."""
+    environment = {name: value for name, value in os.environ.items() if name not in _THREADS}
+    if threads is not None:
+        environment |= dict.fromkeys(_THREADS, str(threads))
+    return environment
+
+
+def tell(*words: object) -> None:
+    """Progress for whoever watches; standard output is left to results."""
+    print(*words, file=sys.stderr, flush=True)

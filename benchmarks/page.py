@@ -1,0 +1,128 @@
+"""README.md of the results: made from the JSON files, never by hand."""
+
+from pathlib import Path
+from typing import Any
+
+from benchmarks.peers import known_peers
+from benchmarks.store import Record, load_runs
+from benchmarks.tables import (
+    growth_tables,
+    limit_table,
+    markdown,
+    micro_table,
+    race_table,
+    solve_tables,
+    throughput_tables,
+)
+from benchmarks.targets import targets_table
+
+__all__ = ["render_page", "write_page"]
+
+NAMES = ("throughput", "solve", "race", "limit", "micro", "growth")
+
+_INTRO = """\
+<!-- Made by `python -m benchmarks` from benchmarks/results; do not edit. -->
+
+# Speed
+
+Measured side by side on one machine. Every figure is a median with the range of its runs in brackets
+(the middle half, for the time to solve). A run is called noisy when others used more than a tenth of the
+machine before or during it. Ratios are taken within a round, in which every tool runs once.
+
+## Run it again
+
+On an idle machine, from a clone:
+
+```sh
+make bench                                          # everything: some hours
+.venv/bin/gymsolve bench throughput race            # some parts
+.venv/bin/gymsolve bench throughput --tasks CartPole-v1 --peers sb3 --repeats 5
+.venv/bin/gymsolve bench --quick                    # does everything work? results are kept apart
+```
+
+A partial run replaces what it measures again and leaves the rest. Results are stored run by run, so that
+an interrupted benchmark loses nothing. Peers are installed by the benchmark into virtual environments of
+their own below `benchmarks/.peers`, as `benchmarks/peers.json` pins them.
+"""
+
+_ALIKE = """\
+## What is alike, and what is not
+
+Alike: algorithm (PPO), environments per tool, steps per rollout, minibatch size, epochs, discount, GAE,
+clipping, entropy bonus, gradient clipping, learning rate, 64 × 64 tanh networks for policy and value, Nature
+CNN for pixels, float32, CPU, the machine, the minute.
+
+Not alike:
+
+- gymsolve's side is a whole run: run directory, metrics, checkpoints. Its only evaluation is the final
+  one, whose time is taken off. Peers write nothing.
+- Threads: peers compute small networks on one thread, which is best for them, and choose themselves for
+  pixels. gymsolve always chooses itself.
+- gymsolve steps environments with the backend that `env.backend` in `benchmarks/tasks.json` names, `auto`
+  by default; CartPole then steps in Gymnasium's vector class. Peers use what they bring: Stable-Baselines3,
+  SBX and Tianshou one environment after another, rejax its own compiled environments.
+- "Without the environment" takes off what the tool's own environments need for as many steps, measured
+  bare in the same process. It is not given where environments and learning overlap.
+- Steps that a vector class spends on a reset are not counted for gymsolve.
+- The value loss of Stable-Baselines3 and SBX is twice gymsolve's; the cost is the same.
+- SBX and rejax compile first: their clock starts afterwards, and the compilation counts as start-up.
+  SBX has two networks of convolutions for pixels, all others share one.
+- Tianshou and Sample Factory keep clip range constant where the preset lets it fall, Sample Factory and
+  rejax the learning rate too. rejax clips gradients by value. Sample Factory needs Gymnasium 0.29 and so
+  trains LunarLander-v2, its clock starts at the first update, and in several processes it collects while
+  it learns.
+- Pong: Stable-Baselines3 and SBX use their usual Atari wrappers (no-ops, maximum over frames, lives, fire);
+  Tianshou's own do not work with NumPy 2.4, so it gets Gymnasium's; gymsolve's preprocessing is what
+  `benchmarks/tasks.json` says.
+- Time to solve: gymsolve with its own recipe, Stable-Baselines3 with the zoo's preset and budget. Both are
+  judged by gymsolve's rule at the same number of steps, and wait for it.
+"""
+
+_SECTIONS = {
+    "throughput": "## Throughput at identical hyperparameters\n",
+    "solve": "## Time to solve\n\nMedian and middle half over seeds; ∞ is a seed that was not solved.\n",
+    "race": "## CartPole to 500,000 steps, against a compiled loop\n",
+    "limit": "## Share of the limit\n\nThe bound adds up the bare environment on all cores and the bare "
+    "matrix products or convolutions\nof acting and learning (`benchmarks/limit.py`).\n",
+    "micro": "## The pieces\n\nFastest of many calls in one process; median and range over processes.\n",
+    "growth": "## Growth\n\nCartPole unless said otherwise, 128 steps per rollout, minibatches of 64, "
+    "4 epochs. The number of\nmetrics a run records cannot be varied, so there is nothing to show for it.\n",
+}
+
+
+def write_page(folder: Path) -> Path:
+    """`README.md` beside `results/`, or inside any other folder of results."""
+    results = {name: load_runs(folder / f"{name}.json") for name in NAMES}
+    path = (folder.parent if folder.name == "results" else folder) / "README.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(render_page(results), encoding="utf-8")
+    return path
+
+
+def render_page(results: dict[str, dict[str, Any]]) -> str:
+    runs: dict[str, list[Record]] = {name: results[name]["runs"] for name in NAMES}
+    bodies = {
+        "throughput": throughput_tables(runs["throughput"]),
+        "solve": solve_tables(runs["solve"]),
+        "race": race_table(runs["race"]) if runs["race"] else "",
+        "limit": limit_table(runs["limit"], runs["throughput"]) if runs["limit"] else "",
+        "micro": micro_table(runs["micro"]) if runs["micro"] else "",
+        "growth": growth_tables(runs["growth"]),
+    }
+    parts = [_INTRO, "## Targets\n", targets_table(runs)]
+    for name, title in _SECTIONS.items():
+        parts += [title, bodies[name] or "Not measured yet.\n"]
+    return "\n".join([*parts, _ALIKE, _machines(results)])
+
+
+def _machines(results: dict[str, dict[str, Any]]) -> str:
+    rows = []
+    for name in NAMES:
+        for session, machine in sorted(results[name]["machines"].items()):
+            versions = ", ".join(f"{key} {value}" for key, value in machine["versions"].items())
+            facts = f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB"
+            more = f"Python {machine['python']}, {versions}"
+            rows.append((name, session, facts, more, str(machine["load"])))
+    pins = [(facts["title"], ", ".join(facts["packages"])) for facts in known_peers().values()]
+    sessions = markdown(("part", "session (UTC)", "machine", "software", "load at the start"), rows)
+    return f"## Machine and versions\n\n{sessions}\n{markdown(('peer', 'pinned'), pins)}"

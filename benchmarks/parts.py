@@ -1,0 +1,21 @@
+"""The parts of the benchmark, in the order in which they run."""
+
+from collections.abc import Callable
+
+from benchmarks.growth import measure_growth
+from benchmarks.limit import measure_limit
+from benchmarks.micro import measure_micro
+from benchmarks.race import measure_race
+from benchmarks.solve import measure_solve
+from benchmarks.throughput import Options, measure_throughput
+
+__all__ = ["PARTS"]
+
+PARTS: dict[str, Callable[[Options], None]] = {
+    "micro": measure_micro,
+    "limit": measure_limit,
+    "throughput": measure_throughput,
+    "race": measure_race,
+    "solve": measure_solve,
+    "growth": measure_growth,
+}

@@ -1,0 +1,218 @@
+"""Measured runs → the tables of the page, one function per part. Pure: runs in, Markdown out."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+from benchmarks.figures import Spread, line_fit, paired_ratios, quartiles, spread
+from benchmarks.store import OURS, Record
+
+__all__ = [
+    "growth_tables",
+    "limit_table",
+    "markdown",
+    "micro_table",
+    "number",
+    "race_table",
+    "solve_tables",
+    "throughput_tables",
+]
+
+TITLES = {
+    "gymsolve": "**gymsolve**",
+    "gymsolve-torch": "gymsolve, `engine=torch`",
+    "sb3": "Stable-Baselines3",
+    "sbx": "SBX",
+    "tianshou": "Tianshou",
+    "sample_factory": "Sample Factory, one process",
+    "sample_factory-async": "Sample Factory, several processes",
+    "rejax": "rejax",
+}
+
+
+def markdown(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [headers, ["---"] * len(headers), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def number(value: float | None) -> str:
+    """Three figures that count, thousands apart."""
+    if value is None or math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def _range(found: Spread | None, unit: str = "") -> str:
+    if found is None:
+        return "–"
+    return f"{number(found.median)}{unit} ({number(found.low)} to {number(found.high)})"
+
+
+def cases(runs: Sequence[Record]) -> list[str]:
+    return list(dict.fromkeys(run["case"] for run in runs))
+
+
+def _noisy(runs: Sequence[Record]) -> str:
+    count = sum(bool(run.get("noisy")) for run in runs)
+    return f"{count} of {len(runs)}" if count else "no"
+
+
+def newest(runs: Sequence[Record], case: str, tool: str) -> list[Record]:
+    """Runs of one tool in the newest session that has any."""
+    found = [run for run in runs if run["case"] == case and run["tool"] == tool]
+    last = max((run["session"] for run in found), default="")
+    return [run for run in found if run["session"] == last]
+
+
+def throughput_tables(runs: Sequence[Record]) -> str:
+    return "\n".join(f"### {case}\n\n{_throughput(runs, case)}" for case in cases(runs))
+
+
+def _throughput(runs: Sequence[Record], case: str) -> str:
+    headers = ("", "steps/s", "gymsolve is × faster", "steps/s without the environment", "× faster")
+    rows = []
+    for tool in (tool for tool in TITLES if any(r["tool"] == tool and r["case"] == case for r in runs)):
+        own = newest(runs, case, tool)
+        failed = [run["error"] for run in own if "error" in run]
+        if failed:
+            rows.append((TITLES[tool], f"not measured: {failed[-1]}", "", "", "", "", ""))
+            continue
+        compared = tool != OURS
+        ratio = spread(paired_ratios(runs, case, tool, "steps_per_second")) if compared else None
+        bare = spread(paired_ratios(runs, case, tool, "without_env")) if compared else None
+        rows.append(
+            (
+                TITLES[tool],
+                _range(spread(run["steps_per_second"] for run in own)),
+                _range(ratio) if compared else "",
+                _range(spread(run["without_env"] or math.nan for run in own)),
+                _range(bare) if compared else "",
+                number(_median(run["startup"] for run in own)),
+                _noisy(own),
+            )
+        )
+    return markdown((*headers, "start-up, s", "noisy runs"), rows)
+
+
+def _median(values: Iterable[float]) -> float | None:
+    found = spread(values)
+    return None if found is None else found.median
+
+
+def solve_tables(runs: Sequence[Record]) -> str:
+    parts = []
+    headers = ("", "solved", "process start → solved, s", "first step → solved, s", "of it evaluating, s")
+    for case in cases(runs):
+        rows = []
+        for tool in (OURS, "sb3"):
+            own = newest(runs, case, tool)
+            failed = [run["error"] for run in own if "error" in run]
+            if failed or not own:
+                reason = failed[-1] if failed else "not measured yet"
+                rows.append((TITLES[tool], reason, "", "", "", "", ""))
+                continue
+            rows.append(
+                (
+                    TITLES[tool],
+                    f"{sum(run['solved'] for run in own)} of {len(own)} seeds",
+                    _range(until_solved(own, "from_start")),
+                    _range(until_solved(own, "from_first_step")),
+                    number(_median(run["evaluating"] for run in own)),
+                    number(_median(run["env_steps"] for run in own)),
+                    _noisy(own),
+                )
+            )
+        parts.append(f"### {case}\n\n{markdown((*headers, 'env steps', 'noisy runs'), rows)}")
+    return "\n".join(parts)
+
+
+def until_solved(runs: Sequence[Record], key: str) -> Spread | None:
+    """Seconds; a seed that was not solved is infinitely late."""
+    return quartiles([math.inf if run.get(key) is None else run[key] for run in runs if "error" not in run])
+
+
+def race_table(runs: Sequence[Record]) -> str:
+    rows = []
+    for tool in (OURS, "rejax"):
+        own = [run for case in cases(runs) for run in newest(runs, case, tool)]
+        failed = [run["error"] for run in own if "error" in run]
+        if failed:
+            rows.append((TITLES[tool], failed[-1], "", ""))
+            continue
+        rows.append(
+            (
+                TITLES[tool],
+                _range(spread(run["finished"] for run in own)),
+                number(_median(run["startup"] for run in own)),
+                _range(spread(run["steps_per_second"] for run in own)),
+            )
+        )
+    headers = ("", "process start → last step, s", "of it before the first step, s", "steps/s after that")
+    return markdown(headers, rows)
+
+
+def limit_table(runs: Sequence[Record], throughput: Sequence[Record]) -> str:
+    rows = []
+    for case in cases(runs):
+        own = newest(runs, case, OURS)
+        failed = [run["error"] for run in own if "error" in run]
+        if failed:
+            rows.append((case, failed[-1], "", "", "", "", ""))
+            continue
+        best = max(own, key=lambda run: run["bound"])
+        measured = spread(r["steps_per_second"] for r in newest(throughput, case, OURS) if "error" not in r)
+        share = None if measured is None else measured.median / best["bound"]
+        rows.append(
+            (
+                case,
+                f"{number(1 / best['env_seconds'])} ({best['env_source']})",
+                number(best["act_seconds"] * 1e6),
+                number(best["minibatch_seconds"] * 1e3),
+                number(best["bound"]),
+                "–" if measured is None else number(measured.median),
+                "–" if share is None else f"{share:.0%}",
+            )
+        )
+    headers = ("", "bare environment, steps/s and core", "acting, µs", "minibatch, ms", "bound, steps/s")
+    return markdown((*headers, "measured, steps/s", "share"), rows)
+
+
+def micro_table(runs: Sequence[Record]) -> str:
+    rows = []
+    for case in cases(runs):
+        own = newest(runs, case, OURS)
+        if "error" in own[-1]:
+            rows.append((case, own[-1]["error"], ""))
+            continue
+        found = spread(run["value"] for run in own)
+        rows.append((case, _range(found, f" {own[-1]['unit']}"), _noisy(own)))
+    return markdown(("", "median (range)", "noisy runs"), rows)
+
+
+def growth_tables(runs: Sequence[Record]) -> str:
+    families: dict[str, dict[int, list[Record]]] = {}
+    for case in cases(runs):
+        own = [run for run in newest(runs, case, OURS) if "error" not in run]
+        if own:
+            family = case.rpartition(" ")[0]
+            families.setdefault(family, {})[own[0]["value"]] = own
+    parts = []
+    for family, found in families.items():
+        rows = [
+            (
+                str(value),
+                _range(spread(run["steps_per_second"] for run in own)),
+                number(_median(run["training_mib"] for run in own)),
+            )
+            for value, own in sorted(found.items())
+        ]
+        parts.append(f"### {family}\n\n" + markdown((family, "steps/s", "peak memory, MiB"), rows))
+        if family == "rollout" and len(found) > 2:
+            points = [(16 * value, _median(r["training_mib"] for r in own)) for value, own in found.items()]
+            slope, start, fit = line_fit([x for x, _ in points], [y or 0.0 for _, y in points])
+            told = f"{slope * 2**20:,.0f} bytes per step of the rollout on top of {start:.0f} MiB"
+            parts.append(f"A straight line through these: {told} (R² {fit:.3f}).\n")
+    return "\n".join(parts)

@@ -1,0 +1,117 @@
+"""The targets, and whether the results meet them."""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+
+from benchmarks.figures import Spread, paired_ratios, spread
+from benchmarks.store import OURS, Record
+from benchmarks.tables import markdown, newest, number, until_solved
+
+__all__ = ["targets_table"]
+
+_TORCH_PEERS = ("tianshou", "sample_factory", "sample_factory-async")
+
+
+def targets_table(results: Mapping[str, Sequence[Record]]) -> str:
+    """One row per target: what was asked, what was measured, met or not."""
+    rows = [*_throughput(results["throughput"]), *_solve(results["solve"]), *_race(results["race"])]
+    rows += _limit(results["limit"], results["throughput"])
+    rows += _growth(results["growth"])
+    return markdown(("target", "measured", "met"), rows)
+
+
+def _row(name: str, target: float, found: Spread | float | None) -> tuple[str, str, str]:
+    if found is None:
+        return name, "not measured yet", ""
+    value = found.median if isinstance(found, Spread) else found
+    told = f"{number(value)}×"
+    if isinstance(found, Spread):
+        told += f" ({number(found.low)} to {number(found.high)}, {found.count} rounds)"
+    return name, told, "yes" if value >= target else "**no**"
+
+
+def _throughput(runs: Sequence[Record]) -> list[tuple[str, str, str]]:
+    def ratio(case: str, peer: str, key: str = "steps_per_second") -> Spread | None:
+        return spread(paired_ratios(runs, case, peer, key))
+
+    others = [found for peer in _TORCH_PEERS if (found := ratio("CartPole-v1", peer))]
+    nearest = min(others, key=lambda one: one.median, default=None)
+    return [
+        _row("CartPole, identical hyperparameters: ≥ 6× Stable-Baselines3", 6, ratio("CartPole-v1", "sb3")),
+        _row("… ≥ 4× the fastest other PyTorch peer", 4, nearest),
+        _row("LunarLander, identical: ≥ 10× Stable-Baselines3", 10, ratio("LunarLander-v3", "sb3")),
+        _row(
+            "Pendulum, identical: ≥ 5× Stable-Baselines3 without the environment's own time",
+            5,
+            ratio("Pendulum-v1", "sb3", "without_env"),
+        ),
+        _row("Pong from pixels, identical: ≥ 1.8× Stable-Baselines3", 1.8, ratio("ALE/Pong-v5", "sb3")),
+    ]
+
+
+def _solve(runs: Sequence[Record]) -> list[tuple[str, str, str]]:
+    rows = []
+    for case, factor in (("CartPole-v1", 8), ("LunarLander-v3", 12)):
+        ours, theirs = newest(runs, case, OURS), newest(runs, case, "sb3")
+        mine, other = until_solved(ours, "from_start"), until_solved(theirs, "from_start")
+        name = f"{case}, process start → solved: all seeds, ≥ {factor}× faster than Stable-Baselines3"
+        if mine is None or other is None:
+            rows.append((name, "not measured yet", ""))
+            continue
+        solved = sum(bool(run.get("solved")) for run in ours)
+        # Where most of their seeds never solve it, the whole budget is the least it takes.
+        floor = min((run["wall"] for run in theirs if "wall" in run), default=math.inf)
+        ratio = (other.median if math.isfinite(other.median) else floor) / mine.median
+        more = "" if math.isfinite(other.median) else "at least "
+        told = f"{more}{number(ratio)}×, {solved} of {len(ours)} seeds"
+        met = ratio >= factor and solved == len(ours)
+        rows.append((name, told, "yes" if met else "**no**"))
+    return rows
+
+
+def _race(runs: Sequence[Record]) -> list[tuple[str, str, str]]:
+    # Seconds: the slower one has the larger number, so ours over theirs is turned round.
+    late = paired_ratios(runs, "CartPole-v1", "rejax", "finished")
+    sooner = spread(1.0 / ratio for ratio in late)
+    warm = spread(paired_ratios(runs, "CartPole-v1", "rejax", "steps_per_second"))
+    return [
+        _row("CartPole, process start → 500k steps: sooner than rejax", 1, sooner),
+        _row("… warm throughput ≥ 0.5× rejax", 0.5, warm),
+    ]
+
+
+def _limit(runs: Sequence[Record], throughput: Sequence[Record]) -> list[tuple[str, str, str]]:
+    rows = []
+    for case in dict.fromkeys(run["case"] for run in runs):
+        least = 0.6 if case.startswith("ALE/") else 0.4
+        bounds = [run["bound"] for run in newest(runs, case, OURS) if "bound" in run]
+        fast = spread(r["steps_per_second"] for r in newest(throughput, case, OURS) if "error" not in r)
+        name = f"{case}: ≥ {least:.0%} of the computed limit"
+        if not bounds or fast is None:
+            rows.append((name, "not measured yet", ""))
+            continue
+        share = fast.median / max(bounds)
+        rows.append((name, f"{share:.0%}", "yes" if share >= least else "**no**"))
+    return rows
+
+
+def _growth(runs: Sequence[Record]) -> list[tuple[str, str, str]]:
+    rows = []
+    for family in ("num_envs", "num_envs, LunarLander"):
+        found: dict[int, Spread] = {}
+        for case in dict.fromkeys(run["case"] for run in runs):
+            if case.rpartition(" ")[0] == family:
+                own = [run for run in newest(runs, case, OURS) if "error" not in run]
+                if measured := spread(run["steps_per_second"] for run in own):
+                    found[own[0]["value"]] = measured
+        name = f"throughput does not fall as `{family}` grows"
+        if len(found) < 2:
+            rows.append((name, "not measured yet", ""))
+            continue
+        ordered = [found[value] for value in sorted(found)]
+        # A fall counts when the ranges do not overlap: less is noise.
+        falls = any(after.high < before.low for before, after in itertools.pairwise(ordered))
+        told = " → ".join(number(one.median) for one in ordered)
+        rows.append((name, f"{told} steps/s", "**no**" if falls else "yes"))
+    return rows

@@ -1,0 +1,114 @@
+"""The bare costs that bound a task: environment, acting, one minibatch; see `benchmarks/limit.py`."""
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from protocol import answer, read_job, seconds_per_env_step
+
+job = read_job()
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+import gymnasium as gym  # noqa: E402
+import numpy as np  # noqa: E402
+
+from benchmarks.timing import fastest  # noqa: E402
+
+SECONDS = 0.1 if job["quick"] else 1.0
+
+
+def env_cost(env_id: str, count: int) -> tuple[float, str]:
+    """Seconds per environment step on one core, and whose they are: the best of all at hand."""
+    makers: dict[str, Callable[[], Any]] = {}
+    if env_id.startswith("ALE/"):
+        from ale_py.vector_env import AtariVectorEnv
+
+        game = env_id.removeprefix("ALE/").removesuffix("-v5").lower()
+        makers["ale-py, one thread"] = lambda: AtariVectorEnv(game, num_envs=count, num_threads=1)
+    else:
+        makers["gymnasium, one by one"] = lambda: gym.make_vec(env_id, count, vectorization_mode="sync")
+        if gym.spec(env_id).vector_entry_point:
+            makers["gymnasium, vector class"] = lambda: gym.make_vec(
+                env_id, count, vectorization_mode="vector_entry_point"
+            )
+    if importlib.util.find_spec("envpool"):
+        import envpool
+
+        name = env_id.removeprefix("ALE/")
+        makers["EnvPool, one thread"] = lambda: envpool.make_gymnasium(name, num_envs=count, num_threads=1)
+    costs = {who: _step_cost(make, count) for who, make in makers.items()}
+    who = min(costs, key=lambda name: costs[name])
+    return costs[who], who
+
+
+def _step_cost(make: Callable[[], Any], count: int) -> float:
+    envs = make()
+    envs.reset()
+    actions = np.array([envs.single_action_space.sample() for _ in range(count)])
+    cost = seconds_per_env_step(lambda: envs.step(actions), count, SECONDS)
+    envs.close()
+    return cost
+
+
+def dense(products: list[list[int]], rows: int, *, backward: bool) -> float:
+    """Seconds of the matrix products alone, on one thread."""
+    total = 0.0
+    rng = np.random.default_rng(0)
+    for number, (inputs, outputs) in enumerate(products):
+        x = rng.normal(size=(rows, inputs)).astype(np.float32)
+        w = rng.normal(size=(inputs, outputs)).astype(np.float32)
+        y = np.empty((rows, outputs), np.float32)
+        total += fastest(lambda x=x, w=w, y=y: np.matmul(x, w, out=y), seconds=SECONDS / 5)
+        if not backward:
+            continue
+        dw = np.empty_like(w)
+        total += fastest(lambda x=x, y=y, dw=dw: np.matmul(x.T, y, out=dw), seconds=SECONDS / 5)
+        if number % (len(products) // 2):  # the observation itself needs no gradient
+            dx = np.empty_like(x)
+            total += fastest(lambda w=w, y=y, dx=dx: np.matmul(y, w.T, out=dx), seconds=SECONDS / 5)
+    return total
+
+
+def convolutions(rows: int, *, backward: bool) -> float:
+    """Seconds of the Nature CNN's layers on all cores, in the better of two memory layouts."""
+    import torch
+    from torch import nn
+
+    costs = []
+    for layout in (torch.contiguous_format, torch.channels_last):
+        torch.manual_seed(0)
+        net = nn.Sequential(
+            nn.Conv2d(4, 32, 8, 4), nn.Conv2d(32, 64, 4, 2), nn.Conv2d(64, 64, 3, 1),
+            nn.Flatten(), nn.Linear(3136, 512), nn.Linear(512, 7),
+        ).to(memory_format=layout)  # fmt: skip
+        frames = torch.rand(rows, 4, 84, 84).contiguous(memory_format=layout)
+
+        def work(net: Any = net, frames: Any = frames) -> None:
+            if backward:
+                net(frames).sum().backward()
+            else:
+                with torch.inference_mode():
+                    net(frames)
+
+        costs.append(fastest(work, seconds=3 * SECONDS, least=2))
+    return min(costs)
+
+
+def main() -> None:
+    task, products = job["task"], job["products"]
+    env_seconds, source = env_cost(job["env_id"], task["num_envs"])
+    if task["pixels"]:
+        act = convolutions(task["num_envs"], backward=False)
+        learn = convolutions(task["batch_size"], backward=True)
+    else:
+        from gymsolve.fast import set_blas_threads
+
+        set_blas_threads(1)
+        act = dense(products, task["num_envs"], backward=False)
+        learn = dense(products, task["batch_size"], backward=True)
+    answer(env_seconds=env_seconds, env_source=source, act_seconds=act, minibatch_seconds=learn)
+
+
+main()

@@ -1,0 +1,114 @@
+"""The page says what the runs say: ratios, targets, and what could not be measured."""
+
+import pytest
+
+from benchmarks.page import NAMES, render_page, write_page
+from benchmarks.store import Store
+
+MACHINE = {
+    "cpu": "A CPU",
+    "cores": 2,
+    "memory_gib": 4.0,
+    "system": "Linux",
+    "python": "3.11.1",
+    "versions": {"numpy": "2.0.0"},
+    "load": 0.1,
+    "when": "",
+}
+
+
+def speed(tool, number, rate, *, case="CartPole-v1", **more):
+    facts = {"steps_per_second": rate, "without_env": rate * 2, "startup": 1.0, "noisy": False}
+    return {"case": case, "tool": tool, "session": "s", "round": number, **facts, **more}
+
+
+@pytest.fixture
+def results():
+    return {name: {"machines": {"s": MACHINE}, "runs": []} for name in NAMES}
+
+
+def line(page, start):
+    found = [row for row in page.splitlines() if row.startswith(f"| {start}")]
+    assert found, f"no row {start!r}"
+    return found[0]
+
+
+def test_a_page_can_be_made_of_nothing():
+    page = render_page({name: {"machines": {}, "runs": []} for name in NAMES})
+    assert page.count("Not measured yet.") == len(NAMES)
+    assert "not measured yet" in line(page, "LunarLander, identical")
+
+
+def test_throughput_gives_ratios_and_judges_the_target(results):
+    results["throughput"]["runs"] = [
+        speed("gymsolve", 0, 7000.0),
+        speed("sb3", 0, 1000.0),
+        speed("gymsolve", 1, 8000.0),
+        speed("sb3", 1, 1000.0, noisy=True),
+    ]
+    page = render_page(results)
+    assert "7.5 (7 to 8)" in line(page, "Stable-Baselines3")
+    assert "1 of 2" in line(page, "Stable-Baselines3")
+    assert line(page, "CartPole, identical").endswith("| 7.5× (7 to 8, 2 rounds) | yes |")
+
+
+def test_a_missed_target_is_not_hidden(results):
+    results["throughput"]["runs"] = [speed("gymsolve", 0, 2000.0), speed("sb3", 0, 1000.0)]
+    assert line(render_page(results), "CartPole, identical").endswith("| **no** |")
+
+
+def test_a_peer_that_could_not_be_measured_is_named_with_its_reason(results):
+    failed = {"case": "CartPole-v1", "tool": "sbx", "session": "s", "round": 0, "error": "no wheel"}
+    results["throughput"]["runs"] = [speed("gymsolve", 0, 7000.0), failed]
+    assert "not measured: no wheel" in line(render_page(results), "SBX")
+
+
+def test_unsolved_seeds_count(results):
+    def solved(tool, seed, seconds):
+        facts = {"from_start": seconds, "from_first_step": seconds, "solved": seconds is not None}
+        return {"case": "CartPole-v1", "tool": tool, "session": "s", "round": seed, **facts} | {
+            "evaluating": 1.0,
+            "env_steps": 1000,
+            "wall": 50.0,
+        }
+
+    results["solve"]["runs"] = [solved("gymsolve", 0, 4.0), solved("gymsolve", 1, None)]
+    results["solve"]["runs"] += [solved("sb3", 0, 40.0), solved("sb3", 1, 44.0)]
+    page = render_page(results)
+    assert "1 of 2 seeds" in line(page, "**gymsolve**")
+    assert line(page, "CartPole-v1, process start").endswith("| **no** |")
+
+
+def test_share_of_the_limit(results):
+    results["throughput"]["runs"] = [speed("gymsolve", 0, 5000.0)]
+    results["limit"]["runs"] = [
+        {"case": "CartPole-v1", "tool": "gymsolve", "session": "s", "round": 0, "bound": 10000.0}
+        | {"env_seconds": 1e-5, "env_source": "x", "act_seconds": 1e-5, "minibatch_seconds": 1e-3}
+    ]
+    page = render_page(results)
+    assert line(page, "CartPole-v1: ≥ 40%").endswith("| 50% | yes |")
+
+
+def test_memory_is_fitted_by_a_line(results):
+    results["growth"]["runs"] = [
+        speed(
+            "gymsolve",
+            0,
+            1.0,
+            case=f"rollout {steps}",
+            value=steps,
+            training_mib=50 + 16 * steps * 64 / 2**20,
+        )
+        for steps in (1024, 2048, 4096)
+    ]
+    page = render_page(results)
+    assert "64 bytes per step of the rollout on top of 50 MiB (R² 1.000)" in page
+
+
+def test_the_page_lies_beside_the_results(tmp_path):
+    Store(tmp_path / "results", "micro").add(
+        {"case": "GAE", "tool": "gymsolve", "round": 0, "value": 12.0, "unit": "µs"}
+    )
+    page = write_page(tmp_path / "results")
+    assert page == tmp_path / "README.md"
+    assert "12 µs" in line(page.read_text(), "GAE")
