@@ -16,7 +16,7 @@ help:
 	@echo "make test      install the test tools and run the whole test suite"
 	@echo "make check     linter, types, dependency direction, recipes"
 	@echo "make learn     longer proofs: trainings to a threshold, several seeds"
-	@echo "make bench     measure speed (benchmarks/)"
+	@echo "make bench     measure speed beside other tools: some hours (benchmarks/README.md)"
 	@echo "make format    format code and recipes"
 	@echo "make docs      regenerate the generated pages of docs/"
 
@@ -37,7 +37,7 @@ learn: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n $(WORKERS) -m "learn or slow" --timeout 1800
 
 bench: $(VENV)/.installed-dev
-	$(BIN)/python benchmarks/speed.py
+	$(BIN)/gymsolve bench
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix --quiet . || true

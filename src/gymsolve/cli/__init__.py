@@ -2,7 +2,7 @@
 
     entry.py    errors and exit codes        app.py      which commands there are
     train.py, evaluate.py, check.py          the commands that need torch or gymnasium, imported when they run
-    runs.py, recipes.py, doctor.py           the light ones
+    runs.py, recipes.py, doctor.py, bench.py the light ones
     console.py, livetable.py, view.py        what is seen of a run while it trains
     plan.py, verdict.py, output.py, text.py  how things are told
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from gymsolve.cli import check, doctor, evaluate, recipes, record, runs, stop, train
+from gymsolve.cli import bench, check, doctor, evaluate, recipes, record, runs, stop, train
 
 __all__ = ["app"]
 
@@ -80,3 +80,4 @@ app.add_typer(recipes_app, name="recipes", cls=ListByDefault)
 
 app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)
+app.command("bench")(bench.bench)

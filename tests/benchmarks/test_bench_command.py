@@ -1,0 +1,32 @@
+"""`gymsolve bench`: a thin door that says what it needs."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.parts import PARTS
+from gymsolve.cli import bench
+from gymsolve.errors import UsageError
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_without_a_clone_one_sentence_says_so(tmp_path, monkeypatch):
+    installed = tmp_path / "lib" / "site-packages" / "gymsolve" / "cli" / "bench.py"
+    monkeypatch.setattr(bench, "__file__", str(installed))
+    with pytest.raises(UsageError, match="part of the source tree"):
+        bench.bench()
+
+
+def test_the_help_names_every_part():
+    assert bench._PARTS.split(", ") == list(PARTS)
+
+
+def test_an_unknown_part_is_refused():
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "fast"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "'fast' is not among micro" in done.stderr
