@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.machine import describe_machine
-from benchmarks.page import write_page
+from benchmarks.page import targets_of, write_page
 from benchmarks.parts import PARTS
 from benchmarks.peers import known_peers
 from benchmarks.throughput import Options, load_tasks
@@ -18,19 +18,23 @@ from benchmarks.throughput import Options, load_tasks
 HERE = Path(__file__).parent
 
 
-def main() -> None:
+def main() -> int:
     options, parts, as_json = _read()
-    for name in parts:
-        print(f"== {name}", file=sys.stderr, flush=True)
-        try:
+    try:
+        for name in parts:
+            print(f"== {name}", file=sys.stderr, flush=True)
             PARTS[name](options)
-        finally:
-            page = write_page(options.results)
+    except KeyboardInterrupt:
+        print("interrupted; what was measured is kept", file=sys.stderr)
+        return 130
+    finally:
+        page = write_page(options.results)
     if as_json:
         found = {p.stem: json.loads(p.read_text()) for p in sorted(options.results.glob("*.json"))}
         print(json.dumps({"machine": describe_machine(), "results": found}, ensure_ascii=False))
     else:
-        print(page.read_text())
+        print(f"{targets_of(options.results)}\nAll figures: {page}")
+    return 0
 
 
 def _read() -> tuple[Options, list[str], bool]:
@@ -69,4 +73,4 @@ def _unknown(given: argparse.Namespace) -> list[tuple[str, list[str]]]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -31,7 +31,8 @@ def measure(tool: str, worker: str, job: Mapping[str, Any], *, threads: int | No
         return {"tool": tool, "error": str(error)}
     before = wait_until_idle(job.get("patience", 60.0))
     watch = CpuWatch()
-    told = call_worker([str(python), str(HERE / "workers" / worker)], job, threads, timeout)
+    environment = worker_environment(threads, own=tool.startswith(OURS))
+    told = call_worker([str(python), str(HERE / "workers" / worker)], job, environment, timeout)
     others = watch.others_share()
     noise = {"busy_before": round(before, 3), "others": round(others, 3), "noisy": max(before, others) > IDLE}
     return {"tool": tool, **told, **noise}
@@ -42,9 +43,10 @@ def python_of(tool: str) -> Path:
     return Path(sys.executable) if tool.startswith(OURS) else peer_python(tool)
 
 
-def call_worker(command: list[str], job: Mapping[str, Any], threads: int | None, timeout: float) -> Record:
+def call_worker(
+    command: list[str], job: Mapping[str, Any], environment: Mapping[str, str], timeout: float
+) -> Record:
     """The worker's answer, or `error` with the last thing it said."""
-    environment = worker_environment(threads)
     began = time.monotonic()
     try:
         done = subprocess.run(
@@ -65,9 +67,10 @@ def call_worker(command: list[str], job: Mapping[str, Any], threads: int | None,
     return {**json.loads(lines[-1]), "wall": wall}
 
 
-def worker_environment(threads: int | None) -> dict[str, str]:
-    """Threads as given; None leaves every library its own choice."""
-    environment = {name: value for name, value in os.environ.items() if name not in _THREADS}
+def worker_environment(threads: int | None, *, own: bool = True) -> dict[str, str]:
+    """Threads as given, None leaves every library its own choice; peers see none of our packages."""
+    left_out = _THREADS if own else (*_THREADS, "PYTHONPATH")
+    environment = {name: value for name, value in os.environ.items() if name not in left_out}
     if threads is not None:
         environment |= dict.fromkeys(_THREADS, str(threads))
     return environment

@@ -16,7 +16,7 @@ from benchmarks.tables import (
 )
 from benchmarks.targets import targets_table
 
-__all__ = ["render_page", "write_page"]
+__all__ = ["render_page", "targets_of", "write_page"]
 
 NAMES = ("throughput", "solve", "race", "limit", "micro", "growth")
 
@@ -67,11 +67,12 @@ Not alike:
 - The value loss of Stable-Baselines3 and SBX is twice gymsolve's; the cost is the same.
 - SBX and rejax compile first: their clock starts afterwards, and the compilation counts as start-up.
   SBX has two networks of convolutions for pixels, all others share one.
-- Tianshou and Sample Factory keep clip range constant where the preset lets it fall, Sample Factory and
-  rejax the learning rate too. rejax clips gradients by value. Sample Factory needs Gymnasium 0.29 and so
+- Tianshou, Sample Factory and rejax keep the clip range constant where the preset lets it fall, rejax the
+  learning rate too. rejax clips gradients by value. Sample Factory needs Gymnasium 0.29 and so
   trains LunarLander-v2, its clock starts at the first update, and in several processes it collects while
   it learns.
-- Pong: Stable-Baselines3 and SBX use their usual Atari wrappers (no-ops, maximum over frames, lives, fire);
+- Pong: Stable-Baselines3, SBX and Sample Factory use their usual Atari wrappers (no-ops, maximum over
+  frames, lives, fire);
   Tianshou's own do not work with NumPy 2.4, so it gets Gymnasium's; gymsolve's preprocessing is what
   `benchmarks/tasks.json` says.
 - Time to solve: gymsolve with its own recipe, Stable-Baselines3 with the zoo's preset and budget. Both are
@@ -92,11 +93,20 @@ _SECTIONS = {
 
 def write_page(folder: Path) -> Path:
     """`README.md` beside `results/`, or inside any other folder of results."""
-    results = {name: load_runs(folder / f"{name}.json") for name in NAMES}
+    results = _load(folder)
     path = (folder.parent if folder.name == "results" else folder) / "README.md"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(render_page(results), encoding="utf-8")
     return path
+
+
+def targets_of(folder: Path) -> str:
+    """The table of targets alone."""
+    return targets_table({name: part["runs"] for name, part in _load(folder).items()})
+
+
+def _load(folder: Path) -> dict[str, dict[str, Any]]:
+    return {name: load_runs(folder / f"{name}.json") for name in NAMES}
 
 
 def render_page(results: dict[str, dict[str, Any]]) -> str:

@@ -67,6 +67,12 @@ def newest(runs: Sequence[Record], case: str, tool: str) -> list[Record]:
     return [run for run in found if run["session"] == last]
 
 
+def sound(runs: Sequence[Record]) -> tuple[list[Record], list[str]]:
+    """Runs that ended well, and the reasons of those that did not."""
+    good = [run for run in runs if "error" not in run]
+    return good, [run["error"] for run in runs if "error" in run]
+
+
 def throughput_tables(runs: Sequence[Record]) -> str:
     return "\n".join(f"### {case}\n\n{_throughput(runs, case)}" for case in cases(runs))
 
@@ -75,9 +81,8 @@ def _throughput(runs: Sequence[Record], case: str) -> str:
     headers = ("", "steps/s", "gymsolve is × faster", "steps/s without the environment", "× faster")
     rows = []
     for tool in (tool for tool in TITLES if any(r["tool"] == tool and r["case"] == case for r in runs)):
-        own = newest(runs, case, tool)
-        failed = [run["error"] for run in own if "error" in run]
-        if failed:
+        own, failed = sound(newest(runs, case, tool))
+        if not own:
             rows.append((TITLES[tool], f"not measured: {failed[-1]}", "", "", "", "", ""))
             continue
         compared = tool != OURS
@@ -108,9 +113,8 @@ def solve_tables(runs: Sequence[Record]) -> str:
     for case in cases(runs):
         rows = []
         for tool in (OURS, "sb3"):
-            own = newest(runs, case, tool)
-            failed = [run["error"] for run in own if "error" in run]
-            if failed or not own:
+            own, failed = sound(newest(runs, case, tool))
+            if not own:
                 reason = failed[-1] if failed else "not measured yet"
                 rows.append((TITLES[tool], reason, "", "", "", "", ""))
                 continue
@@ -137,10 +141,9 @@ def until_solved(runs: Sequence[Record], key: str) -> Spread | None:
 def race_table(runs: Sequence[Record]) -> str:
     rows = []
     for tool in (OURS, "rejax"):
-        own = [run for case in cases(runs) for run in newest(runs, case, tool)]
-        failed = [run["error"] for run in own if "error" in run]
-        if failed:
-            rows.append((TITLES[tool], failed[-1], "", ""))
+        own, failed = sound([run for case in cases(runs) for run in newest(runs, case, tool)])
+        if not own:
+            rows.append((TITLES[tool], failed[-1] if failed else "not measured yet", "", ""))
             continue
         rows.append(
             (
@@ -157,9 +160,8 @@ def race_table(runs: Sequence[Record]) -> str:
 def limit_table(runs: Sequence[Record], throughput: Sequence[Record]) -> str:
     rows = []
     for case in cases(runs):
-        own = newest(runs, case, OURS)
-        failed = [run["error"] for run in own if "error" in run]
-        if failed:
+        own, failed = sound(newest(runs, case, OURS))
+        if not own:
             rows.append((case, failed[-1], "", "", "", "", ""))
             continue
         best = max(own, key=lambda run: run["bound"])
@@ -183,9 +185,9 @@ def limit_table(runs: Sequence[Record], throughput: Sequence[Record]) -> str:
 def micro_table(runs: Sequence[Record]) -> str:
     rows = []
     for case in cases(runs):
-        own = newest(runs, case, OURS)
-        if "error" in own[-1]:
-            rows.append((case, own[-1]["error"], ""))
+        own, failed = sound(newest(runs, case, OURS))
+        if not own:
+            rows.append((case, failed[-1], ""))
             continue
         found = spread(run["value"] for run in own)
         rows.append((case, _range(found, f" {own[-1]['unit']}"), _noisy(own)))
@@ -195,7 +197,7 @@ def micro_table(runs: Sequence[Record]) -> str:
 def growth_tables(runs: Sequence[Record]) -> str:
     families: dict[str, dict[int, list[Record]]] = {}
     for case in cases(runs):
-        own = [run for run in newest(runs, case, OURS) if "error" not in run]
+        own, _ = sound(newest(runs, case, OURS))
         if own:
             family = case.rpartition(" ")[0]
             families.setdefault(family, {})[own[0]["value"]] = own

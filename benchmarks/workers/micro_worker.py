@@ -67,7 +67,7 @@ def update() -> Figures:
     sizes = (64,) if job["quick"] else (64, 256, 1024)
     found: Figures = {}
     for size in sizes:
-        # Pendulum has no resets in the middle, so that every minibatch is full; CartPole's net is alike.
+        # Not CartPole: steps its vector class spends on resets would make minibatches smaller.
         trainer = make_trainer("LunarLander-v3", 8, size * _MINIBATCHES // 8, engine=engine)
         cost = updating(trainer, _EPOCHS * _MINIBATCHES)
         found[f"update, minibatch {size}, 64 × 64, {engine}"] = (cost, "ms")

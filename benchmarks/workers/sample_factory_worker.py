@@ -31,7 +31,23 @@ class Clock(AlgoObserver):
 
 
 def make_env(name: str, cfg: Any = None, env_config: Any = None, render_mode: str | None = None) -> gym.Env:
-    return gym.make(name, render_mode=render_mode)
+    if not job["task"]["pixels"]:
+        return gym.make(name, render_mode=render_mode)
+    import ale_py  # noqa: F401  # registers its environments
+    from sf_examples.atari.atari_utils import make_atari_env
+
+    return make_atari_env(name, cfg, env_config, render_mode)
+
+
+_VECTORS = {"actor_critic_share_weights": False, "encoder_mlp_layers": (64, 64), "nonlinearity": "tanh"}
+_PIXELS = {
+    "actor_critic_share_weights": True,
+    "encoder_conv_architecture": "convnet_atari",
+    "nonlinearity": "relu",
+    "obs_scale": 255.0,
+    "env_frameskip": 4,
+    "env_framestack": 4,
+}
 
 
 def arguments(env_id: str, task: dict[str, Any], serial: bool, folder: str) -> list[str]:
@@ -66,9 +82,8 @@ def arguments(env_id: str, task: dict[str, Any], serial: bool, folder: str) -> l
         "with_vtrace": False,
         "normalize_input": False,
         "normalize_returns": False,
-        "actor_critic_share_weights": False,
-        "encoder_mlp_layers": (64, 64),
-        "nonlinearity": "tanh",
+        "summaries_use_frameskip": False,
+        **(_PIXELS if task["pixels"] else _VECTORS),
         "train_for_env_steps": task["steps"],
         "save_every_sec": 10_000,
         "stats_avg": 10,
@@ -86,6 +101,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         words = arguments(job["env_id"], job["task"], job["serial"], folder)
         parser, _ = parse_sf_args(argv=words)
+        if job["task"]["decay"]:
+            parser.set_defaults(lr_schedule="linear_decay")  # which its command line does not take
         _, runner = make_runner(parse_full_cfg(parser, argv=words))
         clock = Clock()
         runner.register_observer(clock)
