@@ -45,6 +45,7 @@ def _read() -> tuple[Options, list[str], bool]:
     parser.add_argument("--repeats", type=int, help="rounds of throughput, micro, growth (default 5)")
     parser.add_argument("--seeds", type=int, help="of the time to solve (default 5)")
     parser.add_argument("--quick", action="store_true", help="tiny runs: does everything work?")
+    parser.add_argument("--page", action="store_true", help="only make the page from the results there are")
     parser.add_argument("--results", type=Path, help="where results go")
     parser.add_argument("--json", action="store_true", help="print all results as one JSON object")
     given = parser.parse_args()
@@ -59,7 +60,8 @@ def _read() -> tuple[Options, list[str], bool]:
         seeds=given.seeds or standard,
         quick=given.quick,
     )
-    return options, given.parts or list(PARTS), given.json
+    chosen = [] if given.page else given.parts or list(PARTS)
+    return options, chosen, given.json
 
 
 def _unknown(given: argparse.Namespace) -> list[tuple[str, list[str]]]:

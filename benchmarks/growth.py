@@ -37,7 +37,8 @@ def measure_growth(options: Options) -> None:
                     "patience": options.patience,
                 }
                 record = rates(measure(OURS, "gymsolve_worker.py", job, threads=None, timeout=900))
-                store.add({"case": f"{family} {value}", "round": number, "value": value, **record})
+                size = {"value": value, "rollout_steps": task["num_envs"] * task["num_steps"]}
+                store.add({"case": f"{family} {value}", "round": number, **size, **record})
                 told = record.get("error") or f"{record['steps_per_second']:,.0f} steps/s"
                 tell(f"{family:24} {value:6} {told}")
 

@@ -10,6 +10,7 @@ __all__ = [
     "growth_tables",
     "limit_table",
     "markdown",
+    "memory_line",
     "micro_table",
     "number",
     "race_table",
@@ -83,7 +84,7 @@ def _throughput(runs: Sequence[Record], case: str) -> str:
     for tool in (tool for tool in TITLES if any(r["tool"] == tool and r["case"] == case for r in runs)):
         own, failed = sound(newest(runs, case, tool))
         if not own:
-            rows.append((TITLES[tool], f"not measured: {failed[-1]}", "", "", "", "", ""))
+            rows.append((TITLES[tool], f"not measured: {failed[-1]}", *[""] * 6))
             continue
         compared = tool != OURS
         ratio = spread(paired_ratios(runs, case, tool, "steps_per_second")) if compared else None
@@ -96,10 +97,11 @@ def _throughput(runs: Sequence[Record], case: str) -> str:
                 _range(spread(run["without_env"] or math.nan for run in own)),
                 _range(bare) if compared else "",
                 number(_median(run["startup"] for run in own)),
+                number(_median(run["peak_mib"] for run in own)),
                 _noisy(own),
             )
         )
-    return markdown((*headers, "start-up, s", "noisy runs"), rows)
+    return markdown((*headers, "start-up, s", "memory, MiB", "noisy runs"), rows)
 
 
 def _median(values: Iterable[float]) -> float | None:
@@ -212,9 +214,20 @@ def growth_tables(runs: Sequence[Record]) -> str:
             for value, own in sorted(found.items())
         ]
         parts.append(f"### {family}\n\n" + markdown((family, "steps/s", "peak memory, MiB"), rows))
-        if family == "rollout" and len(found) > 2:
-            points = [(16 * value, _median(r["training_mib"] for r in own)) for value, own in found.items()]
-            slope, start, fit = line_fit([x for x, _ in points], [y or 0.0 for _, y in points])
-            told = f"{slope * 2**20:,.0f} bytes per step of the rollout on top of {start:.0f} MiB"
-            parts.append(f"A straight line through these: {told} (R² {fit:.3f}).\n")
+    if line := memory_line(runs):
+        told = f"{line[0]:,.0f} bytes per step of the rollout on top of {line[1]:.0f} MiB (R² {line[2]:.3f})."
+        parts.append(f"A straight line through the last table: {told}\n")
     return "\n".join(parts)
+
+
+def memory_line(runs: Sequence[Record]) -> tuple[float, float, float] | None:
+    """Bytes per step of a rollout, MiB without one, and R²; None with too few points."""
+    points = []
+    for case in (case for case in cases(runs) if case.startswith("rollout ")):
+        own, _ = sound(newest(runs, case, OURS))
+        if own:
+            points.append((own[0]["rollout_steps"], spread(run["training_mib"] for run in own)))
+    if len(points) < 3:
+        return None
+    slope, start, fit = line_fit([x for x, _ in points], [y.median for _, y in points if y])
+    return slope * 2**20, start, fit

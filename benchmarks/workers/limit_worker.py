@@ -46,8 +46,8 @@ def env_cost(env_id: str, count: int) -> tuple[float, str]:
 def _step_cost(make: Callable[[], Any], count: int) -> float:
     envs = make()
     envs.reset()
-    actions = np.array([envs.single_action_space.sample() for _ in range(count)])
-    cost = seconds_per_env_step(lambda: envs.step(actions), count, SECONDS)
+    draws = [np.array([envs.single_action_space.sample() for _ in range(count)]) for _ in range(256)]
+    cost = seconds_per_env_step(envs.step, draws, count, SECONDS)
     envs.close()
     return cost
 

@@ -105,12 +105,12 @@ def env() -> Figures:
             print(f"{env_id} {backend}: {error}", file=sys.stderr)
             continue
         spec, rng = envs.spec.action, np.random.default_rng(0)
-        shape = (envs.num_envs, spec.size)
+        shape = (256, envs.num_envs, spec.size)
         drawn = rng.uniform(-1, 1, shape) if spec.kind == "box" else rng.integers(0, spec.nvec, shape)
-        actions = spec.to_env(drawn)
+        draws = [spec.to_env(row) for row in drawn]
         envs.reset(list(range(envs.num_envs)))
         seconds = 0.1 if job["quick"] else 1.0
-        cost = seconds_per_env_step(lambda e=envs, a=actions: e.step(a), envs.num_envs, seconds)
+        cost = seconds_per_env_step(envs.step, draws, envs.num_envs, seconds)
         envs.close()
         found[f"env, {envs.num_envs} × {env_id}, {backend}"] = (1.0 / cost, "steps/s")
     return found

@@ -5,7 +5,7 @@ from typing import Any
 from stable_baselines3.common.env_util import make_atari_env, make_vec_env
 from stable_baselines3.common.vec_env import VecEnv, VecFrameStack
 
-__all__ = ["make_envs", "make_model", "step_randomly"]
+__all__ = ["draw_actions", "make_envs", "make_model"]
 
 
 def make_envs(env_id: str, task: dict[str, Any], seed: int, num_envs: int | None = None) -> VecEnv:
@@ -41,10 +41,8 @@ def make_model(algorithm: Any, envs: VecEnv, task: dict[str, Any], seed: int) ->
     )
 
 
-def step_randomly(envs: VecEnv) -> Any:
-    """A function that makes one vector step."""
+def draw_actions(envs: VecEnv) -> list[Any]:
+    """Random actions for all environments, many times."""
     import numpy as np
 
-    actions = np.array([envs.action_space.sample() for _ in range(envs.num_envs)])
-    envs.reset()
-    return lambda: envs.step(actions)
+    return [np.array([envs.action_space.sample() for _ in range(envs.num_envs)]) for _ in range(256)]

@@ -9,7 +9,7 @@ from protocol import answer, read_job, seconds_per_env_step, since_launch
 
 job = read_job()
 
-from sb3_ppo import make_envs, make_model, step_randomly  # noqa: E402
+from sb3_ppo import draw_actions, make_envs, make_model  # noqa: E402
 from stable_baselines3.common.callbacks import BaseCallback  # noqa: E402
 
 
@@ -44,12 +44,13 @@ def main() -> None:
     if warm:
         startup += began - clock.starts[0][0]
     returns = [episode["r"] for episode in model.ep_info_buffer]
+    envs.reset()
     answer(
         startup=startup,
         seconds=ended - began,
         env_steps=model.num_timesteps - done_before,
         mean_return=sum(returns) / len(returns) if returns else None,
-        env_step_seconds=seconds_per_env_step(step_randomly(envs), envs.num_envs),
+        env_step_seconds=seconds_per_env_step(envs.step, draw_actions(envs), envs.num_envs),
     )
 
 

@@ -108,14 +108,15 @@ def main() -> None:
     startup, began = since_launch(), time.perf_counter()
     told = algorithm.run_training(params)
     seconds = time.perf_counter() - began
-    actions = np.array([envs.action_space[0].sample() for _ in range(count)])
+    space = envs.action_space[0]
+    draws = [np.array([space.sample() for _ in range(count)]) for _ in range(256)]
     envs.reset()
     answer(
         startup=startup,
         seconds=seconds,
         env_steps=told.train_step,
         mean_return=None,
-        env_step_seconds=seconds_per_env_step(lambda: envs.step(actions), count),
+        env_step_seconds=seconds_per_env_step(envs.step, draws, count),
     )
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 from benchmarks.page import NAMES, render_page, write_page
-from benchmarks.store import Store
+from benchmarks.peers import HERE
+from benchmarks.store import Store, load_runs
 
 MACHINE = {
     "cpu": "A CPU",
@@ -18,7 +19,13 @@ MACHINE = {
 
 
 def speed(tool, number, rate, *, case="CartPole-v1", **more):
-    facts = {"steps_per_second": rate, "without_env": rate * 2, "startup": 1.0, "noisy": False}
+    facts = {
+        "steps_per_second": rate,
+        "without_env": rate * 2,
+        "startup": 1.0,
+        "noisy": False,
+        "peak_mib": 99.0,
+    }
     return {"case": case, "tool": tool, "session": "s", "round": number, **facts, **more}
 
 
@@ -91,18 +98,13 @@ def test_share_of_the_limit(results):
 
 def test_memory_is_fitted_by_a_line(results):
     results["growth"]["runs"] = [
-        speed(
-            "gymsolve",
-            0,
-            1.0,
-            case=f"rollout {steps}",
-            value=steps,
-            training_mib=50 + 16 * steps * 64 / 2**20,
-        )
+        speed("gymsolve", 0, 1.0, case=f"rollout {steps}", value=steps)
+        | {"rollout_steps": 16 * steps, "training_mib": 50 + 16 * steps * 64 / 2**20}
         for steps in (1024, 2048, 4096)
     ]
     page = render_page(results)
     assert "64 bytes per step of the rollout on top of 50 MiB (R² 1.000)" in page
+    assert line(page, "memory grows linearly").endswith("| R² 1.000, 64 bytes per step | yes |")
 
 
 def test_the_page_lies_beside_the_results(tmp_path):
@@ -112,3 +114,8 @@ def test_the_page_lies_beside_the_results(tmp_path):
     page = write_page(tmp_path / "results")
     assert page == tmp_path / "README.md"
     assert "12 µs" in line(page.read_text(), "GAE")
+
+
+def test_the_page_in_the_repository_is_the_one_its_results_make():
+    stored = {name: load_runs(HERE / "results" / f"{name}.json") for name in NAMES}
+    assert (HERE / "README.md").read_text() == render_page(stored), "run: python -m benchmarks --page"
