@@ -55,7 +55,7 @@ CNN for pixels, float32, CPU, the machine, the minute.
 Not alike:
 
 - gymsolve's side is a whole run: run directory, metrics, checkpoints. Its only evaluation is the final
-  one, whose time is taken off. Peers write nothing.
+  one, whose time is taken off; videos are off. Peers write nothing.
 - Threads: peers compute small networks on one thread, which is best for them, and choose themselves for
   pixels. gymsolve always chooses itself.
 - gymsolve steps environments with the backend that `env.backend` in `benchmarks/tasks.json` names, `auto`
@@ -77,6 +77,7 @@ Not alike:
   `benchmarks/tasks.json` says.
 - Time to solve: gymsolve with its own recipe, Stable-Baselines3 with the zoo's preset and budget. Both are
   judged by gymsolve's rule at the same number of steps, and wait for it.
+  The clock stops at the verdict: the videos that gymsolve makes afterwards are not in it.
 """
 
 _SECTIONS = {

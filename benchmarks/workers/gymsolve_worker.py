@@ -1,5 +1,6 @@
 """One training with gymsolve at given hyperparameters, as a user's would be: with a run directory,
-records and checkpoints. There is no evaluation but the final one, whose time is taken off and told.
+records and checkpoints. There is no evaluation but the final one, whose time is taken off and told, and
+there are no videos, which are made after training.
 """
 
 import tempfile
@@ -46,6 +47,7 @@ def settings(task: dict[str, Any]) -> dict[str, Any]:
         "eval.every": task["steps"] * 10,
         "eval.episodes": 1,
         "eval.max_steps": 64,
+        "video.enabled": False,
         "algo": {
             "name": "ppo",
             "num_steps": task["num_steps"],
