@@ -90,7 +90,7 @@ def test_a_time_limit_counts_frames_and_truncates():
             ends.append((t, one.episodes[0].length, bool(one.truncated.all())))
             assert one.final_obs is not None
             assert other.final_obs is not None
-            # Only the newest frame may differ: an end within a frame skip leaves the native one a frame behind.
+            # Only the newest frame may differ: an end within a frame skip leaves the native one behind.
             np.testing.assert_array_equal(one.final_obs["obs"][:, :-1], other.final_obs["obs"][:, :-1])
     # One frame went to FIRE, so 89 are left: 22 steps of 4 and one of 1.
     assert ends == [(22, 23, True), (45, 23, True)]

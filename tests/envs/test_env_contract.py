@@ -175,7 +175,9 @@ def test_native_matches_the_vector_class_and_marks_late_resets() -> None:
 @every_backend
 def test_every_backend_keeps_the_books(backend: str) -> None:
     """Episodes are what the steps add up to; an end gives its last observation and starts the next one."""
-    envs = make_envs(config_of(**{**EVERY_BACKEND[backend], "backend": backend, "max_episode_steps": 25}), "train")
+    envs = make_envs(
+        config_of(**{**EVERY_BACKEND[backend], "backend": backend, "max_episode_steps": 25}), "train"
+    )
     first, _ = envs.reset(SEEDS)
     _, results = play(envs, 80, start=(first, None))
     kept = [{key: values.copy() for key, values in step.obs.items()} for step in results]

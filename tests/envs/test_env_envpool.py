@@ -34,7 +34,9 @@ def test_every_transition_is_one_of_the_stock_environment(env_id):
         arrived = step.obs["obs"] if step.final_obs is None else step.final_obs["obs"]
         for row in range(4):
             outcome = (int(arrived[row]), float(step.rewards[row]), bool(step.terminated[row]))
-            possible = [(to, float(pay), over) for _, to, pay, over in table.P[int(obs[row])][int(actions[row])]]
+            possible = [
+                (to, float(pay), over) for _, to, pay, over in table.P[int(obs[row])][int(actions[row])]
+            ]
             assert outcome in possible
             if step.terminated[row] or step.truncated[row]:
                 ends += 1

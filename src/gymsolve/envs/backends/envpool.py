@@ -144,7 +144,9 @@ class EnvPoolEnvs:
     def _refuse_other_spaces(self) -> None:
         """Same entries and shapes as the stock environment; bounds are often missing in EnvPool."""
         mine = action_spec(self._spaces[1])
-        if _shapes(self._layout.specs) == _shapes(self.spec.obs) and _choices(mine) == _choices(self.spec.action):
+        if _shapes(self._layout.specs) == _shapes(self.spec.obs) and _choices(mine) == _choices(
+            self.spec.action
+        ):
             return
         raise ConfigError(
             f"EnvPool's {self.spec.id} has other spaces than the stock one.", where="env.backend"
@@ -156,7 +158,9 @@ def _shapes(specs: dict[str, Any]) -> dict[str, tuple[object, ...]]:
 
 
 def _choices(action: ActionSpec) -> tuple[object, ...]:
-    return action.kind, action.shape, action.nvec, action.start, action.low, action.high
+    # EnvPool's bounds are float64 where the stock ones may be float32.
+    bounds = tuple(np.float32(bound) for bound in (*action.low, *action.high))
+    return action.kind, action.shape, action.nvec, action.start, bounds
 
 
 def _import_envpool() -> Any:

@@ -7,6 +7,7 @@ code; both give the same frames and rewards for the same actions (`tests/envs/te
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import Field
 
 from gymsolve.envs.spaces import ImageBox
@@ -15,7 +16,7 @@ from gymsolve.envs.wrappers.images import Pixels, load_cv2
 from gymsolve.envs.wrappers.leaves import AnyEnv
 from gymsolve.spec import Array
 
-__all__ = ["Atari", "AtariOptions", "STOCK_KWARGS"]
+__all__ = ["STOCK_KWARGS", "Atari", "AtariOptions"]
 
 STOCK_KWARGS = {"frameskip": 1, "obs_type": "grayscale"}
 """What the game itself must be made with: every frame, in brightness as the emulator computes it."""
@@ -56,7 +57,7 @@ class Atari(FrameSkip):
         self._fire = meanings.index("FIRE") if fire_reset and "FIRE" in meanings else None
         self._size, self._noop_max = size, noop_max
         self._cv2 = load_cv2()
-        self.observation_space = ImageBox(0, 255, (1, size, size), dtype="uint8")
+        self.observation_space = ImageBox(0, 255, (1, size, size), dtype=np.uint8)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
