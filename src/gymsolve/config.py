@@ -92,8 +92,8 @@ class EnvConfig(_Model):
     """Passed to the environment's constructor."""
     num_envs: Annotated[Positive, Field(le=65_536)] = 8
     """Copies stepped in parallel; more gives larger, more varied rollouts."""
-    backend: Literal["auto", "sync", "async", "native"] = "auto"
-    """How copies are stepped: one process, one process each, or the environment's own vector class."""
+    backend: Literal["auto", "sync", "async", "native", "ale", "envpool"] = "auto"
+    """How copies are stepped: this process, others, native code (`ale`: Atari), EnvPool (training only)."""
     wrappers: tuple[WrapperConfig, ...] = ()
     """Applied in order, the first one nearest to the environment."""
     max_episode_steps: Positive | None = None

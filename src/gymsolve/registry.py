@@ -19,6 +19,7 @@ ALGORITHMS = {
 
 WRAPPERS = {
     "action_noise": "gymsolve.envs.wrappers.actions:ActionNoise",
+    "atari": "gymsolve.envs.wrappers.atari:Atari",
     "clip_reward": "gymsolve.envs.wrappers.rewards:ClipReward",
     "crop": "gymsolve.envs.wrappers.images:Crop",
     "discrete_actions": "gymsolve.envs.wrappers.actions:DiscreteActions",

@@ -32,11 +32,26 @@ STACKED = {
     "frame_stack": 3,
     "wrappers": [{"sticky_actions": {"probability": 0.3}}, {"frame_skip": {"skip": [1, 3]}}],
 }
+ATARI = {
+    "id": "ALE/Breakout-v5",
+    "kwargs": {"frameskip": 1, "obs_type": "grayscale"},
+    "wrappers": ["atari"],
+    "frame_stack": 2,
+    "max_episode_steps": 120,
+}
+EVERY_BACKEND = {
+    "sync": {"id": "CartPole-v1"},
+    "async": {"id": "CartPole-v1"},
+    "native": {"id": "CartPole-v1"},
+    "envpool": {"id": "CartPole-v1"},
+    "ale": ATARI,
+}
+every_backend = pytest.mark.parametrize("backend", EVERY_BACKEND)
 assert sample_envs.Counter
 
 
-def config_of(env_id: str, **more: Any) -> EnvConfig:
-    return EnvConfig.model_validate({"id": env_id, "num_envs": 3, **FAMILIES.get(env_id, {}), **more})
+def config_of(id: str, **more: Any) -> EnvConfig:  # noqa: A002
+    return EnvConfig.model_validate({"id": id, "num_envs": 3, **FAMILIES.get(id, {}), **more})
 
 
 def draw(rng: np.random.Generator, action: ActionSpec, count: int, masks: Array | None) -> Array:
@@ -157,8 +172,45 @@ def test_native_matches_the_vector_class_and_marks_late_resets() -> None:
     assert flags == {True, False}
 
 
+@every_backend
+def test_every_backend_keeps_the_books(backend: str) -> None:
+    """Episodes are what the steps add up to; an end gives its last observation and starts the next one."""
+    envs = make_envs(
+        config_of(**{**EVERY_BACKEND[backend], "backend": backend, "max_episode_steps": 25}), "train"
+    )
+    first, _ = envs.reset(SEEDS)
+    _, results = play(envs, 80, start=(first, None))
+    kept = [{key: values.copy() for key, values in step.obs.items()} for step in results]
+    play(envs, 5, start=(results[-1].obs, results[-1].masks))
+    shaped, lengths = np.zeros(3), np.zeros(3)
+    flags = set()
+    for step, copied in zip(results, kept, strict=True):
+        for key, values in step.obs.items():
+            np.testing.assert_array_equal(values, copied[key])
+            assert values.shape == (3, *envs.spec.obs[key].shape)
+            assert values.dtype == envs.spec.obs[key].dtype
+        assert (step.rewards.dtype, step.terminated.dtype, step.truncated.dtype) == (np.float32, bool, bool)
+        assert not (step.terminated & step.truncated).any()
+        ended = step.terminated | step.truncated
+        assert not ended[~step.valid].any()
+        assert not step.rewards[~step.valid].any()
+        assert (step.final_obs is not None) == ended.any()
+        shaped += step.rewards
+        lengths += step.valid
+        assert sorted(episode.env for episode in step.episodes) == np.flatnonzero(ended).tolist()
+        for episode in step.episodes:
+            row = episode.env
+            assert (episode.shaped_return, episode.length) == (shaped[row], lengths[row])
+            assert episode.raw_return == shaped[row]
+            assert episode.truncated == step.truncated[row]
+            shaped[row] = lengths[row] = 0
+            flags.add(episode.truncated)
+    assert True in flags
+    envs.close()
+
+
 @pytest.mark.parametrize("role", ["train", "eval", "play"])
-@pytest.mark.parametrize("backend", ["sync", "native"])
+@pytest.mark.parametrize("backend", ["sync", "native", "envpool"])
 def test_time_limits_hold_in_every_role(role: Any, backend: str) -> None:
     envs = make_envs(config_of("CartPole-v1", backend=backend, max_episode_steps=5), role)
     assert envs.spec.max_episode_steps == 5
@@ -167,16 +219,27 @@ def test_time_limits_hold_in_every_role(role: Any, backend: str) -> None:
     assert {(episode.length, episode.truncated) for episode in episodes} == {(5, True)}
 
 
-@pytest.mark.parametrize("backend", ["sync", "native"])
+@every_backend
 def test_seeds_reproduce_and_differ(backend: str) -> None:
-    config = config_of("CartPole-v1", backend=backend)
+    config = config_of(**EVERY_BACKEND[backend], backend=backend)
     runs = []
     for seeds in (SEEDS, SEEDS, [1, 2, 3]):
         envs = make_envs(config, "train")
         runs.append(play(envs, 40, start=envs.reset(seeds))[1])
+        envs.close()
     for one, same in zip(runs[0], runs[1], strict=True):
         assert_same(one, same)
-    assert not np.array_equal(runs[0][0].obs["obs"], runs[2][0].obs["obs"])
+    assert any(not np.array_equal(a.obs["obs"], b.obs["obs"]) for a, b in zip(runs[0], runs[2], strict=True))
+
+
+def test_a_second_reset_with_the_same_seeds_starts_the_same() -> None:
+    for backend in ("native", "envpool", "ale"):
+        envs = make_envs(config_of(**EVERY_BACKEND[backend], backend=backend), "train")
+        _, first = play(envs, 20)
+        _, again = play(envs, 20)
+        for one, same in zip(first, again, strict=True):
+            assert_same(one, same)
+        envs.close()
 
 
 def test_returned_arrays_survive_later_steps() -> None:
@@ -224,6 +287,7 @@ RESUMED = [
     ({"id": "sample_envs:Sample/Mixed-v0"}, "sync"),
     (STACKED, "sync"),
     (STACKED, "async"),
+    (ATARI, "ale"),
     ({"id": "Pendulum-v1", "wrappers": [{"observation_noise": {"std": 0.1}}, {"clip_reward": {}}]}, "sync"),
 ]
 

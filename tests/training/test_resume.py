@@ -26,6 +26,22 @@ CASES = {
     "box2d": ("LunarLander-v3:ppo", SMALL),
     "continuous": ("Pendulum-v1:ppo", SMALL | {"net.squash": True}),
     "masked": ("Taxi-v4:ppo", SMALL),
+    "atari": (
+        "ALE/Breakout-v5:ppo",
+        {
+            "env.num_envs": 2,
+            "env.wrappers": [{"atari": {"size": 42}}, {"clip_reward": {"sign": True}}],
+            "env.max_episode_steps": 200,
+            "algo.num_steps": 16,
+            "algo.num_epochs": 1,
+            "net.cnn": "small",
+            "net.hidden": [16],
+            "steps": 640,
+            "checkpoint.every": 96,
+            "eval.every": 320,
+            "eval.episodes": 2,
+        },
+    ),
     "wrapped": (
         "CartPole-v1:ppo",
         {
@@ -214,6 +230,17 @@ def test_episodes_that_cannot_be_captured_start_anew_and_it_is_said():
     notes = [e["text"] for e in outcome.run.read_events().rows if e["kind"] == "note"]
     assert [note for note in notes if "cannot be captured" in note]
     assert load_checkpoint(outcome.run, "last").trainer_state["envs"] is None
+    gymsolve.resume(outcome.run, steps=1200)
+    notes = [e["text"] for e in outcome.run.read_events().rows if e["kind"] == "note"]
+    assert [note for note in notes if "start anew" in note]
+
+
+def test_envpool_says_that_a_resume_begins_new_episodes():
+    settings = BUDGET | {"steps": 600, "env.num_envs": 2, "algo.num_steps": 32, "env.backend": "envpool"}
+    outcome = gymsolve.train("CartPole-v1:ppo", settings)
+    notes = [e["text"] for e in outcome.run.read_events().rows if e["kind"] == "note"]
+    assert [note for note in notes if "cannot be captured" in note]
+    assert [note for note in notes if "evaluation the stock one" in note]
     gymsolve.resume(outcome.run, steps=1200)
     notes = [e["text"] for e in outcome.run.read_events().rows if e["kind"] == "note"]
     assert [note for note in notes if "start anew" in note]

@@ -4,6 +4,8 @@ import sys
 from typing import Literal
 
 from gymsolve.config import EnvConfig, Role
+from gymsolve.envs.backends.ale import AleEnvs, ale_obstacle
+from gymsolve.envs.backends.envpool import EnvPoolEnvs, envpool_obstacle
 from gymsolve.envs.backends.native import NATIVE_OPTIONS, NativeEnvs
 from gymsolve.envs.backends.same_step import SameStepEnvs
 from gymsolve.envs.backends.workers import make_async, make_sync
@@ -17,7 +19,7 @@ from gymsolve.spec import ActionSpec, EnvSpec
 
 __all__ = ["choose_backend", "debugger_attached", "describe_env", "make_envs", "masks_in_info"]
 
-Backend = Literal["sync", "async", "native"]
+Backend = Literal["sync", "async", "native", "ale", "envpool"]
 
 
 def make_envs(config: EnvConfig, role: Role, *, num_envs: int | None = None, render: bool = False) -> Envs:
@@ -34,6 +36,10 @@ def make_envs(config: EnvConfig, role: Role, *, num_envs: int | None = None, ren
         count = num_envs or 1
     if backend == "native":
         return NativeEnvs.make(config, count, render=render)
+    if backend == "ale":
+        return AleEnvs.make(config, role, count)
+    if backend == "envpool":
+        return EnvPoolEnvs(describe_env(config, role), count)
     return _make_same_step(config, role, backend, count, render)
 
 
@@ -45,15 +51,26 @@ def describe_env(config: EnvConfig, role: Role = "train") -> EnvSpec:
 
 
 def choose_backend(config: EnvConfig, role: Role, *, render: bool = False) -> Backend:
-    """What `env.backend` means for this environment; a backend that cannot serve it is refused."""
-    if config.backend in ("sync", "async"):
-        return "async" if config.backend == "async" else "sync"
-    obstacle = _native_obstacle(config, role)
-    if config.backend == "native":
-        if obstacle:
-            raise ConfigError(f"the native backend cannot be used: {obstacle}.", where="env.backend")
-        return "native"
-    return "sync" if obstacle or render else "native"
+    """What `env.backend` means for this environment; a backend that cannot serve it is refused.
+
+    EnvPool is another implementation of the environment, so it trains on request and never judges.
+    """
+    asked = config.backend
+    if asked in ("sync", "async"):
+        return asked
+    obstacles = {
+        "native": lambda: _native_obstacle(config, role),
+        "ale": lambda: ale_obstacle(config, role),
+        "envpool": lambda: envpool_obstacle(config),
+    }
+    if asked != "auto" and (asked != "envpool" or role == "train"):
+        if obstacle := obstacles[asked]():
+            raise ConfigError(f"the {asked} backend cannot be used: {obstacle}.", where="env.backend")
+        # Only CartPole's own class can draw.
+        return asked if asked == "native" or not render else "sync"
+    if render:
+        return "sync"
+    return next((name for name in ("native", "ale") if obstacles[name]() is None), "sync")
 
 
 def debugger_attached() -> bool:

@@ -153,8 +153,9 @@ def _censuses(config: EnvConfig, seconds: float) -> list[Census]:
 
 def _speeds(config: EnvConfig, seconds: float) -> dict[str, float]:
     backends = ["sync", "async"]
-    if choose_backend(config.model_copy(update={"backend": "auto"}), "train") == "native":
-        backends.append("native")
+    fastest = choose_backend(config.model_copy(update={"backend": "auto"}), "train")
+    if fastest not in backends:
+        backends.append(fastest)
     speeds = {}
     for backend in backends:
         envs = make_envs(

@@ -39,13 +39,14 @@ def notes_at_start(trainer: Trainer) -> list[str]:
     """What a user should know about this environment and these settings before it starts."""
     notes = list(trainer.envs.spec.notes)
     found = check_determinism(trainer.config.env)
-    trainer.capturable = found.resumes_exactly
+    # Determinism was looked at in this process; the backend in use has a say too.
+    trainer.capturable = found.resumes_exactly and trainer.envs.capture() is not None
     if trainer.envs.num_envs > 1 and found.copies_identical:
         notes.append(
             "every copy of this environment plays the same episode (it starts alike and has no randomness): "
             "only the policy's own sampling makes parallel copies differ"
         )
-    if not found.resumes_exactly:
+    if not trainer.capturable:
         notes.append(
             "the state of this environment cannot be captured: a resumed run will begin new episodes "
             "instead of continuing those under way"

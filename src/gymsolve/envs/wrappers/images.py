@@ -18,12 +18,23 @@ from gymsolve.envs.wrappers.leaves import AnyEnv, LeafWrapper, Space, Transform
 from gymsolve.errors import MissingExtraError
 from gymsolve.spec import Array
 
-__all__ = ["ChannelsFirst", "Crop", "Grayscale", "Resize"]
+__all__ = ["ChannelsFirst", "Crop", "Grayscale", "Resize", "load_cv2"]
 
 Pixels = Annotated[int, Field(gt=0)]
 Margin = Annotated[int, Field(ge=0)]
 
 _LUMA = np.array([0.299, 0.587, 0.114], dtype=np.float32)
+
+
+def load_cv2() -> Any:
+    """OpenCV, without threads of its own."""
+    try:
+        cv2 = importlib.import_module("cv2")
+    except ImportError as error:
+        raise MissingExtraError.of("opencv-python-headless", "images") from error
+    # Threads gain nothing on small images, and a pool of them does not survive a fork.
+    cv2.setNumThreads(0)
+    return cv2
 
 
 class ImageWrapper(LeafWrapper):
@@ -87,12 +98,7 @@ class Resize(ImageWrapper):
 
     def __init__(self, env: AnyEnv, width: Pixels, height: Pixels) -> None:
         self._size = (width, height)
-        try:
-            self._cv2: Any = importlib.import_module("cv2")
-        except ImportError as error:
-            raise MissingExtraError.of("opencv-python-headless", "images") from error
-        # Threads gain nothing on small images, and a pool of them does not survive a fork.
-        self._cv2.setNumThreads(0)
+        self._cv2 = load_cv2()
         super().__init__(env)
 
     def plan(self, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -1,0 +1,239 @@
+"""The contract over ALE's own vector environment: emulators in threads, preprocessing in native code.
+
+It serves what the wrapper `atari` says, optionally with `clip_reward`, and gives the same frames. The
+vector class runs without its own stacking, clipping and late resets: stacks start like `FrameStack`'s,
+the raw return is the game's score, and each ended game is reset by name, so that every row is valid.
+
+Its state is captured by replay: emulators get a new seed every few thousand steps (loading a ROM takes a
+tenth of a second, so not in every game), and the actions since then lead back to the present.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from gymsolve.config import EnvConfig, Role
+from gymsolve.envs.backends.tally import Tally
+from gymsolve.envs.build import find_spec, notes_on
+from gymsolve.envs.contract import Episode, Step
+from gymsolve.envs.options import check_wrappers
+from gymsolve.envs.spaces import ImageBox, ObsLayout, action_spec
+from gymsolve.envs.wrappers.atari import STOCK_KWARGS, Atari, AtariOptions
+from gymsolve.envs.wrappers.rewards import ClipReward
+from gymsolve.spec import Array, EnvSpec, Obs
+
+__all__ = ["AleEnvs", "ale_obstacle"]
+
+_TAKEN = {*STOCK_KWARGS, "repeat_action_probability", "full_action_space", "max_num_frames_per_episode"}
+_RESEED = 4000
+"""Steps of one environment after which its next game gets a new seed; bounds what a resume replays."""
+
+
+def ale_obstacle(config: EnvConfig, role: Role) -> str | None:
+    """Why ALE's vector class cannot serve this role, or None."""
+    if not config.id.startswith("ALE/"):
+        return f"{config.id} is no Atari game (ALE/…)"
+    kinds = [planned.wrapper for planned in check_wrappers(config, role)]
+    if kinds not in ([Atari], [Atari, ClipReward]):
+        return "it serves the wrapper atari, alone or followed by clip_reward, and nothing else"
+    if config.action_masks == "on" or config.legal_actions is not None:
+        return "it has no action masks"
+    if any(config.kwargs.get(key) != value for key, value in STOCK_KWARGS.items()):
+        return f"it needs env.kwargs {STOCK_KWARGS}, as the wrapper atari does"
+    unknown = set(config.kwargs) - _TAKEN
+    return f"it does not take {', '.join(sorted(unknown))}" if unknown else None
+
+
+class AleEnvs:
+    """`Envs` over `AtariVectorEnv`."""
+
+    def __init__(self, vec: Any, spec: EnvSpec, clip: Callable[[Array], Array] | None) -> None:
+        self._vec = vec
+        self.num_envs: int = vec.num_envs
+        self.spec = spec
+        self._clip = clip
+        self._stack = np.zeros((self.num_envs, *spec.obs["obs"].shape), dtype=np.uint8)  # [N, k, H, W]
+        self._tally = Tally(self.num_envs)
+        self._scores = np.zeros(self.num_envs)  # [N]
+        self._valid = np.ones(self.num_envs, dtype=bool)  # [N]
+        self._valid.flags.writeable = False
+        self._seeds = [0] * self.num_envs
+        self._rounds = [0] * self.num_envs
+        """How often each environment was given a new seed since `reset`."""
+        self._actions: list[list[int]] = [[] for _ in range(self.num_envs)]
+        """Since then."""
+
+    @classmethod
+    def make(cls, config: EnvConfig, role: Role, num_envs: int) -> "AleEnvs":
+        registered = find_spec(config.id)
+        plan = check_wrappers(config, role)
+        options = AtariOptions(**plan[0].options)
+        vec = _make_vector(config, registered.kwargs | config.kwargs, options, num_envs)
+        box = ImageBox(0, 255, (config.frame_stack, options.size, options.size), dtype=np.uint8)
+        limit = config.max_episode_steps
+        spec = EnvSpec(
+            id=config.id,
+            obs=ObsLayout(box).specs,
+            action=action_spec(vec.single_action_space),
+            reward_threshold=registered.reward_threshold,
+            max_episode_steps=None if limit is None else -(-limit // options.frame_skip),
+            notes=notes_on(registered),
+        )
+        return cls(vec, spec, _clipping(plan[1].options) if len(plan) > 1 else None)
+
+    # --------------------------------------------------------------------------- reset and step
+
+    def reset(self, seeds: list[int]) -> tuple[Obs, None]:
+        self._seeds = list(seeds)
+        self._rounds = [0] * self.num_envs
+        self._actions = [[] for _ in range(self.num_envs)]
+        self._tally.clear()
+        self._scores[:] = 0.0
+        self._begin(np.arange(self.num_envs), [self._seed(row) for row in range(self.num_envs)])
+        return {"obs": self._stack}, None
+
+    def step(self, actions: Array) -> Step:
+        for played, action in zip(self._actions, actions.tolist(), strict=True):
+            played.append(action)
+        rewards, terminated, truncated = self._advance(actions)
+        self._scores += rewards
+        seen = rewards.astype(np.float32)  # [N]
+        if self._clip is not None:
+            seen = self._clip(seen)
+        self._tally.returns += seen
+        self._tally.lengths += 1
+        rows = np.flatnonzero(terminated | truncated)
+        final_obs: Obs | None = None
+        episodes: list[Episode] = []
+        if rows.size:
+            final_obs = {"obs": self._stack.copy()}
+            for row in rows:
+                episodes.append(self._tally.finish(int(row), bool(truncated[row]), float(self._scores[row])))
+                self._scores[row] = 0.0
+            self._begin(rows, [self._next_seed(int(row)) for row in rows])
+        return Step({"obs": self._stack}, seen, terminated, truncated, self._valid, final_obs, None, episodes)
+
+    def _advance(self, actions: Array) -> tuple[Array, Array, Array]:
+        """One step of all emulators; the stack is a new array, so that older ones stay as they were."""
+        frames, rewards, terminated, truncated, _ = self._vec.step(actions)  # frames: [N, 1, H, W]
+        stack = np.empty_like(self._stack)
+        stack[:, :-1] = self._stack[:, 1:]
+        stack[:, -1:] = frames
+        self._stack = stack
+        return rewards, terminated, truncated & ~terminated
+
+    def _begin(self, rows: Array, seeds: list[int]) -> None:
+        """Start games; a seed of -1 lets the emulator go on drawing where it was."""
+        mask = np.zeros(self.num_envs, dtype=bool)
+        mask[rows] = True
+        whole = {} if mask.all() else {"options": {"reset_mask": mask}}
+        frames, _ = self._vec.reset(seed=np.array(seeds), **whole)  # [N, 1, H, W]
+        stack = self._stack.copy()
+        stack[rows] = frames[rows]
+        self._stack = stack
+
+    def _seed(self, row: int) -> int:
+        words = np.random.SeedSequence([self._seeds[row], self._rounds[row]]).generate_state(1)
+        return int(words[0]) & 0x7FFFFFFF
+
+    def _next_seed(self, row: int) -> int:
+        if len(self._actions[row]) < _RESEED:
+            return -1
+        self._rounds[row] += 1
+        self._actions[row] = []
+        return self._seed(row)
+
+    # ------------------------------------------------------------------------ capture and restore
+
+    def capture(self) -> dict[str, Any]:
+        return {
+            "kind": "ale",
+            "seeds": list(self._seeds),
+            "rounds": list(self._rounds),
+            "actions": [list(played) for played in self._actions],
+            "scores": self._scores.tolist(),
+            "digests": [self._digest(row) for row in range(self.num_envs)],
+            **self._tally.to_json(),
+        }
+
+    def restore(self, state: dict[str, Any], seeds: list[int]) -> tuple[Obs, None, list[int]]:
+        self.reset(seeds)
+        if state["kind"] != "ale" or len(state["seeds"]) != self.num_envs:
+            return {"obs": self._stack}, None, list(range(self.num_envs))
+        self._seeds, self._rounds = list(state["seeds"]), list(state["rounds"])
+        self._actions = [list(played) for played in state["actions"]]
+        self._replay()
+        restarted = [row for row in range(self.num_envs) if self._digest(row) != state["digests"][row]]
+        for row in set(range(self.num_envs)) - set(restarted):
+            self._tally.load(state, row)
+            self._scores[row] = state["scores"][row]
+        if restarted:
+            for row in restarted:
+                self._seeds[row], self._rounds[row], self._actions[row] = seeds[row], 0, []
+            self._begin(np.array(restarted), [self._seed(row) for row in restarted])
+        return {"obs": self._stack}, None, restarted
+
+    def _replay(self) -> None:
+        """Step all emulators to where their actions lead; those with fewer of them start later."""
+        longest = max(map(len, self._actions))
+        starts = np.array([longest - len(played) for played in self._actions])  # [N]
+        for time in range(longest + 1):
+            due = np.flatnonzero(starts == time)
+            if due.size:
+                self._begin(due, [self._seed(int(row)) for row in due])
+            if time == longest:
+                break
+            actions = [
+                played[time - start] if time >= start else 0
+                for played, start in zip(self._actions, starts, strict=True)
+            ]
+            _, terminated, truncated = self._advance(np.array(actions))
+            ended = np.flatnonzero((terminated | truncated) & (starts <= time))
+            if ended.size:
+                self._begin(ended, [-1] * ended.size)
+
+    def _digest(self, row: int) -> str:
+        return hashlib.sha256(self._stack[row].tobytes()).hexdigest()
+
+    # ---------------------------------------------------------------------------------- the rest
+
+    def render(self) -> list[Array]:
+        return []
+
+    def close(self) -> None:
+        self._vec.close()
+
+
+def _clipping(options: dict[str, Any]) -> Callable[[Array], Array]:
+    """What `ClipReward` with these options does, for rewards of all environments."""
+    if options.get("sign", False):
+        return np.sign
+    return partial(np.clip, a_min=options.get("low", -1.0), a_max=options.get("high", 1.0))
+
+
+def _make_vector(config: EnvConfig, kwargs: dict[str, Any], options: AtariOptions, num_envs: int) -> Any:
+    import ale_py
+
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # it greets on standard error otherwise
+    frames = kwargs["max_num_frames_per_episode"]
+    return gym.make_vec(
+        config.id,
+        num_envs,
+        "vector_entry_point",
+        num_threads=min(num_envs, os.cpu_count() or 1),
+        max_num_frames_per_episode=min(frames, config.max_episode_steps or frames),
+        repeat_action_probability=kwargs["repeat_action_probability"],
+        full_action_space=kwargs["full_action_space"],
+        img_height=options.size,
+        img_width=options.size,
+        frameskip=options.frame_skip,
+        stack_num=1,
+        noop_max=options.noop_max,
+        use_fire_reset=options.fire_reset,
+        reward_clipping=False,
+    )

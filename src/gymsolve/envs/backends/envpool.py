@@ -1,0 +1,170 @@
+"""The contract over EnvPool, for training only.
+
+EnvPool is another implementation of the environment. So it must agree with the stock one on spaces, its
+state cannot be captured, and evaluation never runs on it. Two of its habits are not taken over. It can
+reset late; each ended row is reset by name instead, so that every row is valid. And its own time limit
+reports an episode that terminates in its last permitted step as truncated; the limit is kept here.
+"""
+
+import importlib
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gymsolve.config import EnvConfig
+from gymsolve.envs.backends.tally import Tally, refuse_bad_obs, refuse_nonfinite
+from gymsolve.envs.contract import Episode, Step
+from gymsolve.envs.spaces import ObsLayout, action_spec
+from gymsolve.errors import ConfigError, MissingExtraError
+from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs
+
+__all__ = ["EnvPoolEnvs", "envpool_obstacle"]
+
+_SERVED = (
+    "Acrobot-v1",
+    "Ant-v5",
+    "BipedalWalker-v3",
+    "BipedalWalkerHardcore-v3",
+    "CartPole-v1",
+    "CliffWalking-v1",
+    "FrozenLake-v1",
+    "FrozenLake8x8-v1",
+    "HalfCheetah-v5",
+    "Hopper-v5",
+    "Humanoid-v5",
+    "HumanoidStandup-v5",
+    "InvertedDoublePendulum-v5",
+    "InvertedPendulum-v5",
+    "LunarLander-v3",
+    "LunarLanderContinuous-v3",
+    "MountainCar-v0",
+    "MountainCarContinuous-v0",
+    "Pendulum-v1",
+    "Pusher-v5",
+    "Reacher-v5",
+    "Swimmer-v5",
+    "Walker2d-v5",
+)
+"""Ids whose EnvPool version was compared with the stock one, under the same name. Not among them: Taxi,
+which also starts with the passenger at the destination, and Blackjack, which has another observation."""
+_NO_LIMIT = 2**31 - 1
+_NOTE = "training steps EnvPool's version of this environment, evaluation the stock one"
+
+
+def envpool_obstacle(config: EnvConfig) -> str | None:
+    """Why EnvPool cannot train this environment, or None."""
+    if config.id.startswith("ALE/"):
+        return "Atari games have a faster backend of their own, `ale`"
+    if config.id not in _SERVED:
+        return f"EnvPool has no version of {config.id} that is known to agree with the stock one"
+    if any("train" in wrapper.roles for wrapper in config.wrappers):
+        return "it takes no wrappers"
+    if config.frame_stack > 1:
+        return "it cannot stack frames"
+    if config.action_masks == "on" or config.legal_actions is not None:
+        return "it has no action masks"
+    return f"it does not take {', '.join(sorted(config.kwargs))}" if config.kwargs else None
+
+
+class EnvPoolEnvs:
+    """`Envs` over a pool of threads that step C++ environments; `stock` describes the real one."""
+
+    def __init__(self, stock: EnvSpec, num_envs: int) -> None:
+        self.num_envs = num_envs
+        self.spec = replace(stock, notes=(*stock.notes, _NOTE))
+        self._make = _import_envpool().make_gymnasium
+        self._pool = self._build([0] * num_envs)
+        self._layout = ObsLayout(self._spaces[0])
+        self._refuse_other_spaces()
+        self._tally = Tally(num_envs)
+        self._limit = stock.max_episode_steps or _NO_LIMIT
+        self._valid = np.ones(num_envs, dtype=bool)  # [N]
+        self._valid.flags.writeable = False
+        self._steps = 0
+
+    def reset(self, seeds: list[int]) -> tuple[Obs, None]:
+        # A pool takes seeds only when it is made.
+        self._pool.close()
+        self._pool = self._build(seeds)
+        observed, _ = self._pool.reset()
+        self._tally.clear()
+        self._steps = 0
+        return self._take(observed), None
+
+    def step(self, actions: Array) -> Step:
+        observed, rewards, terminated, _, _ = self._pool.step(actions)
+        self._steps += 1
+        obs = self._take(observed)
+        refuse_nonfinite("the reward", rewards, self.spec.id, self._steps)
+        self._tally.returns += rewards
+        self._tally.lengths += 1
+        truncated = (self._tally.lengths >= self._limit) & ~terminated  # [N]
+        rows = np.flatnonzero(terminated | truncated)
+        final_obs: Obs | None = None
+        episodes: list[Episode] = []
+        if rows.size:
+            final_obs = {key: values.copy() for key, values in obs.items()}
+            episodes = [self._tally.finish(int(row), bool(truncated[row])) for row in rows]
+            observed, info = self._pool.reset(rows.astype(np.int32))
+            for key, values in self._take(observed).items():
+                obs[key][info["env_id"]] = values
+        return Step(obs, rewards, terminated, truncated, self._valid, final_obs, None, episodes)
+
+    def capture(self) -> None:
+        return None
+
+    def restore(self, state: dict[str, Any], seeds: list[int]) -> tuple[Obs, None, list[int]]:
+        return self.reset(seeds)[0], None, list(range(self.num_envs))
+
+    def render(self) -> list[Array]:
+        return []
+
+    def close(self) -> None:
+        self._pool.close()
+
+    def _build(self, seeds: list[int]) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on the precision of bounds, which are the stock ones here
+            pool = self._make(
+                self.spec.id,
+                num_envs=self.num_envs,
+                env_seed=[seed % 2**31 for seed in seeds],
+                max_episode_steps=_NO_LIMIT,
+            )
+            self._spaces = pool.observation_space, pool.action_space  # made, and warned about, when read
+        return pool
+
+    def _take(self, observed: Any) -> Obs:
+        obs = self._layout.batch(observed)
+        refuse_bad_obs(obs, self._layout.float_keys, self.spec.id, self._steps)
+        return obs
+
+    def _refuse_other_spaces(self) -> None:
+        """Same entries and shapes as the stock environment; bounds are often missing in EnvPool."""
+        mine = action_spec(self._spaces[1])
+        if _shapes(self._layout.specs) == _shapes(self.spec.obs) and _choices(mine) == _choices(
+            self.spec.action
+        ):
+            return
+        raise ConfigError(
+            f"EnvPool's {self.spec.id} has other spaces than the stock one.", where="env.backend"
+        )
+
+
+def _shapes(specs: dict[str, Any]) -> dict[str, tuple[object, ...]]:
+    return {key: (entry.kind, entry.shape, entry.dtype, entry.nvec) for key, entry in specs.items()}
+
+
+def _choices(action: ActionSpec) -> tuple[object, ...]:
+    # EnvPool's bounds are float64 where the stock ones may be float32.
+    bounds = tuple(np.float32(bound) for bound in (*action.low, *action.high))
+    return action.kind, action.shape, action.nvec, action.start, bounds
+
+
+def _import_envpool() -> Any:
+    try:
+        return importlib.import_module("envpool")
+    except ImportError as error:
+        raise MissingExtraError.of("envpool", "envpool") from error
