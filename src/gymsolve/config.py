@@ -94,6 +94,8 @@ class EnvConfig(_Model):
     """Copies stepped in parallel; more gives larger, more varied rollouts."""
     backend: Literal["auto", "sync", "async", "native", "ale", "envpool"] = "auto"
     """How copies are stepped: this process, others, native code (`ale`: Atari), EnvPool (training only)."""
+    workers: Positive | None = None
+    """Processes of the async backend; None takes one per core."""
     wrappers: tuple[WrapperConfig, ...] = ()
     """Applied in order, the first one nearest to the environment."""
     max_episode_steps: Positive | None = None

@@ -72,7 +72,7 @@ def workers_of(envs: Envs) -> list[Any]:
 
 
 def test_a_killed_worker_is_rebuilt_and_its_episode_truncated() -> None:
-    config = EnvConfig(id="CartPole-v1", num_envs=3, backend="async", max_episode_steps=8)
+    config = EnvConfig(id="CartPole-v1", num_envs=3, workers=3, backend="async", max_episode_steps=8)
     twin = make_envs(config.model_copy(update={"backend": "sync"}), "train")
     envs = make_envs(config, "train")
     envs.reset([1, 2, 3])
@@ -102,7 +102,7 @@ def test_a_killed_worker_is_rebuilt_and_its_episode_truncated() -> None:
 
 
 def test_a_worker_that_dies_at_its_end_of_episode_leaves_the_others_ends_intact() -> None:
-    envs = make_envs(EnvConfig(id="Bandit-v0", num_envs=3, backend="async"), "train")
+    envs = make_envs(EnvConfig(id="Bandit-v0", num_envs=3, workers=3, backend="async"), "train")
     envs.reset([1, 2, 3])
     victim = workers_of(envs)[2]
     os.kill(victim.pid, signal.SIGKILL)
@@ -115,7 +115,7 @@ def test_a_worker_that_dies_at_its_end_of_episode_leaves_the_others_ends_intact(
 
 
 def test_several_workers_may_die_at_once() -> None:
-    envs = make_envs(EnvConfig(id="CartPole-v1", num_envs=3, backend="async"), "train")
+    envs = make_envs(EnvConfig(id="CartPole-v1", num_envs=3, workers=3, backend="async"), "train")
     envs.reset([1, 2, 3])
     for victim in workers_of(envs)[:2]:
         os.kill(victim.pid, signal.SIGKILL)
@@ -127,7 +127,7 @@ def test_several_workers_may_die_at_once() -> None:
 
 
 def test_an_interrupt_from_the_keyboard_leaves_workers_alone() -> None:
-    envs = make_envs(EnvConfig(id="CartPole-v1", num_envs=2, backend="async"), "train")
+    envs = make_envs(EnvConfig(id="CartPole-v1", num_envs=2, workers=2, backend="async"), "train")
     envs.reset([1, 2])
     for worker in workers_of(envs):
         os.kill(worker.pid, signal.SIGINT)
@@ -137,7 +137,7 @@ def test_an_interrupt_from_the_keyboard_leaves_workers_alone() -> None:
 
 
 def test_a_worker_that_dies_elsewhere_is_named() -> None:
-    envs = make_envs(EnvConfig(id="CartPole-v1", num_envs=2, backend="async"), "train")
+    envs = make_envs(EnvConfig(id="CartPole-v1", num_envs=2, workers=2, backend="async"), "train")
     envs.reset([1, 2])
     victim = workers_of(envs)[1]
     os.kill(victim.pid, signal.SIGKILL)

@@ -7,8 +7,6 @@ around that, per copy. Everything Gymnasium may complain about becomes one of ou
 
 import importlib
 import math
-import os
-import signal
 import warnings
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -61,16 +59,11 @@ class CopyBuilder:
     action: ActionSpec
     masked: bool
     render: bool
-    owner: int | None = None
-    """Process id of whoever starts the workers, when there are any."""
 
-    def __call__(self) -> AnyEnv:
-        if self.owner is not None and os.getpid() != self.owner:
-            # Ctrl-C reaches the whole process group; whether to stop is the owner's decision alone.
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+    def __call__(self) -> Replay:
         return self.finish(build_env(self.config, self.role, self.render))
 
-    def finish(self, built: BuiltEnv) -> AnyEnv:
+    def finish(self, built: BuiltEnv) -> Replay:
         return Replay(built.env, self.index, self.config.id, self.action, self.masked, built.raw)
 
 

@@ -1,19 +1,22 @@
 """EnvConfig → a vector of environments behind one contract, for training, evaluation and play alike."""
 
+import multiprocessing
 import sys
 from typing import Literal
 
 from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.backends.ale import AleEnvs, ale_obstacle
 from gymsolve.envs.backends.envpool import EnvPoolEnvs, envpool_obstacle
+from gymsolve.envs.backends.board import BoardPlan
+from gymsolve.envs.backends.copies import Copies
 from gymsolve.envs.backends.native import NATIVE_OPTIONS, NativeEnvs
-from gymsolve.envs.backends.same_step import SameStepEnvs
-from gymsolve.envs.backends.workers import make_async, make_sync
+from gymsolve.envs.backends.same_step import SameStepEnvs, Vector
+from gymsolve.envs.backends.workers import Workers, usable_cores
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.masks import legal_mask
 from gymsolve.envs.options import check_wrappers
-from gymsolve.envs.spaces import ObsLayout, action_spec
+from gymsolve.envs.spaces import ObsLayout, action_spec, half_bounds
 from gymsolve.errors import ConfigError, EnvFaultError
 from gymsolve.spec import ActionSpec, EnvSpec
 
@@ -118,8 +121,15 @@ def _make_same_step(
     # of them have the same past.
     first.env.close()
     builders = [CopyBuilder(config, role, index, action, from_info, render) for index in range(count)]
-    build = make_async if backend == "async" else make_sync
-    return SameStepEnvs(lambda: build(builders), spec, layout, legal, render=render)
+    plan = BoardPlan(spec, count, from_info)
+    # An evaluation process is a child that may have none of its own; the results are the same.
+    elsewhere = backend == "async" and not multiprocessing.current_process().daemon
+    vec: Vector
+    if elsewhere:
+        vec = Workers(builders, plan, min(count, config.workers or usable_cores()))
+    else:
+        vec = Copies(builders, plan.place(bytearray(plan.size)))
+    return SameStepEnvs(vec, spec, legal, half_bounds(first.env.action_space), render=render)
 
 
 def masks_in_info(config: EnvConfig, built: BuiltEnv, action: ActionSpec) -> bool:

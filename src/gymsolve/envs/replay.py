@@ -5,10 +5,9 @@ leads to the same state, which a digest of the observation confirms. That holds 
 whose randomness comes from `np_random`, as Gymnasium asks, and needs no help from the environment.
 
 The same wrapper is where faults get the environment's number, and where `info` is cut down to what
-the backends read, so that vector environments do not merge dicts nobody looks at.
+the backends read. Every step of every environment goes through it, so it takes care to be short.
 """
 
-import copy
 import hashlib
 from typing import Any, TypeAlias
 
@@ -21,7 +20,7 @@ from gymsolve.envs.wrappers.rewards import RawReturn
 from gymsolve.errors import EnvFaultError, GymsolveError
 from gymsolve.spec import ActionSpec
 
-__all__ = ["Replay"]
+__all__ = ["Info", "Replay", "Snapshot"]
 
 Info: TypeAlias = dict[str, Any]
 Snapshot: TypeAlias = dict[str, Any]
@@ -29,6 +28,7 @@ Snapshot: TypeAlias = dict[str, Any]
 _LONGEST_REPLAY = 200_000
 """Episodes longer than this are not recorded further; they start anew when a run is resumed."""
 _SUCCESS_KEYS = ("is_success", "success")
+_WHOLE = (int, np.int64)
 
 
 class Replay(gym.Wrapper[Any, Any, Any, Any]):
@@ -53,13 +53,12 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         space = env.observation_space
         self._shape = space.shape if isinstance(space, gym.spaces.Box) else None
         self._dtype = space.dtype
+        self._range = _range(space) if isinstance(space, gym.spaces.Discrete) else None
         self._seed: int | None = None
         self._rng: dict[str, Any] = {}
         self._actions: list[Any] = []
         self._steps = 0
         self._obs: Any = None
-        self.restored: tuple[Any, Info, bool] | None = None
-        """First observation and info after the last `snapshot = …`, and whether it was reached."""
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Info]:
         self._seed = seed
@@ -91,14 +90,11 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         self._check(obs)
         self._obs = obs
         if terminated or truncated:
-            # The reset that follows may write into the array an environment handed out.
-            kept = obs.copy() if type(obs) is np.ndarray else copy.deepcopy(obs)
-            return kept, reward, terminated, truncated, self._summary(info)
+            return obs, reward, terminated, truncated, self._summary(info)
         return obs, reward, terminated, truncated, self._mask(info) if self._masked else {}
 
     # ------------------------------------------------------------------------------- snapshots
 
-    @property
     def snapshot(self) -> Snapshot | None:
         """JSON-ready; None once an episode is too long to be replayed."""
         if self._steps > _LONGEST_REPLAY or self._obs is None:
@@ -110,18 +106,18 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
             "digest": self._digest(),
         }
 
-    @snapshot.setter
-    def snapshot(self, wanted: tuple[Snapshot | None, int]) -> None:
-        """Go to a snapshot; where that fails, start an episode with the given seed."""
-        state, seed = wanted
-        try:
-            self.restored = self._replay(state, seed) if state is not None else None
-        except EnvFaultError:  # actions that fit the old episode need not fit what came out of the replay
-            self.restored = None
-        if self.restored is None:
-            self.restored = (*self.reset(seed=seed), False)
+    def restore(self, state: Snapshot | None, seed: int) -> tuple[Any, Info, bool]:
+        """Go to a snapshot; where that fails, start an episode with the given seed.
 
-    def _replay(self, state: Snapshot, seed: int) -> tuple[Any, Info, bool] | None:
+        The observation there, its info, and whether the snapshot was reached.
+        """
+        try:
+            restored = self._replay(state, seed) if state is not None else None
+        except EnvFaultError:  # actions that fit the old episode need not fit what came out of the replay
+            restored = None
+        return (*self.reset(seed=seed), False) if restored is None else (*restored, True)
+
+    def _replay(self, state: Snapshot, seed: int) -> tuple[Any, Info] | None:
         if state["seed"] is None:
             # The episode was not the first one. Seeding first fixes generators of the environment's
             # own that we cannot see; then the recorded state goes where it was before the reset.
@@ -135,7 +131,7 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
             obs, _, terminated, truncated, info = self.step(np.asarray(action, dtype=self._action.dtype)[()])
             if terminated or truncated:
                 return None
-        return (copy.deepcopy(obs), info, True) if self._digest() == state["digest"] else None
+        return (obs, info) if self._digest() == state["digest"] else None
 
     def _digest(self) -> str:
         whole = hashlib.sha256()
@@ -163,12 +159,10 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         return told
 
     def _check(self, obs: Any) -> None:
-        if (
-            self._shape is not None
-            and type(obs) is np.ndarray
-            and obs.shape == self._shape
-            and obs.dtype == self._dtype
-        ):
+        if type(obs) is np.ndarray:
+            if obs.shape == self._shape and obs.dtype == self._dtype:
+                return
+        elif self._range is not None and type(obs) in _WHOLE and self._range[0] <= obs < self._range[1]:
             return
         problem = self._layout.fault(obs)
         if problem is not None:
@@ -176,6 +170,10 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
 
     def _fault(self, what: str) -> EnvFaultError:
         return EnvFaultError(f"environment {self._index} of {self._name} {what}.")
+
+
+def _range(space: gym.spaces.Discrete) -> tuple[int, int]:
+    return int(space.start), int(space.start + space.n)
 
 
 def _name(error: Exception) -> str:

@@ -63,6 +63,11 @@ class _Leaf:
     spec: ObsSpec
     start: Array | None = None  # of a discrete entry that does not count from 0
 
+    @property
+    def plain(self) -> bool:
+        """Is writing it into a row all that there is to do?"""
+        return self.start is None and self.space.shape == self.spec.shape
+
     def convert(self, values: Array, count: int) -> Array:
         """A fresh array [count, *shape]; vector environments reuse the one they hand out."""
         fresh = np.array(values, dtype=self.spec.dtype)
@@ -102,6 +107,7 @@ class ObsLayout:
             raise UnsupportedSpaceError(
                 f"two entries of the observation share a name: {space}.", hint=_ADVICE
             )
+        self._only_plain = self._leaves[0].key if self._is_one_plain_leaf() else None
         self.float_keys = tuple(key for key, spec in self.specs.items() if spec.dtype == "float32")
 
     def batch(self, observed: Any) -> Obs:
@@ -116,9 +122,15 @@ class ObsLayout:
 
     def write(self, into: Obs, row: int, observed: Any) -> None:
         """Put one environment's observation into a row of a batch."""
+        if self._only_plain is not None:
+            into[self._only_plain][row] = observed
+            return
         for leaf in self._leaves:
             values = _walk(observed, leaf.path)
-            into[leaf.key][row] = leaf.convert(np.asarray(values)[None], 1)[0]
+            into[leaf.key][row] = values if leaf.plain else leaf.convert(np.asarray(values)[None], 1)[0]
+
+    def _is_one_plain_leaf(self) -> bool:
+        return len(self._leaves) == 1 and not self._leaves[0].path and self._leaves[0].plain
 
     def stack(self, observed: list[Any]) -> Obs:
         """Observations of single environments as one batch."""

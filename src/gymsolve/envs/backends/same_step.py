@@ -1,49 +1,64 @@
-"""The contract over Gymnasium's sync and async vector environments.
+"""The contract over Python environments, in this process or in workers.
 
-Both reset in the same step, so every row is valid. What they hand out is copied once, into the arrays
-we return; nothing here loops over environments unless an episode ended.
+Both reset in the same step, so every row is valid. What they leave on the board is copied once, into
+the arrays we return; nothing here loops over environments unless an episode ended.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
-from gymnasium.vector import SyncVectorEnv
 
+from gymsolve.envs.backends.board import Board
 from gymsolve.envs.backends.tally import Tally, refuse_bad_obs, refuse_nonfinite
-from gymsolve.envs.backends.workers import Workers
+from gymsolve.envs.backends.workers import Workers, name_rows
 from gymsolve.envs.contract import Episode, Step
 from gymsolve.envs.masks import refuse_empty
-from gymsolve.envs.spaces import ObsLayout, half_bounds
-from gymsolve.errors import EnvFaultError
+from gymsolve.envs.replay import Snapshot
 from gymsolve.spec import Array, EnvSpec, Obs
 
-__all__ = ["SameStepEnvs"]
+__all__ = ["SameStepEnvs", "Vector"]
 
-Vector: TypeAlias = SyncVectorEnv[Any, Any] | Workers
+
+class Vector(Protocol):
+    """Environments that leave their results on a board."""
+
+    board: Board
+
+    def reset(self, seeds: Sequence[int]) -> None: ...
+
+    def step(self, actions: Array) -> tuple[slice, ...]:
+        """Rows that were lost with their process."""
+
+    def snapshots(self) -> list[Snapshot | None]: ...
+
+    def restore(self, snapshots: Sequence[Snapshot | None], seeds: Sequence[int]) -> list[bool]: ...
+
+    def render(self) -> list[Any]: ...
+
+    def close(self) -> None: ...
 
 
 class SameStepEnvs:
-    """`Envs` over a SyncVectorEnv or a pool of workers."""
+    """`Envs` over copies in this process or in workers."""
 
     def __init__(
         self,
-        build: Callable[[], Vector],
+        vec: Vector,
         spec: EnvSpec,
-        layout: ObsLayout,
         legal: Array | None,
+        bounds: tuple[Array, Array] | None,
         *,
         render: bool = False,
     ) -> None:
-        self._build = build
-        self._vec = build()
-        self.num_envs = self._vec.num_envs
+        self._vec, self._board = vec, vec.board
+        self.num_envs = len(vec.board.rewards)
         self.spec = spec
-        self._layout = layout
         self._legal = legal  # [mask_size]
         self._legal_rows = None if legal is None else np.tile(legal, (self.num_envs, 1))  # [N, mask_size]
         self._render = render
-        self._bounds = half_bounds(self._vec.single_action_space)
+        self._bounds = bounds
+        self._float_keys = tuple(key for key, entry in spec.obs.items() if entry.dtype == "float32")
         self._tally = Tally(self.num_envs)
         self._valid = np.ones(self.num_envs, dtype=bool)  # [N]
         self._valid.flags.writeable = False
@@ -54,158 +69,109 @@ class SameStepEnvs:
     # --------------------------------------------------------------------------- reset and step
 
     def reset(self, seeds: list[int]) -> tuple[Obs, Array | None]:
-        try:
-            observed, info = self._vec.reset(seed=list(seeds))
-        except (EOFError, ConnectionError) as error:
-            raise self._worker_died() from error
+        self._vec.reset(seeds)
         self._tally.clear()
         self._steps = 0
-        self._obs = self._take(observed)
-        return self._obs, self._masks(info)
+        self._obs = self._take_obs()
+        return self._obs, self._take_masks()
 
     def step(self, actions: Array) -> Step:
         if self._bounds is not None:
             actions = np.clip(actions, *self._bounds)
-        observed, rewards, terminated, truncated, info = self._vec.step(actions)
+        board = self._board
         self._steps += 1
-        if isinstance(self._vec, Workers) and self._vec.dead:
-            return self._survive(rewards, terminated, truncated, info)
-        obs = self._take(observed)
-        refuse_nonfinite("the reward", rewards, self.spec.id, self._steps)
-        self._tally.returns += rewards
+        lost = self._vec.step(actions)
+        faults = self._rebuild(lost) if lost else ()
+        obs = self._take_obs()
+        refuse_nonfinite("the reward", board.rewards, self.spec.id, self._steps)
+        self._tally.returns += board.rewards
         self._tally.lengths += 1
-        truncated &= ~terminated
-        ended = terminated | truncated
+        terminated = board.terminated.copy()
+        truncated = board.truncated > terminated  # True only where terminated is not
         final_obs: Obs | None = None
         episodes: list[Episode] = []
-        if ended.any():
-            final_obs, episodes = self._finish(np.flatnonzero(ended), truncated, obs, info)
-        masks = self._masks(info)
+        if True in terminated or True in truncated:
+            final_obs, episodes = self._finish(np.flatnonzero(terminated | truncated), truncated, obs)
+        rewards = board.rewards.astype(np.float32)
+        masks = self._take_masks()
         self._obs = obs
-        return Step(
-            obs, rewards.astype(np.float32), terminated, truncated, self._valid, final_obs, masks, episodes
-        )
+        return Step(obs, rewards, terminated, truncated, self._valid, final_obs, masks, episodes, faults)
 
-    def _take(self, observed: Any) -> Obs:
-        obs = self._layout.batch(observed)
-        refuse_bad_obs(obs, self._layout.float_keys, self.spec.id, self._steps)
+    def _take_obs(self) -> Obs:
+        obs = {key: rows.copy() for key, rows in self._board.obs.items()}
+        refuse_bad_obs(obs, self._float_keys, self.spec.id, self._steps)
         return obs
 
-    def _finish(
-        self, rows: Array, truncated: Array, obs: Obs, info: dict[str, Any]
-    ) -> tuple[Obs, list[Episode]]:
+    def _finish(self, ended: Array, truncated: Array, obs: Obs) -> tuple[Obs, list[Episode]]:
+        board = self._board
         final = {key: values.copy() for key, values in obs.items()}
-        told = info["final_info"]
+        for key, values in final.items():
+            values[ended] = board.final_obs[key][ended]
+        refuse_bad_obs(final, self._float_keys, self.spec.id, self._steps)
         episodes = []
-        for row in rows:
-            self._layout.write(final, row, info["final_obs"][row])
-            raw = float(told["raw_return"][row]) if "raw_return" in told else None
-            success = bool(told["success"][row]) if "success" in told and told["_success"][row] else None
-            episodes.append(self._tally.finish(int(row), bool(truncated[row]), raw, success))
-        refuse_bad_obs(final, self._layout.float_keys, self.spec.id, self._steps)
+        for row in ended.tolist():
+            raw, success = float(board.raw_returns[row]), int(board.successes[row])
+            episodes.append(
+                self._tally.finish(
+                    row,
+                    bool(truncated[row]),
+                    None if np.isnan(raw) else raw,
+                    None if success < 0 else bool(success),
+                )
+            )
         return final, episodes
 
-    def _masks(self, info: dict[str, Any]) -> Array | None:
-        if "action_mask" not in info:
+    def _take_masks(self) -> Array | None:
+        if self._board.masks is None:
             return self._legal_rows
-        masks: Array = info["action_mask"]  # [N, mask_size], built afresh in every step
-        if self._legal is not None:
-            masks &= self._legal
+        masks = self._board.masks.copy() if self._legal is None else self._board.masks & self._legal
         refuse_empty(masks, self.spec.action, self.spec.id)
-        return masks
+        return masks  # [N, mask_size]
+
+    # ------------------------------------------------------------------------- death of a worker
+
+    def _rebuild(self, lost: tuple[slice, ...]) -> tuple[str, ...]:
+        """New workers for lost rows, whose episodes count as truncated; a sentence on each.
+
+        The last transition of a lost environment leads nowhere we know, so its last observation
+        stands in for the final one and its reward is 0.
+        """
+        assert isinstance(self._vec, Workers)
+        board = self._board
+        self._rebuilt += 1
+        seeds = np.random.SeedSequence([self._rebuilt, self._steps]).generate_state(self.num_envs)
+        self._vec.rebuild(lost, [int(seed) & 0x7FFFFFFF for seed in seeds])
+        for rows in lost:
+            board.rewards[rows] = 0.0
+            board.terminated[rows], board.truncated[rows] = False, True
+            board.raw_returns[rows], board.successes[rows] = np.nan, -1
+            for key, values in self._obs.items():
+                board.final_obs[key][rows] = values[rows]
+        return tuple(
+            f"The worker of {name_rows(rows)} of {self.spec.id} died and was rebuilt; what was under way "
+            "there was cut."
+            for rows in lost
+        )
 
     # ------------------------------------------------------------------------ capture and restore
 
     def capture(self) -> dict[str, Any] | None:
-        return {"kind": "replay", "envs": list(self._call("snapshot")), **self._tally.to_json()}
+        return {"kind": "replay", "envs": self._vec.snapshots(), **self._tally.to_json()}
 
     def restore(self, state: dict[str, Any], seeds: list[int]) -> tuple[Obs, Array | None, list[int]]:
         known = state["envs"] if state["kind"] == "replay" else []
         snapshots = [known[i] if i < len(known) else None for i in range(self.num_envs)]
-        obs, masks, restarted = self._go_to(snapshots, seeds)
+        reached = self._vec.restore(snapshots, seeds)
         self._tally.clear()
-        for env in set(range(self.num_envs)) - set(restarted):
+        for env in np.flatnonzero(reached).tolist():
             self._tally.load(state, env)
-        self._obs = obs
-        return obs, masks, restarted
-
-    def _go_to(self, snapshots: list[Any], seeds: list[int]) -> tuple[Obs, Array | None, list[int]]:
-        try:
-            self._vec.set_attr("snapshot", list(zip(snapshots, seeds, strict=True)))
-        except (EOFError, ConnectionError) as error:
-            raise self._worker_died() from error
-        restored = self._call("restored")
-        obs = self._layout.stack([observed for observed, _, _ in restored])
-        info: dict[str, Any] = {}
-        if any("action_mask" in one for _, one, _ in restored):
-            info["action_mask"] = np.stack([one["action_mask"] for _, one, _ in restored])  # [N, mask_size]
-        return obs, self._masks(info), [i for i, (_, _, reached) in enumerate(restored) if not reached]
-
-    # ------------------------------------------------------------------------- death of a worker
-
-    def _survive(self, rewards: Array, terminated: Array, truncated: Array, info: dict[str, Any]) -> Step:
-        """Rebuild all workers where the living ones are; episodes that cannot go on count as truncated.
-
-        A dead environment's last transition leads nowhere we know, so its last observation stands in
-        for the final one and its reward is 0.
-        """
-        vec = self._vec
-        assert isinstance(vec, Workers)
-        before = self._layout.batch(vec.observations)  # of the living: where this step led
-        snapshots = vec.ask_living("snapshot")
-        dead = list(vec.dead)
-        for key, values in before.items():
-            values[dead] = self._obs[key][dead]
-        vec.close()
-        self._vec = self._build()
-        self._rebuilt += 1
-        seeds = np.random.SeedSequence([self._rebuilt, self._steps]).generate_state(self.num_envs)
-        obs, masks, restarted = self._go_to(snapshots, [int(seed) & 0x7FFFFFFF for seed in seeds])
-        self._tally.returns += rewards
-        self._tally.lengths += 1
-        truncated &= ~terminated
-        ended = terminated | truncated
-        final_obs: Obs = before
-        episodes: list[Episode] = []
-        if ended.any():
-            final_obs, episodes = self._finish(np.flatnonzero(ended), truncated, before, info)
-        for env in restarted:
-            if not ended[env]:
-                truncated[env] = True
-                episodes.append(self._tally.finish(env, truncated=True))
-        self._obs = obs
-        faults = tuple(
-            f"The worker of environment {env} of {self.spec.id} died and was rebuilt; its episode was cut."
-            for env in dead
-        )
-        return Step(
-            obs,
-            rewards.astype(np.float32),
-            terminated,
-            truncated,
-            self._valid,
-            final_obs,
-            masks,
-            episodes,
-            faults,
-        )
-
-    def _worker_died(self) -> EnvFaultError:
-        index = self._vec.first_dead() if isinstance(self._vec, Workers) else 0
-        return EnvFaultError(f"the worker process of environment {index} of {self.spec.id} died.")
-
-    def _call(self, name: str) -> tuple[Any, ...]:
-        try:
-            return self._vec.call(name)
-        except (EOFError, ConnectionError) as error:
-            raise self._worker_died() from error
-
-    # ---------------------------------------------------------------------------------- the rest
+        self._obs = self._take_obs()
+        return self._obs, self._take_masks(), np.flatnonzero(np.logical_not(reached)).tolist()
 
     def render(self) -> list[Array]:
         if not self._render:
             return []
-        return [np.asarray(frame) for frame in self._call("render") if frame is not None]
+        return [np.asarray(frame) for frame in self._vec.render() if frame is not None]
 
     def close(self) -> None:
         self._vec.close()

@@ -1,124 +1,224 @@
-"""Gymnasium's sync and async vector environments, set up for SAME_STEP.
+"""Copies of an environment in a few processes, each of which steps a slice of them.
 
-`Workers` adds two things to Gymnasium's async class: errors of a worker arrive as themselves, and a
-worker process that died shows as a missing result instead of an exception out of a half-read step.
+Results go through shared memory (`board.py`), orders and their ends through one byte on a socket: the
+kernel wakes whoever waits for it, nobody spins, and an end of file tells that the other side died,
+whichever side that is. All else (resets, snapshots, errors) is pickled and follows its byte. The other
+end of the talk is in `worker.py`.
+
+Workers are forked while this process is alone in itself, which takes milliseconds; once it has threads
+of its own or has loaded torch, a fork could inherit a lock nobody will release, and they come from
+Python's fork server instead.
 """
 
+import multiprocessing
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+import pickle
+import sys
+import threading
+from collections.abc import Sequence
+from itertools import pairwise
+from multiprocessing.sharedctypes import RawArray
 from typing import Any
 
-import numpy as np
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
-from gymnasium.vector.utils import iterate
-
-from gymsolve.envs.build import CopyBuilder
+from gymsolve.envs.backends.board import BoardPlan
+from gymsolve.envs.backends.worker import CALL, FAILED, LOST, QUIT, STEP, Task, serve
+from gymsolve.envs.build import CopyBuilder, find_spec
+from gymsolve.envs.replay import Snapshot
 from gymsolve.errors import EnvFaultError, GymsolveError
 from gymsolve.spec import Array
 
-__all__ = ["Workers", "make_async", "make_sync"]
+__all__ = ["Workers", "can_fork", "name_rows", "usable_cores"]
 
 _PATIENCE = 5.0
-"""Seconds that a worker gets to close its environment."""
+"""Seconds that a worker gets to close its environments."""
 
 
-def make_sync(builders: Sequence[CopyBuilder]) -> SyncVectorEnv[Any, Any]:
-    """All copies in this process."""
-    return SyncVectorEnv(list(builders), copy=False, autoreset_mode=AutoresetMode.SAME_STEP)
+def usable_cores() -> int:
+    """Cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
-def make_async(builders: Sequence[CopyBuilder]) -> "Workers":
-    """One process per copy, observations through shared memory."""
-    functions = [replace(builder, owner=os.getpid()) for builder in builders]
-    try:
-        return Workers(functions, shared_memory=True, copy=False, autoreset_mode=AutoresetMode.SAME_STEP)
-    except (EOFError, ConnectionError) as error:
-        name = builders[0].config.id
-        raise EnvFaultError(
-            f"{name} could not be built in a worker process; see its output above."
-        ) from error
+def can_fork() -> bool:
+    """Is a copy of this process sure to be a sound one?"""
+    return sys.platform == "linux" and threading.active_count() == 1 and "torch" not in sys.modules
 
 
-class Workers(AsyncVectorEnv[Any, Any]):
-    """AsyncVectorEnv that survives the death of a worker, for as long as it takes to rebuild."""
+class _Worker:
+    """One process, its rows, and the talk with it."""
 
-    dead: tuple[int, ...] = ()
-    """Workers that did not answer in the last step; their rows mean nothing."""
+    def __init__(self, task: Task) -> None:
+        self.rows = task.rows
+        context: Any = multiprocessing.get_context("fork" if can_fork() else "forkserver")
+        if context.get_start_method() == "forkserver":
+            context.set_forkserver_preload([serve.__module__])
+        self._connection, theirs = context.Pipe()
+        self.process = context.Process(target=serve, args=(theirs, self._connection, task), daemon=True)
+        try:
+            self.process.start()
+        finally:
+            theirs.close()
 
-    def step(self, actions: Any) -> tuple[Any, Array, Array, Array, dict[str, Any]]:
-        self._assert_is_running()
-        dead: list[int] = []
-        for index, action in enumerate(iterate(self.action_space, actions)):
+    def order(self, what: bytes) -> None:
+        os.write(self._connection.fileno(), what)
+
+    def call(self, name: str, *arguments: Any) -> None:
+        self.order(CALL)
+        self._connection.send((name, arguments))
+
+    def await_end(self) -> GymsolveError | None:
+        """Wait until the order is carried out; what went wrong, if anything did."""
+        end = os.read(self._connection.fileno(), 1)
+        if not end:
+            raise EOFError
+        return self._connection.recv() if end == FAILED else None
+
+    def await_result(self) -> tuple[GymsolveError | None, Any]:
+        """What a call failed with, or what it returned."""
+        error = self.await_end()
+        return error, None if error is not None else self._connection.recv()
+
+    def quit(self) -> None:
+        try:
+            self.order(QUIT)
+        except ConnectionError:
+            return  # nobody listens any more
+
+    def bury(self, patience: float) -> None:
+        self.process.join(patience)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+        self._connection.close()
+
+
+class Workers:
+    """Processes that step slices of the environments; the death of one can be mended."""
+
+    def __init__(self, builders: Sequence[CopyBuilder], plan: BoardPlan, count: int) -> None:
+        memory: Any = RawArray("b", plan.size)
+        self.board = plan.place(memory)
+        registered = find_spec(builders[0].config.id)
+        ends = [len(builders) * i // count for i in range(count + 1)]
+        self._name = builders[0].config.id
+        self._tasks = [
+            Task(tuple(builders[start:stop]), plan, slice(start, stop), memory, registered)
+            for start, stop in pairwise(ends)
+        ]
+        self._workers: list[_Worker] = []
+        try:
+            for task in self._tasks:
+                self._workers.append(self._start(task))
+            for worker in self._workers:
+                self._await_ready(worker)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def processes(self) -> list[Any]:
+        return [worker.process for worker in self._workers]
+
+    # --------------------------------------------------------------------------- reset and step
+
+    def reset(self, seeds: Sequence[int]) -> None:
+        self._call("reset", {worker: (list(seeds[worker.rows]),) for worker in self._workers})
+
+    def step(self, actions: Array) -> tuple[slice, ...]:
+        """Rows whose worker died meanwhile: they mean nothing until `rebuild`."""
+        self.board.actions[...] = actions
+        lost: list[slice] = []
+        working: list[_Worker] = []
+        for worker in self._workers:
             try:
-                self.parent_pipes[index].send(("step", action))
+                worker.order(STEP)
+                working.append(worker)
             except ConnectionError:
-                dead.append(index)
-        rewards = np.zeros(self.num_envs)  # [N]
-        ends = np.zeros((2, self.num_envs), dtype=bool)  # [terminated | truncated, N]
-        infos: dict[str, Any] = {}
-        successes = [True] * self.num_envs
-        for index, pipe in enumerate(self.parent_pipes):
-            if index in dead:
-                continue
+                lost.append(worker.rows)
+        errors = []
+        for worker in working:
             try:
-                result, successes[index] = pipe.recv()
-            except (EOFError, ConnectionError):
-                dead.append(index)
-                continue
-            if successes[index]:
-                _, rewards[index], ends[0, index], ends[1, index], info = result
-                infos = self._add_info(infos, info, index)
-        self.dead = tuple(sorted(dead))
-        self._raise_if_errors(successes)
-        return self.observations, rewards, ends[0], ends[1], infos
+                errors.append(worker.await_end())
+            except LOST:
+                lost.append(worker.rows)
+        _raise_first(errors)
+        return tuple(sorted(lost, key=lambda rows: rows.start)) if lost else ()
 
-    def ask_living(self, name: str) -> list[Any]:
-        """An attribute of each environment whose worker lives; None for the others."""
-        answers: list[Any] = [None] * self.num_envs
-        for index in set(range(self.num_envs)) - set(self.dead):
-            try:
-                self.parent_pipes[index].send(("_call", (name, (), {})))
-                answers[index], success = self.parent_pipes[index].recv()
-            except (EOFError, ConnectionError):
-                self.dead = tuple(sorted((*self.dead, index)))
-            else:
-                self._raise_if_errors([success])
-        return answers
+    def rebuild(self, lost: Sequence[slice], seeds: Sequence[int]) -> None:
+        """New workers for lost rows, whose environments begin with these of the seeds [N]."""
+        for index, task in enumerate(self._tasks):
+            if task.rows in lost:
+                self._workers[index].bury(patience=0.0)
+                self._workers[index] = self._start(task)
+        for worker in self._workers:
+            if worker.rows in lost:
+                self._await_ready(worker)
+        self._call(
+            "reset", {worker: (list(seeds[worker.rows]),) for worker in self._workers if worker.rows in lost}
+        )
 
-    def first_dead(self) -> int:
-        """The number of a worker whose process has ended."""
-        return next((index for index, process in enumerate(self.processes) if not process.is_alive()), 0)
+    # ------------------------------------------------------------------------------ seldom asked
 
-    def close_extras(self, timeout: float | None = None, terminate: bool = False) -> None:
-        """Ask nicely where somebody listens, then end what is left."""
-        asked = []
-        for pipe in [] if terminate else self.parent_pipes:
-            try:
-                pipe.send(("close", None))
-                asked.append(pipe)
-            except ConnectionError:
-                continue
-        for pipe in asked:
-            try:
-                pipe.recv()
-            except (EOFError, ConnectionError):
-                continue
-        for process in self.processes:
-            process.join(0 if terminate else _PATIENCE)
-            if process.is_alive():
-                process.terminate()
-                process.join()
-        for pipe in self.parent_pipes:
-            pipe.close()
+    def snapshots(self) -> list[Snapshot | None]:
+        return self._call("snapshots", dict.fromkeys(self._workers, ()))
 
-    def _raise_if_errors(self, successes: Iterable[bool]) -> None:
-        failures = sum(not success for success in successes)
-        if not failures:
-            return
-        # Reports come in any order; the lowest number is raised, so that a rerun says the same.
-        reports = sorted((self.error_queue.get() for _ in range(failures)), key=lambda report: report[0])
-        index, kind, value, _ = reports[0]
-        if isinstance(value, GymsolveError):
-            raise value
-        raise EnvFaultError(f"environment {index} failed in its worker: {kind.__name__}: {value}.")
+    def restore(self, snapshots: Sequence[Snapshot | None], seeds: Sequence[int]) -> list[bool]:
+        return self._call(
+            "restore",
+            {worker: (list(snapshots[worker.rows]), list(seeds[worker.rows])) for worker in self._workers},
+        )
+
+    def render(self) -> list[Any]:
+        return self._call("render", dict.fromkeys(self._workers, ()))
+
+    def close(self) -> None:
+        for worker in self._workers:
+            worker.quit()
+        for worker in self._workers:
+            worker.bury(_PATIENCE)
+        self._workers = []
+
+    def _call(self, name: str, asked: dict[_Worker, tuple[Any, ...]]) -> list[Any]:
+        """Ask all at once, then collect what they return, row by row."""
+        try:
+            for worker, arguments in asked.items():
+                worker.call(name, *arguments)
+            answers = [worker.await_result() for worker in asked]
+        except LOST as lost:
+            dead = next((worker for worker in asked if not worker.process.is_alive()), next(iter(asked)))
+            raise EnvFaultError(
+                f"the worker process of {name_rows(dead.rows)} of {self._name} died."
+            ) from lost
+        _raise_first([error for error, _ in answers])
+        return [item for _, items in answers for item in items or ()]
+
+    def _start(self, task: Task) -> _Worker:
+        try:
+            return _Worker(task)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise EnvFaultError(
+                f"{self._name} cannot be sent to a worker process: {error}.",
+                hint="Register it with an entry point that can be imported, or use env.backend=sync.",
+            ) from error
+
+    def _await_ready(self, worker: _Worker) -> None:
+        try:
+            error = worker.await_end()
+        except LOST as lost:
+            raise EnvFaultError(
+                f"{self._name} could not be built in a worker process; see its output above."
+            ) from lost
+        if error is not None:
+            raise error
+
+
+def _raise_first(errors: Sequence[GymsolveError | None]) -> None:
+    """Of the lowest number, so that a rerun says the same; by now everybody has been heard."""
+    for error in errors:
+        if error is not None:
+            raise error
+
+
+def name_rows(rows: slice) -> str:
+    """Which environments these are, in words."""
+    last = rows.stop - 1
+    return f"environment {last}" if rows.start == last else f"environments {rows.start} to {last}"

@@ -1,0 +1,216 @@
+"""Worker processes: whoever steps the environments, and however many they are, nothing else changes."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import sample_envs
+
+from gymsolve.config import EnvConfig
+from gymsolve.envs.backends.same_step import SameStepEnvs
+from gymsolve.envs.backends.workers import can_fork
+from gymsolve.envs.census import blind_actions
+from gymsolve.envs.contract import Envs, Step
+from gymsolve.envs.make import make_envs
+from gymsolve.errors import EnvFaultError
+
+SEEDS = [3, 1, 4, 1, 5]
+SETTINGS: list[dict[str, Any]] = [
+    {"id": "CartPole-v1"},
+    {"id": "LunarLander-v3"},
+    {"id": "Pendulum-v1", "max_episode_steps": 30},
+    {"id": "Taxi-v4", "max_episode_steps": 40, "legal_actions": [0, 1, 2, 3, 4]},
+    {"id": "sample_envs:Sample/Mixed-v0"},
+    {"id": "sample_envs:Sample/Counter-v0", "wrappers": [{"scale_reward": {"factor": 0.5}}]},
+]
+
+
+def make(settings: dict[str, Any], **more: Any) -> Envs:
+    return make_envs(EnvConfig.model_validate({"num_envs": 5, **settings, **more}), "train")
+
+
+def play(envs: Envs, steps: int, masks: Any, seed: int = 0) -> list[Step]:
+    rng, found = np.random.default_rng(seed), []
+    for _ in range(steps):
+        actions = blind_actions(envs.spec.action, envs.num_envs, masks, rng)
+        found.append(envs.step(envs.spec.action.to_env(actions)))
+        masks = found[-1].masks
+    return found
+
+
+def assert_same(one: Any, other: Any) -> None:
+    """Equal to the last bit, through dicts, lists and arrays."""
+    assert type(one) is type(other)
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one:
+            assert_same(one[key], other[key])
+    elif isinstance(one, np.ndarray):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+    else:
+        assert one == other
+
+
+@pytest.mark.parametrize("workers", [1, 2, 9])
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: settings["id"])
+def test_any_number_of_workers_gives_what_one_process_gives(settings: dict[str, Any], workers: int) -> None:
+    here, there = make(settings, backend="sync"), make(settings, backend="async", workers=workers)
+    first, other = here.reset(SEEDS), there.reset(SEEDS)
+    assert_same(first[0], other[0])
+    assert_same(first[1], other[1])
+    for one, two in zip(play(here, 120, first[1]), play(there, 120, other[1]), strict=True):
+        for name in Step.__slots__:
+            assert_same(getattr(one, name), getattr(two, name))
+    assert_same(here.capture(), there.capture())
+    there.close()
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: settings["id"])
+def test_a_state_moves_between_one_process_and_workers(settings: dict[str, Any]) -> None:
+    here = make(settings, backend="sync")
+    before = play(here, 60, here.reset(SEEDS)[1])
+    state = here.capture()
+    assert state is not None
+    there = make(settings, backend="async", workers=2)
+    obs, masks, restarted = there.restore(state, [1, 2, 3, 4, 5])
+    assert restarted == []
+    assert_same(obs, before[-1].obs)
+    for one, two in zip(play(here, 60, before[-1].masks), play(there, 60, masks), strict=True):
+        for name in Step.__slots__:
+            assert_same(getattr(one, name), getattr(two, name))
+    there.close()
+
+
+def processes(envs: Envs) -> list[Any]:
+    assert isinstance(envs, SameStepEnvs)
+    return envs._vec.processes  # type: ignore[attr-defined, no-any-return]
+
+
+def test_a_dead_worker_takes_only_its_own_episodes_with_it() -> None:
+    settings = {"id": "CartPole-v1", "max_episode_steps": 9}
+    here, there = make(settings, backend="sync"), make(settings, backend="async", workers=2)
+    here.reset(SEEDS)
+    there.reset(SEEDS)
+    ones = np.ones(5, dtype=np.int64)
+    for _ in range(3):
+        expected, step = here.step(ones), there.step(ones)
+    last = step
+    victim = processes(there)[0]
+    os.kill(victim.pid, signal.SIGKILL)
+    victim.join()
+    expected, step = here.step(ones), there.step(ones)
+    assert step.truncated.tolist() == [True, True, False, False, False]
+    assert step.rewards.tolist() == [0.0, 0.0, 1.0, 1.0, 1.0]
+    assert [(e.env, e.length, e.truncated) for e in step.episodes] == [(0, 4, True), (1, 4, True)]
+    assert step.final_obs is not None
+    np.testing.assert_array_equal(step.final_obs["obs"][:2], last.obs["obs"][:2])
+    assert len(step.faults) == 1
+    assert "environments 0 to 1 of CartPole-v1" in step.faults[0]
+    for _ in range(12):
+        np.testing.assert_array_equal(step.obs["obs"][2:], expected.obs["obs"][2:])
+        expected, step = here.step(ones), there.step(ones)
+        assert [e for e in step.episodes if e.env > 1] == [e for e in expected.episodes if e.env > 1]
+    assert not step.faults
+    there.close()
+
+
+def test_an_error_in_a_worker_leaves_the_others_in_step() -> None:
+    envs = make({"id": "Sample/Faulty-v0", "kwargs": {"how": "raise"}}, backend="async", workers=2)
+    for _ in range(2):  # after the first fault, a reset brings everything back
+        envs.reset(SEEDS)
+        for _ in range(2):
+            assert envs.step(np.ones(5, dtype=np.int64)).obs["obs"].shape == (5, 2)
+        with pytest.raises(
+            EnvFaultError, match=r"environment 0 of Sample/Faulty-v0 raised ZeroDivisionError"
+        ):
+            envs.step(np.ones(5, dtype=np.int64))
+    envs.close()
+
+
+def test_an_error_in_a_reset_leaves_nothing_behind_in_the_talk() -> None:
+    envs = make({"id": "Sample/Faulty-v0", "kwargs": {"how": "reset"}}, backend="async", workers=2)
+    for _ in range(2):
+        with pytest.raises(EnvFaultError, match=r"environment 0 of Sample/Faulty-v0 raised RuntimeError"):
+            envs.reset(SEEDS)
+    assert envs.capture() is not None
+    envs.close()
+
+
+def test_a_process_with_threads_is_not_forked_and_its_registrations_travel() -> None:
+    enough = threading.Event()
+    thread = threading.Thread(target=enough.wait)
+    thread.start()
+    try:
+        assert not can_fork()
+        gym.register("Sample/Late-v0", entry_point="sample_envs:Counter")  # known to this process only
+        here, there = (make({"id": "Sample/Late-v0"}, backend=name) for name in ("sync", "async"))
+        for envs in (here, there):
+            envs.reset(SEEDS)
+        for one, two in zip(play(here, 12, None), play(there, 12, None), strict=True):
+            assert_same(one.obs, two.obs)
+            assert one.episodes == two.episodes
+        there.close()
+    finally:
+        enough.set()
+        thread.join()
+        del gym.registry["Sample/Late-v0"]
+
+
+def test_what_cannot_be_sent_to_a_worker_is_refused_with_advice() -> None:
+    enough = threading.Event()
+    thread = threading.Thread(target=enough.wait)
+    thread.start()
+    gym.register("Sample/Local-v0", entry_point=lambda: sample_envs.Counter())
+    try:
+        with pytest.raises(EnvFaultError, match=r"env\.backend=sync"):
+            make({"id": "Sample/Local-v0"}, backend="async")
+    finally:
+        enough.set()
+        thread.join()
+        del gym.registry["Sample/Local-v0"]
+
+
+ORPHANS = """
+import os, signal, threading
+from gymsolve.config import EnvConfig
+from gymsolve.envs.make import make_envs
+config = EnvConfig(id="CartPole-v1", num_envs=4, backend="async", workers=2)
+if {threads}:
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+every = [make_envs(config, "train"), make_envs(config, "eval")]
+for envs in every:
+    envs.reset([1, 2, 3, 4])
+print(*[process.pid for envs in every for process in envs._vec.processes], flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("threads", [False, True], ids=["forked", "from a server"])
+def test_no_worker_outlives_a_killed_owner(threads: bool, tmp_path: Path) -> None:
+    script = tmp_path / "owner.py"
+    body = ORPHANS.format(threads=threads).strip().replace("\n", "\n    ")
+    script.write_text(f'if __name__ == "__main__":\n    {body}\n')
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    pids = [int(word) for word in done.stdout.split()]
+    assert len(pids) == 4, done.stderr
+    deadline = time.monotonic() + 20
+    while any(_alive(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [pid for pid in pids if _alive(pid)]
+
+
+def _alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"  # a zombie has ended; nobody has asked yet how
