@@ -137,7 +137,11 @@ def test_an_error_in_a_worker_leaves_the_others_in_step() -> None:
 
 
 def test_an_error_in_a_reset_leaves_nothing_behind_in_the_talk() -> None:
-    envs = make({"id": "Sample/Faulty-v0", "kwargs": {"how": "reset"}}, backend="async", workers=2)
+    envs = make(
+        {"id": "Sample/Faulty-v0", "kwargs": {"how": "reset"}, "action_masks": "off"},
+        backend="async",
+        workers=2,
+    )
     for _ in range(2):
         with pytest.raises(EnvFaultError, match=r"environment 0 of Sample/Faulty-v0 raised RuntimeError"):
             envs.reset(SEEDS)
