@@ -3,6 +3,7 @@
 Importing this module registers them, so worker processes and configs can say `sample_envs:Id`.
 """
 
+import time
 from typing import Any
 
 import gymnasium as gym
@@ -97,6 +98,14 @@ class Counter(gym.Env[Any, Any]):
         self._buffer[1] = action
         ended = self._buffer[0] >= self._length
         return self._buffer, float(action), bool(ended), False, {"is_success": bool(action == 1)}
+
+
+class Slow(Counter):
+    """Takes its time for every step."""
+
+    def step(self, action: Any) -> Any:
+        time.sleep(0.002)
+        return super().step(action)
 
 
 class Faulty(Counter):
@@ -228,7 +237,7 @@ class Bonus(gym.Wrapper[Any, Any, Any, Any]):
 
 
 def register() -> None:
-    for kind in (Pictures, Mixed, Counter, Faulty, Hidden, Aging, Masked, Plain):
+    for kind in (Pictures, Mixed, Counter, Slow, Faulty, Hidden, Aging, Masked, Plain):
         name = f"Sample/{kind.__name__}-v0"
         if name not in gym.registry:
             gym.register(name, entry_point=f"sample_envs:{kind.__name__}")

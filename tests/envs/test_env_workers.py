@@ -19,7 +19,9 @@ from gymsolve.envs.backends.same_step import SameStepEnvs
 from gymsolve.envs.backends.workers import can_fork
 from gymsolve.envs.census import blind_actions
 from gymsolve.envs.contract import Envs, Step
+from gymsolve.envs.cost import measure_env
 from gymsolve.envs.make import make_envs
+from gymsolve.envs.pace import worth_workers
 from gymsolve.errors import EnvFaultError
 
 SEEDS = [3, 1, 4, 1, 5]
@@ -88,6 +90,41 @@ def test_a_state_moves_between_one_process_and_workers(settings: dict[str, Any])
         for name in Step.__slots__:
             assert_same(getattr(one, name), getattr(two, name))
     there.close()
+
+
+@pytest.mark.parametrize(
+    ("step_us", "num_envs", "workers", "expected"),
+    [(45, 16, 2, True), (8, 16, 2, False), (2000, 1, 1, False), (2000, 2, 2, True), (45, 16, 1, False)],
+)
+def test_workers_are_worth_it_when_steps_are_long_enough(
+    step_us: float, num_envs: int, workers: int, expected: bool
+) -> None:
+    assert worth_workers(step_us, num_envs, workers) is expected
+
+
+def test_auto_takes_workers_for_slow_environments_and_says_so() -> None:
+    slow = make({"id": "sample_envs:Sample/Slow-v0"}, workers=2)
+    quick = make({"id": "sample_envs:Sample/Counter-v0"}, workers=2)
+    try:
+        assert quick.backend.startswith("sync")
+        # A process that cannot be forked, such as one of several test workers, keeps them to itself.
+        assert slow.backend.startswith("async, 2 processes (" if can_fork() else "sync")
+    finally:
+        slow.close()
+
+
+def test_an_environment_that_breaks_when_timed_is_reported_by_training() -> None:
+    envs = make({"id": "Sample/Faulty-v0", "kwargs": {"how": "raise"}})
+    envs.reset(SEEDS)
+    with pytest.raises(EnvFaultError, match="engine on fire"):
+        play(envs, 5, None)
+
+
+def test_the_cost_of_an_environment_is_that_of_its_steps() -> None:
+    cost = measure_env(EnvConfig(id="sample_envs:Sample/Slow-v0"), seconds=0.1)
+    assert cost.step_us >= 2000
+    assert cost.reset_us > 0
+    assert cost.vector_us(3) >= 3 * cost.step_us
 
 
 def processes(envs: Envs) -> list[Any]:
@@ -187,6 +224,7 @@ ORPHANS = """
 import os, signal, threading
 from gymsolve.config import EnvConfig
 from gymsolve.envs.make import make_envs
+from gymsolve.envs.pace import worth_workers
 config = EnvConfig(id="CartPole-v1", num_envs=4, backend="async", workers=2)
 if {threads}:
     threading.Thread(target=threading.Event().wait, daemon=True).start()

@@ -51,6 +51,8 @@ class Envs(Protocol):
 
     num_envs: int
     spec: EnvSpec
+    backend: str
+    """Who steps them, in words."""
 
     def reset(self, seeds: list[int]) -> tuple[Obs, Array | None]:
         """Start afresh, one seed per environment; observations and action masks."""

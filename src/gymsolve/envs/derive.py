@@ -14,8 +14,6 @@ from gymsolve.spec import EnvSpec, ObsSpec
 __all__ = ["derive_recipe"]
 
 _LOOK_SECONDS = 0.6
-_SLOW_STEP = 2e-3
-"""Seconds per step from which a process per environment pays for its messages."""
 _SPARSE = 0.02
 
 
@@ -50,7 +48,6 @@ def derive_recipe(env_id: str, kwargs: dict[str, Any] | None = None) -> tuple[di
     _for_actions(draft, spec)
     _for_horizon(draft, spec, census)
     _for_rewards(draft, spec, census, bool(images))
-    _for_speed(draft, census)
     return {"env": draft.env, "algo": draft.algo, "net": draft.net, **draft.rest}, draft.reasons
 
 
@@ -150,12 +147,3 @@ def _for_rewards(draft: _Draft, spec: EnvSpec, census: Census, images: bool) -> 
             "no reward threshold is registered → set solved_at to have an end other than the budget"
         )
     draft.rest["steps"] = budget
-
-
-def _for_speed(draft: _Draft, census: Census) -> None:
-    if not census.env_steps:
-        return
-    per_step = census.seconds / census.env_steps
-    if per_step > _SLOW_STEP:
-        draft.env["backend"] = "async"
-        draft.because(f"{1000 * per_step:.1f} ms per step → one process per environment")

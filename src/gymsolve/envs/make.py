@@ -11,11 +11,13 @@ from gymsolve.envs.backends.board import BoardPlan
 from gymsolve.envs.backends.copies import Copies
 from gymsolve.envs.backends.native import NATIVE_OPTIONS, NativeEnvs
 from gymsolve.envs.backends.same_step import SameStepEnvs, Vector
-from gymsolve.envs.backends.workers import Workers, usable_cores
+from gymsolve.envs.backends.workers import Workers, can_fork, usable_cores
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.masks import legal_mask
 from gymsolve.envs.options import check_wrappers
+from gymsolve.envs.pace import time_steps, worth_workers
+from gymsolve.envs.replay import Replay
 from gymsolve.envs.spaces import ObsLayout, action_spec, half_bounds
 from gymsolve.errors import ConfigError, EnvFaultError
 from gymsolve.spec import ActionSpec, EnvSpec
@@ -23,6 +25,9 @@ from gymsolve.spec import ActionSpec, EnvSpec
 __all__ = ["choose_backend", "debugger_attached", "describe_env", "make_envs", "masks_in_info"]
 
 Backend = Literal["sync", "async", "native", "ale", "envpool"]
+
+_LOOK_SECONDS = 0.02
+"""How long `auto` times an environment to see whether workers pay."""
 
 
 def make_envs(config: EnvConfig, role: Role, *, num_envs: int | None = None, render: bool = False) -> Envs:
@@ -117,19 +122,43 @@ def _make_same_step(
         max_episode_steps=first.max_episode_steps,
         notes=first.notes,
     )
-    # Looking at it may have needed a reset; a used environment is not among the copies, so that all
-    # of them have the same past.
-    first.env.close()
     builders = [CopyBuilder(config, role, index, action, from_info, render) for index in range(count)]
+    workers = min(count, config.workers or usable_cores())
+    if not _may_have_workers(config, backend, render):
+        workers = 0
+    measured = None
+    if workers and backend != "async":
+        measured = _step_cost(builders[0].finish(first), action, from_info)
+        workers = workers if measured is not None and worth_workers(measured, count, workers) else 0
+    # It has been looked at; a used environment is not among the copies, so that all have the same past.
+    first.env.close()
     plan = BoardPlan(spec, count, from_info)
-    # An evaluation process is a child that may have none of its own; the results are the same.
-    elsewhere = backend == "async" and not multiprocessing.current_process().daemon
-    vec: Vector
-    if elsewhere:
-        vec = Workers(builders, plan, min(count, config.workers or usable_cores()))
-    else:
-        vec = Copies(builders, plan.place(bytearray(plan.size)))
-    return SameStepEnvs(vec, spec, legal, half_bounds(first.env.action_space), render=render)
+    vec: Vector = Workers(builders, plan, workers) if workers else Copies(builders, plan.allocate())
+    bounds = half_bounds(first.env.action_space)
+    return SameStepEnvs(vec, spec, legal, bounds, backend=_in_words(workers, measured), render=render)
+
+
+def _may_have_workers(config: EnvConfig, backend: Backend, render: bool) -> bool:
+    """Asked for, or left to us where a fork is safe; a daemonic process may have no children at all.
+
+    Results are the same with and without, so nothing has to be refused.
+    """
+    if multiprocessing.current_process().daemon or debugger_attached():
+        return False
+    return backend == "async" or (config.backend != "sync" and not render and can_fork())
+
+
+def _step_cost(env: Replay, action: ActionSpec, masked: bool) -> float | None:
+    """Microseconds of one step; None for an environment that breaks, which training will report."""
+    try:
+        return time_steps(env, action, masked, _LOOK_SECONDS)[0]
+    except EnvFaultError:
+        return None
+
+
+def _in_words(workers: int, measured: float | None) -> str:
+    kind = f"async, {workers} processes" if workers else "sync"
+    return kind if measured is None else f"{kind} ({measured:.0f} µs per step)"
 
 
 def masks_in_info(config: EnvConfig, built: BuiltEnv, action: ActionSpec) -> bool:

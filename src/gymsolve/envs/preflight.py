@@ -8,10 +8,12 @@ import numpy as np
 from gymnasium import spaces
 
 from gymsolve.config import EnvConfig
+from gymsolve.envs.backends.workers import usable_cores
 from gymsolve.envs.build import CopyBuilder, build_env
 from gymsolve.envs.census import Census, blind_actions, take_census
 from gymsolve.envs.determinism import Determinism, check_determinism
 from gymsolve.envs.make import choose_backend, describe_env, make_envs, masks_in_info
+from gymsolve.envs.pace import worth_workers
 from gymsolve.envs.spaces import action_spec
 from gymsolve.errors import EnvFaultError
 from gymsolve.spec import EnvSpec
@@ -67,7 +69,7 @@ def preflight(config: EnvConfig, *, seconds: float = 4.0) -> PreflightReport:
         problems.append(str(error))
     return PreflightReport(
         spec=spec,
-        backend=choose_backend(config, "train"),
+        backend=_backend(config, timing[1]),
         determinism=determinism,
         reset_seconds=timing[0],
         step_seconds=timing[1],
@@ -77,6 +79,15 @@ def preflight(config: EnvConfig, *, seconds: float = 4.0) -> PreflightReport:
         cautions=tuple(_cautions(spec, determinism, census)),
         notes=spec.notes,
     )
+
+
+def _backend(config: EnvConfig, step_seconds: float | None) -> str:
+    """What training would use, as far as the time of a step tells."""
+    backend = choose_backend(config, "train")
+    workers = min(config.num_envs, config.workers or usable_cores())
+    if config.backend == "auto" and backend == "sync" and step_seconds is not None:
+        return "async" if worth_workers(1e6 * step_seconds, config.num_envs, workers) else "sync"
+    return backend
 
 
 def _look_closely(config: EnvConfig) -> tuple[list[str], tuple[float | None, float | None]]:

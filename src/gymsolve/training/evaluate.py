@@ -5,7 +5,6 @@ normalisers do not move. Every environment plays a share of the episodes that is
 first step, so that long episodes count as often as short ones.
 """
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -203,8 +202,7 @@ class Evaluator:
 
     def _num_envs(self) -> int:
         settings = self.config.eval
-        most = (os.cpu_count() or 1) if self.config.env.backend == "async" else 32
-        return settings.num_envs or min(settings.episodes, most)
+        return settings.num_envs or min(settings.episodes, 32)
 
 
 def result_json(result: EvalResult, checkpoint: str, env_steps: int) -> dict[str, Any]:

@@ -209,7 +209,8 @@ def _execute(
     judge = make_judge(trainer, cancelled=lambda: signalled.reason is not None)
     follower = Follower(run, trainer.config, trainer.counters.env_steps)
     with _Closing(trainer, run, judge), signalled.listening(), follower:
-        run.append_event("started", env_steps=trainer.counters.env_steps, engine=trainer.engine.name)
+        means = {"engine": trainer.engine.name, "backend": trainer.envs.backend}
+        run.append_event("started", env_steps=trainer.counters.env_steps, **means)
         observer.started(run, trainer)
         for note in notes:
             run.append_event("note", text=note)

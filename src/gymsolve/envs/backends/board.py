@@ -62,6 +62,10 @@ class BoardPlan:
     def size(self) -> int:
         return sum(_padded(shape, dtype) for shape, dtype in self._fields())
 
+    def allocate(self) -> Board:
+        """A board in this process's own memory."""
+        return self.place(bytearray(self.size))
+
     def place(self, memory: Any) -> Board:
         """The board in a writable buffer of `size` bytes."""
         arrays, offset = [], 0

@@ -30,6 +30,8 @@ NATIVE_OPTIONS: dict[str, frozenset[str]] = {
 class NativeEnvs:
     """`Envs` over CartPole's vector class."""
 
+    backend = "native"
+
     def __init__(self, vec: CartPoleVectorEnv, spec: EnvSpec, layout: ObsLayout, *, render: bool) -> None:
         self._vec = vec
         self.num_envs = vec.num_envs

@@ -49,11 +49,13 @@ class SameStepEnvs:
         legal: Array | None,
         bounds: tuple[Array, Array] | None,
         *,
+        backend: str,
         render: bool = False,
     ) -> None:
         self._vec, self._board = vec, vec.board
         self.num_envs = len(vec.board.rewards)
         self.spec = spec
+        self.backend = backend
         self._legal = legal  # [mask_size]
         self._legal_rows = None if legal is None else np.tile(legal, (self.num_envs, 1))  # [N, mask_size]
         self._render = render
