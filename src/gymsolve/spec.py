@@ -5,6 +5,7 @@ are stored with the weights, so that a policy can be rebuilt without its environ
 """
 
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -71,15 +72,19 @@ class ActionSpec:
         here and only here, so that the rollout keeps the action whose log-probability is known.
         """
         if self.kind != "box":
-            shifted: Array = actions + np.asarray(self.start, dtype=actions.dtype)
+            shifted = actions + np.asarray(self.start, dtype=actions.dtype) if any(self.start) else actions
             return shifted.reshape(len(actions), *self.shape).astype(self.dtype)
         if not self.bounded:
             return actions.reshape(len(actions), *self.shape).astype(self.dtype)
-        unit = np.tanh(actions) if self.squash else np.clip(actions, -1.0, 1.0)
-        low = np.asarray(self.low, dtype=np.float64)
-        high = np.asarray(self.high, dtype=np.float64)
-        scaled: Array = np.clip(low + (unit.astype(np.float64) + 1.0) * 0.5 * (high - low), low, high)
+        unit = np.tanh(actions) if self.squash else actions.clip(-1.0, 1.0)
+        low, high = self._ends
+        scaled: Array = (low + (unit.astype(np.float64) + 1.0) * 0.5 * (high - low)).clip(low, high)
         return scaled.reshape(len(actions), *self.shape).astype(self.dtype)
+
+    @cached_property
+    def _ends(self) -> tuple[Array, Array]:
+        """Bounds of a box; kept, since they are needed in every step."""
+        return np.asarray(self.low, dtype=np.float64), np.asarray(self.high, dtype=np.float64)
 
 
 @dataclass(frozen=True)

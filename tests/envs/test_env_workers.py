@@ -236,7 +236,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-@pytest.mark.parametrize("threads", [False, True], ids=["forked", "from a server"])
+@pytest.mark.parametrize("threads", [False, True], ids=["forked", "started afresh"])
 def test_no_worker_outlives_a_killed_owner(threads: bool, tmp_path: Path) -> None:
     script = tmp_path / "owner.py"
     body = ORPHANS.format(threads=threads).strip().replace("\n", "\n    ")

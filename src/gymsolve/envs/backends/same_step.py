@@ -92,8 +92,9 @@ class SameStepEnvs:
         truncated = board.truncated > terminated  # True only where terminated is not
         final_obs: Obs | None = None
         episodes: list[Episode] = []
-        if True in terminated or True in truncated:
-            final_obs, episodes = self._finish(np.flatnonzero(terminated | truncated), truncated, obs)
+        ended = board.terminated | board.truncated
+        if ended.any():
+            final_obs, episodes = self._finish(np.flatnonzero(ended), truncated, obs)
         rewards = board.rewards.astype(np.float32)
         masks = self._take_masks()
         self._obs = obs

@@ -6,8 +6,8 @@ whichever side that is. All else (resets, snapshots, errors) is pickled and foll
 end of the talk is in `worker.py`.
 
 Workers are forked while this process is alone in itself, which takes milliseconds; once it has threads
-of its own or has loaded torch, a fork could inherit a lock nobody will release, and they come from
-Python's fork server instead.
+of its own or has loaded torch, a fork could inherit a lock nobody will release, and they are started
+afresh instead, which takes a second.
 """
 
 import multiprocessing
@@ -48,9 +48,7 @@ class _Worker:
 
     def __init__(self, task: Task) -> None:
         self.rows = task.rows
-        context: Any = multiprocessing.get_context("fork" if can_fork() else "forkserver")
-        if context.get_start_method() == "forkserver":
-            context.set_forkserver_preload([serve.__module__])
+        context: Any = multiprocessing.get_context("fork" if can_fork() else "spawn")
         self._connection, theirs = context.Pipe()
         self.process = context.Process(target=serve, args=(theirs, self._connection, task), daemon=True)
         try:
