@@ -6,9 +6,9 @@ from typing import Literal
 
 from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.backends.ale import AleEnvs, ale_obstacle
-from gymsolve.envs.backends.envpool import EnvPoolEnvs, envpool_obstacle
 from gymsolve.envs.backends.board import BoardPlan
 from gymsolve.envs.backends.copies import Copies
+from gymsolve.envs.backends.envpool import EnvPoolEnvs, envpool_obstacle
 from gymsolve.envs.backends.native import NATIVE_OPTIONS, NativeEnvs
 from gymsolve.envs.backends.same_step import SameStepEnvs, Vector
 from gymsolve.envs.backends.workers import Workers, can_fork, usable_cores

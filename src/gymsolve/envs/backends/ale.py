@@ -52,6 +52,8 @@ def ale_obstacle(config: EnvConfig, role: Role) -> str | None:
 class AleEnvs:
     """`Envs` over `AtariVectorEnv`."""
 
+    backend = "ale"
+
     def __init__(self, vec: Any, spec: EnvSpec, clip: Callable[[Array], Array] | None) -> None:
         self._vec = vec
         self.num_envs: int = vec.num_envs

@@ -71,6 +71,8 @@ def envpool_obstacle(config: EnvConfig) -> str | None:
 class EnvPoolEnvs:
     """`Envs` over a pool of threads that step C++ environments; `stock` describes the real one."""
 
+    backend = "envpool"
+
     def __init__(self, stock: EnvSpec, num_envs: int) -> None:
         self.num_envs = num_envs
         self.spec = replace(stock, notes=(*stock.notes, _NOTE))
