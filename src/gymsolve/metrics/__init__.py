@@ -1,6 +1,6 @@
 """What is measured, and what the numbers mean: catalogue, history, rules, alerts, lint.
 
-    table.py, catalog.py   every metric, declared once         history.py   records as one series per metric
+    tables/, catalog.py    every metric, declared once         history.py   records as one series per metric
     rules/, alerts.py      when a number is a finding          lint.py      settings that cannot work well
     diagnosis.py           findings in causal order            foreign/     logs of other frameworks
 

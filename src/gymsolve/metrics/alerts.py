@@ -1,4 +1,4 @@
-"""From cases to alerts: a rule fires after several cases in a row and is cleared the same way.
+"""From cases to alerts: a rule fires after some cases in a row, and is cleared after some without.
 
 The tracker is a fold over records: fed one by one while a run trains, or all at once from its file, it
 ends in the same state. A resumed run therefore needs nothing but its metrics to go on.
@@ -132,7 +132,7 @@ class AlertTracker:
         if evidence is None:
             state.streak = 0
             state.quiet += 1
-            if state.active and state.quiet >= rule.persistence:
+            if state.active and state.quiet >= rule.patience:
                 state.active = False
                 changed.append(AlertChange("alert_cleared", self._alert(state)))
             return

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from gymsolve.config import TrainConfig
 from gymsolve.errors import UndeclaredMetricError, did_you_mean
-from gymsolve.metrics.table import GROUPS, Group, Metric
+from gymsolve.metrics.metric import Group, Metric
+from gymsolve.metrics.tables import GROUPS
 
 if TYPE_CHECKING:
     from gymsolve.spec import ActionSpec, EnvSpec
@@ -54,7 +55,7 @@ def require_declared(record: Iterable[str]) -> None:
         raise UndeclaredMetricError(
             f"the metric '{unknown[0]}' is not in the catalogue.",
             where="metrics",
-            hint=did_you_mean(unknown[0], CATALOG) or "Declare it in gymsolve/metrics/table.py.",
+            hint=did_you_mean(unknown[0], CATALOG) or "Declare it in gymsolve/metrics/tables.",
         )
 
 

@@ -17,6 +17,8 @@ __all__ = ["Consequence", "Diagnosis", "diagnose", "explain"]
 _FIRST = (1, 0, 2, 3, 24, 9)
 """Signals of the environment and of bookkeeping, in the order in which they are looked at."""
 _SEVERITIES = ("error", "warn", "info")
+_PASSING = 0.05
+"""What was over so soon is told after what stayed."""
 _SLACK = 0.1
 """A cause may be noticed later than its effect by this share of training: it may need longer to show."""
 
@@ -43,17 +45,13 @@ class Diagnosis:
     def to_json(self) -> dict[str, Any]:
         return {
             "roots": [alert.to_json() for alert in self.roots],
-            "consequences": [
-                {**one.alert.to_json(), "because": one.because} for one in self.consequences
-            ],
+            "consequences": [{**one.alert.to_json(), "because": one.because} for one in self.consequences],
             "not_fired": list(self.not_fired),
             "not_checked": dict(self.not_checked),
         }
 
 
-def diagnose(
-    records: Iterable[dict[str, Any]], context: Context, *, failure: str | None = None
-) -> Diagnosis:
+def diagnose(records: Iterable[dict[str, Any]], context: Context, *, failure: str | None = None) -> Diagnosis:
     """Replay the rules over the records of a run; `failure` is the error that ended it, if one did."""
     return explain(AlertTracker(context, records), failure=failure)
 
@@ -94,7 +92,8 @@ def _root(name: str, because: dict[str, str | None]) -> str:
 
 def _urgency(alert: Alert) -> tuple[int, int, bool, int, str]:
     place = _FIRST.index(alert.signal) if alert.signal in _FIRST else len(_FIRST)
-    return place, _SEVERITIES.index(alert.severity), not alert.active, alert.onset, alert.id
+    passing = not alert.active and alert.share < _PASSING and alert.severity != "error"
+    return place, _SEVERITIES.index(alert.severity), passing, alert.onset, alert.id
 
 
 def _failed(tracker: AlertTracker, failure: str) -> Alert:

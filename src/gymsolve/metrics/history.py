@@ -12,10 +12,10 @@ from typing import Any
 
 from gymsolve.errors import RunDamagedError
 from gymsolve.runs.files import read_json
-from gymsolve.runs.records import read_records
+from gymsolve.runs.records import Records, read_records
 from gymsolve.runs.summary import SCHEMA_VERSION
 
-__all__ = ["History", "Series", "read_history"]
+__all__ = ["History", "Series", "read_rows"]
 
 
 class Series:
@@ -91,7 +91,8 @@ class History:
             if value is None:
                 numbers[name] = math.nan
             elif isinstance(value, int | float):
-                numbers[name] = value
+                # As the file keeps it: live and replayed histories must not differ.
+                numbers[name] = value if math.isfinite(value) else math.nan
         for name, value in numbers.items():
             series = self.series.get(name)
             if series is None:
@@ -125,8 +126,8 @@ class History:
         return seconds[index] if index >= 0 else None
 
 
-def read_history(folder: Path) -> tuple[History, list[str]]:
-    """The history in the folder of a run, and what in it could not be read.
+def read_rows(folder: Path) -> Records:
+    """The records in the folder of a run, and what in it could not be read.
 
     Torn and damaged lines are left out and reported; a run that a newer version wrote is refused.
     """
@@ -138,5 +139,4 @@ def read_history(folder: Path) -> tuple[History, list[str]]:
             where=str(path),
             hint="Update gymsolve to read it.",
         )
-    rows, problems = read_records(folder / "metrics.jsonl")
-    return History(rows), problems
+    return read_records(folder / "metrics.jsonl")

@@ -6,6 +6,8 @@ likeliest cause is, which settings to change and what that should do to which me
 
 from gymsolve.metrics.rules.critic import CRITIC
 from gymsolve.metrics.rules.environment import ENVIRONMENT
+from gymsolve.metrics.rules.episodes import EPISODES
+from gymsolve.metrics.rules.exploration import EXPLORATION
 from gymsolve.metrics.rules.network import NETWORK
 from gymsolve.metrics.rules.policy import POLICY
 from gymsolve.metrics.rules.progress import PROGRESS
@@ -14,4 +16,13 @@ from gymsolve.metrics.rules.speed import SPEED
 
 __all__ = ["RULES", "Rule"]
 
-RULES: tuple[Rule, ...] = (*ENVIRONMENT, *POLICY, *CRITIC, *NETWORK, *PROGRESS, *SPEED)
+RULES: tuple[Rule, ...] = (
+    *ENVIRONMENT,
+    *EPISODES,
+    *POLICY,
+    *EXPLORATION,
+    *CRITIC,
+    *NETWORK,
+    *PROGRESS,
+    *SPEED,
+)

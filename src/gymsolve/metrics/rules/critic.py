@@ -1,5 +1,6 @@
 """How well values and advantages tell good from bad."""
 
+import itertools
 import statistics
 
 from gymsolve.metrics.history import History
@@ -42,9 +43,11 @@ def _oscillates(history: History, context: Context, active: bool) -> Evidence | 
     spread = statistics.pstdev(tail)
     if spread <= (0.3 if active else 0.4) or not is_flat(history, context, 0.1):
         return None
-    moves = [b - a for a, b in zip(tail, tail[1:], strict=False)]
-    flips = sum(a * b < 0 for a, b in zip(moves, moves[1:], strict=False)) / (len(moves) - 1)
-    return Evidence(_EV, spread, 0.4, ">", f"spread, turning in {flips:.0%} of updates") if flips > 0.5 else None
+    moves = [b - a for a, b in itertools.pairwise(tail)]
+    flips = sum(a * b < 0 for a, b in itertools.pairwise(moves)) / (len(moves) - 1)
+    return (
+        Evidence(_EV, spread, 0.4, ">", f"spread, turning in {flips:.0%} of updates") if flips > 0.5 else None
+    )
 
 
 def _scale(history: History, context: Context, active: bool) -> Evidence | None:
@@ -130,7 +133,7 @@ CRITIC = (
         title="the values predict nothing",
         needs=(_EV, "rollout/ep_rew_mean"),
         check=_useless,
-        cause="observations do not tell what will be rewarded, gamma does not fit, or the value loss is cut off",
+        cause="observations do not tell what will be rewarded, gamma does not fit, or no value loss",
         remedy=all_of(set_to("net.normalize_obs", "running"), scale("algo.vf_coef", 1.0, at_least=0.5)),
         effect="train/explained_variance rises above 0.3",
         explains=("return_flat",),
@@ -181,7 +184,7 @@ CRITIC = (
         title="all actions look better (or worse) than expected, all the time",
         needs=("rollout/advantage_mean", "rollout/advantage_std"),
         check=_biased,
-        cause="the values lag behind the returns: their learning rate is too low, or advantages are computed wrongly",
+        cause="the values lag behind the returns: they learn too slowly, or advantages are wrong",
         remedy=scale("algo.vf_coef", 2.0, at_least=0.5),
         effect="rollout/advantage_mean comes near 0",
         warmup=0.1,

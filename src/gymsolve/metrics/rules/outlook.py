@@ -3,9 +3,11 @@
 from gymsolve.metrics.history import History, Series
 from gymsolve.metrics.rules.rule import Context
 
-__all__ = ["categorical", "is_flat", "is_reached", "relative_entropy"]
+__all__ = ["DECIDED", "categorical", "is_decided", "is_flat", "is_reached", "relative_entropy"]
 
 _RETURN = "rollout/ep_rew_mean"
+DECIDED = 0.05
+"""Share of the largest entropy below which a policy no longer tries anything."""
 _LITTLE = 0.02
 """A gain below this share of all that was ever gained is none."""
 _NEAR = 0.1
@@ -42,6 +44,12 @@ def relative_entropy(history: History, context: Context) -> tuple[Series, float]
     if series is None or not context.max_entropy:
         return None
     return series, 1.0 / context.max_entropy
+
+
+def is_decided(history: History, context: Context) -> bool:
+    """Next to no entropy is left."""
+    found = relative_entropy(history, context)
+    return found is not None and found[0].last * found[1] < DECIDED
 
 
 def categorical(context: Context) -> bool:

@@ -1,8 +1,8 @@
-"""How the policy moves: too far, not at all, into one action, out of its bounds."""
+"""How far the policy moves in an update: too far, or not at all."""
 
 from gymsolve.metrics.history import History
-from gymsolve.metrics.rules.outlook import categorical, is_flat, is_reached, relative_entropy
-from gymsolve.metrics.rules.rule import Context, Evidence, Rule, above, all_of, below, scale, set_to
+from gymsolve.metrics.rules.outlook import is_decided, is_flat
+from gymsolve.metrics.rules.rule import Context, Evidence, Rule, above, all_of, scale, set_to
 
 __all__ = ["POLICY"]
 
@@ -10,8 +10,6 @@ _SMALLER_STEPS = all_of(
     scale("algo.learning_rate", 0.3), scale("algo.num_epochs", 0.5), set_to("algo.target_kl", 0.02)
 )
 _LARGER_STEPS = scale("algo.learning_rate", 3.0)
-_EXPLORE = all_of(scale("algo.ent_coef", 5.0, at_least=0.01), scale("algo.learning_rate", 0.5))
-_COLLAPSED = 0.05
 _HEAVY_BONUS = 0.1
 
 
@@ -19,6 +17,8 @@ def _frozen(history: History, context: Context, active: bool) -> Evidence | None
     value = history.series["train/approx_kl"].last
     if (history.last("hyper/ent_coef") or 0.0) >= _HEAVY_BONUS:
         return None  # then it rests where the bonus wants it: at uniform
+    if is_decided(history, context):
+        return None  # a policy without doubts cannot move, which is another finding
     limit = 1e-4 if _clips(context) else 1e-6  # one gradient step moves less than twenty
     if value >= (3 * limit if active else limit) or not is_flat(history, context, 0.1):
         return None
@@ -29,90 +29,9 @@ def _unclipped(history: History, context: Context, active: bool) -> Evidence | N
     value, kl = history.series["train/clip_fraction"].last, history.last("train/approx_kl")
     if value >= (0.02 if active else 0.01) or (kl is not None and kl > 1e-3):
         return None
-    if not is_flat(history, context, 0.2):
+    if is_decided(history, context) or not is_flat(history, context, 0.2):
         return None
     return Evidence("train/clip_fraction", value, 0.01, "<", "while the return is flat")
-
-
-def _collapse(history: History, context: Context, active: bool) -> Evidence | None:
-    found = relative_entropy(history, context)
-    if found is None or is_reached(history, context):
-        return None
-    series, factor = found
-    value = series.last * factor
-    if value >= (2 * _COLLAPSED if active else _COLLAPSED):
-        return None
-    # Deciding while the return still grows is what learning looks like.
-    if not is_flat(history, context, 0.1) and not (context.progress(history) < 0.1 and value < 0.01):
-        return None
-    return Evidence(_entropy_name(factor), value, _COLLAPSED, "<", "of a uniform policy's, return is flat")
-
-
-def _arrival(history: History, context: Context, active: bool) -> Evidence | None:
-    """Straight on from the last tenth of the budget, entropy would be gone before half of it is used."""
-    found = relative_entropy(history, context)
-    if found is None or not context.budget or context.progress(history) > 0.5:
-        return None
-    series, factor = found
-    then = series.index_at(history.env_steps - 0.1 * context.budget)
-    if then is None or not is_flat(history, context, 0.1):
-        return None
-    now, before = series.last * factor, series.values[then] * factor
-    if now < _COLLAPSED or before - now < 0.05:
-        return None
-    slope = (before - now) / (history.env_steps - series.steps[then])
-    arrival = history.env_steps + (now - _COLLAPSED) / slope
-    if arrival > 0.5 * context.budget:
-        return None
-    note = f"gone at step {arrival:,.0f} if it goes on like this, return is flat"
-    return Evidence(_entropy_name(factor), now, _COLLAPSED, "→", note)
-
-
-def _stuck(history: History, context: Context, active: bool) -> Evidence | None:
-    found = relative_entropy(history, context)
-    if found is None:
-        return None
-    series, factor = found
-    value = series.last * factor
-    if value <= (0.95 if active else 0.98) or not is_flat(history, context, 0.15):
-        return None
-    return Evidence(_entropy_name(factor), value, 0.98, ">", "of a uniform policy's, return is flat")
-
-
-def _entropy_name(factor: float) -> str:
-    return "policy/entropy_relative" if factor == 1.0 else "train/entropy"
-
-
-def _not_uniform(history: History, context: Context, active: bool) -> Evidence | None:
-    found = relative_entropy(history, context)
-    masked = context.spec is not None and context.spec.masked  # then uniform is less than all choices
-    if found is None or context.warm_start or masked or (history.last("updates") or 0) > 1:
-        return None
-    series, factor = found
-    value = series.values[0] * factor
-    if len(series) > 1 or value >= 0.7:
-        return None
-    return Evidence(_entropy_name(factor), value, 0.7, "<", "of a uniform policy's, before anything is learned")
-
-
-def _wide(history: History, context: Context, active: bool) -> Evidence | None:
-    series = history.series["policy/log_std_mean"]
-    before = series.values[max(0, len(series) - 20)]
-    if series.last <= 1.0 or series.last < before:
-        return None
-    return Evidence("policy/log_std_mean", series.last, 1.0, ">", "and rising")
-
-
-def _one_action(history: History, context: Context, active: bool) -> Evidence | None:
-    if is_reached(history, context) or not is_flat(history, context, 0.1):
-        return None
-    return above("action/largest_share", 0.95, 0.9)(history, context, active)
-
-
-def _saturated(history: History, context: Context, active: bool) -> Evidence | None:
-    if is_reached(history, context) or not is_flat(history, context, 0.1):
-        return None  # bang-bang is how some tasks are solved
-    return above("action/saturated_share", 0.5, 0.4)(history, context, active)
 
 
 def _clips(context: Context) -> bool:
@@ -123,12 +42,29 @@ _TOO_FAR = ("clip_high", "clip_extreme", "entropy_collapse", "return_fell", "ev_
 
 POLICY = (
     Rule(
+        id="kl_shock",
+        signal=7,
+        severity="error",
+        title="one update threw the policy somewhere else",
+        needs=("train/approx_kl",),
+        check=above("train/approx_kl", 2.0),
+        cause="the learning rate is far too high: a single update undid or decided everything",
+        remedy=all_of(scale("algo.learning_rate", 0.01), set_to("algo.target_kl", 0.02)),
+        effect="train/approx_kl stays below 0.02",
+        explains=(
+            *("kl_extreme", "entropy_collapse", "policy_frozen", "clip_unused", "ev_zero", "ev_negative"),
+            *("initial_policy", "action_stuck", "dead_network", "grad_jump", "grad_vanished", "step_jump"),
+        ),
+        persistence=1,
+        warmup=0.0,
+    ),
+    Rule(
         id="kl_extreme",
         signal=7,
         severity="error",
         title="the policy jumps in every update",
         needs=("train/approx_kl",),
-        check=above("train/approx_kl", 0.15, 0.1),
+        check=above("train/approx_kl", 0.1, 0.07),
         cause="the learning rate is far too high for this many passes over a rollout",
         remedy=all_of(
             scale("algo.learning_rate", 0.1), scale("algo.num_epochs", 0.5), set_to("algo.target_kl", 0.02)
@@ -198,108 +134,5 @@ POLICY = (
         effect="train/clip_fraction rises above 0.05",
         explains=("return_flat",),
         applies=_clips,
-    ),
-    Rule(
-        id="entropy_collapse",
-        signal=10,
-        severity="error",
-        title="the policy has decided before it learned",
-        needs=("train/entropy", "rollout/ep_rew_mean"),
-        check=_collapse,
-        cause="nothing rewards exploring: the entropy bonus is too small for rewards of this size",
-        remedy=_EXPLORE,
-        effect="train/entropy stays above a tenth of its maximum until the return has risen",
-        explains=("return_flat", "action_stuck", "policy_frozen", "clip_unused", "churn_dead", "entropy_falling"),
-        applies=categorical,
-    ),
-    Rule(
-        id="entropy_falling",
-        signal=10,
-        severity="warn",
-        title="exploration will end long before the budget does",
-        needs=("train/entropy", "rollout/ep_rew_mean"),
-        check=_arrival,
-        cause="the entropy bonus is too small, or the learning rate too high",
-        remedy=_EXPLORE,
-        effect="train/entropy falls more slowly",
-        applies=categorical,
-    ),
-    Rule(
-        id="entropy_stuck",
-        signal=10,
-        severity="warn",
-        title="the policy is still as good as random",
-        needs=("train/entropy", "rollout/ep_rew_mean"),
-        check=_stuck,
-        cause="the entropy bonus outweighs the reward, or no gradient reaches the policy",
-        remedy=all_of(scale("algo.ent_coef", 0.1), _LARGER_STEPS),
-        effect="train/entropy begins to fall",
-        explains=("return_flat", "clip_unused"),
-        warmup=0.2,
-        applies=categorical,
-    ),
-    Rule(
-        id="initial_policy",
-        signal=10,
-        severity="warn",
-        title="the first policy is not uniform",
-        needs=("train/entropy",),
-        check=_not_uniform,
-        cause="the policy's last layer starts too large",
-        remedy=set_to("net.policy_gain", 0.01),
-        effect="train/entropy starts at its maximum",
-        explains=("entropy_collapse",),
-        persistence=1,
-        warmup=0.0,
-        applies=categorical,
-    ),
-    Rule(
-        id="log_std_low",
-        signal=11,
-        severity="warn",
-        title="the policy hardly varies its actions any more",
-        needs=("policy/log_std_mean",),
-        check=below("policy/log_std_mean", -3.0, -2.5),
-        cause="nothing rewards exploring: the entropy bonus is too small for rewards of this size",
-        remedy=_EXPLORE,
-        effect="policy/log_std_mean stays above -2",
-        explains=("return_flat",),
-    ),
-    Rule(
-        id="log_std_high",
-        signal=11,
-        severity="warn",
-        title="the spread of actions grows beyond their range",
-        needs=("policy/log_std_mean",),
-        check=_wide,
-        cause="the entropy bonus outweighs the reward; actions beyond the bounds are clipped and cost nothing",
-        remedy=all_of(scale("algo.ent_coef", 0.1), set_to("net.squash", True)),
-        effect="policy/log_std_mean falls below 0",
-        explains=("action_saturated", "return_flat"),
-    ),
-    Rule(
-        id="action_saturated",
-        signal=12,
-        severity="warn",
-        title="most actions lie at a bound",
-        needs=("action/saturated_share", "rollout/ep_rew_mean"),
-        check=_saturated,
-        cause="the actions' scale does not fit, or only extremes are rewarded",
-        remedy=all_of(set_to("net.squash", True), set_to("net.log_std_init", -1.0)),
-        effect="action/saturated_share falls below 0.5",
-        explains=("return_flat",),
-    ),
-    Rule(
-        id="action_stuck",
-        signal=13,
-        severity="warn",
-        title="one action is taken nearly always",
-        needs=("action/largest_share", "rollout/ep_rew_mean"),
-        check=_one_action,
-        cause="an action mask that allows nothing else, a reward for doing nothing, or a collapsed policy",
-        remedy=_EXPLORE,
-        effect="action/largest_share falls below 0.9",
-        explains=("return_flat",),
-        applies=categorical,
     ),
 )

@@ -70,7 +70,7 @@ PROGRESS = (
         title="the return no longer rises",
         needs=(_RETURN,),
         check=_flat,
-        cause="too little exploration, a learning rate that does not fit, or a gamma that sees too short a future",
+        cause="too little exploration, a learning rate that does not fit, or a gamma too small",
         remedy=all_of(scale("algo.ent_coef", 3.0, at_least=0.01), scale("algo.learning_rate", 0.5)),
         effect="rollout/ep_rew_mean rises",
         persistence=10,

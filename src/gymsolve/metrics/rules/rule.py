@@ -103,7 +103,7 @@ class Context:
 
 
 Check = Callable[[History, Context, bool], Evidence | None]
-"""Evidence when the newest record is a case; the flag tells that the alert is active (then less is enough)."""
+"""Evidence when the newest record is a case; the flag tells that the alert is active: less is enough."""
 Remedy = Callable[[Context], list[Change]]
 
 
@@ -135,7 +135,9 @@ class Rule:
     explains: tuple[str, ...] = ()
     """Rules that fire as a consequence of this one."""
     persistence: int = 5
-    """Cases in a row before it fires, and non-cases in a row before it is cleared."""
+    """Cases in a row before it fires."""
+    patience: int = 5
+    """Records in a row without a case before it is cleared: a rule that fires at once must not flap."""
     applies: Callable[[Context], bool] = always
     """False where the question makes no sense, such as choices of an action that is a box."""
     warmup: float = 0.05
