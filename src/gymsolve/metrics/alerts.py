@@ -178,7 +178,7 @@ class AlertTracker:
             steps=state.steps,
             seconds=None if "time/elapsed" not in self.history.series else round(state.seconds, 3),
             cause=rule.cause,
-            changes=tuple(rule.remedy(self.context)),
+            changes=tuple(rule.remedy(self.context, state.evidence)),
             effect=rule.effect,
         )
 

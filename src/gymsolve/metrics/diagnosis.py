@@ -5,7 +5,7 @@ mends an observation that never changes.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from gymsolve.metrics.alerts import Alert, AlertTracker
@@ -100,12 +100,13 @@ def _failed(tracker: AlertTracker, failure: str) -> Alert:
     """Training stops before a record with such a number is written: the error is the evidence."""
     rule = next(rule for rule in RULES if rule.id == "nonfinite")
     step = tracker.history.env_steps
-    blank = Alert(
+    evidence = Evidence("train/loss", float("nan"), 0.0, "≠", failure)
+    return Alert(
         id=rule.id,
         signal=rule.signal,
         severity=rule.severity,
         title=rule.title,
-        evidence=Evidence("train/loss", float("nan"), 0.0, "≠", failure),
+        evidence=evidence,
         step=step,
         onset=step,
         active=True,
@@ -114,10 +115,9 @@ def _failed(tracker: AlertTracker, failure: str) -> Alert:
         steps=0,
         seconds=0.0,
         cause=rule.cause,
-        changes=(),
+        changes=tuple(rule.remedy(tracker.context, evidence)),
         effect=rule.effect,
     )
-    return replace(blank, changes=tuple(rule.remedy(tracker.context)))
 
 
 def _closure(rules: Sequence[Rule]) -> dict[str, frozenset[str]]:

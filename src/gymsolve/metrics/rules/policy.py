@@ -1,10 +1,22 @@
 """How far the policy moves in an update: too far, or not at all."""
 
+import math
+
 from gymsolve.metrics.history import History
 from gymsolve.metrics.rules.outlook import is_decided, is_flat
 from gymsolve.metrics.rules.rule import Context, Evidence, Rule, above, all_of, scale, set_to
 
 __all__ = ["POLICY"]
+
+_USUAL_KL = 0.01
+
+
+def _toward_usual(evidence: Evidence) -> float:
+    """The KL grows with the square of the learning rate, as long as steps are small."""
+    if evidence.value <= 0.0:
+        return 100.0
+    return float(f"{min(1000.0, max(0.01, math.sqrt(_USUAL_KL / evidence.value))):.1g}")
+
 
 _SMALLER_STEPS = all_of(
     scale("algo.learning_rate", 0.3), scale("algo.num_epochs", 0.5), set_to("algo.target_kl", 0.02)
@@ -49,7 +61,7 @@ POLICY = (
         needs=("train/approx_kl",),
         check=above("train/approx_kl", 2.0),
         cause="the learning rate is far too high: a single update undid or decided everything",
-        remedy=all_of(scale("algo.learning_rate", 0.01), set_to("algo.target_kl", 0.02)),
+        remedy=all_of(scale("algo.learning_rate", _toward_usual), set_to("algo.target_kl", 0.02)),
         effect="train/approx_kl stays below 0.02",
         explains=(
             *("kl_extreme", "entropy_collapse", "policy_frozen", "clip_unused", "ev_zero", "ev_negative"),
@@ -67,7 +79,9 @@ POLICY = (
         check=above("train/approx_kl", 0.1, 0.07),
         cause="the learning rate is far too high for this many passes over a rollout",
         remedy=all_of(
-            scale("algo.learning_rate", 0.1), scale("algo.num_epochs", 0.5), set_to("algo.target_kl", 0.02)
+            scale("algo.learning_rate", _toward_usual),
+            scale("algo.num_epochs", 0.5),
+            set_to("algo.target_kl", 0.02),
         ),
         effect="train/approx_kl falls below 0.02",
         explains=("kl_high", *_TOO_FAR, "dormant", "rank_collapse", "return_flat", "step_jump", "grad_jump"),
@@ -118,7 +132,7 @@ POLICY = (
         needs=("train/approx_kl", "rollout/ep_rew_mean"),
         check=_frozen,
         cause="the learning rate is too low, or no gradient reaches the policy",
-        remedy=_LARGER_STEPS,
+        remedy=scale("algo.learning_rate", _toward_usual),
         effect="train/approx_kl rises above 0.001",
         explains=("return_flat", "entropy_stuck", "clip_unused", "churn_dead"),
     ),

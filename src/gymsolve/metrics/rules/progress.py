@@ -26,7 +26,9 @@ def _fell(history: History, context: Context, active: bool) -> Evidence | None:
         return None
     start = series.values[0] if math.isfinite(series.values[0]) else series.low
     gained = series.peak - start
-    if gained <= 0.5 * series.span:  # it never rose by much: noise falls, too
+    smallest, largest = history.last("rollout/ep_rew_min"), history.last("rollout/ep_rew_max")
+    noise = 0.0 if smallest is None or largest is None else 0.25 * (largest - smallest)
+    if gained <= max(0.5 * series.span, noise):  # it never rose by much: chance falls, too
         return None
     bar = series.peak - (0.2 if active else 0.35) * gained
     return Evidence(_RETURN, series.last, bar, "<", f"after {series.peak:.4g}") if series.last < bar else None

@@ -104,10 +104,10 @@ class Context:
 
 Check = Callable[[History, Context, bool], Evidence | None]
 """Evidence when the newest record is a case; the flag tells that the alert is active: less is enough."""
-Remedy = Callable[[Context], list[Change]]
+Remedy = Callable[[Context, Evidence], list[Change]]
 
 
-def nothing(_: Context) -> list[Change]:
+def nothing(context: Context, evidence: Evidence) -> list[Change]:
     """No setting helps: the code or the environment has to change."""
     return []
 
@@ -168,14 +168,15 @@ def below(metric: str, limit: float, release: float | None = None) -> Check:
     return check
 
 
-def scale(path: str, factor: float, *, at_least: float = 0.0) -> Remedy:
-    """Multiply a setting; schedules are multiplied as a whole, and 0 becomes `at_least`."""
+def scale(path: str, by: float | Callable[[Evidence], float], *, at_least: float = 0.0) -> Remedy:
+    """Multiply a setting, a schedule as a whole; 0 becomes `at_least`."""
 
-    def remedy(context: Context) -> list[Change]:
+    def remedy(context: Context, evidence: Evidence) -> list[Change]:
+        factor = by(evidence) if callable(by) else by
         old = context.setting(path)
         if context.config is None:
             verb = "raise" if factor > 1 else "lower"
-            return [Change(path, None, None, f"{verb} it by a factor of {max(factor, 1 / factor):g}")]
+            return [Change(path, None, None, f"{verb} it by a factor of {max(factor, 1 / factor):.2g}")]
         if old is None:
             return []
         before, after = _plain(old), _scaled(old, factor, at_least, whole=path in _WHOLE)
@@ -187,7 +188,7 @@ def scale(path: str, factor: float, *, at_least: float = 0.0) -> Remedy:
 def set_to(path: str, new: Any) -> Remedy:
     """Give a setting a value, unless it has it."""
 
-    def remedy(context: Context) -> list[Change]:
+    def remedy(context: Context, evidence: Evidence) -> list[Change]:
         old = _plain(context.setting(path))
         if context.config is None:
             return [Change(path, None, new, f"set it to {new}")]
@@ -199,7 +200,7 @@ def set_to(path: str, new: Any) -> Remedy:
 
 def all_of(*remedies: Remedy) -> Remedy:
     """Several changes, in the order in which to try them."""
-    return lambda context: [change for remedy in remedies for change in remedy(context)]
+    return lambda context, evidence: [one for remedy in remedies for one in remedy(context, evidence)]
 
 
 def _fields(context: Context, path: str) -> dict[str, Any]:

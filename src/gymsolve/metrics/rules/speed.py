@@ -25,12 +25,12 @@ def _memory(history: History, context: Context, active: bool) -> Evidence | None
     return Evidence("time/memory", series.last, bar, ">", "MB") if series.last > bar else None
 
 
-def _faster_envs(context: Context) -> list[Change]:
+def _faster_envs(context: Context, evidence: Evidence) -> list[Change]:
     backend = context.setting("env.backend")
     return [Change("env.backend", backend, "async")] if backend in ("auto", "sync") else []
 
 
-def _rarer_evaluations(context: Context) -> list[Change]:
+def _rarer_evaluations(context: Context, evidence: Evidence) -> list[Change]:
     if context.config is None:
         return []
     every = context.config.eval_every
