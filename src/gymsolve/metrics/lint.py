@@ -156,7 +156,7 @@ def _short_sight(config: TrainConfig, spec: "EnvSpec") -> Iterator[Finding]:
     if limit is None or gamma >= 1.0:
         return
     horizon = 1.0 / (1.0 - gamma)
-    if limit > _SHORT_HORIZON * horizon:
+    if limit > round(_SHORT_HORIZON * horizon):
         fitting = round(1.0 - 2.0 / limit, 4)
         yield Finding(
             "short_sight",

@@ -134,7 +134,7 @@ POLICY = (
         cause="the learning rate is too low, or no gradient reaches the policy",
         remedy=scale("algo.learning_rate", _toward_usual),
         effect="train/approx_kl rises above 0.001",
-        explains=("return_flat", "entropy_stuck", "clip_unused", "churn_dead"),
+        explains=("return_flat", "entropy_stuck", "clip_unused", "churn_dead", "ev_zero"),
     ),
     Rule(
         id="clip_unused",

@@ -176,7 +176,7 @@ def scale(path: str, by: float | Callable[[Evidence], float], *, at_least: float
         old = context.setting(path)
         if context.config is None:
             verb = "raise" if factor > 1 else "lower"
-            return [Change(path, None, None, f"{verb} it by a factor of {max(factor, 1 / factor):.2g}")]
+            return [Change(path, None, None, f"{verb} it by a factor of {_round(max(factor, 1 / factor))}")]
         if old is None:
             return []
         before, after = _plain(old), _scaled(old, factor, at_least, whole=path in _WHOLE)
@@ -201,6 +201,10 @@ def set_to(path: str, new: Any) -> Remedy:
 def all_of(*remedies: Remedy) -> Remedy:
     """Several changes, in the order in which to try them."""
     return lambda context, evidence: [one for remedy in remedies for one in remedy(context, evidence)]
+
+
+def _round(factor: float) -> str:
+    return f"{factor:,.0f}" if factor >= 10 else f"{factor:.2g}"
 
 
 def _fields(context: Context, path: str) -> dict[str, Any]:
