@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from gymsolve.errors import ConfigError
-from gymsolve.metrics.lint import lint
 from gymsolve.recipes import Recipe, check_recipe_file, format_recipe_file, search_recipes, validate
 from gymsolve.recipes import list_recipes as all_recipes
 from gymsolve.recipes.files import load_recipes
@@ -29,6 +28,8 @@ def check_recipes(files: Sequence[Path] = ()) -> dict[str, list[str]]:
 
 def lint_recipes(files: Sequence[Path] = ()) -> list[str]:
     """What is doubtful, though allowed, in the settings of recipes that have no faults."""
+    from gymsolve.metrics.lint import lint  # listing recipes need not wait for the rules
+
     notes = []
     for path in files or _all_files(shipped=True):
         for recipe in [] if path.name.startswith("_") else load_recipes(path):

@@ -98,7 +98,7 @@ class Context:
             fields = {} if node is None else type(node).model_fields
             if key not in fields:
                 return None
-            node = dict(node)[key]
+            node = vars(node)[key]
         return node
 
 
