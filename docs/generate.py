@@ -1,7 +1,8 @@
 """Writes the pages of docs/ that follow from the code: python docs/generate.py (or `make docs`).
 
-`cli.md` comes from the help of every command, `config.md` from the models in `gymsolve.config`, and the
-table of wrappers in `guide.md` from the wrappers' signatures. A test fails when one of them is stale.
+`cli.md` comes from the help of every command, `config.md` from the models in `gymsolve.config`,
+`metrics.md` from the metric catalogue, `alerts.md` from the rules, and the table of wrappers in `guide.md`
+from the wrappers' signatures. A test fails when one of them is stale.
 """
 
 import inspect
@@ -19,11 +20,13 @@ from pydantic_core import PydanticUndefined
 
 from gymsolve.cli.docs import render_docs
 from gymsolve.config import OptimizerConfig, TrainConfig, WrapperConfig
+from gymsolve.metrics.catalog import GROUPS, Metric
+from gymsolve.metrics.rules import RULES, Rule
 from gymsolve.recipes.schema import ALGORITHM_MODELS
 from gymsolve.registry import WRAPPERS, load
 from gymsolve.schedules import Schedule, Steps
 
-__all__ = ["HERE", "pages", "render_config", "render_wrappers"]
+__all__ = ["HERE", "pages", "render_alerts", "render_config", "render_metrics", "render_wrappers"]
 
 HERE = Path(__file__).parent
 _BLOCK = re.compile(r"(?<=<!-- wrappers: made by docs/generate.py -->\n).*?(?=<!-- end -->)", re.DOTALL)
@@ -47,6 +50,36 @@ prints the value each of them has for a recipe, and which layer decided it.
 - *null* is YAML's word for "none".
 """
 
+_METRICS_INTRO = """\
+<!-- Made by docs/generate.py from gymsolve.metrics.tables; do not edit. -->
+
+# Metrics
+
+Every name that a record of `metrics.jsonl` can hold. A record with another name is refused when it is
+written, and a test trains each algorithm and fails when a name is listed for one that does not emit it.
+
+A record is one line. Training records are written about 2000 times per run (at most once per update):
+`train/…` is the mean over the updates since the record before, everything else the newest value.
+Evaluation records are separate lines, under the step whose weights were judged. A value that was NaN or
+infinite is stored as `null`. The *for* column says which algorithms emit a metric; *evaluation* marks
+evaluation records, *both* is in every record. An asterisk means: only under the condition given. A value
+outside of its *range* raises an alert; some ranges are narrower in a given run, such as that of the entropy,
+which cannot exceed the logarithm of the number of choices.
+"""
+_ALERTS_INTRO = """\
+<!-- Made by docs/generate.py from gymsolve.metrics.rules; do not edit. -->
+
+# Alerts
+
+What the rules look for, in the order in which findings are explained: the environment first. They run while
+a run trains and again, over the same records, in `gymsolve diagnose`. A rule fires after several cases in a
+row and is cleared after several records without one; most keep quiet during the first twentieth of the budget
+and once the threshold is reached. A rule whose metrics were not recorded is listed as not checked.
+
+An alert that another one explains is shown as its consequence. *error* means that going on is a waste,
+*warn* that settings should change, *info* that something costs time.
+"""
+
 
 def pages() -> dict[Path, str]:
     """Every generated page, and what it should hold."""
@@ -54,6 +87,8 @@ def pages() -> dict[Path, str]:
     return {
         HERE / "cli.md": render_docs(),
         HERE / "config.md": render_config(),
+        HERE / "metrics.md": render_metrics(),
+        HERE / "alerts.md": render_alerts(),
         guide: _BLOCK.sub(lambda _: render_wrappers(), guide.read_text(encoding="utf-8")),
     }
 
@@ -178,6 +213,41 @@ def _bare(kind: Any, metadata: list[Any]) -> str:
     if origin is dict:
         return "mapping"
     raise TypeError(f"no words for the type {kind!r}")
+
+
+# ----------------------------------------------------------------------------------- metrics
+
+
+def render_metrics() -> str:
+    """Every metric that is emitted, by group."""
+    parts = [_METRICS_INTRO]
+    for group in GROUPS:
+        rows = [_metric_row(metric) for metric in group.metrics if not metric.planned]
+        if rows:
+            about = f"{group.about}\n\n" if group.about else ""
+            headers = ("metric", "for", "unit", "better", "range", "meaning")
+            parts.append(f"## {group.title}\n\n{about}{_table(headers, rows)}")
+    return "\n".join(parts)
+
+
+def _metric_row(metric: Metric) -> tuple[str, ...]:
+    bounds = ("", "") if metric.low is None and metric.high is None else (metric.low, metric.high)
+    low, high = ("" if bound is None or bound == "" else f"{bound:g}" for bound in bounds)
+    span = f"{low} to {high}" if low and high else f"≥ {low}" if low else f"≤ {high}" if high else ""
+    condition = f"; only {metric.condition}" if metric.condition else ""
+    by = f"{metric.by}*" if metric.condition else metric.by
+    return f"`{metric.name}`", by, metric.unit, metric.better or "", span, metric.meaning + condition
+
+
+def render_alerts() -> str:
+    """Every rule: when it is looked at, what it means, what to expect of its remedy."""
+    headers = ("alert", "level", "what it says", "looks at", "likely cause", "after a remedy")
+    return f"{_ALERTS_INTRO}\n{_table(headers, map(_rule_row, RULES))}"
+
+
+def _rule_row(rule: Rule) -> tuple[str, ...]:
+    looks = ", ".join(f"`{name}`" for name in rule.needs)
+    return f"`{rule.id}`", rule.severity, rule.title, looks, rule.cause, rule.effect
 
 
 # ---------------------------------------------------------------------------------- wrappers

@@ -9,6 +9,7 @@ request was wrong, 1 when the work failed.
     ├── DivergenceError        weights, losses or values left the finite numbers
     ├── EnvFaultError          the environment raised, returned NaN or left its space
     ├── RunDamagedError        files of a run cannot be read or written
+    ├── UndeclaredMetricError  a record holds a name that is not in the catalogue
     └── UsageError             the request was wrong (2)
         ├── ConfigError        a key, type, range or override
         ├── UnknownEnvError    no such environment or variant
@@ -28,6 +29,7 @@ __all__ = [
     "GymsolveError",
     "MissingExtraError",
     "RunDamagedError",
+    "UndeclaredMetricError",
     "UnknownEnvError",
     "UnknownRunError",
     "UnsupportedSpaceError",
@@ -74,6 +76,10 @@ class EnvFaultError(GymsolveError):
 
 class RunDamagedError(GymsolveError):
     """Files of a run cannot be read or written."""
+
+
+class UndeclaredMetricError(GymsolveError):
+    """A record holds a name that the metric catalogue does not know."""
 
 
 class UsageError(GymsolveError):

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from gymsolve.cli import bench, check, doctor, evaluate, recipes, record, runs, stop, train
+from gymsolve.cli import bench, check, diagnose, doctor, evaluate, recipes, record, runs, stop, train
 
 __all__ = ["app"]
 
@@ -78,6 +78,7 @@ recipes_app.command("check")(recipes.check)
 recipes_app.command("format")(recipes.format_files)
 app.add_typer(recipes_app, name="recipes", cls=ListByDefault)
 
+app.command("diagnose")(diagnose.diagnose)
 app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)
 app.command("bench")(bench.bench)

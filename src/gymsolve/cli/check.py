@@ -22,13 +22,16 @@ def check(
     """Pre-flight of an environment: spaces, seeds, speed, rewards of blind policies, problems."""
     changes = overrides(set_)
     from gymsolve.envs.preflight import preflight
+    from gymsolve.metrics.lint import lint
     from gymsolve.training.plan import plan_run
 
     plan = plan_run(env, changes)
-    report = preflight(plan.config.env).to_json()
+    looked = preflight(plan.config.env)
+    report = looked.to_json()
     told = report | {
         "name": plan.resolved.name,
         "derived": plan.reasons,
+        "cautions": [*report["cautions"], *map(str, lint(plan.config, looked.spec))],
         "steps": plan.config.steps,
         "solved_at": plan.config.solved_at,
         "seconds_of_stepping": _stepping_seconds(report, plan.config.steps),

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TextIO
 
+from gymsolve.cli.alerts import alert_line
 from gymsolve.cli.text import number
 from gymsolve.cli.view import View, evaluation_line, progress_line
 from gymsolve.runs.run import Run
@@ -81,6 +82,7 @@ class Watcher:
         self._view: View | None = None
         self._next_draw = 0.0
         self._next_line = 0.0
+        self._told: set[str] = set()
 
     def started(self, run: Run, trainer: Trainer) -> None:
         self._run = run
@@ -92,6 +94,12 @@ class Watcher:
             counters=trainer.counters,
             best=trainer.counters.best_return,
         )
+        # Those of an earlier sitting: they were told then, the table goes on marking them.
+        self._view.alerts = {
+            alert.id: {"severity": alert.severity, "metric": alert.evidence.metric, "title": alert.title}
+            for alert in trainer.alerts.alerts()
+            if alert.active
+        }
         self._next_line = self._view.began + _LINE_SECONDS[0]
         self._tell(f"run {run.path} (computing with {trainer.engine.name})")
 
@@ -138,6 +146,22 @@ class Watcher:
         elif kind == "solved":
             confirmed = number(data["eval/confirm_mean_reward"])
             self._tell(f"solved: {confirmed} on fresh seeds, {number(data['threshold'])} needed")
+        elif kind in ("alert", "alert_cleared"):
+            self._alert(kind, data)
+
+    def _alert(self, kind: str, data: dict[str, Any]) -> None:
+        """Every change goes to the log; a person hears of an alert once, then the table marks it."""
+        assert self._view is not None
+        if kind == "alert":
+            self._view.alerts[data["id"]] = data
+            if data["id"] in self._told or data["because"] is not None:
+                self._log(alert_line(data))  # again, or only a consequence of one that was told
+            else:
+                self._told.add(data["id"])
+                self._tell(alert_line(data))
+        else:
+            self._view.alerts.pop(data["id"], None)
+            self._log(f"cleared: {data['id']}")
 
     def _tell(self, text: str) -> None:
         self._log(text)

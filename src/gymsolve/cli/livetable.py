@@ -43,6 +43,9 @@ _SPARE_LINES = 2
 _SLOW_ROLLOUT = 1.0
 """Seconds from which a rollout gets a progress bar of its own; faster ones would only flicker."""
 
+_MARKS = {"error": "bold red", "warn": "bold yellow", "info": "cyan"}
+_SHOWN_ALERTS = 4
+
 Row = tuple[str, str, str]
 """Label, value and style of the value."""
 
@@ -83,10 +86,11 @@ def render(view: View, now: float, width: int = 100, height: int = 50) -> Text:
     room = max(1, height - _SPARE_LINES)
     # The line of activity is there even when empty: the table below it must not jump.
     head = [Text(view.title, style="bold"), _bar(view, now, width), _activity(view, now)]
-    columns = [_shortened(rows, max(0, room - len(head))) for rows in _columns(view, now, width)]
+    tail = _alerts(view)[: max(0, room - len(head))]
+    columns = [_shortened(rows, max(0, room - len(head) - len(tail))) for rows in _columns(view, now, width)]
     gap = Text(" " * _GAP)
     body = [gap.join(map(_cell, rows)) for rows in zip_longest(*columns, fillvalue=("", "", ""))]
-    return Text("\n", no_wrap=True, overflow="ellipsis").join([*head, *body][:room])
+    return Text("\n", no_wrap=True, overflow="ellipsis").join([*head, *body, *tail][:room])
 
 
 def _columns(view: View, now: float, width: int) -> list[list[Row]]:
@@ -140,13 +144,14 @@ def _pace(view: View, now: float) -> list[Row]:
 
 def _returns(view: View) -> list[Row]:
     metrics = view.metrics
+    judged = score(metrics.get("eval/mean_reward"), metrics.get("eval/std_reward"))
     reached = view.threshold is not None and view.best is not None and view.best >= view.threshold
     rows = [
         ("return", "", ""),
-        ("mean", number(metrics.get("rollout/ep_rew_mean")), ""),
+        _row(view, "mean", "rollout/ep_rew_mean"),
         ("best", number(metrics.get("rollout/ep_rew_best")), ""),
-        ("length", number(metrics.get("rollout/ep_len_mean")), ""),
-        ("evaluation", score(metrics.get("eval/mean_reward"), metrics.get("eval/std_reward")), "bold"),
+        _row(view, "length", "rollout/ep_len_mean"),
+        _marked(view, "eval/mean_reward", ("evaluation", judged, "bold")),
         ("best so far", number(view.best), "bold green" if reached else ""),
         ("needed", number(view.threshold), ""),
     ]
@@ -156,8 +161,27 @@ def _returns(view: View) -> list[Row]:
 
 
 def _learning(view: View) -> list[Row]:
-    known = [(label, view.metrics[name]) for label, name in _LEARNING if name in view.metrics]
-    return [("learning", "", ""), *((label, number(value), "") for label, value in known)]
+    known = [_row(view, label, name) for label, name in _LEARNING if name in view.metrics]
+    return [("learning", "", ""), *known]
+
+
+def _row(view: View, label: str, metric: str) -> Row:
+    return _marked(view, metric, (label, number(view.metrics.get(metric)), ""))
+
+
+def _marked(view: View, metric: str, row: Row) -> Row:
+    """The row of a metric that an active alert is about stands out."""
+    severity = view.severity(metric)
+    return row if severity is None else (row[0], f"! {row[1]}", _MARKS[severity])
+
+
+def _alerts(view: View) -> list[Text]:
+    """Active alerts, each once, the worst first."""
+    order = list(_MARKS)
+    ranked = sorted(view.alerts.items(), key=lambda one: (order.index(one[1]["severity"]), one[0]))
+    lines = [Text(f"! {name}: {alert['title']}", style=_MARKS[alert["severity"]]) for name, alert in ranked]
+    more = len(lines) - _SHOWN_ALERTS
+    return [*lines[:_SHOWN_ALERTS], Text(f"  and {more} more", style="dim")] if more > 0 else lines
 
 
 def _activity(view: View, now: float) -> Text:

@@ -63,11 +63,12 @@ def check(files: Files = None, json: Json = False) -> int:
 
     faults = service.check_recipes(files or ())
     wrong = [fault for found in faults.values() for fault in found]
+    notes = service.lint_recipes(files or ()) if not wrong else []
     if json:
-        print_json({"files": len(faults), "problems": wrong})
+        print_json({"files": len(faults), "problems": wrong, "notes": notes})
     else:
-        for fault in wrong:
-            print(fault)
+        for line in [*wrong, *(f"note: {note}" for note in notes)]:
+            print(line)
         print(f"{plural(len(faults), 'file')}, {plural(len(wrong), 'problem') if wrong else 'no problems'}.")
     return 1 if wrong else 0
 

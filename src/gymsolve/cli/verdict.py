@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gymsolve.cli.alerts import summary_line
 from gymsolve.cli.output import is_terminal
 from gymsolve.cli.text import count, duration, number, score, size
 
@@ -53,6 +54,7 @@ def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
         f"{count(outcome.env_steps)} steps in {duration(outcome.seconds)}",
         f"run   {outcome.run.path}",
         *([] if video is None else [f"video {video.path}"]),
+        *(summary_line(alert.to_json(), outcome.because.get(alert.id)) for alert in outcome.alerts),
         *_next_commands(outcome, runs_dir),
     ]
 
@@ -77,5 +79,7 @@ def _next_commands(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
         enough = 2 * budget if 2 * budget > outcome.env_steps else 2 * outcome.env_steps
         more = f" --steps {size(enough)}" if outcome.reason == "steps" else ""
         commands.append(f"gymsolve resume @last{more}{where}")
+    if outcome.alerts:
+        commands.append(f"gymsolve diagnose @last{where}")
     commands.append(f"gymsolve runs show @last{where}")
     return [f"{'next' if index == 0 else '':<6}{command}" for index, command in enumerate(commands)]

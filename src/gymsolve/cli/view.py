@@ -26,6 +26,8 @@ class View:
     """Mean return of the best evaluation."""
     metrics: dict[str, Any] = field(default_factory=dict)
     """The newest value of each metric."""
+    alerts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Active ones by id, as their events tell them."""
     rollout: tuple[int, int] = (0, 0)
     """Vector steps of the rollout under way, done and in total."""
     evaluation: tuple[int, int] | None = None
@@ -44,6 +46,11 @@ class View:
         """A record of metrics has been written."""
         self.metrics.update(record)
         self.rollout = (0, 0)  # its steps are in the counters now
+
+    def severity(self, metric: str) -> str | None:
+        """The worst active alert about a metric; None when there is none."""
+        found = {alert["severity"] for alert in self.alerts.values() if alert["metric"] == metric}
+        return next((severity for severity in ("error", "warn", "info") if severity in found), None)
 
     @property
     def steps_now(self) -> int:

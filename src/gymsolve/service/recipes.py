@@ -12,7 +12,7 @@ from gymsolve.recipes import list_recipes as all_recipes
 from gymsolve.recipes.files import load_recipes
 from gymsolve.recipes.layers import merge_layers
 
-__all__ = ["check_recipes", "format_recipes", "list_recipes"]
+__all__ = ["check_recipes", "format_recipes", "lint_recipes", "list_recipes"]
 
 
 def list_recipes(query: str | None = None) -> list[dict[str, Any]]:
@@ -24,6 +24,18 @@ def list_recipes(query: str | None = None) -> list[dict[str, Any]]:
 def check_recipes(files: Sequence[Path] = ()) -> dict[str, list[str]]:
     """Faults by file, as sentences; without files, of every recipe and family that can be found."""
     return {str(path): _faults(path) for path in files or _all_files(shipped=True)}
+
+
+def lint_recipes(files: Sequence[Path] = ()) -> list[str]:
+    """What is doubtful, though allowed, in the settings of recipes that have no faults."""
+    from gymsolve.metrics.lint import lint  # listing recipes need not wait for the rules
+
+    notes = []
+    for path in files or _all_files(shipped=True):
+        for recipe in [] if path.name.startswith("_") else load_recipes(path):
+            config = validate(merge_layers(recipe.layers, {})[0], str(path))
+            notes += [f"{path}: {finding} (variant {recipe.variant})" for finding in lint(config)]
+    return notes
 
 
 def format_recipes(files: Sequence[Path] = (), *, write: bool = True) -> dict[str, bool]:

@@ -15,6 +15,7 @@ from gymsolve.errors import DivergenceError
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.runs.checkpoints import list_checkpoints, update_meta
 from gymsolve.runs.run import Run
+from gymsolve.training.alerts import publish
 from gymsolve.training.checkpoint import keep_if_best, save
 from gymsolve.training.judging import Judge, Judgement
 from gymsolve.training.observer import Observer
@@ -90,8 +91,7 @@ def write_record(trainer: Trainer, run: Run, observer: Observer) -> None:
     counters = trainer.counters
     record: dict[str, Any] = trainer.position() | {"time/elapsed": counters.seconds}
     record |= trainer.window.metrics() | trainer.averager.take()
-    run.append_metrics(record)
-    observer.record(record)
+    publish(trainer, run, observer, record)
     counters.next_record = next_multiple(counters.env_steps, max(1, trainer.config.steps // 2000))
 
 
@@ -105,8 +105,7 @@ def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: 
         counters.solved = counters.solved or verdict.solved
         record = judgement.where | verdict.metrics
         record |= {"eval/seconds": judgement.seconds, "solved": float(verdict.solved)}
-        run.append_metrics(record)
-        observer.record(record)
+        publish(trainer, run, observer, record)
         if judgement.checkpoint is not None:
             update_meta(run, judgement.checkpoint, eval=verdict.metrics)
         if keep_if_best(trainer, run, judgement):

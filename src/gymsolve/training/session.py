@@ -1,20 +1,23 @@
 """Starting, resuming and judging runs: the verbs behind the Python API and the command line."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from gymsolve.errors import DivergenceError, GymsolveError, UsageError
+from gymsolve.metrics.alerts import Alert
+from gymsolve.metrics.diagnosis import explain
 from gymsolve.recipes import Overrides, apply_overrides, validate
 from gymsolve.runs.checkpoints import discard_after, list_checkpoints, pointed
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.refs import find_run, split_ref
 from gymsolve.runs.run import Run, create_run
 from gymsolve.runs.summary import Status
+from gymsolve.training.alerts import replay_alerts
 from gymsolve.training.checkpoint import save
 from gymsolve.training.judging import Judge, make_judge
 from gymsolve.training.loop import next_multiple, take_judgements, train_loop, write_record
@@ -43,6 +46,10 @@ class Outcome:
     mean_reward: float | None
     """Of the best evaluation, if there was one."""
     threshold: float | None
+    alerts: tuple[Alert, ...] = ()
+    """Everything that fired, by id."""
+    because: Mapping[str, str] = field(default_factory=dict)
+    """Alerts that are a consequence, and of which one."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -55,6 +62,11 @@ class Outcome:
             "seconds": round(self.seconds, 3),
             "mean_reward": self.mean_reward,
             "threshold": self.threshold,
+            "alerts": [
+                {"id": one.id, "severity": one.severity, "active": one.active}
+                | {"count": one.count, "because": self.because.get(one.id)}
+                for one in self.alerts
+            ],
         }
 
 
@@ -89,6 +101,7 @@ def start_run(
             steps=config.steps,
             parent=parent,
         )
+        replay_alerts(trainer, run)
         for reason in plan.reasons:
             run.log(f"derived: {reason}")
         return _execute(trainer, run, watcher, notes, judge_first=source is not None)
@@ -125,6 +138,7 @@ def resume_run(
         run.claim(command=list(sys.argv if command is None else command))
         dropped = run.rewind(trainer.counters.env_steps)
         discarded = discard_after(run, trainer.counters.env_steps)
+        replay_alerts(trainer, run)
         notes += _rearrange(trainer, run, changes)
         if changes:
             sources = stored["provenance"] | dict.fromkeys(changes, "--set on resume")
@@ -257,6 +271,8 @@ def _finish(trainer: Trainer, run: Run, reason: Reason) -> Outcome:
         seconds=counters.seconds,
         mean_reward=counters.best_return,
         threshold=trainer.threshold,
+        alerts=tuple(trainer.alerts.alerts()),
+        because={one.alert.id: one.because for one in explain(trainer.alerts).consequences},
     )
     result = {key: outcome.to_json()[key] for key in ("solved", "mean_reward", "threshold", "seconds")}
     run.append_event("ended", env_steps=counters.env_steps, status=status, reason=reason)

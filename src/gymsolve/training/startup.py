@@ -4,6 +4,7 @@ from gymsolve.config import ReinforceConfig, TrainConfig
 from gymsolve.envs.determinism import check_determinism
 from gymsolve.envs.make import debugger_attached, describe_env
 from gymsolve.errors import ConfigError
+from gymsolve.metrics.lint import lint
 from gymsolve.spec import EnvSpec
 from gymsolve.training.trainer import Trainer
 
@@ -58,6 +59,7 @@ def notes_at_start(trainer: Trainer) -> list[str]:
             "REINFORCE learns from steps whose episode ends within the rollout: episodes "
             f"{longest}, algo.num_steps is {algo.num_steps}, so the start of long ones is not learned from"
         )
+    notes += map(str, lint(trainer.config, trainer.envs.spec))
     if trainer.threshold is None:
         notes.append("no threshold is known, so nothing will count as solved; set one with --set solved_at=…")
     return notes

@@ -14,6 +14,8 @@ from gymsolve.config import TrainConfig
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.make import make_envs
 from gymsolve.errors import CheckpointError
+from gymsolve.metrics.alerts import AlertTracker
+from gymsolve.metrics.rules.rule import Context
 from gymsolve.rollout.collect import Collector
 from gymsolve.rollout.episodes import EpisodeWindow
 from gymsolve.rollout.moments import RewardScaler
@@ -65,6 +67,8 @@ class Trainer:
     policy_rng: np.random.Generator
     minibatch_rng: np.random.Generator
     scaler: RewardScaler | None
+    alerts: AlertTracker
+    """Follows the records; needs no state of its own, since those are on disk."""
     window: EpisodeWindow = field(default_factory=EpisodeWindow)
     counters: Counters = field(default_factory=Counters)
     averager: Averager = field(default_factory=Averager)
@@ -128,6 +132,7 @@ def build_trainer(config: TrainConfig) -> Trainer:
         policy_rng=generator(config.seed, "policy"),
         minibatch_rng=generator(config.seed, "minibatch"),
         scaler=RewardScaler(envs.num_envs) if config.algo.normalize_rewards else None,
+        alerts=AlertTracker(Context.of(config, envs.spec)),
     )
     trainer.counters.next_eval = max(config.eval_every, config.eval.warmup)
     trainer.counters.next_checkpoint = config.checkpoint_every

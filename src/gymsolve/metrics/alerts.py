@@ -1,0 +1,191 @@
+"""From cases to alerts: a rule fires after some cases in a row, and is cleared after some without.
+
+The tracker is a fold over records: fed one by one while a run trains, or all at once from its file, it
+ends in the same state. A resumed run therefore needs nothing but its metrics to go on.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple
+
+from gymsolve.metrics.history import History
+from gymsolve.metrics.rules import RULES, Rule
+from gymsolve.metrics.rules.rule import Change, Context, Evidence, Severity
+
+__all__ = ["Alert", "AlertChange", "AlertTracker", "is_present"]
+
+
+@dataclass(frozen=True)
+class Alert:
+    """What a rule found, with all that is needed to check and to mend it."""
+
+    id: str
+    signal: int
+    severity: Severity
+    title: str
+    evidence: Evidence
+    """The newest case."""
+    step: int
+    """Where the newest case was."""
+    onset: int
+    """Environment steps at which the first case was."""
+    active: bool
+    count: int
+    """How often it fired."""
+    share: float
+    """Share of training during which it was active."""
+    steps: int
+    """Environment steps spent while it was active."""
+    seconds: float | None
+    """Seconds spent while it was active; None when nothing was timed."""
+    cause: str
+    changes: tuple[Change, ...]
+    effect: str
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class AlertChange(NamedTuple):
+    """An alert that has just fired, or just been cleared."""
+
+    kind: Literal["alert", "alert_cleared"]
+    alert: Alert
+
+
+class _State:
+    """How one rule stands."""
+
+    __slots__ = (
+        *("active", "checkable", "count", "evidence", "onset", "quiet"),
+        *("rule", "seconds", "since", "step", "steps", "streak"),
+    )
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.checkable = False
+        self.active = False
+        self.streak = self.quiet = self.count = 0
+        self.since = self.step = 0
+        self.onset: int | None = None
+        self.evidence: Evidence | None = None
+        self.steps, self.seconds = 0, 0.0
+
+
+class AlertTracker:
+    """Follows a run record by record."""
+
+    def __init__(
+        self, context: Context, records: Iterable[dict[str, Any]] = (), rules: Sequence[Rule] = RULES
+    ) -> None:
+        self.context = context
+        self.history = History()
+        self._states = [_State(rule) for rule in rules if rule.applies(context)]
+        self.inapplicable = [rule for rule in rules if not rule.applies(context)]
+        self._by_metric: dict[str, list[_State]] = {}
+        for state in self._states:
+            self._by_metric.setdefault(state.rule.metric, []).append(state)
+        for record in records:
+            self.update(record)
+
+    def update(self, record: dict[str, Any]) -> list[AlertChange]:
+        """Take a record; alerts that fired or were cleared by it."""
+        history = self.history
+        history.append(record)
+        progress = self.context.progress(history)
+        changed: list[AlertChange] = []
+        for metric, states in self._by_metric.items():
+            if metric in history.record:
+                for state in states:
+                    if progress >= state.rule.warmup and self._is_checkable(state):
+                        self._step(state, changed)
+        return changed
+
+    def alerts(self) -> list[Alert]:
+        """Everything that fired so far, by id."""
+        fired = [self._alert(state) for state in self._states if state.count]
+        return sorted(fired, key=lambda alert: alert.id)
+
+    def quiet_rules(self) -> list[Rule]:
+        """Rules that were checked and never fired."""
+        return [state.rule for state in self._states if not state.count and self._is_checkable(state)]
+
+    def unchecked_rules(self) -> list[tuple[Rule, str]]:
+        """Rules that could not be checked, and why."""
+        found = [(rule, "does not apply to these settings") for rule in self.inapplicable]
+        for state in self._states:
+            if not self._is_checkable(state):
+                missing = [name for name in state.rule.needs if not is_present(self.history, name)]
+                found.append((state.rule, f"needs {', '.join(missing)}"))
+        return found
+
+    def _is_checkable(self, state: _State) -> bool:
+        if not state.checkable:
+            state.checkable = all(is_present(self.history, name) for name in state.rule.needs)
+        return state.checkable
+
+    def _step(self, state: _State, changed: list[AlertChange]) -> None:
+        rule, step = state.rule, self.history.env_steps
+        evidence = rule.check(self.history, self.context, state.active)
+        if state.active:
+            self._charge(state, step)
+        if evidence is None:
+            state.streak = 0
+            state.quiet += 1
+            if state.active and state.quiet >= rule.patience:
+                state.active = False
+                changed.append(AlertChange("alert_cleared", self._alert(state)))
+            return
+        state.quiet = 0
+        if state.streak == 0 and not state.active:
+            state.since = step
+        state.streak += 1
+        if state.active or state.streak >= rule.persistence:
+            state.evidence, state.step = evidence, step
+        if not state.active and state.streak >= rule.persistence:
+            state.active = True
+            state.count += 1
+            state.onset = state.since if state.onset is None else state.onset
+            self._charge(state, step)
+            changed.append(AlertChange("alert", self._alert(state)))
+
+    def _charge(self, state: _State, step: int) -> None:
+        """Add what was spent since the last look; evaluations may come in under an earlier step."""
+        if step <= state.since:
+            return
+        state.steps += step - state.since
+        now, then = self.history.seconds_at(step), self.history.seconds_at(state.since)
+        if now is not None:
+            state.seconds += now - (then or 0.0)
+        state.since = step
+
+    def _alert(self, state: _State) -> Alert:
+        rule = state.rule
+        assert state.evidence is not None
+        assert state.onset is not None
+        total = max(1, self.history.env_steps)
+        return Alert(
+            id=rule.id,
+            signal=rule.signal,
+            severity=rule.severity,
+            title=rule.title,
+            evidence=state.evidence,
+            step=state.step,
+            onset=state.onset,
+            active=state.active,
+            count=state.count,
+            share=min(1.0, state.steps / total),
+            steps=state.steps,
+            seconds=None if "time/elapsed" not in self.history.series else round(state.seconds, 3),
+            cause=rule.cause,
+            changes=tuple(rule.remedy(self.context, state.evidence)),
+            effect=rule.effect,
+        )
+
+
+def is_present(history: History, name: str) -> bool:
+    """A metric was recorded at least once; a name with `<…>` stands for any with its prefix."""
+    if not name.endswith(">"):
+        return name in history.series
+    prefix = name.partition("<")[0]
+    return any(known.startswith(prefix) for known in history.series)

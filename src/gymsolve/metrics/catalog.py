@@ -1,0 +1,127 @@
+"""Every metric by name, what its bounds are in a given run, and which names nobody declared."""
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from gymsolve.config import TrainConfig
+from gymsolve.errors import UndeclaredMetricError, did_you_mean
+from gymsolve.metrics.metric import Group, Metric
+from gymsolve.metrics.tables import GROUPS
+
+if TYPE_CHECKING:
+    from gymsolve.spec import ActionSpec, EnvSpec
+
+__all__ = [
+    "CATALOG",
+    "GROUPS",
+    "Bounds",
+    "Group",
+    "Metric",
+    "by_priority",
+    "derived_bounds",
+    "find_metric",
+    "hard_bounds",
+    "max_entropy",
+    "require_declared",
+    "undeclared",
+]
+
+Bounds = dict[str, tuple[float, float]]
+
+CATALOG: dict[str, Metric] = {metric.name: metric for group in GROUPS for metric in group.metrics}
+"""By name; the names of patterns end in `<…>`."""
+_PATTERNS = {name.partition("<")[0]: metric for name, metric in CATALOG.items() if name.endswith(">")}
+_ORDER = {name: index for index, name in enumerate(CATALOG)}
+
+
+def find_metric(name: str) -> Metric | None:
+    """What is known of a name; None when it is not declared."""
+    exact = CATALOG.get(name)
+    if exact is not None:
+        return exact
+    return next((metric for prefix, metric in _PATTERNS.items() if name.startswith(prefix)), None)
+
+
+def undeclared(names: Iterable[str]) -> list[str]:
+    """Those of the names (or of a record's keys) that the catalogue does not know."""
+    return [name for name in names if name not in CATALOG and find_metric(name) is None]
+
+
+def require_declared(record: Iterable[str]) -> None:
+    """Refuse a record with a name that no table, chart or rule could explain."""
+    unknown = undeclared(record)
+    if unknown:
+        raise UndeclaredMetricError(
+            f"the metric '{unknown[0]}' is not in the catalogue.",
+            where="metrics",
+            hint=did_you_mean(unknown[0], CATALOG) or "Declare it in gymsolve/metrics/tables.",
+        )
+
+
+def by_priority(names: Iterable[str]) -> list[str]:
+    """Names in the order in which people should see them; undeclared ones come last."""
+
+    def key(name: str) -> tuple[int, int, str]:
+        metric = find_metric(name)
+        return (9, 0, name) if metric is None else (metric.priority, _ORDER[metric.name], name)
+
+    return sorted(names, key=key)
+
+
+def hard_bounds() -> Bounds:
+    """Bounds that hold in every run, by exact name."""
+    return {
+        name: (-math.inf if one.low is None else one.low, math.inf if one.high is None else one.high)
+        for name, one in CATALOG.items()
+        if one.low is not None or one.high is not None
+    }
+
+
+def derived_bounds(config: TrainConfig, spec: "EnvSpec | None") -> Bounds:
+    """Bounds that follow from the settings and the spaces of one run, with room for rounding."""
+    bounds: Bounds = {}
+    if config.env.max_episode_steps is not None and spec is None:
+        bounds["rollout/ep_len_mean"] = (0.0, float(config.env.max_episode_steps))
+    if spec is None:
+        return bounds
+    limit = spec.max_episode_steps
+    if limit is not None:
+        alike = all(len(wrapper.roles) == 3 for wrapper in config.env.wrappers)
+        names = ("rollout/ep_len_mean", "eval/mean_ep_length") if alike else ("rollout/ep_len_mean",)
+        bounds |= dict.fromkeys(names, (0.0, float(limit)))
+    highest = max_entropy(spec)
+    if highest is not None:
+        bounds["train/entropy"] = (-1e-4, highest * 1.001 + 1e-4)
+    bounds |= _action_bounds(spec.action)
+    if config.algo.normalize_rewards:
+        # The scaler clips nothing, but a spread far from 1 means that its statistics are wrong.
+        bounds["rollout/reward_std"] = (0.0, 100.0)
+    return bounds
+
+
+def max_entropy(spec: "EnvSpec") -> float | None:
+    """Entropy of a uniform policy over what is ever legal, in nats; None for boxes, which have no largest."""
+    action = spec.action
+    if not action.nvec:
+        return None
+    if not spec.legal:
+        return sum(math.log(choices) for choices in action.nvec)
+    total, begin = 0.0, 0
+    for choices in action.nvec:
+        total += math.log(max(1, sum(spec.legal[begin : begin + choices])))
+        begin += choices
+    return total
+
+
+def _action_bounds(action: "ActionSpec") -> Bounds:
+    if action.kind == "box":
+        if not action.bounded:
+            return {}
+        low, high = min(action.low), max(action.high)
+    else:
+        starts = action.start or (0,) * len(action.nvec)
+        low = float(min(starts))
+        high = float(max(start + choices - 1 for start, choices in zip(starts, action.nvec, strict=True)))
+    room = 1e-5 * max(1.0, high - low)
+    return {"action/mean": (low - room, high + room), "action/std": (0.0, (high - low) / 2 + room)}

@@ -1,0 +1,139 @@
+"""Findings in causal order: one root cause first, its consequences under it, and what was not found.
+
+The environment comes before hyperparameters: most trainings that do not learn fail there, and no setting
+mends an observation that never changes.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gymsolve.metrics.alerts import Alert, AlertTracker
+from gymsolve.metrics.rules import RULES, Rule
+from gymsolve.metrics.rules.rule import Context, Evidence
+
+__all__ = ["Consequence", "Diagnosis", "diagnose", "explain"]
+
+_FIRST = (1, 0, 2, 3, 24, 9)
+"""Signals of the environment and of bookkeeping, in the order in which they are looked at."""
+_SEVERITIES = ("error", "warn", "info")
+_PASSING = 0.05
+"""What was over so soon is told after what stayed."""
+_SLACK = 0.1
+"""A cause may be noticed later than its effect by this share of training: it may need longer to show."""
+
+
+@dataclass(frozen=True)
+class Consequence:
+    """An alert that another one explains."""
+
+    alert: Alert
+    because: str
+    """The id of the root it follows from."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All that the rules have to say about a run."""
+
+    roots: tuple[Alert, ...]
+    consequences: tuple[Consequence, ...]
+    not_fired: tuple[str, ...]
+    not_checked: tuple[tuple[str, str], ...]
+    """Id and reason."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "roots": [alert.to_json() for alert in self.roots],
+            "consequences": [{**one.alert.to_json(), "because": one.because} for one in self.consequences],
+            "not_fired": list(self.not_fired),
+            "not_checked": dict(self.not_checked),
+        }
+
+
+def diagnose(records: Iterable[dict[str, Any]], context: Context, *, failure: str | None = None) -> Diagnosis:
+    """Replay the rules over the records of a run; `failure` is the error that ended it, if one did."""
+    return explain(AlertTracker(context, records), failure=failure)
+
+
+def explain(tracker: AlertTracker, *, failure: str | None = None) -> Diagnosis:
+    """What a tracker has found, in causal order."""
+    alerts = tracker.alerts()
+    if failure is not None:
+        alerts = [*(one for one in alerts if one.id != "nonfinite"), _failed(tracker, failure)]
+    reach = _SLACK * max(tracker.context.budget, tracker.history.env_steps)
+    because = {alert.id: _cause(alert, alerts, reach) for alert in alerts}
+    roots = sorted((alert for alert in alerts if because[alert.id] is None), key=_urgency)
+    consequences = sorted((alert for alert in alerts if because[alert.id] is not None), key=_urgency)
+    fired = {alert.id for alert in alerts}
+    return Diagnosis(
+        roots=tuple(roots),
+        consequences=tuple(Consequence(alert, _root(alert.id, because)) for alert in consequences),
+        not_fired=tuple(rule.id for rule in tracker.quiet_rules() if rule.id not in fired),
+        not_checked=tuple((rule.id, reason) for rule, reason in tracker.unchecked_rules()),
+    )
+
+
+def _cause(alert: Alert, alerts: Sequence[Alert], reach: float) -> str | None:
+    """The most urgent alert that explains another and was not noticed much later."""
+    causes = [
+        other
+        for other in alerts
+        if other.id != alert.id and alert.id in _REACHED[other.id] and other.onset <= alert.onset + reach
+    ]
+    return min(causes, key=_urgency).id if causes else None
+
+
+def _root(name: str, because: dict[str, str | None]) -> str:
+    while (cause := because[name]) is not None:
+        name = cause
+    return name
+
+
+def _urgency(alert: Alert) -> tuple[int, int, bool, int, str]:
+    place = _FIRST.index(alert.signal) if alert.signal in _FIRST else len(_FIRST)
+    passing = not alert.active and alert.share < _PASSING and alert.severity != "error"
+    return place, _SEVERITIES.index(alert.severity), passing, alert.onset, alert.id
+
+
+def _failed(tracker: AlertTracker, failure: str) -> Alert:
+    """Training stops before a record with such a number is written: the error is the evidence."""
+    rule = next(rule for rule in RULES if rule.id == "nonfinite")
+    step = tracker.history.env_steps
+    evidence = Evidence("train/loss", float("nan"), 0.0, "≠", failure)
+    return Alert(
+        id=rule.id,
+        signal=rule.signal,
+        severity=rule.severity,
+        title=rule.title,
+        evidence=evidence,
+        step=step,
+        onset=step,
+        active=True,
+        count=1,
+        share=0.0,
+        steps=0,
+        seconds=0.0,
+        cause=rule.cause,
+        changes=tuple(rule.remedy(tracker.context, evidence)),
+        effect=rule.effect,
+    )
+
+
+def _closure(rules: Sequence[Rule]) -> dict[str, frozenset[str]]:
+    """Everything that each rule explains, directly or through another."""
+    direct = {rule.id: rule.explains for rule in rules}
+    reached: dict[str, frozenset[str]] = {}
+
+    def visit(name: str) -> frozenset[str]:
+        if name not in reached:
+            below = [visit(one) | {one} for one in direct[name]]
+            reached[name] = frozenset().union(*below)
+        return reached[name]
+
+    for name in direct:
+        visit(name)
+    return reached
+
+
+_REACHED = _closure(RULES)

@@ -1,0 +1,142 @@
+"""A run's records as one series per metric: what rules look at, live and afterwards.
+
+Compact on purpose: plain lists, appended to. The largest and smallest value so far are kept beside the
+values, so that "no better than a while ago" costs a bisection instead of a scan.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from gymsolve.errors import RunDamagedError
+from gymsolve.runs.files import read_json
+from gymsolve.runs.records import Records, read_records
+from gymsolve.runs.summary import SCHEMA_VERSION
+
+__all__ = ["History", "Series", "read_rows"]
+
+
+class Series:
+    """The values of one metric and the environment steps at which they were measured."""
+
+    __slots__ = ("lows", "peaks", "steps", "values")
+
+    def __init__(self) -> None:
+        self.steps: list[int] = []
+        self.values: list[float] = []
+        self.peaks: list[float] = []
+        """The largest finite value up to each point; -inf before the first."""
+        self.lows: list[float] = []
+
+    def append(self, step: int, value: float) -> None:
+        peak = self.peaks[-1] if self.peaks else -math.inf
+        low = self.lows[-1] if self.lows else math.inf
+        finite = math.isfinite(value)
+        self.steps.append(step)
+        self.values.append(value)
+        self.peaks.append(value if finite and value > peak else peak)
+        self.lows.append(value if finite and value < low else low)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def last(self) -> float:
+        return self.values[-1]
+
+    @property
+    def peak(self) -> float:
+        return self.peaks[-1]
+
+    @property
+    def low(self) -> float:
+        return self.lows[-1]
+
+    @property
+    def span(self) -> float:
+        """Between the smallest and the largest value so far."""
+        return self.peaks[-1] - self.lows[-1]
+
+    def index_at(self, step: float) -> int | None:
+        """The newest point at or before a step; None when there was none yet."""
+        index = bisect_right(self.steps, step) - 1
+        return index if index >= 0 else None
+
+    def tail(self, count: int) -> list[float]:
+        """The newest finite values, at most so many."""
+        return [value for value in self.values[-count:] if math.isfinite(value)]
+
+
+class History:
+    """All series of a run; grows by one record at a time."""
+
+    def __init__(self, records: Iterable[dict[str, Any]] = ()) -> None:
+        self.series: dict[str, Series] = {}
+        self.record: dict[str, float] = {}
+        """The newest record, numbers only."""
+        self.broken: list[str] = []
+        """Names in it whose value is NaN or infinite."""
+        self.records = 0
+        self._clock: tuple[list[int], list[float]] = ([], [])
+        for record in records:
+            self.append(record)
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Take one record; what is not a number (null counts as NaN) is left out."""
+        step = int(record.get("env_steps") or 0)
+        numbers: dict[str, float] = {}
+        for name, value in record.items():
+            if value is None:
+                numbers[name] = math.nan
+            elif isinstance(value, int | float):
+                # As the file keeps it: live and replayed histories must not differ.
+                numbers[name] = value if math.isfinite(value) else math.nan
+        for name, value in numbers.items():
+            series = self.series.get(name)
+            if series is None:
+                series = self.series[name] = Series()
+            series.append(step, value)
+        self.record = numbers
+        self.broken = [name for name, value in numbers.items() if not math.isfinite(value)]
+        self.records += 1
+        elapsed = numbers.get("time/elapsed")
+        if elapsed is not None:
+            self._clock[0].append(step)
+            self._clock[1].append(elapsed)
+
+    @property
+    def env_steps(self) -> int:
+        """Where the newest record is."""
+        return int(self.record.get("env_steps", 0))
+
+    def get(self, name: str) -> Series | None:
+        return self.series.get(name)
+
+    def last(self, name: str) -> float | None:
+        """The newest value of a metric; None before the first."""
+        series = self.series.get(name)
+        return None if series is None else series.values[-1]
+
+    def seconds_at(self, step: float) -> float | None:
+        """Seconds of training up to a step; None when nothing was timed by then."""
+        steps, seconds = self._clock
+        index = bisect_right(steps, step) - 1
+        return seconds[index] if index >= 0 else None
+
+
+def read_rows(folder: Path) -> Records:
+    """The records in the folder of a run, and what in it could not be read.
+
+    Torn and damaged lines are left out and reported; a run that a newer version wrote is refused.
+    """
+    path = folder / "run.json"
+    version = read_json(path).get("schema_version", SCHEMA_VERSION) if path.is_file() else SCHEMA_VERSION
+    if not isinstance(version, int) or version > SCHEMA_VERSION:
+        raise RunDamagedError(
+            f"the run was written by a newer gymsolve (schema {version}, this one knows {SCHEMA_VERSION}).",
+            where=str(path),
+            hint="Update gymsolve to read it.",
+        )
+    return read_records(folder / "metrics.jsonl")

@@ -1,0 +1,229 @@
+"""Settings that cannot work well, found before anything is trained.
+
+Nothing here is an error: a run may have its reasons. What is impossible is refused by `gymsolve.config`.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gymsolve.config import PPOConfig, ReinforceConfig, TrainConfig
+from gymsolve.metrics.rules.rule import Change
+from gymsolve.schedules import Progress, Schedule
+
+if TYPE_CHECKING:
+    from gymsolve.spec import EnvSpec
+
+__all__ = ["Finding", "lint"]
+
+_FEW_UPDATES = 10
+_SMALL_MINIBATCH = 16
+_FEW_EPISODES = 5
+_SHORT_HORIZON = 20.0
+"""Episodes this many times longer than what gamma looks ahead to have ends that are invisible."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing about the settings that a user should know."""
+
+    id: str
+    where: str
+    text: str
+    changes: tuple[Change, ...] = ()
+
+    def __str__(self) -> str:
+        fix = " ".join(f"--set {one.path}={_word(one.new)}" for one in self.changes)
+        return f"{self.where}: {self.text}" + (f"; try {fix}" if fix else "")
+
+
+def lint(config: TrainConfig, spec: "EnvSpec | None" = None) -> list[Finding]:
+    """What is doubtful about the settings, given the environment's spaces where they are known."""
+    found = [finding for check in _OF_CONFIG for finding in check(config)]
+    if spec is not None:
+        found += [finding for look in _OF_SPEC for finding in look(config, spec)]
+    return found
+
+
+def _batch(config: TrainConfig) -> int:
+    return config.env.num_envs * config.algo.num_steps
+
+
+def _uneven_minibatches(config: TrainConfig) -> Iterator[Finding]:
+    algo, batch = config.algo, _batch(config)
+    if isinstance(algo, PPOConfig) and batch % algo.num_minibatches:
+        divisor = max(d for d in range(1, algo.num_minibatches) if batch % d == 0)
+        yield Finding(
+            "uneven_minibatches",
+            "algo.num_minibatches",
+            f"a rollout of {batch} steps cannot be cut into {algo.num_minibatches} equal minibatches",
+            (Change("algo.num_minibatches", algo.num_minibatches, divisor),),
+        )
+
+
+def _small_minibatches(config: TrainConfig) -> Iterator[Finding]:
+    algo, batch = config.algo, _batch(config)
+    if isinstance(algo, PPOConfig) and batch // algo.num_minibatches < _SMALL_MINIBATCH <= batch:
+        yield Finding(
+            "small_minibatches",
+            "algo.num_minibatches",
+            f"minibatches of {batch // algo.num_minibatches} steps make noisy gradients",
+            (Change("algo.num_minibatches", algo.num_minibatches, max(1, batch // 64)),),
+        )
+
+
+def _few_updates(config: TrainConfig) -> Iterator[Finding]:
+    batch = _batch(config)
+    if batch * _FEW_UPDATES > config.steps:
+        steps = max(1, config.steps // (_FEW_UPDATES * config.env.num_envs))
+        yield Finding(
+            "few_updates",
+            "algo.num_steps",
+            f"a rollout takes {batch} of {config.steps} steps, so there will be no more than "
+            f"{math.ceil(config.steps / batch)} updates",
+            (Change("algo.num_steps", config.algo.num_steps, steps),),
+        )
+
+
+def _odd_rates(config: TrainConfig) -> Iterator[Finding]:
+    algo = config.algo
+    highest = _highest(algo.learning_rate, config.steps)
+    if highest > 0.02 and algo.optimizer.name in ("adam", "adamw"):
+        yield Finding(
+            "rate_high",
+            "algo.learning_rate",
+            f"{highest:g} is far above what {algo.optimizer.name} usually bears (1e-4 to 3e-3)",
+            (Change("algo.learning_rate", highest, 3e-4),),
+        )
+    if highest < 1e-6:
+        yield Finding(
+            "rate_low",
+            "algo.learning_rate",
+            f"at {highest:g} nothing will be learned within the budget",
+            (Change("algo.learning_rate", highest, 3e-4),),
+        )
+    if _highest(algo.ent_coef, config.steps) >= 0.5:
+        yield Finding(
+            "bonus_high",
+            "algo.ent_coef",
+            "an entropy bonus this large usually outweighs the reward",
+            (Change("algo.ent_coef", _highest(algo.ent_coef, config.steps), 0.01),),
+        )
+
+
+def _no_learning(config: TrainConfig) -> Iterator[Finding]:
+    algo = config.algo
+    if isinstance(algo, PPOConfig) and _highest(algo.clip_coef, config.steps) < 0.01:
+        yield Finding(
+            "clip_closed",
+            "algo.clip_coef",
+            "with so small a limit nearly every gradient is clipped away",
+            (Change("algo.clip_coef", _highest(algo.clip_coef, config.steps), 0.2),),
+        )
+    needs_values = not isinstance(algo, ReinforceConfig) or algo.baseline == "value"
+    if needs_values and _highest(algo.vf_coef, config.steps) == 0.0:
+        yield Finding(
+            "values_untrained",
+            "algo.vf_coef",
+            "the value function is used but not trained",
+            (Change("algo.vf_coef", 0.0, 0.5),),
+        )
+
+
+def _few_episodes(config: TrainConfig) -> Iterator[Finding]:
+    if config.eval.episodes < _FEW_EPISODES:
+        yield Finding(
+            "few_episodes",
+            "eval.episodes",
+            f"the mean of {config.eval.episodes} is mostly luck, and `best` goes by it",
+            (Change("eval.episodes", config.eval.episodes, 20),),
+        )
+
+
+def _rare_evaluations(config: TrainConfig) -> Iterator[Finding]:
+    if config.eval_every > config.steps // 2:
+        yield Finding(
+            "rare_evaluations",
+            "eval.every",
+            f"at one in {config.eval_every} of {config.steps} steps `best` has hardly a choice",
+            (Change("eval.every", config.eval.every, max(1, config.steps // 20)),),
+        )
+
+
+def _short_sight(config: TrainConfig, spec: "EnvSpec") -> Iterator[Finding]:
+    gamma, limit = _highest(config.algo.gamma, config.steps), spec.max_episode_steps
+    if limit is None or gamma >= 1.0:
+        return
+    horizon = 1.0 / (1.0 - gamma)
+    if limit > round(_SHORT_HORIZON * horizon):
+        fitting = round(1.0 - 2.0 / limit, 4)
+        yield Finding(
+            "short_sight",
+            "algo.gamma",
+            f"{gamma:g} looks about {horizon:.0f} steps ahead, episodes last up to {limit}: "
+            "what is rewarded only at the end is out of sight",
+            (Change("algo.gamma", gamma, min(0.999, fitting)),),
+        )
+
+
+def _no_motion(config: TrainConfig, spec: "EnvSpec") -> Iterator[Finding]:
+    names = {wrapper.name for wrapper in config.env.wrappers}
+    images = any(entry.kind == "image" and entry.shape[0] in (1, 3) for entry in spec.obs.values())
+    if images and config.env.frame_stack == 1 and not any("stack" in name for name in names):
+        yield Finding(
+            "no_motion",
+            "env.frame_stack",
+            "a single image does not show how fast anything moves",
+            (Change("env.frame_stack", 1, 4),),
+        )
+
+
+def _odd_box(config: TrainConfig, spec: "EnvSpec") -> Iterator[Finding]:
+    action = spec.action
+    if action.kind == "box" and not action.bounded:
+        yield Finding(
+            "unbounded_actions",
+            "env",
+            "the action space has infinite bounds: actions pass unscaled, their size is a guess",
+        )
+
+
+def _raw_numbers(config: TrainConfig, spec: "EnvSpec") -> Iterator[Finding]:
+    if config.net.normalize_obs != "none":
+        return
+    for name, entry in spec.obs.items():
+        sizes = [abs(bound) for bound in (*entry.low, *entry.high)]
+        if entry.kind == "vector" and sizes and max(sizes) < 1e6 and max(sizes) > 100.0:
+            yield Finding(
+                "raw_numbers",
+                "net.normalize_obs",
+                f"entry '{name}' of the observation reaches {max(sizes):g}, and nothing scales it",
+                (Change("net.normalize_obs", "none", "running"),),
+            )
+
+
+def _highest(schedule: Schedule, steps: int) -> float:
+    """The largest value over the run, at its ends and where the schedule bends."""
+    return max(schedule.at(Progress(int(share * steps / 20), steps)) for share in range(21))
+
+
+def _word(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value).lower() if value is None else str(value)
+
+
+_OF_CONFIG: tuple[Callable[[TrainConfig], Iterator[Finding]], ...] = (
+    _uneven_minibatches,
+    _small_minibatches,
+    _few_updates,
+    _odd_rates,
+    _no_learning,
+    _few_episodes,
+    _rare_evaluations,
+)
+_OF_SPEC: tuple[Callable[[TrainConfig, "EnvSpec"], Iterator[Finding]], ...] = (
+    _short_sight,
+    _no_motion,
+    _odd_box,
+    _raw_numbers,
+)

@@ -1,0 +1,220 @@
+"""How well values and advantages tell good from bad."""
+
+import itertools
+import math
+import statistics
+
+from gymsolve.metrics.history import History
+from gymsolve.metrics.rules.outlook import is_flat, is_reached
+from gymsolve.metrics.rules.rule import Context, Evidence, Rule, all_of, below, scale, set_to
+
+__all__ = ["CRITIC"]
+
+_EV = "train/explained_variance"
+_WINDOW = 20
+
+
+def _has_critic(context: Context) -> bool:
+    return context.setting("algo.baseline") in (None, "value")
+
+
+def _negative(history: History, context: Context, active: bool) -> Evidence | None:
+    """The mean of a window: a single rollout with few episode ends is noisy."""
+    tail = history.series[_EV].tail(_WINDOW)
+    if len(tail) < _WINDOW // 2 or is_reached(history, context):
+        return None
+    value = statistics.fmean(tail)
+    return Evidence(_EV, value, 0.0, "<") if value < (0.05 if active else -0.05) else None
+
+
+def _useless(history: History, context: Context, active: bool) -> Evidence | None:
+    tail = history.series[_EV].tail(_WINDOW)
+    if len(tail) < _WINDOW // 2 or not is_flat(history, context, 0.2):
+        return None
+    value = statistics.fmean(tail)
+    if abs(value) > (0.1 if active else 0.05):
+        return None
+    return Evidence(_EV, value, 0.05, "<", "while the return is flat")
+
+
+def _oscillates(history: History, context: Context, active: bool) -> Evidence | None:
+    tail = history.series[_EV].tail(_WINDOW)
+    if len(tail) < _WINDOW or not is_flat(history, context, 0.1):
+        return None
+    mean = sum(tail) / _WINDOW  # `statistics` is exact, and ten times as slow
+    spread = math.sqrt(sum((value - mean) ** 2 for value in tail) / _WINDOW)
+    if spread <= (0.3 if active else 0.4):
+        return None
+    moves = [b - a for a, b in itertools.pairwise(tail)]
+    flips = sum(a * b < 0 for a, b in itertools.pairwise(moves)) / (len(moves) - 1)
+    return (
+        Evidence(_EV, spread, 0.4, ">", f"spread, turning in {flips:.0%} of updates") if flips > 0.5 else None
+    )
+
+
+def _scale(history: History, context: Context, active: bool) -> Evidence | None:
+    value = history.series["rollout/return_p95abs"].last
+    fit = history.last(_EV)
+    if context.setting("net.normalize_values") not in (None, "none"):
+        return None
+    if value > (50.0 if active else 100.0) and fit is not None and fit < 0.2:
+        return Evidence("rollout/return_p95abs", value, 100.0, ">", "and the values cannot follow")
+    if 0.0 < value < 0.01 and is_flat(history, context, 0.2):
+        return Evidence("rollout/return_p95abs", value, 0.01, "<", "while the return is flat")
+    return None
+
+
+def _dead(history: History, context: Context, active: bool) -> Evidence | None:
+    if is_reached(history, context):
+        return None
+    return below("rollout/advantage_std", 1e-6)(history, context, active)
+
+
+def _biased(history: History, context: Context, active: bool) -> Evidence | None:
+    mean, std = history.series["rollout/advantage_mean"], history.last("rollout/advantage_std")
+    if not std or len(mean) < _WINDOW:
+        return None
+    tail = mean.tail(_WINDOW)
+    one_sided = all(value > 0 for value in tail) or all(value < 0 for value in tail)
+    value = abs(statistics.fmean(tail)) / std
+    if not one_sided or value <= (1.0 if active else 1.5) or is_reached(history, context):
+        return None
+    return Evidence("rollout/advantage_mean", value, 1.5, ">", "spreads away from 0, always to one side")
+
+
+def _dominates(history: History, context: Context, active: bool) -> Evidence | None:
+    policy = history.last("train/grad_norm_policy")
+    value = history.series["train/grad_norm_value"].last
+    if not policy:
+        return None
+    ratio = value / policy
+    if ratio <= (50.0 if active else 100.0):
+        return None
+    return Evidence("train/grad_norm_value", ratio, 100.0, ">", "times the policy's, in a shared trunk")
+
+
+def _shares(context: Context) -> bool:
+    shared = context.setting("net.shared")
+    images = context.spec is not None and any(entry.kind == "image" for entry in context.spec.obs.values())
+    return bool(shared) or (shared is None and images)
+
+
+def _uncorrelated(history: History, context: Context, active: bool) -> Evidence | None:
+    fit = history.last(_EV)
+    if fit is None or fit < 0.5 or not is_flat(history, context, 0.2):
+        return None
+    value = history.series["train/terminal_correlation"].last
+    if not abs(value) < (0.1 if active else 0.05):
+        return None
+    return Evidence("train/terminal_correlation", value, 0.05, "<", "although the values fit elsewhere")
+
+
+CRITIC = (
+    Rule(
+        id="ev_negative",
+        signal=5,
+        severity="warn",
+        title="the values are worse than a constant guess",
+        needs=(_EV,),
+        check=_negative,
+        cause="the value function diverges: targets too large, or its learning rate too high",
+        remedy=all_of(
+            set_to("net.normalize_values", "running"),
+            scale("algo.learning_rate", 0.5),
+            scale("algo.vf_coef", 0.5, at_least=0.1),
+        ),
+        effect="train/explained_variance rises above 0",
+        explains=("ev_oscillates", "return_flat"),
+        warmup=0.1,
+        applies=_has_critic,
+    ),
+    Rule(
+        id="ev_zero",
+        signal=5,
+        severity="warn",
+        title="the values predict nothing",
+        needs=(_EV, "rollout/ep_rew_mean"),
+        check=_useless,
+        cause="observations do not tell what will be rewarded, gamma does not fit, or no value loss",
+        remedy=all_of(set_to("net.normalize_obs", "running"), scale("algo.vf_coef", 1.0, at_least=0.5)),
+        effect="train/explained_variance rises above 0.3",
+        explains=("return_flat",),
+        warmup=0.1,
+        applies=_has_critic,
+    ),
+    Rule(
+        id="ev_oscillates",
+        signal=6,
+        severity="warn",
+        title="the quality of the values swings from update to update",
+        needs=(_EV, "rollout/ep_rew_mean"),
+        check=_oscillates,
+        cause="the value function's learning rate is too high, or a rollout holds too little",
+        remedy=all_of(scale("algo.learning_rate", 0.5), scale("algo.num_steps", 2.0)),
+        effect="the spread of train/explained_variance falls",
+        warmup=0.1,
+        applies=_has_critic,
+    ),
+    Rule(
+        id="value_scale",
+        signal=4,
+        severity="warn",
+        title="value targets are of an awkward size",
+        needs=("rollout/return_p95abs", _EV),
+        check=_scale,
+        cause="rewards are far from 1 in size, and nothing scales them",
+        remedy=set_to("algo.normalize_rewards", True),
+        effect="rollout/return_p95abs comes to lie between 0.1 and 10",
+        explains=("ev_negative", "ev_zero", "value_dominates", "grad_jump", "grad_clipped", "entropy_stuck"),
+        warmup=0.1,
+    ),
+    Rule(
+        id="advantage_dead",
+        signal=14,
+        severity="error",
+        title="no action looks better than another",
+        needs=("rollout/advantage_std",),
+        check=_dead,
+        cause="the reward is constant, so there is nothing to learn from",
+        effect="rollout/advantage_std rises above 0.1",
+        explains=("return_flat", "policy_frozen", "grad_vanished", "entropy_stuck", "clip_unused"),
+    ),
+    Rule(
+        id="advantage_biased",
+        signal=14,
+        severity="warn",
+        title="all actions look better (or worse) than expected, all the time",
+        needs=("rollout/advantage_mean", "rollout/advantage_std"),
+        check=_biased,
+        cause="the values lag behind the returns: they learn too slowly, or advantages are wrong",
+        remedy=scale("algo.vf_coef", 2.0, at_least=0.5),
+        effect="rollout/advantage_mean comes near 0",
+        warmup=0.1,
+        applies=_has_critic,
+    ),
+    Rule(
+        id="value_dominates",
+        signal=15,
+        severity="warn",
+        title="the value loss drowns the policy's gradient",
+        needs=("train/grad_norm_value", "train/grad_norm_policy"),
+        check=_dominates,
+        cause="rewards are large, and policy and value share a trunk",
+        remedy=all_of(scale("algo.vf_coef", 0.1), set_to("net.shared", False)),
+        effect="train/grad_norm_value falls below 100 times train/grad_norm_policy",
+        explains=("return_flat", "policy_frozen"),
+        applies=_shares,
+    ),
+    Rule(
+        id="terminal_uncorrelated",
+        signal=26,
+        severity="warn",
+        title="values do not see an episode's last reward coming",
+        needs=("train/terminal_correlation", _EV),
+        check=_uncorrelated,
+        cause="returns are not propagated at an episode's end",
+        effect="train/terminal_correlation rises",
+        warmup=0.1,
+        applies=_has_critic,
+    ),
+)

@@ -1,0 +1,207 @@
+"""How the policy explores: entropy, spread of actions, actions that are all it takes."""
+
+from gymsolve.metrics.history import History
+from gymsolve.metrics.rules.outlook import DECIDED, categorical, is_flat, is_reached, relative_entropy
+from gymsolve.metrics.rules.rule import Context, Evidence, Rule, above, all_of, below, scale, set_to
+
+__all__ = ["EXPLORATION"]
+
+_EXPLORE = all_of(scale("algo.ent_coef", 5.0, at_least=0.01), scale("algo.learning_rate", 0.5))
+
+
+def _collapse(history: History, context: Context, active: bool) -> Evidence | None:
+    found = relative_entropy(history, context)
+    if found is None or is_reached(history, context):
+        return None
+    series, factor = found
+    value = series.last * factor
+    if value >= (2 * DECIDED if active else DECIDED):
+        return None
+    # Deciding while the return still grows is what learning looks like.
+    if not is_flat(history, context, 0.1) and not (context.progress(history) < 0.1 and value < 0.01):
+        return None
+    return Evidence(_entropy_name(factor), value, DECIDED, "<", "of a uniform policy's, return is flat")
+
+
+def _arrival(history: History, context: Context, active: bool) -> Evidence | None:
+    """Straight on from the last tenth of the budget, entropy would be gone before half of it is used."""
+    found = relative_entropy(history, context)
+    if found is None or not context.budget or context.progress(history) > 0.5:
+        return None
+    series, factor = found
+    then = series.index_at(history.env_steps - 0.1 * context.budget)
+    if then is None or not is_flat(history, context, 0.1):
+        return None
+    now, before = series.last * factor, series.values[then] * factor
+    if now < DECIDED or before - now < 0.05:
+        return None
+    slope = (before - now) / (history.env_steps - series.steps[then])
+    arrival = history.env_steps + (now - DECIDED) / slope
+    if arrival > 0.5 * context.budget:
+        return None
+    note = f"gone at step {arrival:,.0f} if it goes on like this, return is flat"
+    return Evidence(_entropy_name(factor), now, DECIDED, "→", note)
+
+
+def _stuck(history: History, context: Context, active: bool) -> Evidence | None:
+    found = relative_entropy(history, context)
+    if found is None:
+        return None
+    series, factor = found
+    value = series.last * factor
+    if value <= (0.95 if active else 0.98) or not is_flat(history, context, 0.15):
+        return None
+    return Evidence(_entropy_name(factor), value, 0.98, ">", "of a uniform policy's, return is flat")
+
+
+def _entropy_name(factor: float) -> str:
+    return "policy/entropy_relative" if factor == 1.0 else "train/entropy"
+
+
+def _not_uniform(history: History, context: Context, active: bool) -> Evidence | None:
+    found = relative_entropy(history, context)
+    masked = context.spec is not None and context.spec.masked  # then uniform is less than all choices
+    if found is None or context.warm_start or masked or (history.last("updates") or 0) > 1:
+        return None
+    series, factor = found
+    value = series.values[0] * factor
+    moved = history.last("train/approx_kl") or 0.0  # then it is the first update's doing
+    if len(series) > 1 or value >= 0.7 or moved > 0.05:
+        return None
+    return Evidence(
+        _entropy_name(factor), value, 0.7, "<", "of a uniform policy's, before anything is learned"
+    )
+
+
+def _wide(history: History, context: Context, active: bool) -> Evidence | None:
+    series = history.series["policy/log_std_mean"]
+    before = series.values[max(0, len(series) - 20)]
+    if series.last <= 1.0 or series.last < before:
+        return None
+    return Evidence("policy/log_std_mean", series.last, 1.0, ">", "and rising")
+
+
+def _one_action(history: History, context: Context, active: bool) -> Evidence | None:
+    if is_reached(history, context) or not is_flat(history, context, 0.1):
+        return None
+    return above("action/largest_share", 0.95, 0.9)(history, context, active)
+
+
+def _saturated(history: History, context: Context, active: bool) -> Evidence | None:
+    if is_reached(history, context) or not is_flat(history, context, 0.1):
+        return None  # bang-bang is how some tasks are solved
+    return above("action/saturated_share", 0.5, 0.4)(history, context, active)
+
+
+EXPLORATION = (
+    Rule(
+        id="entropy_collapse",
+        signal=10,
+        severity="error",
+        title="the policy has decided before it learned",
+        needs=("train/entropy", "rollout/ep_rew_mean"),
+        check=_collapse,
+        cause="nothing rewards exploring: the entropy bonus is too small for rewards of this size",
+        remedy=_EXPLORE,
+        effect="train/entropy stays above a tenth of its maximum until the return has risen",
+        explains=(
+            "return_flat",
+            "action_stuck",
+            "policy_frozen",
+            "clip_unused",
+            "churn_dead",
+            "entropy_falling",
+        ),
+        applies=categorical,
+    ),
+    Rule(
+        id="entropy_falling",
+        signal=10,
+        severity="warn",
+        title="exploration will end long before the budget does",
+        needs=("train/entropy", "rollout/ep_rew_mean"),
+        check=_arrival,
+        cause="the entropy bonus is too small, or the learning rate too high",
+        remedy=_EXPLORE,
+        effect="train/entropy falls more slowly",
+        applies=categorical,
+    ),
+    Rule(
+        id="entropy_stuck",
+        signal=10,
+        severity="warn",
+        title="the policy is still as good as random",
+        needs=("train/entropy", "rollout/ep_rew_mean"),
+        check=_stuck,
+        cause="the entropy bonus outweighs the reward, or no gradient reaches the policy",
+        remedy=all_of(scale("algo.ent_coef", 0.1), scale("algo.learning_rate", 3.0)),
+        effect="train/entropy begins to fall",
+        explains=("return_flat", "clip_unused"),
+        warmup=0.2,
+        applies=categorical,
+    ),
+    Rule(
+        id="initial_policy",
+        signal=10,
+        severity="warn",
+        title="the first policy is not uniform",
+        needs=("train/entropy",),
+        check=_not_uniform,
+        cause="the policy's last layer starts too large",
+        remedy=set_to("net.policy_gain", 0.01),
+        effect="train/entropy starts at its maximum",
+        explains=("entropy_collapse",),
+        persistence=1,
+        warmup=0.0,
+        applies=categorical,
+    ),
+    Rule(
+        id="log_std_low",
+        signal=11,
+        severity="warn",
+        title="the policy hardly varies its actions any more",
+        needs=("policy/log_std_mean",),
+        check=below("policy/log_std_mean", -3.0, -2.5),
+        cause="nothing rewards exploring: the entropy bonus is too small for rewards of this size",
+        remedy=_EXPLORE,
+        effect="policy/log_std_mean stays above -2",
+        explains=("return_flat",),
+    ),
+    Rule(
+        id="log_std_high",
+        signal=11,
+        severity="warn",
+        title="the spread of actions grows beyond their range",
+        needs=("policy/log_std_mean",),
+        check=_wide,
+        cause="the entropy bonus outweighs the reward; actions beyond the bounds cost nothing",
+        remedy=all_of(scale("algo.ent_coef", 0.1), set_to("net.squash", True)),
+        effect="policy/log_std_mean falls below 0",
+        explains=("action_saturated", "return_flat"),
+    ),
+    Rule(
+        id="action_saturated",
+        signal=12,
+        severity="warn",
+        title="most actions lie at a bound",
+        needs=("action/saturated_share", "rollout/ep_rew_mean"),
+        check=_saturated,
+        cause="the actions' scale does not fit, or only extremes are rewarded",
+        remedy=all_of(set_to("net.squash", True), set_to("net.log_std_init", -1.0)),
+        effect="action/saturated_share falls below 0.5",
+        explains=("return_flat",),
+    ),
+    Rule(
+        id="action_stuck",
+        signal=13,
+        severity="warn",
+        title="one action is taken nearly always",
+        needs=("action/largest_share", "rollout/ep_rew_mean"),
+        check=_one_action,
+        cause="an action mask that allows nothing else, a reward for doing nothing, or a collapsed policy",
+        remedy=_EXPLORE,
+        effect="action/largest_share falls below 0.9",
+        explains=("return_flat",),
+        applies=categorical,
+    ),
+)

@@ -1,0 +1,57 @@
+"""Is it learning? What several rules ask before they call a number a problem."""
+
+from gymsolve.metrics.history import History, Series
+from gymsolve.metrics.rules.rule import Context
+
+__all__ = ["DECIDED", "categorical", "is_decided", "is_flat", "is_reached", "relative_entropy"]
+
+_RETURN = "rollout/ep_rew_mean"
+DECIDED = 0.05
+"""Share of the largest entropy below which a policy no longer tries anything."""
+_LITTLE = 0.02
+"""A gain below this share of all that was ever gained is none."""
+_NEAR = 0.1
+"""Within this share of all that was ever gained from the threshold, gains have to become small."""
+
+
+def is_reached(history: History, context: Context) -> bool:
+    """The newest returns are good enough: what looks like a symptom may be success."""
+    if context.threshold is None:
+        return False
+    newest = (history.last("eval/mean_reward"), history.last(_RETURN))
+    return any(value is not None and value >= context.threshold for value in newest)
+
+
+def is_flat(history: History, context: Context, share: float) -> bool:
+    """The best training return has not grown within the last `share` of the budget, and should have."""
+    series = history.get(_RETURN)
+    if series is None or not context.budget or is_reached(history, context):
+        return False
+    then = series.index_at(history.env_steps - share * context.budget)
+    if then is None:
+        return False
+    if context.threshold is not None and context.threshold - series.peak <= _NEAR * series.span:
+        return False
+    return series.peak - series.peaks[then] <= _LITTLE * series.span
+
+
+def relative_entropy(history: History, context: Context) -> tuple[Series, float] | None:
+    """The series of the entropy and what to multiply it by, so that 1 is uniform; None for boxes."""
+    measured = history.get("policy/entropy_relative")
+    if measured is not None:
+        return measured, 1.0
+    series = history.get("train/entropy")
+    if series is None or not context.max_entropy:
+        return None
+    return series, 1.0 / context.max_entropy
+
+
+def is_decided(history: History, context: Context) -> bool:
+    """Next to no entropy is left."""
+    found = relative_entropy(history, context)
+    return found is not None and found[0].last * found[1] < DECIDED
+
+
+def categorical(context: Context) -> bool:
+    """Actions are choices among more than one."""
+    return bool(context.max_entropy)

@@ -1,0 +1,152 @@
+"""How far the policy moves in an update: too far, or not at all."""
+
+import math
+
+from gymsolve.metrics.history import History
+from gymsolve.metrics.rules.outlook import is_decided, is_flat
+from gymsolve.metrics.rules.rule import Context, Evidence, Rule, above, all_of, scale, set_to
+
+__all__ = ["POLICY"]
+
+_USUAL_KL = 0.01
+
+
+def _toward_usual(evidence: Evidence) -> float:
+    """The KL grows with the square of the learning rate, as long as steps are small."""
+    if evidence.value <= 0.0:
+        return 100.0
+    return float(f"{min(1000.0, max(0.01, math.sqrt(_USUAL_KL / evidence.value))):.1g}")
+
+
+_SMALLER_STEPS = all_of(
+    scale("algo.learning_rate", 0.3), scale("algo.num_epochs", 0.5), set_to("algo.target_kl", 0.02)
+)
+_LARGER_STEPS = scale("algo.learning_rate", 3.0)
+_HEAVY_BONUS = 0.1
+
+
+def _frozen(history: History, context: Context, active: bool) -> Evidence | None:
+    value = history.series["train/approx_kl"].last
+    if (history.last("hyper/ent_coef") or 0.0) >= _HEAVY_BONUS:
+        return None  # then it rests where the bonus wants it: at uniform
+    if is_decided(history, context):
+        return None  # a policy without doubts cannot move, which is another finding
+    limit = 1e-4 if _clips(context) else 1e-6  # one gradient step moves less than twenty
+    if value >= (3 * limit if active else limit) or not is_flat(history, context, 0.1):
+        return None
+    return Evidence("train/approx_kl", value, limit, "<", "while the return is flat")
+
+
+def _unclipped(history: History, context: Context, active: bool) -> Evidence | None:
+    value, kl = history.series["train/clip_fraction"].last, history.last("train/approx_kl")
+    if value >= (0.02 if active else 0.01) or (kl is not None and kl > 1e-3):
+        return None
+    if is_decided(history, context) or not is_flat(history, context, 0.2):
+        return None
+    return Evidence("train/clip_fraction", value, 0.01, "<", "while the return is flat")
+
+
+def _clips(context: Context) -> bool:
+    return context.config is None or context.config.algo.name == "ppo"
+
+
+_TOO_FAR = ("clip_high", "clip_extreme", "entropy_collapse", "return_fell", "ev_oscillates", "churn_jump")
+
+POLICY = (
+    Rule(
+        id="kl_shock",
+        signal=7,
+        severity="error",
+        title="one update threw the policy somewhere else",
+        needs=("train/approx_kl",),
+        check=above("train/approx_kl", 2.0),
+        cause="the learning rate is far too high: a single update undid or decided everything",
+        remedy=all_of(scale("algo.learning_rate", _toward_usual), set_to("algo.target_kl", 0.02)),
+        effect="train/approx_kl stays below 0.02",
+        explains=(
+            *("kl_extreme", "entropy_collapse", "policy_frozen", "clip_unused", "ev_zero", "ev_negative"),
+            *("initial_policy", "action_stuck", "dead_network", "grad_jump", "grad_vanished", "step_jump"),
+        ),
+        persistence=1,
+        warmup=0.0,
+    ),
+    Rule(
+        id="kl_extreme",
+        signal=7,
+        severity="error",
+        title="the policy jumps in every update",
+        needs=("train/approx_kl",),
+        check=above("train/approx_kl", 0.1, 0.07),
+        cause="the learning rate is far too high for this many passes over a rollout",
+        remedy=all_of(
+            scale("algo.learning_rate", _toward_usual),
+            scale("algo.num_epochs", 0.5),
+            set_to("algo.target_kl", 0.02),
+        ),
+        effect="train/approx_kl falls below 0.02",
+        explains=("kl_high", *_TOO_FAR, "dormant", "rank_collapse", "return_flat", "step_jump", "grad_jump"),
+    ),
+    Rule(
+        id="kl_high",
+        signal=7,
+        severity="warn",
+        title="the policy moves too far in an update",
+        needs=("train/approx_kl",),
+        check=above("train/approx_kl", 0.05, 0.03),
+        cause="the learning rate is too high, or there are too many passes over a rollout",
+        remedy=_SMALLER_STEPS,
+        effect="train/approx_kl falls below 0.02",
+        explains=_TOO_FAR,
+    ),
+    Rule(
+        id="clip_extreme",
+        signal=8,
+        severity="error",
+        title="most of what is learned is clipped away",
+        needs=("train/clip_fraction",),
+        check=above("train/clip_fraction", 0.6, 0.5),
+        cause="steps are far too large for clip_coef",
+        remedy=_SMALLER_STEPS,
+        effect="train/clip_fraction falls below 0.3",
+        explains=("clip_high", "return_fell", "entropy_collapse", "return_flat"),
+        applies=_clips,
+    ),
+    Rule(
+        id="clip_high",
+        signal=8,
+        severity="warn",
+        title="much of what is learned is clipped away",
+        needs=("train/clip_fraction",),
+        check=above("train/clip_fraction", 0.4, 0.3),
+        cause="steps are too large for clip_coef",
+        remedy=_SMALLER_STEPS,
+        effect="train/clip_fraction falls below 0.3",
+        explains=("return_fell",),
+        applies=_clips,
+    ),
+    Rule(
+        id="policy_frozen",
+        signal=7,
+        severity="warn",
+        title="the policy does not move",
+        needs=("train/approx_kl", "rollout/ep_rew_mean"),
+        check=_frozen,
+        cause="the learning rate is too low, or no gradient reaches the policy",
+        remedy=scale("algo.learning_rate", _toward_usual),
+        effect="train/approx_kl rises above 0.001",
+        explains=("return_flat", "entropy_stuck", "clip_unused", "churn_dead", "ev_zero"),
+    ),
+    Rule(
+        id="clip_unused",
+        signal=8,
+        severity="warn",
+        title="no step ever comes near clip_coef",
+        needs=("train/clip_fraction", "rollout/ep_rew_mean"),
+        check=_unclipped,
+        cause="the learning rate is too low, or there are too few passes over a rollout",
+        remedy=all_of(_LARGER_STEPS, scale("algo.num_epochs", 2.0)),
+        effect="train/clip_fraction rises above 0.05",
+        explains=("return_flat",),
+        applies=_clips,
+    ),
+)

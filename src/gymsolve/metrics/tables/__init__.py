@@ -1,0 +1,23 @@
+"""The catalogue's data: one row per metric, in the order in which they are shown."""
+
+from gymsolve.metrics.metric import Group
+from gymsolve.metrics.tables.evaluation import EVALUATION
+from gymsolve.metrics.tables.learning import HYPER, LEARNING
+from gymsolve.metrics.tables.position import POSITION, TIME
+from gymsolve.metrics.tables.rollout import DATA, EPISODES
+
+__all__ = ["GROUPS"]
+
+GROUPS = (
+    Group("Where the run is", POSITION),
+    Group("Time", TIME),
+    Group(
+        "Training episodes",
+        EPISODES,
+        "Over the last 100 finished episodes; sampled actions, so usually below the evaluation.",
+    ),
+    Group("What was collected", DATA, "Of the newest rollout."),
+    Group("Learning", LEARNING),
+    Group("Hyperparameters in force", HYPER),
+    Group("Evaluation", EVALUATION),
+)

@@ -1,0 +1,157 @@
+"""What updates report, and the hyperparameters in force."""
+
+from gymsolve.metrics.metric import Metric
+
+__all__ = ["HYPER", "LEARNING"]
+
+LEARNING = (
+    Metric(
+        "train/loss",
+        "what was minimised; for REINFORCE without the value function's part",
+        better="down",
+        priority=1,
+    ),
+    Metric("train/policy_loss", "the policy's part; its sign and size say little by themselves"),
+    Metric(
+        "train/value_loss",
+        "half squared (or Huber) error of the value function, in its own units; "
+        "not for REINFORCE without a value baseline",
+        better="down",
+        low=0,
+    ),
+    Metric(
+        "train/scaled_value_loss",
+        "the value loss times `vf_coef`",
+        better="down",
+        low=0,
+        priority=3,
+        planned=True,
+    ),
+    Metric(
+        "train/entropy",
+        "mean entropy of the policy; log(choices) is uniform, 0 is decided",
+        unit="nats",
+        priority=1,
+    ),
+    Metric("train/scaled_entropy", "the entropy times `ent_coef`", priority=3, planned=True),
+    Metric(
+        "train/grad_norm", "length of the gradient before clipping; of the policy's step for REINFORCE", low=0
+    ),
+    *(
+        Metric(
+            f"train/grad_norm_{part}",
+            f"length of the gradient of the {what}, before clipping",
+            low=0,
+            priority=3,
+            planned=True,
+        )
+        for part, what in (("trunk", "shared layers"), ("policy", "policy's part"), ("value", "value's part"))
+    ),
+    Metric(
+        "train/grad_clipped_share",
+        "share of gradient steps that `max_grad_norm` shortened",
+        unit="share",
+        low=0,
+        high=1,
+        priority=3,
+        planned=True,
+    ),
+    Metric(
+        "train/approx_kl",
+        "how far the policy moved from the one that collected (estimate, never negative)",
+        unit="nats",
+        low=0,
+        priority=1,
+    ),
+    Metric(
+        "train/clip_fraction",
+        "share of probability ratios beyond `clip_coef` (0.2 for A2C and REINFORCE)",
+        unit="share",
+        low=0,
+        high=1,
+    ),
+    Metric(
+        "train/first_ratio",
+        "mean probability ratio before the first gradient step; anything but 1 is a bug",
+        low=0,
+        precision=6,
+        priority=3,
+    ),
+    Metric(
+        "train/explained_variance",
+        "1: the values predict the returns; 0: no better than their mean; below: worse",
+        better="up",
+        high=1,
+        priority=1,
+        may_be_nan=True,
+    ),
+    Metric("train/ratio", "mean probability ratio over the gradient steps", "ppo", low=0, priority=3),
+    Metric("train/gradient_steps", "gradient steps per update", "ppo", low=0, priority=3),
+    Metric(
+        "train/kl_stopped",
+        "share of updates that `target_kl` ended early",
+        "ppo",
+        "share",
+        low=0,
+        high=1,
+        priority=3,
+    ),
+    Metric(
+        "train/unfinished_share",
+        "share of steps left out because their episode was still running",
+        "reinforce",
+        "share",
+        better="down",
+        low=0,
+        high=1,
+    ),
+    Metric(
+        "train/step_rms",
+        "root mean square of the parameters' change per update",
+        low=0,
+        priority=3,
+        planned=True,
+    ),
+    Metric("train/step_max", "largest change of a parameter per update", low=0, priority=3, planned=True),
+    Metric(
+        "train/dormant_share",
+        "share of hidden units that hardly react to anything, after the activation",
+        unit="share",
+        better="down",
+        low=0,
+        high=1,
+        planned=True,
+    ),
+    Metric("train/feature_rank", "effective rank of the last hidden layer", low=0, priority=3, planned=True),
+    Metric(
+        "train/churn",
+        "share of a fixed set of observations whose likeliest action one update changed",
+        unit="share",
+        low=0,
+        high=1,
+        priority=3,
+        planned=True,
+    ),
+    Metric(
+        "train/terminal_correlation",
+        "correlation of the value before an episode's end with its last reward",
+        low=-1,
+        high=1,
+        priority=3,
+        may_be_nan=True,
+        planned=True,
+    ),
+)
+
+HYPER = (
+    Metric("hyper/learning_rate", "as scheduled, times the factor that `desired_kl` moves", low=0),
+    Metric("hyper/gamma", "discount", low=0, high=1, priority=3),
+    Metric("hyper/ent_coef", "weight of the entropy bonus", low=0, priority=3),
+    Metric("hyper/vf_coef", "weight of the value loss", low=0, priority=3),
+    Metric("hyper/max_grad_norm", "limit of the gradient's length", low=0, priority=3),
+    Metric("hyper/gae_lambda", "of the advantages", "ppo, a2c", low=0, high=1, priority=3),
+    Metric("hyper/num_epochs", "passes over a rollout", "ppo", low=0, priority=3),
+    Metric("hyper/clip_coef", "limit of the probability ratio", "ppo", low=0, priority=3),
+    Metric("hyper/clip_value", "limit of the value's change", "ppo", low=0, priority=3, condition="when set"),
+    Metric("hyper/target_kl", "KL that ends an update", "ppo", low=0, priority=3, condition="when set"),
+)

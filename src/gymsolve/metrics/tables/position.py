@@ -1,0 +1,79 @@
+"""Where a run is, and where its time goes."""
+
+from gymsolve.metrics.metric import Metric
+
+__all__ = ["POSITION", "TIME"]
+
+POSITION = (
+    Metric(
+        "env_steps",
+        "steps of all environments, summed; resets that cost a step are not counted",
+        "both",
+        "steps",
+        low=0,
+        priority=1,
+    ),
+    Metric("vec_steps", "calls of the vector environment's `step`", "both", "steps", low=0),
+    Metric("updates", "updates done, one per rollout", "both", low=0),
+    Metric("progress", "share of the budget, 0 to 1", "both", "share", low=0, high=1, priority=1),
+)
+
+TIME = (
+    Metric(
+        "time/elapsed",
+        "seconds spent collecting, learning and (unless asynchronous) evaluating, over all sittings",
+        unit="s",
+        low=0,
+        priority=1,
+    ),
+    Metric(
+        "time/fps",
+        "environment steps per second of the newest iteration, collecting and learning",
+        unit="steps/s",
+        better="up",
+        low=0,
+        priority=1,
+    ),
+    Metric("time/collect_seconds", "seconds the newest rollout took", unit="s", better="down", low=0),
+    Metric("time/update_seconds", "seconds the newest update took", unit="s", better="down", low=0),
+    Metric(
+        "time/updates_per_second",
+        "updates per second since the record before",
+        unit="1/s",
+        better="up",
+        low=0,
+        planned=True,
+    ),
+    *(
+        Metric(
+            f"time/{part}_share",
+            f"share of the time since the record before that went into {what}",
+            unit="share",
+            low=0,
+            high=1,
+            priority=3,
+            planned=True,
+        )
+        for part, what in (
+            ("env", "stepping environments"),
+            ("act", "choosing actions"),
+            ("update", "learning"),
+            ("eval", "evaluating"),
+            ("checkpoint", "saving checkpoints"),
+            ("record", "recording videos"),
+            ("diagnose", "measuring and judging metrics"),
+        )
+    ),
+    Metric(
+        "time/diagnose_seconds", "seconds the costly metrics took", unit="s", low=0, priority=3, planned=True
+    ),
+    Metric(
+        "time/memory",
+        "memory of the training process",
+        unit="MB",
+        better="down",
+        low=0,
+        priority=3,
+        planned=True,
+    ),
+)

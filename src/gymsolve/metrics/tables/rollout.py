@@ -1,0 +1,143 @@
+"""What was collected: episodes, rewards, observations, actions."""
+
+from gymsolve.metrics.metric import Metric
+
+__all__ = ["DATA", "EPISODES"]
+
+EPISODES = (
+    Metric("rollout/episodes", "episodes finished since the start", unit="episodes", low=0),
+    Metric("rollout/ep_rew_mean", "mean raw return", unit="reward", better="up", priority=1),
+    Metric("rollout/ep_rew_min", "smallest raw return", unit="reward", better="up", priority=3),
+    Metric("rollout/ep_rew_max", "largest raw return", unit="reward", better="up", priority=3),
+    Metric("rollout/ep_rew_last", "raw return of the newest episode", unit="reward", better="up", priority=3),
+    Metric("rollout/ep_rew_best", "largest raw return since the start", unit="reward", better="up"),
+    Metric("rollout/ep_len_mean", "mean length in agent steps", unit="steps", low=0),
+    Metric("rollout/ep_len_std", "spread of the lengths", unit="steps", low=0, priority=3, planned=True),
+    Metric("rollout/truncated_share", "share that a time limit cut", unit="share", low=0, high=1),
+    Metric(
+        "rollout/ep_shaped_rew_mean",
+        "mean of what the agent saw",
+        unit="reward",
+        better="up",
+        condition="when wrappers changed rewards",
+    ),
+    Metric(
+        "rollout/success_rate",
+        "share of successes",
+        unit="share",
+        better="up",
+        low=0,
+        high=1,
+        priority=1,
+        condition="when the environment tells",
+    ),
+    Metric(
+        "rollout/bootstrapped_share",
+        "share of truncated episodes whose last observation was there to bootstrap from",
+        unit="share",
+        better="up",
+        low=0,
+        high=1,
+        priority=3,
+        planned=True,
+    ),
+    Metric(
+        "rollout/reset_synchrony",
+        "largest share of environments that ended an episode in the same step",
+        unit="share",
+        better="down",
+        low=0,
+        high=1,
+        priority=3,
+        planned=True,
+    ),
+    Metric(
+        "reward/<component>",
+        "share of a named component in the absolute reward of the period",
+        unit="share",
+        low=0,
+        high=1,
+        condition="when a wrapper names components",
+        planned=True,
+    ),
+)
+
+_SUBJECTS = (
+    ("reward", "rewards as the agent saw them"),
+    ("return", "value targets"),
+    ("advantage", "advantages before normalisation"),
+    ("value", "predicted values"),
+)
+_STATISTICS = (
+    ("mean", "mean", None),
+    ("std", "spread", 0.0),
+    ("min", "smallest", None),
+    ("max", "largest", None),
+    ("p95abs", "95th percentile of the size", 0.0),
+)
+
+DATA = (
+    *(
+        Metric(f"rollout/{key}_{statistic}", f"{word} of the {what}", low=low, priority=3, planned=True)
+        for key, what in _SUBJECTS
+        for statistic, word, low in _STATISTICS
+    ),
+    Metric(
+        "obs/abs_max",
+        "largest size of a number that the network saw, after normalisation",
+        low=0,
+        planned=True,
+    ),
+    Metric(
+        "obs/constant_share",
+        "share of the observation's elements that did not change in the period",
+        unit="share",
+        better="down",
+        low=0,
+        high=1,
+        planned=True,
+    ),
+    Metric("obs/mean", "mean of what the network saw", priority=3, planned=True),
+    Metric("obs/std", "spread of what the network saw", low=0, priority=3, planned=True),
+    Metric(
+        "action/share_<k>",
+        "share of choice k among the period's actions",
+        unit="share",
+        low=0,
+        high=1,
+        priority=3,
+        condition="for categories",
+        planned=True,
+    ),
+    Metric(
+        "action/largest_share",
+        "share of the commonest choice",
+        unit="share",
+        low=0,
+        high=1,
+        condition="for categories",
+        planned=True,
+    ),
+    Metric("action/mean", "mean action, as the environment takes it", priority=3, planned=True),
+    Metric("action/std", "spread of the actions", low=0, priority=3, planned=True),
+    Metric(
+        "action/saturated_share",
+        "share of actions at a bound, in the dimension where it is largest",
+        unit="share",
+        better="down",
+        low=0,
+        high=1,
+        condition="for boxes",
+        planned=True,
+    ),
+    Metric(
+        "policy/entropy_relative",
+        "entropy over that of a uniform policy",
+        unit="share",
+        low=0,
+        high=1.001,
+        condition="for categories",
+        planned=True,
+    ),
+    Metric("policy/log_std_mean", "mean log standard deviation", condition="for boxes", planned=True),
+)

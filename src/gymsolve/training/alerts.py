@@ -1,0 +1,56 @@
+"""One record to everybody who reads it: the file, the rules, whoever watches."""
+
+from dataclasses import asdict
+from typing import Any
+
+from gymsolve.metrics.alerts import Alert, AlertTracker
+from gymsolve.metrics.catalog import require_declared
+from gymsolve.metrics.diagnosis import explain
+from gymsolve.metrics.rules.rule import Context
+from gymsolve.runs.run import Run
+from gymsolve.training.observer import Observer
+from gymsolve.training.trainer import Trainer
+
+__all__ = ["publish", "replay_alerts"]
+
+
+def publish(trainer: Trainer, run: Run, observer: Observer, record: dict[str, Any]) -> None:
+    """Write a record, show it, and say which alerts it raised or cleared."""
+    require_declared(record)
+    run.append_metrics(record)
+    observer.record(record)
+    changes = trainer.alerts.update(record)
+    if not changes:
+        return
+    because = {one.alert.id: one.because for one in explain(trainer.alerts).consequences}
+    for kind, alert in changes:
+        facts = _facts(alert) | {"because": because.get(alert.id)}
+        run.append_event(kind, env_steps=trainer.counters.env_steps, **facts)
+        observer.event(kind, facts)
+
+
+def replay_alerts(trainer: Trainer, run: Run) -> None:
+    """Bring the rules to where the run's records end: what has been told is not told again."""
+    context = Context.of(trainer.config, trainer.envs.spec, warm_start=run.info().get("parent") is not None)
+    trainer.alerts = AlertTracker(context, run.read_metrics().rows)
+
+
+def _facts(alert: Alert) -> dict[str, Any]:
+    """As events store it: flat, and without what the rule's own text says better."""
+    evidence = alert.evidence
+    return {
+        "id": alert.id,
+        "severity": alert.severity,
+        "title": alert.title,
+        "metric": evidence.metric,
+        "value": evidence.value,
+        "sign": evidence.sign,
+        "threshold": evidence.threshold,
+        "remark": evidence.note,
+        "onset": alert.onset,
+        "count": alert.count,
+        "share": alert.share,
+        "cause": alert.cause,
+        "changes": [asdict(change) for change in alert.changes],
+        "effect": alert.effect,
+    }

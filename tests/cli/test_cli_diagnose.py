@@ -1,0 +1,97 @@
+"""`gymsolve diagnose`, and how alerts look while a run trains and at its end."""
+
+from pathlib import Path
+
+from gymsolve.cli.livetable import render
+from gymsolve.cli.view import View
+from gymsolve.training.trainer import Counters
+
+LOGS = Path(__file__).parents[1] / "metrics" / "logs"
+ALERT = {
+    "id": "kl_high",
+    "severity": "warn",
+    "title": "the policy moves too far in an update",
+    "metric": "train/approx_kl",
+}
+
+
+def train_with_fault(cli):
+    return cli("train", "CartPole-v1", "--steps", "6000", "--set", "algo.learning_rate=0.3")
+
+
+def test_a_fault_is_told_live_at_the_end_and_afterwards(cli):
+    said = train_with_fault(cli).out
+    assert said.count("error kl_shock: one update threw the policy somewhere else (train/approx_kl") == 1
+    assert "--set algo.learning_rate=" in said
+    summary = [line.split(":")[0].split()[1] for line in said.splitlines() if " of training); " in line]
+    assert summary == sorted(summary)
+    assert "kl_shock" in summary
+    assert "gymsolve diagnose @last" in said
+    told = cli("diagnose", "@last").out
+    assert (
+        told.index("Most likely root cause") < told.index("[kl_shock]") < told.index("Could not be checked")
+    )
+    assert "did not fire:" in told.splitlines()[-2]
+
+
+def test_diagnosis_as_json(cli):
+    train_with_fault(cli)
+    told = cli("diagnose", "@last", "--json").json
+    assert told["roots"][0]["id"] == "kl_shock"
+    assert told["roots"][0]["evidence"]["metric"] == "train/approx_kl"
+    assert told["env_id"] == "CartPole-v1"
+    assert set(told["not_fired"]).isdisjoint(told["not_checked"])
+
+
+def test_damage_is_told_and_nothing_is_lost(cli, place):
+    train_with_fault(cli)
+    (run,) = (place / "runs").glob("*CartPole*")
+    with (run / "metrics.jsonl").open("a") as file:
+        file.write('{"env_steps": 6001, "train/lo')
+    told = cli("diagnose", "@last").out
+    assert "was cut off while being written; ignored" in told
+    assert "[kl_shock]" in told
+
+
+def test_logs_of_others_are_diagnosed(cli):
+    told = cli("diagnose", str(LOGS / "sb3_rate_too_high")).out
+    assert told.startswith("sb3_rate_too_high  CartPole-v1\nStable-Baselines3 progress.csv log")
+    assert "lower it by a factor of" in told
+    assert (
+        cli("diagnose", str(LOGS / "cleanrl_rate_too_low"), "--json").json["roots"][0]["id"]
+        == "policy_frozen"
+    )
+
+
+def test_what_is_no_log_is_refused_in_one_sentence(cli, place):
+    (place / "empty").mkdir()
+    answer = cli("diagnose", "empty")
+    assert answer.code == 2
+    assert "holds no log that can be read" in answer.err
+    assert cli("diagnose", "nothing-like-this").code == 2
+
+
+def make_view() -> View:
+    view = View(title="t", budget=1000, threshold=None, num_envs=1, counters=Counters())
+    view.take({"env_steps": 100, "train/approx_kl": 0.08, "train/loss": 0.5})
+    return view
+
+
+def test_an_active_alert_marks_its_row_and_is_shown_once():
+    view = make_view()
+    calm = render(view, view.began + 1).plain
+    assert "!" not in calm
+    view.alerts["kl_high"] = ALERT
+    text = render(view, view.began + 1).plain
+    assert "! 0.08" in text
+    assert "! 0.5" not in text
+    assert text.count("kl_high: the policy moves too far in an update") == 1
+    low = render(view, view.began + 1, height=8).plain
+    assert len(low.splitlines()) <= 6
+    assert "kl_high" in low
+
+
+def test_consequences_of_an_alert_are_only_logged(cli):
+    said = train_with_fault(cli).out
+    live = said.partition("Not solved")[0]
+    assert "entropy_collapse" not in live, "a consequence of what has been told"

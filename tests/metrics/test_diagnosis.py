@@ -1,0 +1,67 @@
+"""One root cause first: consequences are suppressed, the environment comes before hyperparameters."""
+
+import pytest
+from stories import FLAT, make_context, story
+
+from gymsolve.metrics.diagnosis import diagnose
+from gymsolve.metrics.rules import RULES
+
+
+def test_the_causes_form_no_circle_and_name_known_rules():
+    direct = {rule.id: set(rule.explains) for rule in RULES}
+    assert {name for effects in direct.values() for name in effects} <= set(direct)
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        assert name not in path, f"circle: {path} → {name}"
+        for effect in direct[name]:
+            visit(effect, (*path, name))
+
+    for name in direct:
+        visit(name, ())
+
+
+def test_a_rate_too_high_is_one_finding():
+    columns = {"train/approx_kl": 0.2, "train/clip_fraction": 0.7, "train/entropy": 0.01, **FLAT}
+    found = diagnose(story(columns), make_context())
+    assert [alert.id for alert in found.roots] == ["kl_extreme"]
+    consequences = {one.alert.id: one.because for one in found.consequences}
+    assert consequences.keys() >= {"kl_high", "clip_high", "clip_extreme", "entropy_collapse", "return_flat"}
+    assert set(consequences.values()) == {"kl_extreme"}
+
+
+def test_the_environment_comes_before_hyperparameters():
+    columns = {"train/dormant_share": 0.6, "obs/constant_share": 1.0, "train/first_ratio": 1.5}
+    found = diagnose(story(columns), make_context())
+    assert [alert.id for alert in found.roots] == ["obs_constant", "stale_ratio", "dead_network"]
+
+
+def test_a_cause_that_came_much_later_explains_nothing():
+    late = {"train/approx_kl": lambda i: 0.2 if i > 80 else 0.01, **FLAT}
+    found = diagnose(story(late), make_context())
+    assert {alert.id for alert in found.roots} == {"kl_extreme", "return_flat"}
+    assert [one.alert.id for one in found.consequences] == ["kl_high"]
+
+
+def test_what_did_not_fire_and_could_not_be_checked_is_told():
+    few = [{name: row[name] for name in ("env_steps", "train/loss") if name in row} for row in story()]
+    found = diagnose(few, make_context())
+    assert found.roots == ()
+    assert found.not_fired == ("nonfinite", "out_of_bounds")
+    reasons = dict(found.not_checked)
+    assert reasons["kl_high"] == "needs train/approx_kl"
+    assert reasons["value_dominates"] == "does not apply to these settings"
+    assert len(found.not_fired) + len(reasons) == len(RULES)
+
+
+def test_an_error_that_ended_training_is_the_root():
+    found = diagnose(
+        story(FLAT), make_context(), failure="DivergenceError: a weight became nan at 9000 steps"
+    )
+    assert found.roots[0].id == "nonfinite"
+    assert "became nan" in found.roots[0].evidence.note
+    assert found.roots[0].changes
+
+
+@pytest.mark.parametrize("records", [[], story(count=1)])
+def test_too_few_records_are_no_problem(records):
+    assert diagnose(records, make_context()).roots == ()

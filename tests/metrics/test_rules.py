@@ -1,0 +1,224 @@
+"""Every rule: a history that fires it, a border case that does not, and a healthy run that must not."""
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import pytest
+from stories import FLAT, Column, make_context, story
+
+from gymsolve.metrics.alerts import AlertTracker
+from gymsolve.metrics.catalog import undeclared
+from gymsolve.metrics.rules import RULES
+from gymsolve.metrics.rules.rule import Context
+
+H = math.log(4)
+NAN = math.nan
+
+
+class Case(NamedTuple):
+    fires: dict[str, Column]
+    border: dict[str, Column]
+    """Just not a case, or not for long enough."""
+    context: Mapping[str, Any] = MappingProxyType({})
+
+
+def jump(before: float, after: float, at: int = 60) -> Column:
+    return lambda i: before if i < at else after
+
+
+def burst(before: float, peak: float, length: int, at: int = 60) -> Column:
+    return lambda i: peak if at <= i < at + length else before
+
+
+def reward_of(value: float) -> dict[str, Column]:
+    return {f"rollout/ep_rew_{part}": value for part in ("mean", "min", "max")}
+
+
+SHARED = {"net": {"shared": True}}
+CASES = {
+    "nonfinite": Case({"train/loss": burst(0.3, math.inf, 1)}, {"train/explained_variance": NAN}),
+    "out_of_bounds": Case({"train/entropy": burst(1.0, 1.01 * H, 1)}, {"train/entropy": H}),
+    "obs_huge": Case({"obs/abs_max": 101.0}, {"obs/abs_max": 100.0}),
+    "obs_constant": Case({"obs/constant_share": 1.0}, {"obs/constant_share": 0.9}),
+    "no_reward": Case(reward_of(0.0), {**reward_of(0.0), "rollout/ep_rew_max": burst(0.0, 1.0, 1, at=3)}),
+    "same_return": Case(
+        reward_of(-200.0), {**reward_of(-200.0), "rollout/ep_rew_max": burst(-200, -199, 1, 8)}
+    ),
+    "bootstrap_missing": Case(
+        {"rollout/bootstrapped_share": 0.0},
+        {"rollout/bootstrapped_share": 0.0, "rollout/truncated_share": 0.0},
+    ),
+    "stale_ratio": Case({"train/first_ratio": 1.001}, {"train/first_ratio": 1.00009}),
+    "no_episode_end": Case({"rollout/episodes": 0.0}, {"rollout/episodes": jump(0.0, 1.0, at=13)}),
+    "one_step_episodes": Case({"rollout/ep_len_mean": jump(20.0, 1.0)}, {"rollout/ep_len_mean": 1.0}),
+    "equal_lengths": Case(
+        {"rollout/ep_len_std": 0.0, "rollout/ep_len_mean": 50.0},
+        {"rollout/ep_len_std": 0.0, "rollout/ep_len_mean": 500.0},
+    ),
+    "reset_synchrony": Case({"rollout/reset_synchrony": 1.0}, {"rollout/reset_synchrony": 0.9}),
+    "one_component": Case({"reward/survival": 0.95, **FLAT}, {"reward/survival": 0.95}),
+    "kl_shock": Case(
+        {"train/approx_kl": burst(0.01, 3.0, 1, at=0)}, {"train/approx_kl": burst(0.01, 2.0, 1)}
+    ),
+    "kl_extreme": Case({"train/approx_kl": 0.11}, {"train/approx_kl": burst(0.01, 0.11, 4)}),
+    "kl_high": Case({"train/approx_kl": 0.051}, {"train/approx_kl": 0.05}),
+    "clip_extreme": Case({"train/clip_fraction": 0.61}, {"train/clip_fraction": 0.6}),
+    "clip_high": Case({"train/clip_fraction": 0.41}, {"train/clip_fraction": burst(0.1, 0.5, 4)}),
+    "policy_frozen": Case({"train/approx_kl": 1e-5, **FLAT}, {"train/approx_kl": 1e-5}),
+    "clip_unused": Case(
+        {"train/clip_fraction": 0.0, "train/approx_kl": 1e-4, **FLAT},
+        {"train/clip_fraction": 0.0, "train/approx_kl": 0.002, **FLAT},
+    ),
+    "entropy_collapse": Case({"train/entropy": 0.04 * H, **FLAT}, {"train/entropy": 0.04 * H}),
+    "entropy_falling": Case(
+        {"train/entropy": lambda i: max(0.06, 0.9 - 0.02 * i) * H, **FLAT},
+        {"train/entropy": lambda i: max(0.06, 0.9 - 0.01 * i) * H, **FLAT},
+    ),
+    "entropy_stuck": Case({"train/entropy": 0.999 * H, **FLAT}, {"train/entropy": 0.98 * H, **FLAT}),
+    "initial_policy": Case({"train/entropy": 0.5 * H}, {"train/entropy": jump(0.7 * H, 0.5 * H, at=1)}),
+    "log_std_low": Case({"policy/log_std_mean": -3.1}, {"policy/log_std_mean": -3.0}, {"kind": "box"}),
+    "log_std_high": Case(
+        {"policy/log_std_mean": lambda i: 0.02 * i},
+        {"policy/log_std_mean": lambda i: 2.0 - 0.005 * i},
+        {"kind": "box"},
+    ),
+    "action_saturated": Case(
+        {"action/saturated_share": 0.51, **FLAT}, {"action/saturated_share": 0.51}, {"kind": "box"}
+    ),
+    "action_stuck": Case({"action/largest_share": 0.96, **FLAT}, {"action/largest_share": 0.95, **FLAT}),
+    "ev_negative": Case({"train/explained_variance": -0.06}, {"train/explained_variance": -0.05}),
+    "ev_zero": Case({"train/explained_variance": 0.04, **FLAT}, {"train/explained_variance": 0.04}),
+    "ev_oscillates": Case(
+        {"train/explained_variance": lambda i: 0.9 if i % 2 else 0.0, **FLAT},
+        {"train/explained_variance": lambda i: 0.79 if i % 2 else 0.0, **FLAT},
+    ),
+    "value_scale": Case(
+        {"rollout/return_p95abs": 101.0, "train/explained_variance": 0.1},
+        {"rollout/return_p95abs": 101.0},
+    ),
+    "advantage_dead": Case({"rollout/advantage_std": 0.0}, {"rollout/advantage_std": 1e-6}),
+    "advantage_biased": Case(
+        {"rollout/advantage_mean": 2.0}, {"rollout/advantage_mean": lambda i: 8.0 if i % 8 else -1e-9}
+    ),
+    "value_dominates": Case({"train/grad_norm_value": 51.0}, {"train/grad_norm_value": 50.0}, SHARED),
+    "terminal_uncorrelated": Case(
+        {"train/terminal_correlation": 0.0, **FLAT}, {"train/terminal_correlation": 0.05, **FLAT}
+    ),
+    "grad_vanished": Case({"train/grad_norm": 0.0}, {"train/grad_norm": 1e-6}),
+    "grad_jump": Case({"train/grad_norm": jump(1.0, 11.0)}, {"train/grad_norm": jump(1.0, 10.0)}),
+    "grad_clipped": Case({"train/grad_norm": 51.0, **FLAT}, {"train/grad_norm": 50.0, **FLAT}),
+    "rate_zero": Case(
+        {"hyper/learning_rate": jump(3e-4, 0.0)}, {"hyper/learning_rate": jump(3e-4, 0.0, at=88)}
+    ),
+    "step_tiny": Case({"train/step_rms": 0.0}, {"train/step_rms": 1e-7}),
+    "step_jump": Case({"train/step_rms": jump(1e-4, 1.1e-3)}, {"train/step_rms": jump(1e-4, 1e-3)}),
+    "dormant": Case({"train/dormant_share": 0.26}, {"train/dormant_share": 0.25}),
+    "dead_network": Case({"train/dormant_share": 0.51}, {"train/dormant_share": 0.5}),
+    "rank_collapse": Case(
+        {"train/feature_rank": jump(30.0, 14.0), **FLAT}, {"train/feature_rank": jump(30, 14)}
+    ),
+    "churn_jump": Case({"train/churn": jump(0.1, 0.31)}, {"train/churn": jump(0.1, 0.3)}),
+    "churn_dead": Case({"train/churn": 0.0, **FLAT}, {"train/churn": 0.0}),
+    "return_fell": Case(
+        {"rollout/ep_rew_mean": jump(20.0, 30.0, at=1), "rollout/ep_rew_max": 31.0}
+        | {"rollout/ep_rew_mean": lambda i: 20.0 + 2 * i if i < 50 else 60.0},
+        {"rollout/ep_rew_mean": lambda i: 20.0 + 2 * i if i < 50 else 90.0},
+    ),
+    "return_flat": Case(FLAT, {"rollout/ep_rew_mean": lambda i: min(20.0 + 4 * i, 185.0)}),
+    "eval_gap": Case({"eval/mean_reward": 20.0}, {"eval/mean_reward": lambda i: 20.0 + 0.4 * 1.5 * i}),
+    "env_bound": Case({"time/env_share": 0.61}, {"time/env_share": 0.6}),
+    "overhead": Case({"time/eval_share": 0.41}, {"time/eval_share": 0.4}),
+    "memory_growth": Case({"time/memory": lambda i: 300 + 20 * i}, {"time/memory": lambda i: 300 + 6 * i}),
+}
+
+
+def fired(columns: dict[str, Column], context: Context) -> set[str]:
+    return {alert.id for alert in AlertTracker(context, story(columns)).alerts()}
+
+
+def test_every_rule_has_a_case():
+    assert set(CASES) == {rule.id for rule in RULES}
+    assert len({rule.id for rule in RULES}) == len(RULES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_rule_fires(name):
+    case = CASES[name]
+    assert name in fired(case.fires, make_context(**case.context))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_rule_keeps_quiet_at_its_border(name):
+    case = CASES[name]
+    assert name not in fired(case.border, make_context(**case.context))
+
+
+@pytest.mark.parametrize("context", [{}, {"kind": "box"}, SHARED, {"algo": {"name": "a2c"}}], ids=str)
+def test_nothing_fires_in_a_healthy_run(context):
+    tracker = AlertTracker(make_context(**context), story())
+    assert [alert.id for alert in tracker.alerts()] == []
+    missing = [reason for _, reason in tracker.unchecked_rules() if reason.startswith("needs")]
+    assert missing == [], "the healthy run measures everything, so that every rule is looked at"
+
+
+def test_enough_signals_are_covered_and_all_that_matter_most():
+    signals = {rule.signal for rule in RULES} - {0}
+    assert len(signals | {33}) >= 25  # 33 is the lint
+    assert signals >= {1, 2, 3, 9, 24, 30}
+
+
+def test_rules_ask_for_declared_metrics_only():
+    assert undeclared({name for rule in RULES for name in rule.needs}) == []
+    assert undeclared({name for row in story() for name in row}) == []
+
+
+def test_what_looks_like_a_symptom_is_none_once_the_threshold_is_reached():
+    decided = {"train/entropy": 0.001, "rollout/ep_rew_mean": 250.0, "train/approx_kl": 0.0}
+    assert fired(decided, make_context()) <= {"initial_policy"}
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "new"),
+    [
+        ("kl_high", "algo.learning_rate", 9e-5),
+        ("policy_frozen", "algo.learning_rate", 9e-3),
+        ("entropy_collapse", "algo.ent_coef", 0.01),
+        ("obs_huge", "net.normalize_obs", "running"),
+        ("value_scale", "algo.normalize_rewards", True),
+    ],
+)
+def test_remedies_are_changes_of_the_settings_in_force(name, path, new):
+    context = make_context(**CASES[name].context)
+    tracker = AlertTracker(context, story(CASES[name].fires))
+    changes = {one.path: one for alert in tracker.alerts() if alert.id == name for one in alert.changes}
+    assert changes[path].new == new
+    assert changes[path].old != new
+
+
+def test_every_remedy_gives_settings_that_are_valid():
+    from gymsolve.recipes import apply_overrides
+
+    for name, case in CASES.items():
+        context = make_context(**case.context)
+        assert context.config is not None
+        for alert in AlertTracker(context, story(case.fires)).alerts():
+            if alert.id == name:
+                apply_overrides(context.config, {one.path: one.new for one in alert.changes})
+
+
+def test_a_schedule_is_scaled_as_a_whole():
+    context = make_context(algo={"learning_rate": "1e-3 -> 0"})
+    alerts = AlertTracker(context, story({"train/approx_kl": 0.06})).alerts()
+    change = next(one for one in alerts[0].changes if one.path == "algo.learning_rate")
+    assert change.new == {"start": 3e-4, "end": 0.0}
+
+
+def test_without_settings_a_remedy_is_advice():
+    context = Context(config=None, budget=100_000, max_entropy=H)
+    (alert,) = AlertTracker(context, story({"train/approx_kl": 0.06})).alerts()
+    assert [one.advice for one in alert.changes][:2] == [
+        "lower it by a factor of 3.3",
+        "lower it by a factor of 2",
+    ]

@@ -1,0 +1,66 @@
+"""Alerts of a real training with a fault: in its events, in its outcome, and again when replayed."""
+
+import math
+from typing import Any
+
+import pytest
+
+import gymsolve
+from gymsolve.errors import UndeclaredMetricError
+from gymsolve.service.diagnose import diagnose_path
+from gymsolve.training.alerts import publish
+from gymsolve.training.observer import Silent
+from gymsolve.training.plan import plan_run
+from gymsolve.training.session import start_run
+from gymsolve.training.trainer import build_trainer
+
+FAULT: dict[str, Any] = {"algo.learning_rate": 0.3, "eval.episodes": 5}
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory):
+    """CartPole with a learning rate three hundred times too high."""
+    plan = plan_run("CartPole-v1:ppo", FAULT | {"steps": 8000})
+    return start_run(plan, runs_dir=tmp_path_factory.mktemp("runs"))
+
+
+def test_the_fault_is_in_events_and_outcome(faulty):
+    events = [event for event in faulty.run.read_events().rows if event["kind"] == "alert"]
+    assert events[0]["id"] == "kl_shock"
+    assert events[0]["because"] is None
+    assert events[0]["changes"][0]["path"] == "algo.learning_rate"
+    assert {event["id"] for event in events} == {alert.id for alert in faulty.alerts}
+    assert [alert.id for alert in faulty.alerts] == sorted(alert.id for alert in faulty.alerts)
+
+
+def test_a_replay_finds_the_same(faulty):
+    told = diagnose_path(str(faulty.run.path))
+    fired = {one["id"]: one for one in [*told["roots"], *told["consequences"]]}
+    assert set(fired) == {alert.id for alert in faulty.alerts}
+    assert told["roots"][0]["id"] == "kl_shock"
+    for alert in faulty.alerts:
+        assert (fired[alert.id]["onset"], fired[alert.id]["steps"]) == (alert.onset, alert.steps)
+
+
+def test_a_resumed_run_does_not_tell_the_same_alert_again(faulty):
+    before = [event["id"] for event in faulty.run.read_events().rows if event["kind"] == "alert"]
+    gymsolve.resume(str(faulty.run.path), steps=9000, runs_dir=faulty.run.path.parent)
+    after = [event["id"] for event in faulty.run.read_events().rows if event["kind"] == "alert"]
+    assert after[: len(before)] == before
+    assert len(after) == len(set(after)), "an alert that was active is not told twice"
+    told = diagnose_path(str(faulty.run.path))
+    assert {one["id"] for one in [*told["roots"], *told["consequences"]]} == set(after)
+
+
+def test_doubtful_settings_are_noted_at_the_start(faulty):
+    notes = [event["text"] for event in faulty.run.read_events().rows if event["kind"] == "note"]
+    assert any(note.startswith("algo.learning_rate: 0.3 is far above") for note in notes)
+
+
+def test_an_undeclared_metric_is_refused_and_not_written(faulty):
+    trainer = build_trainer(plan_run("CartPole-v1:ppo", {}).config)
+    before = faulty.run.read_metrics().rows
+    with pytest.raises(UndeclaredMetricError, match="'train/mystery'"):
+        publish(trainer, faulty.run, Silent(), {"env_steps": 1, "train/mystery": math.pi})
+    trainer.envs.close()
+    assert faulty.run.read_metrics().rows == before
