@@ -1,7 +1,8 @@
 """Writes the pages of docs/ that follow from the code: python docs/generate.py (or `make docs`).
 
 `cli.md` comes from the help of every command, `config.md` from the models in `gymsolve.config`, and the
-table of wrappers in `guide.md` from the wrappers' signatures. A test fails when one of them is stale.
+table of wrappers in `guide.md` from the wrappers' signatures. So does the index of bundled recipes, from
+their files. A test fails when one of them is stale.
 """
 
 import inspect
@@ -19,7 +20,8 @@ from pydantic_core import PydanticUndefined
 
 from gymsolve.cli.docs import render_docs
 from gymsolve.config import OptimizerConfig, TrainConfig, WrapperConfig
-from gymsolve.recipes.schema import ALGORITHM_MODELS
+from gymsolve.recipes.index import INDEX, make_index
+from gymsolve.recipes.schema import ALGORITHM_MODELS, describe_field
 from gymsolve.registry import WRAPPERS, load
 from gymsolve.schedules import Schedule, Steps
 
@@ -54,6 +56,7 @@ def pages() -> dict[Path, str]:
     return {
         HERE / "cli.md": render_docs(),
         HERE / "config.md": render_config(),
+        INDEX: make_index(),
         guide: _BLOCK.sub(lambda _: render_wrappers(), guide.read_text(encoding="utf-8")),
     }
 
@@ -83,7 +86,7 @@ def _section(title: str, model: type[BaseModel], prefix: str, only: Sequence[str
     names = [name for name in model.model_fields if only is None or name in only]
     names.sort(key=lambda name: name != "name")
     rows = [
-        _row(f"{prefix}{name}", model.model_fields[name], _description(model, name))
+        _row(f"{prefix}{name}", model.model_fields[name], describe_field(model, name))
         for name in names
         if _model(model.model_fields[name]) is None
     ]
@@ -109,16 +112,6 @@ def _optimizer() -> str:
 def _row(path: str, field: FieldInfo, description: str) -> tuple[str, str, str, str]:
     default = "*required*" if field.default is PydanticUndefined else f"`{_value(field.default)}`"
     return f"`{path}`", _kind(field.annotation, field.metadata), default, description
-
-
-def _description(model: type[BaseModel], name: str) -> str:
-    """A field that only changes a default keeps the words of the model it inherits from."""
-    for owner in model.__mro__:
-        if issubclass(owner, BaseModel) and name in owner.model_fields:
-            text = owner.model_fields[name].description
-            if text:
-                return " ".join(text.split())
-    return ""
 
 
 def _model(field: FieldInfo) -> type[BaseModel] | None:

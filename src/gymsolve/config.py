@@ -46,7 +46,6 @@ class _Model(BaseModel):
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
-        use_attribute_docstrings=True,
         validate_default=True,
         allow_inf_nan=False,  # JSON has no word for them: they would come back as null
     )

@@ -125,6 +125,7 @@ def test_ctrl_c_ends_a_training_in_order(place):
 
     assert process.returncode == 130, err
     assert "Traceback" not in err
+    assert err.count("stopping: the update under way is finished and saved first") == 1
     told = json.loads(out)
     assert (told["status"], told["reason"]) == ("stopped", "interrupt")
 

@@ -3,6 +3,9 @@
 Everything is read off the pydantic models, so a new field is known here without being repeated.
 """
 
+import ast
+import inspect
+import itertools
 import types
 from collections.abc import Mapping
 from functools import cache
@@ -13,7 +16,16 @@ from pydantic import BaseModel
 from gymsolve.config import TrainConfig
 from gymsolve.schedules import Schedule
 
-__all__ = ["ALGORITHM_MODELS", "Path", "flatten", "is_section", "key_order", "leaf_paths", "model_at"]
+__all__ = [
+    "ALGORITHM_MODELS",
+    "Path",
+    "describe_field",
+    "flatten",
+    "is_section",
+    "key_order",
+    "leaf_paths",
+    "model_at",
+]
 
 Path = tuple[str, ...]
 
@@ -72,6 +84,32 @@ def leaf_paths(algorithm: str | None) -> tuple[str, ...]:
 
     visit(())
     return tuple(found)
+
+
+def describe_field(model: type[BaseModel], name: str) -> str:
+    """The docstring of a field; one that only changes a default keeps the words it inherits.
+
+    Read from the source when asked: pydantic would do so for every model at every start.
+    """
+    for owner in model.__mro__:
+        if issubclass(owner, BaseModel) and owner is not BaseModel and name in _docstrings(owner):
+            return _docstrings(owner)[name]
+    return ""
+
+
+@cache
+def _docstrings(model: type[BaseModel]) -> dict[str, str]:
+    (definition,) = ast.parse(inspect.getsource(model)).body
+    assert isinstance(definition, ast.ClassDef)
+    found = {}
+    for field, text in itertools.pairwise(definition.body):
+        match field, text:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(words))),
+            ):
+                found[name] = " ".join(words.split())
+    return found
 
 
 def _leaves(data: Mapping[str, Any], path: Path, algorithm: str) -> list[tuple[str, Any]]:

@@ -205,7 +205,7 @@ def _execute(
     trainer: Trainer, run: Run, observer: Observer, notes: list[str], *, judge_first: bool = False
 ) -> Outcome:
     """Run the loop and leave the run in a state that tells what happened, whatever happens."""
-    signalled = StopSignal()
+    signalled = StopSignal(lambda reason: observer.event("stopping", {"reason": reason}))
     judge = make_judge(trainer, cancelled=lambda: signalled.reason is not None)
     follower = Follower(run, trainer.config, trainer.counters.env_steps)
     with _Closing(trainer, run, judge), signalled.listening(), follower:

@@ -5,15 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
 from gymsolve.config import TrainConfig
 from gymsolve.errors import ConfigError
-from gymsolve.recipes.files import find_recipe, read_family, split_name
-from gymsolve.recipes.layers import Layer, merge_layers
+from gymsolve.recipes.files import Layer, find_recipe, read_family, split_name
+from gymsolve.recipes.layers import merge_layers
 from gymsolve.recipes.schema import ALGORITHM_MODELS, flatten
-from gymsolve.recipes.validate import find_problems, raise_problems
+from gymsolve.recipes.validation import find_problems, raise_problems
 
 __all__ = ["Overrides", "Resolved", "apply_overrides", "explain", "parse_overrides", "resolve"]
 
@@ -29,7 +26,7 @@ class Resolved:
     """`CartPole-v1:ppo`."""
     config: TrainConfig
     provenance: dict[str, str]
-    """Dotted path → `default`, `family …`, `recipe`, `variant`, `derived` or `--set`."""
+    """Dotted path → `default`, `family …`, `recipe`, `variant`, `derived`, `--set` or its flag (`--steps`)."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -113,6 +110,9 @@ def _parsed(overrides: Overrides) -> Mapping[str, Any]:
 def _parse_value(text: str, item: str) -> Any:
     if text.strip() == "None":
         return None  # Python's word for YAML's null
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
     try:
         return YAML(typ="safe", pure=True).load(text)
     except YAMLError as error:
