@@ -26,7 +26,7 @@ class Resolved:
     """`CartPole-v1:ppo`."""
     config: TrainConfig
     provenance: dict[str, str]
-    """Dotted path → `default`, `family …`, `recipe`, `variant`, `derived`, `--set` or its flag (`--steps`)."""
+    """Dotted path → `default`, `family …`, `recipe`, `variant`, `derived`, `--set` or a flag."""
 
     def to_json(self) -> dict[str, Any]:
         return {
