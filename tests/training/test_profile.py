@@ -32,6 +32,7 @@ SMALL = {"steps": 2000, "eval.every": 1000, "eval.episodes": 10, "env.num_envs":
         ((LOOP, NUMPY, ("fast/ppo.py", "FastPPO.update")), "update"),
         ((LOOP, ("algos/ppo.py", "PPO.update"), ("nn/policy.py", "Policy.forward")), "update"),
         ((LOOP, ("training/judging.py", "LiveJudge.submit"), ("envs/make.py", "make_envs")), "evaluation"),
+        ((("training/video/automatic.py", "leave_videos"), ("envs/make.py", "make_envs")), "video"),
         ((LOOP, ("training/checkpoint.py", "save"), ("runs/files.py", "replace_bytes")), "checkpoint"),
         ((LOOP, ("training/loop.py", "write_record"), ("runs/run.py", "Run.append_metrics")), "records"),
         ((LOOP, ("training/loop.py", "write_record"), ("cli/console.py", "Watcher.record")), "records"),

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from gymsolve.cli import bench, check, doctor, evaluate, recipes, record, runs, stop, train
+from gymsolve.cli import bench, check, doctor, evaluate, recipes, record, runs, stop, train, tune_speed
 from gymsolve.errors import UsageError
 
 __all__ = ["app"]
@@ -94,3 +94,4 @@ app.add_typer(recipes_app, name="recipes", cls=ListByDefault)
 app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)
 app.command("bench")(bench.bench)
+app.command("tune-speed")(tune_speed.tune_speed)

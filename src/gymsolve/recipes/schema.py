@@ -13,11 +13,12 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from gymsolve.config import TrainConfig
+from gymsolve.config import EnvConfig, TrainConfig
 from gymsolve.schedules import Schedule
 
 __all__ = [
     "ALGORITHM_MODELS",
+    "MEASURED",
     "Path",
     "describe_field",
     "flatten",
@@ -25,6 +26,7 @@ __all__ = [
     "key_order",
     "leaf_paths",
     "model_at",
+    "without_autos",
 ]
 
 Path = tuple[str, ...]
@@ -33,6 +35,26 @@ ALGORITHM_MODELS: Mapping[str, type[BaseModel]] = {
     model.model_fields["name"].default: model
     for model in get_args(TrainConfig.model_fields["algo"].annotation)
 }
+
+
+MEASURED: Mapping[str, int] = {
+    "env.num_envs": EnvConfig.model_fields["num_envs"].default,
+    "threads": TrainConfig.model_fields["threads"].default,
+}
+"""Settings that may be `auto`: measured when a run starts, and until then worth this."""
+
+
+def without_autos(data: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Settings with numbers where `auto` stood, and the paths it stood at."""
+    plain = {key: dict(value) if isinstance(value, Mapping) else value for key, value in data.items()}
+    found = []
+    for path, stand_in in MEASURED.items():
+        *parents, last = path.split(".")
+        node: Any = plain.get(parents[0]) if parents else plain
+        if isinstance(node, dict) and node.get(last) == "auto":
+            node[last] = stand_in
+            found.append(path)
+    return plain, tuple(found)
 
 
 def model_at(path: Path, algorithm: str | None) -> type[BaseModel] | None:

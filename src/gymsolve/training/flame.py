@@ -18,6 +18,7 @@ COLOURS = {
     "evaluation": "#c9a2e0",
     "checkpoint": "#e8a0a0",
     "records": "#e0d080",
+    "video": "#d8b48c",
     "other": "#cfcfcf",
 }
 

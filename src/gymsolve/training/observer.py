@@ -24,7 +24,7 @@ class Observer(Protocol):
     def record(self, record: dict[str, Any]) -> None: ...
 
     def event(self, kind: str, data: dict[str, Any]) -> None:
-        """`note`, `best`, `solved`, `env_fault`, `video`; `stopping` comes from a signal handler, at any moment."""
+        """`note`, `best`, `solved`, `env_fault`, `video`; `stopping` comes from a signal handler."""
 
 
 class Silent:

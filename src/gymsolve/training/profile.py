@@ -16,7 +16,6 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-import gymsolve
 from gymsolve.runs.files import os_errors, replace_json, replace_text
 from gymsolve.runs.run import Run
 from gymsolve.training.flame import render_flame
@@ -31,6 +30,7 @@ PHASES = {
     "evaluation": "judging the policy",
     "checkpoint": "saving",
     "records": "metrics, events and the screen",
+    "video": "filming the policy",
     "other": "everything else",
 }
 
@@ -39,10 +39,11 @@ _SWITCH = 2e-4
 """Seconds the sampler waits for the interpreter. With the usual 5 ms it would mostly see those calls that
 give the interpreter up by themselves."""
 _OWNER = ("training/session.py", "_execute")
-_PACKAGE = str(Path(gymsolve.__file__).parent) + "/"
+_PACKAGE = str(Path(__file__).parents[1]) + "/"
 _OUTER = (
     ("evaluation", ("training/judging.py", "training/evaluate.py")),
     ("checkpoint", ("training/checkpoint.py", "runs/checkpoints.py")),
+    ("video", ("training/video/",)),
     ("records", ("runs/", "cli/", "metrics/", "training/records.py")),
     ("update", ("algos/", "fast/")),
 )

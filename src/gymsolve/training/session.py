@@ -96,6 +96,7 @@ def start_run(
         )
         for reason in plan.reasons:
             run.log(f"derived: {reason}")
+        notes += [f"auto: {reason}" for reason in plan.measured]
         return _execute(trainer, run, watcher, notes, judge_first=source is not None, profile=profile)
 
 
@@ -220,9 +221,8 @@ def _execute(
     signalled = StopSignal(lambda reason: observer.event("stopping", {"reason": reason}))
     judge = make_judge(trainer, cancelled=lambda: signalled.reason is not None)
     follower = Follower(run, trainer.config, trainer.counters.env_steps)
-    with _Closing(trainer, run, judge), signalled.listening(), follower:
     profiled = profiling(run) if profile else nullcontext()
-    with _Closing(trainer, run, judge), signalled.listening(), profiled:
+    with _Closing(trainer, run, judge), signalled.listening(), follower, profiled:
         run.append_event("started", env_steps=trainer.counters.env_steps, engine=trainer.engine.name)
         observer.started(run, trainer)
         for note in notes:
