@@ -1,8 +1,9 @@
 """Writes the pages of docs/ that follow from the code: python docs/generate.py (or `make docs`).
 
 `cli.md` comes from the help of every command, `config.md` from the models in `gymsolve.config`,
-`metrics.md` from the metric catalogue, `alerts.md` from the rules, and the table of wrappers in `guide.md`
-from the wrappers' signatures. A test fails when one of them is stale.
+`metrics.md` from the metric catalogue, `alerts.md` from the rules, the table of wrappers in `guide.md`
+from the wrappers' signatures, and the index of bundled recipes from their files. A test fails when one
+of them is stale.
 """
 
 import inspect
@@ -22,7 +23,8 @@ from gymsolve.cli.docs import render_docs
 from gymsolve.config import OptimizerConfig, TrainConfig, WrapperConfig
 from gymsolve.metrics.catalog import GROUPS, Metric
 from gymsolve.metrics.rules import RULES, Rule
-from gymsolve.recipes.schema import ALGORITHM_MODELS
+from gymsolve.recipes.index import INDEX, make_index
+from gymsolve.recipes.schema import ALGORITHM_MODELS, describe_field
 from gymsolve.registry import WRAPPERS, load
 from gymsolve.schedules import Schedule, Steps
 
@@ -89,6 +91,7 @@ def pages() -> dict[Path, str]:
         HERE / "config.md": render_config(),
         HERE / "metrics.md": render_metrics(),
         HERE / "alerts.md": render_alerts(),
+        INDEX: make_index(),
         guide: _BLOCK.sub(lambda _: render_wrappers(), guide.read_text(encoding="utf-8")),
     }
 
@@ -118,7 +121,7 @@ def _section(title: str, model: type[BaseModel], prefix: str, only: Sequence[str
     names = [name for name in model.model_fields if only is None or name in only]
     names.sort(key=lambda name: name != "name")
     rows = [
-        _row(f"{prefix}{name}", model.model_fields[name], _description(model, name))
+        _row(f"{prefix}{name}", model.model_fields[name], describe_field(model, name))
         for name in names
         if _model(model.model_fields[name]) is None
     ]
@@ -144,16 +147,6 @@ def _optimizer() -> str:
 def _row(path: str, field: FieldInfo, description: str) -> tuple[str, str, str, str]:
     default = "*required*" if field.default is PydanticUndefined else f"`{_value(field.default)}`"
     return f"`{path}`", _kind(field.annotation, field.metadata), default, description
-
-
-def _description(model: type[BaseModel], name: str) -> str:
-    """A field that only changes a default keeps the words of the model it inherits from."""
-    for owner in model.__mro__:
-        if issubclass(owner, BaseModel) and name in owner.model_fields:
-            text = owner.model_fields[name].description
-            if text:
-                return " ".join(text.split())
-    return ""
 
 
 def _model(field: FieldInfo) -> type[BaseModel] | None:

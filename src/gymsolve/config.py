@@ -46,7 +46,6 @@ class _Model(BaseModel):
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
-        use_attribute_docstrings=True,
         validate_default=True,
         allow_inf_nan=False,  # JSON has no word for them: they would come back as null
     )
@@ -91,7 +90,7 @@ class EnvConfig(_Model):
     kwargs: dict[str, Any] = {}
     """Passed to the environment's constructor."""
     num_envs: Annotated[Positive, Field(le=65_536)] = 8
-    """Copies stepped in parallel; more gives larger, more varied rollouts."""
+    """Copies stepped in parallel; more gives larger rollouts. `auto` measures, and keeps their size."""
     backend: Literal["auto", "sync", "async", "native", "ale", "envpool"] = "auto"
     """How copies are stepped: this process, others, native code (`ale`: Atari), EnvPool (training only)."""
     workers: Positive | None = None
@@ -319,7 +318,7 @@ class TrainConfig(_Model):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where torch computes; auto takes a GPU for images only, small networks are faster without."""
     threads: Annotated[Whole, Field(ge=0)] = 0
-    """Threads of the numerical libraries; 0 chooses by network size."""
+    """Threads of the numerical libraries; 0 chooses by network size, `auto` measures."""
 
     @model_validator(mode="after")
     def _minibatches_fit(self) -> Self:

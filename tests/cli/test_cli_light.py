@@ -35,6 +35,22 @@ def test_light_commands_import_neither_torch_nor_gymnasium(shell):
     assert answer.code == 0, answer.err
 
 
+def test_listing_needs_no_rich_no_yaml_and_no_settings(shell):
+    # Typer itself brings pydantic along; the models of the settings are ours.
+    code = (
+        "import sys\n"
+        "from gymsolve.cli import main\n"
+        "for arguments in (['runs'], ['recipes'], ['recipes', 'pole'], ['stop', '@last'], ['doctor']):\n"
+        "    main(arguments)\n"
+        "    heavy = {'rich', 'ruamel.yaml', 'gymsolve.config'} & set(sys.modules)\n"
+        "    assert not heavy, (arguments, heavy)\n"
+        "main(['recipes', 'show', 'CartPole-v1', '--explain'])\n"
+        "assert not {'rich', 'ruamel.yaml'} & set(sys.modules)\n"
+    )
+    answer = shell(code=code)
+    assert answer.code == 0, answer.err
+
+
 def test_help_does_not_even_import_rich_or_pydantic(shell):
     code = (
         "import sys\n"
@@ -155,6 +171,20 @@ def test_a_recipe_and_where_its_values_come_from(cli):
     rows = [line.split() for line in cli("recipes", "show", "CartPole-v1", "--explain").out.splitlines()]
     assert ["net.dropout", "0", "default"] in rows
     assert ["algo.gamma", "0.98", "variant"] in rows
+
+
+def test_a_broken_local_recipe_does_not_hide_the_others(cli, place):
+    (place / "recipes").mkdir()
+    (place / "recipes" / "Mine-v0.yaml").write_text("env: {id: Mine-v0}\nvariants: {ppo: {}}\n")
+    (place / "recipes" / "CartPole-v1.yaml").write_text("env: [\n")
+    answer = cli("recipes", "--json")
+    assert answer.code == 0
+    assert {"Mine-v0:ppo", "CartPole-v1:ppo"} <= {one["name"] for one in answer.json}
+    assert answer.err.startswith("left out: recipes/CartPole-v1.yaml:2: not valid YAML")
+    assert len(answer.err.splitlines()) == 1
+    assert "Mine-v0:ppo" in cli("recipes", "mine").out
+    assert cli("recipes", "show", "CartPole-v1").code == 2
+    assert cli("recipes", "show", "Mine-v0").code == 0
 
 
 def test_the_shipped_recipes_are_in_order(cli):

@@ -23,6 +23,17 @@ BAD_REQUESTS = [
     pytest.param(
         ["train", "CartPole-v1", "--steps", "lots"], "steps: cannot read 'lots' as a number", id="steps"
     ),
+    pytest.param(["train", "CartPole-v1", "--steps", "0"], "not '0' (from --steps)", id="steps flag"),
+    pytest.param(["train", "CartPole-v1", "--set", "steps=0"], "not 0 (from --set)", id="steps by set"),
+    pytest.param(["train", "CartPole-v1", "--seed", "-3"], "not -3 (from --seed)", id="seed flag"),
+    pytest.param(
+        ["recipes", "chek"],
+        "No such command 'chek'. Did you mean 'check'? To search for the word: gymsolve recipes list chek",
+        id="subcommand",
+    ),
+    pytest.param(
+        ["runs", "comapre", "x"], "No such command 'comapre'. Did you mean 'compare'?", id="runs command"
+    ),
     pytest.param(
         ["train", "CartPole-v1", "--seed", "-1"], "seed: should be greater than or equal to 0", id="seed"
     ),

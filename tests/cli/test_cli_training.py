@@ -87,6 +87,15 @@ def test_a_new_run_begins_with_the_weights_of_another(cli, trained):
     assert child["parent"]["run"] == trained
 
 
+def test_a_profile_is_printed_and_part_of_the_object(cli, trained):
+    shown = cli("train", "Bandit-v0", "--steps", "2k", "--profile").out
+    for word in ("stepping the environments", "learning from rollouts", "flame graph", "flame.html"):
+        assert word in shown
+    told = cli("resume", trained, "--steps", "2k", "--profile", "--json", "-q").json
+    assert set(told["profile"]) == {"seconds", "phases", "flame_graph"}
+    assert Path(told["profile"]["flame_graph"]).is_file()
+
+
 def test_eval_gives_one_object(cli, trained):
     answer = cli("eval", trained[:20], "--episodes", "7", "--stochastic", "--seed", "5", "--json")
 
@@ -125,6 +134,7 @@ def test_ctrl_c_ends_a_training_in_order(place):
 
     assert process.returncode == 130, err
     assert "Traceback" not in err
+    assert err.count("stopping: the update under way is finished and saved first") == 1
     told = json.loads(out)
     assert (told["status"], told["reason"]) == ("stopped", "interrupt")
 

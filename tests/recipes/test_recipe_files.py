@@ -6,7 +6,8 @@ import pytest
 
 from gymsolve import recipes
 from gymsolve.errors import ConfigError
-from gymsolve.recipes import check_recipe_file, format_recipe_file
+from gymsolve.recipes import check_recipe_file, format_recipe_file, index
+from gymsolve.recipes.files import load_recipes, parse_yaml
 
 ZOO = sorted((Path(recipes.__file__).parent.parent / "zoo").glob("*.yaml"))
 
@@ -172,3 +173,26 @@ def test_check_reads_families_too(tmp_path: Path) -> None:
 def test_a_missing_file_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         check_recipe_file(tmp_path / "None-v1.yaml")
+
+
+def test_the_index_holds_exactly_what_the_bundled_files_say():
+    for path in ZOO:
+        text = path.read_text()
+        assert index.indexed(path, text) == parse_yaml(text, path.name), f"{path.name}; run: make docs"
+
+
+def test_an_edited_bundled_file_is_read_anew(tmp_path, monkeypatch):
+    original = next(path for path in ZOO if path.name == "Bandit-v0.yaml")
+    edited = tmp_path / original.name
+    edited.write_text(original.read_text().replace("env:", "steps: 77\nenv:", 1))
+    monkeypatch.setattr(index, "ZOO", tmp_path)
+
+    assert load_recipes(edited)[0].layers[-2][1]["steps"] == 77
+    edited.write_text(original.read_text())
+    assert load_recipes(edited)[0].layers[-2][1] == load_recipes(original)[0].layers[-2][1]
+
+
+def test_nobody_can_change_what_the_index_holds():
+    path = ZOO[0]
+    index.indexed(path, path.read_text()).clear()
+    assert index.indexed(path, path.read_text())

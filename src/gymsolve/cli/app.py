@@ -1,11 +1,25 @@
 """Which commands there are. Only names and help: what a command needs is imported when it runs."""
 
+import difflib
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from gymsolve.cli import bench, check, diagnose, doctor, evaluate, recipes, record, runs, stop, train
+from gymsolve.cli import (
+    bench,
+    check,
+    diagnose,
+    doctor,
+    evaluate,
+    recipes,
+    record,
+    runs,
+    stop,
+    train,
+    tune_speed,
+)
+from gymsolve.errors import UsageError
 
 __all__ = ["app"]
 
@@ -15,8 +29,19 @@ class ListByDefault(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not args or (args[0] not in self.commands and args[0] != "--help"):
+            if args:
+                self._refuse_near_miss(args[0])
             args = ["list", *args]
         return super().parse_args(ctx, args)
+
+    def _refuse_near_miss(self, word: str) -> None:
+        """A word that is almost a command is not searched for: silence would be the answer."""
+        near = difflib.get_close_matches(word.lower(), self.commands, n=1, cutoff=0.75)
+        if near:
+            raise UsageError(
+                f"No such command '{word}'. Did you mean '{near[0]}'?",
+                hint=f"To search for the word: gymsolve {self.name} list {word}",
+            )
 
 
 def _new(help_text: str) -> typer.Typer:
@@ -82,3 +107,4 @@ app.command("diagnose")(diagnose.diagnose)
 app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)
 app.command("bench")(bench.bench)
+app.command("tune-speed")(tune_speed.tune_speed)

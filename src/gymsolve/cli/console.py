@@ -4,10 +4,11 @@ The watcher is called after every vector step, so it only stores numbers there a
 drawing is rationed so that it never takes more than a hundredth of the time.
 """
 
+import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol, TextIO
 
 from gymsolve.cli.alerts import alert_line
@@ -22,6 +23,7 @@ _DRAW_SECONDS = 0.2
 _DRAW_SHARE = 100
 """Drawing waits this many times what the last drawing took."""
 _LINE_SECONDS = (5.0, 60.0)
+_STOPPING = b"\nstopping: the update under way is finished and saved first; Ctrl-C again does not wait\n"
 
 
 class Screen(Protocol):
@@ -143,6 +145,10 @@ class Watcher:
             self._tell(f"note: {data['text']}")
         elif kind == "video":
             self._tell(f"video {data['path']}")
+        elif kind == "stopping":
+            # Not through a screen: a signal may come in the middle of a print, which cannot be entered twice.
+            with suppress(OSError):
+                os.write(2, _STOPPING)
         elif kind == "solved":
             confirmed = number(data["eval/confirm_mean_reward"])
             self._tell(f"solved: {confirmed} on fresh seeds, {number(data['threshold'])} needed")

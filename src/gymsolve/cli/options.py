@@ -29,5 +29,7 @@ Set = Annotated[
 def overrides(items: Sequence[str] | None, **flags: Any) -> dict[str, Any]:
     """What `--set` and flags of their own change; a flag wins over `--set`."""
     from gymsolve.recipes import parse_overrides
+    from gymsolve.recipes.layers import Flagged
 
-    return parse_overrides(items or ()) | {path: value for path, value in flags.items() if value is not None}
+    given = {path: value for path, value in flags.items() if value is not None}
+    return Flagged(parse_overrides(items or ()) | given, {path: f"--{path}" for path in given})

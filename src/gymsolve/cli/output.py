@@ -3,13 +3,16 @@
 Off a terminal tables are as wide as they need to be: cut-off ids are of no use to `grep`.
 """
 
+import os
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gymsolve.cli.tables import GAP, styled, table_lines, text_width
+
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 __all__ = [
     "heading",
@@ -22,8 +25,6 @@ __all__ = [
 ]
 
 _WIDE = 10_000
-_GAP = 2
-"""Blanks rich puts between two columns."""
 _COLOURS = {"solved": "green", "running": "blue", "crashed": "red", "damaged": "red", "stopped": "yellow"}
 
 
@@ -47,12 +48,12 @@ def make_console() -> "Console":
 
 def heading(text: str) -> None:
     """A title between parts of a report."""
-    make_console().print(f"\n{text}", style="bold")
+    print(f"\n{styled(text, _style('bold'))}")
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
     """Columns with headings; those named in `right` hold numbers. Words for a status are coloured."""
-    _print_trimmed(_table(headers, rows, right))
+    _print(headers, list(rows), right, _width())
 
 
 def print_whole_table(
@@ -67,55 +68,40 @@ def print_whole_table(
     Where the terminal is too narrow, `expendable` columns are left out, in their order; lines that are
     still too long are the terminal's to break, which it undoes in what is copied.
     """
-    from rich.cells import cell_len
-
-    console = make_console()
     widths = {
-        name: max(map(cell_len, column))
+        name: max(map(text_width, column))
         for name, column in zip(headers, zip(headers, *rows, strict=True), strict=True)
     }
     for name in expendable:
-        if sum(widths.values()) + _GAP * (len(widths) - 1) <= console.width:
+        if sum(widths.values()) + GAP * (len(widths) - 1) <= _width():
             break
         del widths[name]
     kept = [index for index, name in enumerate(headers) if name in widths]
-    table = _table(list(widths), [[row[index] for index in kept] for row in rows], right)
-    _print_trimmed(table, max(console.width, sum(widths.values()) + _GAP * (len(widths) - 1)))
-
-
-def _table(headers: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str]) -> "Table":
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in headers:
-        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(cell, style=_COLOURS.get(cell, "")) for cell in row))
-    return table
+    whole = sum(widths.values()) + GAP * (len(widths) - 1)
+    _print(list(widths), [[row[index] for index in kept] for row in rows], right, whole)
 
 
 def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
     """Names and what they are, aligned."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table.grid(padding=(0, 2))
-    table.add_column()
-    table.add_column(overflow="fold")
-    for name, told in pairs:
-        table.add_row(Text(f"  {name}", style="dim"), Text(told))
-    _print_trimmed(table)
+    rows = [(f"  {name}", told) for name, told in pairs]
+    styles = [(_style("dim"), "")] * len(rows)
+    for line in table_lines(rows, width=_width(), styles=styles) if rows else ():
+        print(line)
 
 
-def _print_trimmed(table: "Table", width: int | None = None) -> None:
-    console = make_console()
-    if width is not None:
-        console.width = width
-    if is_terminal():
-        console.print(table)
-        return
-    with console.capture() as captured:
-        console.print(table)
-    for line in captured.get().splitlines():  # cells are padded to their column, also the last one
-        print(line.rstrip())
+def _print(headers: Sequence[str], rows: list[Sequence[str]], right: Sequence[str], width: int) -> None:
+    styles = [[_style("bold")] * len(headers)]
+    styles += [[_style(_COLOURS.get(cell, "")) for cell in row] for row in rows]
+    numbers = [index for index, name in enumerate(headers) if name in right]
+    for line in table_lines([headers, *rows], width=width, right=numbers, styles=styles):
+        print(line)
+
+
+def _width() -> int:
+    return shutil.get_terminal_size().columns if is_terminal() else _WIDE
+
+
+def _style(name: str) -> str:
+    """The style, where there is somebody to see it who has not asked for plain text."""
+    plain = not is_terminal() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    return "" if plain else name

@@ -36,6 +36,9 @@ def plan_lines(plan: "Plan", start_from: str | None = None) -> list[str]:
     if plan.reasons:
         lines.append("  There is no recipe; these settings were derived from the environment:")
         lines += [f"    {reason}" for reason in plan.reasons]
+    if plan.measured:
+        lines.append("  Settings that were auto have been measured:")
+        lines += [f"    {reason}" for reason in plan.measured]
     rows = settings_rows(resolved)
     if rows:
         lines.append("  Settings that differ from the defaults:")

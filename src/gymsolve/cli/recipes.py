@@ -1,5 +1,6 @@
 """`gymsolve recipes`: list them, look at one, check and format files."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -27,7 +28,9 @@ def list_them(
     from gymsolve.service import recipes as service
 
     words = " ".join(query or ())
-    found = service.list_recipes(words)
+    found, faults = service.list_recipes(words)
+    for fault in faults:
+        print(f"left out: {fault}", file=sys.stderr)
     if json:
         print_json(found)
     elif not found:

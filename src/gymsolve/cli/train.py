@@ -22,6 +22,10 @@ Steps = Annotated[
     str | None,
     typer.Option("--steps", metavar="N", help="Budget of the whole run in environment steps: 200k, 1e6."),
 ]
+Profile = Annotated[
+    bool,
+    typer.Option("--profile", help="Write a flame graph and a split of the time into the run's profile/."),
+]
 
 
 def train(
@@ -47,6 +51,7 @@ def train(
             help="Show the settings and ask before starting.",
         ),
     ] = False,
+    profile: Profile = False,
     runs_dir: RunsDir = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -67,9 +72,15 @@ def train(
 
     return _watch(
         lambda observer: start_run(
-            plan, start_from=start_from, runs_dir=runs_dir, observer=observer, command=_command()
+            plan,
+            start_from=start_from,
+            runs_dir=runs_dir,
+            observer=observer,
+            command=_command(),
+            profile=profile,
         ),
         runs_dir,
+        profile=profile,
         quiet=quiet,
         json=json,
     )
@@ -85,6 +96,7 @@ def resume(
     fresh_optimizer: Annotated[
         bool, typer.Option("--fresh-optimizer", help="Forget the optimizer's moments.")
     ] = False,
+    profile: Profile = False,
     runs_dir: RunsDir = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -101,16 +113,21 @@ def resume(
             runs_dir=runs_dir,
             observer=observer,
             command=_command(),
+            profile=profile,
         ),
         runs_dir,
+        profile=profile,
         quiet=quiet,
         json=json,
     )
 
 
-def _watch(work: "Callable[[Observer], Outcome]", runs_dir: Path | None, *, quiet: bool, json: bool) -> int:
+def _watch(
+    work: "Callable[[Observer], Outcome]", runs_dir: Path | None, *, profile: bool, quiet: bool, json: bool
+) -> int:
     """Train under the eyes of whoever is there, then print the result."""
     from gymsolve.cli.console import Watcher, choose_screen
+    from gymsolve.cli.profile import print_split, read_split
     from gymsolve.cli.verdict import print_verdict, verdict_lines
 
     try:
@@ -121,10 +138,13 @@ def _watch(work: "Callable[[Observer], Outcome]", runs_dir: Path | None, *, quie
         return 130
     lines = verdict_lines(outcome, runs_dir)
     outcome.run.log("\n".join(lines))
+    split = read_split(outcome.run.path) if profile else None
     if json:
-        print_json(outcome.to_json())
+        print_json(outcome.to_json() | ({} if split is None else {"profile": split}))
     else:
         print_verdict(outcome, lines)
+        if split is not None:
+            print_split(split)
     return _STOPPED.get(outcome.reason, 0)
 
 

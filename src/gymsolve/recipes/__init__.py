@@ -1,15 +1,34 @@
 """Recipes: settings known to work, found by name, merged, checked, formatted and explained.
 
 One loader for every tool. Nothing here imports torch, gymnasium or NumPy; what is valid is said by
-`gymsolve.config`, this package says where values come from and what is wrong with them.
+`gymsolve.config`, this package says where values come from and what is wrong with them. Names are
+resolved when they are first used: to list recipes needs no pydantic.
 """
 
-from gymsolve.recipes.check import check_recipe_file
-from gymsolve.recipes.files import Recipe, find_recipe, has_recipe, list_recipes, search_recipes, split_name
-from gymsolve.recipes.resolve import Overrides, Resolved, apply_overrides, explain, parse_overrides, resolve
-from gymsolve.recipes.schema import flatten
-from gymsolve.recipes.style import format_recipe_file
-from gymsolve.recipes.validate import validate
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gymsolve.recipes.check import check_recipe_file
+    from gymsolve.recipes.files import (
+        Recipe,
+        find_recipe,
+        has_recipe,
+        list_recipes,
+        search_recipes,
+        split_name,
+    )
+    from gymsolve.recipes.resolving import (
+        Overrides,
+        Resolved,
+        apply_overrides,
+        explain,
+        parse_overrides,
+        resolve,
+    )
+    from gymsolve.recipes.schema import flatten
+    from gymsolve.recipes.style import format_recipe_file
+    from gymsolve.recipes.validation import validate
 
 __all__ = [
     "Overrides",
@@ -29,3 +48,19 @@ __all__ = [
     "split_name",
     "validate",
 ]
+
+_HOMES = {
+    "check": ("check_recipe_file",),
+    "files": ("Recipe", "find_recipe", "has_recipe", "list_recipes", "search_recipes", "split_name"),
+    "resolving": ("Overrides", "Resolved", "apply_overrides", "explain", "parse_overrides", "resolve"),
+    "schema": ("flatten",),
+    "style": ("format_recipe_file",),
+    "validation": ("validate",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'gymsolve.recipes' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"gymsolve.recipes.{_HOME_OF[name]}"), name)

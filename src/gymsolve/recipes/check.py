@@ -8,11 +8,11 @@ from ruamel.yaml.nodes import MappingNode
 
 from gymsolve.config import TrainConfig
 from gymsolve.errors import ConfigError, did_you_mean
-from gymsolve.recipes.files import load_recipes, parse_yaml, read_family
-from gymsolve.recipes.layers import Layer, merge_layers
+from gymsolve.recipes.files import Layer, load_recipes, parse_yaml, read_family
+from gymsolve.recipes.layers import merge_layers
 from gymsolve.recipes.schema import ALGORITHM_MODELS
 from gymsolve.recipes.style import compose
-from gymsolve.recipes.validate import Problem, find_problems
+from gymsolve.recipes.validation import Problem, find_problems
 from gymsolve.registry import WRAPPERS
 
 __all__ = ["check_recipe_file"]

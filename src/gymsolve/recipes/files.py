@@ -11,6 +11,9 @@ itself stands in `env.id`. Besides the sections of `TrainConfig` a file has
 
 Later folders win: the bundled ones, then `./recipes`, then those in GYMSOLVE_RECIPES. A file adds its
 variants to the ones of the same recipe in earlier folders and replaces those of the same name.
+
+Reading needs neither pydantic nor, for the bundled files, a YAML parser: what they hold is also in
+`zoo/index.json`, each entry with the checksum of the file it was made from (`index.py`).
 """
 
 import difflib
@@ -21,14 +24,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
 from gymsolve.errors import ConfigError, UnknownEnvError, did_you_mean
-from gymsolve.recipes.layers import Layer
-from gymsolve.recipes.schema import ALGORITHM_MODELS
+from gymsolve.recipes.index import ZOO, indexed
+from gymsolve.registry import ALGORITHMS
 
 __all__ = [
+    "Layer",
     "Recipe",
     "find_recipe",
     "has_recipe",
@@ -38,9 +39,11 @@ __all__ = [
     "read_family",
     "search_recipes",
     "split_name",
+    "survey_recipes",
 ]
 
-_ZOO = Path(__file__).parent.parent / "zoo"
+Layer = tuple[str, Mapping[str, Any]]
+"""A label saying where the settings came from, and the settings."""
 
 
 @dataclass(frozen=True)
@@ -63,16 +66,27 @@ class Recipe:
 
 
 def list_recipes() -> list[Recipe]:
-    """Every recipe there is, sorted by name; variants in the order of their file."""
-    paths = [path for folder in _folders() for path in _recipe_files(folder)]
-    return [
-        recipe for stem in sorted({p.stem for p in paths}, key=str.lower) for recipe in _of_stem(stem, paths)
-    ]
+    """Every recipe that can be read, sorted by name; variants in the order of their file."""
+    return survey_recipes()[0]
 
 
-def search_recipes(query: str) -> list[Recipe]:
+def survey_recipes() -> tuple[list[Recipe], list[ConfigError]]:
+    """Every recipe, and what is wrong with files that cannot be read: one must not hide the others."""
+    faults: list[ConfigError] = []
+    loaded: dict[str, dict[str, Recipe]] = {}
+    for path in (path for folder in _folders() for path in _recipe_files(folder)):
+        try:
+            newer = {recipe.variant: recipe for recipe in load_recipes(path)}
+        except ConfigError as error:
+            faults.append(error)
+            continue
+        loaded[path.stem.lower()] = _overlaid(loaded.get(path.stem.lower(), {}), newer)
+    return [recipe for stem in sorted(loaded) for recipe in loaded[stem].values()], faults
+
+
+def search_recipes(query: str, recipes: list[Recipe] | None = None) -> list[Recipe]:
     """Recipes that hold every word of the query; failing that, those with a similar name or word."""
-    recipes = list_recipes()
+    recipes = list_recipes() if recipes is None else recipes
     words = query.lower().split()
     hits = [recipe for recipe in recipes if all(word in _searchable(recipe) for word in words)]
     if hits:
@@ -93,7 +107,10 @@ def find_recipe(name: str) -> Recipe:
         raise UnknownEnvError(
             f"there is no recipe for {base!r}.", hint=hint or "`gymsolve recipes` lists them."
         )
-    variants = {recipe.variant.lower(): recipe for recipe in _of_stem(mine[-1].stem, mine)}
+    found: dict[str, Recipe] = {}
+    for path in mine:
+        found = _overlaid(found, {recipe.variant: recipe for recipe in load_recipes(path)})
+    variants = {recipe.variant.lower(): recipe for recipe in found.values()}
     if variant is None:
         return next(iter(variants.values()))
     if variant.lower() in variants:
@@ -115,7 +132,7 @@ def has_recipe(name: str) -> bool:
 def split_name(name: str) -> tuple[str, str | None]:
     """`CartPole-v1:ppo` → id and variant. The colon of `module:Id-v0` is part of the id."""
     base, colon, last = name.rpartition(":")
-    if colon and (re.search(r"-v\d+$", base) or last.lower() in ALGORITHM_MODELS):
+    if colon and (re.search(r"-v\d+$", base) or last.lower() in ALGORITHMS):
         return base, last
     if colon and not re.search(r"-v\d+$", last):
         stems = {path.stem.lower() for folder in _folders() for path in _recipe_files(folder)}
@@ -126,7 +143,7 @@ def split_name(name: str) -> tuple[str, str | None]:
 
 def load_recipes(path: Path) -> list[Recipe]:
     """All variants of one file."""
-    data = parse_yaml(path.read_text(encoding="utf-8"), str(path))
+    data = _read(path)
     env_id, variants = _skeleton(data, path)
     base = env_id if _stem(env_id) == path.stem else path.stem
     settings = {key: value for key, value in data.items() if key not in ("family", "variants")}
@@ -145,19 +162,22 @@ def load_recipes(path: Path) -> list[Recipe]:
 
 def read_family(name: str, beside: Path) -> dict[str, Any]:
     """Defaults shared by a family of environments, from the same folder or the bundled one."""
-    for folder in (beside.parent, _ZOO):
+    for folder in (beside.parent, ZOO):
         path = folder / f"_{name}.yaml"
         if path.is_file():
-            data = parse_yaml(path.read_text(encoding="utf-8"), str(path))
+            data = _read(path)
             # Describes the family, not the run.
             return {key: value for key, value in data.items() if key != "description"}
-    known = [path.stem[1:] for path in sorted(_ZOO.glob("_*.yaml"))]
+    known = [path.stem[1:] for path in sorted(ZOO.glob("_*.yaml"))]
     hint = did_you_mean(name, known) or f"Known: {', '.join(known)}."
     raise ConfigError(f"no family {name!r} (it would be `_{name}.yaml`).", where=str(beside), hint=hint)
 
 
 def parse_yaml(text: str, where: str) -> dict[str, Any]:
     """YAML 1.2 text that holds a mapping; anything else is a ConfigError with the line."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
     try:
         data = YAML(typ="safe", pure=True).load(text)
     except MarkedYAMLError as error:
@@ -170,23 +190,27 @@ def parse_yaml(text: str, where: str) -> dict[str, Any]:
     return data
 
 
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot be read: {error}.", where=str(path)) from error
+    known = indexed(path, text)
+    return parse_yaml(text, str(path)) if known is None else known
+
+
 def _folders() -> list[Path]:
     listed = os.environ.get("GYMSOLVE_RECIPES", "")
-    return [_ZOO, Path("recipes"), *(Path(part) for part in listed.split(os.pathsep) if part)]
+    return [ZOO, Path("recipes"), *(Path(part) for part in listed.split(os.pathsep) if part)]
 
 
 def _recipe_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*.yaml") if not path.name.startswith(("_", ".")))
 
 
-def _of_stem(stem: str, paths: list[Path]) -> list[Recipe]:
-    """Variants of one recipe over all folders: those of later files first and instead of earlier ones."""
-    found: dict[str, Recipe] = {}
-    for path in paths:
-        if path.stem.lower() == stem.lower():
-            newer = {recipe.variant: recipe for recipe in load_recipes(path)}
-            found = newer | {key: recipe for key, recipe in found.items() if key not in newer}
-    return list(found.values())
+def _overlaid(older: dict[str, Recipe], newer: dict[str, Recipe]) -> dict[str, Recipe]:
+    """Variants of one recipe in two folders: those of the later file first and instead of earlier ones."""
+    return newer | {key: recipe for key, recipe in older.items() if key not in newer}
 
 
 def _skeleton(data: Mapping[str, Any], path: Path) -> tuple[str, Mapping[Any, Any]]:
@@ -211,7 +235,7 @@ def _with_algorithm(variant: str, given: Mapping[str, Any] | None) -> dict[str, 
     """A variant called `ppo` need not say `algo.name: ppo` again."""
     data = dict(given or {})
     block = data.get("algo", {})
-    if variant in ALGORITHM_MODELS and isinstance(block, Mapping) and "name" not in block:
+    if variant in ALGORITHMS and isinstance(block, Mapping) and "name" not in block:
         data["algo"] = {"name": variant, **block}
     return data
 

@@ -18,13 +18,19 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from gymsolve.recipes.files import Layer
 from gymsolve.recipes.schema import ALGORITHM_MODELS, Path, is_section, model_at
 from gymsolve.schedules import Schedule
 
-__all__ = ["Layer", "Layers", "assign", "merge_layers", "nest"]
+__all__ = ["Flagged", "Layers", "assign", "merge_layers", "nest"]
 
-Layer = tuple[str, Mapping[str, Any]]
-"""A label saying where the settings came from, and the settings."""
+
+class Flagged(dict[str, Any]):
+    """Overrides some of which were given by a flag of their own, which then counts as their source."""
+
+    def __init__(self, overrides: Mapping[str, Any], flags: Mapping[str, str]) -> None:
+        super().__init__(overrides)
+        self.flags = flags
 
 
 class Layers:
@@ -71,7 +77,10 @@ class Layers:
 
 def merge_layers(layers: Sequence[Layer], overrides: Mapping[str, Any]) -> tuple[dict[str, Any], Layers]:
     """One mapping out of all layers and the overrides on top, and who decided what."""
-    stack = Layers([*layers, ("--set", nest(overrides))])
+    flags = overrides.flags if isinstance(overrides, Flagged) else {}
+    plain = {path: value for path, value in overrides.items() if path not in flags}
+    flagged = [(flags[path], nest({path: overrides[path]})) for path in overrides if path in flags]
+    stack = Layers([*layers, ("--set", nest(plain)), *flagged])
     data = Layers([*layers, ("--set", _name_only(stack.algorithm))]).merged()
     for path, value in overrides.items():
         assign(data, path, value, stack.algorithm)

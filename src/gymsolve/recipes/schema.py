@@ -3,6 +3,9 @@
 Everything is read off the pydantic models, so a new field is known here without being repeated.
 """
 
+import ast
+import inspect
+import itertools
 import types
 from collections.abc import Mapping
 from functools import cache
@@ -10,10 +13,21 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from gymsolve.config import TrainConfig
+from gymsolve.config import EnvConfig, TrainConfig
 from gymsolve.schedules import Schedule
 
-__all__ = ["ALGORITHM_MODELS", "Path", "flatten", "is_section", "key_order", "leaf_paths", "model_at"]
+__all__ = [
+    "ALGORITHM_MODELS",
+    "MEASURED",
+    "Path",
+    "describe_field",
+    "flatten",
+    "is_section",
+    "key_order",
+    "leaf_paths",
+    "model_at",
+    "without_autos",
+]
 
 Path = tuple[str, ...]
 
@@ -21,6 +35,26 @@ ALGORITHM_MODELS: Mapping[str, type[BaseModel]] = {
     model.model_fields["name"].default: model
     for model in get_args(TrainConfig.model_fields["algo"].annotation)
 }
+
+
+MEASURED: Mapping[str, int] = {
+    "env.num_envs": EnvConfig.model_fields["num_envs"].default,
+    "threads": TrainConfig.model_fields["threads"].default,
+}
+"""Settings that may be `auto`: measured when a run starts, and until then worth this."""
+
+
+def without_autos(data: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Settings with numbers where `auto` stood, and the paths it stood at."""
+    plain = {key: dict(value) if isinstance(value, Mapping) else value for key, value in data.items()}
+    found = []
+    for path, stand_in in MEASURED.items():
+        *parents, last = path.split(".")
+        node: Any = plain.get(parents[0]) if parents else plain
+        if isinstance(node, dict) and node.get(last) == "auto":
+            node[last] = stand_in
+            found.append(path)
+    return plain, tuple(found)
 
 
 def model_at(path: Path, algorithm: str | None) -> type[BaseModel] | None:
@@ -72,6 +106,32 @@ def leaf_paths(algorithm: str | None) -> tuple[str, ...]:
 
     visit(())
     return tuple(found)
+
+
+def describe_field(model: type[BaseModel], name: str) -> str:
+    """The docstring of a field; one that only changes a default keeps the words it inherits.
+
+    Read from the source when asked: pydantic would do so for every model at every start.
+    """
+    for owner in model.__mro__:
+        if issubclass(owner, BaseModel) and owner is not BaseModel and name in _docstrings(owner):
+            return _docstrings(owner)[name]
+    return ""
+
+
+@cache
+def _docstrings(model: type[BaseModel]) -> dict[str, str]:
+    (definition,) = ast.parse(inspect.getsource(model)).body
+    assert isinstance(definition, ast.ClassDef)
+    found = {}
+    for field, text in itertools.pairwise(definition.body):
+        match field, text:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(words))),
+            ):
+                found[name] = " ".join(words.split())
+    return found
 
 
 def _leaves(data: Mapping[str, Any], path: Path, algorithm: str) -> list[tuple[str, Any]]:

@@ -7,18 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from gymsolve.errors import ConfigError
-from gymsolve.recipes import Recipe, check_recipe_file, format_recipe_file, search_recipes, validate
-from gymsolve.recipes import list_recipes as all_recipes
-from gymsolve.recipes.files import load_recipes
-from gymsolve.recipes.layers import merge_layers
+from gymsolve.recipes.files import Recipe, load_recipes, search_recipes, survey_recipes
 
 __all__ = ["check_recipes", "format_recipes", "lint_recipes", "list_recipes"]
 
 
-def list_recipes(query: str | None = None) -> list[dict[str, Any]]:
-    """Recipes that fit the words of a query, or all of them."""
-    found = search_recipes(query) if query else all_recipes()
-    return [_recipe_json(recipe) for recipe in found]
+def list_recipes(query: str | None = None) -> tuple[list[dict[str, Any]], list[str]]:
+    """Recipes that fit the words of a query, or all of them; and which files could not be read, and why."""
+    recipes, faults = survey_recipes()
+    found = search_recipes(query, recipes) if query else recipes
+    return [_recipe_json(recipe) for recipe in found], [str(fault) for fault in faults]
 
 
 def check_recipes(files: Sequence[Path] = ()) -> dict[str, list[str]]:
@@ -28,7 +26,10 @@ def check_recipes(files: Sequence[Path] = ()) -> dict[str, list[str]]:
 
 def lint_recipes(files: Sequence[Path] = ()) -> list[str]:
     """What is doubtful, though allowed, in the settings of recipes that have no faults."""
-    from gymsolve.metrics.lint import lint  # listing recipes need not wait for the rules
+    # Listing recipes need not wait for the rules and the models.
+    from gymsolve.metrics.lint import lint
+    from gymsolve.recipes.layers import merge_layers
+    from gymsolve.recipes.validation import validate
 
     notes = []
     for path in files or _all_files(shipped=True):
@@ -54,6 +55,8 @@ def _recipe_json(recipe: Recipe) -> dict[str, Any]:
 
 
 def _faults(path: Path) -> list[str]:
+    from gymsolve.recipes import check_recipe_file  # with the models behind it; listing needs none of them
+
     faults = check_recipe_file(path)
     if faults or path.name.startswith("_"):
         return faults
@@ -62,6 +65,9 @@ def _faults(path: Path) -> list[str]:
 
 def _wrapper_faults(path: Path) -> Iterator[str]:
     """Options that a wrapper does not take; only recipes with wrappers cost an import of gymnasium."""
+    from gymsolve.recipes import validate
+    from gymsolve.recipes.layers import merge_layers
+
     for recipe in load_recipes(path):
         settings, _ = merge_layers(recipe.layers, {})
         env = validate(settings, str(path)).env
@@ -76,6 +82,8 @@ def _wrapper_faults(path: Path) -> Iterator[str]:
 
 
 def _formatted(path: Path, write: bool) -> bool:
+    from gymsolve.recipes import format_recipe_file
+
     try:
         return format_recipe_file(path, write=write)
     except OSError as error:

@@ -5,13 +5,23 @@ answered at once.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gymsolve.config import TrainConfig
-from gymsolve.recipes import Overrides, Resolved, has_recipe, parse_overrides, resolve, split_name
+from gymsolve.recipes import (
+    Overrides,
+    Resolved,
+    apply_overrides,
+    has_recipe,
+    parse_overrides,
+    resolve,
+    split_name,
+)
 
 __all__ = ["Plan", "plan_run"]
+
+_MEASURE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -21,6 +31,8 @@ class Plan:
     resolved: Resolved
     reasons: list[str] = field(default_factory=list)
     """Why each value was chosen, when the recipe was derived from the environment's facts."""
+    measured: list[str] = field(default_factory=list)
+    """Why the values that were `auto` are what they are."""
 
     @property
     def config(self) -> TrainConfig:
@@ -36,7 +48,27 @@ def plan_run(name: str, overrides: Overrides = ()) -> Plan:
     from gymsolve.envs.options import check_wrappers
 
     check_wrappers(plan.config.env)
-    return plan
+    return _measured(plan) if plan.resolved.automatic else plan
+
+
+def _measured(plan: Plan) -> Plan:
+    """The plan with numbers that were measured where it said `auto`, each with its source and reason."""
+    from gymsolve.training.tuning_costs import tune
+
+    automatic = plan.resolved.automatic
+    envs, compute = "env.num_envs" in automatic, "threads" in automatic
+    choice = tune(plan.config, _MEASURE_SECONDS, envs=envs, compute=compute, wide=False)
+    best = choice.best
+    values: dict[str, Any] = {"threads": best.compute.threads} if compute else {}
+    if envs:
+        values |= {"env.num_envs": best.layout.num_envs, "algo.num_steps": best.layout.num_steps}
+    config, changed = apply_overrides(plan.config, values)
+    source = f"auto: measured, {best.steps_per_second:,.0f} steps/s expected"
+    sources = dict.fromkeys((*automatic, *changed), source)
+    resolved = replace(
+        plan.resolved, config=config, provenance=plan.resolved.provenance | sources, automatic=()
+    )
+    return replace(plan, resolved=resolved, measured=list(choice.reasons))
 
 
 def _derived(name: str, given: Mapping[str, Any]) -> Plan:

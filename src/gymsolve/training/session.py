@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +23,7 @@ from gymsolve.training.judging import Judge, make_judge
 from gymsolve.training.loop import next_multiple, take_judgements, train_loop, write_record
 from gymsolve.training.observer import Observer, checked
 from gymsolve.training.plan import Plan
+from gymsolve.training.profile import profiling
 from gymsolve.training.references import open_checkpoint
 from gymsolve.training.startup import for_debugger, notes_at_start, require_same_pipeline
 from gymsolve.training.stopping import Reason, StopSignal
@@ -77,8 +78,12 @@ def start_run(
     runs_dir: Path | str | None = None,
     observer: Observer | None = None,
     command: Sequence[str] | None = None,
+    profile: bool = False,
 ) -> Outcome:
-    """Train a planned run to its end; `start_from` is RUN[@CHECKPOINT] whose weights it begins with."""
+    """Train a planned run to its end; `start_from` is RUN[@CHECKPOINT] whose weights it begins with.
+
+    With `profile`, where the time went is written into the run.
+    """
     watcher, config = checked(observer), for_debugger(plan.config)
     source = None if start_from is None else open_checkpoint(start_from, runs_dir, policy_only=True)
     with ExitStack() as cleanup:
@@ -104,7 +109,8 @@ def start_run(
         replay_alerts(trainer, run)
         for reason in plan.reasons:
             run.log(f"derived: {reason}")
-        return _execute(trainer, run, watcher, notes, judge_first=source is not None)
+        notes += [f"auto: {reason}" for reason in plan.measured]
+        return _execute(trainer, run, watcher, notes, judge_first=source is not None, profile=profile)
 
 
 def resume_run(
@@ -115,6 +121,7 @@ def resume_run(
     runs_dir: Path | str | None = None,
     observer: Observer | None = None,
     command: Sequence[str] | None = None,
+    profile: bool = False,
 ) -> Outcome:
     """Continue a run from a checkpoint (`RUN@last` unless said otherwise), in its own folder."""
     watcher = checked(observer)
@@ -152,7 +159,7 @@ def resume_run(
             records_set_aside=dropped,
             checkpoints_set_aside=discarded,
         )
-        return _execute(trainer, run, watcher, notes + _nothing_to_do(trainer))
+        return _execute(trainer, run, watcher, notes + _nothing_to_do(trainer), profile=profile)
 
 
 def _nothing_to_do(trainer: Trainer) -> list[str]:
@@ -216,13 +223,20 @@ def _rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> list[str]:
 
 
 def _execute(
-    trainer: Trainer, run: Run, observer: Observer, notes: list[str], *, judge_first: bool = False
+    trainer: Trainer,
+    run: Run,
+    observer: Observer,
+    notes: list[str],
+    *,
+    judge_first: bool = False,
+    profile: bool = False,
 ) -> Outcome:
     """Run the loop and leave the run in a state that tells what happened, whatever happens."""
-    signalled = StopSignal()
+    signalled = StopSignal(lambda reason: observer.event("stopping", {"reason": reason}))
     judge = make_judge(trainer, cancelled=lambda: signalled.reason is not None)
     follower = Follower(run, trainer.config, trainer.counters.env_steps)
-    with _Closing(trainer, run, judge), signalled.listening(), follower:
+    profiled = profiling(run) if profile else nullcontext()
+    with _Closing(trainer, run, judge), signalled.listening(), follower, profiled:
         means = {"engine": trainer.engine.name, "backend": trainer.envs.backend}
         run.append_event("started", env_steps=trainer.counters.env_steps, **means)
         observer.started(run, trainer)

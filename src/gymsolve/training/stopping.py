@@ -4,7 +4,7 @@ import signal
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal
 
@@ -24,8 +24,9 @@ if sys.platform != "win32":
 class StopSignal:
     """Remembers a request to stop; a second interrupt does not wait for the update under way."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_request: Callable[[Reason], None] | None = None) -> None:
         self.reason: Reason | None = None
+        self._on_request = on_request
 
     def request(self, reason: Reason) -> None:
         """Ask the loop to end after the current iteration."""
@@ -49,7 +50,10 @@ class StopSignal:
     def _on_signal(self, number: int, frame: types.FrameType | None) -> None:
         if number == signal.SIGINT and self.reason == "interrupt":
             raise KeyboardInterrupt
+        first = self.reason is None
         self.request("interrupt" if number == signal.SIGINT else "terminated")
+        if first and self._on_request is not None and self.reason is not None:
+            self._on_request(self.reason)
 
 
 def stop_reason(trainer: Trainer, run: Run, signalled: StopSignal) -> Reason | None:

@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 
 from gymsolve.config import TrainConfig
 from gymsolve.errors import ConfigError, did_you_mean
-from gymsolve.recipes.schema import ALGORITHM_MODELS, key_order, leaf_paths
+from gymsolve.recipes.schema import ALGORITHM_MODELS, key_order, leaf_paths, without_autos
 from gymsolve.schedules import Schedule, parse_amount
 
 __all__ = ["Problem", "find_problems", "raise_problems", "validate"]
@@ -75,7 +75,8 @@ def validate(data: Mapping[str, Any], source: str = "") -> TrainConfig:
 
 
 def find_problems(data: Mapping[str, Any]) -> TrainConfig | list[Problem]:
-    """The settings, or everything that is wrong with them."""
+    """The settings, or everything that is wrong with them; `auto` counts as the number in its place."""
+    data, _ = without_autos(data)
     try:
         return TrainConfig.model_validate(data, context={"steps": _budget(data)})
     except ValidationError as error:

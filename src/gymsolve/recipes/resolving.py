@@ -5,15 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
 from gymsolve.config import TrainConfig
 from gymsolve.errors import ConfigError
-from gymsolve.recipes.files import find_recipe, read_family, split_name
-from gymsolve.recipes.layers import Layer, merge_layers
-from gymsolve.recipes.schema import ALGORITHM_MODELS, flatten
-from gymsolve.recipes.validate import find_problems, raise_problems
+from gymsolve.recipes.files import Layer, find_recipe, read_family, split_name
+from gymsolve.recipes.layers import Flagged, merge_layers
+from gymsolve.recipes.schema import ALGORITHM_MODELS, MEASURED, flatten, without_autos
+from gymsolve.recipes.validation import find_problems, raise_problems
 
 __all__ = ["Overrides", "Resolved", "apply_overrides", "explain", "parse_overrides", "resolve"]
 
@@ -29,7 +26,9 @@ class Resolved:
     """`CartPole-v1:ppo`."""
     config: TrainConfig
     provenance: dict[str, str]
-    """Dotted path → `default`, `family …`, `recipe`, `variant`, `derived` or `--set`."""
+    """Dotted path → `default`, `family …`, `recipe`, `variant`, `derived`, `--set` or a flag."""
+    automatic: tuple[str, ...] = ()
+    """Paths that are `auto`: `config` has a number in their place that is still to be measured."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -55,21 +54,30 @@ def resolve(
     else:
         layers = _derived_layers(name, (derived,) if isinstance(derived, Mapping) else derived)
         full_name = ""
-    config, provenance = _settle(layers, _parsed(overrides))
+    given = _parsed(overrides)
+    asked = [path for path in MEASURED if given.get(path) == "auto"]
+    # What the recipe says below an `auto` on top still tells how large a rollout it wants.
+    config, provenance, automatic = _settle(layers, _without(given, asked))
+    automatic = tuple(path for path in MEASURED if path in (*asked, *automatic))
+    provenance |= dict.fromkeys(automatic, "auto")
     base, variant = split_name(full_name) if full_name else ("", None)
     if variant in ALGORITHM_MODELS and variant != config.algo.name:
         full_name = f"{base}:{config.algo.name}"  # another algorithm was asked for
     if not full_name:
         base, variant = split_name(name)
         full_name = f"{base}:{variant or config.algo.name}"
-    return Resolved(full_name, config, provenance)
+    return Resolved(full_name, config, provenance, automatic)
 
 
 def apply_overrides(
     config: TrainConfig, overrides: Overrides
 ) -> tuple[TrainConfig, dict[str, tuple[Any, Any]]]:
     """Settings with overrides on top, and every path that changed with its old and new value."""
-    new, _ = _settle([("run", config.model_dump(mode="json"))], _parsed(overrides))
+    new, _, automatic = _settle([("run", config.model_dump(mode="json"))], _parsed(overrides))
+    if automatic:
+        raise ConfigError(
+            "is measured when a run starts; a run under way needs a number.", where=automatic[0]
+        )
     before, after = flatten(config), flatten(new)
     paths = [*after, *(path for path in before if path not in after)]
     changed = {path: (before.get(path), after.get(path)) for path in paths}
@@ -98,12 +106,19 @@ def explain(resolved: Resolved) -> list[tuple[str, Any, str]]:
     return [(path, value, resolved.provenance[path]) for path, value in flatten(resolved.config).items()]
 
 
-def _settle(layers: Sequence[Layer], overrides: Mapping[str, Any]) -> tuple[TrainConfig, dict[str, str]]:
+def _settle(
+    layers: Sequence[Layer], overrides: Mapping[str, Any]
+) -> tuple[TrainConfig, dict[str, str], tuple[str, ...]]:
     data, stack = merge_layers(layers, overrides)
     found = find_problems(data)
     if not isinstance(found, TrainConfig):
         raise_problems(found, stack.nearest_source)
-    return found, {path: stack.source(path) for path in flatten(found)}
+    return found, {path: stack.source(path) for path in flatten(found)}, without_autos(data)[1]
+
+
+def _without(overrides: Mapping[str, Any], paths: Sequence[str]) -> Mapping[str, Any]:
+    kept = {path: value for path, value in overrides.items() if path not in paths}
+    return Flagged(kept, overrides.flags) if isinstance(overrides, Flagged) else kept
 
 
 def _parsed(overrides: Overrides) -> Mapping[str, Any]:
@@ -113,6 +128,9 @@ def _parsed(overrides: Overrides) -> Mapping[str, Any]:
 def _parse_value(text: str, item: str) -> Any:
     if text.strip() == "None":
         return None  # Python's word for YAML's null
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
     try:
         return YAML(typ="safe", pure=True).load(text)
     except YAMLError as error:

@@ -1,0 +1,58 @@
+"""Tables of text, with nothing but the standard library: listing things should not wait for rich."""
+
+import textwrap
+import unicodedata
+from collections.abc import Sequence
+
+__all__ = ["GAP", "styled", "table_lines", "text_width"]
+
+GAP = 2
+"""Blanks between two columns."""
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34"}
+
+
+def text_width(text: str) -> int:
+    """Columns a text takes: wide characters take two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        for char in text
+    )
+
+
+def styled(text: str, style: str) -> str:
+    """The text between the codes that switch a style on and off; no style leaves it alone."""
+    return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if style and text else text
+
+
+def table_lines(
+    rows: Sequence[Sequence[str]], *, width: int, right: Sequence[int] = (), styles: Sequence[Sequence[str]]
+) -> list[str]:
+    """Rows as aligned lines; where `width` is too small, the widest columns are folded."""
+    widths = _fit([max(map(text_width, column)) for column in zip(*rows, strict=True)], width)
+    lines = []
+    for row, row_styles in zip(rows, styles, strict=True):
+        folded = [_fold(cell, room) for cell, room in zip(row, widths, strict=True)]
+        for index in range(max(map(len, folded))):
+            cells = []
+            for column, (parts, room) in enumerate(zip(folded, widths, strict=True)):
+                part = parts[index] if index < len(parts) else ""
+                blanks = " " * (room - text_width(part))
+                shown = styled(part, row_styles[column])
+                cells.append(blanks + shown if column in right else shown + blanks)
+            lines.append((" " * GAP).join(cells).rstrip())
+    return lines
+
+
+def _fit(widths: list[int], most: int) -> list[int]:
+    room = max(most - GAP * (len(widths) - 1), len(widths))
+    while sum(widths) > room:
+        widths[widths.index(max(widths))] -= 1
+    return widths
+
+
+def _fold(cell: str, room: int) -> list[str]:
+    if text_width(cell) <= room and "\n" not in cell:
+        return [cell]
+    return [part for line in cell.splitlines() for part in textwrap.wrap(line, room) or [""]]

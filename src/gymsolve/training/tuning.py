@@ -1,0 +1,218 @@
+"""Which settings make a run fastest here: candidates, what each would give, and which to take.
+
+Pure arithmetic on measured costs (`tuning_costs.py` has the clock), so the same costs always give the same
+answer. Only what does not change the task of learning is varied: a rollout keeps its number of steps, so
+more environments mean shorter stretches of each.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
+
+from gymsolve.config import ReinforceConfig, TrainConfig
+
+__all__ = ["Choice", "Compute", "Costs", "Layout", "Prediction", "choose", "layouts", "predict"]
+
+_SHORTEST = 16
+"""Steps of one environment in a rollout below which advantages lean too much on the critic."""
+_FEWEST = 8
+"""Environments below which rollouts vary too little."""
+_SPREAD = 8
+"""How many times more or fewer environments than the recipe has are looked at."""
+_WORTH = 1.05
+"""What is not faster by this factor is not changed: it would be noise."""
+_OTHER_DYNAMICS = ("envpool",)
+"""Backends that are another implementation of the environment: measured, never chosen unasked."""
+
+
+class Layout(NamedTuple):
+    """The shape of a rollout."""
+
+    num_envs: int
+    num_steps: int
+
+
+class Compute(NamedTuple):
+    """What computes."""
+
+    engine: str
+    device: str
+    threads: int
+
+    def __str__(self) -> str:
+        threads = f"{self.threads} thread{'s' if self.threads > 1 else ''}"
+        return f"{self.engine}, {threads}" if self.device == "cpu" else f"{self.engine} on {self.device}"
+
+
+@dataclass
+class Costs:
+    """Seconds, as measured."""
+
+    env: dict[tuple[str, int], float] = field(default_factory=dict)
+    """One vector step, by backend and number of environments."""
+    acting: dict[tuple[Compute, int], float] = field(default_factory=dict)
+    """Actions for that many environments."""
+    update: dict[Compute, float] = field(default_factory=dict)
+    """Learning from one rollout, whatever its shape."""
+    obstacles: dict[str, str] = field(default_factory=dict)
+    """Why a backend or device was not measured, a sentence each."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One combination and where its time would go, in microseconds per environment step."""
+
+    layout: Layout
+    backend: str
+    compute: Compute
+    env_us: float
+    acting_us: float
+    update_us: float
+
+    @property
+    def steps_per_second(self) -> float:
+        return 1e6 / (self.env_us + self.acting_us + self.update_us)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **self.layout._asdict(),
+            "backend": self.backend,
+            **self.compute._asdict(),
+            **{name: round(value, 3) for name, value in asdict(self).items() if name.endswith("_us")},
+            "steps_per_second": round(self.steps_per_second, 1),
+        }
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The combination to take, the one there is, and all that were looked at (fastest first)."""
+
+    best: Prediction
+    current: Prediction
+    candidates: tuple[Prediction, ...]
+    reasons: tuple[str, ...]
+
+    @property
+    def gain(self) -> float:
+        return self.best.steps_per_second / self.current.steps_per_second
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """Settings in which the best differs from the current one, by dotted path."""
+        best, current = self.best, self.current
+        pairs = {
+            "env.num_envs": (current.layout.num_envs, best.layout.num_envs),
+            "algo.num_steps": (current.layout.num_steps, best.layout.num_steps),
+            "env.backend": (current.backend, best.backend),
+            "engine": (current.compute.engine, best.compute.engine),
+            "device": (current.compute.device, best.compute.device),
+            "threads": (current.compute.threads, best.compute.threads),
+        }
+        return {path: new for path, (old, new) in pairs.items() if old != new}
+
+
+def layouts(config: TrainConfig) -> list[Layout]:
+    """Shapes with as many steps as the recipe's rollout; only its own where learning needs that one."""
+    own = Layout(config.env.num_envs, config.algo.num_steps)
+    if isinstance(config.algo, ReinforceConfig):
+        return [own]  # it learns from whole episodes, which must fit
+    batch = own.num_envs * own.num_steps
+    shortest, fewest = min(own.num_steps, _SHORTEST), min(own.num_envs, _FEWEST)
+    found = {own}
+    for exponent in range(-3, 4):
+        count = int(own.num_envs * 2.0**exponent)
+        steps = batch // max(1, count)
+        if count >= fewest and steps >= shortest and count * steps == batch:
+            found.add(Layout(count, steps))
+    return sorted(found)
+
+
+def predict(costs: Costs, shapes: Sequence[Layout]) -> list[Prediction]:
+    """Every combination whose parts were measured, fastest first; equals in a fixed order."""
+    found = [
+        Prediction(
+            layout=shape,
+            backend=backend,
+            compute=compute,
+            env_us=1e6 * costs.env[backend, shape.num_envs] / shape.num_envs,
+            acting_us=1e6 * costs.acting[compute, shape.num_envs] / shape.num_envs,
+            update_us=1e6 * costs.update[compute] / (shape.num_envs * shape.num_steps),
+        )
+        for shape in shapes
+        for backend in dict.fromkeys(name for name, _ in costs.env)
+        for compute in costs.update
+        if (backend, shape.num_envs) in costs.env and (compute, shape.num_envs) in costs.acting
+    ]
+    return sorted(found, key=lambda one: (-one.steps_per_second, one.layout, one.backend, one.compute))
+
+
+def choose(costs: Costs, shapes: Sequence[Layout], current: tuple[Layout, str, Compute]) -> Choice:
+    """The fastest combination, unless it is hardly faster than the one there is."""
+    found = predict(costs, shapes)
+    (mine,) = [one for one in found if (one.layout, one.backend, one.compute) == current]
+    allowed = [one for one in found if one.backend == mine.backend or one.backend not in _OTHER_DYNAMICS]
+    best = _simplest(allowed, mine)
+    reasons = (*_reasons(found, best, mine), *costs.obstacles.values())
+    return Choice(best, mine, tuple(found), reasons)
+
+
+def _simplest(found: Sequence[Prediction], mine: Prediction) -> Prediction:
+    """The fastest, with each of its changes taken back that brings less than noise."""
+    best = found[0]
+    if best.steps_per_second < _WORTH * mine.steps_per_second:
+        return mine
+    for part in ("compute", "backend", "layout"):
+        wanted = {name: getattr(best, name) for name in ("compute", "backend", "layout")}
+        wanted[part] = getattr(mine, part)
+        for one in found:
+            same = {name: getattr(one, name) for name in wanted} == wanted
+            if same and one.steps_per_second * _WORTH >= best.steps_per_second:
+                best = one
+                break
+    return best
+
+
+def _reasons(found: Sequence[Prediction], best: Prediction, mine: Prediction) -> list[str]:
+    told = [_about_layout(best, mine)]
+    others = [one for one in found if one.layout == best.layout and one != best]
+    for one in others:
+        if one.compute == best.compute and one.backend != best.backend:
+            remark = "; it is another implementation of the environment, so it is not chosen unasked"
+            remark = remark if one.backend in _OTHER_DYNAMICS else ""
+            told.append(
+                f"Backend {one.backend} steps {one.layout.num_envs} environments in "
+                f"{_micro(one.env_us * one.layout.num_envs)}, {best.backend} in "
+                f"{_micro(best.env_us * best.layout.num_envs)}{remark}."
+            )
+    computes = [one for one in others if one.backend == best.backend and one.compute != best.compute]
+    return told + [_about_compute(one, best) for one in computes]
+
+
+def _about_layout(best: Prediction, mine: Prediction) -> str:
+    steps = best.layout.num_envs * best.layout.num_steps
+    if best.layout == mine.layout:
+        return f"{mine.layout.num_envs} environments stay: no other number is faster by more than noise."
+    return (
+        f"{best.layout.num_envs} environments instead of {mine.layout.num_envs}: stepping and acting take "
+        f"{_micro(best.env_us + best.acting_us)} per environment step instead of "
+        f"{_micro(mine.env_us + mine.acting_us)}. With {best.layout.num_steps} steps each, a rollout keeps "
+        f"its {steps} steps."
+    )
+
+
+def _about_compute(other: Prediction, best: Prediction) -> str:
+    mine, theirs = best.acting_us + best.update_us, other.acting_us + other.update_us
+    factor = f"{theirs / mine:.1f} times slower" if theirs >= mine else f"{mine / theirs:.1f} times faster"
+    if other.compute.device != best.compute.device:
+        return f"Your {other.compute.device.upper()} device would be {factor} for this network."
+    if other.compute.engine != best.compute.engine:
+        return f"The {other.compute.engine} engine would be {factor} for this network."
+    return (
+        f"{other.compute.threads} threads would be {factor} than {best.compute.threads} for this network."
+        if other.compute.threads > 1
+        else f"One thread would be {factor} than {best.compute.threads} for this network."
+    )
+
+
+def _micro(microseconds: float) -> str:
+    return f"{microseconds:.3g} µs" if microseconds < 1000 else f"{microseconds / 1000:.3g} ms"
