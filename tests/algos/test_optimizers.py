@@ -1,5 +1,9 @@
 """The optimizer against torch's own, through rate changes, resets and round trips."""
 
+import copy
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -90,13 +94,13 @@ def test_saved_moments_continue_bit_for_bit(config):
     run(Optimizer(config, straight.parameters()), straight, [0.1, 0.03] * 4)
     first = Optimizer(config, broken.parameters())
     run(first, broken, [0.1, 0.03] * 2)
-    saved = first.arrays()
-    run(first, network(), [1.0])  # the copy is not touched by what comes later
-    second = Optimizer(config, broken.parameters())
+    saved, continued = first.arrays(), copy.deepcopy(broken)
+    run(first, broken, [1.0])  # the copies are not touched by what comes later
+    second = Optimizer(config, continued.parameters())
     second.load_arrays(saved)
     assert second.arrays().keys() == saved.keys()
-    run(second, broken, [0.1, 0.03] * 2, begin=4)
-    assert_equal(straight, broken, rtol=0, atol=0)
+    run(second, continued, [0.1, 0.03] * 2, begin=4)
+    assert_equal(straight, continued, rtol=0, atol=0)
 
 
 def test_moments_of_another_network_are_refused():
@@ -121,3 +125,34 @@ def test_the_reported_norm_is_that_of_the_whole_gradient_before_clipping(limit):
     factor = min(1.0, limit / norm) if limit else 1.0
     for old, new, slope in zip(before, layer.parameters(), slopes, strict=True):
         torch.testing.assert_close(new.detach(), old - factor * slope, rtol=1e-4, atol=1e-6)
+
+
+WITHOUT_COMPILER = """
+import sys
+import torch
+from gymsolve.algos.optimizer import Optimizer
+from gymsolve.config import OptimizerConfig
+
+layer = torch.nn.Linear(2, 1)
+for name in ("adam", "adamw", "rmsprop", "sgd"):
+    optimizer = Optimizer(OptimizerConfig(name=name), layer.parameters())
+    optimizer.step(layer(torch.ones(1, 2)).sum(), learning_rate=0.1, max_grad_norm=0.5)
+print("torch._dynamo" in sys.modules)
+"""
+
+
+def test_a_first_step_does_not_import_torchs_compiler():
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_COMPILER], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"
+
+
+def test_stepped_parameters_stay_what_the_network_computes_with():
+    layer = network()
+    optimizer = Optimizer(CONFIGS["sgd_momentum"], layer.parameters())
+    with torch.no_grad():
+        layer.weight.copy_(torch.ones(2, 3))  # as loading a checkpoint does
+    run(optimizer, layer, [0.1])
+    assert not torch.equal(layer.weight, torch.ones(2, 3))
+    torch.testing.assert_close(layer.weight, torch.ones(2, 3), rtol=0, atol=0.5)

@@ -156,3 +156,28 @@ def test_separate_and_shared_critics():
         )
     images = {"obs": ObsSpec("image", (1, 8, 8), "uint8")}
     assert make_policy(make_spec(obs=images), cnn="small").shared
+
+
+@pytest.mark.parametrize("name", ["nature", "small", "impala"])
+@pytest.mark.parametrize(("low", "high"), [(0.0, 255.0), (-1.0, 3.0)])
+def test_images_give_the_features_and_slopes_of_the_plain_network(name, low, high):
+    entry = ObsSpec("image", (3, 44, 37), "float32", low=(low,), high=(high,))
+    spec = EnvSpec("x", {"obs": entry}, make_spec().action)
+    encoder = Encoder(spec, NetConfig(cnn=name), np.random.default_rng(0))
+    image = torch.from_numpy(np.random.default_rng(1).uniform(low, high, (5, 3, 44, 37)).astype(np.float32))
+    given = image.clone()
+    stack = encoder.entries["0_obs"].stack
+    plain = stack((image - low) / (high - low))
+    found = encoder({"obs": given})
+    torch.testing.assert_close(found, plain, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(given, image, rtol=0, atol=0)  # what was observed is not touched
+    slopes = [torch.autograd.grad(y.square().mean(), list(stack.parameters())) for y in (found, plain)]
+    for one, other in zip(*slopes, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
+
+
+def test_flattened_features_are_in_the_order_of_channels_rows_columns():
+    stack, _ = convolutions("small", (1, 6, 6), np.random.default_rng(0))
+    image = torch.rand(2, 1, 6, 6).contiguous(memory_format=torch.channels_last)
+    grid = nn.functional.relu(stack[2](nn.functional.relu(stack[0](image))))  # [B, C, H, W]
+    torch.testing.assert_close(stack(image), torch.stack([row.reshape(-1) for row in grid]))

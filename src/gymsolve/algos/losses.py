@@ -42,8 +42,8 @@ def divergence(log_ratio: Tensor, clip_coef: float) -> tuple[Tensor, Tensor]:
 
     See http://joschu.net/blog/kl-approx.html
     """
-    ratio = log_ratio.exp()
-    return ((ratio - 1) - log_ratio).mean(), ((ratio - 1).abs() > clip_coef).float().mean()
+    excess = log_ratio.exp() - 1
+    return (excess - log_ratio).mean(), (excess.abs() > clip_coef).float().mean()
 
 
 @torch.no_grad()
@@ -54,10 +54,10 @@ def moved(policy: Policy, batch: Batch, clip_coef: float = 0.2) -> dict[str, Ten
     return {"train/approx_kl": approx_kl, "train/clip_fraction": clip_fraction}
 
 
+@torch.no_grad()
 def mean_metrics(rows: list[dict[str, Tensor]]) -> dict[str, float]:
     """Average over gradient steps with one transfer from the device."""
     if not rows:
         return {}
-    names = list(rows[0])
-    stacked = torch.stack([torch.stack([row[name].detach().float() for name in names]) for row in rows])
-    return dict(zip(names, stacked.mean(dim=0).tolist(), strict=True))
+    stacked = torch.stack([measure for row in rows for measure in row.values()]).view(len(rows), -1)
+    return dict(zip(rows[0], stacked.mean(dim=0).tolist(), strict=True))

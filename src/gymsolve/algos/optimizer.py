@@ -1,10 +1,19 @@
-"""The optimizer: a torch one, with its state as plain arrays and its learning rate set from outside."""
+"""The optimizers of torch on one flat buffer: a handful of operations per step, whatever the network.
+
+The arithmetic is torch's own, through the functions behind its optimizer classes. The classes themselves
+are not used: their first step imports torch's compiler, which takes a second. Moments are saved under
+torch's names and shapes, per parameter. A parameter that a loss does not reach keeps its moments and its
+step count.
+"""
 
 from collections.abc import Iterable
-from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.optim.adam import adam
+from torch.optim.rmsprop import rmsprop
+from torch.optim.sgd import sgd
 
 from gymsolve.config import OptimizerConfig
 from gymsolve.errors import CheckpointError
@@ -13,82 +22,166 @@ from gymsolve.spec import Array
 __all__ = ["Optimizer"]
 
 
-_SLOTS: dict[str, set[str]] = {
-    "adam": {"step", "exp_avg", "exp_avg_sq"},
-    "adamw": {"step", "exp_avg", "exp_avg_sq"},
-    "rmsprop": {"step", "square_avg"},
-    "sgd": set(),
-}
-
-
 class Optimizer:
-    """Steps parameters; changing the learning rate acts on the live optimizer and keeps its moments."""
+    """Steps parameters, which become views of one buffer; they must be on their device already."""
 
     def __init__(self, config: OptimizerConfig, parameters: Iterable[nn.Parameter]) -> None:
+        self._config = config
         self.parameters = [p for p in parameters if p.requires_grad]
-        self._inner = _build(config, self.parameters)
-        self._slots = _SLOTS[config.name] | ({"momentum_buffer"} if config.momentum else set())
+        self._slots = _slots(self.parameters)
+        self._values = torch.cat([p.detach().reshape(-1) for p in self.parameters])
+        for parameter, slot in zip(self.parameters, self._slots, strict=True):
+            parameter.data = self._values[slot].view(parameter.shape)
+        self._moments = {name: torch.zeros_like(self._values) for name in _moment_names(config)}
+        self._steps = [0] * len(self.parameters)
+        self._spans: list[_Span] = []  # of the parameters in `_reached`
+        self._reached: list[bool] = []
 
+    @torch.no_grad()
     def step(self, loss: Tensor, *, learning_rate: float, max_grad_norm: float) -> Tensor:
         """One gradient step; the gradient's norm before clipping (a tensor: reading it would wait)."""
-        for group in self._inner.param_groups:
-            group["lr"] = learning_rate
-        self._inner.zero_grad(set_to_none=True)
-        torch.autograd.backward(loss)
-        limit = max_grad_norm if max_grad_norm > 0 else float("inf")
-        norm = nn.utils.clip_grad_norm_(self.parameters, limit)
-        self._inner.step()
+        found = torch.autograd.grad(loss, self.parameters, allow_unused=True)
+        grads = torch.cat([slope.reshape(-1) for slope in found if slope is not None])
+        norm: Tensor = torch.linalg.vector_norm(grads)
+        if max_grad_norm > 0:
+            grads *= (max_grad_norm / (norm + 1e-6)).clamp(max=1.0)  # a NaN is passed on
+        start = 0
+        for span in self._plan([slope is not None for slope in found]):
+            stop = start + span.slot.stop - span.slot.start
+            self._move(span, grads[start:stop], learning_rate)
+            start = stop
         return norm
+
+    def _move(self, span: "_Span", slope: Tensor, rate: float) -> None:
+        config = self._config
+        values, grads = [self._values[span.slot]], [slope]
+        moments = {name: [flat[span.slot]] for name, flat in self._moments.items()}
+        if config.name in ("adam", "adamw"):
+            adam(
+                *(values, grads, moments["exp_avg"], moments["exp_avg_sq"], [], [span.steps]),
+                fused=True,
+                decoupled_weight_decay=config.name == "adamw",
+                amsgrad=False,
+                beta1=config.betas[0],
+                beta2=config.betas[1],
+                lr=rate,
+                weight_decay=config.weight_decay,
+                eps=config.eps,
+                maximize=False,
+            )
+        elif config.name == "rmsprop":
+            rmsprop(
+                *(values, grads, moments["square_avg"], [], moments.get("momentum_buffer", []), [span.steps]),
+                lr=rate,
+                alpha=config.alpha,
+                eps=config.eps,
+                weight_decay=config.weight_decay,
+                momentum=config.momentum,
+                centered=False,
+            )
+        else:
+            sgd(
+                *(values, grads, [*moments.get("momentum_buffer", [None])]),
+                weight_decay=config.weight_decay,
+                momentum=config.momentum,
+                lr=rate,
+                dampening=0.0,
+                nesterov=False,
+                maximize=False,
+            )
+            span.steps += 1
+
+    def _plan(self, reached: list[bool]) -> "list[_Span]":
+        """Stretches of the buffer whose parameters are reached and have had equally many steps."""
+        if reached == self._reached:
+            return self._spans
+        self._settle()
+        for slot, steps, wanted in zip(self._slots, self._steps, reached, strict=True):
+            if not wanted:
+                continue
+            last = self._spans[-1] if self._spans else None
+            if last is not None and last.slot.stop == slot.start and int(last.steps) == steps:
+                last.slot = slice(last.slot.start, slot.stop)
+            else:
+                self._spans.append(_Span(slot, torch.tensor(float(steps), device=self._values.device)))
+        self._reached = reached
+        return self._spans
+
+    def _settle(self) -> None:
+        """Write the counts of the stretches back to their parameters."""
+        for span in self._spans:
+            for index, slot in enumerate(self._slots):
+                if span.slot.start <= slot.start < span.slot.stop:
+                    self._steps[index] = int(span.steps)
+        self._spans, self._reached = [], []
 
     def reset(self) -> None:
         """Forget all moments."""
-        self._inner.state.clear()
+        self._spans, self._reached = [], []
+        self._steps = [0] * len(self._steps)
+        for flat in self._moments.values():
+            flat.zero_()
 
     def arrays(self) -> dict[str, Array]:
-        """Moments by `<parameter index>/<name>`."""
-        state: dict[int, dict[str, Any]] = self._inner.state_dict()["state"]
-        return {
-            f"{index}/{name}": torch.as_tensor(value).detach().cpu().numpy().copy()
-            for index, slots in state.items()
-            for name, value in slots.items()
-            if value is not None
-        }
+        """Moments by `<parameter index>/<name>`; none for a parameter never stepped."""
+        self._settle()
+        found: dict[str, Array] = {}
+        for index, (parameter, slot) in enumerate(zip(self.parameters, self._slots, strict=True)):
+            if not self._steps[index]:
+                continue
+            if self._config.name != "sgd":
+                found[f"{index}/step"] = np.array(self._steps[index], np.float32)
+            for name, flat in self._moments.items():
+                found[f"{index}/{name}"] = flat[slot].view(parameter.shape).cpu().numpy().copy()
+        return found
 
     def load_arrays(self, arrays: dict[str, Array]) -> None:
         """Continue with saved moments."""
-        state: dict[int, dict[str, Tensor]] = {}
         for key, array in arrays.items():
-            slot, _, name = key.partition("/")
-            state.setdefault(int(slot), {})[name] = torch.from_numpy(array.copy())
-        for index, slots in state.items():
-            if not slots.keys() <= self._slots:
-                raise CheckpointError(
-                    "the checkpoint's moments are those of another optimizer.",
-                    where="algo.optimizer",
-                    hint="Resume with --fresh-optimizer.",
-                )
-            own = self.parameters[index] if index < len(self.parameters) else None
-            if own is None or any(t.ndim and t.shape != own.shape for t in slots.values()):
-                raise CheckpointError(
-                    "the optimizer's state does not fit this network.",
-                    hint="Resume with --fresh-optimizer, or start a new run with `train --from`.",
-                )
-        groups = self._inner.state_dict()["param_groups"]
-        self._inner.load_state_dict({"state": state, "param_groups": groups})
+            self._require_fit(key, array)
+        self.reset()
+        for key, array in arrays.items():
+            place, name = key.split("/")
+            index = int(place)
+            if name == "step":
+                self._steps[index] = int(array)
+            else:
+                self._moments[name][self._slots[index]].copy_(torch.from_numpy(array.reshape(-1)))
+                self._steps[index] = max(self._steps[index], 1)  # sgd counts no steps of its own
+
+    def _require_fit(self, key: str, array: Array) -> None:
+        place, name = key.split("/")
+        if name not in self._moments and (name != "step" or self._config.name == "sgd"):
+            raise CheckpointError(
+                "the checkpoint's moments are those of another optimizer.",
+                where="algo.optimizer",
+                hint="Resume with --fresh-optimizer.",
+            )
+        index = int(place)
+        own = self.parameters[index] if index < len(self.parameters) else None
+        if own is None or (array.ndim and array.shape != own.shape):
+            raise CheckpointError(
+                "the optimizer's state does not fit this network.",
+                hint="Resume with --fresh-optimizer, or start a new run with `train --from`.",
+            )
 
 
-def _build(config: OptimizerConfig, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-    decay = config.weight_decay
+class _Span:
+    """A stretch of the buffer, and how many steps it has had: a tensor, which torch's kernels count up."""
+
+    def __init__(self, slot: slice, steps: Tensor) -> None:
+        self.slot, self.steps = slot, steps
+
+
+def _slots(parameters: list[nn.Parameter]) -> list[slice]:
+    """Where each parameter lies in the buffer."""
+    ends = np.cumsum([p.numel() for p in parameters]).tolist()
+    return [slice(end - p.numel(), end) for p, end in zip(parameters, ends, strict=True)]
+
+
+def _moment_names(config: OptimizerConfig) -> tuple[str, ...]:
+    """Torch's names, in torch's order."""
     if config.name in ("adam", "adamw"):
-        kind = torch.optim.Adam if config.name == "adam" else torch.optim.AdamW
-        return kind(parameters, betas=config.betas, eps=config.eps, weight_decay=decay, fused=True)
-    if config.name == "rmsprop":
-        return torch.optim.RMSprop(
-            parameters,
-            alpha=config.alpha,
-            eps=config.eps,
-            momentum=config.momentum,
-            weight_decay=decay,
-            foreach=True,
-        )
-    return torch.optim.SGD(parameters, momentum=config.momentum, weight_decay=decay, fused=True)
+        return "exp_avg", "exp_avg_sq"
+    buffer = ("momentum_buffer",) if config.momentum else ()
+    return ("square_avg", *buffer) if config.name == "rmsprop" else buffer
