@@ -12,7 +12,8 @@ import numpy as np
 from gymsolve.config import PPOConfig
 from gymsolve.fast.losses import Batch, value_loss, value_targets
 from gymsolve.fast.optimizer import FastOptimizer
-from gymsolve.fast.policy import FastPolicy, Samples
+from gymsolve.fast.inputs import Samples
+from gymsolve.fast.policy import FastPolicy
 from gymsolve.rollout.learning import adapt_rate, explained_variance, flatten, hyperparameters
 from gymsolve.rollout.returns import standardize
 from gymsolve.rollout.rollout import Rollout
