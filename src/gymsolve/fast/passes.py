@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gymsolve.config import NetConfig
-from gymsolve.fast.compiled import MOST_LAYERS, CompiledPasses
+from gymsolve.fast.compiled import CompiledPasses
 from gymsolve.fast.heads import Head
 from gymsolve.fast.inputs import Features, Inputs, Samples
 from gymsolve.fast.parameters import Parameters
@@ -55,10 +55,14 @@ class Passes(Protocol):
 
 
 def choose_passes(
-    kernels: ModuleType | None, head: Head, parameters: Parameters, inputs: Inputs, net: tuple[ActionSpec, NetConfig]
+    kernels: ModuleType | None,
+    head: Head,
+    parameters: Parameters,
+    inputs: Inputs,
+    net: tuple[ActionSpec, NetConfig],
 ) -> Passes:
     action, config = net
-    if kernels is None or len(config.hidden) > MOST_LAYERS:
+    if kernels is None:
         return NumpyPasses(head, parameters, inputs, config.activation)
     return CompiledPasses(kernels, parameters, inputs, action, config.activation)
 

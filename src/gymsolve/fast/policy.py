@@ -14,6 +14,7 @@ import numpy as np
 from gymsolve.config import NetConfig
 from gymsolve.errors import CheckpointError, ConfigError
 from gymsolve.fast.categorical import CategoricalHead
+from gymsolve.fast.compiled import MOST_LAYERS
 from gymsolve.fast.gaussian import GaussianHead
 from gymsolve.fast.heads import Head
 from gymsolve.fast.inputs import Features, Inputs, Samples
@@ -54,8 +55,9 @@ class FastPolicy:
             self.parameters.slot("_head.log_std").view(values)[...] = config.log_std_init
         kind = GaussianHead if spec.action.kind == "box" else CategoricalHead
         self.head: Head = kind(self.parameters, self.spec.action)
+        self.kernels = load_kernels() if len(config.hidden) <= MOST_LAYERS else None
         self._passes = choose_passes(
-            load_kernels(), self.head, self.parameters, self.inputs, (self.spec.action, config)
+            self.kernels, self.head, self.parameters, self.inputs, (self.spec.action, config)
         )
         self._value_row = self.parameters.matrix(values, "value_head")[:, 0]  # [width + 1]
         self.value_norm: ValueNorm | None = None
