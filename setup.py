@@ -4,6 +4,7 @@ Without a compiler the build goes on without them, and the engine computes with 
 """
 
 import hashlib
+import platform
 import sys
 from pathlib import Path
 
@@ -11,9 +12,13 @@ from setuptools import Extension, setup
 
 SOURCE = "src/gymsolve/fast/kernels.c"
 # For the machine that builds. No -ffast-math: a NaN must stay one.
-FLAGS = ["-O3", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-march=native"]
+FLAGS = ["-O3", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math"]
+if platform.machine() in ("x86_64", "AMD64"):
+    FLAGS += ["-march=native", "-mprefer-vector-width=512"]
+elif platform.machine() in ("aarch64", "arm64"):
+    FLAGS += ["-mcpu=native"]
 
-digest = hashlib.sha256(Path(__file__).with_name("src").joinpath("gymsolve/fast/kernels.c").read_bytes())
+digest = hashlib.sha256(Path(__file__).parent.joinpath(SOURCE).read_bytes())
 
 setup(
     ext_modules=[
@@ -22,6 +27,7 @@ setup(
             [SOURCE],
             define_macros=[("SOURCE_DIGEST", f'"{digest.hexdigest()}"')],
             extra_compile_args=[] if sys.platform == "win32" else FLAGS,
+            depends=["setup.py"],
             optional=True,
         )
     ]

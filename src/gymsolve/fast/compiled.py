@@ -14,8 +14,6 @@ __all__ = ["CompiledPasses", "CompiledWork"]
 
 _KEPT_SIZES = 8
 """Batch sizes whose arrays are kept; rollouts of ever new sizes must not fill the memory."""
-MOST_LAYERS = 16
-"""As in kernels.c."""
 
 
 class CompiledWork:

@@ -18,9 +18,7 @@ __all__ = ["VARIABLE", "Kernels", "find_kernels", "load_kernels"]
 VARIABLE = "GYMSOLVE_KERNELS"
 """Set to `numpy` to do without the compiled kernels, to `c` to insist on them."""
 
-_REBUILD = (
-    "With a C compiler: pip install --force-reinstall --no-deps gymsolve (in a clone: pip install -e .)"
-)
+_REBUILD = "With a C compiler: pip install --force-reinstall --no-deps gymsolve; in a clone, -e . instead"
 
 
 class Kernels(NamedTuple):

@@ -1,22 +1,19 @@
 """Passes of a batch through the network, forwards and backwards, in NumPy.
 
-`compiled.py` is the same by way of the compiled kernels; `choose_passes` takes it where it can.
+`compiled.py` is the same by way of the compiled kernels.
 """
 
-from types import ModuleType
 from typing import Any, Protocol
 
 import numpy as np
 
-from gymsolve.config import NetConfig
-from gymsolve.fast.compiled import CompiledPasses
 from gymsolve.fast.heads import Head
 from gymsolve.fast.inputs import Features, Inputs, Samples
 from gymsolve.fast.parameters import Parameters
 from gymsolve.fast.trunk import Loss, Trunk, TrunkWork
-from gymsolve.spec import ActionSpec, Array
+from gymsolve.spec import Array
 
-__all__ = ["NumpyPasses", "Passes", "Work", "choose_passes"]
+__all__ = ["NumpyPasses", "Passes", "Work"]
 
 _KEPT_SIZES = 8
 """Batch sizes whose work arrays are kept; rollouts of ever new sizes must not fill the memory."""
@@ -52,19 +49,6 @@ class Passes(Protocol):
         self, work: Any, d_log_probs: Array | None, d_entropy: float, d_values: Array | None
     ) -> None:
         """Gradients from the slopes; see `FastPolicy.backward`."""
-
-
-def choose_passes(
-    kernels: ModuleType | None,
-    head: Head,
-    parameters: Parameters,
-    inputs: Inputs,
-    net: tuple[ActionSpec, NetConfig],
-) -> Passes:
-    action, config = net
-    if kernels is None:
-        return NumpyPasses(head, parameters, inputs, config.activation)
-    return CompiledPasses(kernels, parameters, inputs, action, config.activation)
 
 
 class _NumpyWork:

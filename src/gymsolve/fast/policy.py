@@ -14,14 +14,14 @@ import numpy as np
 from gymsolve.config import NetConfig
 from gymsolve.errors import CheckpointError, ConfigError
 from gymsolve.fast.categorical import CategoricalHead
-from gymsolve.fast.compiled import MOST_LAYERS
+from gymsolve.fast.compiled import CompiledPasses
 from gymsolve.fast.gaussian import GaussianHead
 from gymsolve.fast.heads import Head
 from gymsolve.fast.inputs import Features, Inputs, Samples
 from gymsolve.fast.kernels import load_kernels
 from gymsolve.fast.normalize import ValueNorm
 from gymsolve.fast.parameters import Parameters
-from gymsolve.fast.passes import Work, choose_passes
+from gymsolve.fast.passes import NumpyPasses, Passes, Work
 from gymsolve.fast.support import why_not
 from gymsolve.spec import Array, EnvSpec, Obs
 
@@ -55,15 +55,19 @@ class FastPolicy:
             self.parameters.slot("_head.log_std").view(values)[...] = config.log_std_init
         kind = GaussianHead if spec.action.kind == "box" else CategoricalHead
         self.head: Head = kind(self.parameters, self.spec.action)
-        self.kernels = load_kernels() if len(config.hidden) <= MOST_LAYERS else None
-        self._passes = choose_passes(
-            self.kernels, self.head, self.parameters, self.inputs, (self.spec.action, config)
-        )
+        self.kernels = load_kernels()
+        self._passes = self._choose_passes()
         self._value_row = self.parameters.matrix(values, "value_head")[:, 0]  # [width + 1]
         self.value_norm: ValueNorm | None = None
         if config.normalize_values != "none":
             self.value_norm = ValueNorm(preserve=config.normalize_values == "popart")
         self._kept: dict[int, Array] = {}
+
+    def _choose_passes(self) -> Passes:
+        activation = self.config.activation
+        if self.kernels is None:
+            return NumpyPasses(self.head, self.parameters, self.inputs, activation)
+        return CompiledPasses(self.kernels, self.parameters, self.inputs, self.spec.action, activation)
 
     def _encode(self, obs: Obs) -> Features:
         """Features of observations [N, …], in memory that the next ones of this size overwrite."""

@@ -1,7 +1,7 @@
 """The NumPy engine: small networks on the CPU, without torch."""
 
 from gymsolve.config import TrainConfig
-from gymsolve.fast import FastAlgorithm, FastPolicy, build, set_blas_threads
+from gymsolve.fast import FastAlgorithm, FastPolicy, build, find_kernels, set_blas_threads
 from gymsolve.seeding import generator
 from gymsolve.spec import Array, EnvSpec
 
@@ -15,6 +15,7 @@ class NumpyEngine:
 
     def __init__(self, threads: int) -> None:
         set_blas_threads(threads or 1)
+        self.kernels: str | None = find_kernels().kind
 
     def build(self, config: TrainConfig, spec: EnvSpec) -> tuple[FastPolicy, FastAlgorithm]:
         return build(config, spec, generator(config.seed, "init"))
