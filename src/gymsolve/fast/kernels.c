@@ -341,16 +341,27 @@ static void linear(const Network *net, Linear layer, const float *below, float *
     product(net->batch, stride, layer.inputs, left, w, stride, w + layer.inputs * stride, 0, out, stride, stride);
 }
 
+/* g [inputs, outputs] = the sum over samples of below ⊗ d. */
+static void outer_sums(const Network *net, len inputs, len outputs, const float *below, len below_stride,
+                       const float *d, float *g)
+{
+    len stride = padded(outputs);
+    /* Some samples at a time, for the sake of the cache; g is read up to whole vectors, so they must fit. */
+    len step = stride == outputs ? 128 : net->batch;
+    for (len b = 0; b < net->batch; b += step) {
+        len depth = net->batch - b < step ? net->batch - b : step;
+        product(inputs, outputs, depth, (Left){below + b * below_stride, below_stride, 1}, d + b * stride, stride,
+                b ? g : NULL, outputs, g, outputs, outputs);
+    }
+}
+
 /* Slopes of weights and bias from those of the outputs, d [B, padded outputs]. */
 static void linear_slopes(const Network *net, Linear layer, const float *below, const float *d)
 {
     static const float one = 1.0f;
-    len outputs = layer.outputs, stride = padded(outputs);
     float *g = slopes(net, layer);
-    product(layer.inputs, outputs, net->batch, (Left){below, padded(layer.inputs), 1}, d, stride, NULL, 0, g,
-            outputs, outputs);
-    product(1, outputs, net->batch, (Left){&one, 0, 1}, d, stride, NULL, 0, g + layer.inputs * outputs, outputs,
-            outputs);
+    outer_sums(net, layer.inputs, layer.outputs, below, padded(layer.inputs), d, g);
+    outer_sums(net, 1, layer.outputs, &one, 0, d, g + layer.inputs * layer.outputs);
 }
 
 /* Slope of the inputs, written to or added to `below` [B, padded inputs]. */
@@ -392,10 +403,9 @@ static void first_slopes(const Network *net, Linear layer, const float *d)
         memset(g, 0, (size_t)(layer.inputs * width) * sizeof(float));
     for (len k = 0; k < net->blocks; k++) {
         Block block = net->block[k];
-        product(block.count, width, net->batch, (Left){net->x + block.input, net->dense, 1}, d, stride, NULL, 0,
-                g + block.row * width, width, width);
+        outer_sums(net, block.count, width, net->x + block.input, net->dense, d, g + block.row * width);
     }
-    product(1, width, net->batch, (Left){&one, 0, 1}, d, stride, NULL, 0, g + layer.inputs * width, width, width);
+    outer_sums(net, 1, width, &one, 0, d, g + layer.inputs * width);
     for (len b = 0; b < net->batch; b++)
         for (len k = 0; k < net->lookups; k++) {
             float *row = g + net->looked_up[b * net->lookups + k] * width;
