@@ -149,9 +149,9 @@ static void product(len height, len columns, len depth, Left left, const float *
 /* ---------------------------------------------------------------- functions of one number */
 
 /* Eigen's rational approximation: within 3e-7, and |result| ≤ 1. */
-INLINE float quick_tanh(float x)
+INLINE float quick_tanh(float given)
 {
-    x = x < -7.90531f ? -7.90531f : x;
+    float x = given < -7.90531f ? -7.90531f : given;
     x = x > 7.90531f ? 7.90531f : x;
     float q = x * x;
     float p = -2.76076847742355e-16f;
@@ -165,7 +165,10 @@ INLINE float quick_tanh(float x)
     d = d * q + 1.18534705686654e-04f;
     d = d * q + 2.26843463243900e-03f;
     d = d * q + 4.89352518554385e-03f;
-    return x * p / d;
+    float found = x * p / d;
+    /* Exactly ±1 far out, so that a large factor, as in silu, does not make much of the last digit. */
+    found = given > 9.0f ? 1.0f : found;
+    return given < -9.0f ? -1.0f : found;
 }
 
 /* exp(x) − 1 and exp(x) for x ≤ 0: by way of tanh(x / 2), exact near 0 and to 3e-7 elsewhere. */
