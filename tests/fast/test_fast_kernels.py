@@ -1,6 +1,11 @@
 """The compiled kernels give NumPy's numbers, for every shape, and say so when they cannot."""
 
 import math
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +14,7 @@ from fast_pairs import OBS, computing_with, needs_compiler, see
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import gymsolve
 from gymsolve.config import NetConfig, OptimizerConfig, PPOConfig
 from gymsolve.errors import UsageError
 from gymsolve.fast import FastPolicy, find_kernels
@@ -89,7 +95,7 @@ def test_activations_over_their_whole_range(activation):
     x = np.concatenate([np.linspace(-30, 30, 20_001), np.logspace(-7, 1, 500), -np.logspace(-7, 1, 500)])
     seen = {"obs": np.stack([x, 0 * x, 0 * x], axis=1).astype(np.float32)}
     gap = np.abs(compiled.values(seen) - plain.values(seen))
-    assert (gap <= 5e-7 + 1.5e-7 * np.abs(x)).all()  # a factor of x carries the rounding of what it scales
+    assert (gap <= 5e-7 + 2.5e-7 * np.abs(x)).all()  # a factor of x carries the rounding of what it scales
 
 
 @pytest.mark.parametrize(("kind", "masked"), CASES)
@@ -226,3 +232,24 @@ def test_the_variable_decides():
         assert find_kernels().kind == "c"
     with computing_with("fortran"), pytest.raises(UsageError, match=f"{VARIABLE}: 'fortran'.*c or numpy"):
         find_kernels()
+
+
+def doctor(package: Path) -> str:
+    """What `gymsolve doctor` says about the kernels of a copy of the package."""
+    environment = {**os.environ, "PYTHONPATH": str(package.parent)}
+    environment.pop(VARIABLE, None)
+    asked = [sys.executable, "-m", "gymsolve", "doctor"]
+    told = subprocess.run(asked, env=environment, capture_output=True, text=True, check=True).stdout
+    return next(line for line in told.splitlines() if " kernels " in line)
+
+
+def test_kernels_of_another_source_or_none_are_not_used(tmp_path):
+    package = tmp_path / "gymsolve"
+    shutil.copytree(Path(gymsolve.__file__).parent, package)
+    assert "compiled for this machine" in doctor(package)
+    with (package / "fast" / "kernels.c").open("a") as source:
+        source.write("/* changed */")
+    assert "were built from another version of kernels.c; NumPy computes" in doctor(package)
+    for built in (package / "fast").glob("_kernels.*.so"):
+        built.unlink()
+    assert "optional: the compiled ones are not built" in doctor(package)
