@@ -23,7 +23,7 @@ digest = hashlib.sha256(Path(__file__).parent.joinpath(SOURCE).read_bytes())
 setup(
     ext_modules=[
         Extension(
-            "gymsolve.fast._kernels",
+            "gymsolve._kernels",
             [SOURCE],
             define_macros=[("SOURCE_DIGEST", f'"{digest.hexdigest()}"')],
             extra_compile_args=[] if sys.platform == "win32" else FLAGS,

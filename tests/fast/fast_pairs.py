@@ -9,7 +9,7 @@ import pytest
 
 from gymsolve.config import NetConfig
 from gymsolve.fast import FastAlgorithm, FastPolicy, build_algorithm
-from gymsolve.fast.kernels import VARIABLE, find_kernels
+from gymsolve.kernels import VARIABLE, find_kernels
 from gymsolve.nn.policy import Policy
 from gymsolve.spec import Array, EnvSpec, ObsSpec
 from probes import ALGORITHMS, RandomEnvs, make_algorithm, make_spec, vector

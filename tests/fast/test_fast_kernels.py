@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 import gymsolve
 from gymsolve.config import NetConfig, OptimizerConfig, PPOConfig
 from gymsolve.errors import UsageError
-from gymsolve.fast import FastPolicy, find_kernels
+from gymsolve.fast import FastPolicy
 from gymsolve.fast.activations import ACTIVATIONS
 from gymsolve.fast.compiled import CompiledWork
-from gymsolve.fast.kernels import VARIABLE, load_kernels
 from gymsolve.fast.optimizer import FastOptimizer
 from gymsolve.fast.passes import NumpyPasses
 from gymsolve.fast.surrogate import compiled_surrogate, numpy_surrogate
+from gymsolve.kernels import VARIABLE, find_kernels, load_kernels
 from probes import CASES, make_spec
 
 pytestmark = needs_compiler
@@ -250,6 +250,6 @@ def test_kernels_of_another_source_or_none_are_not_used(tmp_path):
     with (package / "fast" / "kernels.c").open("a") as source:
         source.write("/* changed */")
     assert "were built from another version of kernels.c; NumPy computes" in doctor(package)
-    for built in (package / "fast").glob("_kernels.*.so"):
+    for built in package.glob("_kernels.*.so"):
         built.unlink()
     assert "optional: the compiled ones are not built" in doctor(package)

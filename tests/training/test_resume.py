@@ -8,7 +8,7 @@ from killing import KillAt, in_child
 
 import gymsolve
 from gymsolve.errors import CheckpointError, UsageError
-from gymsolve.fast import find_kernels
+from gymsolve.kernels import find_kernels
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.loading import load_checkpoint
 

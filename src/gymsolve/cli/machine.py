@@ -168,7 +168,7 @@ def _processor() -> Finding:
 
 
 def _kernels() -> Finding:
-    from gymsolve.fast.kernels import VARIABLE, find_kernels
+    from gymsolve.kernels import VARIABLE, find_kernels
 
     found = find_kernels()
     if found.kind == "c":

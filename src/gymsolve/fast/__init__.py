@@ -5,7 +5,6 @@ faster where networks are so small that the overhead of a framework is most of t
 """
 
 from gymsolve.fast.engine import FastAlgorithm, build, build_algorithm
-from gymsolve.fast.kernels import find_kernels
 from gymsolve.fast.policy import FastPolicy
 from gymsolve.fast.support import supports, why_not
 from gymsolve.fast.threads import set_blas_threads
@@ -15,7 +14,6 @@ __all__ = [
     "FastPolicy",
     "build",
     "build_algorithm",
-    "find_kernels",
     "set_blas_threads",
     "supports",
     "why_not",

@@ -1057,7 +1057,7 @@ static PyMethodDef network_methods[] = {
 };
 
 static PyTypeObject NetworkType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gymsolve.fast._kernels.Network",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gymsolve._kernels.Network",
     .tp_basicsize = sizeof(Network),
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_new = network_new,
@@ -1202,7 +1202,7 @@ static PyMethodDef functions[] = {
 };
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, .m_name = "gymsolve.fast._kernels", .m_size = -1, .m_methods = functions,
+    PyModuleDef_HEAD_INIT, .m_name = "gymsolve._kernels", .m_size = -1, .m_methods = functions,
 };
 
 /* A build for one processor must not crash on an older one. */

@@ -11,9 +11,9 @@ import numpy as np
 
 from gymsolve.config import OptimizerConfig
 from gymsolve.errors import CheckpointError
-from gymsolve.fast.kernels import load_kernels
 from gymsolve.fast.parameters import Parameters
 from gymsolve.fast.trunk import Loss
+from gymsolve.kernels import load_kernels
 from gymsolve.spec import Array
 
 __all__ = ["FastOptimizer"]

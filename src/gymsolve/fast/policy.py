@@ -18,11 +18,11 @@ from gymsolve.fast.compiled import CompiledPasses
 from gymsolve.fast.gaussian import GaussianHead
 from gymsolve.fast.heads import Head
 from gymsolve.fast.inputs import Features, Inputs, Samples
-from gymsolve.fast.kernels import load_kernels
 from gymsolve.fast.normalize import ValueNorm
 from gymsolve.fast.parameters import Parameters
 from gymsolve.fast.passes import NumpyPasses, Passes, Work
 from gymsolve.fast.support import why_not
+from gymsolve.kernels import load_kernels
 from gymsolve.spec import Array, EnvSpec, Obs
 
 __all__ = ["FastPolicy"]

@@ -1,7 +1,8 @@
 """The NumPy engine: small networks on the CPU, without torch."""
 
 from gymsolve.config import TrainConfig
-from gymsolve.fast import FastAlgorithm, FastPolicy, build, find_kernels, set_blas_threads
+from gymsolve.fast import FastAlgorithm, FastPolicy, build, set_blas_threads
+from gymsolve.kernels import find_kernels
 from gymsolve.seeding import generator
 from gymsolve.spec import Array, EnvSpec
 

@@ -7,7 +7,7 @@ from gymsolve.config import ReinforceConfig, TrainConfig
 from gymsolve.envs.determinism import check_determinism
 from gymsolve.envs.make import debugger_attached, describe_env
 from gymsolve.errors import ConfigError
-from gymsolve.fast import find_kernels
+from gymsolve.kernels import find_kernels
 from gymsolve.metrics.lint import lint
 from gymsolve.spec import EnvSpec
 from gymsolve.training.trainer import Trainer

@@ -1,11 +1,12 @@
 """Which arithmetic the NumPy engine uses: the compiled kernels where they can be, else NumPy itself.
 
-They are built from `kernels.c` when the package is installed, for the machine that installs it. What was
-built from another version of the source is never used.
+They are built from `fast/kernels.c` when the package is installed, for the machine that installs it. What was
+built from another version of the source is never used. Without NumPy, since `gymsolve doctor` asks too.
 """
 
 import functools
 import hashlib
+import importlib
 import os
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +20,8 @@ VARIABLE = "GYMSOLVE_KERNELS"
 """Set to `numpy` to do without the compiled kernels, to `c` to insist on them."""
 
 _REBUILD = "With a C compiler: pip install --force-reinstall --no-deps gymsolve; in a clone, -e . instead"
+
+_MODULE = "gymsolve._kernels"
 
 
 class Kernels(NamedTuple):
@@ -48,20 +51,18 @@ def load_kernels() -> ModuleType | None:
     """The compiled kernels, or None where NumPy is to be used."""
     if find_kernels().kind == "numpy":
         return None
-    import gymsolve.fast._kernels as compiled
-
-    return compiled
+    return importlib.import_module(_MODULE)
 
 
 @functools.cache
 def _compiled() -> Kernels:
     try:
-        import gymsolve.fast._kernels as compiled
+        compiled = importlib.import_module(_MODULE)
     except ModuleNotFoundError:
         return Kernels("numpy", "are not built", _REBUILD)
     except ImportError as error:
         return Kernels("numpy", f"cannot be loaded ({error})", _REBUILD, built=True)
-    source = Path(__file__).with_name("kernels.c")
+    source = Path(__file__).parent / "fast" / "kernels.c"
     # An installed package may come without the source; it was built together with the rest.
     if source.exists() and hashlib.sha256(source.read_bytes()).hexdigest() != compiled.SOURCE:
         return Kernels("numpy", "were built from another version of kernels.c", _REBUILD, built=True)
