@@ -56,7 +56,8 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV) || \
 	  { echo "Python's venv module is missing; on Debian or Ubuntu: sudo apt-get install python3-venv"; exit 1; }
 
-$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+# The compiled kernels are built by the installation, so their source counts too.
+$(VENV)/.installed: pyproject.toml constraints.txt setup.py src/gymsolve/fast/kernels.c | $(VENV)/bin/python
 	@echo "Installing gymsolve into $(VENV) ..."
 	@$(QUIET_PIP) torch
 	@$(QUIET_PIP) --editable .

@@ -1,11 +1,15 @@
 """The same policy on both engines, and ways to compare them."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pytest
 
 from gymsolve.config import NetConfig
 from gymsolve.fast import FastAlgorithm, FastPolicy, build_algorithm
+from gymsolve.kernels import VARIABLE, find_kernels
 from gymsolve.nn.policy import Policy
 from gymsolve.spec import Array, EnvSpec, ObsSpec
 from probes import ALGORITHMS, RandomEnvs, make_algorithm, make_spec, vector
@@ -29,6 +33,17 @@ NORMS = {
     "popart": {"normalize_obs": "running", "normalize_values": "popart"},
     "bounds": {"normalize_obs": "bounds"},
 }
+
+
+@contextmanager
+def computing_with(kind: str) -> Iterator[None]:
+    """Policies and optimizers built inside compute with `kind`: c or numpy."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, kind)
+        yield
+
+
+needs_compiler = pytest.mark.skipif(find_kernels().obstacle is not None, reason="the kernels are not built")
 
 
 def make_pair(

@@ -8,6 +8,8 @@ from fast_pairs import NORMS, OBS, assert_close, make_pair, see
 
 from probes import CASE_IDS, CASES, legal
 
+pytestmark = pytest.mark.usefixtures("either_kernels")
+
 every_case = pytest.mark.parametrize(("kind", "masked"), CASES, ids=CASE_IDS)
 ACTIVATIONS = ("tanh", "relu", "elu", "gelu", "silu", "leaky_relu")
 # Sums in another order: a few units in the last place of numbers around 1.

@@ -7,6 +7,8 @@ from fast_pairs import NORMS, OBS, make_pair, see
 
 from probes import CASE_IDS, CASES
 
+pytestmark = pytest.mark.usefixtures("either_kernels")
+
 every_case = pytest.mark.parametrize(("kind", "masked"), CASES, ids=CASE_IDS)
 ROWS = 37
 

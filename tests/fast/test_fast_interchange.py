@@ -19,6 +19,8 @@ from gymsolve.schedules import Progress
 from gymsolve.spec import ObsSpec
 from probes import ALGORITHMS, CASE_IDS, CASES, RandomEnvs, make_algorithm, make_spec, train, unbounded
 
+pytestmark = pytest.mark.usefixtures("either_kernels")
+
 every_case = pytest.mark.parametrize(("kind", "masked"), CASES, ids=CASE_IDS)
 
 

@@ -13,6 +13,8 @@ from gymsolve.rollout.episodes import EpisodeWindow
 from gymsolve.schedules import Progress
 from probes import ALGORITHMS, TARGET, ProbeEnvs, make_algorithm, train
 
+pytestmark = pytest.mark.usefixtures("either_kernels")
+
 OPTIONS = {
     "ppo": {"learning_rate": "2e-2 -> 1e-3", "num_epochs": 4, "num_minibatches": 2},
     "a2c": {"learning_rate": "2e-2 -> 1e-3", "normalize_advantages": "rollout"},

@@ -10,6 +10,8 @@ from gymsolve.config import OptimizerConfig
 from gymsolve.errors import CheckpointError
 from gymsolve.fast.optimizer import FastOptimizer
 
+pytestmark = pytest.mark.usefixtures("either_kernels")
+
 CONFIGS = {
     "adam": OptimizerConfig(name="adam"),
     "adam_decay": OptimizerConfig(name="adam", betas=(0.8, 0.99), eps=1e-4, weight_decay=0.05),

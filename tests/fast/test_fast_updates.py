@@ -8,6 +8,8 @@ from gymsolve.rollout.collect import Collector
 from gymsolve.schedules import Progress
 from probes import ALGORITHMS, CASE_IDS, CASES, RandomEnvs, gather
 
+pytestmark = pytest.mark.usefixtures("either_kernels")
+
 every_algorithm = pytest.mark.parametrize("algo", ALGORITHMS)
 every_case = pytest.mark.parametrize(("kind", "masked"), CASES, ids=CASE_IDS)
 PPO_OPTIONS = {

@@ -8,6 +8,7 @@ from killing import KillAt, in_child
 
 import gymsolve
 from gymsolve.errors import CheckpointError, UsageError
+from gymsolve.kernels import find_kernels
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.loading import load_checkpoint
 
@@ -268,3 +269,18 @@ def test_a_harmless_change_on_resume_keeps_the_best_checkpoint():
         load_checkpoint(run, "best").meta["eval"]["eval/mean_reward"]
         >= before.meta["eval"]["eval/mean_reward"]
     )
+
+
+def test_other_kernels_on_resume_are_told(monkeypatch):
+    if find_kernels().obstacle is not None:
+        pytest.skip("the kernels are not built")
+    monkeypatch.setenv("GYMSOLVE_KERNELS", "c")
+    run = gymsolve.train("CartPole-v1", BUDGET | {"steps": 1000}).run
+    gymsolve.resume(run, steps=1500)
+    monkeypatch.setenv("GYMSOLVE_KERNELS", "numpy")
+    gymsolve.resume(run, steps=2000)
+    events = run.read_events().rows
+    assert [event["kernels"] for event in events if event["kind"] == "started"] == ["c", "c", "numpy"]
+    told = [event["text"] for event in events if event["kind"] == "note" and "bit for bit" in event["text"]]
+    (note,) = told
+    assert note.startswith("computed with compiled kernels so far and with numpy from here")

@@ -50,6 +50,7 @@ def examine(runs_folder: Path) -> list[Finding]:
         _ffmpeg(),
         _display(),
         _processor(),
+        _kernels(),
         *_memory(),
         _gpu(),
         _disk(runs_folder),
@@ -164,6 +165,18 @@ def _processor() -> Finding:
             )
         detail += ", AVX2"
     return Finding("cpu", "ok", detail)
+
+
+def _kernels() -> Finding:
+    from gymsolve.kernels import VARIABLE, find_kernels
+
+    found = find_kernels()
+    if found.kind == "c":
+        return Finding("kernels", "ok", "compiled for this machine")
+    if found.obstacle is None:
+        return Finding("kernels", "ok", f"NumPy's, because {VARIABLE}=numpy")
+    state: Literal["warning", "optional"] = "warning" if found.built else "optional"
+    return Finding("kernels", state, f"the compiled ones {found.obstacle}; NumPy computes", found.fix)
 
 
 def _memory() -> list[Finding]:

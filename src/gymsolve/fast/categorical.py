@@ -57,7 +57,7 @@ class CategoricalHead:
         if masks is None:
             return None
         padded = masks[:, self._layout.reshape(-1)]
-        return ~padded | self._padding.reshape(-1)  # [B, parts × choices]
+        return np.ascontiguousarray(~padded | self._padding.reshape(-1))  # [B, parts × choices]
 
     def forward(self, features: Array, illegal: Array | None, work: _CategoricalWork) -> None:
         self._linear.forward(features, work.raw)

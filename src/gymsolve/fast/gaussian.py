@@ -9,7 +9,7 @@ from gymsolve.fast.heads import Linear
 from gymsolve.fast.parameters import Parameters
 from gymsolve.spec import ActionSpec, Array
 
-__all__ = ["GaussianHead"]
+__all__ = ["GaussianHead", "quadrature"]
 
 
 @dataclass
@@ -32,10 +32,7 @@ class GaussianHead:
         slot = parameters.slot("_head.log_std")
         self._log_std, self._d_log_std = slot.view(parameters.values), slot.view(parameters.grads)
         self._squash = action.squash
-        # Gauss–Hermite rule for E[log(1 − tanh²)], one dimension at a time.
-        nodes, weights = np.polynomial.hermite_e.hermegauss(16)
-        self._nodes = nodes.astype(np.float32)  # [K]
-        self._weights = (weights / weights.sum()).astype(np.float32)
+        self._nodes, self._weights = quadrature()
 
     def allocate(self, batch: int) -> _GaussianWork:
         mean, z, slope = np.empty((3, self._linear.outputs, batch), np.float32)
@@ -95,6 +92,12 @@ class GaussianHead:
             self._d_log_std -= d_entropy * np.add.reduce(along * reach * self._weights, axis=1)
             work.slope -= d_entropy * (self._weights @ work.pull)
         self._linear.backward(features, work.slope, d)
+
+
+def quadrature() -> tuple[Array, Array]:
+    """Nodes and weights [K] of the Gauss–Hermite rule for E[log(1 − tanh²)], one dimension at a time."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(16)
+    return nodes.astype(np.float32), (weights / weights.sum()).astype(np.float32)
 
 
 def _log_slope(u: Array) -> Array:

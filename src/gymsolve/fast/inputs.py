@@ -13,7 +13,7 @@ from gymsolve.config import NetConfig
 from gymsolve.fast.normalize import BoundsNorm, ObsNorm, RunningNorm
 from gymsolve.spec import Array, EnvSpec, Obs, ObsSpec
 
-__all__ = ["Features", "Inputs"]
+__all__ = ["Features", "Inputs", "Samples"]
 
 MANY = 256
 """Categories of one entry above which rows are looked up (measured: quicker from 250 on at 256 samples)."""
@@ -31,6 +31,22 @@ class Features(NamedTuple):
     def gather(self, order: Array) -> "Features":
         lookups = None if self.lookups is None else self.lookups.take(order, axis=1)
         return Features(self.dense.take(order, axis=1), lookups)
+
+
+class Samples(NamedTuple):
+    """Rows of a rollout in the form the network takes."""
+
+    features: Features
+    actions: Array  # [B, A]
+    illegal: Array | None  # [B, …] as the head wants it
+
+    def part(self, chosen: slice) -> "Samples":
+        illegal = None if self.illegal is None else self.illegal[chosen]
+        return Samples(self.features.part(chosen), self.actions[chosen], illegal)
+
+    def gather(self, order: Array) -> "Samples":
+        illegal = None if self.illegal is None else self.illegal.take(order, axis=0)
+        return Samples(self.features.gather(order), self.actions.take(order, axis=0), illegal)
 
 
 class _Entry:

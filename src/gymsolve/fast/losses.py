@@ -6,7 +6,8 @@ The torch side of the same names is `algos/losses.py`.
 import numpy as np
 
 from gymsolve.config import A2CConfig, PPOConfig, ReinforceConfig
-from gymsolve.fast.policy import FastPolicy, Samples
+from gymsolve.fast.inputs import Samples
+from gymsolve.fast.policy import FastPolicy
 from gymsolve.rollout.learning import flatten, flatten_obs
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.spec import Array

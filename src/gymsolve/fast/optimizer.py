@@ -5,6 +5,7 @@ reach keeps its moments and its step count, as a torch parameter without a gradi
 """
 
 import math
+from types import ModuleType
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from gymsolve.config import OptimizerConfig
 from gymsolve.errors import CheckpointError
 from gymsolve.fast.parameters import Parameters
 from gymsolve.fast.trunk import Loss
+from gymsolve.kernels import load_kernels
 from gymsolve.spec import Array
 
 __all__ = ["FastOptimizer"]
@@ -25,6 +27,7 @@ class FastOptimizer:
     def __init__(self, config: OptimizerConfig, parameters: Parameters) -> None:
         self._config, self._parameters = config, parameters
         self._moments = {name: np.zeros_like(parameters.values) for name in _moment_names(config)}
+        self._kernels = load_kernels()
         self._steps = [0] * len(parameters.slots)
         self._spare = np.empty_like(parameters.values)
         self._spans: list[tuple[slice, int]] = []  # for `_spans_of`, and how many steps each has had
@@ -37,8 +40,12 @@ class FastOptimizer:
         norm = math.sqrt(sum(float(np.dot(grads[span], grads[span])) for span, _ in spans))
         limit = max_grad_norm if max_grad_norm > 0 else math.inf
         factor = limit / (norm + 1e-6)
+        factor = 1.0 if factor >= 1.0 else factor  # a NaN is passed on, as torch does
         for span, steps in spans:
-            if not factor >= 1.0:  # a NaN is passed on, as torch does
+            if self._kernels is not None and self._config.name in ("adam", "adamw"):
+                self._compiled_adam(self._kernels, span, steps, (factor, learning_rate))
+                continue
+            if factor != 1.0:
                 grads[span] *= factor
             self._move(span, steps, learning_rate)
         return norm
@@ -67,6 +74,26 @@ class FastOptimizer:
                 if span.start <= slot.start < span.stop:
                     self._steps[index] = steps
         self._spans, self._spans_of = [], None
+
+    def _compiled_adam(
+        self, kernels: ModuleType, span: slice, steps: int, scales: tuple[float, float]
+    ) -> None:
+        """Clipping, decay and step in one pass over the buffers."""
+        (factor, rate), config = scales, self._config
+        first, second = (1.0 - beta**steps for beta in config.betas)
+        decoupled = config.name == "adamw"
+        kernels.adam(
+            self._parameters.values[span],
+            self._parameters.grads[span],
+            self._moments["exp_avg"][span],
+            self._moments["exp_avg_sq"][span],
+            factor,
+            *config.betas,
+            config.eps * math.sqrt(second),
+            rate * math.sqrt(second) / first,
+            0.0 if decoupled else config.weight_decay,
+            1.0 - rate * config.weight_decay if decoupled else 1.0,
+        )
 
     def _move(self, span: slice, steps: int, rate: float) -> None:
         config = self._config

@@ -61,8 +61,7 @@ class Parameters:
             self._add("_head.log_std", (outputs,), None, {"policy"})
         self._add_linear("_head.linear", width, outputs, config.policy_gain, {"policy"})
         self._add_linear("value_head", width, 1, 1.0, {"value"})
-        self.values = np.zeros(self.size, np.float32)
-        self.grads = np.zeros(self.size, np.float32)
+        self.values, self.grads = _aligned_zeros(self.size), _aligned_zeros(self.size)
 
     @property
     def size(self) -> int:
@@ -105,3 +104,11 @@ class Parameters:
             found.append(block[:, start:stop].reshape(self.towers, inputs + 1, outputs))
             start = stop
         return found
+
+
+def _aligned_zeros(size: int) -> Array:
+    """Starting on a cache line, which a vector of weights then does not straddle."""
+    line = 64
+    memory = np.zeros(size * 4 + line, np.uint8)
+    start = -memory.ctypes.data % line
+    return memory[start : start + size * 4].view(np.float32)

@@ -7,54 +7,28 @@ of a batch, the second turns their slopes into the gradient of every parameter.
 
 import json
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from gymsolve.config import NetConfig
 from gymsolve.errors import CheckpointError, ConfigError
 from gymsolve.fast.categorical import CategoricalHead
+from gymsolve.fast.compiled import CompiledPasses
 from gymsolve.fast.gaussian import GaussianHead
 from gymsolve.fast.heads import Head
-from gymsolve.fast.inputs import Features, Inputs
+from gymsolve.fast.inputs import Features, Inputs, Samples
 from gymsolve.fast.normalize import ValueNorm
 from gymsolve.fast.parameters import Parameters
+from gymsolve.fast.passes import NumpyPasses, Passes, Work
 from gymsolve.fast.support import why_not
-from gymsolve.fast.trunk import Loss, Trunk, TrunkWork
+from gymsolve.kernels import load_kernels
 from gymsolve.spec import Array, EnvSpec, Obs
 
-__all__ = ["FastPolicy", "Samples", "Work"]
+__all__ = ["FastPolicy"]
 
 _KEPT_SIZES = 8
-"""Batch sizes whose work arrays are kept; rollouts of ever new sizes must not fill the memory."""
-
-
-class Samples(NamedTuple):
-    """Rows of a rollout in the form the network takes."""
-
-    features: Features
-    actions: Array  # [B, A]
-    illegal: Array | None  # [B, …] as the head wants it
-
-    def part(self, chosen: slice) -> "Samples":
-        illegal = None if self.illegal is None else self.illegal[chosen]
-        return Samples(self.features.part(chosen), self.actions[chosen], illegal)
-
-    def gather(self, order: Array) -> "Samples":
-        illegal = None if self.illegal is None else self.illegal.take(order, axis=0)
-        return Samples(self.features.gather(order), self.actions.take(order, axis=0), illegal)
-
-
-class Work:
-    """Arrays for one batch size, and what the last pass of that size found."""
-
-    def __init__(self, trunk: TrunkWork, head: Any, dense: Array) -> None:
-        self.trunk, self.head, self.dense = trunk, head, dense
-        self.features: Features | None = None
-        self.actor, self.critic = trunk.out[0], trunk.out[-1]  # [width + 1, B]
-        self.d_actor, self.d_critic = trunk.d_out[0], trunk.d_out[-1]  # [width, B]
-        self.values = np.empty(dense.shape[1], np.float32)  # [B] in the value head's units
-        self.log_probs = self.entropy = self.values  # until the first pass
+"""Batch sizes whose features have a place; batches of ever new sizes must not fill the memory."""
 
 
 class FastPolicy:
@@ -76,65 +50,56 @@ class FastPolicy:
         towers = 1 if self.shared else 2
         self.parameters = Parameters(self.inputs.size, self.spec.action, config, towers)
         self.parameters.initialize(rng)
-        values, grads = self.parameters.values, self.parameters.grads
+        values = self.parameters.values
         if spec.action.kind == "box":
             self.parameters.slot("_head.log_std").view(values)[...] = config.log_std_init
         kind = GaussianHead if spec.action.kind == "box" else CategoricalHead
-        self.trunk = Trunk(self.parameters, self.inputs, config.activation)
         self.head: Head = kind(self.parameters, self.spec.action)
+        self.kernels = load_kernels()
+        self._passes = self._choose_passes()
         self._value_row = self.parameters.matrix(values, "value_head")[:, 0]  # [width + 1]
-        self._d_value_row = self.parameters.matrix(grads, "value_head")[:, 0]
         self.value_norm: ValueNorm | None = None
         if config.normalize_values != "none":
             self.value_norm = ValueNorm(preserve=config.normalize_values == "popart")
-        self._kept: dict[int, Work] = {}
+        self._kept: dict[int, Array] = {}
 
-    def work(self, batch: int) -> Work:
-        """Work arrays for a batch size."""
-        found = self._kept.get(batch)
-        if found is None:
+    def _choose_passes(self) -> Passes:
+        activation = self.config.activation
+        if self.kernels is None:
+            return NumpyPasses(self.head, self.parameters, self.inputs, activation)
+        return CompiledPasses(self.kernels, self.parameters, self.inputs, self.spec.action, activation)
+
+    def _encode(self, obs: Obs) -> Features:
+        """Features of observations [N, …], in memory that the next ones of this size overwrite."""
+        batch = len(next(iter(obs.values())))
+        dense = self._kept.get(batch)
+        if dense is None:
             if len(self._kept) >= _KEPT_SIZES:
                 del self._kept[next(iter(self._kept))]
-            dense = self.inputs.allocate(batch)
-            found = self._kept[batch] = Work(self.trunk.allocate(batch), self.head.allocate(batch), dense)
-        return found
-
-    def _look(self, obs: Obs, loss: Loss) -> Work:
-        """Pass observations through the towers that `loss` needs."""
-        work = self.work(len(next(iter(obs.values()))))
-        self.trunk.forward(self.inputs.encode(obs, work.dense), work.trunk, loss)
-        return work
-
-    def _predict(self, work: Work) -> None:
-        np.matmul(self._value_row, work.critic, out=work.values)
+            dense = self._kept[batch] = self.inputs.allocate(batch)
+        return self.inputs.encode(obs, dense)
 
     @np.errstate(all="ignore")  # as torch: weights that diverged show in the values, not on the console
     def act(self, obs: Obs, masks: Array | None, rng: np.random.Generator) -> tuple[Array, Array, Array]:
         """Sampled actions [N, A], their log-probabilities [N], state values [N]."""
-        head = self.head
-        work = self._look(obs, "both")
-        self._predict(work)
-        head.forward(work.actor, head.illegal(masks), work.head)
-        actions = head.sample(work.head, head.noise(rng, len(work.values)))
-        return actions, head.log_prob(work.head, actions), self.real_values(work.values)
+        features = self._encode(obs)
+        noise = self.head.noise(rng, features.dense.shape[1])
+        actions, log_probs, values = self._passes.act(features, self.head.illegal(masks), noise)
+        return actions, log_probs, self._in_rewards(values)
 
     @np.errstate(all="ignore")
     def greedy(self, obs: Obs, masks: Array | None) -> Array:
         """The likeliest actions [N, A]."""
-        work = self._look(obs, "policy")
-        self.head.forward(work.actor, self.head.illegal(masks), work.head)
-        return self.head.mode(work.head)
+        return self._passes.greedy(self._encode(obs), self.head.illegal(masks))
 
     @np.errstate(all="ignore")
     def values(self, obs: Obs) -> Array:
         """State values [N], in units of reward."""
-        work = self._look(obs, "value")
-        self._predict(work)
-        return self.real_values(work.values)
+        return self._in_rewards(self._passes.values(self._encode(obs)))
 
-    def real_values(self, values: Array) -> Array:
-        """A copy of `values` in units of reward."""
-        return values.copy() if self.value_norm is None else self.value_norm.denormalize(values)
+    def _in_rewards(self, values: Array) -> Array:
+        """Values in units of reward."""
+        return values if self.value_norm is None else self.value_norm.denormalize(values)
 
     def samples(self, obs: Obs, actions: Array, masks: Array | None) -> Samples:
         """A batch to learn from; observations are scaled once, here."""
@@ -143,39 +108,23 @@ class FastPolicy:
 
     def evaluate(self, samples: Samples) -> Work:
         """Log-probabilities, entropies and values [B] of a batch."""
-        work = self.critic_values(samples, "both")
-        self.head.forward(work.actor, samples.illegal, work.head)
-        work.log_probs = self.head.log_prob(work.head, samples.actions)
-        work.entropy = self.head.entropy(work.head)
-        return work
+        found: Work = self._passes.evaluate(samples)
+        return found
 
-    def critic_values(self, samples: Samples, loss: Loss = "value") -> Work:
+    def critic_values(self, samples: Samples) -> Work:
         """Values in the value head's units [B], without the actor's work."""
-        work = self.work(len(samples.actions))
-        work.features = samples.features
-        self.trunk.forward(samples.features, work.trunk, loss)
-        self._predict(work)
-        return work
+        found: Work = self._passes.critic_values(samples)
+        return found
 
     def backward(
         self, work: Work, d_log_probs: Array | None, d_entropy: float, d_values: Array | None
     ) -> None:
         """Gradients from the slopes of log-probabilities [B], of each row's entropy, and of values [B].
 
-        None says that the loss does not depend on them; gradients of what then takes no part are stale.
+        `work` is the last pass. None says that the loss does not depend on them; gradients of what then
+        takes no part are stale.
         """
-        assert work.features is not None
-        loss: Loss = "policy" if d_values is None else "value" if d_log_probs is None else "both"
-        if d_log_probs is not None:
-            self.head.backward(work.actor, work.head, d_log_probs, d_entropy, work.d_actor)
-        if d_values is not None:
-            np.matmul(work.critic, d_values, out=self._d_value_row)
-            weight = self._value_row[:-1, None]
-            if self.shared and loss == "both":
-                work.d_critic += np.multiply(weight, d_values, out=work.trunk.spare[-1])
-            else:
-                np.multiply(weight, d_values, out=work.d_critic)
-        self.trunk.backward(work.features, work.trunk, loss)
+        self._passes.backward(work, d_log_probs, d_entropy, d_values)
 
     def observe(self, obs: Obs) -> None:
         """Take a batch of raw observations [B, …] into every running statistic."""

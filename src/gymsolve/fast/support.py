@@ -9,6 +9,9 @@ __all__ = ["supports", "why_not"]
 WIDEST = 400
 """Units of a layer. Beyond, arithmetic is all that counts, and torch's is no slower."""
 
+DEEPEST = 64
+"""Layers; `kernels.c` has room for as many."""
+
 
 def supports(config: TrainConfig, spec: EnvSpec) -> str | None:
     """None when this engine can train `config` on `spec`; otherwise the reason, to follow "because"."""
@@ -33,6 +36,8 @@ def why_not(config: NetConfig, spec: EnvSpec) -> str | None:
         return f"net.activation={config.activation} has no NumPy version"
     if not config.hidden:
         return "net.hidden is empty"
+    if len(config.hidden) > DEEPEST:
+        return f"net.hidden has more than {DEEPEST} layers"
     if max(config.hidden) > WIDEST:
         return f"net.hidden has more than {WIDEST} units in a layer"
     return None

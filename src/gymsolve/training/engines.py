@@ -63,6 +63,8 @@ class Engine(Protocol):
     """Builds what learns, and keeps whatever randomness of its own it has."""
 
     name: str
+    kernels: str | None
+    """`c` or `numpy`: what the NumPy engine computes with; None for one that has no choice."""
 
     def build(self, config: TrainConfig, spec: EnvSpec) -> tuple[Policy, Algorithm]: ...
 

@@ -2,6 +2,7 @@
 
 from gymsolve.config import TrainConfig
 from gymsolve.fast import FastAlgorithm, FastPolicy, build, set_blas_threads
+from gymsolve.kernels import find_kernels
 from gymsolve.seeding import generator
 from gymsolve.spec import Array, EnvSpec
 
@@ -15,6 +16,7 @@ class NumpyEngine:
 
     def __init__(self, threads: int) -> None:
         set_blas_threads(threads or 1)
+        self.kernels: str | None = find_kernels().kind
 
     def build(self, config: TrainConfig, spec: EnvSpec) -> tuple[FastPolicy, FastAlgorithm]:
         return build(config, spec, generator(config.seed, "init"))

@@ -25,7 +25,7 @@ from gymsolve.training.observer import Observer, checked
 from gymsolve.training.plan import Plan
 from gymsolve.training.profile import profiling
 from gymsolve.training.references import open_checkpoint
-from gymsolve.training.startup import for_debugger, notes_at_start, require_same_pipeline
+from gymsolve.training.startup import for_debugger, notes_at_start, other_arithmetic, require_same_pipeline
 from gymsolve.training.stopping import Reason, StopSignal
 from gymsolve.training.trainer import Trainer, build_trainer, restore_trainer
 from gymsolve.training.video.automatic import leave_videos
@@ -141,6 +141,7 @@ def resume_run(
                 "no checkpoint had been written yet: training starts at step 0",
                 *notes_at_start(trainer),
             ]
+        notes += other_arithmetic(trainer, run.read_events().rows)
         # Only now, when nothing can be refused any more, is anything written.
         run.claim(command=list(sys.argv if command is None else command))
         dropped = run.rewind(trainer.counters.env_steps)
@@ -237,7 +238,8 @@ def _execute(
     follower = Follower(run, trainer.config, trainer.counters.env_steps)
     profiled = profiling(run) if profile else nullcontext()
     with _Closing(trainer, run, judge), signalled.listening(), follower, profiled:
-        means = {"engine": trainer.engine.name, "backend": trainer.envs.backend}
+        engine = trainer.engine
+        means = {"engine": engine.name, "kernels": engine.kernels, "backend": trainer.envs.backend}
         run.append_event("started", env_steps=trainer.counters.env_steps, **means)
         observer.started(run, trainer)
         for note in notes:

@@ -1,14 +1,18 @@
 """What is looked at between a plan and its first step: debugger, pipelines, facts worth a note."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from gymsolve.config import ReinforceConfig, TrainConfig
 from gymsolve.envs.determinism import check_determinism
 from gymsolve.envs.make import debugger_attached, describe_env
 from gymsolve.errors import ConfigError
+from gymsolve.kernels import find_kernels
 from gymsolve.metrics.lint import lint
 from gymsolve.spec import EnvSpec
 from gymsolve.training.trainer import Trainer
 
-__all__ = ["for_debugger", "notes_at_start", "require_same_pipeline"]
+__all__ = ["for_debugger", "notes_at_start", "other_arithmetic", "require_same_pipeline"]
 
 
 def for_debugger(config: TrainConfig) -> TrainConfig:
@@ -38,7 +42,7 @@ def _shapes(spec: EnvSpec) -> dict[str, tuple[object, ...]]:
 
 def notes_at_start(trainer: Trainer) -> list[str]:
     """What a user should know about this environment and these settings before it starts."""
-    notes = list(trainer.envs.spec.notes)
+    notes = list(trainer.envs.spec.notes) + _unused_kernels(trainer)
     found = check_determinism(trainer.config.env)
     # Determinism was looked at in this process; the backend in use has a say too.
     trainer.capturable = found.resumes_exactly and trainer.envs.capture() is not None
@@ -63,3 +67,31 @@ def notes_at_start(trainer: Trainer) -> list[str]:
     if trainer.threshold is None:
         notes.append("no threshold is known, so nothing will count as solved; set one with --set solved_at=…")
     return notes
+
+
+def _unused_kernels(trainer: Trainer) -> list[str]:
+    """Compiled kernels that are there but cannot be used; that none were built is no news."""
+    if trainer.engine.kernels != "numpy":
+        return []
+    found = find_kernels()
+    if not found.built or found.obstacle is None:
+        return []
+    return [f"the compiled kernels {found.obstacle}, so NumPy computes, more slowly. {found.fix}"]
+
+
+def other_arithmetic(trainer: Trainer, events: Sequence[dict[str, Any]]) -> list[str]:
+    """Whether a resumed run goes on with another engine or other kernels than it had."""
+    started = [event for event in events if event["kind"] == "started"]
+    if not started:
+        return []
+    before = _arithmetic(started[-1]["engine"], started[-1].get("kernels"))
+    now = _arithmetic(trainer.engine.name, trainer.engine.kernels)
+    if before == now:
+        return []
+    return [
+        f"computed with {before} so far and with {now} from here: the same up to rounding, not bit for bit"
+    ]
+
+
+def _arithmetic(engine: str, kernels: str | None) -> str:
+    return "compiled kernels" if kernels == "c" else engine

@@ -22,6 +22,7 @@ class TorchEngine:
     """Autograd on `device`."""
 
     name = "torch"
+    kernels: str | None = None
 
     def __init__(self, device: str, threads: int, spec: EnvSpec) -> None:
         pixels = [entry.shape[1] * entry.shape[2] for entry in spec.obs.values() if entry.kind == "image"]

@@ -1,0 +1,89 @@
+"""What `kernels.c` offers; arrays are written where it says so, and never kept but for the two buffers."""
+
+from gymsolve.spec import Array
+
+SOURCE: str
+"""SHA-256 of the source this was built from."""
+
+class Network:
+    """Trunk, heads and their slopes over the flat buffers; `backward` is about the last pass."""
+
+    def __init__(
+        self,
+        *,
+        values: Array,
+        grads: Array,
+        trunk: Array,  # [towers, layers, 3] int64: place, inputs, outputs
+        ends: Array,  # [2, 3] the same of the action head and of the value head
+        blocks: Array,  # [blocks, 3] int64: row of the first matrix, dense input, count
+        choices: Array,  # [parts] int64; empty for box actions
+        rule: Array,  # [2, 16] nodes and weights of the entropy's quadrature
+        dense: int,
+        lookups: int,
+        log_std: int,
+        activation: int,
+        squash: bool,
+    ) -> None: ...
+    def evaluate(
+        self,
+        dense: Array,
+        lookups: Array | None,
+        illegal: Array | None,
+        actions: Array,
+        log_probs: Array,
+        entropy: Array,
+        values: Array,
+        /,
+    ) -> None:
+        """Fill the last three [B]."""
+
+    def critic(self, dense: Array, lookups: Array | None, values: Array, /) -> None:
+        """Fill the last [B]."""
+
+    def act(
+        self,
+        dense: Array,
+        lookups: Array | None,
+        illegal: Array | None,
+        noise: Array | None,
+        actions: Array,
+        log_probs: Array | None,
+        values: Array | None,
+        /,
+    ) -> None:
+        """Fill the last three; without noise the likeliest actions alone."""
+
+    def backward(self, d_log_probs: Array | None, d_entropy: float, d_values: Array | None, /) -> None:
+        """Fill the gradients that these slopes reach."""
+
+def ppo_loss(
+    columns: Array,
+    log_probs: Array,
+    entropy: Array,
+    values: Array,
+    d_log_probs: Array,
+    d_values: Array,
+    standardize: bool,
+    clip: float,
+    vf_coef: float,
+    huber_delta: float,
+    clip_value: float,
+    /,
+) -> tuple[float, float, float, float, float, float]:
+    """Fill the slopes; means of KL, gain, value loss, entropy, share clipped and ratio."""
+
+def adam(
+    values: Array,
+    grads: Array,
+    exp_avg: Array,
+    exp_avg_sq: Array,
+    factor: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    rate: float,
+    decay: float,
+    shrink: float,
+    /,
+) -> None:
+    """One step of the values along factor · grads + decay · values, after shrinking them."""

@@ -1,0 +1,69 @@
+"""Which arithmetic the NumPy engine uses: the compiled kernels where they can be, else NumPy itself.
+
+They are built from `fast/kernels.c` when the package is installed, for the machine that installs it. What was
+built from another version of the source is never used. Without NumPy, since `gymsolve doctor` asks too.
+"""
+
+import functools
+import hashlib
+import importlib
+import os
+from pathlib import Path
+from types import ModuleType
+from typing import Literal, NamedTuple
+
+from gymsolve.errors import UsageError
+
+__all__ = ["VARIABLE", "Kernels", "find_kernels", "load_kernels"]
+
+VARIABLE = "GYMSOLVE_KERNELS"
+"""Set to `numpy` to do without the compiled kernels, to `c` to insist on them."""
+
+_REBUILD = "With a C compiler: pip install --force-reinstall --no-deps gymsolve; in a clone, -e . instead"
+
+_MODULE = "gymsolve._kernels"
+
+
+class Kernels(NamedTuple):
+    """The arithmetic in use, and why not the compiled one."""
+
+    kind: Literal["c", "numpy"]
+    obstacle: str | None = None
+    """What keeps the compiled ones from being used, to follow "the compiled kernels"; None if wanted so."""
+    fix: str | None = None
+    built: bool = False
+
+
+def find_kernels() -> Kernels:
+    """What a policy built now would compute with."""
+    wanted = os.environ.get(VARIABLE, "")
+    if wanted not in ("", "c", "numpy"):
+        raise UsageError(f"{wanted!r} is no kind of kernels.", where=VARIABLE, hint="Use c or numpy.")
+    found = _compiled()
+    if wanted == "numpy":
+        return Kernels("numpy", built=found.built)
+    if wanted == "c" and found.kind != "c":
+        raise UsageError(f"the compiled kernels {found.obstacle}.", where=VARIABLE, hint=found.fix)
+    return found
+
+
+def load_kernels() -> ModuleType | None:
+    """The compiled kernels, or None where NumPy is to be used."""
+    if find_kernels().kind == "numpy":
+        return None
+    return importlib.import_module(_MODULE)
+
+
+@functools.cache
+def _compiled() -> Kernels:
+    try:
+        compiled = importlib.import_module(_MODULE)
+    except ModuleNotFoundError:
+        return Kernels("numpy", "are not built", _REBUILD)
+    except ImportError as error:
+        return Kernels("numpy", f"cannot be loaded ({error})", _REBUILD, built=True)
+    source = Path(__file__).parent / "fast" / "kernels.c"
+    # An installed package may come without the source; it was built together with the rest.
+    if source.exists() and hashlib.sha256(source.read_bytes()).hexdigest() != compiled.SOURCE:
+        return Kernels("numpy", "were built from another version of kernels.c", _REBUILD, built=True)
+    return Kernels("c", built=True)
