@@ -615,7 +615,7 @@ static void box_slopes(const Network *net, const float *d_log_probs, float d_ent
     const float *log_std = (float *)net->values.buf + net->log_std;
     for (len a = 0; a < size; a++) {
         float std = expf(log_std[a]), shrink = expf(-log_std[a]);
-        float spread = d_entropy * (float)net->batch;
+        double spread = (double)d_entropy * (double)net->batch; /* thousands of terms: a float would lose digits */
         for (len b = 0; b < net->batch; b++) {
             float z = net->p[b * size + a], slope = z * shrink * d_log_probs[b];
             spread += (z * z - 1.0f) * d_log_probs[b];
@@ -630,7 +630,7 @@ static void box_slopes(const Network *net, const float *d_log_probs, float d_ent
             }
             net->d_raw[b * stride + a] = slope;
         }
-        ((float *)net->grads.buf)[net->log_std + a] = spread;
+        ((float *)net->grads.buf)[net->log_std + a] = (float)spread;
     }
 }
 
