@@ -166,6 +166,19 @@ class Hidden(Counter):
         )
 
 
+class Emulated(Counter):
+    """Noise from a generator of its own that only a reset with a seed sets, as emulators have it."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        if seed is not None:
+            self._own = np.random.default_rng(seed)
+        return super().reset(seed=seed)
+
+    def step(self, action: Any) -> Any:
+        obs, _, terminated, truncated, info = super().step(action)
+        return obs, float(self._own.random()), terminated, truncated, info
+
+
 class Aging(Counter):
     """Remembers how many episodes it has lived through; no reset clears that."""
 
@@ -237,7 +250,7 @@ class Bonus(gym.Wrapper[Any, Any, Any, Any]):
 
 
 def register() -> None:
-    for kind in (Pictures, Mixed, Counter, Slow, Faulty, Hidden, Aging, Masked, Plain):
+    for kind in (Pictures, Mixed, Counter, Slow, Faulty, Hidden, Emulated, Aging, Masked, Plain):
         name = f"Sample/{kind.__name__}-v0"
         if name not in gym.registry:
             gym.register(name, entry_point=f"sample_envs:{kind.__name__}")

@@ -10,6 +10,7 @@ from gymsolve.config import EnvConfig
 from gymsolve.envs.backends import ale
 from gymsolve.envs.backends.ale import AleEnvs
 from gymsolve.envs.contract import Envs, Step
+from gymsolve.envs.determinism import check_determinism
 from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.errors import ConfigError
 
@@ -179,3 +180,13 @@ def test_what_it_cannot_serve_is_refused_with_the_reason(settings, words):
 def test_the_atari_wrapper_says_what_the_game_must_be_made_with():
     with pytest.raises(ConfigError, match="frameskip"):
         make_envs(EnvConfig.model_validate({"id": "ALE/Pong-v5", "wrappers": ["atari"]}), "train")
+
+
+@pytest.mark.parametrize("steps", [8, 64])
+@pytest.mark.parametrize(("backend", "exact"), [("auto", True), ("sync", False)])
+def test_sticky_actions_resume_in_the_native_class_alone(backend: str, exact: bool, steps: int) -> None:
+    # However many steps a busy machine has time for: these games end within 64 of them and not within 8.
+    config = config_of(kwargs=STOCK, max_episode_steps=200, backend=backend)
+    found = check_determinism(config, steps=steps)
+    assert found.seed_reproduces
+    assert found.resumes_exactly is exact

@@ -39,6 +39,13 @@ def test_seeds_without_effect_are_noticed() -> None:
     assert not check_determinism(EnvConfig(id="Sample/Hidden-v0")).seed_reproduces
 
 
+def test_a_generator_that_only_seeds_reach_is_noticed_in_episodes_of_any_length() -> None:
+    for length in (5, 100_000):
+        found = check_determinism(EnvConfig(id="Sample/Emulated-v0", kwargs={"length": length}))
+        assert found.seed_reproduces
+        assert not found.resumes_exactly
+
+
 def test_sticky_actions_make_copies_differ() -> None:
     config = EnvConfig.model_validate({"id": "Sample/Counter-v0", "wrappers": ["sticky_actions"]})
     assert not check_determinism(config).copies_identical

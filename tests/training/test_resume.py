@@ -43,6 +43,10 @@ CASES = {
             "eval.episodes": 2,
         },
     ),
+    "images": (
+        "training_envs:Dot-v0:ppo",
+        SMALL | {"env.frame_stack": 2, "net.cnn": "small", "net.hidden": [16], "algo.num_steps": 32} | SHORT,
+    ),
     "wrapped": (
         "CartPole-v1:ppo",
         {

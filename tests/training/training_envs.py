@@ -108,6 +108,30 @@ class Shifted(gym.Env[Any, Any]):
         return self.shown, float(action == self.shown + 9), True, False, {}
 
 
+class Dot(gym.Env[Any, Any]):
+    """A dot on a small screen that drifts at random; the action that follows its last move pays."""
+
+    def __init__(self) -> None:
+        self.observation_space = spaces.Box(0, 255, (12, 12, 1), dtype=np.uint8)
+        self.action_space = spaces.Discrete(3)
+
+    def _look(self) -> Any:
+        screen = np.zeros((12, 12, 1), np.uint8)
+        screen[self.place] = 255
+        return screen
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.place, self.steps = int(self.np_random.integers(12)), 0
+        return self._look(), {}
+
+    def step(self, action: Any) -> Any:
+        move = int(self.np_random.integers(3))
+        self.place = (self.place + move - 1) % 12
+        self.steps += 1
+        return self._look(), float(action == move), bool(self.np_random.random() < 0.05), self.steps >= 40, {}
+
+
 class Everything(gym.Env[Any, Any]):
     """Dict observations with an image, categories and a vector; masked actions."""
 
@@ -145,7 +169,7 @@ class Everything(gym.Env[Any, Any]):
         return obs, float(action), False, self.steps >= 15, info
 
 
-for kind in (Lengths, Endless, Drifting, Breaks, Secret, Shifted, Everything):
+for kind in (Lengths, Endless, Drifting, Breaks, Secret, Shifted, Dot, Everything):
     name = f"{kind.__name__}-v0"
     if name not in gym.registry:
         gym.register(name, entry_point=f"training_envs:{kind.__name__}")

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from gymsolve.config import EnvConfig
+from gymsolve.envs.backends.same_step import SameStepEnvs
 from gymsolve.envs.census import blind_actions
 from gymsolve.envs.contract import Envs
-from gymsolve.envs.make import make_envs
+from gymsolve.envs.make import choose_backend, make_envs
 
 __all__ = ["Determinism", "check_determinism"]
 
@@ -31,7 +32,9 @@ def check_determinism(config: EnvConfig, steps: int = 64) -> Determinism:
 
     Slow environments get fewer steps, so that this takes a second or two at the most.
     """
-    calm = config.model_copy(update={"backend": "sync"})
+    # ALE's vector class draws and restores in a way of its own; the others give what sync gives.
+    own = "ale" if choose_backend(config, "train") == "ale" else "sync"
+    calm = config.model_copy(update={"backend": own})
     envs = make_envs(calm, "train", num_envs=4)
     twins = make_envs(calm, "train", num_envs=4)
     try:
@@ -45,11 +48,19 @@ def check_determinism(config: EnvConfig, steps: int = 64) -> Determinism:
 
 
 def _affordable(envs: Envs) -> int:
-    """How many vector steps fit into about half a second, at least a few."""
+    """How many vector steps fit into about half a second, at least a few.
+
+    The quickest of three counts: on a busy machine a verdict must not rest on fewer steps than elsewhere.
+    """
     _, masks = envs.reset([0, 1, 2, 3])
-    began = time.perf_counter()
-    envs.step(envs.spec.action.to_env(blind_actions(envs.spec.action, 4, masks, np.random.default_rng(0))))
-    return max(4, int(0.5 / (time.perf_counter() - began)))
+    rng = np.random.default_rng(0)
+    quickest = float("inf")
+    for _ in range(3):
+        actions = envs.spec.action.to_env(blind_actions(envs.spec.action, 4, masks, rng))
+        began = time.perf_counter()
+        masks = envs.step(actions).masks
+        quickest = min(quickest, time.perf_counter() - began)
+    return max(8, int(0.5 / quickest))
 
 
 def _compare_seeds(envs: Envs, steps: int) -> dict[int, bool]:
@@ -73,13 +84,19 @@ def _compare_seeds(envs: Envs, steps: int) -> dict[int, bool]:
 
 
 def _compare_resumed(envs: Envs, twins: Envs, steps: int) -> bool:
+    rng = np.random.default_rng(1)
+    if isinstance(envs, SameStepEnvs):
+        # Generators that only a seed reaches show in later episodes, and few steps may see none of those.
+        masks = envs.restart()
+        for _ in range(min(steps, 8)):
+            actions = envs.spec.action.to_env(blind_actions(envs.spec.action, 4, masks, rng))
+            masks = envs.step(actions).masks
     state = envs.capture()
     if state is None:
         return False
     _, masks, restarted = twins.restore(state, [4, 5, 6, 7])
     if restarted:
         return False
-    rng = np.random.default_rng(1)
     for _ in range(steps):
         actions = envs.spec.action.to_env(blind_actions(envs.spec.action, 4, masks, rng))
         one, other = envs.step(actions), twins.step(actions)

@@ -27,7 +27,7 @@ class Copies:
         self._envs = [build() for build in builders]
         self._layout = ObsLayout(self._envs[0].observation_space)
 
-    def reset(self, seeds: Sequence[int]) -> None:
+    def reset(self, seeds: Sequence[int | None]) -> None:
         for row, (env, seed) in enumerate(zip(self._envs, seeds, strict=True)):
             self._write(row, *env.reset(seed=seed))
 

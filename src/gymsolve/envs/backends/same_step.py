@@ -25,7 +25,7 @@ class Vector(Protocol):
 
     board: Board
 
-    def reset(self, seeds: Sequence[int]) -> None: ...
+    def reset(self, seeds: Sequence[int | None]) -> None: ...
 
     def step(self, actions: Array) -> tuple[slice, ...]:
         """Rows that were lost with their process."""
@@ -76,6 +76,13 @@ class SameStepEnvs:
         self._steps = 0
         self._obs = self._take_obs()
         return self._obs, self._take_masks()
+
+    def restart(self) -> Array | None:
+        """Begin new episodes everywhere, as after an end: generators go on from where they are. The masks."""
+        self._vec.reset([None] * self.num_envs)
+        self._tally.clear()
+        self._obs = self._take_obs()
+        return self._take_masks()
 
     def step(self, actions: Array) -> Step:
         if self._bounds is not None:

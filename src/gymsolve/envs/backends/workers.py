@@ -118,7 +118,7 @@ class Workers:
 
     # --------------------------------------------------------------------------- reset and step
 
-    def reset(self, seeds: Sequence[int]) -> None:
+    def reset(self, seeds: Sequence[int | None]) -> None:
         self._call("reset", {worker: (list(seeds[worker.rows]),) for worker in self._workers})
 
     def step(self, actions: Array) -> tuple[slice, ...]:
