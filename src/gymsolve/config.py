@@ -318,7 +318,7 @@ class TrainConfig(_Model):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where torch computes; auto takes a GPU for images only, small networks are faster without."""
     threads: Annotated[Whole, Field(ge=0)] = 0
-    """Threads of the numerical libraries; 0 chooses by network size, `auto` measures."""
+    """Threads of the numerical libraries; 0 is 1, or all cores if large images gain; `auto` measures."""
 
     @model_validator(mode="after")
     def _minibatches_fit(self) -> Self:

@@ -118,6 +118,20 @@ def test_killed_before_the_first_checkpoint_starts_again_from_the_seed(tmp_path)
     assert_same(metrics(straight), metrics(killed))
 
 
+@pytest.mark.parametrize(("size", "allowed"), [(12, "2"), (48, "1"), (48, "2")])
+def test_a_run_keeps_the_threads_it_was_started_with(size, allowed, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", allowed)
+    few = {"env.num_envs": 2, "env.kwargs": {"size": size}, "algo.num_steps": 8, "algo.num_minibatches": 2}
+    settings = BUDGET | few | {"net.cnn": "small", "net.hidden": [8], "steps": 32, "eval.episodes": 1}
+    run = gymsolve.train("training_envs:Dot-v0:ppo", settings).run
+    stored = run.config_json()
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    gymsolve.resume(run, steps=64)
+    first, second = [e["threads"] for e in run.read_events().rows if e["kind"] == "started"]
+    assert first == second == (1 if size == 12 or allowed == "1" else stored["config"]["threads"])
+    assert stored["provenance"]["threads"].startswith("measured: ") is (size == 48)
+
+
 def test_hyperparameters_can_change_on_resume_and_the_change_is_recorded():
     run = gymsolve.train("CartPole-v1", BUDGET | {"steps": 2000}).run
     outcome = gymsolve.resume(run, {"algo.ent_coef": 0.05}, steps=4000)

@@ -111,12 +111,12 @@ class Shifted(gym.Env[Any, Any]):
 class Dot(gym.Env[Any, Any]):
     """A dot on a small screen that drifts at random; the action that follows its last move pays."""
 
-    def __init__(self) -> None:
-        self.observation_space = spaces.Box(0, 255, (12, 12, 1), dtype=np.uint8)
+    def __init__(self, size: int = 12) -> None:
+        self.observation_space = spaces.Box(0, 255, (size, size, 1), dtype=np.uint8)
         self.action_space = spaces.Discrete(3)
 
     def _look(self) -> Any:
-        screen = np.zeros((12, 12, 1), np.uint8)
+        screen = np.zeros(self.observation_space.shape or (), np.uint8)
         screen[self.place] = 255
         return screen
 

@@ -65,6 +65,10 @@ class Engine(Protocol):
     name: str
     kernels: str | None
     """`c` or `numpy`: what the NumPy engine computes with; None for one that has no choice."""
+    threads: int
+    """In use, once something was built."""
+    measured: str
+    """What that number rests on, when it was measured and not given; else empty."""
 
     def build(self, config: TrainConfig, spec: EnvSpec) -> tuple[Policy, Algorithm]: ...
 

@@ -13,9 +13,11 @@ class NumpyEngine:
     """Hand-derived gradients over one flat buffer."""
 
     name = "numpy"
+    measured = ""
 
     def __init__(self, threads: int) -> None:
-        set_blas_threads(threads or 1)
+        self.threads = threads or 1
+        set_blas_threads(self.threads)
         self.kernels: str | None = find_kernels().kind
 
     def build(self, config: TrainConfig, spec: EnvSpec) -> tuple[FastPolicy, FastAlgorithm]:

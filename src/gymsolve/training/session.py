@@ -96,11 +96,12 @@ def start_run(
             origin, saved = source
             parent = {"run": origin.id, "checkpoint": saved.name}
             notes += [f"not taken over: {misfit}" for misfit in trainer.policy.load_arrays(saved.policy)]
+        measured = {"threads": trainer.engine.measured} if trainer.engine.measured else {}
         run = create_run(
             runs_dir,
             name=plan.resolved.name,
-            config_json=config.model_dump(mode="json"),
-            provenance=plan.resolved.provenance,
+            config_json=trainer.config.model_dump(mode="json"),
+            provenance=plan.resolved.provenance | measured,
             command=list(sys.argv if command is None else command),
             seed=config.seed,
             steps=config.steps,
@@ -239,7 +240,8 @@ def _execute(
     profiled = profiling(run) if profile else nullcontext()
     with _Closing(trainer, run, judge), signalled.listening(), follower, profiled:
         engine = trainer.engine
-        means = {"engine": engine.name, "kernels": engine.kernels, "backend": trainer.envs.backend}
+        means = {"engine": engine.name, "kernels": engine.kernels, "threads": engine.threads}
+        means["backend"] = trainer.envs.backend
         run.append_event("started", env_steps=trainer.counters.env_steps, **means)
         observer.started(run, trainer)
         for note in notes:

@@ -119,6 +119,8 @@ def build_trainer(config: TrainConfig) -> Trainer:
         cleanup.callback(envs.close)
         engine = choose_engine(config, envs.spec)
         policy, algorithm = engine.build(config, envs.spec)
+        if engine.measured:  # kept as a number: with other threads sums have another order
+            config = config.model_copy(update={"threads": engine.threads})
         collector = Collector(envs, config.algo.num_steps, integer_seeds(config.seed, "env", envs.num_envs))
         cleanup.pop_all()
     trainer = Trainer(
