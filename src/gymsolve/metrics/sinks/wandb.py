@@ -11,7 +11,7 @@ from typing import Any
 from gymsolve.metrics.sinks.sink import RunFacts, action_shares, alert_text
 from gymsolve.runs.run import slug
 
-__all__ = ["WandbSink", "project_of"]
+__all__ = ["WandbSink", "choose_mode", "first_line", "project_of"]
 
 _REACH_SECONDS = 20.0
 _FINISH_SECONDS = 120.0
@@ -25,11 +25,12 @@ class WandbSink:
         import wandb
 
         self._wandb: Any = wandb
-        mode, why = _choose_mode(wandb)
+        mode, why = choose_mode(wandb)
         try:
             self._run = self._init(facts, config, mode)
         except (wandb.errors.CommError, TimeoutError) as error:
-            mode, why = "offline", f"W&B cannot be reached ({_first_line(error)})"
+            mode, why = "offline", f"W&B cannot be reached ({first_line(error)})"
+            wandb.teardown()  # its service goes on trying, and would not let go of the run's id
             self._run = self._init(facts, config, mode)
         self._run.define_metric("env_steps")
         self._run.define_metric("*", step_metric="env_steps")
@@ -97,7 +98,7 @@ def project_of(env_id: str) -> str:
     return slug(env_id)
 
 
-def _choose_mode(wandb: Any) -> tuple[str, str]:
+def choose_mode(wandb: Any) -> tuple[str, str]:
     """What the user has configured; without any account, offline. And why, in words."""
     mode = str(wandb.setup(wandb.Settings(silent=True)).settings.mode)
     if mode != "online" or os.environ.get("WANDB_MODE") == "online":
@@ -107,5 +108,6 @@ def _choose_mode(wandb: Any) -> tuple[str, str]:
     return "offline", "W&B has no account here (wandb login)"
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What went wrong, in one line: W&B's client tells stories."""
     return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
