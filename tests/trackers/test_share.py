@@ -54,7 +54,7 @@ def test_a_run_survives_the_zip(trained, tmp_path):
     assert contents(back) == contents(trained)
     assert not (back.path / "wandb").exists()
     assert [one.id for one in list_runs(tmp_path / "elsewhere")] == [trained.id]
-    assert gymsolve.evaluate(back, episodes=2).episodes == 2
+    assert len(gymsolve.evaluate(back, episodes=2).episodes) == 2
     with pytest.raises(UsageError, match="is here already"):
         unpack_run(tmp_path / "run.zip", tmp_path / "elsewhere")
     assert not list((tmp_path / "elsewhere").glob(".unpack-*"))
@@ -111,9 +111,7 @@ def test_an_offline_push_waits_to_be_sent(trained, tmp_path):
     assert pushed.returncode == 0, pushed.stderr
     assert json.loads(pushed.stdout)["next"].startswith(f"wandb sync {trained.path}")
     records = read_wandb(trained.path)
-    assert [
-        one.log_artifact.artifact.name for one in of_kind(records, "request") if one.HasField("log_artifact")
-    ] or [one.name for one in of_kind(records, "artifact")] == [f"run-{trained.id}"]
+    assert [one.name for one in of_kind(records, "artifact")] == [f"run-{trained.id}"]
 
 
 def test_a_run_that_is_not_here_may_be_pulled(trained, capsys):
@@ -151,6 +149,7 @@ def test_training_online_prints_the_address_once(server: Store, tmp_path):
     assert server.streams[-1]["exitcode"] == 0
 
 
+@pytest.mark.slow
 def test_an_unreachable_server_means_offline(tmp_path):
     nobody = {"WANDB_BASE_URL": "http://127.0.0.1:9", "WANDB_API_KEY": "0" * 40}
     done = shell(tmp_path, nobody, "train", "Bandit-v0", "--steps", "500", "--track", "wandb")
