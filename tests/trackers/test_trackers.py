@@ -270,6 +270,45 @@ def test_a_missing_package_is_named_before_training(tmp_path, monkeypatch):
         make_sinks(["wandb"])
 
 
+HISTOGRAMS = """
+from pathlib import Path
+from gymsolve.metrics.sinks.sink import RunFacts, make_sinks
+
+folder = Path.cwd() / "20260102-030405-Two-v0-ppo-1a2b"
+folder.mkdir()
+for sink in make_sinks(["wandb", "trackio"]).values():
+    sink.open(RunFacts(folder.name, folder, "Two-v0:ppo", "Two-v0", "ppo", "ppo", 0, 0, 0), {})
+    sink.record({"env_steps": 10, "action/share_0": 0.25, "action/share_1": 0.75})
+    sink.close("finished", {"solved": False})
+"""
+
+
+def test_shares_of_actions_become_histograms(tmp_path):
+    own = {"WANDB_MODE": "offline", "TRACKIO_DIR": str(tmp_path / "trackio")}
+    subprocess.run(
+        [sys.executable, "-c", HISTOGRAMS], cwd=tmp_path, env=os.environ | own, check=True, timeout=60
+    )
+    (row,) = history(read_wandb(tmp_path / "20260102-030405-Two-v0-ppo-1a2b"))
+    assert row["action/histogram.values"] == [0.25, 0.75]
+    assert row["action/histogram.bins"] == [-0.5, 0.5, 1.5]
+    with sqlite3.connect(tmp_path / "trackio" / "Two-v0.db") as database:
+        ((stored,),) = database.execute("select metrics from metrics order by id limit 1").fetchall()
+    database.close()
+    assert json.loads(stored)["action/histogram"]["values"] == [0.25, 0.75]
+
+
+def test_looking_on_changes_nothing():
+    def measured(**options: Any) -> list[dict[str, Any]]:
+        run = gymsolve.train("Bandit-v0", steps=1000, **options).run
+        timed = ("time/", "eval/seconds")
+        return [
+            {name: value for name, value in row.items() if not name.startswith(timed)}
+            for row in run.read_metrics().rows
+        ]
+
+    assert measured(track=["csv", "tensorboard"]) == measured()
+
+
 def test_a_video_filmed_again_under_its_name_is_new(tmp_path):
     old = [Video(tmp_path / "best.mp4", {"env_steps": 10}), Video(tmp_path / "10.mp4", {"env_steps": 10})]
     now = [Video(tmp_path / "best.mp4", {"env_steps": 20}), old[1]]

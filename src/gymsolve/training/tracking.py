@@ -5,8 +5,9 @@ the run ends.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from gymsolve.errors import GymsolveError
@@ -42,7 +43,9 @@ class Tracking:
     observer: Observer
     working: dict[str, Sink] = field(default_factory=dict)
     broken: dict[str, Sink] = field(default_factory=dict)
-    """Failed after they had been opened: closed with the others, but told nothing more."""
+    """Failed: told nothing more, but closed with the others, as something of them may have begun."""
+    videos: list[Video] = field(default_factory=list)
+    """Those of earlier sittings."""
 
     def started(self, run: Run, trainer: Trainer) -> None:
         self.observer.started(run, trainer)
@@ -51,7 +54,7 @@ class Tracking:
         self.videos = list_videos(run)
         for name, sink in self.sinks.items():
             self.working[name] = sink
-            said = self._try(name, lambda sink=sink: sink.open(facts, config))  # type: ignore[misc]
+            said = self._try(name, partial(sink.open, facts, config))
             if said and name in self.working:
                 run.append_event("note", text=said)
                 self.observer.event("note", {"text": said})
@@ -75,30 +78,42 @@ class Tracking:
     def close(self) -> None:
         """Hand over the videos of this sitting, then close every tracker that had been opened."""
         status, result = _ending(self.run)
-        if self.working:
-            for video in new_videos(self.videos, list_videos(self.run)):
-                steps = int(video.facts.get("env_steps", 0))
-                self._each(lambda sink, video=video, steps=steps: sink.video(video.path, steps))  # type: ignore[misc]
-        for sink in self.broken.values():
-            with suppress(Exception):  # its failure has been told
-                sink.close(status, result)
-        self._each(lambda sink: sink.close(status, result))
+        with ExitStack() as closing:  # one Ctrl-C more ends the waiting for one tracker, not for all
+            for sink in self.broken.values():
+                closing.callback(_close_broken, sink, status, result)
+            for name, sink in self.working.items():
+                closing.callback(self._try, name, partial(sink.close, status, result))
+            if self.working:
+                for video in new_videos(self.videos, list_videos(self.run)):
+                    self._send(video)
+
+    def _send(self, video: Video) -> None:
+        steps = int(video.facts.get("env_steps", 0))
+        self._each(lambda sink: sink.video(video.path, steps))
 
     def _each(self, tell: Callable[[Sink], None]) -> None:
         for name, sink in list(self.working.items()):
-            self._try(name, lambda sink=sink: tell(sink))  # type: ignore[misc]
+            self._try(name, partial(tell, sink))
 
     def _try(self, name: str, call: Callable[[], str | None]) -> str | None:
         try:
             return call()
         except Exception as error:  # noqa: BLE001 - others' code may raise anything, and none of it is worth a run
-            self.broken[name] = self.working.pop(name)
+            first = self.working.pop(name, None)
+            if first is None:
+                return None  # it failed at a video, now at its end: told already
+            self.broken[name] = first
             why = str(error).strip().partition("\n")[0] or "no reason given"
             text = f"{name} failed and is left out from here on ({type(error).__name__}: {why})"
             with suppress(GymsolveError):  # the disk that broke the tracker may break this too
                 self.run.append_event("tracker_failed", tracker=name, text=text)
             self.observer.event("tracker_failed", {"tracker": name, "text": text})
             return None
+
+
+def _close_broken(sink: Sink, status: str, result: Mapping[str, Any]) -> None:
+    with suppress(Exception):  # that it failed has been told
+        sink.close(status, result)
 
 
 def describe_run(run: Run, env_steps: int) -> RunFacts:
