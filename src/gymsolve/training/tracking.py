@@ -43,7 +43,8 @@ class Tracking:
     observer: Observer
     working: dict[str, Sink] = field(default_factory=dict)
     broken: dict[str, Sink] = field(default_factory=dict)
-    """Failed: told nothing more, but closed with the others, as something of them may have begun."""
+    """Not open yet, or failed: told nothing, but closed with the others, as something may have begun."""
+    reported: set[str] = field(default_factory=set)
     videos: list[Video] = field(default_factory=list)
     """Those of earlier sittings."""
 
@@ -53,9 +54,11 @@ class Tracking:
         config = trainer.config.model_dump(mode="json") | {"run": run.id, "name": facts.name}
         self.videos = list_videos(run)
         for name, sink in self.sinks.items():
-            self.working[name] = sink
+            self.broken[name] = sink
             said = self._try(name, partial(sink.open, facts, config))
-            if said and name in self.working:
+            if name not in self.reported:
+                self.working[name] = self.broken.pop(name)
+            if said:
                 run.append_event("note", text=said)
                 self.observer.event("note", {"text": said})
 
@@ -99,10 +102,11 @@ class Tracking:
         try:
             return call()
         except Exception as error:  # noqa: BLE001 - others' code may raise anything, and none of it is worth a run
-            first = self.working.pop(name, None)
-            if first is None:
-                return None  # it failed at a video, now at its end: told already
-            self.broken[name] = first
+            if name in self.reported:
+                return None
+            self.reported.add(name)
+            self.working.pop(name, None)
+            self.broken[name] = self.sinks[name]
             why = str(error).strip().partition("\n")[0] or "no reason given"
             text = f"{name} failed and is left out from here on ({type(error).__name__}: {why})"
             with suppress(GymsolveError):  # the disk that broke the tracker may break this too
