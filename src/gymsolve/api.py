@@ -1,6 +1,6 @@
 """The Python API: what `import gymsolve` offers. Thin: each function calls one verb of `training`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ def train(
     seed: int | None = None,
     steps: int | str | None = None,
     start_from: str | None = None,
+    track: Sequence[str] | None = None,
     runs_dir: Path | str | None = None,
     observer: Observer | None = None,
 ) -> Outcome:
@@ -34,10 +35,11 @@ def train(
         seed: same seed, same run.
         steps: budget in environment steps; `200k` and `1e6` work too.
         start_from: `RUN[@best]` whose weights the new run begins with.
+        track: where metrics go too: `csv`, `tensorboard`, `wandb`, `trackio`.
         runs_dir: where runs are kept; `runs/` by default.
         observer: told what happens while it happens.
     """
-    plan = plan_run(env, _with(overrides, seed=seed, steps=steps))
+    plan = plan_run(env, _with(overrides, seed=seed, steps=steps, track=track))
     return start_run(plan, start_from=start_from, runs_dir=runs_dir, observer=observer)
 
 
@@ -47,6 +49,7 @@ def resume(
     *,
     steps: int | str | None = None,
     fresh_optimizer: bool = False,
+    track: Sequence[str] | None = None,
     runs_dir: Path | str | None = None,
     observer: Observer | None = None,
 ) -> Outcome:
@@ -54,7 +57,7 @@ def resume(
     ref = str(run.path) if isinstance(run, Run) else str(run)
     return resume_run(
         ref,
-        overrides=_with(overrides, steps=steps),
+        overrides=_with(overrides, steps=steps, track=track),
         fresh_optimizer=fresh_optimizer,
         runs_dir=runs_dir,
         observer=observer,

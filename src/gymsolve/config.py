@@ -27,12 +27,19 @@ __all__ = [
 ]
 
 Role = Literal["train", "eval", "play"]
+Tracker = Literal["csv", "tensorboard", "wandb", "trackio"]
 
 
 def _not_bool(value: Any) -> Any:
     if isinstance(value, bool):  # Python would take `true` for 1
         raise ValueError(f"should be a number, not {str(value).lower()}")
     return value
+
+
+def _listed(value: Any) -> Any:
+    """`csv,wandb` as people type it; a name given twice counts once."""
+    names = [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+    return list(dict.fromkeys(names)) if isinstance(names, list | tuple) else names
 
 
 Whole = Annotated[int, BeforeValidator(_not_bool)]
@@ -319,6 +326,8 @@ class TrainConfig(_Model):
     """Where torch computes; auto takes a GPU for images only, small networks are faster without."""
     threads: Annotated[Whole, Field(ge=0)] = 0
     """Threads of the numerical libraries; 0 is 1, or all cores if large images gain; `auto` measures."""
+    track: Annotated[tuple[Tracker, ...], BeforeValidator(_listed)] = ()
+    """Where metrics go besides the run's folder; several as a list or as `csv,wandb`."""
 
     @model_validator(mode="after")
     def _minibatches_fit(self) -> Self:

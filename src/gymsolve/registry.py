@@ -9,12 +9,19 @@ from typing import Any
 
 from gymsolve.errors import ConfigError, did_you_mean
 
-__all__ = ["ALGORITHMS", "WRAPPERS", "load", "lookup"]
+__all__ = ["ALGORITHMS", "TRACKERS", "WRAPPERS", "load", "lookup"]
 
 ALGORITHMS = {
     "ppo": "gymsolve.algos.ppo:PPO",
     "a2c": "gymsolve.algos.a2c:A2C",
     "reinforce": "gymsolve.algos.reinforce:Reinforce",
+}
+
+TRACKERS = {
+    "csv": "gymsolve.metrics.sinks.csv:CsvSink",
+    "tensorboard": "gymsolve.metrics.sinks.tensorboard:TensorBoardSink",
+    "trackio": "gymsolve.metrics.sinks.trackio:TrackioSink",
+    "wandb": "gymsolve.metrics.sinks.wandb:WandbSink",
 }
 
 WRAPPERS = {

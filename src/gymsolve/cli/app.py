@@ -15,6 +15,7 @@ from gymsolve.cli import (
     recipes,
     record,
     runs,
+    share,
     stop,
     train,
     tune_speed,
@@ -89,6 +90,8 @@ app.command("resume")(train.resume)
 app.command("eval")(evaluate.evaluate)
 app.command("record")(record.record)
 app.command("stop")(stop.stop)
+app.command("push")(share.push)
+app.command("pull")(share.pull)
 
 runs_app = _new("Runs: list, look at, compare.")
 runs_app.command("list")(runs.list_them)

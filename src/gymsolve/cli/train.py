@@ -26,6 +26,10 @@ Profile = Annotated[
     bool,
     typer.Option("--profile", help="Write a flame graph and a split of the time into the run's profile/."),
 ]
+Track = Annotated[
+    str | None,
+    typer.Option("--track", metavar="NAMES", help="Also log to csv, tensorboard, wandb, trackio: a,b,…"),
+]
 
 
 def train(
@@ -51,13 +55,14 @@ def train(
             help="Show the settings and ask before starting.",
         ),
     ] = False,
+    track: Track = None,
     profile: Profile = False,
     runs_dir: RunsDir = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
     """Train an agent until the environment is solved or the budget is spent."""
-    changes = overrides(set_, steps=steps, seed=seed)
+    changes = overrides(set_, steps=steps, seed=seed, track=track)
     from gymsolve.cli.plan import print_plan
     from gymsolve.training.plan import plan_run
 
@@ -96,13 +101,14 @@ def resume(
     fresh_optimizer: Annotated[
         bool, typer.Option("--fresh-optimizer", help="Forget the optimizer's moments.")
     ] = False,
+    track: Track = None,
     profile: Profile = False,
     runs_dir: RunsDir = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
     """Continue a run where a checkpoint left it, optionally with other settings."""
-    changes = overrides(set_, steps=steps)
+    changes = overrides(set_, steps=steps, track=track)
     from gymsolve.training.session import resume_run
 
     return _watch(

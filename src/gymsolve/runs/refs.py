@@ -6,7 +6,7 @@ from pathlib import Path
 from gymsolve.errors import CheckpointError, RunDamagedError, UnknownRunError, did_you_mean
 from gymsolve.runs.checkpoints import pointed, read_meta
 from gymsolve.runs.index import LAST, list_runs, run_folders
-from gymsolve.runs.run import Run, open_run, slug
+from gymsolve.runs.run import RUN_ID, Run, open_run, slug
 from gymsolve.runs.summary import RunSummary, runs_folder
 
 __all__ = ["best_reward", "find_run", "split_ref"]
@@ -113,6 +113,10 @@ def _readable(summary: RunSummary) -> RunSummary:
 
 
 def _unknown(ref: str, ids: list[str], folder: Path) -> UnknownRunError:
+    if RUN_ID.fullmatch(ref):
+        return UnknownRunError(
+            f"no run in {folder} is called '{ref}'.", hint=f"If it was pushed: gymsolve pull {ref}"
+        )
     if not ids:
         return UnknownRunError(
             f"there are no runs in {folder} yet, so '{ref}' names none.",

@@ -28,7 +28,10 @@ from gymsolve.runs.records import (
 )
 from gymsolve.runs.summary import SCHEMA_VERSION, RunSummary, Status, read_info, runs_folder, summarize
 
-__all__ = ["Run", "create_run", "now", "open_run", "slug"]
+__all__ = ["RUN_ID", "Run", "create_run", "now", "open_run", "slug"]
+
+RUN_ID = re.compile(r"\d{8}-\d{6}-[A-Za-z0-9._-]+-[0-9a-f]{4}")
+"""Time, environment, variant, four digits; how `create_run` names folders."""
 
 
 @dataclass(frozen=True)

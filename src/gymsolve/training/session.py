@@ -11,6 +11,7 @@ from typing import Any
 from gymsolve.errors import DivergenceError, GymsolveError, UsageError
 from gymsolve.metrics.alerts import Alert
 from gymsolve.metrics.diagnosis import explain
+from gymsolve.metrics.sinks.sink import make_sinks
 from gymsolve.recipes import Overrides, apply_overrides, validate
 from gymsolve.runs.checkpoints import discard_after, list_checkpoints, pointed
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
@@ -27,6 +28,7 @@ from gymsolve.training.profile import profiling
 from gymsolve.training.references import open_checkpoint
 from gymsolve.training.startup import for_debugger, notes_at_start, other_arithmetic, require_same_pipeline
 from gymsolve.training.stopping import Reason, StopSignal
+from gymsolve.training.tracking import tracking
 from gymsolve.training.trainer import Trainer, build_trainer, restore_trainer
 from gymsolve.training.video.automatic import leave_videos
 from gymsolve.training.video.follower import Follower
@@ -85,6 +87,7 @@ def start_run(
     With `profile`, where the time went is written into the run.
     """
     watcher, config = checked(observer), for_debugger(plan.config)
+    sinks = make_sinks(config.track)
     source = None if start_from is None else open_checkpoint(start_from, runs_dir, policy_only=True)
     with ExitStack() as cleanup:
         trainer = build_trainer(config)
@@ -111,7 +114,8 @@ def start_run(
         for reason in plan.reasons:
             run.log(f"derived: {reason}")
         notes += [f"auto: {reason}" for reason in plan.measured]
-        return _execute(trainer, run, watcher, notes, judge_first=source is not None, profile=profile)
+        with tracking(run, sinks, watcher) as tracked:
+            return _execute(trainer, run, tracked, notes, judge_first=source is not None, profile=profile)
 
 
 def resume_run(
@@ -131,6 +135,7 @@ def resume_run(
     stored = run.config_json()
     config, changes = apply_overrides(validate(stored["config"], "config.json"), overrides)
     _refuse_changes(changes)
+    sinks = make_sinks(config.track)
     saved = _saved_state(run, which)
     with ExitStack() as cleanup:
         trainer = build_trainer(for_debugger(config))
@@ -161,7 +166,8 @@ def resume_run(
             records_set_aside=dropped,
             checkpoints_set_aside=discarded,
         )
-        return _execute(trainer, run, watcher, notes + _nothing_to_do(trainer), profile=profile)
+        with tracking(run, sinks, watcher) as tracked:
+            return _execute(trainer, run, tracked, notes + _nothing_to_do(trainer), profile=profile)
 
 
 def _nothing_to_do(trainer: Trainer) -> list[str]:
@@ -209,7 +215,7 @@ _JUDGED = (
 def _rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> list[str]:
     """Cadences and verdicts under settings that have changed; what a user should know of it."""
     counters, config = trainer.counters, trainer.config
-    changed = tuple(changes)
+    changed = tuple(path for path in changes if path != "track")  # who looks on changes nothing
     if changed:
         counters.next_eval = max(next_multiple(counters.env_steps, config.eval_every), config.eval.warmup)
         counters.next_checkpoint = next_multiple(counters.env_steps, config.checkpoint_every)

@@ -1,0 +1,77 @@
+"""One wide table, `metrics.csv`: a row per record, a column per metric.
+
+A copy of `metrics.jsonl` for spreadsheets. Columns keep their place once they are there; when a record
+brings new ones, the file is made anew from the records and replaced in one step.
+"""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gymsolve.metrics.catalog import CATALOG, find_metric
+from gymsolve.metrics.sinks.sink import RunFacts
+from gymsolve.runs.files import os_errors, replace_text
+from gymsolve.runs.records import append_text
+from gymsolve.runs.run import Run
+
+__all__ = ["CsvSink"]
+
+_PLACE = {name: index for index, name in enumerate(CATALOG)}
+
+
+class CsvSink:
+    """Keeps `metrics.csv` in step with `metrics.jsonl`."""
+
+    def open(self, facts: RunFacts, config: Mapping[str, Any]) -> str | None:
+        self._run = Run(facts.path)
+        self._path = facts.path / "metrics.csv"
+        self._columns = _header(self._path)
+        self._rewrite()  # a resumed run may have set records aside
+        return None
+
+    def record(self, record: Mapping[str, Any]) -> None:
+        if all(name in self._columns for name in record):
+            append_text(self._path, _lines([[record.get(name, "") for name in self._columns]]))
+        else:
+            self._rewrite()  # the run's records include this one by now
+
+    def event(self, kind: str, data: Mapping[str, Any]) -> None:
+        pass
+
+    def video(self, path: Path, env_steps: int) -> None:
+        pass
+
+    def close(self, status: str, result: Mapping[str, Any]) -> None:
+        pass
+
+    def _rewrite(self) -> None:
+        rows = self._run.read_metrics().rows
+        self._columns = _with_new(self._columns, {name: None for row in rows for name in row})
+        if self._columns:
+            table = [self._columns, *([row.get(name, "") for name in self._columns] for row in rows)]
+            replace_text(self._path, _lines(table))
+
+
+def _header(path: Path) -> list[str]:
+    if not path.is_file():
+        return []
+    with os_errors(path), path.open(newline="") as file:
+        return next(csv.reader(file), [])
+
+
+def _with_new(columns: list[str], names: Iterable[str]) -> list[str]:
+    """The columns there are, then new ones in the catalogue's order."""
+
+    def place(name: str) -> tuple[int, str]:
+        metric = find_metric(name)
+        return (len(_PLACE) if metric is None else _PLACE[metric.name], name)
+
+    return [*columns, *sorted(set(names) - set(columns), key=place)]
+
+
+def _lines(rows: Sequence[Sequence[Any]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)  # floats as repr: nothing is rounded
+    return text.getvalue()

@@ -1,0 +1,79 @@
+"""TensorBoard event files in the run's `tensorboard/`, over environment steps.
+
+Written with TensorBoard's own writer, so a run on the NumPy engine stays without torch. Videos are left
+out: TensorBoard shows only GIFs, at many times the size.
+"""
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gymsolve.metrics.sinks.sink import RunFacts, action_shares, alert_text
+
+__all__ = ["TensorBoardSink"]
+
+_FLUSH_SECONDS = 10
+
+
+class TensorBoardSink:
+    """Scalars, the distribution of actions, settings and alerts."""
+
+    def open(self, facts: RunFacts, config: Mapping[str, Any]) -> str | None:
+        from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+        from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary, SummaryMetadata
+        from tensorboard.compat.proto.tensor_pb2 import TensorProto
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+        self._event, self._summary, self._histogram = Event, Summary, HistogramProto
+        self._metadata, self._tensor = SummaryMetadata, TensorProto
+        self._step = facts.env_steps
+        self._writer = EventFileWriter(str(facts.path / "tensorboard"), flush_secs=_FLUSH_SECONDS)
+        if facts.env_steps:
+            # What an earlier sitting wrote beyond the checkpoint was set aside: readers drop it too.
+            again = SessionLog(status=SessionLog.START)
+            self._writer.add_event(Event(wall_time=time.time(), step=facts.env_steps + 1, session_log=again))
+        else:
+            self._write(0, [self._text("config", json.dumps(config, indent=2))])
+        return None
+
+    def record(self, record: Mapping[str, Any]) -> None:
+        self._step = int(record["env_steps"])
+        values = [
+            self._summary.Value(tag=name, simple_value=float(value))
+            for name, value in record.items()
+            if name != "env_steps"
+        ]
+        shares = action_shares(record)
+        if shares:
+            values.append(self._summary.Value(tag="action/histogram", histo=self._bars(shares)))
+        self._write(self._step, values)
+
+    def event(self, kind: str, data: Mapping[str, Any]) -> None:
+        if kind == "alert":
+            text = f"**{data['title']}** ({data['severity']}) {alert_text(data)}"
+            self._write(self._step, [self._text(f"alert/{data['id']}", text)])
+
+    def video(self, path: Path, env_steps: int) -> None:
+        pass
+
+    def close(self, status: str, result: Mapping[str, Any]) -> None:
+        self._writer.close()
+
+    def _write(self, step: int, values: list[Any]) -> None:
+        summary = self._summary(value=values)
+        self._writer.add_event(self._event(wall_time=time.time(), step=step, summary=summary))
+
+    def _bars(self, shares: list[float]) -> Any:
+        """One bucket per choice, centred on its number."""
+        mean = sum(choice * share for choice, share in enumerate(shares))
+        squares = sum(choice * choice * share for choice, share in enumerate(shares))
+        limits = [choice + 0.5 for choice in range(-1, len(shares))]
+        facts = {"min": 0.0, "max": len(shares) - 1.0, "num": 1.0, "sum": mean, "sum_squares": squares}
+        return self._histogram(bucket_limit=limits, bucket=[0.0, *shares], **facts)
+
+    def _text(self, tag: str, text: str) -> Any:
+        plugin = self._metadata.PluginData(plugin_name="text")
+        tensor = self._tensor(dtype="DT_STRING", string_val=[text.encode()])
+        return self._summary.Value(tag=tag, metadata=self._metadata(plugin_data=plugin), tensor=tensor)
