@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gymsolve.errors import CheckpointError, UnknownRunError, UsageError
-from gymsolve.runs import Run, best_reward, find_run, list_checkpoints, read_meta, runs_folder, split_ref
+from gymsolve.errors import UsageError
+from gymsolve.runs import Run, best_reward, find_run, read_meta, runs_folder, split_ref
 from gymsolve.runs import list_runs as find_runs
 from gymsolve.runs.checkpoints import pointed
+from gymsolve.runs.survey import survey_checkpoints
 from gymsolve.runs.videos import list_videos
 
 __all__ = ["best_evaluation", "compare_runs", "get_run", "list_runs", "stop_run"]
@@ -31,7 +32,7 @@ def get_run(ref: str, runs_dir: RunsDir = None) -> dict[str, Any]:
     """Everything worth knowing of one run, and what of it could not be read."""
     run = find_run(split_ref(ref)[0], runs_dir)
     metrics, events = run.read_metrics(), run.read_events()
-    checkpoints, damage = _checkpoints(run)
+    checkpoints, damage = survey_checkpoints(run)
     last: dict[str, Any] = {}
     for row in metrics.rows:
         last |= row
@@ -90,17 +91,3 @@ def best_evaluation(run: Run) -> dict[str, Any] | None:
     name = pointed(run, "best")
     evaluation: dict[str, Any] | None = None if name is None else read_meta(run, name)["eval"]
     return evaluation
-
-
-def _checkpoints(run: Run) -> tuple[list[dict[str, Any]], list[str]]:
-    best, last = pointed(run, "best"), pointed(run, "last")
-    found, damage = [], []
-    for name in list_checkpoints(run):
-        try:
-            meta = read_meta(run, name)
-        except (CheckpointError, UnknownRunError) as error:  # damaged, or pruned since the listing
-            damage.append(str(error))
-            continue
-        told = {key: meta[key] for key in ("env_steps", "time", "reason", "eval")}
-        found.append({"name": name, "best": name == best, "last": name == last, **told})
-    return found, damage
