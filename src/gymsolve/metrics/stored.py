@@ -1,17 +1,17 @@
 """The rules over a run on disk: its context, and what they say of its records."""
 
 import json
-from typing import Any
 
 from gymsolve.config import TrainConfig
 from gymsolve.errors import CheckpointError, UnknownRunError
-from gymsolve.metrics.diagnosis import Diagnosis, diagnose
+from gymsolve.metrics.alerts import AlertTracker
+from gymsolve.metrics.diagnosis import Diagnosis, explain
 from gymsolve.metrics.rules.rule import Context
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.runs.run import Run
 from gymsolve.spec import EnvSpec
 
-__all__ = ["diagnose_run", "run_context"]
+__all__ = ["explain_run", "run_context"]
 
 _FATAL = ("DivergenceError", "EnvFaultError")
 
@@ -21,10 +21,10 @@ def run_context(run: Run, config: TrainConfig) -> Context:
     return Context.of(config, _spec(run), warm_start=run.info().get("parent") is not None)
 
 
-def diagnose_run(run: Run, rows: list[dict[str, Any]], context: Context) -> Diagnosis:
-    """Replay the rules over a run's records; the error that ended it counts as evidence."""
+def explain_run(run: Run, alerts: AlertTracker) -> Diagnosis:
+    """What the rules found in a run that they have followed; the error that ended it counts as evidence."""
     reason = str(run.info().get("reason") or "")
-    return diagnose(rows, context, failure=reason if reason.startswith(_FATAL) else None)
+    return explain(alerts, failure=reason if reason.startswith(_FATAL) else None)
 
 
 def _spec(run: Run) -> EnvSpec | None:

@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+from gymsolve.metrics.alerts import AlertTracker
 from gymsolve.metrics.diagnosis import Diagnosis, diagnose
 from gymsolve.metrics.foreign import read_foreign
 from gymsolve.metrics.history import read_rows
 from gymsolve.metrics.lint import lint
-from gymsolve.metrics.stored import diagnose_run, run_context
+from gymsolve.metrics.stored import explain_run, run_context
 from gymsolve.recipes import validate
 from gymsolve.runs import Run, find_run, split_ref
 
@@ -28,7 +29,7 @@ def _of_run(run: Run) -> dict[str, Any]:
     context = run_context(run, config)
     notes = [str(finding) for finding in lint(config, context.spec)]
     about = {"run": run.id, "path": str(run.path), "log": "gymsolve", "env_id": config.env.id}
-    return about | _told(diagnose_run(run, rows, context), rows, problems) | {"lint": notes}
+    return about | _told(explain_run(run, AlertTracker(context, rows)), rows, problems) | {"lint": notes}
 
 
 def _of_log(path: Path) -> dict[str, Any]:

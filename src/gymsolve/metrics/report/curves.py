@@ -50,17 +50,21 @@ def return_figure(facts: Facts) -> Curves | None:
 def loss_figure(facts: Facts) -> Curves | None:
     """What the optimiser weighs against each other, in the same units."""
     lines = [
-        Line("policy loss", facts.points("train/policy_loss")),
+        Line("policy loss", _sizes(facts.points("train/policy_loss"))),
         Line(
             "value loss × vf_coef",
             facts.points("train/scaled_value_loss") or _product(facts, "train/value_loss", "hyper/vf_coef"),
         ),
         Line(
-            "entropy × ent_coef (subtracted)",
-            facts.points("train/scaled_entropy") or _product(facts, "train/entropy", "hyper/ent_coef"),
+            "entropy × ent_coef",
+            _sizes(
+                facts.points("train/scaled_entropy") or _product(facts, "train/entropy", "hyper/ent_coef")
+            ),
         ),
     ]
-    return _shown(Curves("Losses, as they are weighed", [line for line in lines if line.points]))
+    drawn = [line for line in lines if any(y > 0 for _, y in line.points)]
+    note = "Size of each part as it is weighed, without its sign; parts that are always 0 are left out."
+    return _shown(Curves("Losses", drawn, note, logarithmic=True))
 
 
 def action_figures(facts: Facts) -> list[Figure | None]:
@@ -152,6 +156,10 @@ def _whiskers(facts: Facts) -> list[tuple[float, float, float]]:
         if std is not None and math.isfinite(std):
             found.append((float(row["env_steps"]), mean - std, mean + std))
     return found
+
+
+def _sizes(points: list[Point]) -> list[Point]:
+    return [(x, abs(y)) for x, y in points]
 
 
 def _product(facts: Facts, metric: str, weight: str) -> list[Point]:

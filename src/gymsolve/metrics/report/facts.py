@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from gymsolve.config import TrainConfig
+from gymsolve.metrics.alerts import AlertTracker
 from gymsolve.metrics.diagnosis import Diagnosis
 from gymsolve.metrics.history import History, read_rows
 from gymsolve.metrics.lint import lint
 from gymsolve.metrics.quality import training_quality
 from gymsolve.metrics.report.figures import Point
 from gymsolve.metrics.rules.rule import Context
-from gymsolve.metrics.stored import diagnose_run, run_context
+from gymsolve.metrics.stored import explain_run, run_context
 from gymsolve.recipes import flatten, validate
 from gymsolve.runs.run import Run
 from gymsolve.runs.summary import RunSummary
@@ -102,13 +103,14 @@ class Facts:
         return next((one for one in reversed(self.events) if one.get("kind") == kind), None)
 
 
-def gather(run: Run) -> Facts:
+def gather(run: Run, alerts: AlertTracker | None = None) -> Facts:
     """Read a run; what is damaged is left out and named in `problems`."""
     rows, problems = read_rows(run.path)
     events = run.read_events()
     stored = run.config_json()
     config = validate(stored["config"], f"{run.id}/config.json")
-    context = run_context(run, config)
+    if alerts is None:
+        alerts = AlertTracker(run_context(run, config), rows)
     checkpoints, damage = survey_checkpoints(run)
     return Facts(
         run=run,
@@ -118,15 +120,15 @@ def gather(run: Run) -> Facts:
         settings=flatten(config),
         provenance=stored["provenance"],
         rows=rows,
-        history=History(rows),
+        history=alerts.history,
         evaluations=[row for row in rows if _is_finite(row.get("eval/mean_reward"))],
         events=events.rows,
         checkpoints=checkpoints,
         videos=list_videos(run),
         video=find_best_video(run),
-        context=context,
-        diagnosis=diagnose_run(run, rows, context),
-        lint=[str(finding) for finding in lint(config, context.spec)],
+        context=alerts.context,
+        diagnosis=explain_run(run, alerts),
+        lint=[str(finding) for finding in lint(config, alerts.context.spec)],
         problems=[*problems, *events.problems, *damage],
     )
 

@@ -51,6 +51,8 @@ class Curves:
     """Where values usually are in trainings that go well."""
     limits: tuple[float, float] | None = None
     """What the values cannot leave, such as the bounds of an action space."""
+    logarithmic: bool = False
+    """Always, not only when single values dwarf the others; for values above 0."""
     x_label: str = "environment steps"
 
 
@@ -132,7 +134,8 @@ def value_range(chart: Curves) -> tuple[float, float, bool]:
         return 0.0, 1.0, False
     ordered = sorted(values)
     median = ordered[len(ordered) // 2]
-    if len(values) > 2 and ordered[0] >= 0 and median > 0 and ordered[-1] > _WILD * median:
+    wild = len(values) > 2 and ordered[0] >= 0 and median > 0 and ordered[-1] > _WILD * median
+    if ordered[-1] > 0 and (wild or chart.logarithmic):
         smallest = next(value for value in ordered if value > 0)
         return max(smallest, ordered[-1] / 10**_DECADES), ordered[-1], True
     if chart.limits is not None:

@@ -102,7 +102,7 @@ def _bars(chart: Bars) -> str:
         told = f"<title>{number(low)} to {number(high)}: {count:,}</title>"
         parts.append(f'<rect class="fill c0" {shape} height="{floor - top:.1f}">{told}</rect>')
     marks = ticks(0.0, max(chart.counts, default=1) * 1.05)
-    return _svg(chart.title, [*parts, _axes(across, chart.edges, up, marks, chart.x_label)])
+    return _svg(chart.title, [_axes(across, chart.edges, up, marks, chart.x_label), *parts])
 
 
 # ------------------------------------------------------------------------------------ pieces

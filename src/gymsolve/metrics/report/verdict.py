@@ -90,24 +90,25 @@ def _how_sure(facts: Facts) -> str:
     if not episodes or spread is None or not math.isfinite(spread):
         return ""
     error = spread / math.sqrt(episodes)
+    fresh = best.get("eval/confirm_mean_reward")
+    confirmed = fresh is not None and math.isfinite(fresh)
     told = (
         f"The mean over {count(episodes)} episodes is {number(best['eval/mean_reward'])} with a standard "
-        f"error of {number(error)}{_margin(best, facts.threshold, error)}"
+        f"error of {number(error)}{_margin(best, facts.threshold, error, confirmed=confirmed)}"
     )
-    fresh = best.get("eval/confirm_mean_reward")
-    if fresh is not None and math.isfinite(fresh):
+    if confirmed:
         told += f"; {count(best.get('eval/confirm_episodes') or 0)} more on fresh seeds gave {number(fresh)}"
     return told + "."
 
 
-def _margin(best: dict[str, Any], threshold: float | None, error: float) -> str:
+def _margin(best: dict[str, Any], threshold: float | None, error: float, *, confirmed: bool) -> str:
     if threshold is None:
         return ""
     gap = best["eval/mean_reward"] - threshold
     side = "above" if gap >= 0 else "below"
     if error == 0:
         return f", all episodes alike, {number(abs(gap))} {side} the threshold"
-    doubt = ", so chance may have decided" if 0 <= gap < 2 * error else ""
+    doubt = ", which may be chance" if 0 <= gap < 2 * error and not confirmed else ""
     return f", {number(round(abs(gap) / error, 1))} of those {side} the threshold{doubt}"
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from gymsolve.metrics.alerts import AlertTracker
 from gymsolve.metrics.report.audit import reward_audit
 from gymsolve.metrics.report.curves import learning_curves
 from gymsolve.metrics.report.document import Document
@@ -33,9 +34,12 @@ class Report(NamedTuple):
     facts: Facts
 
 
-def write_report(run: Run) -> Report:
-    """Write report.md and report.html into the folder of a run, whatever state it is in."""
-    facts = gather(run)
+def write_report(run: Run, alerts: AlertTracker | None = None) -> Report:
+    """Write report.md and report.html into the folder of a run, whatever state it is in.
+
+    `alerts` has followed the run to its end; without it the rules are replayed.
+    """
+    facts = gather(run, alerts)
     document = compose(facts)
     report = Report(run.path / "report.md", run.path / "report.html", facts)
     replace_text(report.markdown, render_markdown(document))
