@@ -9,6 +9,8 @@ from gymsolve.metrics.report.figures import Curves, Figure, Line, Point, Split, 
 
 __all__ = ["action_figures", "learning_curves", "loss_figure", "return_figure", "time_split"]
 
+Range = tuple[float, float]
+
 _SHARES = ("env", "act", "update", "eval", "checkpoint", "record", "diagnose")
 _SHARE_NAMES = {
     "env": "environments",
@@ -108,7 +110,7 @@ def _health(facts: Facts) -> list[Curves | None]:
     return [
         _one("KL per update", "approximate KL", facts.points("train/approx_kl"), (0.002, 0.02)),
         _one("Clipped ratios", "share", facts.points("train/clip_fraction"), (0.02, 0.3)),
-        _one("Entropy, relative", "1 is uniform, 0 decided", relative, (0.05, 1.0)),
+        _one("Entropy, relative", "1 is uniform, 0 decided", relative, (0.05, 1.0), limits=(0.0, 1.0)),
         _one("Entropy", "nats", box, None),
         _one("Explained variance", "of the returns", facts.points("train/explained_variance"), (0.5, 1.0)),
         _one("Gradient norm", "before clipping", facts.points("train/grad_norm"), None),
@@ -119,9 +121,11 @@ def _length(facts: Facts) -> Curves | None:
     return _one("Episode length", "mean of the last 100", facts.points("rollout/ep_len_mean"), None)
 
 
-def _one(title: str, label: str, points: list[Point], healthy: tuple[float, float] | None) -> Curves | None:
+def _one(
+    title: str, label: str, points: list[Point], healthy: Range | None, limits: Range | None = None
+) -> Curves | None:
     note = "" if healthy is None else f"Shaded: {healthy[0]:g} to {healthy[1]:g}, usual where things go well."
-    return _shown(Curves(title, [Line(label, points)], note, healthy=healthy))
+    return _shown(Curves(title, [Line(label, points)], note, healthy=healthy, limits=limits))
 
 
 def _shown(chart: Curves | None) -> Curves | None:

@@ -23,7 +23,7 @@ Point = tuple[float, float]
 
 _BUCKETS = 120
 _WILD = 200.0
-"""A largest value so many times the median asks for a logarithmic axis."""
+"""A largest value so many times the usual one asks for a logarithmic axis."""
 _DECADES = 6
 """Below the largest value; what is smaller sits on the axis."""
 
@@ -134,12 +134,13 @@ def value_range(chart: Curves) -> tuple[float, float, bool]:
         return 0.0, 1.0, False
     ordered = sorted(values)
     median = ordered[len(ordered) // 2]
-    wild = len(values) > 2 and ordered[0] >= 0 and median > 0 and ordered[-1] > _WILD * median
+    if chart.limits is not None:
+        return *chart.limits, False
+    usual = median if chart.healthy is None else max(median, chart.healthy[1] / 10)
+    wild = len(values) > 2 and ordered[0] >= 0 and usual > 0 and ordered[-1] > _WILD * usual
     if ordered[-1] > 0 and (wild or chart.logarithmic):
         smallest = next(value for value in ordered if value > 0)
         return max(smallest, ordered[-1] / 10**_DECADES), ordered[-1], True
-    if chart.limits is not None:
-        return *chart.limits, False
     values += finite(end for line in chart.lines for _, *ends in line.spread for end in ends)
     values += [] if chart.level is None else [chart.level[0]]
     low, high = min(values), max(values)

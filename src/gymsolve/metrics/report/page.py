@@ -1,5 +1,6 @@
 """A document as one HTML page that needs nothing else: no script, no network. All text is escaped."""
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib import resources
@@ -24,13 +25,15 @@ from gymsolve.metrics.report.svg import draw
 
 __all__ = ["render_page"]
 
+_FLAG = re.compile(r"(?<!\S)(--[a-z-]+)")
+
 
 def render_page(document: Document) -> str:
     title = escape(document.title)
     style = (resources.files("gymsolve") / "metrics" / "report" / "style.css").read_text(encoding="utf-8")
     body = [
         f'<h1>{title} <span class="badge {document.tone}">{escape(document.badge)}</span></h1>',
-        f'<p class="lead">{escape(document.lead)}</p>',
+        f'<p class="lead">{_prose(document.lead)}</p>',
         _tiles(document.tiles),
         *map(_section, document.sections),
     ]
@@ -55,7 +58,7 @@ def _blocks(blocks: Iterable[Block]) -> str:
 def _block(block: Block) -> str:
     match block:
         case Paragraph(text):
-            return f"<p>{escape(text)}</p>"
+            return f"<p>{_prose(text)}</p>"
         case Bullets(items):
             return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in items) + "</ul>"
         case Code(text):
@@ -71,6 +74,11 @@ def _block(block: Block) -> str:
             return _finding(block)
         case Fold(title, blocks):
             return f"<details><summary>{escape(title)}</summary>\n{_blocks(blocks)}</details>"
+
+
+def _prose(text: str) -> str:
+    """Escaped; a flag such as --set is not broken after its dashes."""
+    return _FLAG.sub(r'<span class="flag">\1</span>', escape(text))
 
 
 def _tiles(tiles: Sequence[Tile]) -> str:
@@ -97,7 +105,7 @@ def _table(table: Table) -> str:
 
 
 def _finding(finding: Finding) -> str:
-    details = "".join(f"<dt>{escape(name)}</dt><dd>{escape(told)}</dd>" for name, told in finding.details)
+    details = "".join(f"<dt>{escape(name)}</dt><dd>{_prose(told)}</dd>" for name, told in finding.details)
     title = f"{escape(finding.severity.upper())} · {escape(finding.title)}"
     return f'<div class="finding {escape(finding.severity)}"><b>{title}</b><dl>{details}</dl></div>'
 

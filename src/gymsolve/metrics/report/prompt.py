@@ -21,7 +21,7 @@ _ASK = """You are an expert in reinforcement learning. Below is the log of one t
    the metric that should move and by how much.
 Do not repeat the log. If the log does not tell, say what to measure."""
 _SKIPPED = ("hyper/", "env_steps", "vec_steps", "updates", "progress", "time/elapsed")
-_SAMPLES = 8
+_PERIODS, _SAMPLES = 24, 8
 
 
 def language_model(facts: Facts) -> Section:
@@ -56,11 +56,11 @@ def _metrics(facts: Facts) -> str:
     names = [name for name in by_priority(facts.history.series) if not name.startswith(_SKIPPED)]
     told = []
     for name in names:
-        metric, values = find_metric(name), facts.history.series[name].values
-        if metric is None or not any(map(math.isfinite, values)):
+        means = resample(facts.history.series[name].values, _PERIODS)
+        if find_metric(name) is None or not any(map(math.isfinite, means)):
             continue
-        samples = " ".join("nan" if math.isnan(one) else number(one) for one in resample(values, _SAMPLES))
-        told.append(f"{name}: {sparkline(values, 24)} {samples}")
+        samples = " ".join("nan" if math.isnan(one) else number(one) for one in resample(means, _SAMPLES))
+        told.append(f"{name}: {sparkline(means, _PERIODS)} {samples}")
     head = "## Metrics (sparkline from smallest to largest, then means over equal parts of the training)"
     return "\n".join([head, *told]) if told else ""
 

@@ -19,7 +19,7 @@ from gymsolve.text import number
 __all__ = ["plot", "resample", "sparkline", "text_of"]
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _WIDTH, _HEIGHT = 64, 12
 
 

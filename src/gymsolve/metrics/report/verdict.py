@@ -108,6 +108,8 @@ def _margin(best: dict[str, Any], threshold: float | None, error: float, *, conf
     side = "above" if gap >= 0 else "below"
     if error == 0:
         return f", all episodes alike, {number(abs(gap))} {side} the threshold"
+    if abs(gap) > 10 * error:
+        return f", far {side} the threshold"
     doubt = ", which may be chance" if 0 <= gap < 2 * error and not confirmed else ""
     return f", {number(round(abs(gap) / error, 1))} of those {side} the threshold{doubt}"
 
