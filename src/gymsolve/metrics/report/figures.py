@@ -139,10 +139,12 @@ def value_range(chart: Curves) -> tuple[float, float, bool]:
     usual = median if chart.healthy is None else max(median, chart.healthy[1] / 10)
     wild = len(values) > 2 and ordered[0] >= 0 and usual > 0 and ordered[-1] > _WILD * usual
     if ordered[-1] > 0 and (wild or chart.logarithmic):
-        smallest = next(value for value in ordered if value > 0)
-        return max(smallest, ordered[-1] / 10**_DECADES), ordered[-1], True
+        seen = [*ordered, *(chart.healthy or ())]
+        smallest = min(value for value in seen if value > 0)
+        return max(smallest, max(seen) / 10**_DECADES), max(seen), True
     values += finite(end for line in chart.lines for _, *ends in line.spread for end in ends)
     values += [] if chart.level is None else [chart.level[0]]
+    values += chart.healthy or ()
     low, high = min(values), max(values)
     room = 0.05 * (high - low) or 0.1 * abs(high) or 1.0
     return (0.0 if 0 <= low <= room else low - room), high + room, False

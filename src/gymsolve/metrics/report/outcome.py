@@ -71,8 +71,9 @@ def speed(facts: Facts) -> Section:
     told = (
         f"While training, {count(median(rates))} environment steps per second (median; "
         f"{count(min(rates))} to {count(max(rates))}), {plural(int(updates), 'update')} in "
-        f"{duration(facts.seconds)}. {_filmed(facts)}{'; '.join(means).capitalize()}."
+        f"{duration(facts.seconds)}. {_filmed(facts)}"
     )
+    told += f"{'; '.join(means).capitalize()}." if means else ""
     split = time_split(facts)
     return Section("Speed", [Paragraph(told), *([] if split is None else [Figures([split])])])
 

@@ -8,6 +8,9 @@ from gymsolve.text import setting
 
 __all__ = ["configuration", "reproduce", "train_command"]
 
+_BY_HAND = ("--set", "auto")
+"""What no recipe says: given on the command line, or measured on the machine."""
+
 
 def configuration(facts: Facts) -> Section:
     """Decided settings in the open, defaults folded away."""
@@ -50,7 +53,7 @@ def train_command(facts: Facts) -> str:
     words = ["gymsolve", "train", facts.summary.name, "--seed", str(facts.config.seed)]
     words += ["--steps", str(facts.config.steps)]
     for path, source in facts.provenance.items():
-        if source.startswith("--set") and path in facts.settings:
+        if source.startswith(_BY_HAND) and path in facts.settings:
             words += ["--set", f"{path}={setting(facts.settings[path])}"]
     parent = facts.info.get("parent")
     if parent:

@@ -22,7 +22,7 @@ from gymsolve.text import number
 __all__ = ["draw"]
 
 _WIDTH, _HEIGHT = 440, 240
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 10, 10, 36
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 18, 10, 36
 _COLOURS = 8
 
 Scale = Callable[[float], float]
