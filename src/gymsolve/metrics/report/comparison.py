@@ -93,7 +93,7 @@ def contend(runs: Sequence[Run]) -> list[Contender]:
                 letter=chr(ord("A") + index) if index < 26 else str(index),
                 run=run,
                 env_id=config.env.id,
-                threshold=config.solved_at if stored is None else float(stored),
+                threshold=stored if config.solved_at is None else config.solved_at,
                 settings=flatten(config),
                 rows=rows,
                 history=History(rows),

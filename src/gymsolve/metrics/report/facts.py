@@ -49,11 +49,13 @@ class Facts:
     @property
     def threshold(self) -> float | None:
         stored = (self.info.get("result") or {}).get("threshold")
-        return self.context.threshold if stored is None else float(stored)
+        return stored if self.context.threshold is None else self.context.threshold
 
     @property
     def solved(self) -> bool:
-        return any(row.get("solved") == 1.0 for row in self.evaluations)
+        if self.summary.status in ("running", "crashed"):  # nobody has written a verdict yet
+            return any(row.get("solved") == 1.0 for row in self.evaluations)
+        return self.summary.status == "solved"
 
     @property
     def env_steps(self) -> int:
@@ -63,18 +65,15 @@ class Facts:
     @property
     def seconds(self) -> float:
         """Spent training, over all sittings."""
-        stored = (self.info.get("result") or {}).get("seconds")
-        return float(self.last("time/elapsed") or 0.0) if stored is None else float(stored)
+        stored = (self.info.get("result") or {}).get("seconds")  # of the sitting before, after a resume
+        return max(float(stored or 0.0), self.last("time/elapsed") or 0.0)
 
     @property
     def best(self) -> dict[str, Any] | None:
         """The evaluation that counts: of the checkpoint called best, else the highest one."""
-        marked = next((one["eval"] for one in self.checkpoints if one["best"] and one["eval"]), None)
-        if marked is not None:
-            same = [
-                row for row in self.evaluations if row["eval/mean_reward"] == marked.get("eval/mean_reward")
-            ]
-            return same[-1] if same else None
+        for one in self.checkpoints:
+            if one["best"] and one["eval"] and _is_finite(one["eval"].get("eval/mean_reward")):
+                return {"env_steps": one["env_steps"], **one["eval"]}
         return max(self.evaluations, key=lambda row: row["eval/mean_reward"], default=None)
 
     @property

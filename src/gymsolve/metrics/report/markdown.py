@@ -21,7 +21,8 @@ from gymsolve.metrics.report.textchart import text_of
 
 __all__ = ["render_markdown"]
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|#])")
+_SPECIAL = re.compile(r"([\\`*\[\]<|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|^[>#+-])")
+"""Underscores within words mean nothing to Markdown, and names of settings are full of them."""
 
 
 def render_markdown(document: Document) -> str:

@@ -67,6 +67,7 @@ def speed(facts: Facts) -> Section:
     updates = facts.last("updates") or 0
     started = facts.event("started") or {}
     means = [f"engine {started['engine']}"] if "engine" in started else []
+    means += [f"kernels {started['kernels']}"] if started.get("kernels") else []
     means += [f"environments stepped by {started['backend']}"] if "backend" in started else []
     told = (
         f"While training, {count(median(rates))} environment steps per second (median; "

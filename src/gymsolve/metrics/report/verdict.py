@@ -65,7 +65,8 @@ def tiles(facts: Facts) -> list[Tile]:
 def _whether(facts: Facts) -> str:
     name, best, threshold = facts.summary.name, facts.best, facts.threshold
     if facts.solved:
-        when = next(int(row["env_steps"]) for row in facts.evaluations if row.get("solved") == 1.0)
+        proofs = [int(row["env_steps"]) for row in facts.evaluations if row.get("solved") == 1.0]
+        when = proofs[0] if proofs else facts.env_steps
         share = when / max(1, facts.config.steps)
         return f"{name} is solved: the policy at step {count(when)} did it, {share:.0%} into the budget."
     running = facts.summary.status == "running"
