@@ -123,6 +123,7 @@ def test_a_faulty_environment_ends_the_run_with_a_sentence_and_a_checkpoint(how,
     saved = load_checkpoint(run, "last")
     assert all(np.isfinite(array).all() for array in saved.policy.values())
     assert [event["kind"] for event in run.read_events().rows][-1] == "error"
+    assert "It crashed: EnvFaultError" in (run.path / "report.md").read_text()
     # What is left can be used, and trained on with an environment that works.
     policy = gymsolve.load_policy(run)
     assert policy.act(np.zeros(3, np.float32)) in (0, 1, 2)

@@ -3,16 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gymsolve.cli.text import count, duration, number, plural, setting
+from gymsolve.cli.text import count, duration, plural
+from gymsolve.metrics.wording import evidence_text, remedy_text
 
 __all__ = ["alert_line", "alert_paragraph", "remedy_text", "summary_line"]
-
-_NONE = "nothing in the settings helps"
 
 
 def alert_line(facts: Mapping[str, Any]) -> str:
     """An alert that has just fired, from its event."""
-    evidence = _evidence(facts["metric"], facts["value"], facts["sign"], facts["threshold"], facts["remark"])
+    evidence = evidence_text(
+        facts["metric"], facts["value"], facts["sign"], facts["threshold"], facts["remark"]
+    )
     return (
         f"{facts['severity']} {facts['id']}: {facts['title']} ({evidence}, since step "
         f"{count(facts['onset'])}); {_advice(facts['changes'], facts['because'])}"
@@ -35,10 +36,10 @@ def alert_paragraph(alert: Mapping[str, Any]) -> list[str]:
     spent = f"{count(alert['steps'])} steps"
     if alert["seconds"] is not None:
         spent += f" and {duration(alert['seconds'])}"
+    proof = evidence_text(one["metric"], one["value"], one["sign"], one["threshold"], one["note"])
     told = [
         f"{alert['severity'].upper()}  {alert['title']}  [{alert['id']}]",
-        f"  evidence  {_evidence(one['metric'], one['value'], one['sign'], one['threshold'], one['note'])}, "
-        f"step {count(alert['step'])}",
+        f"  evidence  {proof}, step {count(alert['step'])}",
         f"  since     step {count(alert['onset'])}; fired {plural(alert['count'], 'time')}, {state}; "
         f"{spent} spent meanwhile ({alert['share']:.0%} of training)",
         f"  likely    {alert['cause']}",
@@ -47,25 +48,5 @@ def alert_paragraph(alert: Mapping[str, Any]) -> list[str]:
     return [*told, f"  expect    {alert['effect']}"] if alert["effect"] else told
 
 
-def remedy_text(changes: Sequence[Mapping[str, Any]]) -> str:
-    """What to change, as one would type it."""
-    if not changes:
-        return _NONE
-    told = []
-    for change in changes:
-        if change["advice"]:
-            told.append(f"{change['path']}: {change['advice']}")
-        else:
-            new = setting(change["new"])
-            quoted = f"'{change['path']}={new}'" if " " in new else f"{change['path']}={new}"
-            told.append(f"--set {quoted} (was {setting(change['old'])})")
-    return "try " + ", ".join(told)
-
-
 def _advice(changes: Sequence[Mapping[str, Any]], because: str | None) -> str:
     return remedy_text(changes) if because is None else f"follows from {because}"
-
-
-def _evidence(metric: str, value: float, sign: str, threshold: float, note: str) -> str:
-    shown = "not finite" if value is None or value != value else f"{number(value)} {sign} {number(threshold)}"
-    return f"{metric} {shown}" + (f", {note}" if note else "")

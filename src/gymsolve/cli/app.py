@@ -14,6 +14,7 @@ from gymsolve.cli import (
     evaluate,
     recipes,
     record,
+    report,
     runs,
     share,
     stop,
@@ -107,6 +108,7 @@ recipes_app.command("format")(recipes.format_files)
 app.add_typer(recipes_app, name="recipes", cls=ListByDefault)
 
 app.command("diagnose")(diagnose.diagnose)
+app.command("report")(report.report)
 app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)
 app.command("bench")(bench.bench)

@@ -1,5 +1,7 @@
 """`gymsolve runs`: list them, look at one, compare several."""
 
+from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -77,39 +79,61 @@ def show(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
             print(f"  {problem}")
 
 
+class Axis(StrEnum):
+    """What curves are drawn over."""
+
+    ENV_STEPS = "env_steps"
+    VEC_STEPS = "vec_steps"
+    TIME = "time"
+
+
 def compare(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Two runs or more.")],
+    x: Annotated[Axis, typer.Option("--x", help="What curves are drawn over.")] = Axis.ENV_STEPS,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Also write a page with charts.")
+    ] = None,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
-    """Results of several runs side by side, and the settings in which they differ."""
+    """Results and curves of several runs side by side, and the settings in which they differ."""
     from gymsolve.service import runs as service
 
-    told = service.compare_runs(runs, runs_dir)
+    told = service.compare_runs(runs, runs_dir, axis=x.value, html=html)
     if json:
         print_json(told)
         return
-    for letter, run in zip(_letters(told), told["runs"], strict=True):
-        print(f"{letter}  {run['id']}")
+    letters = [run["letter"] for run in told["runs"]]
+    for run in told["runs"]:
+        print(f"{run['letter']}  {run['id']}")
+    if told["remark"]:
+        print(f"\n{told['remark']}")
     rows = [
-        ("status", [run["status"] for run in told["runs"]]),
-        ("best return", [number(run["best_reward"]) for run in told["runs"]]),
-        ("steps", [count(run["env_steps"]) for run in told["runs"]]),
-        ("time", [duration(run["seconds"]) for run in told["runs"]]),
+        ("status", *(run["status"] for run in told["runs"])),
+        ("steps", *(count(run["env_steps"]) for run in told["runs"])),
+        ("time", *(duration(run["seconds"]) for run in told["runs"])),
+        *told["results"],
     ]
     heading("Results")
-    print_table(("", *_letters(told)), [(name, *cells) for name, cells in rows])
+    print_table(("", *letters), rows)
+    for title, chart in told["charts"].items():
+        heading(title)
+        print(chart)
     heading("Settings that differ")
     differing = [(path, *map(setting, values)) for path, values in told["differences"].items()]
     if differing:
-        print_table(("", *_letters(told)), differing)
+        print_table(("", *letters), differing)
     else:
         print("  none")
+    _print_rest(told)
 
 
-def _letters(told: dict[str, Any]) -> list[str]:
-    """Short names for the columns: ids are too long for them."""
-    return [chr(ord("A") + index) if index < 26 else str(index) for index in range(len(told["runs"]))]
+def _print_rest(told: dict[str, Any]) -> None:
+    if told["problems"]:
+        heading("Could not be read")
+        print("\n".join(f"  {problem}" for problem in told["problems"]))
+    if told["html"]:
+        print(f"\npage  {told['html']}")
 
 
 def _row(run: dict[str, Any]) -> tuple[str, ...]:

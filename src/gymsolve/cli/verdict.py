@@ -54,6 +54,7 @@ def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
         f"{count(outcome.env_steps)} steps in {duration(outcome.seconds)}",
         f"run   {outcome.run.path}",
         *([] if video is None else [f"video {video.path}"]),
+        *([f"page  {page}"] if (page := outcome.run.path / "report.html").is_file() else []),
         *(summary_line(alert.to_json(), outcome.because.get(alert.id)) for alert in outcome.alerts),
         *_next_commands(outcome, runs_dir),
     ]

@@ -1,22 +1,18 @@
 """What the rules say about a run, or about somebody else's log."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-from gymsolve.errors import CheckpointError, UnknownRunError
+from gymsolve.metrics.alerts import AlertTracker
 from gymsolve.metrics.diagnosis import Diagnosis, diagnose
 from gymsolve.metrics.foreign import read_foreign
 from gymsolve.metrics.history import read_rows
 from gymsolve.metrics.lint import lint
-from gymsolve.metrics.rules.rule import Context
+from gymsolve.metrics.stored import explain_run, run_context
 from gymsolve.recipes import validate
-from gymsolve.runs import Run, find_run, load_checkpoint, split_ref
-from gymsolve.spec import EnvSpec
+from gymsolve.runs import Run, find_run, split_ref
 
 __all__ = ["diagnose_path"]
-
-_FATAL = ("DivergenceError", "EnvFaultError")
 
 
 def diagnose_path(ref: str, runs_dir: Path | str | None = None) -> dict[str, Any]:
@@ -30,17 +26,10 @@ def diagnose_path(ref: str, runs_dir: Path | str | None = None) -> dict[str, Any
 def _of_run(run: Run) -> dict[str, Any]:
     rows, problems = read_rows(run.path)
     config = validate(run.config_json()["config"], f"{run.id}/config.json")
-    spec = _spec(run)
-    info = run.info()
-    reason = str(info.get("reason") or "")
-    found = diagnose(
-        rows,
-        Context.of(config, spec, warm_start=info.get("parent") is not None),
-        failure=reason if reason.startswith(_FATAL) else None,
-    )
-    notes = [str(finding) for finding in lint(config, spec)]
+    context = run_context(run, config)
+    notes = [str(finding) for finding in lint(config, context.spec)]
     about = {"run": run.id, "path": str(run.path), "log": "gymsolve", "env_id": config.env.id}
-    return about | _told(found, rows, problems) | {"lint": notes}
+    return about | _told(explain_run(run, AlertTracker(context, rows)), rows, problems) | {"lint": notes}
 
 
 def _of_log(path: Path) -> dict[str, Any]:
@@ -53,12 +42,3 @@ def _of_log(path: Path) -> dict[str, Any]:
 def _told(found: Diagnosis, rows: list[dict[str, Any]], problems: list[str]) -> dict[str, Any]:
     steps = max((int(row.get("env_steps") or 0) for row in rows), default=0)
     return {"records": len(rows), "env_steps": steps, **found.to_json(), "problems": problems}
-
-
-def _spec(run: Run) -> EnvSpec | None:
-    """The spaces, as they are stored with the weights; None before the first checkpoint."""
-    try:
-        saved = load_checkpoint(run, "last", policy_only=True)
-    except (CheckpointError, UnknownRunError):
-        return None
-    return EnvSpec.from_json(json.loads(saved.policy_metadata["spec"]))

@@ -2,13 +2,18 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gymsolve.errors import CheckpointError, UnknownRunError, UsageError
-from gymsolve.runs import Run, best_reward, find_run, list_checkpoints, read_meta, runs_folder, split_ref
+from gymsolve.errors import UsageError
+from gymsolve.runs import Run, best_reward, find_run, read_meta, runs_folder, split_ref
 from gymsolve.runs import list_runs as find_runs
 from gymsolve.runs.checkpoints import pointed
+from gymsolve.runs.files import replace_text
+from gymsolve.runs.survey import survey_checkpoints
 from gymsolve.runs.videos import list_videos
+
+if TYPE_CHECKING:
+    from gymsolve.metrics.report.comparison import Axis
 
 __all__ = ["best_evaluation", "compare_runs", "get_run", "list_runs", "stop_run"]
 
@@ -31,7 +36,7 @@ def get_run(ref: str, runs_dir: RunsDir = None) -> dict[str, Any]:
     """Everything worth knowing of one run, and what of it could not be read."""
     run = find_run(split_ref(ref)[0], runs_dir)
     metrics, events = run.read_metrics(), run.read_events()
-    checkpoints, damage = _checkpoints(run)
+    checkpoints, damage = survey_checkpoints(run)
     last: dict[str, Any] = {}
     for row in metrics.rows:
         last |= row
@@ -65,23 +70,39 @@ def stop_run(ref: str, runs_dir: RunsDir = None) -> dict[str, Any]:
     return {"run": run.id, "stop_requested": True}
 
 
-def compare_runs(refs: Sequence[str], runs_dir: RunsDir = None) -> dict[str, Any]:
-    """Results side by side, and every setting in which the runs differ."""
-    from gymsolve.recipes import flatten, validate  # a third of a second that other verbs need not wait
+def compare_runs(
+    refs: Sequence[str], runs_dir: RunsDir = None, *, axis: "Axis" = "env_steps", html: Path | None = None
+) -> dict[str, Any]:
+    """Results side by side, every setting in which the runs differ, and curves over a common axis.
+
+    With `html`, a page of it is written there.
+    """
+    from gymsolve.metrics.report import comparison  # a third of a second that other verbs need not wait
+    from gymsolve.metrics.report.compare_page import render_comparison, result_rows
+    from gymsolve.metrics.report.textchart import plot
 
     runs = [find_run(split_ref(ref)[0], runs_dir) for ref in refs]
     if len({run.id for run in runs}) < 2:
         raise UsageError("a comparison needs at least two different runs.")
-    settings = [flatten(validate(run.config_json()["config"], f"{run.id}/config.json")) for run in runs]
-    paths = dict.fromkeys(path for one in settings for path in one if path != "description")
-    values = {path: [one.get(path) for one in settings] for path in paths}
+    contenders = comparison.contend(runs)
+    charts = comparison.compare_curves(contenders, axis)
+    if html is not None:
+        replace_text(html, render_comparison(contenders, axis))
     return {
+        "x": axis,
         "runs": [
-            run.summary().to_json()
-            | {"seconds": _seconds(run.read_metrics().rows), "best_reward": best_reward(run)}
-            for run in runs
+            one.run.summary().to_json()
+            | {"letter": one.letter, "seconds": _seconds(one.rows)}
+            | one.results(axis)
+            | {"curve": [list(point) for point in one.points("eval/mean_reward", axis)]}
+            for one in contenders
         ],
-        "differences": {path: row for path, row in values.items() if any(v != row[0] for v in row)},
+        "results": result_rows(contenders, axis),
+        "differences": comparison.differences(contenders),
+        "remark": comparison.remark(contenders),
+        "charts": {chart.title: plot(chart) for chart in charts},
+        "html": None if html is None else str(html),
+        "problems": [f"{one.run.id}: {problem}" for one in contenders for problem in one.problems],
     }
 
 
@@ -90,17 +111,3 @@ def best_evaluation(run: Run) -> dict[str, Any] | None:
     name = pointed(run, "best")
     evaluation: dict[str, Any] | None = None if name is None else read_meta(run, name)["eval"]
     return evaluation
-
-
-def _checkpoints(run: Run) -> tuple[list[dict[str, Any]], list[str]]:
-    best, last = pointed(run, "best"), pointed(run, "last")
-    found, damage = [], []
-    for name in list_checkpoints(run):
-        try:
-            meta = read_meta(run, name)
-        except (CheckpointError, UnknownRunError) as error:  # damaged, or pruned since the listing
-            damage.append(str(error))
-            continue
-        told = {key: meta[key] for key in ("env_steps", "time", "reason", "eval")}
-        found.append({"name": name, "best": name == best, "last": name == last, **told})
-    return found, damage

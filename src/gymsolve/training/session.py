@@ -26,6 +26,7 @@ from gymsolve.training.observer import Observer, checked
 from gymsolve.training.plan import Plan
 from gymsolve.training.profile import profiling
 from gymsolve.training.references import open_checkpoint
+from gymsolve.training.report import leave_report
 from gymsolve.training.startup import for_debugger, notes_at_start, other_arithmetic, require_same_pipeline
 from gymsolve.training.stopping import Reason, StopSignal
 from gymsolve.training.tracking import tracking
@@ -111,6 +112,7 @@ def start_run(
             parent=parent,
         )
         replay_alerts(trainer, run)
+        cleanup.callback(leave_report, run, trainer, watcher)
         for reason in plan.reasons:
             run.log(f"derived: {reason}")
         notes += [f"auto: {reason}" for reason in plan.measured]
@@ -153,6 +155,7 @@ def resume_run(
         dropped = run.rewind(trainer.counters.env_steps)
         discarded = discard_after(run, trainer.counters.env_steps)
         replay_alerts(trainer, run)
+        cleanup.callback(leave_report, run, trainer, watcher)
         notes += _rearrange(trainer, run, changes)
         if changes:
             sources = stored["provenance"] | dict.fromkeys(changes, "--set on resume")

@@ -1,0 +1,40 @@
+"""One number for how good a training was: the mean of its evaluation curve over the samples it was given."""
+
+import math
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import Any
+
+__all__ = ["training_quality"]
+
+
+def training_quality(
+    evaluations: Iterable[Mapping[str, Any]],
+    *,
+    threshold: float | None,
+    samples: int,
+    solved: bool,
+    budget: int,
+) -> float | None:
+    """Area under the curve of evaluations per sample: 1 is solved at once, 0 never better than at first.
+
+    Returns count from 0 at the first evaluation to 1 at the threshold (without one: at the best), never
+    outside. A solved run keeps its last value for the rest of its budget; steps before the first evaluation
+    count as 0. None without a finite evaluation.
+    """
+    points = [
+        (float(one["env_steps"]), float(one["eval/mean_reward"]))
+        for one in evaluations
+        if one.get("eval/mean_reward") is not None and math.isfinite(one["eval/mean_reward"])
+    ]
+    if not points:
+        return None
+    first = points[0][1]
+    goal = max(y for _, y in points) if threshold is None else threshold
+    if goal <= first:
+        curve = [(x, 1.0 if threshold is not None and y >= goal else 0.0) for x, y in points]
+    else:
+        curve = [(x, min(1.0, max(0.0, (y - first) / (goal - first)))) for x, y in points]
+    area = sum((right - left) * (a + b) / 2 for (left, a), (right, b) in pairwise(curve))
+    whole = float(max(budget if solved else samples, curve[-1][0], 1))
+    return (area + (whole - curve[-1][0]) * curve[-1][1]) / whole

@@ -1,0 +1,50 @@
+"""A comparison as one page."""
+
+from collections.abc import Sequence
+
+from gymsolve.metrics.report.comparison import Axis, Contender, compare_curves, differences, remark
+from gymsolve.metrics.report.document import Document, Figures, Paragraph, Section, Table
+from gymsolve.metrics.report.page import render_page
+from gymsolve.text import count, number, setting
+
+__all__ = ["render_comparison", "result_rows"]
+
+
+def render_comparison(contenders: Sequence[Contender], axis: Axis) -> str:
+    letters = [one.letter for one in contenders]
+    columns = range(1, len(letters) + 1)
+    ids = Table(("", "run", "status"), [(one.letter, one.run.id, one.run.status) for one in contenders])
+    differing = [(path, *map(setting, values)) for path, values in differences(contenders).items()]
+    charts = compare_curves(contenders, axis)
+    settings = Table(("", *letters), differing) if differing else Paragraph("None.")
+    damage = [f"{one.letter}: {problem}" for one in contenders for problem in one.problems]
+    return render_page(
+        Document(
+            title="Runs compared",
+            badge=f"{len(letters)} runs",
+            tone="calm",
+            lead=remark(contenders) or f"{contenders[0].env_id}, trained {len(letters)} times.",
+            sections=[
+                Section("Runs", [ids]),
+                Section("Results", [Table(("", *letters), result_rows(contenders, axis), columns)]),
+                Section("Curves", [Figures(charts)] if charts else []),
+                Section("Settings that differ", [settings]),
+                Section("Could not be read", [Paragraph(line) for line in damage]),
+            ],
+        )
+    )
+
+
+def result_rows(contenders: Sequence[Contender], axis: Axis) -> list[tuple[str, ...]]:
+    """Names and one value per run, as text."""
+    results = [one.results(axis) for one in contenders]
+    unit = "s" if axis == "time" else axis.replace("_", " ")
+    quality = [None if one["quality"] is None else round(one["quality"], 3) for one in results]
+    return [
+        ("best evaluation", *(number(one["best_reward"]) for one in results)),
+        ("final evaluation", *(number(one["final_reward"]) for one in results)),
+        ("threshold", *(number(one["threshold"]) for one in results)),
+        (f"threshold reached at ({unit})", *(number(one["reached_at"]) for one in results)),
+        ("quality", *(number(one) for one in quality)),
+        ("steps per second", *("–" if one["fps"] is None else count(one["fps"]) for one in results)),
+    ]

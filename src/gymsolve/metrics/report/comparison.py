@@ -1,0 +1,153 @@
+"""Several runs beside each other: results, settings that differ, curves on a common axis."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from gymsolve.metrics.history import History, read_rows
+from gymsolve.metrics.quality import training_quality
+from gymsolve.metrics.report.figures import Curves, Line, Point
+from gymsolve.recipes import flatten, validate
+from gymsolve.runs.run import Run
+from gymsolve.text import plural
+
+__all__ = ["AXES", "Axis", "Contender", "compare_curves", "contend", "differences", "remark"]
+
+Axis = Literal["env_steps", "vec_steps", "time"]
+AXES: dict[Axis, str] = {
+    "env_steps": "environment steps",
+    "vec_steps": "vector steps",
+    "time": "seconds of training",
+}
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One of the runs that are compared."""
+
+    letter: str
+    run: Run
+    env_id: str
+    threshold: float | None
+    settings: dict[str, Any]
+    rows: list[dict[str, Any]]
+    history: History
+    problems: list[str]
+
+    @property
+    def evaluations(self) -> list[dict[str, Any]]:
+        return [row for row in self.rows if _is_finite(row.get("eval/mean_reward"))]
+
+    def results(self, axis: Axis) -> dict[str, Any]:
+        """What it reached, and what that took."""
+        judged = self.evaluations
+        rewards = [row["eval/mean_reward"] for row in judged]
+        seconds = self.history.last("time/elapsed")
+        steps = max((int(row.get("env_steps") or 0) for row in self.rows), default=0)
+        crossed = next((row for row in judged if self._reaches(row)), None)
+        return {
+            "final_reward": rewards[-1] if rewards else None,
+            "best_reward": max(rewards, default=None),
+            "threshold": self.threshold,
+            "reached_at": None if crossed is None else self.place(crossed, axis),
+            "fps": steps / seconds if seconds else None,
+            "quality": training_quality(
+                judged,
+                threshold=self.threshold,
+                samples=steps,
+                solved=any(row.get("solved") == 1.0 for row in judged),
+                budget=self.settings["steps"],
+            ),
+        }
+
+    def place(self, row: dict[str, Any], axis: Axis) -> float | None:
+        """Where a record is on an axis; evaluations have no clock and take the time of the record before."""
+        if axis == "time":
+            own = row.get("time/elapsed")
+            return own if _is_finite(own) else self.history.seconds_at(row.get("env_steps") or 0)
+        found = row.get(axis, math.nan)
+        return float(found) if _is_finite(found) else None
+
+    def points(self, metric: str, axis: Axis) -> list[Point]:
+        found = []
+        for row in self.rows:
+            x, y = self.place(row, axis), row.get(metric, math.nan)
+            if metric in row and x is not None:
+                found.append((x, math.nan if y is None else float(y)))
+        return found
+
+    def _reaches(self, row: dict[str, Any]) -> bool:
+        return self.threshold is not None and row["eval/mean_reward"] >= self.threshold
+
+
+def contend(runs: Sequence[Run]) -> list[Contender]:
+    """Read the runs; each gets a letter, as ids are too long for columns."""
+    found = []
+    for index, run in enumerate(runs):
+        rows, problems = read_rows(run.path)
+        config = validate(run.config_json()["config"], f"{run.id}/config.json")
+        stored = (run.info().get("result") or {}).get("threshold")
+        found.append(
+            Contender(
+                letter=chr(ord("A") + index) if index < 26 else str(index),
+                run=run,
+                env_id=config.env.id,
+                threshold=stored if config.solved_at is None else config.solved_at,
+                settings=flatten(config),
+                rows=rows,
+                history=History(rows),
+                problems=problems,
+            )
+        )
+    return found
+
+
+def differences(contenders: Sequence[Contender]) -> dict[str, list[Any]]:
+    """Every setting in which they differ, with the value of each."""
+    paths = dict.fromkeys(path for one in contenders for path in one.settings if path != "description")
+    values = {path: [one.settings.get(path) for one in contenders] for path in paths}
+    return {path: row for path, row in values.items() if any(value != row[0] for value in row)}
+
+
+def remark(contenders: Sequence[Contender]) -> str:
+    """What a reader must know before comparing; empty when nothing."""
+    names = list(dict.fromkeys(one.env_id for one in contenders))
+    if len(names) == 1:
+        return ""
+    told = ", ".join(f"{one.letter}: {one.env_id}" for one in contenders)
+    return (
+        f"These runs are of {plural(len(names), 'environment')} ({told}): their returns do not compare, so "
+        "curves show the way from the first evaluation (0) to the threshold (1)."
+    )
+
+
+def compare_curves(contenders: Sequence[Contender], axis: Axis) -> list[Curves]:
+    """Evaluations and training episodes of all runs on one axis; empty ones are left out."""
+    wanted = (("Evaluations", "eval/mean_reward"), ("Training episodes, last 100", "rollout/ep_rew_mean"))
+    alike = len({one.env_id for one in contenders}) == 1
+    thresholds = {one.threshold for one in contenders}
+    goal = thresholds.pop() if alike and len(thresholds) == 1 else None
+    level = (1.0, "threshold") if not alike else None if goal is None else (goal, f"threshold {goal:g}")
+    charts = []
+    for title, metric in wanted:
+        lines = [Line(one.run.id, _line(one, metric, axis, alike)) for one in contenders]
+        if any(math.isfinite(y) for line in lines for _, y in line.points):
+            note = "Mean return." if alike else "0 is the first evaluation, 1 the threshold."
+            charts.append(Curves(title, lines, note, level=level, x_label=AXES[axis]))
+    return charts
+
+
+def _line(one: Contender, metric: str, axis: Axis, alike: bool) -> list[Point]:
+    points = one.points(metric, axis)
+    if alike:
+        return points
+    judged = one.evaluations
+    if one.threshold is None or not judged or judged[0]["eval/mean_reward"] >= one.threshold:
+        return []
+    first = judged[0]["eval/mean_reward"]
+    return [(x, (y - first) / (one.threshold - first)) for x, y in points]
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)

@@ -1,0 +1,176 @@
+"""Which curves a report shows; one of metrics that a run did not record is left out."""
+
+import math
+from collections.abc import Sequence
+
+from gymsolve.metrics.report.document import Block, Figures, Section
+from gymsolve.metrics.report.facts import Facts
+from gymsolve.metrics.report.figures import Curves, Figure, Line, Point, Split, Stack
+
+__all__ = ["action_figures", "learning_curves", "loss_figure", "return_figure", "time_split"]
+
+Range = tuple[float, float]
+
+_SHARES = ("env", "act", "update", "eval", "checkpoint", "record", "diagnose")
+_SHARE_NAMES = {
+    "env": "environments",
+    "act": "choosing actions",
+    "update": "learning",
+    "eval": "evaluating",
+    "checkpoint": "checkpoints",
+    "record": "videos",
+    "diagnose": "measuring",
+}
+
+
+def learning_curves(facts: Facts) -> Section:
+    """Everything over environment steps."""
+    charts: list[Figure | None] = [return_figure(facts), loss_figure(facts), *_health(facts)]
+    charts += [*action_figures(facts), _length(facts)]
+    shown = [chart for chart in charts if chart is not None]
+    blocks: Sequence[Block] = [Figures(shown)] if shown else []
+    return Section("Learning curves", blocks)
+
+
+def return_figure(facts: Facts) -> Curves | None:
+    """Training episodes with their range, evaluations with their spread, and the threshold."""
+    lows, highs = dict(facts.points("rollout/ep_rew_min")), dict(facts.points("rollout/ep_rew_max"))
+    lines = []
+    mean = facts.points("rollout/ep_rew_mean")
+    if mean:
+        spread = [(x, lows[x], highs[x]) for x, _ in mean if x in lows and x in highs]
+        lines.append(Line("training episodes, last 100: mean, smallest to largest", mean, spread))
+    judged = [(float(row["env_steps"]), float(row["eval/mean_reward"])) for row in facts.evaluations]
+    if judged:
+        lines.append(Line("evaluation: mean ± standard deviation", judged, _whiskers(facts), marks=True))
+    if not lines:
+        return None
+    level = None if facts.threshold is None else (facts.threshold, f"threshold {facts.threshold:g}")
+    return Curves("Return", lines, "Raw return per episode.", level=level)
+
+
+def loss_figure(facts: Facts) -> Curves | None:
+    """What the optimiser weighs against each other, in the same units."""
+    lines = [
+        Line("policy loss", _sizes(facts.points("train/policy_loss"))),
+        Line(
+            "value loss × vf_coef",
+            facts.points("train/scaled_value_loss") or _product(facts, "train/value_loss", "hyper/vf_coef"),
+        ),
+        Line(
+            "entropy × ent_coef",
+            _sizes(
+                facts.points("train/scaled_entropy") or _product(facts, "train/entropy", "hyper/ent_coef")
+            ),
+        ),
+    ]
+    drawn = [line for line in lines if any(y > 0 for _, y in line.points)]
+    note = "Size of each part as it is weighed, without its sign; parts that are always 0 are left out."
+    return _shown(Curves("Losses", drawn, note, logarithmic=True))
+
+
+def action_figures(facts: Facts) -> list[Figure | None]:
+    """What the policy does: shares of choices, or the range of a box."""
+    names = sorted((name for name in facts.history.series if name.startswith("action/share_")), key=_choice)
+    bounds = facts.context.bounds.get("action/mean")
+    whole = bounds if bounds is not None and all(map(math.isfinite, bounds)) else None
+    mean, std = facts.points("action/mean"), dict(facts.points("action/std"))
+    spread = [(x, y - std[x], y + std[x]) for x, y in mean if x in std]
+    box = None
+    if mean and not names:
+        note = "The axis is the action space." if whole else ""
+        box = Curves("Actions", [Line("mean ± standard deviation", mean, spread)], note, limits=whole)
+    return [_stacked(facts, names), _shown(box)]
+
+
+def time_split(facts: Facts) -> Split | None:
+    """Where the seconds went: as measured, or worked out from the durations of rollouts and updates."""
+    found = {part: _mean(facts.points(f"time/{part}_share")) for part in _SHARES}
+    known = [(_SHARE_NAMES[part], share) for part, share in found.items() if share is not None and share > 0]
+    if known:
+        rest = 1.0 - sum(share for _, share in known)
+        return Split("Where the time went", [*known, ("other", rest)] if rest > 0.005 else known)
+    collect, update = _mean(facts.points("time/collect_seconds")), _mean(facts.points("time/update_seconds"))
+    if not collect or not update or not facts.seconds:
+        return None
+    waited = sum(y for _, y in facts.points("eval/seconds") if math.isfinite(y))
+    share = min(1.0, waited / facts.seconds)
+    both = collect + update
+    parts = [("collecting", (1 - share) * collect / both), ("learning", (1 - share) * update / both)]
+    return Split("Where the time went", [*parts, *([("evaluating", share)] if share > 0 else [])])
+
+
+def _health(facts: Facts) -> list[Curves | None]:
+    """Numbers that tell a sound update from a harmful one; the shaded range is usual where things go well."""
+    relative = facts.points("policy/entropy_relative")
+    highest = facts.context.max_entropy
+    if not relative and highest:
+        relative = [(x, y / highest) for x, y in facts.points("train/entropy")]
+    box = [] if relative else facts.points("train/entropy")
+    return [
+        _one("KL per update", "approximate KL", facts.points("train/approx_kl"), (0.002, 0.02)),
+        _one("Clipped ratios", "share", facts.points("train/clip_fraction"), (0.02, 0.3)),
+        _one("Entropy, relative", "1 is uniform, 0 decided", relative, (0.05, 1.0), limits=(0.0, 1.0)),
+        _one("Entropy", "nats", box, None),
+        _one("Explained variance", "of the returns", facts.points("train/explained_variance"), (0.5, 1.0)),
+        _one("Gradient norm", "before clipping", facts.points("train/grad_norm"), None),
+    ]
+
+
+def _length(facts: Facts) -> Curves | None:
+    return _one("Episode length", "mean of the last 100", facts.points("rollout/ep_len_mean"), None)
+
+
+def _one(
+    title: str, label: str, points: list[Point], healthy: Range | None, limits: Range | None = None
+) -> Curves | None:
+    note = "" if healthy is None else f"Shaded: {healthy[0]:g} to {healthy[1]:g}, usual where things go well."
+    return _shown(Curves(title, [Line(label, points)], note, healthy=healthy, limits=limits))
+
+
+def _shown(chart: Curves | None) -> Curves | None:
+    """The chart, if there is anything to draw in it."""
+    some = chart is not None and any(math.isfinite(y) for line in chart.lines for _, y in line.points)
+    return chart if some else None
+
+
+def _stacked(facts: Facts, names: list[str]) -> Stack | None:
+    if not names:
+        return None
+    xs = [x for x, _ in facts.points(names[0])]
+    by_step = [dict(facts.points(name)) for name in names]
+    shares = [[_or_zero(one.get(x)) for x in xs] for one in by_step]
+    labels = [f"action {name.removeprefix('action/share_')}" for name in names]
+    return Stack("Actions taken", labels, xs, shares, "Share of each choice since the record before.")
+
+
+def _choice(name: str) -> tuple[int, str]:
+    key = name.removeprefix("action/share_")
+    return (int(key), "") if key.isdecimal() else (1 << 30, key)
+
+
+def _or_zero(value: float | None) -> float:
+    return value if value is not None and math.isfinite(value) else 0.0
+
+
+def _whiskers(facts: Facts) -> list[tuple[float, float, float]]:
+    found = []
+    for row in facts.evaluations:
+        mean, std = float(row["eval/mean_reward"]), row.get("eval/std_reward")
+        if std is not None and math.isfinite(std):
+            found.append((float(row["env_steps"]), mean - std, mean + std))
+    return found
+
+
+def _sizes(points: list[Point]) -> list[Point]:
+    return [(x, abs(y)) for x, y in points]
+
+
+def _product(facts: Facts, metric: str, weight: str) -> list[Point]:
+    weights = dict(facts.points(weight))
+    return [(x, y * weights[x]) for x, y in facts.points(metric) if x in weights]
+
+
+def _mean(points: list[Point]) -> float | None:
+    values = [y for _, y in points if math.isfinite(y)]
+    return sum(values) / len(values) if values else None

@@ -1,0 +1,136 @@
+"""All that the folder of a run tells, read once; sections only look at this."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from gymsolve.config import TrainConfig
+from gymsolve.metrics.alerts import AlertTracker
+from gymsolve.metrics.diagnosis import Diagnosis
+from gymsolve.metrics.history import History, read_rows
+from gymsolve.metrics.lint import lint
+from gymsolve.metrics.quality import training_quality
+from gymsolve.metrics.report.figures import Point
+from gymsolve.metrics.rules.rule import Context
+from gymsolve.metrics.stored import explain_run, run_context
+from gymsolve.recipes import flatten, validate
+from gymsolve.runs.run import Run
+from gymsolve.runs.summary import RunSummary
+from gymsolve.runs.survey import survey_checkpoints
+from gymsolve.runs.videos import Video, find_best_video, list_videos
+
+__all__ = ["Facts", "gather"]
+
+
+@dataclass(frozen=True)
+class Facts:
+    run: Run
+    summary: RunSummary
+    info: dict[str, Any]
+    config: TrainConfig
+    settings: dict[str, Any]
+    """Every setting by its path."""
+    provenance: dict[str, str]
+    rows: list[dict[str, Any]]
+    history: History
+    evaluations: list[dict[str, Any]]
+    """Records of evaluations whose mean is finite."""
+    events: list[dict[str, Any]]
+    checkpoints: list[dict[str, Any]]
+    videos: list[Video]
+    video: Video | None
+    """The one to show."""
+    context: Context
+    diagnosis: Diagnosis
+    lint: list[str]
+    problems: list[str]
+    """What could not be read, in sentences."""
+
+    @property
+    def threshold(self) -> float | None:
+        stored = (self.info.get("result") or {}).get("threshold")
+        return stored if self.context.threshold is None else self.context.threshold
+
+    @property
+    def solved(self) -> bool:
+        if self.summary.status in ("running", "crashed"):  # nobody has written a verdict yet
+            return any(row.get("solved") == 1.0 for row in self.evaluations)
+        return self.summary.status == "solved"
+
+    @property
+    def env_steps(self) -> int:
+        newest = max((int(row.get("env_steps") or 0) for row in self.rows), default=0)
+        return max(newest, self.summary.env_steps)
+
+    @property
+    def seconds(self) -> float:
+        """Spent training, over all sittings."""
+        stored = (self.info.get("result") or {}).get("seconds")  # of the sitting before, after a resume
+        return max(float(stored or 0.0), self.last("time/elapsed") or 0.0)
+
+    @property
+    def best(self) -> dict[str, Any] | None:
+        """The evaluation that counts: of the checkpoint called best, else the highest one."""
+        for one in self.checkpoints:
+            if one["best"] and one["eval"] and _is_finite(one["eval"].get("eval/mean_reward")):
+                return {"env_steps": one["env_steps"], **one["eval"]}
+        return max(self.evaluations, key=lambda row: row["eval/mean_reward"], default=None)
+
+    @property
+    def quality(self) -> float | None:
+        return training_quality(
+            self.evaluations,
+            threshold=self.threshold,
+            samples=self.env_steps,
+            solved=self.solved,
+            budget=self.config.steps,
+        )
+
+    def last(self, name: str) -> float | None:
+        """The newest finite value of a metric."""
+        series = self.history.get(name)
+        values = [] if series is None else series.values
+        return next((value for value in reversed(values) if math.isfinite(value)), None)
+
+    def points(self, name: str) -> list[Point]:
+        """A metric over environment steps; empty when it was never recorded."""
+        series = self.history.get(name)
+        return [] if series is None else list(zip(map(float, series.steps), series.values, strict=True))
+
+    def event(self, kind: str) -> dict[str, Any] | None:
+        """The newest event of a kind."""
+        return next((one for one in reversed(self.events) if one.get("kind") == kind), None)
+
+
+def gather(run: Run, alerts: AlertTracker | None = None) -> Facts:
+    """Read a run; what is damaged is left out and named in `problems`."""
+    rows, problems = read_rows(run.path)
+    events = run.read_events()
+    stored = run.config_json()
+    config = validate(stored["config"], f"{run.id}/config.json")
+    if alerts is None:
+        alerts = AlertTracker(run_context(run, config), rows)
+    checkpoints, damage = survey_checkpoints(run)
+    return Facts(
+        run=run,
+        summary=run.summary(),
+        info=run.info(),
+        config=config,
+        settings=flatten(config),
+        provenance=stored["provenance"],
+        rows=rows,
+        history=alerts.history,
+        evaluations=[row for row in rows if _is_finite(row.get("eval/mean_reward"))],
+        events=events.rows,
+        checkpoints=checkpoints,
+        videos=list_videos(run),
+        video=find_best_video(run),
+        context=alerts.context,
+        diagnosis=explain_run(run, alerts),
+        lint=[str(finding) for finding in lint(config, alerts.context.spec)],
+        problems=[*problems, *events.problems, *damage],
+    )
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)

@@ -1,0 +1,136 @@
+"""Charts as text: for a terminal, for Markdown, and for language models, which read numbers best."""
+
+import math
+from collections.abc import Callable, Sequence
+
+from gymsolve.metrics.report.figures import (
+    Bars,
+    Curves,
+    Figure,
+    Line,
+    Point,
+    Split,
+    Stack,
+    finite,
+    value_range,
+)
+from gymsolve.text import number
+
+__all__ = ["plot", "resample", "sparkline", "text_of"]
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_WIDTH, _HEIGHT = 64, 12
+
+
+def text_of(chart: Figure) -> str:
+    """Any chart in lines of at most some eighty characters."""
+    match chart:
+        case Curves():
+            return plot(chart)
+        case Stack():
+            rows = zip(chart.labels, chart.shares, strict=True)
+            width = max(map(len, chart.labels))
+            return "\n".join(
+                f"{label:<{width}}  {sparkline(shares, 40, (0.0, 1.0))}  {shares[0]:.0%} → {shares[-1]:.0%}"
+                for label, shares in rows
+            )
+        case Split():
+            whole = sum(share for _, share in chart.parts) or 1.0
+            return _rows([(label, share / whole, f"{share / whole:.1%}") for label, share in chart.parts])
+        case Bars():
+            largest = max(chart.counts, default=0) or 1
+            edges = zip(chart.edges, chart.edges[1:], strict=False)
+            names = [f"{number(low)} to {number(high)}" for low, high in edges]
+            counts = zip(names, chart.counts, strict=True)
+            return _rows([(name, count / largest, f"{count:,}") for name, count in counts])
+
+
+def sparkline(values: Sequence[float], width: int = 40, limits: tuple[float, float] | None = None) -> str:
+    """One character per period, the mean of it; a blank where nothing was finite."""
+    solid = finite(values)
+    if not solid:
+        return ""
+    low, high = limits or (min(solid), max(solid))
+    span = high - low or 1.0
+    return "".join(
+        " " if math.isnan(value) else _BLOCKS[round(min(1.0, max(0.0, (value - low) / span)) * 7)]
+        for value in resample(values, width)
+    )
+
+
+def resample(values: Sequence[float], width: int) -> list[float]:
+    """Means of `width` equal parts; fewer values stay as they are. NaN where nothing was finite."""
+    count = min(width, len(values))
+    means = []
+    for index in range(count):
+        part = finite(values[index * len(values) // count : (index + 1) * len(values) // count])
+        means.append(sum(part) / len(part) if part else math.nan)
+    return means
+
+
+def plot(chart: Curves, width: int = _WIDTH, height: int = _HEIGHT) -> str:
+    """Lines as letters on a grid, with the ends of both axes as numbers."""
+    xs = [x for line in chart.lines for x, _ in line.points]
+    if not xs:
+        return "(nothing was recorded)"
+    low, high, logarithmic = value_range(chart)
+    grid = [[" "] * width for _ in range(height)]
+    row = _row_of(low, high, height, logarithmic)
+    if chart.level is not None:
+        grid[row(chart.level[0])] = ["-"] * width
+    for index, line in enumerate(chart.lines):
+        for column, y in _columns(line, min(xs), max(xs), width):
+            grid[row(y)][column] = _letter(index)
+    names = [number(high), *[""] * (height - 2), number(low)]
+    margin = max(map(len, names))
+    body = [f"{name:>{margin}} |{''.join(cells).rstrip()}" for name, cells in zip(names, grid, strict=True)]
+    left, right = number(min(xs)), number(max(xs))
+    foot = f"{left}{chart.x_label:^{max(1, width - len(left) - len(right))}}{right}"
+    return "\n".join([*body, f"{'':>{margin}} +{'-' * width}", f"{'':>{margin}}  {foot}", *_legend(chart)])
+
+
+def _legend(chart: Curves) -> list[str]:
+    told = [f"  {_letter(index)} {line.label}{_ends(line)}" for index, line in enumerate(chart.lines)]
+    if chart.level is not None:
+        told.append(f"  - {chart.level[1]}")
+    return told
+
+
+def _ends(line: Line) -> str:
+    solid = [y for _, y in line.points if math.isfinite(y)]
+    if not solid:
+        return ": not finite"
+    return f": {number(solid[0])} → {number(solid[-1])}, from {number(min(solid))} to {number(max(solid))}"
+
+
+def _columns(line: Line, first: float, last: float, width: int) -> list[tuple[int, float]]:
+    """The mean of what falls into each column."""
+    cells: dict[int, list[Point]] = {}
+    for x, y in line.points:
+        if math.isfinite(y):
+            column = round((x - first) / (last - first or 1.0) * (width - 1))
+            cells.setdefault(column, []).append((x, y))
+    return [(column, sum(y for _, y in points) / len(points)) for column, points in cells.items()]
+
+
+def _row_of(low: float, high: float, height: int, logarithmic: bool) -> Callable[[float], int]:
+    def row(y: float) -> int:
+        if logarithmic:
+            share = math.log(max(y, low) / low) / (math.log(high / low) or 1.0)
+        else:
+            share = (y - low) / (high - low or 1.0)
+        return height - 1 - round(min(1.0, max(0.0, share)) * (height - 1))
+
+    return row
+
+
+def _letter(index: int) -> str:
+    return _LETTERS[index % len(_LETTERS)]
+
+
+def _rows(rows: Sequence[tuple[str, float, str]]) -> str:
+    width = max((len(label) for label, _, _ in rows), default=0)
+    return "\n".join(
+        f"{label:<{width}}  {'█' * round(share * 40):<40}  {told}" for label, share, told in rows
+    )

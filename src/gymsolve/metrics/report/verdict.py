@@ -1,0 +1,162 @@
+"""The verdict in plain words: solved? when, how sure, how long, what limits it."""
+
+import math
+from typing import Any
+
+from gymsolve.metrics.report.document import Tile, Tone
+from gymsolve.metrics.report.facts import Facts
+from gymsolve.metrics.wording import remedy_text
+from gymsolve.text import count, duration, number, score
+
+__all__ = ["badge", "tiles", "tone", "verdict"]
+
+_ENDS = {
+    "steps": "the budget was spent",
+    "time": "the time was up",
+    "stop file": "it was stopped on request",
+    "interrupt": "it was stopped by Ctrl-C",
+    "terminated": "the system stopped it",
+}
+_RISING = 0.05
+"""Share of the way to the goal that the last quarter must gain to be called rising."""
+
+
+def badge(facts: Facts) -> str:
+    return facts.summary.status
+
+
+def tone(facts: Facts) -> Tone:
+    if facts.summary.status in ("crashed", "damaged") or any(
+        alert.severity == "error" for alert in facts.diagnosis.roots
+    ):
+        return "bad" if not facts.solved else "good"
+    return "good" if facts.solved else "calm"
+
+
+def verdict(facts: Facts) -> str:
+    """One paragraph."""
+    sentences = [_whether(facts), _how_sure(facts), _how_long(facts), _why_it_ended(facts), _limit(facts)]
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def tiles(facts: Facts) -> list[Tile]:
+    """The figures that everybody asks for."""
+    best, threshold = facts.best, facts.threshold
+    needed = "no threshold known" if threshold is None else f"needed {number(threshold)}"
+    reached = None if best is None else best["eval/mean_reward"]
+    spread = None if best is None else best.get("eval/std_reward")
+    speed = facts.env_steps / facts.seconds if facts.seconds else None
+    return [
+        Tile("best evaluation", score(reached, spread), needed),
+        Tile("steps", count(facts.env_steps), f"of {count(facts.config.steps)}"),
+        Tile("time", duration(facts.seconds), "training and evaluating"),
+        Tile("speed", "–" if speed is None else count(speed), "steps per second, all in all"),
+        Tile(
+            "quality",
+            "–" if facts.quality is None else f"{facts.quality:.2f}",
+            "area under the curve per sample",
+        ),
+        Tile(
+            "alerts", str(len(facts.diagnosis.roots)), f"{len(facts.diagnosis.not_fired)} checks did not fire"
+        ),
+    ]
+
+
+def _whether(facts: Facts) -> str:
+    name, best, threshold = facts.summary.name, facts.best, facts.threshold
+    if facts.solved:
+        proofs = [int(row["env_steps"]) for row in facts.evaluations if row.get("solved") == 1.0]
+        when = proofs[0] if proofs else facts.env_steps
+        share = when / max(1, facts.config.steps)
+        return f"{name} is solved: the policy at step {count(when)} did it, {share:.0%} into the budget."
+    running = facts.summary.status == "running"
+    if best is None:
+        return (
+            f"{name} has not been evaluated{' yet' if running else ''}, so nothing is known of its success."
+        )
+    reached = number(best["eval/mean_reward"])
+    if threshold is None:
+        return f"No threshold is known for {name}; its best evaluation is {reached}."
+    crossed = best["eval/mean_reward"] >= threshold
+    verb = "reached the threshold once" if crossed else f"stayed below the threshold of {number(threshold)}"
+    rest = ", but two long evaluations did not confirm it" if crossed else ""
+    return f"{name} is not solved{' yet' if running else ''}: its best evaluation, {reached}, {verb}{rest}."
+
+
+def _how_sure(facts: Facts) -> str:
+    best = facts.best
+    if best is None:
+        return ""
+    episodes, spread = best.get("eval/episodes"), best.get("eval/std_reward")
+    if not episodes or spread is None or not math.isfinite(spread):
+        return ""
+    error = spread / math.sqrt(episodes)
+    fresh = best.get("eval/confirm_mean_reward")
+    confirmed = fresh is not None and math.isfinite(fresh)
+    told = (
+        f"The mean over {count(episodes)} episodes is {number(best['eval/mean_reward'])} with a standard "
+        f"error of {number(error)}{_margin(best, facts.threshold, error, confirmed=confirmed)}"
+    )
+    if confirmed:
+        told += f"; {count(best.get('eval/confirm_episodes') or 0)} more on fresh seeds gave {number(fresh)}"
+    return told + "."
+
+
+def _margin(best: dict[str, Any], threshold: float | None, error: float, *, confirmed: bool) -> str:
+    if threshold is None:
+        return ""
+    gap = best["eval/mean_reward"] - threshold
+    side = "above" if gap >= 0 else "below"
+    if error == 0:
+        return f", all episodes alike, {number(abs(gap))} {side} the threshold"
+    if abs(gap) > 10 * error:
+        return f", far {side} the threshold"
+    doubt = ", which may be chance" if 0 <= gap < 2 * error and not confirmed else ""
+    return f", {number(round(abs(gap) / error, 1))} of those {side} the threshold{doubt}"
+
+
+def _how_long(facts: Facts) -> str:
+    waited = sum(_seconds(row) for row in facts.evaluations)
+    rest = f", {duration(waited)} of it evaluating" if waited >= 1 else ""
+    return f"Training took {count(facts.env_steps)} steps and {duration(facts.seconds)}{rest}."
+
+
+def _seconds(row: dict[str, Any]) -> float:
+    value = row.get("eval/seconds")
+    return float(value) if value is not None and math.isfinite(value) else 0.0
+
+
+def _why_it_ended(facts: Facts) -> str:
+    status, reason = facts.summary.status, str(facts.info.get("reason") or "")
+    if status == "running":
+        return "It is still being trained."
+    if status == "crashed":
+        return f"It crashed: {reason or 'its process is gone'}{'' if reason.endswith('.') else '.'}"
+    return f"It ended because {_ENDS[reason]}." if reason in _ENDS else ""
+
+
+def _limit(facts: Facts) -> str:
+    """What stands in the way, by the rules first and by the curve second."""
+    roots = facts.diagnosis.roots
+    serious = [alert for alert in roots if alert.severity in ("error", "warn")]
+    if serious:
+        changes = serious[0].to_json()["changes"]
+        lead = "What to look at" if facts.solved else "What limits it most likely"
+        return f"{lead}: {serious[0].title} ({serious[0].cause}); {remedy_text(changes)}."
+    if facts.solved:
+        return "No alert fired."
+    return _trend(facts)
+
+
+def _trend(facts: Facts) -> str:
+    points = [(x, y) for x, y in facts.points("rollout/ep_rew_mean") if math.isfinite(y)]
+    if len(points) < 8 or facts.threshold is None:
+        return "No alert fired; there is too little of it to say what limits it."
+    first, late, last = points[0][1], points[-len(points) // 4][1], points[-1][1]
+    way = facts.threshold - first
+    if way > 0 and (last - late) / way > _RISING:
+        return (
+            "No alert fired, and the return of training episodes was still rising in the last quarter: "
+            "a larger budget is the first thing to try (gymsolve resume with a higher --steps)."
+        )
+    return "No alert fired, but the return of training episodes did not rise in the last quarter."

@@ -1,0 +1,59 @@
+"""Both files of a run's report."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from gymsolve.metrics.alerts import AlertTracker
+from gymsolve.metrics.report.audit import reward_audit
+from gymsolve.metrics.report.curves import learning_curves
+from gymsolve.metrics.report.document import Document
+from gymsolve.metrics.report.facts import Facts, gather
+from gymsolve.metrics.report.findings import findings, problems
+from gymsolve.metrics.report.markdown import render_markdown
+from gymsolve.metrics.report.outcome import checkpoints, evaluations, speed, video
+from gymsolve.metrics.report.page import render_page
+from gymsolve.metrics.report.prompt import language_model
+from gymsolve.metrics.report.settings import configuration, reproduce
+from gymsolve.metrics.report.verdict import badge, tiles, tone, verdict
+from gymsolve.runs.files import replace_text
+from gymsolve.runs.run import Run
+
+__all__ = ["Report", "compose", "write_report"]
+
+_SECTIONS = (
+    *(learning_curves, findings, video, evaluations, reward_audit, checkpoints),
+    *(speed, configuration, reproduce, language_model, problems),
+)
+
+
+class Report(NamedTuple):
+    """The files that were written, and the facts they were made from."""
+
+    markdown: Path
+    html: Path
+    facts: Facts
+
+
+def write_report(run: Run, alerts: AlertTracker | None = None) -> Report:
+    """Write report.md and report.html into the folder of a run, whatever state it is in.
+
+    `alerts` has followed the run to its end; without it the rules are replayed.
+    """
+    facts = gather(run, alerts)
+    document = compose(facts)
+    report = Report(run.path / "report.md", run.path / "report.html", facts)
+    replace_text(report.markdown, render_markdown(document))
+    replace_text(report.html, render_page(document))
+    return report
+
+
+def compose(facts: Facts) -> Document:
+    """All sections of a report; empty ones are left out when it is rendered."""
+    return Document(
+        title=f"{facts.summary.name} · {facts.run.id}",
+        badge=badge(facts),
+        tone=tone(facts),
+        lead=verdict(facts),
+        tiles=tiles(facts),
+        sections=[section(facts) for section in _SECTIONS],
+    )

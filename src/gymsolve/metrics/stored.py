@@ -1,0 +1,36 @@
+"""The rules over a run on disk: its context, and what they say of its records."""
+
+import json
+
+from gymsolve.config import TrainConfig
+from gymsolve.errors import CheckpointError, UnknownRunError
+from gymsolve.metrics.alerts import AlertTracker
+from gymsolve.metrics.diagnosis import Diagnosis, explain
+from gymsolve.metrics.rules.rule import Context
+from gymsolve.runs.loading import load_checkpoint
+from gymsolve.runs.run import Run
+from gymsolve.spec import EnvSpec
+
+__all__ = ["explain_run", "run_context"]
+
+_FATAL = ("DivergenceError", "EnvFaultError")
+
+
+def run_context(run: Run, config: TrainConfig) -> Context:
+    """What the rules may know of a stored run."""
+    return Context.of(config, _spec(run), warm_start=run.info().get("parent") is not None)
+
+
+def explain_run(run: Run, alerts: AlertTracker) -> Diagnosis:
+    """What the rules found in a run that they have followed; the error that ended it counts as evidence."""
+    reason = str(run.info().get("reason") or "")
+    return explain(alerts, failure=reason if reason.startswith(_FATAL) else None)
+
+
+def _spec(run: Run) -> EnvSpec | None:
+    """The spaces, as they are stored with the weights; None before the first checkpoint."""
+    try:
+        saved = load_checkpoint(run, "last", policy_only=True)
+    except (CheckpointError, UnknownRunError):
+        return None
+    return EnvSpec.from_json(json.loads(saved.policy_metadata["spec"]))

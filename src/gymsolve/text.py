@@ -1,0 +1,79 @@
+"""Numbers, spans of time and small tables of them, as people read them."""
+
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+__all__ = ["age", "count", "duration", "number", "plural", "score", "setting", "size"]
+
+
+def count(value: float) -> str:
+    """`12,288`."""
+    return f"{value:,.0f}"
+
+
+def size(steps: int) -> str:
+    """A number of steps as one would type it: `200k`, `1.5m`, `12345`."""
+    for unit, letter in ((1_000_000, "m"), (1_000, "k")):
+        if steps >= unit and steps % (unit // 10) == 0:
+            return f"{steps / unit:g}{letter}"
+    return str(steps)
+
+
+def number(value: float | None) -> str:
+    """Four significant digits; a dash for what is not known."""
+    if value is None or math.isnan(value):
+        return "–"
+    if value == int(value) and abs(value) < 1e6:
+        return f"{int(value):,}"
+    return f"{value:,.1f}" if 100 <= abs(value) < 1e6 else f"{value:.4g}"
+
+
+def plural(amount: int, thing: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count(amount)} {thing}{'' if amount == 1 else 's'}"
+
+
+def score(mean: float | None, std: float | None = None) -> str:
+    """`182.3 ± 20.1`; the spread is not told more exactly than the mean."""
+    if mean is None or std is None:
+        return number(mean)
+    return f"{number(mean)} ± {f'{std:.1f}' if abs(mean) >= 100 else number(std)}"
+
+
+def duration(seconds: float) -> str:
+    """`0:42`, `1:02:03`, `2 d 3 h`."""
+    whole = int(seconds)
+    if whole >= 2 * 86400:
+        return f"{whole // 86400} d {whole % 86400 // 3600} h"
+    if whole >= 3600:
+        return f"{whole // 3600}:{whole % 3600 // 60:02}:{whole % 60:02}"
+    return f"{whole // 60}:{whole % 60:02}"
+
+
+def age(moment: str) -> str:
+    """How long ago a stored time is: `3 min`, `2 h`, `5 d`."""
+    if not moment:
+        return "–"
+    seconds = (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
+    for unit, name in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= unit:
+            return f"{int(seconds // unit)} {name}"
+    return "now"
+
+
+def setting(value: Any) -> str:
+    """A setting as `--set` would take it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        if set(value) == {"start", "end"}:  # a linear schedule
+            return f"{value['start']:g} -> {value['end']:g}"
+        return "{" + ", ".join(f"{key}: {setting(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(setting(inner) for inner in value) + "]"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value)
