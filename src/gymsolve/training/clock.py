@@ -3,7 +3,7 @@
 import resource
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal
 
@@ -18,14 +18,15 @@ _PER_MB = 1024 * 1024 if sys.platform == "darwin" else 1024
 class Clock:
     """Sums seconds by what they were spent on; belongs to one sitting, so a resumed run starts a new one."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
+        self._now = now
         self.start()
 
     def start(self) -> None:
         """Begin to count, now."""
         self.spent: dict[Part, float] = dict.fromkeys(_PARTS, 0.0)
         self.updates = 0
-        self._since = time.perf_counter()
+        self._since = self._now()
 
     def add(self, part: Part, seconds: float) -> None:
         self.spent[part] += seconds
@@ -33,15 +34,15 @@ class Clock:
     @contextmanager
     def timing(self, part: Part) -> Iterator[None]:
         """Count what is done meanwhile; parts must not enclose each other."""
-        began = time.perf_counter()
+        began = self._now()
         try:
             yield
         finally:
-            self.spent[part] += time.perf_counter() - began
+            self.spent[part] += self._now() - began
 
     def take(self) -> dict[str, float]:
         """Metrics of the time since the last call; the next one counts from now."""
-        total = max(time.perf_counter() - self._since, 1e-9)
+        total = max(self._now() - self._since, 1e-9)
         found = {f"time/{part}_share": min(1.0, seconds / total) for part, seconds in self.spent.items()}
         found["time/diagnose_seconds"] = self.spent["diagnose"]
         found["time/updates_per_second"] = self.updates / total
