@@ -93,7 +93,7 @@ def test_costly_measures_wait_for_a_record_that_is_written(trainer):
 def test_about_a_hundred_measures_per_run():
     settings = {"env.num_envs": 1, "algo.num_steps": 4, "eval.stop_when_solved": False}
     rows = trained("Bandit-v0", settings, steps=4000)
-    assert len(measured(rows)) == 126  # at the first update, and whenever a multiple of 32 steps is reached
+    assert len(measured(rows)) == 101  # at the first update, and whenever a multiple of 40 steps is reached
     assert len(rows) > 1000
 
 

@@ -26,7 +26,7 @@ from gymsolve.training.trainer import Trainer
 
 __all__ = ["learn"]
 
-_MEASURES = 125
+_MEASURES = 100
 """So many points make a curve; twice as many would cost small networks several percent of their time."""
 
 
@@ -88,14 +88,14 @@ def _observations(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
     """What the network sees: scaling keeps the order of numbers, so their ends tell the largest."""
     ends, still = observed_range(rollout)
     found = {"obs/constant_share": still}
-    largest = [float(np.abs(x).max()) for x in trainer.policy.seen(ends).values()]
-    if not largest:
-        return found
-    spec = trainer.policy.spec
-    rows = take_probe(rollout, spec).obs
-    numbers = np.concatenate([x.reshape(-1) for x in trainer.policy.seen(rows).values()]).astype(np.float64)
-    found |= {"obs/mean": float(numbers.mean()), "obs/std": float(numbers.std())}
-    return found | {"obs/abs_max": max(largest)}
+    some = take_probe(rollout, trainer.policy.spec).obs
+    both = {key: np.concatenate([rows, ends[key]]) for key, rows in some.items()}
+    seen = list(trainer.policy.seen(both).values())
+    if seen:
+        numbers = np.concatenate([rows[:-2].reshape(-1) for rows in seen]).astype(np.float64)
+        found |= {"obs/mean": float(numbers.mean()), "obs/std": float(numbers.std())}
+        found["obs/abs_max"] = max(float(np.abs(rows[-2:]).max()) for rows in seen)
+    return found
 
 
 @np.errstate(all="ignore")

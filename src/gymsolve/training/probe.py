@@ -43,7 +43,7 @@ class Probe:
 
 def _most_rows(spec: EnvSpec) -> int:
     """So many observations say enough; pictures are large, and their network slow."""
-    return 32 if any(entry.kind == "image" for entry in spec.obs.values()) else 256
+    return 32 if any(entry.kind == "image" for entry in spec.obs.values()) else 128
 
 
 def take_probe(rollout: Rollout, spec: EnvSpec) -> Probe:
