@@ -181,3 +181,23 @@ def test_flattened_features_are_in_the_order_of_channels_rows_columns():
     image = torch.rand(2, 1, 6, 6).contiguous(memory_format=torch.channels_last)
     grid = nn.functional.relu(stack[2](nn.functional.relu(stack[0](image))))  # [B, C, H, W]
     torch.testing.assert_close(stack(image), torch.stack([row.reshape(-1) for row in grid]))
+
+
+def test_a_hidden_unit_of_a_convolution_is_a_channel():
+    spec = make_spec(obs={"screen": ObsSpec("image", (2, 12, 10), "uint8", low=(0.0,), high=(255.0,))})
+    policy = make_policy(spec, cnn="small", hidden=(6,))
+    pixels = np.random.default_rng(0).integers(0, 256, (3, 2, 12, 10)).astype(np.uint8)
+    hidden = policy.hidden({"screen": pixels})
+    stack = "encoder.entries.0_screen.stack"
+    assert {name: layer.shape for name, layer in hidden.items()} == {
+        f"{stack}.1": (3, 16),
+        f"{stack}.4": (3, 32),
+        "actor.1": (3, 6),
+    }
+    image = policy.encoder.entries["0_screen"]
+    first = torch.relu(image.stack[0](torch.from_numpy(pixels / np.float32(255.0))))
+    np.testing.assert_allclose(hidden[f"{stack}.1"], first.mean(dim=(2, 3)).detach(), rtol=1e-4, atol=1e-6)
+    last = torch.relu(image.stack[2](first)).mean(dim=(2, 3))
+    np.testing.assert_allclose(hidden[f"{stack}.4"], last.detach(), rtol=1e-4, atol=1e-6)
+    seen = policy.seen({"screen": pixels})["screen"]
+    np.testing.assert_allclose(seen, pixels.reshape(3, -1) / 255.0, rtol=1e-6)

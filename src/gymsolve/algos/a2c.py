@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from gymsolve.algos.batch import Batch
-from gymsolve.algos.losses import mean_metrics, moved, value_loss, value_targets
+from gymsolve.algos.losses import mean_metrics, moved, value_loss, value_targets, was_clipped
 from gymsolve.algos.optimizer import Optimizer
 from gymsolve.config import A2CConfig
 from gymsolve.nn.policy import Policy
@@ -60,6 +60,7 @@ class A2C:
             "train/entropy": mean_entropy,
             "train/loss": loss,
             "train/grad_norm": norm,
+            "train/grad_clipped_share": was_clipped(norm, in_force),
             "train/first_ratio": log_ratio.exp().mean(),
         }
         row |= moved(policy, batch)

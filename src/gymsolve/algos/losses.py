@@ -1,5 +1,7 @@
 """Losses and diagnostics that more than one algorithm uses."""
 
+import math
+
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -15,6 +17,7 @@ __all__ = [
     "moved",
     "value_loss",
     "value_targets",
+    "was_clipped",
 ]
 
 AnyAlgo = PPOConfig | A2CConfig | ReinforceConfig
@@ -44,6 +47,12 @@ def divergence(log_ratio: Tensor, clip_coef: float) -> tuple[Tensor, Tensor]:
     """
     excess = log_ratio.exp() - 1
     return (excess - log_ratio).mean(), (excess.abs() > clip_coef).float().mean()
+
+
+def was_clipped(norm: Tensor, in_force: dict[str, float]) -> Tensor:
+    """1 where a gradient of this length was shortened, else 0."""
+    limit = in_force["hyper/max_grad_norm"]
+    return (norm > (limit if limit > 0 else math.inf)).float()
 
 
 @torch.no_grad()

@@ -6,7 +6,8 @@ torch's names and shapes, per parameter. A parameter that a loss does not reach 
 step count.
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
@@ -32,6 +33,7 @@ class Optimizer:
         self._values = torch.cat([p.detach().reshape(-1) for p in self.parameters])
         for parameter, slot in zip(self.parameters, self._slots, strict=True):
             parameter.data = self._values[slot].view(parameter.shape)
+        self._gradient = torch.zeros_like(self._values)  # of each one's newest step, before clipping
         self._moments = {name: torch.zeros_like(self._values) for name in _moment_names(config)}
         self._steps = [0] * len(self.parameters)
         self._spans: list[_Span] = []  # of the parameters in `_reached`
@@ -43,12 +45,14 @@ class Optimizer:
         found = torch.autograd.grad(loss, self.parameters, allow_unused=True)
         grads = torch.cat([slope.reshape(-1) for slope in found if slope is not None])
         norm: Tensor = torch.linalg.vector_norm(grads)
+        taken = grads
         if max_grad_norm > 0:
-            grads *= (max_grad_norm / (norm + 1e-6)).clamp(max=1.0)  # a NaN is passed on
+            taken = grads * (max_grad_norm / (norm + 1e-6)).clamp(max=1.0)  # a NaN is passed on
         start = 0
         for span in self._plan([slope is not None for slope in found]):
             stop = start + span.slot.stop - span.slot.start
-            self._move(span, grads[start:stop], learning_rate)
+            self._gradient[span.slot] = grads[start:stop]
+            self._move(span, taken[start:stop], learning_rate)
             start = stop
         return norm
 
@@ -114,6 +118,18 @@ class Optimizer:
                 if span.slot.start <= slot.start < span.slot.stop:
                     self._steps[index] = int(span.steps)
         self._spans, self._reached = [], []
+
+    def weights(self) -> Array:
+        """All trainable numbers, as one array of one's own."""
+        return self._values.cpu().numpy().copy()
+
+    def part_norms(self, parts: Sequence[str]) -> dict[str, float]:
+        """Length of the newest gradient, before clipping, by the part that each parameter belongs to."""
+        squares = torch.stack([self._gradient[slot].square().sum() for slot in self._slots]).tolist()
+        found = dict.fromkeys(parts, 0.0)
+        for part, square in zip(parts, squares, strict=True):
+            found[part] += square
+        return {part: math.sqrt(square) for part, square in found.items()}
 
     def reset(self) -> None:
         """Forget all moments."""

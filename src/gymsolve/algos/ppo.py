@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from gymsolve.algos.batch import Batch
-from gymsolve.algos.losses import divergence, mean_metrics, value_loss, value_targets
+from gymsolve.algos.losses import divergence, mean_metrics, value_loss, value_targets, was_clipped
 from gymsolve.algos.optimizer import Optimizer
 from gymsolve.config import PPOConfig
 from gymsolve.nn.policy import Policy
@@ -137,6 +137,7 @@ class PPO:
             "train/loss": loss,
             "train/clip_fraction": clip_fraction,
             "train/grad_norm": norm,
+            "train/grad_clipped_share": was_clipped(norm, in_force),
             "train/ratio": ratio.detach().mean(),
         }
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from gymsolve.algos.batch import Batch
-from gymsolve.algos.losses import mean_metrics, moved, value_loss, value_targets
+from gymsolve.algos.losses import mean_metrics, moved, value_loss, value_targets, was_clipped
 from gymsolve.algos.optimizer import Optimizer
 from gymsolve.config import ReinforceConfig
 from gymsolve.nn.policy import Policy
@@ -71,6 +71,7 @@ class Reinforce:
             "train/first_ratio": (log_probs.detach() - batch.log_probs).exp().mean(),
             "train/grad_norm": self.optimizer.step(loss, **rates),
         }
+        row["train/grad_clipped_share"] = was_clipped(row["train/grad_norm"], in_force)
         if config.baseline == "value":
             targets = value_targets(policy, returns)
             for _ in range(config.value_epochs):

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from gymsolve.config import A2CConfig
-from gymsolve.fast.losses import Batch, moved, value_loss, value_targets
+from gymsolve.fast.losses import Batch, clipped_share, moved, value_loss, value_targets
 from gymsolve.fast.optimizer import FastOptimizer
 from gymsolve.fast.policy import FastPolicy
 from gymsolve.rollout.learning import explained_variance, flatten, hyperparameters
@@ -68,6 +68,7 @@ class FastA2C:
         row["train/grad_norm"] = self.optimizer.step(
             learning_rate=in_force["hyper/learning_rate"], max_grad_norm=in_force["hyper/max_grad_norm"]
         )
+        row["train/grad_clipped_share"] = clipped_share([row["train/grad_norm"]], in_force)
         return row
 
     def state(self) -> dict[str, Any]:

@@ -148,6 +148,16 @@ class Inputs:
             starts = np.flatnonzero(np.diff(category, prepend=-1))
             grad[:, category[starts]] = np.add.reduceat(samples_first.take(order, axis=1), starts, axis=1)
 
+    def numbers(self, obs: Obs) -> dict[str, Array]:
+        """Entries that are not categories, scaled, [B, size] each."""
+        found = {}
+        for key, entry in self.entries.items():
+            if not entry.discrete:
+                rows = np.empty((entry.size, len(obs[key])), np.float32)
+                entry.encode(obs[key], rows)
+                found[key] = rows.T
+        return found
+
     def observe(self, obs: Obs) -> None:
         """Take a batch of raw observations into the running statistics."""
         for key, entry in self.entries.items():

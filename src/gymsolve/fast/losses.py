@@ -14,12 +14,19 @@ from gymsolve.spec import Array
 
 __all__ = [
     "Batch",
+    "clipped_share",
     "moved",
     "value_loss",
     "value_targets",
 ]
 
 AnyAlgo = PPOConfig | A2CConfig | ReinforceConfig
+
+
+def clipped_share(norms: list[float], in_force: dict[str, float]) -> float:
+    """Share of gradient steps, at least one, that the limit shortened."""
+    limit = in_force["hyper/max_grad_norm"]
+    return sum(norm > limit for norm in norms) / len(norms) if limit > 0 else 0.0
 
 
 class Batch:

@@ -5,6 +5,7 @@ reach keeps its moments and its step count, as a torch parameter without a gradi
 """
 
 import math
+from collections.abc import Sequence
 from types import ModuleType
 
 import numpy as np
@@ -45,9 +46,7 @@ class FastOptimizer:
             if self._kernels is not None and self._config.name in ("adam", "adamw"):
                 self._compiled_adam(self._kernels, span, steps, (factor, learning_rate))
                 continue
-            if factor != 1.0:
-                grads[span] *= factor
-            self._move(span, steps, learning_rate)
+            self._move(span, steps, (factor, learning_rate))
         return norm
 
     def _plan(self, loss: Loss) -> list[tuple[slice, int]]:
@@ -95,15 +94,17 @@ class FastOptimizer:
             1.0 - rate * config.weight_decay if decoupled else 1.0,
         )
 
-    def _move(self, span: slice, steps: int, rate: float) -> None:
-        config = self._config
+    def _move(self, span: slice, steps: int, scales: tuple[float, float]) -> None:
+        (factor, rate), config = scales, self._config
         values, grads = self._parameters.values[span], self._parameters.grads[span]
+        if factor != 1.0:
+            grads = grads * factor  # a copy: the gradient as it came is still measured
         spare = self._spare[span]
         moments = {name: array[span] for name, array in self._moments.items()}
         if config.weight_decay and config.name == "adamw":
             values *= 1.0 - rate * config.weight_decay
         elif config.weight_decay:
-            grads += config.weight_decay * values
+            grads = grads + config.weight_decay * values
         if config.name in ("adam", "adamw"):
             _adam(config, grads, moments["exp_avg"], moments["exp_avg_sq"], spare)
             first, second = (1.0 - beta**steps for beta in config.betas)
@@ -122,6 +123,18 @@ class FastOptimizer:
             moments["momentum_buffer"] += direction
             direction = moments["momentum_buffer"]
         values -= np.multiply(direction, rate, out=spare)
+
+    def weights(self) -> Array:
+        """All trainable numbers, as one array of one's own."""
+        return self._parameters.values.copy()
+
+    def part_norms(self, parts: Sequence[str]) -> dict[str, float]:
+        """Length of the newest gradient, before clipping, by the part that each parameter belongs to."""
+        squares = dict.fromkeys(parts, 0.0)
+        for part, slot in zip(parts, self._parameters.slots, strict=True):
+            slope = self._parameters.grads[slot.start : slot.stop]
+            squares[part] += float(np.dot(slope, slope))
+        return {part: math.sqrt(square) for part, square in squares.items()}
 
     def flush(self) -> None:
         """Set moments to 0 that are too small to matter; called once per update.

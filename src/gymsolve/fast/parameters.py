@@ -6,6 +6,7 @@ they are one matrix [inputs + 1, outputs] whose last row is the bias. A column o
 then makes a layer a single product, and a one-hot input a row to look up.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +34,7 @@ class Slot:
 
     @property
     def stop(self) -> int:
-        return self.start + int(np.prod(self.shape))
+        return self.start + math.prod(self.shape)
 
     def view(self, flat: Array) -> Array:
         """This tensor inside a flat buffer, in torch's shape."""
@@ -61,6 +62,7 @@ class Parameters:
             self._add("_head.log_std", (outputs,), None, {"policy"})
         self._add_linear("_head.linear", width, outputs, config.policy_gain, {"policy"})
         self._add_linear("value_head", width, 1, 1.0, {"value"})
+        self.parts = tuple("trunk" if len(s.losses) > 1 else next(iter(s.losses)) for s in self.slots)
         self.values, self.grads = _aligned_zeros(self.size), _aligned_zeros(self.size)
 
     @property

@@ -22,6 +22,7 @@ from gymsolve.fast.normalize import ValueNorm
 from gymsolve.fast.parameters import Parameters
 from gymsolve.fast.passes import NumpyPasses, Passes, Work
 from gymsolve.fast.support import why_not
+from gymsolve.fast.trunk import Trunk
 from gymsolve.kernels import load_kernels
 from gymsolve.spec import Array, EnvSpec, Obs
 
@@ -125,6 +126,31 @@ class FastPolicy:
         takes no part are stale.
         """
         self._passes.backward(work, d_log_probs, d_entropy, d_values)
+
+    def parts(self) -> tuple[str, ...]:
+        """Whose each parameter is: `policy`, `value`, or `trunk` where the two share it."""
+        return self.parameters.parts
+
+    def log_std(self) -> Array | None:
+        """Log standard deviations [A] of a box's actions; None for categories."""
+        box = self.spec.action.kind == "box"
+        return self.parameters.slot("_head.log_std").view(self.parameters.values).copy() if box else None
+
+    def seen(self, obs: Obs) -> dict[str, Array]:
+        """Observations [B, …] as the network takes them: numbers [B, size] by entry, without categories."""
+        return self.inputs.numbers(obs)
+
+    @np.errstate(all="ignore")
+    def hidden(self, obs: Obs) -> dict[str, Array]:
+        """What every hidden layer gives [B, units], by the name of its activation in torch."""
+        features = self._encode(obs)
+        # By NumPy: the compiled passes keep no layer.
+        trunk = Trunk(self.parameters, self.inputs, self.config.activation)
+        work = trunk.allocate(features.dense.shape[1])
+        trunk.forward(features, work)
+        towers = ("actor",) if self.shared else ("actor", "critic")
+        layers = list(enumerate(work.layers["both"]))
+        return {f"{t}.{2 * k + 1}": layer.h[i].T for i, t in enumerate(towers) for k, layer in layers}
 
     def observe(self, obs: Obs) -> None:
         """Take a batch of raw observations [B, …] into every running statistic."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from gymsolve.config import PPOConfig
 from gymsolve.fast.inputs import Samples
-from gymsolve.fast.losses import Batch, value_targets
+from gymsolve.fast.losses import Batch, clipped_share, value_targets
 from gymsolve.fast.optimizer import FastOptimizer
 from gymsolve.fast.policy import FastPolicy
 from gymsolve.fast.surrogate import SurrogateMeans, compiled_surrogate, numpy_surrogate
@@ -147,5 +147,6 @@ def _describe(
             - means.gain
         ),
         "train/grad_norm": float(np.mean(norms)),
+        "train/grad_clipped_share": clipped_share(norms, in_force),
         "train/first_ratio": steps[0].ratio,
     }

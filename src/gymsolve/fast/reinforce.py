@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gymsolve.config import ReinforceConfig
-from gymsolve.fast.losses import Batch, moved, value_loss, value_targets
+from gymsolve.fast.losses import Batch, clipped_share, moved, value_loss, value_targets
 from gymsolve.fast.optimizer import FastOptimizer
 from gymsolve.fast.policy import FastPolicy
 from gymsolve.rollout.learning import EpisodeCredit, explained_variance, flatten, flatten_obs, hyperparameters
@@ -67,6 +67,7 @@ class FastReinforce:
             learning_rate=in_force["hyper/learning_rate"],
             max_grad_norm=in_force["hyper/max_grad_norm"],
         )
+        row["train/grad_clipped_share"] = clipped_share([row["train/grad_norm"]], in_force)
         return row
 
     def _value_steps(self, batch: Batch, returns: Array, in_force: dict[str, float]) -> float:

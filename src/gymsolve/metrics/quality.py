@@ -5,7 +5,9 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
-__all__ = ["training_quality"]
+from gymsolve.metrics.history import History
+
+__all__ = ["quality_so_far", "training_quality"]
 
 
 def training_quality(
@@ -20,7 +22,7 @@ def training_quality(
 
     Returns count from 0 at the first evaluation to 1 at the threshold (without one: at the best), never
     outside. A solved run keeps its last value for the rest of its budget; steps before the first evaluation
-    count as 0. None without a finite evaluation.
+    count like it. None without a finite evaluation.
     """
     points = [
         (float(one["env_steps"]), float(one["eval/mean_reward"]))
@@ -36,5 +38,25 @@ def training_quality(
     else:
         curve = [(x, min(1.0, max(0.0, (y - first) / (goal - first)))) for x, y in points]
     area = sum((right - left) * (a + b) / 2 for (left, a), (right, b) in pairwise(curve))
+    area += curve[0][0] * curve[0][1]
     whole = float(max(budget if solved else samples, curve[-1][0], 1))
     return (area + (whole - curve[-1][0]) * curve[-1][1]) / whole
+
+
+def quality_so_far(
+    history: History, record: Mapping[str, Any], *, threshold: float | None, budget: int
+) -> dict[str, float]:
+    """`quality/area` of the evaluations in `history` and of a new one in `record`; empty without a goal."""
+    if threshold is None or not math.isfinite(record["eval/mean_reward"]):
+        return {}
+    series = history.get("eval/mean_reward")
+    before = [] if series is None else zip(series.steps, series.values, strict=True)
+    rows = [{"env_steps": step, "eval/mean_reward": value} for step, value in before]
+    area = training_quality(
+        [*rows, record],
+        threshold=threshold,
+        samples=record["env_steps"],
+        solved=record.get("solved") == 1.0,
+        budget=budget,
+    )
+    return {} if area is None else {"quality/area": area}

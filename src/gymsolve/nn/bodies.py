@@ -18,9 +18,9 @@ from gymsolve.nn.init import Draws, orthogonal_
 from gymsolve.nn.normalize import BoundsNorm, RunningNorm
 from gymsolve.spec import EnvSpec, Obs, ObsSpec
 
-__all__ = ["Encoder", "convolutions", "mlp"]
+__all__ = ["ACTIVATIONS", "Encoder", "convolutions", "mlp"]
 
-_ACTIVATIONS: dict[str, type[nn.Module]] = {
+ACTIVATIONS: dict[str, type[nn.Module]] = {
     "tanh": nn.Tanh,
     "relu": nn.ReLU,
     "elu": nn.ELU,
@@ -42,7 +42,7 @@ def mlp(size: int, config: NetConfig, rng: Draws) -> tuple[nn.Sequential, int]:
             layers.append(nn.BatchNorm1d(width))
         if config.layer_norm:
             layers.append(nn.LayerNorm(width))
-        layers.append(_ACTIVATIONS[config.activation]())
+        layers.append(ACTIVATIONS[config.activation]())
         if config.dropout:
             layers.append(nn.Dropout(config.dropout))
         size = width
@@ -123,6 +123,17 @@ class Encoder(nn.Module):
         parts = [self.entries[name](obs[key]) for key, name in self.names.items()]
         return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
 
+    def numbers(self, obs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Entries that are not categories, as the first layer takes them, [B, size] each."""
+        found = {}
+        for key, name in self.names.items():
+            entry = self.entries[name]
+            if isinstance(entry, _Vector):
+                found[key] = entry(obs[key])
+            elif isinstance(entry, _Image):
+                found[key] = entry.scaled(obs[key]).flatten(1)
+        return found
+
     def observe(self, obs: Obs) -> None:
         """Take a batch of raw observations into the running statistics."""
         for key, name in self.names.items():
@@ -178,6 +189,10 @@ class _Image(nn.Module):
         for layer in islice(self.stack, 1, None):
             out = layer(out)
         return out
+
+    def scaled(self, x: Tensor) -> Tensor:
+        """What the scaled first weights amount to."""
+        return (x.float() - self.low) * self.scale
 
     def _first(self, pixels: Tensor) -> Tensor:
         layer = cast(nn.Conv2d, self.stack[0])

@@ -16,8 +16,9 @@ from torch import Tensor, nn
 from gymsolve.config import NetConfig
 from gymsolve.errors import CheckpointError, ConfigError
 from gymsolve.nn.bodies import Encoder, mlp
-from gymsolve.nn.heads import Head, make_head
+from gymsolve.nn.heads import GaussianHead, Head, make_head
 from gymsolve.nn.init import Draws, orthogonal_
+from gymsolve.nn.layers import watching_activations
 from gymsolve.nn.normalize import ValueNorm
 from gymsolve.spec import Array, EnvSpec, Obs
 
@@ -115,6 +116,28 @@ class Policy(nn.Module):
 
     def _mask_tensor(self, masks: Array | None) -> Tensor | None:
         return None if masks is None else torch.from_numpy(masks).to(self.device)
+
+    def parts(self) -> tuple[str, ...]:
+        """Whose each parameter is: `policy`, `value`, or `trunk` where the two share it."""
+        body = "trunk" if self.shared else "policy"
+        owners = {"encoder": body, "actor": body, "_head": "policy"}
+        return tuple(owners.get(name.partition(".")[0], "value") for name, _ in self.named_parameters())
+
+    def log_std(self) -> Array | None:
+        """Log standard deviations [A] of a box's actions; None for categories."""
+        return _array(self._head.log_std).copy() if isinstance(self._head, GaussianHead) else None
+
+    @torch.inference_mode()
+    def seen(self, obs: Obs) -> dict[str, Array]:
+        """Observations [B, …] as the network takes them: numbers [B, size] by entry, without categories."""
+        return {key: _array(x) for key, x in self.encoder.numbers(self.tensors(obs)).items()}
+
+    @torch.inference_mode()
+    def hidden(self, obs: Obs) -> dict[str, Array]:
+        """What every hidden layer gives [B, units] after its activation, by the activation's name."""
+        with watching_activations(self) as found:
+            self(self.tensors(obs), None)
+        return {name: _array(x) for name, x in found.items()}
 
     @torch.no_grad()
     def observe(self, obs: Obs) -> None:

@@ -4,6 +4,7 @@ The one place where policy and environment meet during training. It knows nothin
 actor goes in, a rollout comes out.
 """
 
+import time
 from collections.abc import Callable
 from typing import Protocol
 
@@ -46,6 +47,7 @@ class Collector:
         """Fill the rollout with the next `num_steps` steps of every environment."""
         out, to_env = self.rollout, actor.spec.action.to_env
         out.episodes, out.faults = [], []
+        out.bootstrapped, out.env_seconds = 0, 0.0
         self.filled = False  # a fault half-way leaves a mixture of two rollouts
         for t in range(out.vec_steps):
             actions, log_probs, values = actor.act(self.obs, self.masks, rng)
@@ -55,13 +57,17 @@ class Collector:
                 out.masks[t] = self.masks
             out.actions[t], out.log_probs[t], out.values[t] = actions, log_probs, values
 
-            step = self.envs.step(to_env(actions))
+            taken = to_env(actions)
+            began = time.perf_counter()
+            step = self.envs.step(taken)
+            out.env_seconds += time.perf_counter() - began
             out.rewards[t], out.valid[t] = step.rewards, step.valid
             out.terminated[t], out.truncated[t] = step.terminated, step.truncated
             if step.final_obs is not None and step.truncated.any():
                 cut = np.flatnonzero(step.truncated)
                 last = {key: array[cut] for key, array in step.final_obs.items()}
                 out.next_values[t, cut] = actor.values(last)
+                out.bootstrapped += len(cut)
             out.episodes += step.episodes
             out.faults += step.faults
             self.obs, self.masks = step.obs, step.masks

@@ -45,6 +45,7 @@ class EpisodeWindow:
             "rollout/ep_rew_last": float(raw[-1]),
             "rollout/ep_rew_best": float(self.best),
             "rollout/ep_len_mean": float(lengths.mean()),
+            "rollout/ep_len_std": float(lengths.std()),
             "rollout/truncated_share": float(np.mean([e.truncated for e in self.recent])),
         }
         if not np.array_equal(raw, shaped):

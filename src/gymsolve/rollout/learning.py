@@ -54,18 +54,23 @@ def explained_variance(predicted: Array, target: Array) -> float:
 class EpisodeCredit:
     """REINFORCE's weights: what followed an action, or its whole episode, against a baseline."""
 
-    def __init__(self, config: ReinforceConfig) -> None:
+    def __init__(self, config: ReinforceConfig, mean_return: float | None = None) -> None:
         self.config = config
-        self.mean_return: float | None = None  # running, for baseline "mean"
+        self.mean_return = mean_return  # running, for baseline "mean"
 
     def assign(self, rollout: Rollout, usable: Array, gamma: float) -> tuple[Array, Array]:
         """Advantages and value targets [B] of the usable steps."""
+        advantages, targets = self.measure(rollout, usable, gamma)
+        if self.config.normalize_advantages == "rollout":
+            advantages = standardize(advantages)
+        return advantages, targets
+
+    def measure(self, rollout: Rollout, usable: Array, gamma: float) -> tuple[Array, Array]:
+        """The same before normalisation; moves the running baseline."""
         togo = self._rewards_to_go(rollout, gamma)
         whole = self.config.returns == "episode"
         credit = flatten(_whole_episode(togo, rollout) if whole else togo, usable)
         advantages = (credit - self._baseline(credit, flatten(rollout.values, usable))).astype(np.float32)
-        if self.config.normalize_advantages == "rollout":
-            advantages = standardize(advantages)
         return advantages, flatten(togo, usable).astype(np.float32)
 
     def _rewards_to_go(self, rollout: Rollout, gamma: float) -> Array:

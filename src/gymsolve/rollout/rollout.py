@@ -32,6 +32,10 @@ class Rollout:
     episodes: list[Episode] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     """What broke and was mended meanwhile, such as a worker that died."""
+    bootstrapped: int = 0
+    """Truncated episodes whose last observation was there to be valued."""
+    env_seconds: float = 0.0
+    """Spent in the environments' own steps."""
 
     @property
     def env_steps(self) -> int:

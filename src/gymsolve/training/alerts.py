@@ -16,6 +16,11 @@ __all__ = ["publish", "replay_alerts"]
 
 def publish(trainer: Trainer, run: Run, observer: Observer, record: dict[str, Any]) -> None:
     """Write a record, show it, and say which alerts it raised or cleared."""
+    with trainer.clock.timing("record"):
+        _publish(trainer, run, observer, record)
+
+
+def _publish(trainer: Trainer, run: Run, observer: Observer, record: dict[str, Any]) -> None:
     require_declared(record)
     run.append_metrics(record)
     observer.record(record)

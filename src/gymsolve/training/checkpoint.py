@@ -31,9 +31,17 @@ def save(
     spare: Iterable[str] = (),
 ) -> Path:
     """Write the whole state, with the metrics of the evaluation these very weights got, if any."""
+    with trainer.clock.timing("checkpoint"):
+        path = _write(trainer, run, reason, with_envs=with_envs)
+        trainer.saved_step = trainer.counters.env_steps
+        prune(run, trainer.config.checkpoint.keep, spare=spare)
+    return path
+
+
+def _write(trainer: Trainer, run: Run, reason: str, *, with_envs: bool) -> Path:
     counters = trainer.counters
     judged = counters.last_eval == counters.env_steps
-    path = save_checkpoint(
+    return save_checkpoint(
         run,
         counters.env_steps,
         policy=trainer.policy.arrays(),
@@ -48,9 +56,6 @@ def save(
         },
         extras={"rollout.csv": _last_rollout(trainer).encode()} if trainer.collector.filled else None,
     )
-    trainer.saved_step = counters.env_steps
-    prune(run, trainer.config.checkpoint.keep, spare=spare)
-    return path
 
 
 def _last_rollout(trainer: Trainer) -> str:

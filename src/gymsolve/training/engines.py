@@ -5,6 +5,7 @@ imported only when it is chosen: its two seconds are more than some trainings ta
 """
 
 import json
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +15,7 @@ from gymsolve.errors import ConfigError
 from gymsolve.fast import supports, why_not
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress
-from gymsolve.spec import Array, EnvSpec
+from gymsolve.spec import Array, EnvSpec, Obs
 from gymsolve.training.evaluate import Player
 
 __all__ = ["Algorithm", "Engine", "Policy", "choose_engine", "load_policy"]
@@ -35,9 +36,27 @@ class Policy(Player, Protocol):
     def checksum(self) -> float:
         """The sum of all weights: not finite as soon as one of them is not."""
 
+    def parts(self) -> tuple[str, ...]:
+        """Whose each parameter is: `policy`, `value`, or `trunk` where the two share it."""
+
+    def log_std(self) -> Array | None:
+        """Log standard deviations [A] of a box's actions; None for categories."""
+
+    def seen(self, obs: Obs) -> dict[str, Array]:
+        """Observations [B, …] as the network takes them: numbers [B, size] by entry, without categories."""
+
+    def hidden(self, obs: Obs) -> dict[str, Array]:
+        """What every hidden layer gives [B, units] after its activation, by the activation's name."""
+
 
 class Optimizer(Protocol):
-    """Moments that outlive a process."""
+    """Moments that outlive a process, and what the newest step was made of."""
+
+    def weights(self) -> Array:
+        """All trainable numbers, as one array of one's own."""
+
+    def part_norms(self, parts: Sequence[str]) -> dict[str, float]:
+        """Length of the newest gradient, before clipping, by the part that each parameter belongs to."""
 
     def arrays(self) -> dict[str, Array]: ...
 

@@ -12,13 +12,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from gymsolve.errors import DivergenceError
+from gymsolve.metrics.quality import quality_so_far
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.runs.checkpoints import list_checkpoints, update_meta
 from gymsolve.runs.run import Run
 from gymsolve.training.alerts import publish
 from gymsolve.training.checkpoint import keep_if_best, save
 from gymsolve.training.judging import Judge, Judgement
+from gymsolve.training.measuring import learn
 from gymsolve.training.observer import Observer
+from gymsolve.training.records import next_multiple
 from gymsolve.training.stopping import Reason, StopSignal, stop_reason
 from gymsolve.training.trainer import Trainer
 
@@ -28,6 +31,7 @@ __all__ = ["next_multiple", "take_judgements", "train_loop", "write_record"]
 def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, signalled: StopSignal) -> Reason:
     """Train until there is a reason to stop; that reason."""
     counters, config = trainer.counters, trainer.config
+    trainer.clock.start()
     while True:
         take_judgements(trainer, run, observer, judge.finished())
         reason = stop_reason(trainer, run, signalled)
@@ -36,6 +40,7 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
 
         began = time.perf_counter()
         rollout = collect(trainer, observer)
+        collected = time.perf_counter()
         for fault in rollout.faults:
             run.append_event("env_fault", env_steps=counters.env_steps, text=fault)
             observer.event("env_fault", {"text": fault})
@@ -44,14 +49,13 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
             return "solved"
 
         _require_finite(trainer, run, {"a state value": float(rollout.values.sum())})
-        learning = time.perf_counter()
-        metrics = trainer.algorithm.update(rollout, trainer.progress, trainer.minibatch_rng)
+        metrics = learn(trainer, rollout)
         ended = time.perf_counter()
         count(trainer, rollout, ended - began)
         losses = {name: metrics[name] for name in ("train/loss", "train/grad_norm") if name in metrics}
         _require_finite(trainer, run, losses | {"a weight": trainer.policy.checksum()})
-        timing = {"time/collect_seconds": learning - began, "time/update_seconds": ended - learning}
-        trainer.averager.add(metrics | timing | {"time/fps": rollout.env_steps / (ended - began)})
+        timing = {"time/collect_seconds": collected - began, "time/fps": rollout.env_steps / (ended - began)}
+        trainer.averager.add(metrics | timing)
         if counters.env_steps >= counters.next_record:
             write_record(trainer, run, observer)
 
@@ -68,10 +72,12 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
 
 def collect(trainer: Trainer, observer: Observer) -> Rollout:
     """One rollout, with rewards scaled if the recipe asks for it."""
-    total = trainer.config.algo.num_steps
+    total, began = trainer.config.algo.num_steps, time.perf_counter()
     rollout = trainer.collector.collect(
         trainer.policy, trainer.policy_rng, lambda t: observer.rollout_step(t, total)
     )
+    trainer.clock.add("env", rollout.env_seconds)
+    trainer.clock.add("act", time.perf_counter() - began - rollout.env_seconds)
     trainer.window.add(rollout.episodes)
     if trainer.scaler is not None:
         gamma = trainer.config.algo.gamma.at(trainer.progress)
@@ -90,7 +96,7 @@ def write_record(trainer: Trainer, run: Run, observer: Observer) -> None:
     """One line of metrics: what the updates since the last one gave, and where the run is."""
     counters = trainer.counters
     record: dict[str, Any] = trainer.position() | {"time/elapsed": counters.seconds}
-    record |= trainer.window.metrics() | trainer.averager.take()
+    record |= trainer.window.metrics() | trainer.averager.take() | trainer.clock.take()
     publish(trainer, run, observer, record)
     counters.next_record = next_multiple(counters.env_steps, max(1, trainer.config.steps // 2000))
 
@@ -100,11 +106,15 @@ def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: 
     for judgement in judgements:
         verdict, counters = judgement.verdict, trainer.counters
         counters.seconds += judgement.seconds
+        trainer.clock.add("eval", judgement.seconds)
         counters.last_eval = judgement.where["env_steps"]
         trainer.evaluation = verdict.metrics
         counters.solved = counters.solved or verdict.solved
         record = judgement.where | verdict.metrics
         record |= {"eval/seconds": judgement.seconds, "solved": float(verdict.solved)}
+        record |= quality_so_far(
+            trainer.alerts.history, record, threshold=trainer.threshold, budget=trainer.config.steps
+        )
         publish(trainer, run, observer, record)
         if judgement.checkpoint is not None:
             update_meta(run, judgement.checkpoint, eval=verdict.metrics)
@@ -127,11 +137,6 @@ def _evaluation_due(trainer: Trainer) -> bool:
     bar = bar * settings.start_fraction if bar >= 0 else bar / settings.start_fraction
     reached = trainer.window.mean_return
     return reached is not None and reached >= bar
-
-
-def next_multiple(env_steps: int, every: int) -> int:
-    """The next multiple of `every`: cadences do not drift with the size of rollouts."""
-    return (env_steps // every + 1) * every
 
 
 def _require_finite(trainer: Trainer, run: Run, measured: Mapping[str, float]) -> None:

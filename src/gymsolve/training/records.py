@@ -3,7 +3,12 @@
 import math
 from typing import Any
 
-__all__ = ["Averager"]
+__all__ = ["Averager", "next_multiple"]
+
+
+def next_multiple(env_steps: int, every: int) -> int:
+    """The next multiple of `every`: cadences do not drift with the size of rollouts."""
+    return (env_steps // every + 1) * every
 
 
 class Averager:

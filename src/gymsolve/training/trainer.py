@@ -23,7 +23,9 @@ from gymsolve.runs.loading import Checkpoint
 from gymsolve.schedules import Progress
 from gymsolve.seeding import generator, integer_seeds, restore_generator, save_generator
 from gymsolve.spec import Array
+from gymsolve.training.clock import Clock
 from gymsolve.training.engines import Algorithm, Engine, Policy, choose_engine
+from gymsolve.training.probe import Probe
 from gymsolve.training.records import Averager
 
 __all__ = ["Counters", "Trainer", "build_trainer", "restore_trainer"]
@@ -43,6 +45,7 @@ class Counters:
     next_eval: int = 0
     next_checkpoint: int = 0
     next_record: int = 0
+    next_measure: int = 0
     eval_round: int = 0
     last_eval: int | None = None
     """Step of the newest evaluation that is done."""
@@ -72,6 +75,9 @@ class Trainer:
     window: EpisodeWindow = field(default_factory=EpisodeWindow)
     counters: Counters = field(default_factory=Counters)
     averager: Averager = field(default_factory=Averager)
+    clock: Clock = field(default_factory=Clock)
+    probe: Probe | None = None
+    """Observations to look into the policy with; taken from the first rollout."""
     evaluation: dict[str, float] | None = None
     """Metrics of the newest evaluation; `counters.last_eval` says which step it judged."""
     saved_step: int | None = None
@@ -95,7 +101,8 @@ class Trainer:
     def arrays(self) -> dict[str, Array]:
         """The trainer's arrays, next to the policy's own."""
         moments = {f"optimizer/{name}": a for name, a in self.algorithm.optimizer.arrays().items()}
-        return moments | self.engine.random_state()
+        probe = {} if self.probe is None else self.probe.arrays()
+        return moments | self.engine.random_state() | probe
 
     def state(self, *, with_envs: bool = True) -> dict[str, Any]:
         """The rest, JSON-ready."""
@@ -158,6 +165,7 @@ def restore_trainer(trainer: Trainer, saved: Checkpoint, *, fresh_optimizer: boo
     trainer.policy_rng = restore_generator(state["policy_rng"])
     trainer.minibatch_rng = restore_generator(state["minibatch_rng"])
     trainer.engine.load_random_state(saved.trainer)
+    trainer.probe = Probe.from_arrays(saved.trainer, trainer.policy.spec)
     if fresh_optimizer:
         notes.append("the optimizer starts afresh, as asked")
     else:

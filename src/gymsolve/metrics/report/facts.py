@@ -78,12 +78,18 @@ class Facts:
 
     @property
     def quality(self) -> float | None:
-        return training_quality(
-            self.evaluations,
-            threshold=self.threshold,
-            samples=self.env_steps,
-            solved=self.solved,
-            budget=self.config.steps,
+        """As the newest evaluation's record says it; computed for runs from before there was that metric."""
+        recorded = self.last("quality/area")
+        return (
+            recorded
+            if recorded is not None
+            else training_quality(
+                self.evaluations,
+                threshold=self.threshold,
+                samples=self.env_steps,
+                solved=self.solved,
+                budget=self.config.steps,
+            )
         )
 
     def last(self, name: str) -> float | None:

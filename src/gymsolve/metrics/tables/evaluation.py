@@ -76,10 +76,12 @@ EVALUATION = (
     ),
     Metric(
         "quality/area",
-        "area under the curve of evaluations so far, 0 at the first one's return and 1 at the threshold, "
-        "over the budget",
+        "mean height of the curve of evaluations over the steps so far (once solved, over the budget): 0 at "
+        "the first one's return or below, 1 at the threshold or above",
         "evaluation",
         better="up",
-        planned=True,
+        low=0,
+        high=1,
+        condition="when there is a threshold",
     ),
 )

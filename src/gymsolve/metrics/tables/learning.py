@@ -25,7 +25,6 @@ LEARNING = (
         better="down",
         low=0,
         priority=3,
-        planned=True,
     ),
     Metric(
         "train/entropy",
@@ -33,28 +32,31 @@ LEARNING = (
         unit="nats",
         priority=1,
     ),
-    Metric("train/scaled_entropy", "the entropy times `ent_coef`", priority=3, planned=True),
+    Metric("train/scaled_entropy", "the entropy times `ent_coef`", priority=3),
     Metric(
         "train/grad_norm", "length of the gradient before clipping; of the policy's step for REINFORCE", low=0
     ),
     *(
         Metric(
             f"train/grad_norm_{part}",
-            f"length of the gradient of the {what}, before clipping",
+            f"length of the gradient of {what}, in the last gradient step, before clipping",
             low=0,
             priority=3,
-            planned=True,
+            condition=condition,
         )
-        for part, what in (("trunk", "shared layers"), ("policy", "policy's part"), ("value", "value's part"))
+        for part, what, condition in (
+            ("trunk", "the layers that policy and value share", "when they share any"),
+            ("policy", "what is the policy's alone", ""),
+            ("value", "what is the value function's alone", "when it is learned"),
+        )
     ),
     Metric(
         "train/grad_clipped_share",
-        "share of gradient steps that `max_grad_norm` shortened",
+        "share of gradient steps that `max_grad_norm` shortened; of the policy's for REINFORCE",
         unit="share",
         low=0,
         high=1,
         priority=3,
-        planned=True,
     ),
     Metric(
         "train/approx_kl",
@@ -110,36 +112,40 @@ LEARNING = (
         "root mean square of the parameters' change per update",
         low=0,
         priority=3,
-        planned=True,
     ),
-    Metric("train/step_max", "largest change of a parameter per update", low=0, priority=3, planned=True),
+    Metric("train/step_max", "largest change of a parameter per update", low=0, priority=3),
     Metric(
         "train/dormant_share",
-        "share of hidden units that hardly react to anything, after the activation",
+        "share of hidden units whose mean size after the activation is below 0.025 of their layer's; of "
+        "channels for convolutions",
         unit="share",
         better="down",
         low=0,
         high=1,
-        planned=True,
     ),
-    Metric("train/feature_rank", "effective rank of the last hidden layer", low=0, priority=3, planned=True),
+    Metric(
+        "train/feature_rank",
+        "effective rank (Σλ)² / Σλ² of the policy's last hidden layer on a fixed set of observations",
+        low=0,
+        priority=3,
+    ),
     Metric(
         "train/churn",
-        "share of a fixed set of observations whose likeliest action one update changed",
+        "share of a fixed set of observations whose likeliest action one update changed; in a box, by a "
+        "hundredth of half its range",
         unit="share",
         low=0,
         high=1,
         priority=3,
-        planned=True,
     ),
     Metric(
         "train/terminal_correlation",
-        "correlation of the value before an episode's end with its last reward",
+        "correlation of the value before an episode's end with its last reward, over a rollout",
         low=-1,
         high=1,
         priority=3,
         may_be_nan=True,
-        planned=True,
+        condition="when 8 episodes or more ended in it, with different rewards",
     ),
 )
 

@@ -42,7 +42,6 @@ TIME = (
         unit="1/s",
         better="up",
         low=0,
-        planned=True,
     ),
     *(
         Metric(
@@ -52,7 +51,6 @@ TIME = (
             low=0,
             high=1,
             priority=3,
-            planned=True,
         )
         for part, what in (
             ("env", "stepping environments"),
@@ -60,20 +58,23 @@ TIME = (
             ("update", "learning"),
             ("eval", "evaluating"),
             ("checkpoint", "saving checkpoints"),
-            ("record", "recording videos"),
-            ("diagnose", "measuring and judging metrics"),
+            ("record", "writing and judging records"),
+            ("diagnose", "measuring"),
         )
     ),
     Metric(
-        "time/diagnose_seconds", "seconds the costly metrics took", unit="s", low=0, priority=3, planned=True
+        "time/diagnose_seconds",
+        "seconds spent measuring since the record before",
+        unit="s",
+        low=0,
+        priority=3,
     ),
     Metric(
         "time/memory",
-        "memory of the training process",
+        "largest memory of the training process so far",
         unit="MB",
         better="down",
         low=0,
         priority=3,
-        planned=True,
     ),
 )

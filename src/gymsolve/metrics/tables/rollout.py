@@ -12,7 +12,7 @@ EPISODES = (
     Metric("rollout/ep_rew_last", "raw return of the newest episode", unit="reward", better="up", priority=3),
     Metric("rollout/ep_rew_best", "largest raw return since the start", unit="reward", better="up"),
     Metric("rollout/ep_len_mean", "mean length in agent steps", unit="steps", low=0),
-    Metric("rollout/ep_len_std", "spread of the lengths", unit="steps", low=0, priority=3, planned=True),
+    Metric("rollout/ep_len_std", "spread of the lengths", unit="steps", low=0, priority=3),
     Metric("rollout/truncated_share", "share that a time limit cut", unit="share", low=0, high=1),
     Metric(
         "rollout/ep_shaped_rew_mean",
@@ -33,23 +33,22 @@ EPISODES = (
     ),
     Metric(
         "rollout/bootstrapped_share",
-        "share of truncated episodes whose last observation was there to bootstrap from",
+        "share of the newest rollout's truncated episodes whose last observation was there to bootstrap from",
         unit="share",
         better="up",
         low=0,
         high=1,
         priority=3,
-        planned=True,
+        condition="when a time limit cut one",
     ),
     Metric(
         "rollout/reset_synchrony",
-        "largest share of environments that ended an episode in the same step",
+        "largest share of environments that ended an episode in the same step of the newest rollout",
         unit="share",
         better="down",
         low=0,
         high=1,
         priority=3,
-        planned=True,
     ),
     Metric(
         "reward/<component>",
@@ -68,6 +67,7 @@ _SUBJECTS = (
     ("advantage", "advantages before normalisation"),
     ("value", "predicted values"),
 )
+_NUMBERS = "when observations hold more than categories"
 _STATISTICS = (
     ("mean", "mean", None),
     ("std", "spread", 0.0),
@@ -78,7 +78,7 @@ _STATISTICS = (
 
 DATA = (
     *(
-        Metric(f"rollout/{key}_{statistic}", f"{word} of the {what}", low=low, priority=3, planned=True)
+        Metric(f"rollout/{key}_{statistic}", f"{word} of the {what}", low=low, priority=3)
         for key, what in _SUBJECTS
         for statistic, word, low in _STATISTICS
     ),
@@ -86,58 +86,53 @@ DATA = (
         "obs/abs_max",
         "largest size of a number that the network saw, after normalisation",
         low=0,
-        planned=True,
+        condition=_NUMBERS,
     ),
     Metric(
         "obs/constant_share",
-        "share of the observation's elements that did not change in the period",
+        "share of the observation's elements that did not change during the rollout",
         unit="share",
         better="down",
         low=0,
         high=1,
-        planned=True,
     ),
-    Metric("obs/mean", "mean of what the network saw", priority=3, planned=True),
-    Metric("obs/std", "spread of what the network saw", low=0, priority=3, planned=True),
+    Metric("obs/mean", "mean of what the network saw", priority=3, condition=_NUMBERS),
+    Metric("obs/std", "spread of what the network saw", low=0, priority=3, condition=_NUMBERS),
     Metric(
         "action/share_<k>",
-        "share of choice k among the period's actions",
+        "share of choice k among the actions; `<part>_<choice>` where an action has several parts",
         unit="share",
         low=0,
         high=1,
         priority=3,
-        condition="for categories",
-        planned=True,
+        condition="for at most 32 categories",
     ),
     Metric(
         "action/largest_share",
-        "share of the commonest choice",
+        "share of the commonest choice, in the part where it is largest",
         unit="share",
         low=0,
         high=1,
         condition="for categories",
-        planned=True,
     ),
-    Metric("action/mean", "mean action, as the environment takes it", priority=3, planned=True),
-    Metric("action/std", "spread of the actions", low=0, priority=3, planned=True),
+    Metric("action/mean", "mean action, as the environment takes it", priority=3),
+    Metric("action/std", "spread of the actions", low=0, priority=3),
     Metric(
         "action/saturated_share",
-        "share of actions at a bound, in the dimension where it is largest",
+        "share of actions at a bound (within 0.5 % of the range), in the dimension where it is largest",
         unit="share",
         better="down",
         low=0,
         high=1,
-        condition="for boxes",
-        planned=True,
+        condition="for bounded boxes",
     ),
     Metric(
         "policy/entropy_relative",
-        "entropy over that of a uniform policy",
+        "entropy over that of a uniform policy on what was legal",
         unit="share",
         low=0,
         high=1.001,
         condition="for categories",
-        planned=True,
     ),
-    Metric("policy/log_std_mean", "mean log standard deviation", condition="for boxes", planned=True),
+    Metric("policy/log_std_mean", "mean log standard deviation", condition="for boxes"),
 )

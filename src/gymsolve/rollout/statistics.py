@@ -1,0 +1,158 @@
+"""What a rollout says about rewards, credit, observations and actions: pure functions, metrics by name.
+
+Rows that a backend spent on a reset count nowhere. What is compared with the reference in tests is the
+definition, so everything is summed in double precision.
+"""
+
+import math
+
+import numpy as np
+
+from gymsolve.config import A2CConfig, PPOConfig, ReinforceConfig
+from gymsolve.rollout.learning import EpisodeCredit, flatten, flatten_obs
+from gymsolve.rollout.returns import finished
+from gymsolve.rollout.rollout import Rollout
+from gymsolve.schedules import Progress
+from gymsolve.spec import ActionSpec, Array, Obs
+
+__all__ = [
+    "action_statistics",
+    "credit_statistics",
+    "describe",
+    "episode_statistics",
+    "largest_entropy",
+    "observed_range",
+    "sample_rows",
+]
+
+_FEWEST_ENDS = 8
+"""Episodes that must end in a rollout before a correlation over them means anything."""
+_MOST_CHOICES = 32
+"""Choices of which each gets a metric of its own."""
+_NEAR_BOUND = 0.99
+"""Of half the action's range: beyond it an action counts as being at its bound."""
+
+
+def describe(name: str, values: Array) -> dict[str, float]:
+    """Mean, spread, ends and 95th percentile of the size (nearest rank) of some numbers, at least one."""
+    exact = values.astype(np.float64)
+    mean = float(np.add.reduce(exact)) / len(exact)
+    away = exact - mean
+    rank = math.ceil(0.95 * len(exact)) - 1
+    return {
+        f"{name}_mean": mean,
+        f"{name}_std": math.sqrt(float(np.dot(away, away)) / len(exact)),
+        f"{name}_min": float(np.minimum.reduce(exact)),
+        f"{name}_max": float(np.maximum.reduce(exact)),
+        f"{name}_p95abs": float(np.partition(np.abs(exact), rank)[rank]),
+    }
+
+
+def credit_statistics(
+    rollout: Rollout,
+    config: PPOConfig | A2CConfig | ReinforceConfig,
+    progress: Progress,
+    mean_return: float | None = None,
+) -> dict[str, float]:
+    """Rewards and values as collected, advantages and value targets as the algorithm is about to use them.
+
+    `mean_return` is REINFORCE's running baseline before the update.
+    """
+    rows, gamma = rollout.valid, config.gamma.at(progress)
+    if isinstance(config, ReinforceConfig):
+        rows = finished(rollout.terminated, rollout.truncated) & rollout.valid
+        credit = EpisodeCredit(config, mean_return)
+        advantages, targets = credit.measure(rollout, rows, gamma) if rows.any() else (None, None)
+    elif rows.any():
+        measured = rollout.advantages(gamma=gamma, gae_lambda=config.gae_lambda.at(progress))
+        advantages = flatten(measured, rows)
+        targets = advantages + flatten(rollout.values, rows)
+    else:
+        return {}
+    found = describe("rollout/reward", flatten(rollout.rewards, rollout.valid))
+    if advantages is not None and targets is not None:
+        found |= describe("rollout/return", targets) | describe("rollout/advantage", advantages)
+    return found | describe("rollout/value", flatten(rollout.values, rollout.valid))
+
+
+def episode_statistics(rollout: Rollout) -> dict[str, float]:
+    """How episodes ended: together or apart, foreseen or not, with their last observation or without."""
+    done = rollout.done
+    found = {
+        "rollout/reset_synchrony": int(np.count_nonzero(done, axis=1).max()) / done.shape[1],
+        "train/terminal_correlation": _terminal_correlation(rollout),
+    }
+    cut = int(np.count_nonzero(rollout.truncated))
+    if cut:
+        found["rollout/bootstrapped_share"] = rollout.bootstrapped / cut
+    return found
+
+
+def _terminal_correlation(rollout: Rollout) -> float:
+    """Of values before an end with the rewards that came with it; NaN when it cannot be told."""
+    ends = rollout.terminated & rollout.valid
+    values, rewards = rollout.values[ends].astype(np.float64), rollout.rewards[ends].astype(np.float64)
+    if len(values) < _FEWEST_ENDS or np.ptp(values) == 0.0 or np.ptp(rewards) == 0.0:
+        return float("nan")
+    values, rewards = values - values.mean(), rewards - rewards.mean()
+    size = math.sqrt(float(np.dot(values, values)) * float(np.dot(rewards, rewards)))
+    return min(1.0, max(-1.0, float(np.dot(values, rewards)) / size)) if size else float("nan")
+
+
+def observed_range(rollout: Rollout) -> tuple[Obs, float]:
+    """Two rows with the smallest and the largest value of every element, and the share that did not vary."""
+    ends: Obs = {}
+    still = total = 0
+    for key, rows in flatten_obs(rollout, rollout.valid).items():
+        ends[key] = np.stack([rows.min(axis=0), rows.max(axis=0)])
+        still += int(np.count_nonzero(ends[key][0] == ends[key][1]))
+        total += ends[key][0].size
+    return ends, still / max(1, total)
+
+
+def sample_rows(rollout: Rollout, most: int) -> Array:
+    """Positions among the flattened steps of at most so many valid ones, evenly spread over the rollout."""
+    valid = np.flatnonzero(rollout.valid.reshape(-1))
+    if len(valid) <= most:
+        return valid
+    return valid[np.linspace(0, len(valid) - 1, most).astype(np.int64)]
+
+
+def action_statistics(rollout: Rollout, action: ActionSpec) -> dict[str, float]:
+    """What was done: how often each choice, or how far and how often at the bounds."""
+    chosen = flatten(rollout.actions, rollout.valid)  # [B, A]
+    taken = action.to_env(chosen).astype(np.float64)
+    found = {"action/mean": float(taken.mean()), "action/std": float(taken.std())}
+    if action.nvec:
+        return found | _choices(chosen, action.nvec)
+    if action.bounded:
+        unit = np.tanh(chosen) if action.squash else chosen
+        at_bound = np.count_nonzero(np.abs(unit) >= _NEAR_BOUND, axis=0)  # [A]
+        found["action/saturated_share"] = int(at_bound.max()) / len(chosen)
+    return found
+
+
+def _choices(chosen: Array, nvec: tuple[int, ...]) -> dict[str, float]:
+    """Shares of the choices of each part; of several parts the most one-sided has the largest share."""
+    shares = [
+        np.bincount(chosen[:, part], minlength=choices) / len(chosen) for part, choices in enumerate(nvec)
+    ]
+    found = {"action/largest_share": max(float(part.max()) for part in shares)}
+    if sum(nvec) > _MOST_CHOICES:
+        return found
+    for index, part in enumerate(shares):
+        prefix = "action/share_" if len(nvec) == 1 else f"action/share_{index}_"
+        found |= {f"{prefix}{choice}": share for choice, share in enumerate(part.tolist())}
+    return found
+
+
+def largest_entropy(rollout: Rollout, action: ActionSpec) -> float | None:
+    """Entropy of a uniform policy over what was legal, on average over the steps; None for boxes."""
+    if not action.nvec:
+        return None
+    if rollout.masks is None:
+        return math.fsum(math.log(choices) for choices in action.nvec)
+    starts = np.concatenate([[0], np.cumsum(action.nvec)[:-1]])
+    masks = flatten(rollout.masks, rollout.valid).astype(np.int64)
+    legal = np.add.reduceat(masks, starts, axis=1)  # [B, parts]
+    return float(np.log(np.maximum(legal, 1)).sum(axis=1).mean())

@@ -1,0 +1,163 @@
+"""What a run records of its data, its network and its time."""
+
+import math
+
+import numpy as np
+import pytest
+
+import gymsolve
+from gymsolve.runs.loading import load_checkpoint
+from gymsolve.training.clock import Clock
+from gymsolve.training.loop import collect
+from gymsolve.training.measuring import learn
+from gymsolve.training.observer import Silent
+from gymsolve.training.plan import plan_run
+from gymsolve.training.probe import Probe, churn, dormant_share, feature_rank
+from gymsolve.training.trainer import build_trainer
+
+SMALL = {
+    "env.backend": "sync",
+    "env.num_envs": 4,
+    "algo.num_steps": 32,
+    "net.hidden": [16, 8],
+    "eval.episodes": 2,
+}
+PARTS = ("env", "act", "update", "eval", "checkpoint", "record", "diagnose")
+SHARES = tuple(f"time/{part}_share" for part in PARTS)
+
+
+def trained(name, settings, steps=600):
+    return gymsolve.train(name, SMALL | settings, steps=steps).run.read_metrics().rows
+
+
+def measured(rows):
+    return [row for row in rows if "train/churn" in row]
+
+
+@pytest.fixture
+def trainer(request):
+    trainer = build_trainer(plan_run("CartPole-v1:ppo", SMALL).config)
+    yield trainer
+    trainer.envs.close()
+
+
+def test_an_update_is_measured_from_before_to_after(trainer):
+    rollout = collect(trainer, Silent())
+    weights, probe = trainer.policy.arrays(), trainer.probe
+    assert probe is None
+    first = {key: array.reshape(-1, *array.shape[2:]).copy() for key, array in rollout.obs.items()}
+    greedy = trainer.policy.greedy(first, None)
+    found = learn(trainer, rollout)
+    assert trainer.probe is not None
+    np.testing.assert_array_equal(trainer.probe.obs["obs"], first["obs"])  # all 128: there are no more
+    changes = np.concatenate([(a - weights[n]).ravel() for n, a in trainer.policy.arrays().items()])
+    changes = changes.astype(np.float64)
+    assert found["train/step_rms"] == pytest.approx(math.sqrt(np.mean(changes**2)), rel=1e-5)
+    assert found["train/step_max"] == pytest.approx(np.abs(changes).max())
+    assert found["train/churn"] == churn(greedy, trainer.policy.greedy(first, None), box=False)
+    hidden = trainer.policy.hidden(first)
+    assert found["train/dormant_share"] == dormant_share(hidden)
+    assert found["train/feature_rank"] == feature_rank(hidden["actor.3"])
+    assert found["obs/abs_max"] == np.abs(first["obs"]).max()
+    assert found["obs/std"] == pytest.approx(first["obs"].std(dtype=np.float64))
+    assert found["policy/entropy_relative"] == pytest.approx(found["train/entropy"] / math.log(2))
+    for loss, weight in (("value_loss", "vf_coef"), ("entropy", "ent_coef")):
+        assert found[f"train/scaled_{loss}"] == found[f"train/{loss}"] * found[f"hyper/{weight}"]
+
+
+def test_numbers_are_seen_as_the_normaliser_scaled_them_for_collecting():
+    config = plan_run("CartPole-v1:ppo", SMALL | {"net.normalize_obs": "running"}).config
+    trainer = build_trainer(config)
+    learn(trainer, collect(trainer, Silent()))
+    trainer.counters.next_measure = 0
+    rollout = collect(trainer, Silent())
+    flat = {key: array.reshape(-1, *array.shape[2:]) for key, array in rollout.obs.items()}
+    seen = trainer.policy.seen(flat)["obs"]
+    found = learn(trainer, rollout)
+    trainer.envs.close()
+    assert found["obs/abs_max"] == np.abs(seen).max()
+    assert found["obs/mean"] == pytest.approx(seen.mean(dtype=np.float64), abs=1e-6)
+    assert not np.array_equal(seen, trainer.policy.seen(flat)["obs"])  # the update moved the statistics
+
+
+def test_costly_measures_wait_for_a_record_that_is_written(trainer):
+    trainer.counters.next_measure = 10**6
+    found = learn(trainer, collect(trainer, Silent()))
+    assert "train/churn" not in found
+    assert "train/scaled_entropy" in found
+    trainer.counters.next_measure = 0
+    trainer.counters.next_record = 10**6
+    assert "train/churn" not in learn(trainer, collect(trainer, Silent()))
+
+
+def test_about_a_hundred_measures_per_run():
+    settings = {"env.num_envs": 1, "algo.num_steps": 4, "eval.stop_when_solved": False}
+    rows = trained("Bandit-v0", settings, steps=4000)
+    assert len(measured(rows)) == 101  # at the first update, and whenever a multiple of 40 steps is reached
+    assert len(rows) > 1000
+
+
+def test_measuring_does_not_change_what_is_learned(trainer):
+    other = build_trainer(trainer.config)
+    other.counters.next_measure = 10**6
+    for one in (trainer, other):
+        for _ in range(3):
+            learn(one, collect(one, Silent()))
+    other.envs.close()
+    for name, array in trainer.policy.arrays().items():
+        np.testing.assert_array_equal(array, other.policy.arrays()[name], err_msg=name)
+
+
+ALIKE = ["CartPole-v1:a2c", "CartPole-v1:reinforce", "Pendulum-v1:ppo", "Taxi-v4:ppo"]
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_both_engines_record_the_same(name):
+    settings = {"algo.learning_rate": 1e-4, "env.num_envs": 8}
+    rows = [measured(trained(name, settings | {"engine": engine}))[0] for engine in ("numpy", "torch")]
+    assert rows[0].keys() == rows[1].keys()
+    for metric, value in rows[0].items():
+        if not metric.startswith("time/"):
+            assert rows[1][metric] == pytest.approx(value, rel=2e-3, abs=1e-5), metric
+
+
+def test_time_is_split_into_shares_of_the_whole():
+    rows = trained("CartPole-v1", {"eval.every": 200, "checkpoint.every": 200})
+    for row in (row for row in rows if "time/env_share" in row):
+        assert all(0.0 <= row[name] <= 1.0 for name in SHARES)
+        assert sum(row[name] for name in SHARES) <= 1.0
+        assert row["time/updates_per_second"] > 0.0
+        assert row["time/memory"] > 1.0
+    for name in SHARES:
+        assert any(row.get(name, 0.0) > 0.0 for row in rows), name
+
+
+def test_a_clock_counts_parts_and_starts_again():
+    seconds = iter((0.0, 0.0, 4.0, 8.0, 8.0, 10.0, 10.0))  # start, an update from 0 to 4, two looks at it
+    clock = Clock(lambda: next(seconds))
+    clock.add("env", 1.0)
+    with clock.timing("update"):
+        pass
+    clock.updates = 2
+    found = clock.take()
+    assert [found[f"time/{part}_share"] for part in ("env", "update", "eval")] == [0.125, 0.5, 0.0]
+    assert found["time/updates_per_second"] == 0.25
+    assert clock.take()["time/update_share"] == 0.0
+
+
+def test_the_probe_is_kept_in_checkpoints():
+    run = gymsolve.train("CartPole-v1", SMALL, steps=600).run
+    saved = load_checkpoint(run, "last")
+    arrays = saved.trainer
+    assert arrays["probe/obs/obs"].shape == (128, 4)
+    spec = build_spec()
+    kept = Probe.from_arrays(arrays, spec)
+    assert kept is not None
+    np.testing.assert_array_equal(kept.obs["obs"], arrays["probe/obs/obs"])
+    assert Probe.from_arrays({}, spec) is None  # a checkpoint from before there were any
+
+
+def build_spec():
+    trainer = build_trainer(plan_run("CartPole-v1:ppo", SMALL).config)
+    trainer.envs.close()
+    return trainer.policy.spec
