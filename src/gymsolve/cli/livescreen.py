@@ -1,7 +1,6 @@
 """A terminal whose last lines are redrawn in place, while events and foreign output scroll above them.
 
-Written by hand instead of with rich's Live, which takes longer to import than the rest of the console and
-ten times as long to draw.
+A few control codes instead of rich's Live: no training should wait for rich to be imported.
 """
 
 import os

@@ -154,7 +154,7 @@ def _told(view: View, metric: Metric, name: str, series: Series) -> str:
         return score(value, view.history.last("eval/std_reward"))
     if name == "train/entropy" and view.max_entropy is not None:
         return f"{number(value, 3)} of {number(view.max_entropy, 3)}"
-    if metric.unit in _COUNTED and abs(value) >= 1000:
+    if metric.unit in _COUNTED and abs(value) >= 500:
         return count(value)
     return number(value, metric.precision)
 

@@ -3,6 +3,7 @@
 import textwrap
 import unicodedata
 from collections.abc import Sequence
+from functools import cache
 
 __all__ = ["GAP", "Line", "cut", "styled", "table_lines", "text_width"]
 
@@ -18,10 +19,14 @@ def text_width(text: str) -> int:
     """Columns a text takes: wide characters take two, combining ones none."""
     if text.isascii():
         return len(text)
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
-        for char in text
-    )
+    return sum(map(_char_width, text))
+
+
+@cache
+def _char_width(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def styled(text: str, style: str) -> str:
