@@ -20,13 +20,15 @@ def size(steps: int) -> str:
     return str(steps)
 
 
-def number(value: float | None) -> str:
-    """Four significant digits; a dash for what is not known."""
+def number(value: float | None, precision: int = 4) -> str:
+    """So many significant digits; a dash for what is not known."""
     if value is None or math.isnan(value):
         return "–"
     if value == int(value) and abs(value) < 1e6:
         return f"{int(value):,}"
-    return f"{value:,.1f}" if 100 <= abs(value) < 1e6 else f"{value:.4g}"
+    if 100 <= abs(value) < 1e6:
+        return f"{value:,.{max(1, precision - 3)}f}"
+    return f"{value:.{precision}g}"
 
 
 def plural(amount: int, thing: str) -> str:

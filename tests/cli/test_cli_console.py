@@ -7,11 +7,12 @@ import re
 import sys
 
 import pytest
-from rich.console import Console
-from rich.live import Live
 
 from gymsolve.cli.console import PlainScreen, Watcher
-from gymsolve.cli.livetable import LiveScreen, render
+from gymsolve.cli.livescreen import LiveScreen
+from gymsolve.cli.livetable import plain, render
+from gymsolve.cli.rows import choose_rows, sparkline
+from gymsolve.cli.tables import styled, text_width
 from gymsolve.cli.text import age, count, duration, number, score, setting, size
 from gymsolve.cli.view import View, progress_line
 from gymsolve.training.plan import plan_run
@@ -44,28 +45,92 @@ def view():
 
 
 def drawn(view: View, now: float, width: int = 110, height: int = 45) -> str:
-    console = Console(file=io.StringIO(), force_terminal=True, width=width, color_system="standard")
-    console.print(render(view, now, width, height))
-    return console.file.getvalue()
+    """With colours."""
+    lines = render(view, now, width, height)
+    return "\n".join("".join(styled(text, style) for text, style in line) for line in lines)
+
+
+def row(view: View, name: str, width: int = 80) -> str:
+    lines = plain(render(view, view.began + 5, width, 45)).split("\n")
+    return next(line for line in lines if f" {name} " in line)
 
 
 def test_the_table_shows_the_numbers_of_the_record(view):
     view.take(EVALUATION)
+    view.best = 412.0
     text = drawn(view, view.began + 5)
     for shown in (
-        "4,096 / 10,000 steps",
-        "182.3",
-        "500",
-        "412 ± 30.0",
-        "475",
-        "5,120",
-        "0.1235",
-        "0.0031",
-        "0.00025",
+        *("4,096 / 10,000 steps", "best evaluation 412", "of 475 needed"),
+        *("182.3", "500", "412 ± 30.0", "5,120", "0.1235", "0.0031", "0.00025"),
     ):
         assert shown in text
-    for label in ("KL", "clip fraction", "entropy", "expl. variance", "learning rate"):
-        assert label in text
+    for name in ("approx_kl", "clip_fraction", "entropy", "explained_variance", "learning_rate"):
+        assert f" {name} " in text
+
+
+def test_rows_are_grouped_and_the_most_important_come_first(view):
+    view.take(EVALUATION)
+    everything = choose_rows(view, 99)
+    assert everything == [
+        *("time/elapsed", "time/fps"),
+        *("rollout/ep_rew_mean", "rollout/ep_rew_best"),
+        *(
+            "train/loss",
+            "train/entropy",
+            "train/approx_kl",
+            "train/explained_variance",
+            "train/clip_fraction",
+        ),
+        "eval/mean_reward",
+        "eval/episodes",
+        "hyper/learning_rate",
+        "updates",
+    ]
+    assert choose_rows(view, 8) == [
+        *("time/elapsed", "time/fps", "rollout/ep_rew_mean"),
+        *("train/loss", "train/entropy", "train/approx_kl", "train/explained_variance", "eval/mean_reward"),
+    ]
+
+
+def test_a_row_with_an_alert_is_there_however_little_room(view):
+    view.alerts["slow"] = {"metric": "hyper/learning_rate", "severity": "warn", "active": True}
+    assert choose_rows(view, 2) == ["time/elapsed", "hyper/learning_rate"]
+
+
+@pytest.mark.parametrize(
+    ("values", "width", "expected"),
+    [
+        ([], 10, ""),
+        ([3.0], 10, "▁"),
+        ([2.0, 2.0, 2.0], 10, "▁▁▁"),
+        ([0, 1, 2, 3, 4, 5, 6, 7], 8, "▁▂▃▄▅▆▇█"),
+        ([0, 1, 2, 3, 4, 5, 6, 7], 4, "▁▃▆█"),
+        ([7, 0], 10, "█▁"),
+        ([0.0, float("nan"), 7.0], 10, "▁ █"),
+        ([0.0, float("nan"), 7.0, float("nan")], 2, "▁█"),
+        ([float("nan")], 10, " "),
+    ],
+)
+def test_the_sparkline_of_a_known_history(values, width, expected):
+    assert sparkline(values, width) == expected
+
+
+def test_changes_are_coloured_by_what_is_better(view):
+    view.take(RECORD | {"rollout/ep_rew_mean": 192.34567, "train/loss": 0.2234567, "train/approx_kl": 0.0051})
+    text = drawn(view, view.began + 5)
+    assert re.search(r"ep_rew_mean .*\x1b\[32m +↑ +10\x1b", text)  # more return is better
+    assert re.search(r"loss .*\x1b\[31m +↑ +0.1\x1b", text)  # more loss is worse
+    assert re.search(r"approx_kl [^↑]*m +↑ +0.002\x1b\[36m", text)  # neither
+    assert re.search(r"clip_fraction .* =\x1b", text)
+    assert "▁█" in row(view, "ep_rew_mean")
+    assert "182…192" in row(view, "ep_rew_mean")
+
+
+def test_entropy_is_told_with_its_bounds(view):
+    view.max_entropy = 0.6931
+    view.take(RECORD | {"train/entropy": 0.35})
+    assert "0.35 of 0.693" in row(view, "entropy")
+    assert "0.35…0.61" in row(view, "entropy")
 
 
 def test_elapsed_time_is_blue_and_counts_earlier_sittings(view):
@@ -85,51 +150,76 @@ def test_a_slow_rollout_and_an_evaluation_show_their_progress(view):
     assert "3 / 20 episodes" in drawn(view, view.began + 5)
 
 
-def test_a_narrow_terminal_gets_the_groups_below_each_other(view):
-    lines = drawn(view, view.began + 5, width=60).splitlines()
-    assert any("elapsed" in line and "loss" not in line for line in lines)
-    assert any("loss" in line for line in lines)
-
-
-@pytest.mark.parametrize("width", [60, 66, 80, 98, 99, 140])
+@pytest.mark.parametrize("width", [30, 40, 60, 66, 80, 98, 120, 140])
 @pytest.mark.parametrize("height", [5, 8, 14, 24, 45])
 def test_the_table_fits_the_terminal(view, width, height):
     view.take({**EVALUATION, "train/policy_loss": 0.1, "train/value_loss": 0.2, "time/collect_seconds": 1.0})
-    view.evaluation = (3, 20)
-    lines = render(view, view.began + 5, width, height).plain.split("\n")
+    view.evaluation, view.best = (3, 20), 412.0
+    lines = plain(render(view, view.began + 5, width, height)).split("\n")
     assert len(lines) <= height - 2
-    assert max(map(len, lines)) <= width
-    assert "4,096 / 10,000" in lines[1]
-    assert "3 / 20 episodes" in lines[2]
-    if height >= 8:
+    assert max(map(text_width, lines)) <= width
+    assert "best" in lines[0]
+    assert "4,096 / 1" in lines[1]
+    assert "evaluating" in lines[2]
+    if height >= 24:
         assert any("412 ± 30.0" in line for line in lines)
 
 
-def test_two_columns_stand_side_by_side_at_80(view):
-    lines = drawn(view, view.began + 5, width=80, height=24).splitlines()
-    assert any("return" in line and "learning" in line for line in lines)
-    assert any("rollout takes" in line for line in lines)
+def test_a_larger_terminal_shows_more(view):
+    view.take(EVALUATION)
+    small = render(view, view.began + 5, 80, 14)
+    large = render(view, view.began + 5, 140, 50)
+    assert len(large) > len(small)
+    assert "mean raw return" in plain(large)  # what the metric means
+    assert "mean raw return" not in plain(small)
 
 
 def test_steps_beyond_the_budget_are_shown(view):
     view.counters.env_steps = 12_288
-    text = drawn(view, view.began + 5)
+    text = plain(render(view, view.began + 5))
     assert "100%  12,288 / 10,000 steps" in text
     assert "0:00 left" in text
 
 
 def test_the_live_screen_redraws_in_place_and_scrolls_events(view):
-    console = Console(file=io.StringIO(), force_terminal=True, width=110)
-    with Live(console=console, auto_refresh=False) as live:
-        screen = LiveScreen(console, live)
-        screen.draw(view, view.began + 1)
-        screen.line("note: [64, 64] is not markup")
-        screen.progress("not shown")
-        screen.draw(view, view.began + 2)
-    text = console.file.getvalue()
+    stream = io.StringIO()
+    screen = LiveScreen(stream, lambda: (110, 40))
+    screen.draw(view, view.began + 1)
+    screen.line("note: [64, 64] is not markup")
+    screen.progress("not shown")
+    screen.alert("not shown either: the table has it")
+    screen.draw(view, view.began + 2)
+    text = stream.getvalue()
     assert "note: [64, 64] is not markup" in text
     assert "not shown" not in text
-    assert "\x1b[1A" in text  # the cursor goes up instead of the table down
+    rows = len(render(view, view.began + 1, 110, 40))
+    assert text.count(f"\x1b[{rows}A") == 2  # the cursor goes up instead of the table down
+
+
+def test_what_others_print_scrolls_above_the_table(view):
+    stream = io.StringIO()
+    before = sys.stdout
+    with LiveScreen.opened(stream) as screen:
+        screen.draw(view, view.began + 1)
+        sys.stdout.write("an environment talks\n")
+        sys.stderr.write("to the error stream\n")
+    assert sys.stdout is before
+    text = stream.getvalue()
+    assert text.index("CartPole") < text.index("an environment talks") < text.rindex("CartPole")
+    assert "to the error stream" in text
+    assert text.endswith("\x1b[?25h")  # the cursor is back
+
+
+def test_a_terminal_without_unicode_gets_ascii_of_the_same_width(view):
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii")
+    view.take(RECORD | EVALUATION | {"train/loss": 0.2})
+    LiveScreen(stream, lambda: (80, 24), colours=False).draw(view, view.began + 1)
+    text = raw.getvalue().decode("ascii").replace("\x1b[K", "").replace("\x1b[J", "").replace("\r", "")
+    told = plain(render(view, view.began + 1, 80, 24)).split("\n")
+    assert [len(line) for line in text.splitlines()] == [len(line) for line in told]
+    assert "412 ~ 30.0" in text
+    assert re.search(r"loss +0.2 +\^ +0.077 +_#", text)
 
 
 def test_one_line_of_progress(view):
@@ -147,6 +237,7 @@ def test_lines_go_to_the_screen_and_to_the_log(place):
     assert stream.getvalue() == log
     assert log.count("evaluation:") >= 2
     assert "100 needed" in log
+    assert "\x1b" not in log
 
 
 def test_a_reader_that_leaves_does_not_end_the_training(place):

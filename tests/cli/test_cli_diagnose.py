@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gymsolve.cli.livetable import render
+from gymsolve.cli.livetable import plain, render
 from gymsolve.cli.view import View
 from gymsolve.training.trainer import Counters
 
@@ -12,6 +12,15 @@ ALERT = {
     "severity": "warn",
     "title": "the policy moves too far in an update",
     "metric": "train/approx_kl",
+    "value": 0.08,
+    "sign": ">",
+    "threshold": 0.05,
+    "remark": "",
+    "onset": 90,
+    "cause": "the learning rate is too high",
+    "changes": [{"path": "algo.learning_rate", "old": 0.01, "new": 0.001, "advice": ""}],
+    "because": None,
+    "active": True,
 }
 
 
@@ -77,18 +86,54 @@ def make_view() -> View:
     return view
 
 
-def test_an_active_alert_marks_its_row_and_is_shown_once():
+def drawn(view: View, width: int = 100, height: int = 50) -> list[str]:
+    return plain(render(view, view.began + 1, width, height)).split("\n")
+
+
+def test_an_active_alert_marks_its_row_and_is_shown_once_with_its_remedy():
     view = make_view()
-    calm = render(view, view.began + 1).plain
+    calm = "\n".join(drawn(view))
     assert "!" not in calm
+    assert "no alerts" in calm
     view.alerts["kl_high"] = ALERT
-    text = render(view, view.began + 1).plain
-    assert "! 0.08" in text
-    assert "! 0.5" not in text
+    lines = drawn(view)
+    assert [line.split()[1:3] for line in lines if line.strip().startswith("!")] == [
+        ["approx_kl", "0.08"],
+        ["kl_high:", "the"],
+    ]
+    text = "\n".join(lines)
     assert text.count("kl_high: the policy moves too far in an update") == 1
-    low = render(view, view.began + 1, height=8).plain
-    assert len(low.splitlines()) <= 6
-    assert "kl_high" in low
+    for told in (
+        "train/approx_kl 0.08 > 0.05, since step 90",
+        "try --set algo.learning_rate=0.001 (was 0.01)",
+        "likely: the learning rate is too high",
+    ):
+        assert told in text
+    low = drawn(view, height=8)
+    assert len(low) <= 6
+    assert any("kl_high" in line for line in low)
+    assert any("! approx_kl" in line for line in low), "the row of an alert is never left out"
+
+
+def test_a_cause_that_is_over_is_shown_before_what_follows_from_it():
+    view = make_view()
+    view.alerts["kl_high"] = ALERT | {"active": False}
+    view.alerts["flat"] = ALERT | {"id": "flat", "metric": "train/loss", "because": "kl_high"}
+    marked = [line.removeprefix("train").strip() for line in drawn(view) if "! " in line]
+    assert marked[0].startswith("! loss"), "only active alerts mark a row"
+    assert marked[1].startswith("! kl_high: ")
+    assert "(over" in marked[1]
+    assert marked[2].startswith("! hence flat: ")
+
+
+def test_alerts_that_do_not_fit_are_counted():
+    view = make_view()
+    for index in range(12):
+        view.alerts[f"rule_{index}"] = ALERT | {"id": f"rule_{index}"}
+    lines = drawn(view, 80, 24)
+    assert len(lines) <= 22
+    assert "! rule_0: " in "\n".join(lines)
+    assert lines[-1] == "  and 8 more"
 
 
 def test_consequences_of_an_alert_are_only_logged(cli):

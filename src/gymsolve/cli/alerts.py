@@ -6,18 +6,21 @@ from typing import Any
 from gymsolve.cli.text import count, duration, plural
 from gymsolve.metrics.wording import evidence_text, remedy_text
 
-__all__ = ["alert_line", "alert_paragraph", "remedy_text", "summary_line"]
+__all__ = ["alert_line", "alert_paragraph", "event_evidence", "remedy_text", "summary_line"]
 
 
 def alert_line(facts: Mapping[str, Any]) -> str:
     """An alert that has just fired, from its event."""
-    evidence = evidence_text(
-        facts["metric"], facts["value"], facts["sign"], facts["threshold"], facts["remark"]
-    )
     return (
-        f"{facts['severity']} {facts['id']}: {facts['title']} ({evidence}, since step "
-        f"{count(facts['onset'])}); {_advice(facts['changes'], facts['because'])}"
+        f"{facts['severity']} {facts['id']}: {facts['title']} ({event_evidence(facts)}); "
+        f"{_advice(facts['changes'], facts['because'])}"
     )
+
+
+def event_evidence(facts: Mapping[str, Any]) -> str:
+    """Which number gave it away, and since when, from its event."""
+    shown = evidence_text(facts["metric"], facts["value"], facts["sign"], facts["threshold"], facts["remark"])
+    return f"{shown}, since step {count(facts['onset'])}"
 
 
 def summary_line(alert: Mapping[str, Any], because: str | None) -> str:

@@ -9,12 +9,15 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from copy import deepcopy
 from typing import Any, Protocol, TextIO
 
 from gymsolve.cli.alerts import alert_line
 from gymsolve.cli.text import number
 from gymsolve.cli.view import View, evaluation_line, progress_line
+from gymsolve.metrics.catalog import max_entropy
 from gymsolve.runs.run import Run
+from gymsolve.training.alerts import present_alerts
 from gymsolve.training.trainer import Trainer
 
 __all__ = ["PlainScreen", "Screen", "Watcher", "choose_screen"]
@@ -32,11 +35,17 @@ class Screen(Protocol):
     def line(self, text: str) -> None:
         """Something that happened."""
 
+    def alert(self, text: str) -> None:
+        """Something that is wrong, when it is found."""
+
     def progress(self, text: str) -> None:
         """Where the run stands, now and then."""
 
     def draw(self, view: View, now: float) -> None:
         """The same, all the time."""
+
+    def give_way(self) -> None:
+        """Something was written past the screen."""
 
 
 class PlainScreen:
@@ -53,10 +62,16 @@ class PlainScreen:
         except BrokenPipeError:
             self.stream = None  # nobody reads any more; that is no reason to end a training
 
+    def alert(self, text: str) -> None:
+        self.line(text)
+
     def progress(self, text: str) -> None:
         self.line(text)
 
     def draw(self, view: View, now: float) -> None:
+        pass
+
+    def give_way(self) -> None:
         pass
 
 
@@ -66,8 +81,8 @@ def choose_screen(*, quiet: bool, json: bool) -> Iterator[Screen]:
     stream = sys.stderr if json else sys.stdout
     if quiet:
         yield PlainScreen(None)
-    elif stream.isatty():
-        from gymsolve.cli.livetable import LiveScreen
+    elif stream.isatty() and os.environ.get("TERM") != "dumb":
+        from gymsolve.cli.livescreen import LiveScreen
 
         with LiveScreen.opened(stream) as screen:
             yield screen
@@ -81,6 +96,7 @@ class Watcher:
     def __init__(self, screen: Screen) -> None:
         self.screen = screen
         self._run: Run | None = None
+        self._trainer: Trainer | None = None
         self._view: View | None = None
         self._next_draw = 0.0
         self._next_line = 0.0
@@ -95,13 +111,12 @@ class Watcher:
             num_envs=trainer.envs.num_envs,
             counters=trainer.counters,
             best=trainer.counters.best_return,
+            max_entropy=max_entropy(trainer.envs.spec),
+            history=deepcopy(trainer.alerts.history),
+            # Those of an earlier sitting: they were told then, the table goes on marking them.
+            alerts=present_alerts(trainer.alerts),
         )
-        # Those of an earlier sitting: they were told then, the table goes on marking them.
-        self._view.alerts = {
-            alert.id: {"severity": alert.severity, "metric": alert.evidence.metric, "title": alert.title}
-            for alert in trainer.alerts.alerts()
-            if alert.active
-        }
+        self._trainer = trainer
         self._next_line = self._view.began + _LINE_SECONDS[0]
         self._tell(f"run {run.path} (computing with {trainer.engine.name})")
 
@@ -131,7 +146,7 @@ class Watcher:
             mean = record["eval/mean_reward"]
             view.best = mean if view.best is None else max(view.best, mean)
             self._tell(evaluation_line(record, view.threshold))
-            self._draw(now)
+            self._next_draw = now  # with the alerts it may raise, which come next
         elif now >= self._next_line:
             text = progress_line(view, now)
             self._log(text)
@@ -149,6 +164,7 @@ class Watcher:
             # Not through a screen: a signal may come in the middle of a print, which cannot be entered twice.
             with suppress(OSError):
                 os.write(2, _STOPPING)
+            self.screen.give_way()
         elif kind == "solved":
             confirmed = number(data["eval/confirm_mean_reward"])
             self._tell(f"solved: {confirmed} on fresh seeds, {number(data['threshold'])} needed")
@@ -158,15 +174,16 @@ class Watcher:
     def _alert(self, kind: str, data: dict[str, Any]) -> None:
         """Every change goes to the log; a person hears of an alert once, then the table marks it."""
         assert self._view is not None
+        assert self._trainer is not None
+        self._view.alerts = present_alerts(self._trainer.alerts)
         if kind == "alert":
-            self._view.alerts[data["id"]] = data
             if data["id"] in self._told or data["because"] is not None:
                 self._log(alert_line(data))  # again, or only a consequence of one that was told
             else:
                 self._told.add(data["id"])
-                self._tell(alert_line(data))
+                self._log(alert_line(data))
+                self.screen.alert(alert_line(data))
         else:
-            self._view.alerts.pop(data["id"], None)
             self._log(f"cleared: {data['id']}")
 
     def _tell(self, text: str) -> None:

@@ -3,27 +3,51 @@
 import textwrap
 import unicodedata
 from collections.abc import Sequence
+from functools import cache
 
-__all__ = ["GAP", "styled", "table_lines", "text_width"]
+__all__ = ["GAP", "Line", "cut", "styled", "table_lines", "text_width"]
 
 GAP = 2
 """Blanks between two columns."""
-_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34"}
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
+
+Line = list[tuple[str, str]]
+"""Pieces of one line of text, each with its style: words such as `bold red`, or nothing."""
 
 
 def text_width(text: str) -> int:
     """Columns a text takes: wide characters take two, combining ones none."""
     if text.isascii():
         return len(text)
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
-        for char in text
-    )
+    return sum(map(_char_width, text))
+
+
+@cache
+def _char_width(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def styled(text: str, style: str) -> str:
     """The text between the codes that switch a style on and off; no style leaves it alone."""
-    return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if style and text else text
+    if not (style and text):
+        return text
+    return f"\x1b[{';'.join(_CODES[word] for word in style.split())}m{text}\x1b[0m"
+
+
+def cut(line: Line, width: int) -> Line:
+    """The line, ending in an ellipsis where it would be wider."""
+    if sum(text_width(text) for text, _ in line) <= width:
+        return line
+    kept: Line = []
+    room = max(0, width - 1)
+    for text, style in line:
+        while text_width(text) > room:
+            text = text[: min(room, len(text) - 1)]
+        kept.append((text, style))
+        room -= text_width(text)
+    return [*kept, ("…"[:width], "dim")]
 
 
 def table_lines(

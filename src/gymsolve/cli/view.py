@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.cli.text import count, duration, number, score
+from gymsolve.metrics.history import History
 
 if TYPE_CHECKING:
     from gymsolve.training.trainer import Counters
@@ -24,10 +25,12 @@ class View:
     """The trainer's own; only read."""
     best: float | None = None
     """Mean return of the best evaluation."""
-    metrics: dict[str, Any] = field(default_factory=dict)
-    """The newest value of each metric."""
+    max_entropy: float | None = None
+    """Of a policy that knows nothing; None where there is no largest."""
+    history: History = field(default_factory=History)
+    """All records so far, those of earlier sittings included."""
     alerts: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Active ones by id, as their events tell them."""
+    """By id, as events tell them: active ones and what they follow from, the root of the trouble first."""
     rollout: tuple[int, int] = (0, 0)
     """Vector steps of the rollout under way, done and in total."""
     evaluation: tuple[int, int] | None = None
@@ -44,12 +47,12 @@ class View:
 
     def take(self, record: dict[str, Any]) -> None:
         """A record of metrics has been written."""
-        self.metrics.update(record)
+        self.history.append(record)
         self.rollout = (0, 0)  # its steps are in the counters now
 
     def severity(self, metric: str) -> str | None:
         """The worst active alert about a metric; None when there is none."""
-        found = {alert["severity"] for alert in self.alerts.values() if alert["metric"] == metric}
+        found = {one["severity"] for one in self.alerts.values() if one["active"] and one["metric"] == metric}
         return next((severity for severity in ("error", "warn", "info") if severity in found), None)
 
     @property
@@ -74,14 +77,14 @@ class View:
 
 def progress_line(view: View, now: float) -> str:
     """Where the run stands, on one line."""
-    metrics = view.metrics
+    last = view.history.last
     parts = [f"{count(view.steps_now):>10} steps  {view.fraction:>4.0%}"]
-    if "rollout/ep_rew_mean" in metrics:
-        parts.append(f"return {number(metrics['rollout/ep_rew_mean'])}")
-    parts.append(f"fps {count(metrics.get('time/fps', 0))}")
+    if (mean := last("rollout/ep_rew_mean")) is not None:
+        parts.append(f"return {number(mean)}")
+    parts.append(f"fps {count(last('time/fps') or 0)}")
     for name, label in (("train/loss", "loss"), ("train/approx_kl", "kl"), ("train/entropy", "entropy")):
-        if name in metrics:
-            parts.append(f"{label} {number(metrics[name])}")
+        if (value := last(name)) is not None:
+            parts.append(f"{label} {number(value)}")
     remaining = view.remaining(now)
     if remaining is not None:
         parts.append(f"{duration(remaining)} left")

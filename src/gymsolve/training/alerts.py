@@ -11,7 +11,7 @@ from gymsolve.runs.run import Run
 from gymsolve.training.observer import Observer
 from gymsolve.training.trainer import Trainer
 
-__all__ = ["publish", "replay_alerts"]
+__all__ = ["present_alerts", "publish", "replay_alerts"]
 
 
 def publish(trainer: Trainer, run: Run, observer: Observer, record: dict[str, Any]) -> None:
@@ -38,6 +38,23 @@ def replay_alerts(trainer: Trainer, run: Run) -> None:
     """Bring the rules to where the run's records end: what has been told is not told again."""
     context = Context.of(trainer.config, trainer.envs.spec, warm_start=run.info().get("parent") is not None)
     trainer.alerts = AlertTracker(context, run.read_metrics().rows)
+
+
+def present_alerts(tracker: AlertTracker) -> dict[str, dict[str, Any]]:
+    """What is wrong right now, by id and as events tell it: causes first, the most urgent in front.
+
+    A cause stays as long as one of its consequences does: a single bad update is over at once, and is still
+    the answer to why nothing is learned.
+    """
+    found = explain(tracker)
+    because = {one.alert.id: one.because for one in found.consequences}
+    alerts = [*found.roots, *(one.alert for one in found.consequences)]
+    blamed = {because.get(alert.id) for alert in alerts if alert.active}
+    return {
+        alert.id: _facts(alert) | {"because": because.get(alert.id), "active": alert.active}
+        for alert in alerts
+        if alert.active or alert.id in blamed
+    }
 
 
 def _facts(alert: Alert) -> dict[str, Any]:

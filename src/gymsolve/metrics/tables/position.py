@@ -13,8 +13,8 @@ POSITION = (
         low=0,
         priority=1,
     ),
-    Metric("vec_steps", "calls of the vector environment's `step`", "both", "steps", low=0),
-    Metric("updates", "updates done, one per rollout", "both", low=0),
+    Metric("vec_steps", "calls of the vector environment's `step`", "both", "steps", low=0, priority=3),
+    Metric("updates", "updates done, one per rollout", "both", low=0, priority=3),
     Metric("progress", "share of the budget, 0 to 1", "both", "share", low=0, high=1, priority=1),
 )
 
@@ -34,8 +34,8 @@ TIME = (
         low=0,
         priority=1,
     ),
-    Metric("time/collect_seconds", "seconds the newest rollout took", unit="s", better="down", low=0),
-    Metric("time/update_seconds", "seconds the newest update took", unit="s", better="down", low=0),
+    Metric("time/collect_seconds", "seconds the newest rollout took", "all", "s", "down", low=0, priority=3),
+    Metric("time/update_seconds", "seconds the newest update took", "all", "s", "down", low=0, priority=3),
     Metric(
         "time/updates_per_second",
         "updates per second since the record before",
