@@ -23,7 +23,7 @@ def fix(
     run: RunRef,
     alert: Annotated[
         str | None,
-        typer.Argument(metavar="[ALERT]", help="Id of an alert that fired; the first root cause by default."),
+        typer.Argument(metavar="ALERT", help="Id of an alert that fired; the first root cause by default."),
     ] = None,
     steps: Annotated[
         str | None,
@@ -55,7 +55,10 @@ def fix(
         _tell_plan(plan)
     from gymsolve.service.trials import compare_trials, record_trials
 
-    trials, stopped = _train(plan, quiet=quiet, json=json)
+    try:
+        trials, stopped = _train(plan, quiet=quiet, json=json)
+    except KeyboardInterrupt:  # the second one, which does not wait for the update under way
+        trials, stopped = [], "interrupt"
     if stopped is not None:
         print("stopped before there was anything to compare; nothing was recorded", file=sys.stderr)
         return _STOPPED[stopped]

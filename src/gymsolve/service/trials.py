@@ -69,9 +69,10 @@ def read_promise(effect: str) -> Promise | None:
     bound = _BOUND.search(effect, metric.end())
     if bound is not None:
         return Promise(metric[0], 1 if bound[1] == "above" else -1, float(bound[2]))
-    words = effect[metric.end() :].split()
-    plain = len(words) == 1 or "while" in words or "more" in words
-    return Promise(metric[0], _DIRECTIONS.get(words[0], 0) if words and plain else 0, None)
+    # Longer sentences promise more than that the number moves.
+    plain = re.fullmatch(r" (rises|grows|falls)( while .*)?", effect[metric.end() :])
+    begins = metric.start() == 0 and plain is not None
+    return Promise(metric[0], _DIRECTIONS[plain[1]] if begins and plain else 0, None)
 
 
 def read_trial(plan: FixPlan, side: Side, seed: int, run: Run) -> Trial:
