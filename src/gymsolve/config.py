@@ -11,6 +11,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_serial
 from gymsolve.schedules import Schedule, Steps, within
 
 __all__ = [
+    "JUDGED",
+    "LASTING",
     "A2CConfig",
     "AlgoConfig",
     "CheckpointConfig",
@@ -28,6 +30,21 @@ __all__ = [
 
 Role = Literal["train", "eval", "play"]
 Tracker = Literal["csv", "tensorboard", "wandb", "trackio"]
+
+LASTING = ("algo.name", "env.id", "net.", "seed")
+"""Beginnings of paths that make a run what it is: weights and state of another value do not fit."""
+JUDGED = (
+    "solved_at",
+    "eval.deterministic",
+    "eval.episodes",
+    "eval.solved_episodes",
+    "env.kwargs",
+    "env.wrappers",
+    "env.max_episode_steps",
+    "env.frame_stack",
+    "env.legal_actions",
+)
+"""Beginnings of paths under which an old verdict no longer says anything."""
 
 
 def _not_bool(value: Any) -> Any:
@@ -285,7 +302,7 @@ class CheckpointConfig(_Model):
     every: Annotated[Steps, Field(ge=0)] = 0
     """Environment steps between checkpoints; 0 means a tenth of the budget."""
     keep: Positive | None = 5
-    """Older ones beyond this many are removed; best and last always stay."""
+    """Older ones beyond this many are removed; best, last and the last before an alert always stay."""
 
 
 class VideoConfig(_Model):

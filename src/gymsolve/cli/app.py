@@ -12,6 +12,7 @@ from gymsolve.cli import (
     diagnose,
     doctor,
     evaluate,
+    fix,
     recipes,
     record,
     report,
@@ -109,6 +110,7 @@ app.add_typer(recipes_app, name="recipes", cls=ListByDefault)
 
 app.command("diagnose")(diagnose.diagnose)
 app.command("report")(report.report)
+app.command("fix")(fix.fix)
 app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)
 app.command("bench")(bench.bench)

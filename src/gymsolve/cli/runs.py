@@ -165,7 +165,8 @@ def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
         ("command", " ".join(told["command"])),
     ]
     if told["parent"]:
-        facts.append(("begun from", f"{told['parent']['run']}@{told['parent']['checkpoint']}"))
+        begun = told["parent"]["checkpoint"]
+        facts.append(("begun from", told["parent"]["run"] + ("" if begun is None else f"@{begun}")))
     values = [(path, _lookup(config, path)) for path in _HIGHLIGHTS]
     facts.append(("settings", "  ".join(f"{path}={setting(value)}" for path, value in values)))
     return facts

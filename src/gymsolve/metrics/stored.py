@@ -18,7 +18,7 @@ _FATAL = ("DivergenceError", "EnvFaultError")
 
 def run_context(run: Run, config: TrainConfig) -> Context:
     """What the rules may know of a stored run."""
-    return Context.of(config, _spec(run), warm_start=run.info().get("parent") is not None)
+    return Context.of(config, _spec(run), warm_start=run.is_warm_start)
 
 
 def explain_run(run: Run, alerts: AlertTracker) -> Diagnosis:

@@ -52,6 +52,11 @@ class Run:
         return summarize(self.path)
 
     @property
+    def is_warm_start(self) -> bool:
+        """It began with the weights of another run."""
+        return (self.info().get("parent") or {}).get("checkpoint") is not None
+
+    @property
     def status(self) -> Status:
         return self.summary().status
 

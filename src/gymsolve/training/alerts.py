@@ -36,7 +36,7 @@ def _publish(trainer: Trainer, run: Run, observer: Observer, record: dict[str, A
 
 def replay_alerts(trainer: Trainer, run: Run) -> None:
     """Bring the rules to where the run's records end: what has been told is not told again."""
-    context = Context.of(trainer.config, trainer.envs.spec, warm_start=run.info().get("parent") is not None)
+    context = Context.of(trainer.config, trainer.envs.spec, warm_start=run.is_warm_start)
     trainer.alerts = AlertTracker(context, run.read_metrics().rows)
 
 

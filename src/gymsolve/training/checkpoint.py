@@ -10,7 +10,7 @@ import numpy as np
 from gymsolve.config import ReinforceConfig
 from gymsolve.errors import CheckpointError
 from gymsolve.rollout.table import rollout_csv
-from gymsolve.runs.checkpoints import mark_best, prune, save_checkpoint
+from gymsolve.runs.checkpoints import list_checkpoints, mark_best, prune, save_checkpoint
 from gymsolve.runs.loading import load_policy_file
 from gymsolve.runs.run import Run
 from gymsolve.schedules import Progress
@@ -34,7 +34,7 @@ def save(
     with trainer.clock.timing("checkpoint"):
         path = _write(trainer, run, reason, with_envs=with_envs)
         trainer.saved_step = trainer.counters.env_steps
-        prune(run, trainer.config.checkpoint.keep, spare=spare)
+        prune(run, trainer.config.checkpoint.keep, spare={*spare, *_before_alerts(trainer, run)})
     return path
 
 
@@ -56,6 +56,13 @@ def _write(trainer: Trainer, run: Run, reason: str, *, with_envs: bool) -> Path:
         },
         extras={"rollout.csv": _last_rollout(trainer).encode()} if trainer.collector.filled else None,
     )
+
+
+def _before_alerts(trainer: Trainer, run: Run) -> set[str]:
+    """The last checkpoint from before each alert that has a remedy: where `gymsolve fix` tries it."""
+    steps = [int(name) for name in list_checkpoints(run)]
+    onsets = [alert.onset for alert in trainer.alerts.alerts() if alert.changes]
+    return {str(max(before)) for onset in onsets if (before := [step for step in steps if step < onset])}
 
 
 def _last_rollout(trainer: Trainer) -> str:

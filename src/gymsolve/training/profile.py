@@ -38,7 +38,7 @@ _INTERVAL = 0.01
 _SWITCH = 2e-4
 """Seconds the sampler waits for the interpreter. With the usual 5 ms it would mostly see those calls that
 give the interpreter up by themselves."""
-_OWNER = ("training/session.py", "_execute")
+_OWNER = ("training/session.py", "execute")
 _PACKAGE = str(Path(__file__).parents[1]) + "/"
 _OUTER = (
     ("evaluation", ("training/judging.py", "training/evaluate.py")),

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from gymsolve.config import JUDGED, LASTING
 from gymsolve.errors import DivergenceError, GymsolveError, UsageError
 from gymsolve.metrics.alerts import Alert
 from gymsolve.metrics.diagnosis import explain
@@ -34,7 +35,7 @@ from gymsolve.training.trainer import Trainer, build_trainer, restore_trainer
 from gymsolve.training.video.automatic import leave_videos
 from gymsolve.training.video.follower import Follower
 
-__all__ = ["Outcome", "resume_run", "start_run"]
+__all__ = ["Outcome", "execute", "rearrange", "resume_run", "start_run"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Outcome:
 
     run: Run
     status: Status
-    reason: str
+    reason: Reason
     solved: bool
     env_steps: int
     seconds: float
@@ -117,7 +118,7 @@ def start_run(
             run.log(f"derived: {reason}")
         notes += [f"auto: {reason}" for reason in plan.measured]
         with tracking(run, sinks, watcher) as tracked:
-            return _execute(trainer, run, tracked, notes, judge_first=source is not None, profile=profile)
+            return execute(trainer, run, tracked, notes, judge_first=source is not None, profile=profile)
 
 
 def resume_run(
@@ -156,7 +157,7 @@ def resume_run(
         discarded = discard_after(run, trainer.counters.env_steps)
         replay_alerts(trainer, run)
         cleanup.callback(leave_report, run, trainer, watcher)
-        notes += _rearrange(trainer, run, changes)
+        notes += rearrange(trainer, run, changes)
         if changes:
             sources = stored["provenance"] | dict.fromkeys(changes, "--set on resume")
             run.change_config(config.model_dump(mode="json"), sources)
@@ -170,7 +171,7 @@ def resume_run(
             checkpoints_set_aside=discarded,
         )
         with tracking(run, sinks, watcher) as tracked:
-            return _execute(trainer, run, tracked, notes + _nothing_to_do(trainer), profile=profile)
+            return execute(trainer, run, tracked, notes + _nothing_to_do(trainer), profile=profile)
 
 
 def _nothing_to_do(trainer: Trainer) -> list[str]:
@@ -185,9 +186,8 @@ def _nothing_to_do(trainer: Trainer) -> list[str]:
 
 def _refuse_changes(changes: Iterable[str]) -> None:
     """What makes a run another run cannot change on the way."""
-    fixed = ("algo.name", "env.id", "net.", "seed")
     for path in changes:
-        if path.startswith(fixed):
+        if path.startswith(LASTING):
             raise UsageError(
                 "a run keeps its environment, algorithm, network and seed.",
                 where=path,
@@ -201,28 +201,14 @@ def _saved_state(run: Run, which: str | None) -> Checkpoint | None:
     return load_checkpoint(run, which or "last")
 
 
-_JUDGED = (
-    "solved_at",
-    "eval.deterministic",
-    "eval.episodes",
-    "eval.solved_episodes",
-    "env.kwargs",
-    "env.wrappers",
-    "env.max_episode_steps",
-    "env.frame_stack",
-    "env.legal_actions",
-)
-"""Settings under which an old verdict no longer says anything."""
-
-
-def _rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> list[str]:
+def rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> list[str]:
     """Cadences and verdicts under settings that have changed; what a user should know of it."""
     counters, config = trainer.counters, trainer.config
     changed = tuple(path for path in changes if path != "track")  # who looks on changes nothing
     if changed:
         counters.next_eval = max(next_multiple(counters.env_steps, config.eval_every), config.eval.warmup)
         counters.next_checkpoint = next_multiple(counters.env_steps, config.checkpoint_every)
-    other_bar = any(path.startswith(_JUDGED) for path in changed)
+    other_bar = any(path.startswith(JUDGED) for path in changed)
     if not other_bar and pointed(run, "best") is not None:
         return []
     had = counters.best_return
@@ -233,7 +219,7 @@ def _rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> list[str]:
     return [f"what is judged has changed, so the best return so far ({had:.4g}) no longer compares"]
 
 
-def _execute(
+def execute(
     trainer: Trainer,
     run: Run,
     observer: Observer,

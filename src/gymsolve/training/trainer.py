@@ -82,6 +82,8 @@ class Trainer:
     """Metrics of the newest evaluation; `counters.last_eval` says which step it judged."""
     saved_step: int | None = None
     """Step of the newest checkpoint this very process wrote or started from."""
+    until: int | None = None
+    """Step at which this sitting ends although the budget, and schedules with it, go on."""
     capturable: bool = True
     """False when the environments' state cannot be captured: resuming then begins new episodes."""
 

@@ -56,6 +56,6 @@ def train_command(facts: Facts) -> str:
         if source.startswith(_BY_HAND) and path in facts.settings:
             words += ["--set", f"{path}={setting(facts.settings[path])}"]
     parent = facts.info.get("parent")
-    if parent:
+    if parent and parent["checkpoint"] is not None:
         words += ["--from", f"{parent['run']}@{parent['checkpoint']}"]
     return shlex.join(words)

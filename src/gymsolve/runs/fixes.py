@@ -1,0 +1,20 @@
+"""What came of trying a remedy: `fixes/<alert>.json` in the run that had the alert."""
+
+from pathlib import Path
+from typing import Any
+
+from gymsolve.runs.files import os_errors, replace_json
+from gymsolve.runs.run import Run
+from gymsolve.runs.summary import SCHEMA_VERSION
+
+__all__ = ["record_fix"]
+
+
+def record_fix(run: Run, alert: str, facts: dict[str, Any]) -> Path:
+    """Keep the newest trial of an alert's remedy; the events keep a line of each."""
+    folder = run.path / "fixes"
+    with os_errors(folder):
+        folder.mkdir(exist_ok=True)
+    path = folder / f"{alert}.json"
+    replace_json(path, {"schema_version": SCHEMA_VERSION, **facts})
+    return path

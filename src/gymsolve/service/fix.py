@@ -1,0 +1,183 @@
+"""Does the advice help? Which alert, from where, with what, for how long; decided before anything is trained.
+
+The training itself is not here: `training/fork.py` does it. `trials.py` compares what came out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from gymsolve.config import JUDGED, LASTING, TrainConfig
+from gymsolve.errors import CheckpointError, UnknownRunError, UsageError, did_you_mean
+from gymsolve.metrics.rules import RULES
+from gymsolve.recipes import apply_overrides, validate
+from gymsolve.runs import Run, find_run, list_checkpoints, load_checkpoint, split_ref
+from gymsolve.service.diagnose import diagnose_path
+
+__all__ = ["SIDES", "FixPlan", "Side", "plan_fix"]
+
+Side = Literal["original", "changed"]
+SIDES: tuple[Side, ...] = ("original", "changed")
+_SHARE = 10
+"""The shortest trial is this part of the budget."""
+_EVALUATIONS = 3
+
+
+@dataclass(frozen=True)
+class FixPlan:
+    """A remedy and the trial it will get."""
+
+    run: Run
+    alert: dict[str, Any] | None
+    """As `diagnose` tells it; None when nothing fired."""
+    obstacle: str | None = None
+    """Why there is nothing to try, in a sentence."""
+    checkpoint: str | None = None
+    """The last one from before the alert; None begins at step 0."""
+    steps: int = 0
+    """Environment steps of each trial."""
+    seeds: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
+    common: tuple[tuple[str, Any], ...] = ()
+    """Settings that both sides get."""
+    comparable: bool = True
+    """Both sides are judged alike."""
+
+    @property
+    def start(self) -> int:
+        return int(self.checkpoint or 0)
+
+    @property
+    def changes(self) -> list[dict[str, Any]]:
+        return [] if self.alert is None else list(self.alert["changes"])
+
+    @property
+    def effect(self) -> str:
+        return "" if self.alert is None else str(self.alert["effect"])
+
+    def overrides(self, side: Side, seed: int) -> dict[str, Any]:
+        """The settings of one trial that differ from those of the run."""
+        remedy = {one["path"]: one["new"] for one in self.changes} if side == "changed" else {}
+        return remedy | dict(self.common) | {"seed": seed}
+
+    def to_json(self) -> dict[str, Any]:
+        alert = self.alert
+        return {
+            "run": self.run.id,
+            "alert": None if alert is None else alert["id"],
+            "title": None if alert is None else alert["title"],
+            "onset": None if alert is None else alert["onset"],
+            "changes": self.changes,
+            "effect": self.effect,
+            "obstacle": self.obstacle,
+            "checkpoint": self.checkpoint,
+            "steps": self.steps,
+            "seeds": list(self.seeds),
+            "notes": list(self.notes),
+        }
+
+
+def plan_fix(
+    ref: str,
+    alert: str | None = None,
+    *,
+    steps: int | None = None,
+    seeds: int = 2,
+    runs_dir: Path | str | None = None,
+) -> FixPlan:
+    """How to try the remedy of an alert, by default of the first root cause."""
+    if seeds < 1:
+        raise UsageError(f"{seeds} seeds are none.", where="--seeds", hint="Give at least one.")
+    if steps is not None and steps < 1:
+        raise UsageError(f"{steps} steps are none.", where="--steps", hint="Give at least one.")
+    found = diagnose_path(ref, runs_dir)
+    if found["log"] != "gymsolve":
+        raise UsageError(
+            f"'{ref}' is a log of another tool: it has no checkpoint and no settings to train with.",
+            hint=f"Read what is advised with: gymsolve diagnose {ref}",
+        )
+    run = find_run(split_ref(ref)[0], runs_dir)
+    chosen = _choose(found, alert)
+    obstacle = _obstacle(run, found, chosen)
+    if chosen is None or obstacle is not None:
+        return FixPlan(run, chosen, obstacle)
+    return _trial(FixPlan(run, chosen), steps, seeds)
+
+
+def _choose(found: dict[str, Any], name: str | None) -> dict[str, Any] | None:
+    fired: list[dict[str, Any]] = [*found["roots"], *found["consequences"]]
+    if name is None:
+        return fired[0] if fired else None
+    for one in fired:
+        if one["id"] == name:
+            return one
+    ids = [one["id"] for one in fired]
+    told = f"Those that did: {', '.join(ids)}." if ids else "None did."
+    if name in {rule.id for rule in RULES}:
+        hint = did_you_mean(name, ids) or told
+        raise UsageError(f"the alert '{name}' did not fire in this run.", where="ALERT", hint=hint)
+    hint = did_you_mean(name, ids) or did_you_mean(name, [rule.id for rule in RULES]) or told
+    raise UsageError(f"there is no alert called '{name}'.", where="ALERT", hint=hint)
+
+
+def _obstacle(run: Run, found: dict[str, Any], alert: dict[str, Any] | None) -> str | None:
+    """Why there is nothing to try, if there is nothing."""
+    if alert is None:
+        checks = len(found["not_fired"])
+        return f"no alert fired in this run ({checks} checks were made), so there is nothing to fix."
+    if alert["changes"]:
+        return None
+    others = [one["id"] for one in found["roots"] if one["changes"] and one["id"] != alert["id"]]
+    also = f" A remedy can be tried for: gymsolve fix {run.id} {others[0]}" if others else ""
+    return f"no setting mends '{alert['id']}': {alert['cause']}.{also}"
+
+
+def _trial(plan: FixPlan, steps: int | None, seeds: int) -> FixPlan:
+    config = validate(plan.run.config_json()["config"], f"{plan.run.id}/config.json")
+    # What the remedy breaks is said before anything is trained.
+    _, changed = apply_overrides(config, {one["path"]: one["new"] for one in plan.changes})
+    notes = []
+    misfit = next((path for path in changed if path.startswith(LASTING)), None)
+    if misfit is not None:
+        checkpoint = None
+        notes.append(f"saved weights do not fit another {misfit}: both sides begin at step 0")
+    else:
+        checkpoint, passed_over = _last_healthy(plan.run, plan.alert["onset"] if plan.alert else 0)
+        notes += passed_over
+    start = int(checkpoint or 0)
+    budget = steps or _enough(config, start)
+    common: dict[str, Any] = {"video.enabled": False, "video.every": 0, "max_seconds": None}
+    if start + budget > config.steps:
+        common["steps"] = start + budget
+        notes.append("the trial goes beyond the budget of the run, so schedules are stretched on both sides")
+    comparable = not any(path.startswith(JUDGED) for path in changed)
+    if not comparable:
+        notes.append("the remedy changes what is judged, so the returns of both sides do not compare")
+    return replace(
+        plan,
+        checkpoint=checkpoint,
+        steps=budget,
+        seeds=tuple(range(config.seed, config.seed + seeds)),
+        notes=tuple(notes),
+        common=tuple(common.items()),
+        comparable=comparable,
+    )
+
+
+def _enough(config: TrainConfig, start: int) -> int:
+    """A tenth of the budget, or a few evaluations where these fit into what is left of it."""
+    return max(1, config.steps // _SHARE, min(_EVALUATIONS * config.eval_every, config.steps - start))
+
+
+def _last_healthy(run: Run, onset: int) -> tuple[str | None, Sequence[str]]:
+    """The newest checkpoint from before the alert that can be read, and those that cannot."""
+    passed_over = []
+    for name in reversed([name for name in list_checkpoints(run) if int(name) < onset]):
+        try:
+            load_checkpoint(run, name)
+        except (CheckpointError, UnknownRunError) as error:  # damaged, or pruned since the listing
+            passed_over.append(f"checkpoint {name} was passed over: {error.message}")
+            continue
+        return name, passed_over
+    return None, [*passed_over, "no checkpoint is from before the alert: both sides begin at step 0"]

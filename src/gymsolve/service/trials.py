@@ -1,0 +1,187 @@
+"""Original and changed settings side by side: what the trials of a remedy say, and how surely.
+
+Never surer than the seeds allow: a side is better only if each of its seeds beats each of the other side's
+and the gap exceeds twice its standard error; and how often that happens by mere chance is told with it.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean, median, variance
+from typing import Any, Literal, NamedTuple
+
+from gymsolve.runs import Run
+from gymsolve.runs.fixes import record_fix
+from gymsolve.service.fix import SIDES, FixPlan, Side
+
+__all__ = ["Promise", "Trial", "compare_trials", "read_promise", "read_trial", "record_trials"]
+
+Verdict = Literal["helped", "hurt", "unclear"]
+_METRIC = re.compile(r"\b[a-z]+/\w+")
+_BOUND = re.compile(r"\b(below|above) (-?[\d.]+(?:e-?\d+)?)(?! times)(?=\s|$)")
+_DIRECTIONS = {"rises": 1, "grows": 1, "falls": -1}
+_ERRORS = 2.0
+
+
+class Promise(NamedTuple):
+    """What a remedy is said to do to which metric, as far as a number can tell."""
+
+    metric: str
+    sign: int
+    """1 up, -1 down, 0 when the words give no direction."""
+    bar: float | None
+    """The value to reach; None when any move in that direction will do."""
+
+    def is_kept(self, changed: float, original: float | None) -> bool:
+        bar = original if self.bar is None else self.bar
+        return bar is not None and self.sign * (changed - bar) > 0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One training on one side."""
+
+    side: Side
+    seed: int
+    run: str
+    status: str
+    reward: float | None
+    """Mean return of its last evaluation; None if it ended before the first."""
+    error: float
+    """Standard error of that mean, over the episodes."""
+    metric: float | None
+    """Median of the promised metric in the second half."""
+    fired: bool
+    """The alert came again."""
+
+    @property
+    def rank(self) -> float:
+        """What crashed, or never came to be judged, is worse than anything."""
+        return -math.inf if self.status == "crashed" or self.reward is None else self.reward
+
+
+def read_promise(effect: str) -> Promise | None:
+    """The first metric that a sentence names, and where it should go."""
+    metric = _METRIC.search(effect)
+    if metric is None:
+        return None
+    bound = _BOUND.search(effect, metric.end())
+    if bound is not None:
+        return Promise(metric[0], 1 if bound[1] == "above" else -1, float(bound[2]))
+    # Longer sentences promise more than that the number moves.
+    plain = re.fullmatch(r" (rises|grows|falls)( while .*)?", effect[metric.end() :])
+    begins = metric.start() == 0 and plain is not None
+    return Promise(metric[0], _DIRECTIONS[plain[1]] if begins and plain else 0, None)
+
+
+def read_trial(plan: FixPlan, side: Side, seed: int, run: Run) -> Trial:
+    """What the folder of a trial's run says."""
+    assert plan.alert is not None
+    rows = [row for row in run.read_metrics().rows if row.get("env_steps", 0) > plan.start]
+    judged = [row for row in rows if math.isfinite(row.get("eval/mean_reward", math.nan))]
+    last = judged[-1] if judged else {}
+    promise = read_promise(plan.effect)
+    middle = plan.start + plan.steps / 2
+    late = [row for row in rows if row["env_steps"] > middle] or rows
+    values = [row[promise.metric] for row in late if promise is not None and promise.metric in row]
+    finite = [value for value in values if math.isfinite(value)]
+    events = run.read_events().rows
+    return Trial(
+        side=side,
+        seed=seed,
+        run=run.id,
+        status=run.status,
+        reward=last.get("eval/mean_reward"),
+        error=last.get("eval/std_reward", 0.0) / math.sqrt(last.get("eval/episodes", 1)),
+        metric=median(finite) if finite else None,
+        fired=any(row["kind"] == "alert" and row.get("id") == plan.alert["id"] for row in events),
+    )
+
+
+def compare_trials(plan: FixPlan, trials: Sequence[Trial]) -> dict[str, Any]:
+    """Both sides in numbers, and whether the remedy helped."""
+    sides = {side: [one for one in trials if one.side == side] for side in SIDES}
+    verdict = _verdict(plan, sides["original"], sides["changed"])
+    return {
+        **plan.to_json(),
+        "trials": [asdict(one) for one in trials],
+        **{side: _summary(found) for side, found in sides.items()},
+        "verdict": verdict,
+        "chance": None if verdict == "unclear" else _chance(len(plan.seeds)),
+        "promise": _promise(plan, sides["original"], sides["changed"]),
+    }
+
+
+def record_trials(plan: FixPlan, told: dict[str, Any]) -> None:
+    """Write the result into the run whose alert it is about."""
+    assert plan.alert is not None
+    record_fix(plan.run, plan.alert["id"], told)
+    plan.run.append_event(
+        "fix",
+        env_steps=plan.start,
+        alert=plan.alert["id"],
+        changes=plan.changes,
+        children=[one["run"] for one in told["trials"]],
+        verdict=told["verdict"],
+        chance=told["chance"],
+    )
+
+
+def _verdict(plan: FixPlan, original: Sequence[Trial], changed: Sequence[Trial]) -> Verdict:
+    if not plan.comparable or len(plan.seeds) < 2:
+        return "unclear"
+    before, after = [one.rank for one in original], [one.rank for one in changed]
+    if min(after) > max(before) and _is_wide(original, changed):
+        return "helped"
+    if max(after) < min(before) and _is_wide(original, changed):
+        return "hurt"
+    return "unclear"
+
+
+def _is_wide(original: Sequence[Trial], changed: Sequence[Trial]) -> bool:
+    """The gap is more than what seeds and episodes make of nothing; a crash needs no such proof."""
+    sides = [[one.rank for one in side] for side in (original, changed)]
+    if not all(map(math.isfinite, (*sides[0], *sides[1]))):
+        return True
+    noise = sum(variance(side) / len(side) for side in sides)
+    noise += sum(one.error**2 for one in (*original, *changed)) / len(original) ** 2
+    return abs(fmean(sides[1]) - fmean(sides[0])) > _ERRORS * math.sqrt(noise)
+
+
+def _chance(seeds: int) -> float:
+    """How often a change without any effect would part the two sides as cleanly, either way round."""
+    return 2 / math.comb(2 * seeds, seeds)
+
+
+def _summary(trials: Sequence[Trial]) -> dict[str, Any]:
+    rewards = [one.reward for one in trials if one.reward is not None]
+    return {
+        "mean_reward": fmean(rewards) if rewards else None,
+        "spread": math.sqrt(variance(rewards)) if len(rewards) > 1 else None,
+        "crashed": sum(one.status == "crashed" for one in trials),
+        "fired": sum(one.fired for one in trials),
+    }
+
+
+def _promise(plan: FixPlan, original: Sequence[Trial], changed: Sequence[Trial]) -> dict[str, Any] | None:
+    promise = read_promise(plan.effect)
+    if promise is None:
+        return None
+    pairs = [
+        (after.metric, before.metric)
+        for after, before in zip(changed, original, strict=True)
+        if after.metric is not None
+    ]
+    return {
+        "metric": promise.metric,
+        "original": _mean(original),
+        "changed": _mean(changed),
+        "kept": sum(promise.is_kept(*pair) for pair in pairs) if promise.sign else None,
+        "of": len(pairs),
+    }
+
+
+def _mean(trials: Sequence[Trial]) -> float | None:
+    values = [one.metric for one in trials if one.metric is not None]
+    return fmean(values) if values else None

@@ -1,0 +1,110 @@
+"""A new run that begins in the exact state of another one's checkpoint, or like it at step 0.
+
+`train --from` takes over weights alone; a fork takes over all that a resume would: optimizer, statistics,
+random streams, episodes under way. Forked without changes and on the same seed, a run repeats its parent.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from gymsolve.config import LASTING
+from gymsolve.errors import DivergenceError, EnvFaultError, UsageError
+from gymsolve.recipes import apply_overrides, validate
+from gymsolve.runs.loading import Checkpoint, load_checkpoint
+from gymsolve.runs.run import Run, create_run
+from gymsolve.seeding import generator, integer_seeds
+from gymsolve.training.alerts import replay_alerts
+from gymsolve.training.checkpoint import save
+from gymsolve.training.observer import Observer, checked
+from gymsolve.training.session import execute, rearrange
+from gymsolve.training.startup import for_debugger, notes_at_start, require_same_pipeline
+from gymsolve.training.stopping import Reason
+from gymsolve.training.trainer import Trainer, build_trainer, restore_trainer
+
+__all__ = ["Fork", "fork_run"]
+
+
+@dataclass(frozen=True)
+class Fork:
+    """Where a run branches off, and how it differs."""
+
+    origin: Run
+    checkpoint: str | None
+    """None begins at step 0."""
+    overrides: Mapping[str, Any]
+    """Settings that differ from the origin's. Another seed draws all that is random from there on anew."""
+    until: int
+    """Environment steps, counted from step 0, at which it ends; schedules go by `steps` of the settings."""
+    source: str
+    """Who changed the settings, for their provenance."""
+
+
+def fork_run(
+    fork: Fork, *, observer: Observer | None = None, command: Sequence[str] | None = None
+) -> tuple[Run, Reason | None]:
+    """Train a fork, as a run beside its origin, and say why it ended; None when it broke down.
+
+    Numbers that overflow and environments that fail are findings here, and stand in the run. Whoever
+    resumes a fork goes on to the whole budget.
+    """
+    watcher, stored = checked(observer), fork.origin.config_json()
+    before = validate(stored["config"], f"{fork.origin.id}/config.json")
+    config, changes = apply_overrides(before, fork.overrides)
+    saved = None if fork.checkpoint is None else load_checkpoint(fork.origin, fork.checkpoint)
+    with ExitStack() as cleanup:
+        trainer = build_trainer(for_debugger(config))
+        cleanup.callback(trainer.envs.close)
+        if saved is None:
+            require_same_pipeline(trainer)
+            notes = notes_at_start(trainer)
+        else:
+            notes = _take_over(trainer, saved, changes)
+        trainer.until = fork.until
+        run = create_run(
+            fork.origin.path.parent,
+            name=fork.origin.info()["name"],
+            config_json=config.model_dump(mode="json"),
+            provenance=stored["provenance"] | dict.fromkeys(changes, fork.source),
+            command=list(sys.argv if command is None else command),
+            seed=config.seed,
+            steps=config.steps,
+            parent={"run": fork.origin.id, "checkpoint": None if saved is None else saved.name},
+        )
+        replay_alerts(trainer, run)
+        if saved is not None:
+            notes += rearrange(trainer, run, changes)
+            save(trainer, run, "fork")  # so that a resume goes back to here and not to step 0
+        try:
+            return run, execute(trainer, run, watcher, notes).reason
+        except (DivergenceError, EnvFaultError):
+            return run, None
+
+
+def _take_over(trainer: Trainer, saved: Checkpoint, changes: Mapping[str, Any]) -> list[str]:
+    """Put a checkpoint's state into a trainer with other settings."""
+    for path in changes:
+        if path.startswith(LASTING) and path != "seed":
+            raise UsageError(
+                "a fork keeps its environment, algorithm and network.",
+                where=path,
+                hint="Fork at step 0 instead.",
+            )
+    notes = restore_trainer(trainer, saved, fresh_optimizer=False)
+    trainer.counters.solved = False  # that proof is the parent's
+    if "seed" in changes:
+        _reseed(trainer)
+    return notes
+
+
+def _reseed(trainer: Trainer) -> None:
+    """The same weights and statistics, another future."""
+    seed, step = trainer.config.seed, trainer.counters.env_steps
+    trainer.policy_rng = generator(seed, "policy", step)
+    trainer.minibatch_rng = generator(seed, "minibatch", step)
+    seeds = integer_seeds(seed, "env", trainer.envs.num_envs, step)
+    trainer.collector.obs, trainer.collector.masks = trainer.envs.reset(seeds)
+    if trainer.scaler is not None:
+        trainer.scaler.running[:] = 0.0  # sums of episodes that are not played on
