@@ -72,9 +72,9 @@ def _dead(history: History, context: Context, active: bool) -> Evidence | None:
 
 def _biased(history: History, context: Context, active: bool) -> Evidence | None:
     mean, std = history.series["rollout/advantage_mean"], history.last("rollout/advantage_std")
-    if not std or len(mean) < _WINDOW:
-        return None
     tail = mean.tail(_WINDOW)
+    if not std or len(tail) < _WINDOW:
+        return None
     one_sided = all(value > 0 for value in tail) or all(value < 0 for value in tail)
     value = abs(statistics.fmean(tail)) / std
     if not one_sided or value <= (1.0 if active else 1.5) or is_reached(history, context):
