@@ -130,6 +130,7 @@ ENVIRONMENT = (
         explains=("ev_zero", "return_flat", "entropy_stuck", "policy_frozen", "action_stuck", "eval_gap"),
         warmup=0.0,
         applies=_sees_numbers,
+        standing=True,
     ),
     Rule(
         id="no_reward",
@@ -146,6 +147,7 @@ ENVIRONMENT = (
             *("advantage_dead", "grad_vanished", "value_scale", "entropy_collapse", "action_stuck"),
         ),
         persistence=20,
+        standing=True,
     ),
     Rule(
         id="same_return",
@@ -163,6 +165,7 @@ ENVIRONMENT = (
         ),
         persistence=20,
         warmup=0.15,
+        standing=True,
     ),
     Rule(
         id="bootstrap_missing",

@@ -96,6 +96,7 @@ EPISODES = (
         explains=("ev_negative", "ev_zero", "ev_oscillates", "equal_lengths", "terminal_uncorrelated"),
         persistence=3,
         warmup=0.0,
+        standing=True,
     ),
     Rule(
         id="reward_misleads",
@@ -108,6 +109,7 @@ EPISODES = (
         effect="rollout/ep_shaped_rew_mean and rollout/ep_rew_mean rise together",
         explains=("return_flat", "return_fell", "one_component", "entropy_collapse", "eval_gap"),
         applies=_may_be_shaped,
+        standing=True,
     ),
     Rule(
         id="no_episode_end",

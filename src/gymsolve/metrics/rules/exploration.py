@@ -180,6 +180,7 @@ EXPLORATION = (
         persistence=3,
         warmup=0.0,
         applies=_is_masked,
+        standing=True,
     ),
     Rule(
         id="log_std_low",

@@ -75,8 +75,17 @@ PROGRESS = (
         cause="gamma is too small for episodes of this length, and the return is flat",
         remedy=set_to("algo.gamma", 0.99),
         effect="rollout/ep_rew_mean rises",
-        explains=("return_flat", "ev_zero", "ev_negative", "ev_oscillates", "entropy_stuck", "value_scale"),
+        explains=(
+            "return_flat",
+            "ev_zero",
+            "ev_negative",
+            "ev_oscillates",
+            "entropy_stuck",
+            "value_scale",
+            "eval_gap",
+        ),
         warmup=0.1,
+        standing=True,
     ),
     Rule(
         id="return_fell",
