@@ -150,14 +150,14 @@ FAULTS = (
         "rewards × 1000, not scaled, one trunk",
         names=("value_scale", "value_dominates", "grad_clipped"),
         shows=(*_NOT_LEARNING, "ev_oscillates"),
-        settings=_wrapped("OwnReward", {"algo.normalize_rewards": False, "net.shared": True}, factor=1000.0),
+        settings=_wrapped("scale_reward", {"algo.normalize_rewards": False, "net.shared": True}, factor=1e3),
     ),
     Fault(
         "reward_none",
         "rewards × 0",
         names=("no_reward", "advantage_dead"),
         shows=(*_NOT_LEARNING, "same_return", "grad_vanished"),
-        settings=_wrapped("OwnReward", factor=0.0),
+        settings=_wrapped("scale_reward", factor=0.0),
     ),
     Fault(
         "reward_flipped",
@@ -259,9 +259,9 @@ FAULTS = (
     ),
     Fault(
         "episodes_cut",
-        "a counter ends every episode after 8 steps",
+        "a counter ends every training episode after 8 steps",
         names=("equal_lengths", "same_return"),
         shows=(*_NOT_LEARNING, "advantage_dead"),
-        settings=_wrapped("ShortEpisodes", length=8),
+        settings=_wrapped("ShortEpisodes", length=8, roles=["train"]),
     ),
 )

@@ -1,4 +1,4 @@
-"""Environments that are wrong. They do not declare what they do to rewards: the environment is at fault."""
+"""Environments that are wrong. Wrong rewards need nothing here: the product's `scale_reward` does that."""
 
 from typing import Any, SupportsFloat
 
@@ -11,7 +11,6 @@ __all__ = [
     "LimitAsEnd",
     "NoiseObservations",
     "OneLegalAction",
-    "OwnReward",
     "ScaledObservations",
     "ShortEpisodes",
 ]
@@ -41,19 +40,6 @@ class NoiseObservations(gym.ObservationWrapper[Any, Any, Any]):
 
     def observation(self, observation: Any) -> Any:
         return self.np_random.normal(size=np.shape(observation)).astype(np.float32)
-
-
-class OwnReward(gym.RewardWrapper[Any, Any]):
-    """Multiplies rewards as if the environment paid so."""
-
-    changes_reward = False
-
-    def __init__(self, env: AnyEnv, factor: float) -> None:
-        super().__init__(env)
-        self._factor = factor
-
-    def reward(self, reward: SupportsFloat) -> SupportsFloat:
-        return float(reward) * self._factor
 
 
 class OneLegalAction(gym.Wrapper[Any, Any, Any, Any]):

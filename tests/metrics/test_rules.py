@@ -177,6 +177,27 @@ def test_nothing_fires_in_a_healthy_run(context):
     assert missing == [], "the healthy run measures everything, so that every rule is looked at"
 
 
+def test_a_gain_within_the_noise_of_episodes_does_not_excuse_values_that_predict_nothing():
+    noise = {"rollout/ep_rew_min": -1700.0, "rollout/ep_rew_max": -800.0}
+    creeping = {"rollout/ep_rew_mean": lambda i: -1250.0 + i, "train/explained_variance": 0.0, **noise}
+    assert "ev_zero" in fired(creeping, make_context())
+    assert "ev_zero" not in fired(
+        creeping | {"rollout/ep_rew_min": -1300.0, "rollout/ep_rew_max": -1100.0}, make_context()
+    )
+
+
+def test_silence_counts_also_where_episodes_are_long():
+    few = {**reward_of(0.0), "rollout/episodes": lambda i: 0.4 * i}
+    assert "no_reward" in fired(few, make_context())
+    assert "no_reward" not in fired({**few, "rollout/episodes": lambda i: 0.1 * i}, make_context())
+
+
+def test_silence_is_that_of_the_reward_the_agent_sees():
+    assert "no_reward" in fired({"rollout/ep_shaped_rew_mean": 0.0}, make_context(**SHAPED))
+    seen = {**reward_of(0.0), "rollout/ep_shaped_rew_mean": 1.0}
+    assert "no_reward" not in fired(seen, make_context(**SHAPED))
+
+
 def test_enough_signals_are_covered_and_all_that_matter_most():
     signals = {rule.signal for rule in RULES} - {0}
     assert len(signals | {33}) >= 25  # 33 is the lint
