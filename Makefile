@@ -9,7 +9,7 @@ WORKERS ?= 2
 # One thread per process: on small matrices more of them cost more than they save.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: solve test check learn bench format docs clean help
+.PHONY: solve test check learn bench doctor-bench format docs clean help
 
 help:
 	@echo "make solve     install what is needed and train $(ENV) to solved (ENV=... for another)"
@@ -17,6 +17,7 @@ help:
 	@echo "make check     linter, types, dependency direction, recipes"
 	@echo "make learn     longer proofs: trainings to a threshold, several seeds"
 	@echo "make bench     measure speed beside other tools: some hours (benchmarks/README.md)"
+	@echo "make doctor-bench  score the diagnosis on trainings with faults: under an hour; resumes"
 	@echo "make format    format code and recipes"
 	@echo "make docs      regenerate the generated pages of docs/"
 
@@ -38,6 +39,9 @@ learn: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/gymsolve bench
+
+doctor-bench: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.doctor
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix --quiet . || true

@@ -89,6 +89,8 @@ def healthy(i: int) -> dict[str, float]:
         "train/feature_rank": 30.0,
         "train/churn": 0.1 + 0.1 * wave,
         "hyper/learning_rate": 3e-4,
+        "hyper/gamma": 0.99,
+        "hyper/clip_coef": 0.2,
         "hyper/ent_coef": 0.0,
         "hyper/max_grad_norm": 0.5,
     }

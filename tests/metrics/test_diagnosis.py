@@ -42,6 +42,14 @@ def test_a_cause_that_came_much_later_explains_nothing():
     assert [one.alert.id for one in found.consequences] == ["kl_high"]
 
 
+def test_what_stood_from_the_start_explains_what_showed_before_it():
+    late = {"rollout/ep_rew_mean": lambda i: min(20.0 + 1.5 * i, 95.0)}
+    found = diagnose(story({"hyper/gamma": 0.7, "train/explained_variance": -0.5, **late}), make_context())
+    assert [alert.id for alert in found.roots] == ["short_sight"]
+    consequences = {one.alert.id: one.alert.onset for one in found.consequences}
+    assert consequences["ev_negative"] < found.roots[0].onset - 10_000
+
+
 def test_what_did_not_fire_and_could_not_be_checked_is_told():
     few = [{name: row[name] for name in ("env_steps", "train/loss") if name in row} for row in story()]
     found = diagnose(few, make_context())

@@ -37,6 +37,8 @@ def reward_of(value: float) -> dict[str, Column]:
 
 
 SHARED = {"net": {"shared": True}}
+SHAPED = {"env": {"wrappers": [{"scale_reward": {"factor": -1.0}}]}}
+MASKED = {"spec": {"masked": True}}
 CASES = {
     "nonfinite": Case({"train/loss": burst(0.3, math.inf, 1)}, {"train/explained_variance": NAN}),
     "out_of_bounds": Case({"train/entropy": burst(1.0, 1.01 * H, 1)}, {"train/entropy": H}),
@@ -51,6 +53,18 @@ CASES = {
         {"rollout/bootstrapped_share": 0.0, "rollout/truncated_share": 0.0},
     ),
     "stale_ratio": Case({"train/first_ratio": 1.001}, {"train/first_ratio": 1.00009}),
+    "limit_as_end": Case(
+        {"rollout/ep_len_mean": 500.0, "rollout/truncated_share": 0.0},
+        {"rollout/ep_len_mean": 480.0, "rollout/truncated_share": 0.0},
+    ),
+    "reward_misleads": Case(
+        {"rollout/ep_shaped_rew_mean": lambda i: -1.0 * i},
+        {"rollout/ep_shaped_rew_mean": lambda i: 7.0 * i},
+        SHAPED,
+    ),
+    "short_sight": Case({"hyper/gamma": 0.7, **FLAT}, {"hyper/gamma": 0.7}),
+    "clip_closed": Case({"hyper/clip_coef": 0.0}, {"hyper/clip_coef": jump(0.2, 0.0, at=88)}),
+    "mask_closed": Case({"train/entropy": 0.0}, {"train/entropy": burst(0.0, 0.01, 1, at=0)}, MASKED),
     "no_episode_end": Case({"rollout/episodes": 0.0}, {"rollout/episodes": jump(0.0, 1.0, at=13)}),
     "one_step_episodes": Case({"rollout/ep_len_mean": jump(20.0, 1.0)}, {"rollout/ep_len_mean": 1.0}),
     "equal_lengths": Case(
@@ -161,6 +175,27 @@ def test_nothing_fires_in_a_healthy_run(context):
     assert [alert.id for alert in tracker.alerts()] == []
     missing = [reason for _, reason in tracker.unchecked_rules() if reason.startswith("needs")]
     assert missing == [], "the healthy run measures everything, so that every rule is looked at"
+
+
+def test_a_gain_within_the_noise_of_episodes_does_not_excuse_values_that_predict_nothing():
+    noise = {"rollout/ep_rew_min": -1700.0, "rollout/ep_rew_max": -800.0}
+    creeping = {"rollout/ep_rew_mean": lambda i: -1250.0 + i, "train/explained_variance": 0.0, **noise}
+    assert "ev_zero" in fired(creeping, make_context())
+    assert "ev_zero" not in fired(
+        creeping | {"rollout/ep_rew_min": -1300.0, "rollout/ep_rew_max": -1100.0}, make_context()
+    )
+
+
+def test_silence_counts_also_where_episodes_are_long():
+    few = {**reward_of(0.0), "rollout/episodes": lambda i: 0.4 * i}
+    assert "no_reward" in fired(few, make_context())
+    assert "no_reward" not in fired({**few, "rollout/episodes": lambda i: 0.1 * i}, make_context())
+
+
+def test_silence_is_that_of_the_reward_the_agent_sees():
+    assert "no_reward" in fired({"rollout/ep_shaped_rew_mean": 0.0}, make_context(**SHAPED))
+    seen = {**reward_of(0.0), "rollout/ep_shaped_rew_mean": 1.0}
+    assert "no_reward" not in fired(seen, make_context(**SHAPED))
 
 
 def test_enough_signals_are_covered_and_all_that_matter_most():

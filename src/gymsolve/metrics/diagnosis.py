@@ -75,11 +75,13 @@ def explain(tracker: AlertTracker, *, failure: str | None = None) -> Diagnosis:
 
 
 def _cause(alert: Alert, alerts: Sequence[Alert], reach: float) -> str | None:
-    """The most urgent alert that explains another and was not noticed much later."""
+    """The most urgent alert that explains another and was not noticed much later, or stood from the start."""
     causes = [
         other
         for other in alerts
-        if other.id != alert.id and alert.id in _REACHED[other.id] and other.onset <= alert.onset + reach
+        if other.id != alert.id
+        and alert.id in _REACHED[other.id]
+        and (other.id in _STANDING or other.onset <= alert.onset + reach)
     ]
     return min(causes, key=_urgency).id if causes else None
 
@@ -137,3 +139,4 @@ def _closure(rules: Sequence[Rule]) -> dict[str, frozenset[str]]:
 
 
 _REACHED = _closure(RULES)
+_STANDING = frozenset(rule.id for rule in RULES if rule.standing)

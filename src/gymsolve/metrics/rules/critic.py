@@ -12,6 +12,7 @@ __all__ = ["CRITIC"]
 
 _EV = "train/explained_variance"
 _WINDOW = 20
+_LUCK = 0.04
 
 
 def _has_critic(context: Context) -> bool:
@@ -29,7 +30,7 @@ def _negative(history: History, context: Context, active: bool) -> Evidence | No
 
 def _useless(history: History, context: Context, active: bool) -> Evidence | None:
     tail = history.series[_EV].tail(_WINDOW)
-    if len(tail) < _WINDOW // 2 or not is_flat(history, context, 0.2):
+    if len(tail) < _WINDOW // 2 or not is_flat(history, context, 0.2, luck=_LUCK):
         return None
     value = statistics.fmean(tail)
     if abs(value) > (0.1 if active else 0.05):
@@ -72,9 +73,9 @@ def _dead(history: History, context: Context, active: bool) -> Evidence | None:
 
 def _biased(history: History, context: Context, active: bool) -> Evidence | None:
     mean, std = history.series["rollout/advantage_mean"], history.last("rollout/advantage_std")
-    if not std or len(mean) < _WINDOW:
-        return None
     tail = mean.tail(_WINDOW)
+    if not std or len(tail) < _WINDOW:
+        return None
     one_sided = all(value > 0 for value in tail) or all(value < 0 for value in tail)
     value = abs(statistics.fmean(tail)) / std
     if not one_sided or value <= (1.0 if active else 1.5) or is_reached(history, context):

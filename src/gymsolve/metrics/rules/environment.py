@@ -8,6 +8,7 @@ from gymsolve.metrics.rules.rule import Context, Evidence, Rule, above, all_of, 
 __all__ = ["ENVIRONMENT"]
 
 _ENOUGH_EPISODES = 100
+_FEW_EPISODES = 10
 _ROUNDING = 1e-6
 
 
@@ -44,11 +45,19 @@ def _sees_numbers(context: Context) -> bool:
 def _no_reward(history: History, context: Context, active: bool) -> Evidence | None:
     smallest, largest = history.get("rollout/ep_rew_min"), history.get("rollout/ep_rew_max")
     episodes = history.last("rollout/episodes") or 0.0
-    if smallest is None or largest is None or episodes < _ENOUGH_EPISODES:
+    if smallest is None or largest is None:
         return None
-    if largest.peak == 0.0 and smallest.low == 0.0 and not _is_shaped(history):
-        return Evidence("rollout/ep_rew_max", 0.0, 0.0, "=", f"no reward in {episodes:.0f} episodes")
-    return None
+    # Where episodes are long, there will never be a hundred; a quarter of the budget has to do.
+    late = context.progress(history) >= 0.25
+    if episodes < (_FEW_EPISODES if late else _ENOUGH_EPISODES):
+        return None
+    note = f"no reward in {episodes:.0f} episodes"
+    paid = history.get("rollout/ep_shaped_rew_mean")
+    if paid is not None:  # what counts is what the agent saw
+        silent = paid.peak == 0.0 == paid.low
+        return Evidence("rollout/ep_shaped_rew_mean", 0.0, 0.0, "=", note) if silent else None
+    silent = largest.peak == 0.0 == smallest.low
+    return Evidence("rollout/ep_rew_max", 0.0, 0.0, "=", note) if silent else None
 
 
 def _same_return(history: History, context: Context, active: bool) -> Evidence | None:
@@ -130,6 +139,7 @@ ENVIRONMENT = (
         explains=("ev_zero", "return_flat", "entropy_stuck", "policy_frozen", "action_stuck", "eval_gap"),
         warmup=0.0,
         applies=_sees_numbers,
+        standing=True,
     ),
     Rule(
         id="no_reward",
@@ -145,7 +155,8 @@ ENVIRONMENT = (
             *("same_return", "ev_zero", "ev_negative", "return_flat", "entropy_stuck", "policy_frozen"),
             *("advantage_dead", "grad_vanished", "value_scale", "entropy_collapse", "action_stuck"),
         ),
-        persistence=20,
+        persistence=10,
+        standing=True,
     ),
     Rule(
         id="same_return",
@@ -163,6 +174,7 @@ ENVIRONMENT = (
         ),
         persistence=20,
         warmup=0.15,
+        standing=True,
     ),
     Rule(
         id="bootstrap_missing",

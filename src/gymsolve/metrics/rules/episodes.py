@@ -1,5 +1,7 @@
 """How episodes begin and end, and what they are paid for."""
 
+import statistics
+
 from gymsolve.metrics.history import History
 from gymsolve.metrics.rules.outlook import is_flat, is_reached
 from gymsolve.metrics.rules.rule import Context, Evidence, Rule, above, below, set_to
@@ -7,6 +9,8 @@ from gymsolve.metrics.rules.rule import Context, Evidence, Rule, above, below, s
 __all__ = ["EPISODES"]
 
 _ENOUGH_EPISODES = 100
+_ALL_OF_IT = 0.98
+_WINDOW = 20
 
 
 def _no_end(history: History, context: Context, active: bool) -> Evidence | None:
@@ -42,12 +46,71 @@ def _one_component(history: History, context: Context, active: bool) -> Evidence
     return None
 
 
+def _limit_as_end(history: History, context: Context, active: bool) -> Evidence | None:
+    """Episodes as long as the limit allows, none of which the limit is said to have cut."""
+    limit = None if context.spec is None else context.spec.max_episode_steps
+    length, cut = history.series["rollout/ep_len_mean"].last, history.last("rollout/truncated_share")
+    if limit is None or limit <= 1 or cut != 0.0 or not length >= _ALL_OF_IT * limit:
+        return None
+    return Evidence(
+        "rollout/truncated_share", cut, 0.0, "=", f"although episodes last {length:.4g} of {limit}"
+    )
+
+
+def _misleads(history: History, context: Context, active: bool) -> Evidence | None:
+    """What the agent is paid moves against what the task pays."""
+    paid, raw = history.series["rollout/ep_shaped_rew_mean"], history.series["rollout/ep_rew_mean"]
+    mine, theirs = paid.tail(_WINDOW), raw.tail(_WINDOW)
+    if len(mine) < _WINDOW or len(mine) != len(theirs) or is_reached(history, context):
+        return None
+    if min(mine) == max(mine) or min(theirs) == max(theirs):
+        against = -1.0 if paid.last * raw.last < 0.0 and is_flat(history, context, 0.2) else 0.0
+    else:
+        against = statistics.correlation(mine, theirs)
+    if against >= (-0.3 if active else -0.5):
+        return None
+    return Evidence(
+        "rollout/ep_shaped_rew_mean", against, -0.5, "<", "correlation with the task's own return"
+    )
+
+
+def _may_be_shaped(context: Context) -> bool:
+    return context.config is None or bool(context.config.env.wrappers)
+
+
 def _many_copies(context: Context) -> bool:
     copies = context.setting("env.num_envs")
     return copies is None or copies > 1
 
 
 EPISODES = (
+    Rule(
+        id="limit_as_end",
+        signal=24,
+        severity="error",
+        title="time limits are learned from as if they were ends",
+        needs=("rollout/ep_len_mean", "rollout/truncated_share"),
+        check=_limit_as_end,
+        cause="the environment, or a wrapper, reports `terminated` where a time limit cut the episode",
+        effect="rollout/truncated_share rises above 0 while episodes last as long as they may",
+        explains=("ev_negative", "ev_zero", "ev_oscillates", "equal_lengths", "terminal_uncorrelated"),
+        persistence=3,
+        warmup=0.0,
+        standing=True,
+    ),
+    Rule(
+        id="reward_misleads",
+        signal=28,
+        severity="error",
+        title="the agent is paid for what the task punishes",
+        needs=("rollout/ep_shaped_rew_mean", "rollout/ep_rew_mean"),
+        check=_misleads,
+        cause="a reward wrapper has the wrong sign, or pays for something that gets in the way",
+        effect="rollout/ep_shaped_rew_mean and rollout/ep_rew_mean rise together",
+        explains=("return_flat", "return_fell", "one_component", "entropy_collapse", "eval_gap"),
+        applies=_may_be_shaped,
+        standing=True,
+    ),
     Rule(
         id="no_episode_end",
         signal=23,

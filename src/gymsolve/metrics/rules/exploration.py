@@ -81,6 +81,18 @@ def _wide(history: History, context: Context, active: bool) -> Evidence | None:
     return Evidence("policy/log_std_mean", series.last, 1.0, ">", "and rising")
 
 
+def _no_choice(history: History, context: Context, active: bool) -> Evidence | None:
+    """Never any entropy, from the first update on: learning takes longer than that to decide."""
+    series = history.series["train/entropy"]
+    if series.peak >= 1e-3:
+        return None
+    return Evidence("train/entropy", series.peak, 1e-3, "<", "ever since the start")
+
+
+def _is_masked(context: Context) -> bool:
+    return context.spec is not None and context.spec.masked and not context.warm_start
+
+
 def _one_action(history: History, context: Context, active: bool) -> Evidence | None:
     if is_reached(history, context) or not is_flat(history, context, 0.1):
         return None
@@ -154,6 +166,21 @@ EXPLORATION = (
         persistence=1,
         warmup=0.0,
         applies=categorical,
+    ),
+    Rule(
+        id="mask_closed",
+        signal=13,
+        severity="error",
+        title="the action mask leaves no choice",
+        needs=("train/entropy",),
+        check=_no_choice,
+        cause="the mask allows one action at a time: it is inverted, or made from something else",
+        effect="train/entropy rises above 0",
+        explains=("action_stuck", "entropy_collapse", "policy_frozen", "grad_vanished", "return_flat"),
+        persistence=3,
+        warmup=0.0,
+        applies=_is_masked,
+        standing=True,
     ),
     Rule(
         id="log_std_low",

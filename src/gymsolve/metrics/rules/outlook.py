@@ -22,8 +22,12 @@ def is_reached(history: History, context: Context) -> bool:
     return any(value is not None and value >= context.threshold for value in newest)
 
 
-def is_flat(history: History, context: Context, share: float) -> bool:
-    """The best training return has not grown within the last `share` of the budget, and should have."""
+def is_flat(history: History, context: Context, share: float, *, luck: float = 0.0) -> bool:
+    """The best training return has not grown within the last `share` of the budget, and should have.
+
+    A gain below `luck` times the range of the window's returns is taken for chance: the mean of 100 episodes
+    has a standard error of about a fiftieth of that range.
+    """
     series = history.get(_RETURN)
     if series is None or not context.budget or is_reached(history, context):
         return False
@@ -32,7 +36,9 @@ def is_flat(history: History, context: Context, share: float) -> bool:
         return False
     if context.threshold is not None and context.threshold - series.peak <= _NEAR * series.span:
         return False
-    return series.peak - series.peaks[then] <= _LITTLE * series.span
+    smallest, largest = history.last("rollout/ep_rew_min"), history.last("rollout/ep_rew_max")
+    spread = 0.0 if smallest is None or largest is None else largest - smallest
+    return series.peak - series.peaks[then] <= max(_LITTLE * series.span, luck * spread)
 
 
 def relative_entropy(history: History, context: Context) -> tuple[Series, float] | None:

@@ -23,6 +23,7 @@ _SMALLER_STEPS = all_of(
 )
 _LARGER_STEPS = scale("algo.learning_rate", 3.0)
 _HEAVY_BONUS = 0.1
+_OPEN = 0.005
 
 
 def _frozen(history: History, context: Context, active: bool) -> Evidence | None:
@@ -46,6 +47,13 @@ def _unclipped(history: History, context: Context, active: bool) -> Evidence | N
     return Evidence("train/clip_fraction", value, 0.01, "<", "while the return is flat")
 
 
+def _closed(history: History, context: Context, active: bool) -> Evidence | None:
+    value = history.series["hyper/clip_coef"].last
+    if value >= _OPEN or context.progress(history) > 0.9:  # schedules may end at 0
+        return None
+    return Evidence("hyper/clip_coef", value, _OPEN, "<", "long before the budget ends")
+
+
 def _clips(context: Context) -> bool:
     return context.config is None or context.config.algo.name == "ppo"
 
@@ -53,6 +61,20 @@ def _clips(context: Context) -> bool:
 _TOO_FAR = ("clip_high", "clip_extreme", "entropy_collapse", "return_fell", "ev_oscillates", "churn_jump")
 
 POLICY = (
+    Rule(
+        id="clip_closed",
+        signal=8,
+        severity="error",
+        title="clip_coef leaves no room to learn",
+        needs=("hyper/clip_coef",),
+        check=_closed,
+        cause="clip_coef is 0, or its schedule ends too early",
+        remedy=set_to("algo.clip_coef", 0.2),
+        effect="train/clip_fraction falls below 0.3",
+        explains=("clip_extreme", "clip_high", "policy_frozen", "entropy_stuck", "return_flat", "churn_dead"),
+        warmup=0.0,
+        applies=_clips,
+    ),
     Rule(
         id="kl_shock",
         signal=7,

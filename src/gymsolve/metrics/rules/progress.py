@@ -4,12 +4,14 @@ import math
 
 from gymsolve.metrics.history import History
 from gymsolve.metrics.rules.outlook import is_flat, is_reached
-from gymsolve.metrics.rules.rule import Context, Evidence, Rule, all_of, scale
+from gymsolve.metrics.rules.rule import Context, Evidence, Rule, all_of, scale, set_to
 
 __all__ = ["PROGRESS"]
 
 _RETURN = "rollout/ep_rew_mean"
 _EVAL = "eval/mean_reward"
+_FAR = 20.0
+"""Episodes this many times longer than what gamma looks ahead to have ends that are invisible."""
 
 
 def _flat(history: History, context: Context, active: bool) -> Evidence | None:
@@ -52,7 +54,39 @@ def _gap(history: History, context: Context, active: bool) -> Evidence | None:
     return Evidence(_EVAL, judged.last, bar, "<", f"training has {now:.4g}")
 
 
+def _short_sight(history: History, context: Context, active: bool) -> Evidence | None:
+    gamma, length = history.series["hyper/gamma"].last, history.last("rollout/ep_len_mean")
+    if not gamma < 1.0 or length is None or not is_flat(history, context, 0.1):
+        return None
+    ahead = 1.0 / (1.0 - gamma)
+    if not length > _FAR * ahead:
+        return None
+    return Evidence("hyper/gamma", gamma, 1.0 - _FAR / length, "<", f"sees {ahead:.3g} of {length:.4g} steps")
+
+
 PROGRESS = (
+    Rule(
+        id="short_sight",
+        signal=33,
+        severity="warn",
+        title="gamma hides what comes later in an episode",
+        needs=("hyper/gamma", "rollout/ep_len_mean", _RETURN),
+        check=_short_sight,
+        cause="gamma is too small for episodes of this length, and the return is flat",
+        remedy=set_to("algo.gamma", 0.99),
+        effect="rollout/ep_rew_mean rises",
+        explains=(
+            "return_flat",
+            "ev_zero",
+            "ev_negative",
+            "ev_oscillates",
+            "entropy_stuck",
+            "value_scale",
+            "eval_gap",
+        ),
+        warmup=0.1,
+        standing=True,
+    ),
     Rule(
         id="return_fell",
         signal=21,

@@ -142,6 +142,8 @@ class Rule:
     """False where the question makes no sense, such as choices of an action that is a box."""
     warmup: float = 0.05
     """Share of the budget before which it is not looked at."""
+    standing: bool = False
+    """What it finds has been so since the start, however late it shows: it may explain what came before."""
 
     @property
     def metric(self) -> str:
