@@ -35,8 +35,8 @@ def fork(parent, checkpoint, until, **overrides):
 
 
 def records(run, after=0):
-    """The stream of metrics beyond a step, times aside."""
-    timed = ("time/", "eval/seconds")
+    """The stream of metrics beyond a step, but for times and for the quality, which is of a run's own past."""
+    timed = ("time/", "eval/seconds", "quality/")
     return [
         {name: value for name, value in row.items() if not name.startswith(timed)}
         for row in run.read_metrics().rows
