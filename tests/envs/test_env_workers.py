@@ -92,6 +92,38 @@ def test_a_state_moves_between_one_process_and_workers(settings: dict[str, Any])
     there.close()
 
 
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`auto` takes workers whatever a step costs, and whatever else this process has loaded."""
+    monkeypatch.setattr("gymsolve.envs.make.can_fork", lambda: True)
+    monkeypatch.setattr("gymsolve.envs.make.worth_workers", lambda *_: True)
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("settings", SETTINGS[1:], ids=lambda settings: settings["id"])
+def test_a_process_that_takes_a_slice_itself_changes_nothing(settings: dict[str, Any]) -> None:
+    here, there = make(settings, backend="sync"), make(settings, workers=2)
+    assert there.backend.startswith("async, 2 processes")
+    first, other = here.reset(SEEDS), there.reset(SEEDS)
+    assert_same(first[0], other[0])
+    assert_same(first[1], other[1])
+    before = play(here, 70, first[1])
+    for one, two in zip(before, play(there, 70, other[1]), strict=True):
+        for name in Step.__slots__:
+            assert_same(getattr(one, name), getattr(two, name))
+    state = here.capture()
+    assert_same(state, there.capture())
+    play(there, 10, before[-1].masks, seed=1)
+    assert state is not None
+    obs, masks, restarted = there.restore(state, [1, 2, 3, 4, 5])
+    assert restarted == []
+    assert_same(obs, before[-1].obs)
+    for one, two in zip(play(here, 40, before[-1].masks), play(there, 40, masks), strict=True):
+        for name in Step.__slots__:
+            assert_same(getattr(one, name), getattr(two, name))
+    there.close()
+
+
 @pytest.mark.parametrize(
     ("step_us", "num_envs", "workers", "expected"),
     [(45, 16, 2, True), (8, 16, 2, False), (2000, 1, 1, False), (2000, 2, 2, True), (45, 16, 1, False)],
@@ -169,6 +201,18 @@ def test_an_error_in_a_worker_leaves_the_others_in_step() -> None:
         with pytest.raises(
             EnvFaultError, match=r"environment 0 of Sample/Faulty-v0 raised ZeroDivisionError"
         ):
+            envs.step(np.ones(5, dtype=np.int64))
+    envs.close()
+
+
+@pytest.mark.usefixtures("eager")
+def test_an_error_in_this_process_waits_for_the_workers() -> None:
+    envs = make({"id": "Sample/Faulty-v0", "kwargs": {"how": "raise"}}, workers=2)
+    for _ in range(2):
+        envs.reset(SEEDS)
+        for _ in range(2):
+            envs.step(np.ones(5, dtype=np.int64))
+        with pytest.raises(EnvFaultError, match=r"environment 0 of Sample/Faulty-v0"):
             envs.step(np.ones(5, dtype=np.int64))
     envs.close()
 

@@ -133,7 +133,11 @@ def _make_same_step(
     # It has been looked at; a used environment is not among the copies, so that all have the same past.
     first.env.close()
     plan = BoardPlan(spec, count, from_info)
-    vec: Vector = Workers(builders, plan, workers) if workers else Copies(builders, plan.allocate())
+    vec: Vector = (
+        Workers(builders, plan, workers, share=measured is not None)
+        if workers
+        else Copies(builders, plan.allocate())
+    )
     bounds = half_bounds(first.env.action_space)
     return SameStepEnvs(vec, spec, legal, bounds, backend=_in_words(workers, measured), render=render)
 

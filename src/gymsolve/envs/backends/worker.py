@@ -5,7 +5,9 @@ end by the result; a failure by the error. See `workers.py` for the side that gi
 """
 
 import os
+import select
 import signal
+import time
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
@@ -17,12 +19,37 @@ from gymsolve.envs.backends.copies import Copies
 from gymsolve.envs.build import CopyBuilder
 from gymsolve.errors import GymsolveError
 
-__all__ = ["CALL", "DONE", "FAILED", "LOST", "QUIT", "STEP", "Task", "serve"]
+__all__ = ["CALL", "DONE", "FAILED", "LOST", "QUIT", "STEP", "Line", "Task", "serve"]
 
 STEP, CALL, QUIT = b"s", b"c", b"q"
 DONE, FAILED = b"d", b"f"
 LOST = (EOFError, ConnectionError)
 """What it looks like when the other side is gone."""
+
+_EAGER_SECONDS = 1e-3
+"""How long an eager listener keeps its core: an idle one may take 100 µs to be woken."""
+
+
+class Line:
+    """One end of the talk. An eager one looks again and again for a while before it sleeps."""
+
+    def __init__(self, connection: Connection, *, eager: bool) -> None:
+        self.connection = connection
+        self._number = connection.fileno()
+        self._watch = select.poll() if eager else None
+        if self._watch is not None:
+            self._watch.register(self._number, select.POLLIN)
+
+    def say(self, byte: bytes) -> None:
+        os.write(self._number, byte)
+
+    def hear(self) -> bytes:
+        """The next byte; none at all when the other side is gone."""
+        if self._watch is not None:
+            until = time.perf_counter() + _EAGER_SECONDS
+            while not self._watch.poll(0) and time.perf_counter() < until:
+                pass
+        return os.read(self._number, 1)
 
 
 @dataclass(frozen=True)
@@ -36,6 +63,8 @@ class Task:
     """The block that holds the board of all."""
     registered: Any
     """Gymnasium's registration: a process that was not forked may not know the environment."""
+    eager: bool
+    """There is a core for each process, so waiting on it takes it from nobody."""
 
 
 def serve(connection: Connection, far_end: Connection, task: Task) -> None:
@@ -45,34 +74,35 @@ def serve(connection: Connection, far_end: Connection, task: Task) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gym.registry.setdefault(task.registered.id, task.registered)
+    line = Line(connection, eager=task.eager)
     board = task.plan.place(task.memory).rows(task.rows)
     try:
         copies = Copies(task.builders, board)
     except GymsolveError as error:
-        _fail(connection, error)
+        _fail(line, error)
         return
     try:
-        os.write(connection.fileno(), DONE)
-        while (order := os.read(connection.fileno(), 1)) not in (QUIT, b""):
-            _obey(order, connection, copies)
+        line.say(DONE)
+        while (order := line.hear()) not in (QUIT, b""):
+            _obey(order, line, copies)
     except LOST:
         pass  # the owner is gone
     finally:
         copies.close()
 
 
-def _obey(order: bytes, connection: Connection, copies: Copies) -> None:
+def _obey(order: bytes, line: Line, copies: Copies) -> None:
     try:
         if order == STEP:
             copies.step(copies.board.actions.copy())  # an environment may keep the action it was given
-            os.write(connection.fileno(), DONE)
+            line.say(DONE)
         else:
-            name, arguments = connection.recv()
+            name, arguments = line.connection.recv()
             result = _call(copies, name, arguments)
-            os.write(connection.fileno(), DONE)
-            connection.send(result)
+            line.say(DONE)
+            line.connection.send(result)
     except GymsolveError as error:
-        _fail(connection, error)
+        _fail(line, error)
 
 
 def _call(copies: Copies, name: str, arguments: tuple[Any, ...]) -> Any:
@@ -83,6 +113,6 @@ def _call(copies: Copies, name: str, arguments: tuple[Any, ...]) -> Any:
     return copies.snapshots() if name == "snapshots" else copies.render()
 
 
-def _fail(connection: Connection, error: GymsolveError) -> None:
-    os.write(connection.fileno(), FAILED)
-    connection.send(error)
+def _fail(line: Line, error: GymsolveError) -> None:
+    line.say(FAILED)
+    line.connection.send(error)

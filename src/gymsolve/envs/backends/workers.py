@@ -1,7 +1,10 @@
 """Copies of an environment in a few processes, each of which steps a slice of them.
 
+This process can take a slice too (`share`): then every core has one, nobody sleeps while others work, and
+workers stay awake between two steps. Without it, whatever breaks a worker leaves this process alone.
+
 Results go through shared memory (`board.py`), orders and their ends through one byte on a socket: the
-kernel wakes whoever waits for it, nobody spins, and an end of file tells that the other side died,
+kernel wakes whoever waits for it, and an end of file tells that the other side died,
 whichever side that is. All else (resets, snapshots, errors) is pickled and follows its byte. The other
 end of the talk is in `worker.py`.
 
@@ -21,7 +24,8 @@ from multiprocessing.sharedctypes import RawArray
 from typing import Any
 
 from gymsolve.envs.backends.board import BoardPlan
-from gymsolve.envs.backends.worker import CALL, FAILED, LOST, QUIT, STEP, Task, serve
+from gymsolve.envs.backends.copies import Copies
+from gymsolve.envs.backends.worker import CALL, FAILED, LOST, QUIT, STEP, Line, Task, serve
 from gymsolve.envs.build import CopyBuilder, find_spec
 from gymsolve.envs.replay import Snapshot
 from gymsolve.errors import EnvFaultError, GymsolveError
@@ -50,6 +54,7 @@ class _Worker:
         self.rows = task.rows
         context: Any = multiprocessing.get_context("fork" if can_fork() else "spawn")
         self._connection, theirs = context.Pipe()
+        self._line = Line(self._connection, eager=task.eager)
         self.process = context.Process(target=serve, args=(theirs, self._connection, task), daemon=True)
         try:
             self.process.start()
@@ -57,7 +62,7 @@ class _Worker:
             theirs.close()
 
     def order(self, what: bytes) -> None:
-        os.write(self._connection.fileno(), what)
+        self._line.say(what)
 
     def call(self, name: str, *arguments: Any) -> None:
         self.order(CALL)
@@ -65,7 +70,7 @@ class _Worker:
 
     def await_end(self) -> GymsolveError | None:
         """Wait until the order is carried out; what went wrong, if anything did."""
-        end = os.read(self._connection.fileno(), 1)
+        end = self._line.hear()
         if not end:
             raise EOFError
         return self._connection.recv() if end == FAILED else None
@@ -92,22 +97,30 @@ class _Worker:
 class Workers:
     """Processes that step slices of the environments; the death of one can be mended."""
 
-    def __init__(self, builders: Sequence[CopyBuilder], plan: BoardPlan, count: int) -> None:
+    def __init__(
+        self, builders: Sequence[CopyBuilder], plan: BoardPlan, count: int, *, share: bool = False
+    ) -> None:
+        """As many slices as `count`; with `share` the first of them is stepped by this process."""
         memory: Any = RawArray("b", plan.size)
         self.board = plan.place(memory)
         registered = find_spec(builders[0].config.id)
         ends = [len(builders) * i // count for i in range(count + 1)]
         self._name = builders[0].config.id
-        self._tasks = [
-            Task(tuple(builders[start:stop]), plan, slice(start, stop), memory, registered)
+        tasks = [
+            Task(tuple(builders[start:stop]), plan, slice(start, stop), memory, registered, eager=share)
             for start, stop in pairwise(ends)
         ]
+        self._tasks = tasks[1:] if share else tasks
+        self._own_rows = tasks[0].rows if share else slice(0, 0)
+        self._own: Copies | None = None
         self._workers: list[_Worker] = []
         try:
             for task in self._tasks:
                 self._workers.append(self._start(task))
             for worker in self._workers:
                 self._await_ready(worker)
+            if share:
+                self._own = Copies(tasks[0].builders, self.board.rows(self._own_rows))
         except BaseException:
             self.close()
             raise
@@ -119,6 +132,8 @@ class Workers:
     # --------------------------------------------------------------------------- reset and step
 
     def reset(self, seeds: Sequence[int | None]) -> None:
+        if self._own is not None:
+            self._own.reset(seeds[self._own_rows])
         self._call("reset", {worker: (list(seeds[worker.rows]),) for worker in self._workers})
 
     def step(self, actions: Array) -> tuple[slice, ...]:
@@ -132,7 +147,7 @@ class Workers:
                 working.append(worker)
             except ConnectionError:
                 lost.append(worker.rows)
-        errors = []
+        errors = [self._step_own()]
         for worker in working:
             try:
                 errors.append(worker.await_end())
@@ -140,6 +155,15 @@ class Workers:
                 lost.append(worker.rows)
         _raise_first(errors)
         return tuple(sorted(lost, key=lambda rows: rows.start)) if lost else ()
+
+    def _step_own(self) -> GymsolveError | None:
+        """Step the rows of this process; an error waits until the others have been heard."""
+        if self._own is not None:
+            try:
+                self._own.step(self._own.board.actions.copy())
+            except GymsolveError as error:
+                return error
+        return None
 
     def rebuild(self, lost: Sequence[slice], seeds: Sequence[int]) -> None:
         """New workers for lost rows, whose environments begin with these of the seeds [N]."""
@@ -157,16 +181,20 @@ class Workers:
     # ------------------------------------------------------------------------------ seldom asked
 
     def snapshots(self) -> list[Snapshot | None]:
-        return self._call("snapshots", dict.fromkeys(self._workers, ()))
+        own = [] if self._own is None else self._own.snapshots()
+        return own + self._call("snapshots", dict.fromkeys(self._workers, ()))
 
     def restore(self, snapshots: Sequence[Snapshot | None], seeds: Sequence[int]) -> list[bool]:
-        return self._call(
+        rows = self._own_rows
+        own = [] if self._own is None else self._own.restore(snapshots[rows], seeds[rows])
+        return own + self._call(
             "restore",
             {worker: (list(snapshots[worker.rows]), list(seeds[worker.rows])) for worker in self._workers},
         )
 
     def render(self) -> list[Any]:
-        return self._call("render", dict.fromkeys(self._workers, ()))
+        own = [] if self._own is None else self._own.render()
+        return own + self._call("render", dict.fromkeys(self._workers, ()))
 
     def close(self) -> None:
         for worker in self._workers:
@@ -174,6 +202,9 @@ class Workers:
         for worker in self._workers:
             worker.bury(_PATIENCE)
         self._workers = []
+        if self._own is not None:
+            self._own.close()
+            self._own = None
 
     def _call(self, name: str, asked: dict[_Worker, tuple[Any, ...]]) -> list[Any]:
         """Ask all at once, then collect what they return, row by row."""
