@@ -35,7 +35,7 @@ def fork(parent, checkpoint, until, **overrides):
 
 
 def records(run, after=0):
-    """The stream of metrics beyond a step, but for times and for the quality, which is of a run's own past."""
+    """The metrics beyond a step, but for times and for the quality, which is of a run's own past."""
     timed = ("time/", "eval/seconds", "quality/")
     return [
         {name: value for name, value in row.items() if not name.startswith(timed)}
