@@ -13,8 +13,8 @@ from gymsolve.cli.livescreen import LiveScreen
 from gymsolve.cli.livetable import plain, render
 from gymsolve.cli.rows import choose_rows, sparkline
 from gymsolve.cli.tables import styled, text_width
-from gymsolve.cli.text import age, count, duration, number, score, setting, size
 from gymsolve.cli.view import View, progress_line
+from gymsolve.text import age, count, duration, number, score, setting, size
 from gymsolve.training.plan import plan_run
 from gymsolve.training.session import start_run
 from gymsolve.training.trainer import Counters

@@ -18,11 +18,11 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from wandb_files import history, of_kind, read_wandb
 
 import gymsolve
-from gymsolve.cli.text import number
 from gymsolve.errors import ConfigError, MissingExtraError
 from gymsolve.metrics.sinks.sink import RunFacts, make_sinks
 from gymsolve.runs.run import Run
 from gymsolve.runs.videos import Video
+from gymsolve.text import number
 from gymsolve.training.observer import Silent
 from gymsolve.training.tracking import new_videos
 

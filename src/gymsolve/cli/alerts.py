@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gymsolve.cli.text import count, duration, plural
 from gymsolve.metrics.wording import evidence_text, remedy_text
+from gymsolve.text import count, duration, plural
 
 __all__ = ["alert_line", "alert_paragraph", "event_evidence", "remedy_text", "summary_line"]
 

@@ -6,7 +6,7 @@ import typer
 
 from gymsolve.cli.options import Json, Set, overrides
 from gymsolve.cli.output import heading, print_json, print_pairs, print_table
-from gymsolve.cli.text import count, duration, number
+from gymsolve.text import count, duration, number
 
 if TYPE_CHECKING:
     from gymsolve.training.plan import Plan

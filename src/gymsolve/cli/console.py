@@ -13,10 +13,10 @@ from copy import deepcopy
 from typing import Any, Protocol, TextIO
 
 from gymsolve.cli.alerts import alert_line
-from gymsolve.cli.text import number
 from gymsolve.cli.view import View, evaluation_line, progress_line
 from gymsolve.metrics.catalog import max_entropy
 from gymsolve.runs.run import Run
+from gymsolve.text import number
 from gymsolve.training.alerts import present_alerts
 from gymsolve.training.trainer import Trainer
 

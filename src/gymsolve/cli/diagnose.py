@@ -6,7 +6,7 @@ import typer
 
 from gymsolve.cli.options import Json, RunsDir
 from gymsolve.cli.output import heading, print_json
-from gymsolve.cli.text import count, plural
+from gymsolve.text import count, plural
 
 __all__ = ["diagnose"]
 

@@ -6,7 +6,7 @@ import typer
 
 from gymsolve.cli.options import Json, RunsDir
 from gymsolve.cli.output import print_json, print_pairs
-from gymsolve.cli.text import count, number, score
+from gymsolve.text import count, number, score
 
 __all__ = ["evaluate"]
 

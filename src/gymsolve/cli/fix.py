@@ -7,7 +7,7 @@ import typer
 
 from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir
 from gymsolve.cli.output import heading, print_json, print_pairs
-from gymsolve.cli.text import count, number, plural, score, size
+from gymsolve.text import count, number, plural, score, size
 
 if TYPE_CHECKING:
     from gymsolve.service.fix import FixPlan

@@ -10,8 +10,8 @@ from typing import Any
 from gymsolve.cli.alerts import event_evidence, remedy_text
 from gymsolve.cli.rows import SEVERITY_STYLES, Layout, choose_rows, group_of, header, metric_row
 from gymsolve.cli.tables import Line, cut
-from gymsolve.cli.text import count, duration, number
 from gymsolve.cli.view import View
+from gymsolve.text import count, duration, number
 
 __all__ = ["plain", "render"]
 

@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING
 
-from gymsolve.cli.text import count, setting
+from gymsolve.text import count, setting
 
 if TYPE_CHECKING:
     from gymsolve.config import TrainConfig

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from gymsolve.cli.output import heading, print_table
-from gymsolve.cli.text import number
 from gymsolve.runs.files import read_json
+from gymsolve.text import number
 
 __all__ = ["print_split", "read_split"]
 

@@ -8,7 +8,7 @@ import typer
 
 from gymsolve.cli.options import Json, Set, overrides
 from gymsolve.cli.output import print_json, print_table
-from gymsolve.cli.text import plural
+from gymsolve.text import plural
 
 __all__ = ["check", "format_files", "list_them", "show"]
 

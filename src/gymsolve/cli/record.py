@@ -8,8 +8,8 @@ import typer
 
 from gymsolve.cli.options import Json, RunsDir
 from gymsolve.cli.output import print_json, print_pairs
-from gymsolve.cli.text import count, duration, number
 from gymsolve.errors import UsageError
+from gymsolve.text import count, duration, number
 
 __all__ = ["record"]
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from gymsolve.cli.tables import Line
-from gymsolve.cli.text import count, duration, number, score
 from gymsolve.cli.view import View
 from gymsolve.metrics.catalog import Metric, by_priority, find_metric
 from gymsolve.metrics.history import Series
+from gymsolve.text import count, duration, number, score
 
 __all__ = ["SEVERITY_STYLES", "Layout", "choose_rows", "group_of", "header", "metric_row", "sparkline"]
 

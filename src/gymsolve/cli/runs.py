@@ -8,7 +8,7 @@ import typer
 
 from gymsolve.cli.options import Json, RunRef, RunsDir
 from gymsolve.cli.output import heading, print_json, print_pairs, print_table, print_whole_table
-from gymsolve.cli.text import age, count, duration, number, score, setting
+from gymsolve.text import age, count, duration, number, score, setting
 
 __all__ = ["compare", "list_them", "show"]
 

@@ -6,7 +6,7 @@ import typer
 
 from gymsolve.cli.options import Json, Set, overrides
 from gymsolve.cli.output import heading, print_json, print_table
-from gymsolve.cli.text import count, setting
+from gymsolve.text import count, setting
 
 if TYPE_CHECKING:
     from gymsolve.training.tuning import Choice, Prediction

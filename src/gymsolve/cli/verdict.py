@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from gymsolve.cli.alerts import summary_line
 from gymsolve.cli.output import is_terminal
-from gymsolve.cli.text import count, duration, number, score, size
+from gymsolve.text import count, duration, number, score, size
 
 if TYPE_CHECKING:
     from gymsolve.training.session import Outcome

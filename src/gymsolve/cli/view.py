@@ -4,8 +4,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gymsolve.cli.text import count, duration, number, score
 from gymsolve.metrics.history import History
+from gymsolve.text import count, duration, number, score
 
 if TYPE_CHECKING:
     from gymsolve.training.trainer import Counters
