@@ -10,7 +10,8 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-SOURCE = "src/gymsolve/fast/kernels.c"
+FOLDER = Path("src/gymsolve/fast")
+SOURCES = ["kernels.c", "convolutions.c", "vectors.h"]
 # For the machine that builds. No -ffast-math: a NaN must stay one.
 FLAGS = ["-O3", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math"]
 if platform.machine() in ("x86_64", "AMD64"):
@@ -18,16 +19,17 @@ if platform.machine() in ("x86_64", "AMD64"):
 elif platform.machine() in ("aarch64", "arm64"):
     FLAGS += ["-mcpu=native"]
 
-digest = hashlib.sha256(Path(__file__).parent.joinpath(SOURCE).read_bytes())
+texts = [Path(__file__).parent.joinpath(FOLDER, name).read_bytes() for name in SOURCES]
+digest = hashlib.sha256(b"".join(texts))
 
 setup(
     ext_modules=[
         Extension(
             "gymsolve._kernels",
-            [SOURCE],
+            [str(FOLDER / name) for name in SOURCES if name.endswith(".c")],
             define_macros=[("SOURCE_DIGEST", f'"{digest.hexdigest()}"')],
             extra_compile_args=[] if sys.platform == "win32" else FLAGS,
-            depends=["setup.py"],
+            depends=["setup.py", str(FOLDER / "vectors.h")],
             optional=True,
         )
     ]

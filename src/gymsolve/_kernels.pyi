@@ -1,9 +1,14 @@
-"""What `kernels.c` offers; arrays are written where it says so, and never kept but for the two buffers."""
+"""What `kernels.c` and `convolutions.c` offer.
+
+Arrays are written where it says so, and never kept but for the two buffers.
+"""
 
 from gymsolve.spec import Array
 
 SOURCE: str
 """SHA-256 of the source this was built from."""
+LANES: int
+"""Floats in a vector."""
 
 class Network:
     """Trunk, heads and their slopes over the flat buffers; `backward` is about the last pass."""
@@ -87,3 +92,31 @@ def adam(
     /,
 ) -> None:
     """One step of the values along factor · grads + decay · values, after shrinking them."""
+
+def convolve(
+    geometry: Array,  # [layers, 6] int64: channels, height, width, outputs, kernel, stride
+    x: Array,  # [B, C, H, W] uint8, of any strides
+    weights: Array,
+    biases: Array,
+    kept: Array | None,  # [B, …]
+    features: Array,  # [B, F]
+    start: int,
+    stop: int,
+    /,
+) -> None:
+    """Fill rows `start` to `stop` of the features, and of what the pass back needs."""
+
+def convolve_back(
+    geometry: Array,
+    x: Array,
+    turned: Array,
+    kept: Array,
+    features: Array,
+    d_features: Array,
+    d_weights: Array,
+    d_biases: Array,
+    start: int,
+    stop: int,
+    /,
+) -> None:
+    """Add what these rows give to the slopes, which are laid out like the turned weights."""

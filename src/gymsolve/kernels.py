@@ -1,7 +1,8 @@
-"""Which arithmetic the NumPy engine uses: the compiled kernels where they can be, else NumPy itself.
+"""Which arithmetic the engines use: the compiled kernels where they can be, else NumPy or torch itself.
 
-They are built from `fast/kernels.c` when the package is installed, for the machine that installs it. What was
-built from another version of the source is never used. Without NumPy, since `gymsolve doctor` asks too.
+They are built from the C files in `fast` when the package is installed, for the machine that installs it.
+What was built from another version of the source is never used. Without NumPy, since `gymsolve doctor`
+asks too.
 """
 
 import functools
@@ -22,6 +23,7 @@ VARIABLE = "GYMSOLVE_KERNELS"
 _REBUILD = "With a C compiler: pip install --force-reinstall --no-deps gymsolve; in a clone, -e . instead"
 
 _MODULE = "gymsolve._kernels"
+_SOURCES = ("kernels.c", "convolutions.c", "vectors.h")
 
 
 class Kernels(NamedTuple):
@@ -62,8 +64,10 @@ def _compiled() -> Kernels:
         return Kernels("numpy", "are not built", _REBUILD)
     except ImportError as error:
         return Kernels("numpy", f"cannot be loaded ({error})", _REBUILD, built=True)
-    source = Path(__file__).parent / "fast" / "kernels.c"
+    paths = [Path(__file__).parent / "fast" / name for name in _SOURCES]
     # An installed package may come without the source; it was built together with the rest.
-    if source.exists() and hashlib.sha256(source.read_bytes()).hexdigest() != compiled.SOURCE:
-        return Kernels("numpy", "were built from another version of kernels.c", _REBUILD, built=True)
+    if all(path.exists() for path in paths):
+        found = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+        if found != compiled.SOURCE:
+            return Kernels("numpy", "were built from another version of their source", _REBUILD, built=True)
     return Kernels("c", built=True)

@@ -10,47 +10,22 @@
    No reduction depends on an array's address, so that a repeated run gives the same bits; comparisons
    are written so that a NaN fails them and is passed on. */
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "vectors.h"
+
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #if defined(__AVX512F__)
-#define LANES 16
 #define ROWS 8 /* 8 × 2 sums, in 32 registers */
-#elif defined(__AVX__)
-#define LANES 8
-#define ROWS 6 /* 6 × 2 sums, 2 vectors and a factor fill 16 registers */
 #else
-#define LANES 4
-#define ROWS 6
+#define ROWS 6 /* 6 × 2 sums, 2 vectors and a factor fill 16 registers */
 #endif
-
-#define INLINE static inline __attribute__((always_inline))
-typedef float vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-typedef Py_ssize_t len;
 
 enum { MOST_LAYERS = 64, NODES = 16 };
 enum activation { TANH, RELU, LEAKY_RELU, ELU, SILU, GELU };
 static const float ILLEGAL = -1e9f;
-
-/* Subnormal numbers cost a hundred times as much as others, and are nothing to a gradient: while a kernel
-   computes they count as 0. */
-#if defined(__SSE2__)
-#include <immintrin.h>
-INLINE unsigned flush_subnormals(void)
-{
-    unsigned before = _mm_getcsr();
-    _mm_setcsr(before | 0x8040);
-    return before;
-}
-INLINE void restore_subnormals(unsigned before) { _mm_setcsr(before); }
-#else
-INLINE unsigned flush_subnormals(void) { return 0; }
-INLINE void restore_subnormals(unsigned before) { (void)before; }
-#endif
 
 INLINE len padded(len width) { return (width + LANES - 1) / LANES * LANES; }
 
@@ -1197,8 +1172,13 @@ out:
 
 /* ---------------------------------------------------------------- the module */
 
+/* In convolutions.c. */
+PyObject *convolve(PyObject *module, PyObject *const *args, len given);
+PyObject *convolve_back(PyObject *module, PyObject *const *args, len given);
+
 static PyMethodDef functions[] = {
-    METHOD("ppo_loss", ppo_loss), METHOD("adam", adam), {NULL, NULL, 0, NULL},
+    METHOD("ppo_loss", ppo_loss), METHOD("adam", adam), METHOD("convolve", convolve),
+    METHOD("convolve_back", convolve_back), {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef definition = {
@@ -1236,5 +1216,6 @@ PyMODINIT_FUNC PyInit__kernels(void)
         return NULL;
     PyModule_AddObjectRef(module, "Network", (PyObject *)&NetworkType);
     PyModule_AddStringConstant(module, "SOURCE", SOURCE_DIGEST);
+    PyModule_AddIntConstant(module, "LANES", LANES);
     return module;
 }

@@ -94,4 +94,6 @@ def other_arithmetic(trainer: Trainer, events: Sequence[dict[str, Any]]) -> list
 
 
 def _arithmetic(engine: str, kernels: str | None) -> str:
-    return "compiled kernels" if kernels == "c" else engine
+    if kernels != "c":
+        return engine
+    return "compiled kernels" if engine == "numpy" else f"{engine} and compiled convolutions"

@@ -46,6 +46,7 @@ class TorchEngine:
 
     def build(self, config: TrainConfig, spec: EnvSpec) -> tuple[Policy, Algorithm]:
         policy = Policy(spec, config.net, generator(config.seed, "init")).to(self.device)
+        self.kernels = "c" if policy.encoder.compiled and self.device.type == "cpu" else None
         if self._undecided and self.device.type == "cpu":
             self._choose_threads(config, policy)
         torch.manual_seed(integer_seeds(config.seed, "torch", 1)[0])

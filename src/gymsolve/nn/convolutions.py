@@ -1,0 +1,183 @@
+"""Stacks of convolutions over uint8 pictures by the compiled kernels: torch's numbers, a third sooner.
+
+`fast/convolutions.c` wants weights in an order of its own. That order is found once, by rearranging
+indices instead of numbers; weights and slopes then pass through it by a single lookup. Pictures are divided
+among threads, whose slopes are added in a fixed order, so that a repeated run gives the same bits.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from gymsolve.kernels import load_kernels
+from gymsolve.spec import Array
+
+__all__ = ["CompiledStack", "compile_stack"]
+
+_NARROWEST = 8
+"""Floats in a vector; with fewer (SSE, NEON) torch's own code is faster."""
+_FEWEST = 4
+"""Pictures for which waking a thread pays."""
+_pool = ThreadPoolExecutor(thread_name_prefix="convolutions")
+
+
+def compile_stack(layers: list[nn.Conv2d], shape: tuple[int, ...], scale: float) -> "CompiledStack | None":
+    """Convolutions, each followed by a ReLU, over uint8 pictures [C, H, W]; None where torch has to do it."""
+    kernels = load_kernels()
+    if kernels is None or kernels.LANES < _NARROWEST:
+        return None
+    rows, (_, height, width) = [], shape
+    for layer in layers:
+        kernel, stride = layer.kernel_size[0], layer.stride[0]
+        plain = layer.padding == (0, 0) and layer.dilation == (1, 1) and layer.groups == 1
+        span = layer.in_channels * kernel * stride  # numbers under one row of the folded kernel
+        if not plain or kernel % stride or span % kernels.LANES or layer.out_channels % kernels.LANES:
+            return None
+        rows.append((layer.in_channels, height, width, layer.out_channels, kernel, stride))
+        height, width = (height - kernel) // stride + 1, (width - kernel) // stride + 1
+    return CompiledStack(kernels, rows, layers[-1].out_channels * height * width, scale)
+
+
+class CompiledStack:
+    """The arithmetic of one stack; weights and biases are given with every call."""
+
+    def __init__(self, kernels: Any, rows: Sequence[tuple[int, ...]], features: int, scale: float) -> None:
+        self._kernels, self._features = kernels, features
+        self._geometry = np.array(rows, np.int64)
+        self._pixels = rows[0][0] * rows[0][3] * rows[0][4] ** 2
+        self._scale = scale
+        """Of pixels; the weights that meet them take it, the first `_pixels` ones."""
+        self._kept = sum(
+            _ceil(height, stride) * _ceil(width, stride) * stride**2 * channels
+            for channels, height, width, _, _, stride in rows[1:]
+        )
+        forward, turned, start = [], [], 0
+        for channels, _, _, outputs, kernel, stride in rows:
+            count = outputs * channels * kernel**2
+            index = np.arange(start, start + count).reshape(outputs, channels, kernel, kernel)
+            folded = _fold(index, stride)
+            forward.append(_by_outputs(folded, 2 * kernels.LANES))
+            turned.append(_by_inputs(folded, 2 * kernels.LANES))
+            start += count
+        self._forward = torch.from_numpy(np.concatenate(forward))  # [weights]
+        self._turned = torch.from_numpy(np.concatenate(turned))  # [weights]
+
+    def __call__(self, x: Tensor, layers: list[nn.Conv2d]) -> Tensor:
+        """Features [B, F] of pictures x [B, C, H, W], after the last ReLU."""
+        parameters = [w for layer in layers for w in (layer.weight, layer.bias)]
+        found: Tensor = _Convolve.apply(self, x, *parameters)  # type: ignore[no-untyped-call]
+        return found
+
+    def forward(self, x: Tensor, weights: list[Tensor], biases: list[Tensor], kept: Array | None) -> Tensor:
+        features = torch.empty(len(x), self._features)
+        packed = self._flatten(weights).index_select(0, self._forward).numpy()
+        given = (self._geometry, x.numpy(), packed, torch.cat(biases).numpy(), kept, features.numpy())
+        _divide(len(x), lambda part, start, stop: self._kernels.convolve(*given, start, stop))
+        return features
+
+    def backward(self, d_features: Tensor, saved: "_Saved") -> list[Tensor]:
+        """Slopes of weights and biases, layer by layer."""
+        flat = self._flatten(saved.weights)
+        packed = flat.index_select(0, self._turned).numpy()
+        parts = _parts(len(saved.x))
+        outputs = [len(w) for w in saved.weights]
+        d_weights, d_biases = torch.zeros(parts, len(flat)), torch.zeros(parts, sum(outputs))
+        features, kept = saved.features.numpy(), saved.kept
+        given = (self._geometry, saved.x.numpy(), packed, kept, features, d_features.contiguous().numpy())
+
+        def work(part: int, start: int, stop: int) -> None:
+            own = d_weights[part].numpy(), d_biases[part].numpy()
+            self._kernels.convolve_back(*given, *own, start, stop)
+
+        _divide(len(saved.x), work)
+        slopes = torch.empty_like(flat)
+        slopes[self._turned] = d_weights.sum(0)
+        slopes[: self._pixels] *= self._scale
+        sizes = [w.numel() for w in saved.weights]
+        shaped = [part.view_as(w) for part, w in zip(_cut(slopes, sizes), saved.weights, strict=True)]
+        return [slope for pair in zip(shaped, _cut(d_biases.sum(0), outputs), strict=True) for slope in pair]
+
+    def room(self, pictures: int) -> Array:
+        """For what a pass forwards leaves to the pass back."""
+        return torch.empty(pictures, self._kept).numpy()
+
+    def _flatten(self, weights: list[Tensor]) -> Tensor:
+        flat = torch.cat([w.reshape(-1) for w in weights])
+        flat[: self._pixels] *= self._scale
+        return flat
+
+
+class _Saved:
+    """What the pass back needs."""
+
+    def __init__(self, x: Tensor, weights: list[Tensor], features: Tensor, kept: Array) -> None:
+        self.x, self.weights, self.features, self.kept = x, weights, features, kept
+
+
+class _Convolve(torch.autograd.Function):
+    """Pictures themselves have no slopes."""
+
+    @staticmethod
+    def forward(ctx: Any, stack: CompiledStack, x: Tensor, *parameters: Tensor) -> Tensor:
+        weights, biases = [w.detach() for w in parameters[::2]], [b.detach() for b in parameters[1::2]]
+        kept = stack.room(len(x)) if any(ctx.needs_input_grad) else None
+        features = stack.forward(x, weights, biases, kept)
+        if kept is not None:
+            ctx.stack, ctx.kept = stack, kept
+            ctx.save_for_backward(x, features, *parameters[::2])  # torch watches that nobody changes them
+        return features
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_features: Tensor) -> tuple[Tensor | None, ...]:
+        x, features, *weights = ctx.saved_tensors
+        saved = _Saved(x, [w.detach() for w in weights], features.detach(), ctx.kept)
+        return None, None, *ctx.stack.backward(d_features, saved)
+
+
+def _parts(pictures: int) -> int:
+    return max(1, min(torch.get_num_threads(), pictures // _FEWEST))
+
+
+def _divide(pictures: int, work: Callable[[int, int, int], None]) -> None:
+    """`work(part, start, stop)` for every part, the last one in this thread."""
+    parts = _parts(pictures)
+    edges = [pictures * part // parts for part in range(parts + 1)]
+    given = [_pool.submit(work, part, edges[part], edges[part + 1]) for part in range(parts - 1)]
+    work(parts - 1, edges[-2], edges[-1])
+    for one in given:
+        one.result()
+
+
+def _cut(flat: Tensor, sizes: list[int]) -> list[Tensor]:
+    ends = np.cumsum(sizes).tolist()
+    return [flat[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+
+
+def _ceil(size: int, stride: int) -> int:
+    return -(-size // stride)
+
+
+def _fold(weights: Array, stride: int) -> Array:
+    """[O, C, k, k] → [taps, span, O]: rows of the folded kernel, and what lies under each."""
+    outputs, channels, kernel, _ = weights.shape
+    taps = kernel // stride
+    split = weights.reshape(outputs, channels, taps, stride, taps, stride)
+    return split.transpose(2, 4, 3, 5, 1, 0).reshape(taps, -1, outputs)
+
+
+def _by_outputs(folded: Array, block: int) -> Array:
+    """Blocks of outputs, each [taps, span, block]; the last one may be narrower."""
+    outputs = folded.shape[2]
+    return np.concatenate([folded[:, :, o : o + block].ravel() for o in range(0, outputs, block)])
+
+
+def _by_inputs(folded: Array, block: int) -> Array:
+    """For every row of taps, blocks of inputs, each [outputs, block]; the last one may be narrower."""
+    span = folded.shape[1]
+    return np.concatenate([row[j : j + block].T.ravel() for row in folded for j in range(0, span, block)])
