@@ -70,7 +70,7 @@ Not alike:
 - Tianshou, Sample Factory and rejax keep the clip range constant where the preset lets it fall, rejax the
   learning rate too. rejax clips gradients by value. Sample Factory needs Gymnasium 0.29 and so
   trains LunarLander-v2, its clock starts at the first update, and in several processes it collects while
-  it learns.
+  it learns. It takes no trajectories longer than a minibatch: on LunarLander they have 64 steps.
 - Pong: Stable-Baselines3, SBX and Sample Factory use their usual Atari wrappers (no-ops, maximum over
   frames, lives, fire);
   Tianshou's own do not work with NumPy 2.4, so it gets Gymnasium's; gymsolve's preprocessing is what

@@ -66,7 +66,8 @@ def arguments(env_id: str, task: dict[str, Any], serial: bool, folder: str) -> l
         "num_workers": workers,
         "num_envs_per_worker": task["num_envs"] // workers,
         "worker_num_splits": 1 if serial else 2,
-        "rollout": task["num_steps"],
+        # Trajectories longer than a minibatch are refused; shorter ones give as many samples per update.
+        "rollout": min(task["num_steps"], batch // minibatches),
         "recurrence": 1,
         "use_rnn": False,
         "batch_size": batch // minibatches,
