@@ -218,7 +218,7 @@ def render_metrics() -> str:
     """Every metric that is emitted, by group."""
     parts = [_METRICS_INTRO]
     for group in GROUPS:
-        rows = [_metric_row(metric) for metric in group.metrics if not metric.planned]
+        rows = [_metric_row(metric) for metric in group.metrics]
         if rows:
             about = f"{group.about}\n\n" if group.about else ""
             headers = ("metric", "for", "unit", "better", "range", "meaning")

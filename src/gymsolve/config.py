@@ -186,7 +186,7 @@ class OptimizerConfig(_Model):
 
 class _OnPolicyConfig(_Model):
     num_steps: Positive
-    """Steps per environment in one rollout; more lowers the variance of each update."""
+    """Steps per environment in one rollout; more lowers the variance. `auto` goes by how often it pays."""
     learning_rate: Rate
     """Size of gradient steps; too high makes the KL jump."""
     gamma: Share = Schedule.constant(0.99)

@@ -37,6 +37,7 @@ WRAPPERS = {
     "previous_actions": "gymsolve.envs.wrappers.actions:PreviousActions",
     "rescale": "gymsolve.envs.wrappers.observations:RescaleObservation",
     "resize": "gymsolve.envs.wrappers.images:Resize",
+    "reward_components": "gymsolve.envs.wrappers.components:RewardComponents",
     "scale_reward": "gymsolve.envs.wrappers.rewards:ScaleReward",
     "sticky_actions": "gymsolve.envs.wrappers.actions:StickyActions",
     "time_limit": "gymsolve.envs.wrappers.rewards:TimeLimit",

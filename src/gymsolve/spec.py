@@ -101,6 +101,8 @@ class EnvSpec:
     reward_threshold: float | None = None
     max_episode_steps: int | None = None
     """In agent steps, after frame skipping; None when episodes are unlimited."""
+    components: tuple[str, ...] = ()
+    """Names of the parts that rewards are the sum of; empty when nobody names them."""
     notes: tuple[str, ...] = field(default=())
     """Facts found while building, worth telling a user."""
 

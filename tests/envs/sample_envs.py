@@ -100,6 +100,38 @@ class Counter(gym.Env[Any, Any]):
         return self._buffer, float(action), bool(ended), False, {"is_success": bool(action == 1)}
 
 
+class Paid(Counter):
+    """A counter that says in `info` what its reward consists of, and more; `oddity` spoils one number.
+
+    In step n with action a: `reward_goal` is a, `reward_cost` -n, `speed` an array of 0.5 without axes.
+    """
+
+    def __init__(self, length: int = 5, oddity: str = "") -> None:
+        super().__init__(length)
+        self._oddity = oddity
+
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, truncated, info = super().step(action)
+        info |= {"reward_goal": float(action), "reward_cost": -int(obs[0]), "speed": np.array(0.5)}
+        info["note"] = "hello"
+        if self._oddity and obs[0] >= 3:
+            odd = {"nan": np.nan, "text": "fast", "none": None}
+            info["speed"] = odd.get(self._oddity)
+            if self._oddity == "gone":
+                del info["speed"]
+        return obs, reward, terminated, truncated, info
+
+
+class Curiosity(gym.Wrapper[Any, Any, Any, Any]):
+    """Offers a number of its own to whoever shapes rewards above."""
+
+    changes_reward = False
+
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        return obs, reward, terminated, truncated, {**info, "curiosity": 7.0}
+
+
 class Slow(Counter):
     """Takes its time for every step."""
 
@@ -250,7 +282,7 @@ class Bonus(gym.Wrapper[Any, Any, Any, Any]):
 
 
 def register() -> None:
-    for kind in (Pictures, Mixed, Counter, Slow, Faulty, Hidden, Emulated, Aging, Masked, Plain):
+    for kind in (Pictures, Mixed, Counter, Paid, Slow, Faulty, Hidden, Emulated, Aging, Masked, Plain):
         name = f"Sample/{kind.__name__}-v0"
         if name not in gym.registry:
             gym.register(name, entry_point=f"sample_envs:{kind.__name__}")

@@ -32,6 +32,10 @@ SETTINGS: list[dict[str, Any]] = [
     {"id": "Taxi-v4", "max_episode_steps": 40, "legal_actions": [0, 1, 2, 3, 4]},
     {"id": "sample_envs:Sample/Mixed-v0"},
     {"id": "sample_envs:Sample/Counter-v0", "wrappers": [{"scale_reward": {"factor": 0.5}}]},
+    {
+        "id": "sample_envs:Sample/Paid-v0",
+        "wrappers": [{"reward_components": {"components": {"reward_cost": 0.5, "speed": 2}}}],
+    },
 ]
 
 

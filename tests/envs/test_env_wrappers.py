@@ -44,6 +44,7 @@ def test_every_name_in_the_table_is_a_wrapper() -> None:
         "discrete_actions": {"actions": [0]},
         "observation_noise": {"std": 0.1},
         "resize": {"width": 8, "height": 8},
+        "reward_components": {"components": {"bonus": 1}},
         "scale_reward": {"factor": 2},
         "time_limit": {"max_steps": 3},
     }

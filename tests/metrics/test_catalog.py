@@ -29,6 +29,7 @@ def test_names_are_unique_and_prefixed_by_topic():
 
 def test_a_stranger_is_refused_with_the_nearest_name():
     require_declared({"env_steps": 1, "train/loss": 0.5, "action/share_3": 0.2, "reward/survival": 0.4})
+    require_declared({"reward_share/survival": 0.1})
     with pytest.raises(UndeclaredMetricError, match=r"'train/aprox_kl' is not in the .*'train/approx_kl'"):
         require_declared({"env_steps": 1, "train/aprox_kl": 0.5})
     assert undeclared(["train/loss", "foo", "train/foo"]) == ["foo", "train/foo"]

@@ -254,7 +254,7 @@ def test_text_charts_show_the_shape():
 def test_nothing_in_a_run_becomes_markup(tmp_path):
     evil = "<script>alert(1)</script>"
     config = make_config(solved_at=150.0, env={"id": "Story-v0", "kwargs": {"text": f"{evil}|`"}})
-    rows = [row | {f"reward/{evil}": 0.5} for row in story()]
+    rows = [row | {f"reward_share/{evil}": 0.5} for row in story()]
     run = store(tmp_path, rows, config=config, status="crashed", reason=f"ValueError: {evil}")
     run.append_event("note", text=evil)
     page, text = pages(run)
@@ -321,7 +321,7 @@ def test_rewards_are_audited(tmp_path):
     )
     nothing = {"policy": {}, "policy_metadata": {"spec": "{}"}, "trainer_arrays": {}, "trainer_state": {}}
     save_checkpoint(run, 1000, **nothing, meta={"reason": "end"}, extras={"rollout.csv": table.encode()})
-    told, figures, charts = reward_audit(gather(run, AlertTracker(make_context(), story()))).blocks
+    told, figures, parts, charts = reward_audit(gather(run, AlertTracker(make_context(), story()))).blocks
     assert told.text == (
         "Of the last 100 stored steps 10.0% were rewarded (anything but 0); 3 different values, "
         "1 further than 4 standard deviations from the mean."
@@ -329,6 +329,7 @@ def test_rewards_are_audited(tmp_path):
     assert dict(zip(figures.headers, figures.rows[0], strict=True))["mean"] == "1.09"
     components = next(chart for chart in charts.charts if isinstance(chart, Split))
     assert dict(components.parts) == pytest.approx({"survival": 0.6, "goal": 0.4})
+    assert parts.rows == [("survival", "60.0%", "60.0%", "1.5"), ("goal", "40.0%", "40.0%", "-1")]
     bars = charts.charts[0]
     assert sum(bars.counts) == 100
     assert bars.counts[0] == 99

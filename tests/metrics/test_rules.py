@@ -72,7 +72,10 @@ CASES = {
         {"rollout/ep_len_std": 0.0, "rollout/ep_len_mean": 500.0},
     ),
     "reset_synchrony": Case({"rollout/reset_synchrony": 1.0}, {"rollout/reset_synchrony": 0.9}),
-    "one_component": Case({"reward/survival": 0.95, **FLAT}, {"reward/survival": 0.95}),
+    "one_component": Case(
+        {"reward_share/survival": 0.95, "reward_share/base": 0.05, **FLAT},
+        {"reward_share/survival": 0.05, "reward_share/base": 0.95, **FLAT},
+    ),
     "kl_shock": Case(
         {"train/approx_kl": burst(0.01, 3.0, 1, at=0)}, {"train/approx_kl": burst(0.01, 2.0, 1)}
     ),

@@ -47,6 +47,17 @@ CASES = {
         "training_envs:Dot-v0:ppo",
         SMALL | {"env.frame_stack": 2, "net.cnn": "small", "net.hidden": [16], "algo.num_steps": 32} | SHORT,
     ),
+    "components": (
+        "training_envs:Parts-v0:ppo",
+        SMALL
+        | SHORT
+        | {
+            "env.wrappers": [
+                {"frame_skip": {"skip": [1, 2]}},
+                {"reward_components": {"components": {"effort": -0.5, "luck": {"key": "fortune"}}}},
+            ]
+        },
+    ),
     "wrapped": (
         "CartPole-v1:ppo",
         {

@@ -40,6 +40,45 @@ class Endless(gym.Env[Any, Any]):
         return np.zeros(1, np.float32), 1.0, False, False, {}
 
 
+class Parts(gym.Env[Any, Any]):
+    """Pays 1 for action 1; `info` has `effort` (the action) and `fortune` (2 on average, random)."""
+
+    def __init__(self, luck: float = 2.0) -> None:
+        self.observation_space = spaces.Box(0.0, 1.0, (1,), dtype=np.float32)
+        self.action_space = spaces.Discrete(2)
+        self.luck = luck
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.steps = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        obs = np.full(1, self.steps / 10, np.float32)
+        info = {"effort": float(action), "fortune": self.luck * 2.0 * self.np_random.random()}
+        return obs, float(action), self.steps >= 10, False, info
+
+
+class Every(gym.Env[Any, Any]):
+    """Pays 1 in every k-th step and nothing else; episodes last `length` steps."""
+
+    def __init__(self, k: int = 10, length: int = 4000, usual: float = 0.0) -> None:
+        self.observation_space = spaces.Box(0.0, 1.0, (1,), dtype=np.float32)
+        self.action_space = spaces.Discrete(2)
+        self.k, self.length, self.usual = k, length, usual
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.steps = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        reward = 1.0 if self.steps % self.k == 0 else self.usual
+        return np.zeros(1, np.float32), reward, self.steps >= self.length, False, {}
+
+
 class Drifting(gym.Env[Any, Any]):
     """Observations far from zero: a normaliser that moves in evaluation would show."""
 
@@ -169,7 +208,7 @@ class Everything(gym.Env[Any, Any]):
         return obs, float(action), False, self.steps >= 15, info
 
 
-for kind in (Lengths, Endless, Drifting, Breaks, Secret, Shifted, Dot, Everything):
+for kind in (Lengths, Endless, Parts, Every, Drifting, Breaks, Secret, Shifted, Dot, Everything):
     name = f"{kind.__name__}-v0"
     if name not in gym.registry:
         gym.register(name, entry_point=f"training_envs:{kind.__name__}")

@@ -80,6 +80,10 @@ def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
         ("threshold", number(spec["reward_threshold"] if told["solved_at"] is None else told["solved_at"])),
         ("time limit", f"{spec['max_episode_steps']} steps" if spec["max_episode_steps"] else "none known"),
     ]
+    if spec["components"]:
+        facts.append(("reward made of", ", ".join(spec["components"])))
+    if told["offers"]:
+        facts.append(("numbers in info", f"{', '.join(told['offers'])} (may become reward_components)"))
     if seeds is not None:
         facts.append(("same seed", "same trajectory" if seeds["seed_reproduces"] else "another trajectory"))
         facts.append(

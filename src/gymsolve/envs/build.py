@@ -21,6 +21,7 @@ from gymsolve.envs.replay import Replay
 from gymsolve.envs.spaces import Space, is_image
 from gymsolve.envs.wrappers.actions import FrameSkip
 from gymsolve.envs.wrappers.box2d import FreshWorld, keeps_its_world
+from gymsolve.envs.wrappers.components import RewardComponents
 from gymsolve.envs.wrappers.images import ChannelsFirst
 from gymsolve.envs.wrappers.leaves import FrameStack
 from gymsolve.envs.wrappers.rewards import RawReturn, TimeLimit
@@ -44,6 +45,7 @@ class BuiltEnv:
 
     env: AnyEnv
     raw: RawReturn | None
+    parts: RewardComponents | None
     reward_threshold: float | None
     max_episode_steps: int | None
     notes: tuple[str, ...]
@@ -64,7 +66,8 @@ class CopyBuilder:
         return self.finish(build_env(self.config, self.role, self.render))
 
     def finish(self, built: BuiltEnv) -> Replay:
-        return Replay(built.env, self.index, self.config.id, self.action, self.masked, built.raw)
+        recorders = built.raw, built.parts
+        return Replay(built.env, self.index, self.config.id, self.action, self.masked, recorders)
 
 
 def build_env(config: EnvConfig, role: Role, render: bool = False) -> BuiltEnv:
@@ -83,14 +86,19 @@ def _build(config: EnvConfig, plan: tuple[Planned, ...], render: bool) -> BuiltE
     limit = spec.max_episode_steps if spec else None
     raw = RawReturn(env) if any(planned.changes_reward for planned in plan) else None
     env = raw or env
+    parts: RewardComponents | None = None
     for planned in plan:
         env = planned.apply(env)
+        if isinstance(env, RewardComponents):
+            if parts is not None:
+                raise ConfigError("there can be one of it; name all components there.", where=planned.where)
+            parts = env
         limit = _limit_above(env, limit)
     if _has_image(env.observation_space):
         env = ChannelsFirst(env)
     if config.frame_stack > 1:
         env = FrameStack(env, config.frame_stack)
-    return BuiltEnv(env, raw, threshold, limit, notes)
+    return BuiltEnv(env, raw, parts, threshold, limit, notes)
 
 
 def find_spec(env_id: str) -> Any:

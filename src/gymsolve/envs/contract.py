@@ -44,6 +44,8 @@ class Step:
     episodes: list[Episode]
     faults: tuple[str, ...] = ()
     """Sentences on workers that died and were rebuilt in this step; each is worth an event."""
+    components: Array | None = None  # [N, parts]
+    """What each of the spec's `components` paid; None when there are none."""
 
 
 class Envs(Protocol):

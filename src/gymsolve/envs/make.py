@@ -4,6 +4,8 @@ import multiprocessing
 import sys
 from typing import Literal
 
+import numpy as np
+
 from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.backends.ale import AleEnvs, ale_obstacle
 from gymsolve.envs.backends.board import BoardPlan
@@ -13,6 +15,7 @@ from gymsolve.envs.backends.native import NATIVE_OPTIONS, NativeEnvs
 from gymsolve.envs.backends.same_step import SameStepEnvs, Vector
 from gymsolve.envs.backends.workers import Workers, can_fork, usable_cores
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec
+from gymsolve.envs.census import blind_actions
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.masks import legal_mask
 from gymsolve.envs.options import check_wrappers
@@ -120,9 +123,12 @@ def _make_same_step(
         legal=() if legal is None else tuple(bool(flag) for flag in legal),
         reward_threshold=first.reward_threshold,
         max_episode_steps=first.max_episode_steps,
+        components=() if first.parts is None else first.parts.names,
         notes=first.notes,
     )
     builders = [CopyBuilder(config, role, index, action, from_info, render) for index in range(count)]
+    if first.parts is not None:
+        _try_components(builders[0].finish(first), action, from_info)
     workers = min(count, config.workers or usable_cores())
     if not _may_have_workers(config, backend, render):
         workers = 0
@@ -158,6 +164,13 @@ def _step_cost(env: Replay, action: ActionSpec, masked: bool) -> float | None:
         return time_steps(env, action, masked, _LOOK_SECONDS)[0]
     except EnvFaultError:
         return None
+
+
+def _try_components(env: Replay, action: ActionSpec, masked: bool) -> None:
+    """One step tells whether all components of the reward are there: an error now is better than later."""
+    _, info = env.reset(seed=0)
+    masks = info["action_mask"][None] if masked else None  # [1, mask_size]
+    env.step(action.to_env(blind_actions(action, 1, masks, np.random.default_rng(0)))[0])
 
 
 def _in_words(workers: int, measured: float | None) -> str:

@@ -2,7 +2,7 @@
 
 import inspect
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from typing import Any, get_origin, get_type_hints
 
 import gymnasium as gym
 from pydantic import ConfigDict, ValidationError, create_model
@@ -79,6 +79,8 @@ def _checked(wrapper: type[Any], options: dict[str, Any], where: str) -> dict[st
 def _refusal(error: ValidationError, known: dict[str, Any], where: str) -> ConfigError:
     first = error.errors()[0]
     option = str(first["loc"][0])
+    nested = option in known and get_origin(known[option][0]) is dict
+    place = ".".join(map(str, first["loc"])) if nested else option
     if first["type"] == "extra_forbidden":
         hint = did_you_mean(option, known) or (
             f"It takes: {', '.join(known)}." if known else "It takes no options."
@@ -86,4 +88,5 @@ def _refusal(error: ValidationError, known: dict[str, Any], where: str) -> Confi
         return ConfigError("there is no such option.", where=f"{where}.{option}", hint=hint)
     if first["type"] == "missing":
         return ConfigError("this option is needed.", where=f"{where}.{option}")
-    return ConfigError(f"{first['msg']}; got {first['input']!r}.", where=f"{where}.{option}")
+    told = first["msg"].removeprefix("Value error, ")  # pydantic's word for a validator of our own
+    return ConfigError(f"{told}; got {first['input']!r}.", where=f"{where}.{place}")

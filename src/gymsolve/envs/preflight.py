@@ -1,7 +1,7 @@
 """A look at an environment before hours go into it: is it sound, what does it pay, how fast is it?"""
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from gymsolve.envs.build import CopyBuilder, build_env
 from gymsolve.envs.census import Census, blind_actions, take_census
 from gymsolve.envs.determinism import Determinism, check_determinism
 from gymsolve.envs.make import choose_backend, describe_env, make_envs, masks_in_info
+from gymsolve.envs.offers import Offers
 from gymsolve.envs.pace import worth_workers
 from gymsolve.envs.spaces import action_spec
 from gymsolve.errors import EnvFaultError
@@ -37,6 +38,8 @@ class PreflightReport:
     steps_per_second: dict[str, float]
     """Environment steps per second by backend, with random actions and no learning."""
     census: tuple[Census, ...]
+    offers: tuple[str, ...]
+    """Keys of `info` that hold numbers, those that speak of rewards first: components to shape with."""
     problems: tuple[str, ...]
     """What breaks the contract: to be mended before training."""
     cautions: tuple[str, ...]
@@ -53,7 +56,7 @@ class PreflightReport:
 
 def preflight(config: EnvConfig, *, seconds: float = 4.0) -> PreflightReport:
     """Spaces, determinism, timing, rewards under blind policies, and problems found on the way."""
-    problems, timing = _look_closely(config)
+    problems, timing, offers = _look_closely(config)
     try:
         spec = describe_env(config)
     except EnvFaultError:  # it cannot even be reset, which the list of problems says already
@@ -75,6 +78,7 @@ def preflight(config: EnvConfig, *, seconds: float = 4.0) -> PreflightReport:
         step_seconds=timing[1],
         steps_per_second=speeds,
         census=tuple(census),
+        offers=offers,
         problems=tuple(dict.fromkeys(problems)),
         cautions=tuple(_cautions(spec, determinism, census)),
         notes=spec.notes,
@@ -90,16 +94,19 @@ def _backend(config: EnvConfig, step_seconds: float | None) -> str:
     return backend
 
 
-def _look_closely(config: EnvConfig) -> tuple[list[str], tuple[float | None, float | None]]:
+def _look_closely(
+    config: EnvConfig,
+) -> tuple[list[str], tuple[float | None, float | None], tuple[str, ...]]:
     """Step one environment and compare what it returns with what its space promises."""
     built = build_env(config, "train")
+    offers = Offers(built.env)
     action, rng = action_spec(built.env.action_space), np.random.default_rng(0)
     problems: list[str] = []
     resets: list[float] = []
     steps: list[float] = []
     try:
         masked = masks_in_info(config, built, action)
-        env = CopyBuilder(config, "train", 0, action, masked, render=False).finish(built)
+        env = CopyBuilder(config, "train", 0, action, masked, render=False).finish(replace(built, env=offers))
         done = True
         while len(steps) < _LOOK_STEPS and sum(steps) + sum(resets) < _LOOK_SECONDS:
             started = time.perf_counter()
@@ -121,7 +128,7 @@ def _look_closely(config: EnvConfig) -> tuple[list[str], tuple[float | None, flo
         problems.append(str(error))
     finally:
         built.env.close()
-    return problems, (_median(resets), _median(steps))
+    return problems, (_median(resets), _median(steps)), offers.names()
 
 
 def _complaints(obs: Any, space: Any, name: str) -> list[str]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from gymsolve.envs.masks import flat_mask
 from gymsolve.envs.spaces import ObsLayout
+from gymsolve.envs.wrappers.components import RewardComponents
 from gymsolve.envs.wrappers.rewards import RawReturn
 from gymsolve.errors import EnvFaultError, GymsolveError
 from gymsolve.spec import ActionSpec
@@ -41,14 +42,14 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         name: str,
         action: ActionSpec,
         masked: bool,
-        raw: RawReturn | None,
+        recorders: tuple[RawReturn | None, RewardComponents | None],
     ) -> None:
         super().__init__(env)
         self._index = index
         self._name = name
         self._action = action
         self._masked = masked
-        self._raw = raw
+        self._raw, self._parts = recorders
         self._layout = ObsLayout(env.observation_space)
         space = env.observation_space
         self._shape = space.shape if isinstance(space, gym.spaces.Box) else None
@@ -89,9 +90,14 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
             raise self._fault(f"raised {_name(error)} in step {self._steps} of an episode") from error
         self._check(obs)
         self._obs = obs
+        told: Info = {}
         if terminated or truncated:
-            return obs, reward, terminated, truncated, self._summary(info)
-        return obs, reward, terminated, truncated, self._mask(info) if self._masked else {}
+            told = self._summary(info)
+        elif self._masked:
+            told = self._mask(info)
+        if self._parts is not None:
+            told["reward_components"] = self._parts.take()
+        return obs, reward, terminated, truncated, told
 
     # ------------------------------------------------------------------------------- snapshots
 

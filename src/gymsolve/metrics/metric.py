@@ -29,8 +29,6 @@ class Metric:
     """When it is there; empty means always."""
     may_be_nan: bool = False
     """NaN is an answer (nothing varied), not a fault."""
-    planned: bool = False
-    """The name is reserved, but nothing emits it yet: it stays out of the documentation."""
 
 
 @dataclass(frozen=True)

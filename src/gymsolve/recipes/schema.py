@@ -13,7 +13,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from gymsolve.config import EnvConfig, TrainConfig
+from gymsolve.config import TrainConfig
 from gymsolve.schedules import Schedule
 
 __all__ = [
@@ -37,22 +37,19 @@ ALGORITHM_MODELS: Mapping[str, type[BaseModel]] = {
 }
 
 
-MEASURED: Mapping[str, int] = {
-    "env.num_envs": EnvConfig.model_fields["num_envs"].default,
-    "threads": TrainConfig.model_fields["threads"].default,
-}
-"""Settings that may be `auto`: measured when a run starts, and until then worth this."""
+MEASURED = ("env.num_envs", "algo.num_steps", "threads")
+"""Settings that may be `auto`: measured when a run starts, and until then worth their default."""
 
 
 def without_autos(data: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Settings with numbers where `auto` stood, and the paths it stood at."""
+    """Settings without those that are `auto`, whose default takes their place, and the paths of these."""
     plain = {key: dict(value) if isinstance(value, Mapping) else value for key, value in data.items()}
     found = []
-    for path, stand_in in MEASURED.items():
+    for path in MEASURED:
         *parents, last = path.split(".")
         node: Any = plain.get(parents[0]) if parents else plain
         if isinstance(node, dict) and node.get(last) == "auto":
-            node[last] = stand_in
+            del node[last]
             found.append(path)
     return plain, tuple(found)
 

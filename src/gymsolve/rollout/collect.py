@@ -63,6 +63,8 @@ class Collector:
             out.env_seconds += time.perf_counter() - began
             out.rewards[t], out.valid[t] = step.rewards, step.valid
             out.terminated[t], out.truncated[t] = step.terminated, step.truncated
+            if out.components is not None:
+                out.components[t] = step.components
             if step.final_obs is not None and step.truncated.any():
                 cut = np.flatnonzero(step.truncated)
                 last = {key: array[cut] for key, array in step.final_obs.items()}

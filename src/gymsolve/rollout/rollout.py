@@ -29,6 +29,7 @@ class Rollout:
     truncated: Array  # [T, N] bool
     valid: Array  # [T, N] bool; False where a backend spent the step on a reset
     masks: Array | None  # [T, N, M] bool, legal choices
+    components: Array | None = None  # [T, N, K] of rewards as the environment gave them, before scaling
     episodes: list[Episode] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     """What broke and was mended meanwhile, such as a worker that died."""
@@ -74,4 +75,5 @@ def allocate(spec: EnvSpec, num_steps: int, num_envs: int) -> Rollout:
         truncated=np.zeros(size, bool),
         valid=np.ones(size, bool),
         masks=np.ones((*size, spec.action.mask_size), bool) if spec.masked else None,
+        components=np.zeros((*size, len(spec.components))) if spec.components else None,
     )

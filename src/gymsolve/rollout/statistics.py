@@ -17,6 +17,7 @@ from gymsolve.spec import ActionSpec, Array, Obs
 
 __all__ = [
     "action_statistics",
+    "component_statistics",
     "credit_statistics",
     "describe",
     "episode_statistics",
@@ -73,6 +74,19 @@ def credit_statistics(
     if advantages is not None and targets is not None:
         found |= describe("rollout/return", targets) | describe("rollout/advantage", advantages)
     return found | describe("rollout/value", flatten(rollout.values, rollout.valid))
+
+
+def component_statistics(rollout: Rollout, names: tuple[str, ...]) -> dict[str, float]:
+    """What each part of the reward paid per step, and its share in the sizes of all parts."""
+    if rollout.components is None:
+        return {}
+    paid = flatten(rollout.components, rollout.valid)  # [B, K]
+    found = {f"reward/{name}": value for name, value in zip(names, paid.mean(axis=0).tolist(), strict=True)}
+    sizes = np.abs(paid).sum(axis=0)
+    if sizes.sum() > 0.0:
+        shares = (sizes / sizes.sum()).tolist()
+        found |= {f"reward_share/{name}": share for name, share in zip(names, shares, strict=True)}
+    return found
 
 
 def episode_statistics(rollout: Rollout) -> dict[str, float]:

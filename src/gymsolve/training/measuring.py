@@ -14,6 +14,7 @@ from gymsolve.config import ReinforceConfig
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.rollout.statistics import (
     action_statistics,
+    component_statistics,
     credit_statistics,
     episode_statistics,
     largest_entropy,
@@ -79,6 +80,7 @@ def _before(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
     return {
         **credit_statistics(rollout, algo, trainer.progress, mean_return),
         **episode_statistics(rollout),
+        **component_statistics(rollout, trainer.envs.spec.components),
         **action_statistics(rollout, policy.spec.action),
         **_observations(trainer, rollout),
     }

@@ -53,11 +53,16 @@ def plan_run(name: str, overrides: Overrides = ()) -> Plan:
 
 def _measured(plan: Plan) -> Plan:
     """The plan with numbers that were measured where it said `auto`, each with its source and reason."""
+    least = 1
+    if "algo.num_steps" in plan.resolved.automatic:
+        plan, least = _long_enough(plan)
+    if not plan.resolved.automatic:
+        return plan
     from gymsolve.training.tuning_costs import tune
 
     automatic = plan.resolved.automatic
     envs, compute = "env.num_envs" in automatic, "threads" in automatic
-    choice = tune(plan.config, _MEASURE_SECONDS, envs=envs, compute=compute, wide=False)
+    choice = tune(plan.config, _MEASURE_SECONDS, envs=envs, compute=compute, wide=False, shortest=least)
     best = choice.best
     values: dict[str, Any] = {"threads": best.compute.threads} if compute else {}
     if envs:
@@ -68,7 +73,24 @@ def _measured(plan: Plan) -> Plan:
     resolved = replace(
         plan.resolved, config=config, provenance=plan.resolved.provenance | sources, automatic=()
     )
-    return replace(plan, resolved=resolved, measured=list(choice.reasons))
+    return replace(plan, resolved=resolved, measured=[*plan.measured, *choice.reasons])
+
+
+def _long_enough(plan: Plan) -> tuple[Plan, int]:
+    """The plan with rollouts that see rewards, and the length below which they would not."""
+    from gymsolve.envs.pay import measure_pay
+    from gymsolve.training.rollout_length import choose_num_steps
+
+    path = "algo.num_steps"
+    chosen = choose_num_steps(plan.config, measure_pay(plan.config.env))
+    config, _ = apply_overrides(plan.config, {path: chosen.num_steps})
+    resolved = replace(
+        plan.resolved,
+        config=config,
+        provenance=plan.resolved.provenance | {path: "auto: measured, steps between rewards"},
+        automatic=tuple(other for other in plan.resolved.automatic if other != path),
+    )
+    return replace(plan, resolved=resolved, measured=[chosen.reason]), chosen.least
 
 
 def _derived(name: str, given: Mapping[str, Any]) -> Plan:

@@ -111,13 +111,16 @@ class Choice:
         return {path: new for path, (old, new) in pairs.items() if old != new}
 
 
-def layouts(config: TrainConfig) -> list[Layout]:
-    """Shapes with as many steps as the recipe's rollout; only its own where learning needs that one."""
+def layouts(config: TrainConfig, least: int = 1) -> list[Layout]:
+    """Shapes with as many steps as the recipe's rollout; only its own where learning needs that one.
+
+    None has fewer than `least` steps per environment.
+    """
     own = Layout(config.env.num_envs, config.algo.num_steps)
     if isinstance(config.algo, ReinforceConfig):
         return [own]  # it learns from whole episodes, which must fit
     batch = own.num_envs * own.num_steps
-    shortest, fewest = min(own.num_steps, _SHORTEST), min(own.num_envs, _FEWEST)
+    shortest, fewest = min(own.num_steps, max(least, _SHORTEST)), min(own.num_envs, _FEWEST)
     found = {own}
     for exponent in range(-3, 4):
         count = int(own.num_envs * 2.0**exponent)

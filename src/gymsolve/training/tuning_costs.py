@@ -34,14 +34,21 @@ _MOST_THREADS = 4
 
 
 def tune(
-    config: TrainConfig, seconds: float, *, envs: bool = True, compute: bool = True, wide: bool = True
+    config: TrainConfig,
+    seconds: float,
+    *,
+    envs: bool = True,
+    compute: bool = True,
+    wide: bool = True,
+    shortest: int = 1,
 ) -> Choice:
     """Measure for about `seconds` and choose.
 
     `envs` and `compute` say what may vary; `wide` also looks at backends and engines other than the run's.
+    `shortest` is what `algo.num_steps` must not go below.
     """
     own_layout = Layout(config.env.num_envs, config.algo.num_steps)
-    shapes = layouts(config) if envs else [own_layout]
+    shapes = layouts(config, shortest) if envs else [own_layout]
     own_backend = choose_backend(config.env, "train")
     costs = Costs()
     spec = _measure_envs(config, shapes, own_backend, costs, 0.4 * seconds, wide=wide)

@@ -33,6 +33,7 @@ class Board:
     raw_returns: Array  # [N] float64, of an ended episode; NaN where no wrapper changes rewards
     successes: Array  # [N] int8, of an ended episode: 1, 0, or -1 where the environment does not say
     masks: Array | None  # [N, mask_size] bool
+    components: Array | None  # [N, parts] float64, what each part of the reward paid
 
     def rows(self, part: slice) -> "Board":
         """The same memory, some rows of it."""
@@ -46,6 +47,7 @@ class Board:
             self.raw_returns[part],
             self.successes[part],
             None if self.masks is None else self.masks[part],
+            None if self.components is None else self.components[part],
         )
 
 
@@ -75,9 +77,10 @@ class BoardPlan:
         entries = len(self.spec.obs)
         obs = dict(zip(self.spec.obs, arrays[:entries], strict=True))
         final = dict(zip(self.spec.obs, arrays[entries : 2 * entries], strict=True))
-        actions, rewards, terminated, truncated, raw, successes, masks = arrays[2 * entries :]
+        actions, rewards, terminated, truncated, raw, successes, masks, parts = arrays[2 * entries :]
         given = masks if self.masked else None
-        return Board(obs, final, actions, rewards, terminated, truncated, raw, successes, given)
+        named = parts if self.spec.components else None
+        return Board(obs, final, actions, rewards, terminated, truncated, raw, successes, given, named)
 
     def _fields(self) -> Iterator[tuple[tuple[int, ...], str]]:
         """Shape and dtype of every array, in the order of `Board`."""
@@ -89,6 +92,7 @@ class BoardPlan:
         for dtype in ("float64", "bool", "bool", "float64", "int8"):
             yield (count,), dtype
         yield (count, self.spec.action.mask_size if self.masked else 0), "bool"
+        yield (count, len(self.spec.components)), "float64"
 
 
 def _padded(shape: tuple[int, ...], dtype: str) -> int:

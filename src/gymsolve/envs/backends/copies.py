@@ -2,7 +2,7 @@
 
 The loop that all Python environments go through, whether in the training process or in a worker, so
 it does nothing that is not needed: results go straight to the board, an episode that ended begins
-anew in the same step, and `info` is only looked at for masks and at an end.
+anew in the same step, and `info` is only looked at for masks, components of the reward, and at an end.
 """
 
 from collections.abc import Sequence
@@ -34,11 +34,13 @@ class Copies:
     def step(self, actions: Array) -> tuple[slice, ...]:
         """Everything goes to the board; no rows are ever lost here."""
         board, write = self.board, self._layout.write
-        obs_rows, rewards, masks = board.obs, board.rewards, board.masks
+        obs_rows, rewards, masks, components = board.obs, board.rewards, board.masks, board.components
         board.terminated.fill(False)
         board.truncated.fill(False)
         for row, (env, action) in enumerate(zip(self._envs, actions, strict=True)):
             obs, rewards[row], terminated, truncated, info = env.step(action)
+            if components is not None:
+                components[row] = info["reward_components"]
             if terminated or truncated:
                 board.terminated[row], board.truncated[row] = terminated, truncated
                 self._tell_end(row, obs, info)

@@ -105,7 +105,10 @@ class SameStepEnvs:
         rewards = board.rewards.astype(np.float32)
         masks = self._take_masks()
         self._obs = obs
-        return Step(obs, rewards, terminated, truncated, self._valid, final_obs, masks, episodes, faults)
+        parts = None if board.components is None else board.components.copy()
+        return Step(
+            obs, rewards, terminated, truncated, self._valid, final_obs, masks, episodes, faults, parts
+        )
 
     def _take_obs(self) -> Obs:
         obs = {key: rows.copy() for key, rows in self._board.obs.items()}
@@ -153,6 +156,8 @@ class SameStepEnvs:
         self._vec.rebuild(lost, [int(seed) & 0x7FFFFFFF for seed in seeds])
         for rows in lost:
             board.rewards[rows] = 0.0
+            if board.components is not None:
+                board.components[rows] = 0.0
             board.terminated[rows], board.truncated[rows] = False, True
             board.raw_returns[rows], board.successes[rows] = np.nan, -1
             for key, values in self._obs.items():

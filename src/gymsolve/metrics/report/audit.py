@@ -3,6 +3,7 @@
 import csv
 import math
 from statistics import fmean, pstdev
+from typing import NamedTuple
 
 from gymsolve.metrics.report.document import Block, Figures, Paragraph, Section, Table
 from gymsolve.metrics.report.facts import Facts
@@ -12,6 +13,7 @@ from gymsolve.text import count, number
 __all__ = ["bars_of", "reward_audit"]
 
 _BINS = 20
+_SHARE = "reward_share/"
 _FAR = 4.0
 """Standard deviations from the mean at which a reward is called an outlier."""
 
@@ -28,7 +30,9 @@ def reward_audit(facts: Facts) -> Section:
     if len(returns) > 1:
         note = "One episode per record, over the whole training."
         charts.append(bars_of(returns, "Returns of training episodes", "raw return", note))
-    charts += [chart for chart in (_components(facts), _shaping(facts), _spread(facts)) if chart is not None]
+    parts = _parts(facts)
+    blocks += [_part_table(parts)] if parts else []
+    charts += [chart for chart in (_components(parts), _shaping(facts), _spread(facts)) if chart is not None]
     return Section("Reward audit", [*blocks, *([Figures(charts)] if charts else [])])
 
 
@@ -96,17 +100,36 @@ def _outliers(rewards: list[float]) -> list[float]:
     return [reward for reward in rewards if std > 0 and abs(reward - mean) > _FAR * std]
 
 
-def _components(facts: Facts) -> Split | None:
-    """Share of each named component of the reward, over all records."""
-    names = [name for name in facts.history.series if name.startswith("reward/")]
-    means = []
-    for name in names:
-        values = [y for _, y in facts.points(name) if math.isfinite(y)]
-        if values:
-            means.append((name.removeprefix("reward/"), fmean(values)))
-    whole = sum(share for _, share in means)
+class _Part(NamedTuple):
+    """A component of the reward: its share over all records, and how it stands at the end."""
+
+    name: str
+    share: float
+    last_share: float
+    per_step: float | None
+
+
+def _parts(facts: Facts) -> list[_Part]:
+    found = []
+    for name in facts.history.series:
+        shares = [y for _, y in facts.points(name) if math.isfinite(y)] if name.startswith(_SHARE) else []
+        if shares:
+            part = name.removeprefix(_SHARE)
+            found.append(_Part(part, fmean(shares), shares[-1], facts.history.last(f"reward/{part}")))
+    return found
+
+
+def _part_table(parts: list[_Part]) -> Table:
+    headers = ("component", "share, whole training", "share at the end", "per step at the end")
+    rows = [(one.name, f"{one.share:.1%}", f"{one.last_share:.1%}", number(one.per_step)) for one in parts]
+    return Table(headers, rows, range(1, 4))
+
+
+def _components(parts: list[_Part]) -> Split | None:
+    """Share of each component of the reward."""
+    means = [(one.name, one.share) for one in parts]
     note = "Share of the absolute reward, mean over the training."
-    return Split("Components of the reward", means, note) if whole > 0 else None
+    return Split("Components of the reward", means, note) if sum(mean for _, mean in means) > 0 else None
 
 
 def _shaping(facts: Facts) -> Curves | None:

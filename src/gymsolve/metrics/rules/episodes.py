@@ -11,6 +11,7 @@ __all__ = ["EPISODES"]
 _ENOUGH_EPISODES = 100
 _ALL_OF_IT = 0.98
 _WINDOW = 20
+_SHARE = "reward_share/"
 
 
 def _no_end(history: History, context: Context, active: bool) -> Evidence | None:
@@ -40,9 +41,16 @@ def _equal_lengths(history: History, context: Context, active: bool) -> Evidence
 def _one_component(history: History, context: Context, active: bool) -> Evidence | None:
     if not is_flat(history, context, 0.2):
         return None
-    for name, value in history.record.items():
-        if name.startswith("reward/") and value > 0.9:
-            return Evidence(name, value, 0.9, ">", "while the raw return is flat")
+    shares = {name: series.last for name, series in history.series.items() if name.startswith(_SHARE)}
+    if len(shares) < 2:
+        return None  # the only part is all of it by nature
+    bar = 0.85 if active else 0.9
+    # What comes from the task itself may well be all of it.
+    large = {name: value for name, value in shares.items() if value > bar and name != f"{_SHARE}base"}
+    for name, value in large.items():
+        paid = history.last(name.replace(_SHARE, "reward/", 1))
+        told = "" if paid is None else f", at {paid:.3g} per step"
+        return Evidence(name, value, 0.9, ">", f"while the raw return is flat{told}")
     return None
 
 
@@ -163,7 +171,7 @@ EPISODES = (
         signal=28,
         severity="warn",
         title="one part of the reward is nearly all of it",
-        needs=("rollout/ep_rew_mean", "reward/<component>"),
+        needs=("rollout/ep_rew_mean", "reward_share/<component>"),
         check=_one_component,
         cause="the policy earns from shaping what the task does not pay for",
         effect="rollout/ep_rew_mean rises while the component's share falls",

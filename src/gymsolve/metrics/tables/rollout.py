@@ -4,6 +4,8 @@ from gymsolve.metrics.metric import Metric
 
 __all__ = ["DATA", "EPISODES"]
 
+_COMPONENTS = "when the wrapper `reward_components` names them"
+
 EPISODES = (
     Metric("rollout/episodes", "episodes finished since the start", unit="episodes", low=0),
     Metric("rollout/ep_rew_mean", "mean raw return", unit="reward", better="up", priority=1),
@@ -52,12 +54,17 @@ EPISODES = (
     ),
     Metric(
         "reward/<component>",
-        "share of a named component in the absolute reward of the period",
+        "what a component of the reward paid per step, its weight included; `base` is the reward below",
+        unit="reward",
+        condition=_COMPONENTS,
+    ),
+    Metric(
+        "reward_share/<component>",
+        "share of a component in the sizes of all of them",
         unit="share",
         low=0,
         high=1,
-        condition="when a wrapper names components",
-        planned=True,
+        condition=_COMPONENTS,
     ),
 )
 

@@ -1,0 +1,65 @@
+"""`algo.num_steps: auto`, rollouts long enough to see rewards: pure arithmetic on counts of `envs/pay.py`."""
+
+import math
+from typing import NamedTuple
+
+from gymsolve.config import ReinforceConfig, TrainConfig
+from gymsolve.envs.pay import Pay
+from gymsolve.text import count
+
+__all__ = ["RolloutLength", "choose_num_steps"]
+
+_REWARDS = 2
+"""A stretch should hold so many on average: then one in seven holds none."""
+_LONGEST = 2048
+_FEWEST_UPDATES = 20
+"""A budget is worth at least so many updates."""
+
+
+class RolloutLength(NamedTuple):
+    """What was chosen, and why."""
+
+    num_steps: int
+    """A power of two, or the number there was."""
+    least: int
+    """Below this, rollouts would miss rewards; what is tuned for speed must not go there."""
+    reason: str
+
+
+def choose_num_steps(config: TrainConfig, pay: Pay) -> RolloutLength:
+    """Steps per environment: what there is, or more where rewards are further apart."""
+    own = config.algo.num_steps
+    wanted, told = _wanted(config, pay)
+    needed = 2 ** math.ceil(math.log2(max(1.0, wanted)))
+    if wanted <= own:
+        reason = f"algo.num_steps stays {own}, which is long enough: under random actions {told}."
+        return RolloutLength(own, min(own, needed), reason)
+    affordable = config.steps / (_FEWEST_UPDATES * config.env.num_envs)
+    most = min(_LONGEST, 2 ** math.floor(math.log2(max(1.0, affordable))))
+    chosen = max(own, min(most, needed))
+    limited = "" if chosen >= wanted else f" More is not taken, for {_limit(config, most)}."
+    changed = f"{chosen} instead of {own}" if chosen != own else f"stays {own}"
+    return RolloutLength(chosen, chosen, f"algo.num_steps {changed}: under random actions {told}.{limited}")
+
+
+def _wanted(config: TrainConfig, pay: Pay) -> tuple[float, str]:
+    """How many steps a stretch should have, and what was seen."""
+    between, longest = pay.between, pay.longest
+    if isinstance(config.algo, ReinforceConfig) and longest is not None:
+        return _REWARDS * longest, f"episodes last {longest:.3g} steps, and REINFORCE needs whole ones"
+    if between is None:
+        seen = "every step pays the same" if pay.usual else "nothing is paid"
+        if longest is None:
+            return _LONGEST, f"{seen} and no episode ends"
+        return longest, f"{seen}, and episodes last {longest:.3g} steps"
+    told = f"a reward that tells something comes every {between:.3g} steps"
+    if longest is not None and longest < between:
+        # A stretch that holds whole episodes guesses no value: a longer one is only more of the same.
+        return _REWARDS * longest, f"{told}, and episodes last {longest:.3g}"
+    return _REWARDS * between, told
+
+
+def _limit(config: TrainConfig, most: int) -> str:
+    if most == _LONGEST:
+        return f"{_LONGEST} is the most"
+    return f"a budget of {count(config.steps)} steps should give {_FEWEST_UPDATES} updates"
