@@ -32,6 +32,13 @@ def test_writing_makes_a_recipe_if_there_is_anything_to_write(cli, place):
         assert cli("recipes", "check", told["written"]["path"]).code == 0
 
 
+def test_rollouts_that_should_see_rewards_are_not_cut_up_for_speed(cli):
+    told = cli("tune-speed", "MountainCar-v0", *QUICK, "--set", "algo.num_steps=auto", "--json").json
+    assert told["current"]["num_steps"] >= 256  # an episode of 200 steps, under random actions
+    assert min(one["num_steps"] for one in told["candidates"]) >= 256
+    assert "every step pays the same, and episodes last 200 steps" in told["reasons"][0]
+
+
 def test_a_wrong_name_is_a_wrong_request(cli):
     assert cli("tune-speed", "NoSuchThing-v0").code == 2
     assert cli("tune-speed", "CartPole-v1", "--seconds", "0").code == 2

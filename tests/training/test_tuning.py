@@ -150,7 +150,7 @@ def test_until_it_is_measured_auto_is_told_as_such():
     assert shown.config.env.num_envs == resolve("CartPole-v1").config.env.num_envs
 
 
-@pytest.mark.parametrize("path", ["algo.num_epochs", "env.frame_stack", "seed"])
+@pytest.mark.parametrize("path", ["algo.num_minibatches", "env.frame_stack", "seed"])
 def test_other_settings_are_not_automatic(path):
     with pytest.raises(ConfigError, match="should be a whole number"):
         resolve("CartPole-v1", {path: "auto"})

@@ -1,5 +1,6 @@
 """`gymsolve tune-speed`: measure where the time of a run would go, and which settings make it fastest."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -37,7 +38,8 @@ def tune_speed(
     from gymsolve.training.tuning_costs import tune
 
     plan = plan_run(env, overrides(set_))
-    choice = tune(plan.config, seconds)
+    choice = tune(plan.config, seconds, shortest=plan.least_steps)
+    choice = replace(choice, reasons=(*plan.measured, *choice.reasons))
     written = _write(plan.resolved, choice) if write and choice.changes else None
     if json:
         print_json(

@@ -33,6 +33,8 @@ class Plan:
     """Why each value was chosen, when the recipe was derived from the environment's facts."""
     measured: list[str] = field(default_factory=list)
     """Why the values that were `auto` are what they are."""
+    least_steps: int = 1
+    """Below this many steps per environment a rollout would miss rewards, as far as that was measured."""
 
     @property
     def config(self) -> TrainConfig:
@@ -53,16 +55,16 @@ def plan_run(name: str, overrides: Overrides = ()) -> Plan:
 
 def _measured(plan: Plan) -> Plan:
     """The plan with numbers that were measured where it said `auto`, each with its source and reason."""
-    least = 1
     if "algo.num_steps" in plan.resolved.automatic:
-        plan, least = _long_enough(plan)
+        plan = _long_enough(plan)
     if not plan.resolved.automatic:
         return plan
     from gymsolve.training.tuning_costs import tune
 
     automatic = plan.resolved.automatic
     envs, compute = "env.num_envs" in automatic, "threads" in automatic
-    choice = tune(plan.config, _MEASURE_SECONDS, envs=envs, compute=compute, wide=False, shortest=least)
+    vary = {"envs": envs, "compute": compute, "wide": False}
+    choice = tune(plan.config, _MEASURE_SECONDS, shortest=plan.least_steps, **vary)
     best = choice.best
     values: dict[str, Any] = {"threads": best.compute.threads} if compute else {}
     if envs:
@@ -76,8 +78,8 @@ def _measured(plan: Plan) -> Plan:
     return replace(plan, resolved=resolved, measured=[*plan.measured, *choice.reasons])
 
 
-def _long_enough(plan: Plan) -> tuple[Plan, int]:
-    """The plan with rollouts that see rewards, and the length below which they would not."""
+def _long_enough(plan: Plan) -> Plan:
+    """The plan with rollouts that see rewards."""
     from gymsolve.envs.pay import measure_pay
     from gymsolve.training.rollout_length import choose_num_steps
 
@@ -90,7 +92,7 @@ def _long_enough(plan: Plan) -> tuple[Plan, int]:
         provenance=plan.resolved.provenance | {path: "auto: measured, steps between rewards"},
         automatic=tuple(other for other in plan.resolved.automatic if other != path),
     )
-    return replace(plan, resolved=resolved, measured=[chosen.reason]), chosen.least
+    return replace(plan, resolved=resolved, measured=[chosen.reason], least_steps=chosen.least)
 
 
 def _derived(name: str, given: Mapping[str, Any]) -> Plan:
