@@ -136,3 +136,15 @@ def test_a_check_lists_what_is_offered() -> None:
     report = preflight(EnvConfig(id=PAID, num_envs=2), seconds=0.2)
     assert report.offers == ("reward_cost", "reward_goal", "speed")
     assert preflight(EnvConfig(id="CartPole-v1", num_envs=2), seconds=0.2).offers == ()
+
+
+def test_the_parts_of_a_mujoco_reward_add_up_to_it() -> None:
+    pytest.importorskip("mujoco")
+    parts = parts_of({"reward_forward": 1, "reward_ctrl": 1, "alive": {"key": "reward_survive"}}, base=0)
+    settings = {"id": "Hopper-v5", "num_envs": 2, "wrappers": [parts], "backend": "sync"}
+    envs = make_envs(EnvConfig.model_validate(settings), "train")
+    envs.reset([1, 2])
+    episodes = [one for _ in range(200) for one in envs.step(np.ones((2, 3), np.float32)).episodes]
+    assert episodes
+    for one in episodes:
+        assert one.shaped_return == pytest.approx(one.raw_return)
