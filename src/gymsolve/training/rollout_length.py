@@ -52,7 +52,8 @@ def _wanted(config: TrainConfig, pay: Pay) -> tuple[float, str]:
         if longest is None:
             return _LONGEST, f"{seen} and no episode ends"
         return longest, f"{seen}, and episodes last {longest:.3g} steps"
-    told = f"a reward that tells something comes every {between:.3g} steps"
+    often = "in every step" if between < 1.5 else f"every {between:.3g} steps"
+    told = f"a reward that tells something comes {often}"
     if longest is not None and longest < between:
         # A stretch that holds whole episodes guesses no value: a longer one is only more of the same.
         return _REWARDS * longest, f"{told}, and episodes last {longest:.3g}"
