@@ -139,7 +139,8 @@ def _make_same_step(
         else Copies(builders, plan.allocate())
     )
     bounds = half_bounds(first.env.action_space)
-    return SameStepEnvs(vec, spec, legal, bounds, backend=_in_words(workers, measured), render=render)
+    words = _in_words(workers, first.lean and not render, measured)
+    return SameStepEnvs(vec, spec, legal, bounds, backend=words, render=render)
 
 
 def _may_have_workers(config: EnvConfig, backend: Backend, render: bool) -> bool:
@@ -160,8 +161,9 @@ def _step_cost(env: Replay, action: ActionSpec, masked: bool) -> float | None:
         return None
 
 
-def _in_words(workers: int, measured: float | None) -> str:
+def _in_words(workers: int, lean: bool, measured: float | None) -> str:
     kind = f"async, {workers} processes" if workers else "sync"
+    kind += ", lean class" if lean else ""
     return kind if measured is None else f"{kind} ({measured:.0f} µs per step)"
 
 
