@@ -120,7 +120,7 @@ class EnvConfig(_Model):
     workers: Positive | None = None
     """Processes of the async backend; None takes one per core."""
     lean: bool = True
-    """Take a quicker class that gives the same bits where there is one (LunarLander); false: the stock class."""
+    """Take a quicker class with the same results, bit for bit, where there is one (LunarLander)."""
     wrappers: tuple[WrapperConfig, ...] = ()
     """Applied in order, the first one nearest to the environment."""
     max_episode_steps: Positive | None = None

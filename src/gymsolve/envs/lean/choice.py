@@ -43,11 +43,11 @@ def find_lean(entry_point: str) -> type[Any] | None:
         return None
     try:
         stock = importlib.import_module(entry_point.partition(":")[0])
-    except DependencyNotInstalled:
-        return None  # constructing the stock class says what is missing
-    if fingerprint(stock) not in stand_in.fingerprints:
-        return None
-    found: type[Any] = vars(importlib.import_module(stand_in.module))[stand_in.name]
+        if fingerprint(stock) not in stand_in.fingerprints:
+            return None
+        found: type[Any] = vars(importlib.import_module(stand_in.module))[stand_in.name]
+    except (DependencyNotInstalled, ImportError):
+        return None  # another Box2D, or none at all; then the stock class says so
     return found
 
 

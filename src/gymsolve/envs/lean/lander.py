@@ -7,8 +7,7 @@ whoever wants pictures takes the stock class. `choice.py` says when this one sta
 """
 
 import math
-from dataclasses import dataclass
-from functools import cache
+from itertools import pairwise
 from math import sqrt
 from typing import Any
 
@@ -23,25 +22,11 @@ from Box2D._Box2D import b2Body_ApplyTorque as twist_by
 from Box2D._Box2D import b2Vec2_x_get as get_x
 from Box2D._Box2D import b2Vec2_y_get as get_y
 from Box2D._Box2D import b2World_Step as advance
-from Box2D.b2 import (
-    bodyDef,
-    dynamicBody,
-    edgeShape,
-    fixtureDef,
-    polygonShape,
-    revoluteJointDef,
-    staticBody,
-    world,
-)
+from Box2D.b2 import revoluteJointDef, world
 from gymnasium.envs.box2d.lunar_lander import (
     FPS,
     INITIAL_RANDOM,
-    LANDER_POLY,
-    LEG_AWAY,
     LEG_DOWN,
-    LEG_H,
-    LEG_SPRING_TORQUE,
-    LEG_W,
     MAIN_ENGINE_POWER,
     MAIN_ENGINE_Y_LOCATION,
     SCALE,
@@ -53,6 +38,8 @@ from gymnasium.envs.box2d.lunar_lander import (
     ContactDetector,
     LunarLander,
 )
+
+from gymsolve.envs.lean.lander_parts import Parts, parts
 
 __all__ = ["LeanLander"]
 
@@ -66,18 +53,27 @@ _REST_Y = _HELIPAD_Y + LEG_DOWN / SCALE
 _MAIN_Y = MAIN_ENGINE_Y_LOCATION / SCALE
 _PERIOD = 1.0 / FPS
 _WHOLE = (int, np.int64)
+_FLOAT32 = np.dtype(np.float32)
 
 
 class _Contacts(ContactDetector):
     """Box2D asks Python about every contact in every step; the stock listener sends that back to C++."""
 
-    def PreSolve(self, contact: Any, old: Any) -> None: ...
+    def PreSolve(self, contact: Any, old: Any) -> None: ...  # noqa: N802
 
-    def PostSolve(self, contact: Any, impulse: Any) -> None: ...
+    def PostSolve(self, contact: Any, impulse: Any) -> None: ...  # noqa: N802
 
 
 class LeanLander(LunarLander):
     """Steps like its parent, which still takes whatever is unusual."""
+
+    lander: Any
+    moon: Any
+    prev_shaping: Any
+    wind_idx: Any
+    torque_idx: Any
+    _np_random: Any
+    _held: tuple[Any, ...]
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -85,36 +81,36 @@ class LeanLander(LunarLander):
         gym.Env.reset(self, seed=seed)
         rng = self.np_random
         # A world takes all its bodies with it, so that nothing held of them may be touched from here on.
-        self._held: tuple[Any, ...] = ()
+        self._held = ()
         self.world = world(gravity=(0, self.gravity))
-        self.world.contactListener_keepref = _Contacts(self)
+        self.world.contactListener_keepref = _Contacts(self)  # type: ignore[no-untyped-call]
         self.world.contactListener = self.world.contactListener_keepref
         self.game_over = False
-        self.prev_shaping: float | None = None
+        self.prev_shaping = None
         self.helipad_x1, self.helipad_x2 = _CHUNK_X[_PAD - 1], _CHUNK_X[_PAD + 1]
         self.helipad_y = _HELIPAD_Y
-        parts = _parts()
-        self._raise_moon(parts, rng.uniform(0, _H / 2, size=(_CHUNKS + 1,)))
-        self.lander = self.world.CreateBody(parts.lander)
+        made = parts()
+        self._raise_moon(made, rng.uniform(0, _H / 2, size=(_CHUNKS + 1,)))
+        self.lander = self.world.CreateBody(made.lander)
         force = rng.uniform(-INITIAL_RANDOM, INITIAL_RANDOM), rng.uniform(-INITIAL_RANDOM, INITIAL_RANDOM)
         self.lander.ApplyForceToCenter(force, True)
         if self.enable_wind:
             self.wind_idx = int(rng.integers(-9999, 9999))
             self.torque_idx = int(rng.integers(-9999, 9999))
-        self.legs = [self._attach_leg(*leg) for leg in parts.legs]
+        self.legs = [self._attach_leg(*leg) for leg in made.legs]
         self.drawlist = [self.lander, *self.legs]
         self._held = self._hold()
         return self.step(np.zeros(2) if self.continuous else 0)[0], {}
 
-    def _raise_moon(self, parts: "_Parts", heights: Any) -> None:
+    def _raise_moon(self, made: Parts, heights: Any) -> None:
         heights[_PAD - 2 : _PAD + 3] = _HELIPAD_Y
         height = heights.tolist()
         ground = [0.33 * (height[i - 1] + height[i + 0] + height[i + 1]) for i in range(_CHUNKS)]
         points = list(zip(_CHUNK_X, ground, strict=True))
-        self.moon = self.world.CreateBody(parts.moon)
-        edge, fixture = parts.edge, parts.ground
+        self.moon = self.world.CreateBody(made.moon)
+        edge, fixture = made.edge, made.ground
         self.sky_polys = []
-        for p1, p2 in zip(points, points[1:], strict=False):
+        for p1, p2 in pairwise(points):
             edge.vertex1, edge.vertex2 = p1, p2
             self.moon.CreateFixture(fixture)
             self.sky_polys.append([p1, p2, (p2[0], _H), (p1[0], _H)])
@@ -141,7 +137,8 @@ class LeanLander(LunarLander):
         elif type(action) in _WHOLE and 0 <= action < 4:
             main, direction, side = _ENGINES[action]
         else:
-            return super().step(action)  # which refuses it, or knows more kinds of whole numbers
+            # It refuses that, or knows more kinds of whole numbers.
+            return super().step(action)  # type: ignore[no-untyped-call, no-any-return]
         lander, place, speed, space, left, right = self._held
         if self.enable_wind and not (left.ground_contact or right.ground_contact):
             self._blow(lander)
@@ -167,7 +164,7 @@ class LeanLander(LunarLander):
             reward = -100
         if not is_awake(lander):
             terminated, reward = True, 100
-        state = np.array((x, y, vx, vy, angle, turn, one, two), np.float32)
+        state = np.array((x, y, vx, vy, angle, turn, one, two), _FLOAT32)
         return state, reward, terminated, False, {}
 
     def _blow(self, lander: Any) -> None:
@@ -212,59 +209,3 @@ def _fire_side(lander: Any, place: Any, direction: int, power: float, spread: tu
     # 17 where one expects the engine's height: stock has it so.
     x, y = get_x(place) + ox - tip_x * 17 / SCALE, get_y(place) + oy + tip_y * SIDE_ENGINE_HEIGHT / SCALE
     kick(lander, impulse, (x, y), True)
-
-
-@dataclass(frozen=True)
-class _Parts:
-    """What every episode is built from; Box2D copies from definitions whatever it keeps."""
-
-    moon: Any
-    edge: Any
-    """The shape in `ground`; its ends are set for each piece of the surface."""
-    ground: Any
-    lander: Any
-    legs: tuple[tuple[Any, dict[str, Any]], ...]
-    """The body of each, and what its joint is like."""
-
-
-@cache
-def _parts() -> _Parts:
-    edge = edgeShape(vertices=[(0, 0), (_W, 0)])
-    hull = fixtureDef(
-        shape=polygonShape(vertices=[(x / SCALE, y / SCALE) for x, y in LANDER_POLY]),
-        density=5.0,
-        friction=0.1,
-        categoryBits=0x0010,
-        maskBits=0x001,
-        restitution=0.0,
-    )
-    return _Parts(
-        bodyDef(type=staticBody, shapes=edgeShape(vertices=[(0, 0), (_W, 0)])),
-        edge,
-        fixtureDef(shape=edge, density=0, friction=0.1),
-        bodyDef(type=dynamicBody, position=(VIEWPORT_W / SCALE / 2, _H), angle=0.0, fixtures=hull),
-        (_leg(-1), _leg(+1)),
-    )
-
-
-def _leg(i: int) -> tuple[Any, dict[str, Any]]:
-    fixture = fixtureDef(
-        shape=polygonShape(box=(LEG_W / SCALE, LEG_H / SCALE)),
-        density=1.0,
-        restitution=0.0,
-        categoryBits=0x0020,
-        maskBits=0x001,
-    )
-    place = (VIEWPORT_W / SCALE / 2 - i * LEG_AWAY / SCALE, _H)
-    body = bodyDef(type=dynamicBody, position=place, angle=i * 0.05, fixtures=fixture)
-    joint = dict(
-        localAnchorA=(0, 0),
-        localAnchorB=(i * LEG_AWAY / SCALE, LEG_DOWN / SCALE),
-        enableMotor=True,
-        enableLimit=True,
-        maxMotorTorque=LEG_SPRING_TORQUE,
-        motorSpeed=+0.3 * i,
-        lowerAngle=+0.9 - 0.5 if i == -1 else -0.9,
-        upperAngle=+0.9 if i == -1 else -0.9 + 0.5,
-    )
-    return body, joint
