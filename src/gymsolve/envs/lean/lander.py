@@ -118,7 +118,7 @@ class LeanLander(LunarLander):
     def _attach_leg(self, body: Any, joint: dict[str, Any]) -> Any:
         leg = self.world.CreateBody(body)
         leg.ground_contact = False
-        # Anew each time: the definition takes more from the bodies than their names.
+        # Anew each time: making the definition looks at the angles of the bodies.
         leg.joint = self.world.CreateJoint(revoluteJointDef(bodyA=self.lander, bodyB=leg, **joint))
         return leg
 
