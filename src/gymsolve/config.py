@@ -119,6 +119,8 @@ class EnvConfig(_Model):
     """How copies are stepped: this process, others, native code (`ale`: Atari), EnvPool (training only)."""
     workers: Positive | None = None
     """Processes of the async backend; None takes one per core."""
+    lean: bool = True
+    """Take a quicker class with the same results, bit for bit, where there is one (LunarLander)."""
     wrappers: tuple[WrapperConfig, ...] = ()
     """Applied in order, the first one nearest to the environment."""
     max_episode_steps: Positive | None = None

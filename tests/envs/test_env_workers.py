@@ -21,7 +21,7 @@ from gymsolve.envs.census import blind_actions
 from gymsolve.envs.contract import Envs, Step
 from gymsolve.envs.cost import measure_env
 from gymsolve.envs.make import make_envs
-from gymsolve.envs.pace import worth_workers
+from gymsolve.envs.pace import cores_spare, worth_workers
 from gymsolve.errors import EnvFaultError
 
 SEEDS = [3, 1, 4, 1, 5]
@@ -98,8 +98,9 @@ def test_a_state_moves_between_one_process_and_workers(settings: dict[str, Any])
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`auto` takes workers whatever a step costs, and whatever else this process has loaded."""
+    """`auto` takes workers whatever a step costs, and whatever else runs here or is loaded."""
     monkeypatch.setattr("gymsolve.envs.make.can_fork", lambda: True)
+    monkeypatch.setattr("gymsolve.envs.make.cores_spare", lambda _: True)
     monkeypatch.setattr("gymsolve.envs.make.worth_workers", lambda *_: True)
 
 
@@ -130,7 +131,7 @@ def test_a_process_that_takes_a_slice_itself_changes_nothing(settings: dict[str,
 
 @pytest.mark.parametrize(
     ("step_us", "num_envs", "workers", "expected"),
-    [(45, 16, 2, True), (8, 16, 2, False), (2000, 1, 1, False), (2000, 2, 2, True), (45, 16, 1, False)],
+    [(22, 16, 2, True), (8, 16, 2, False), (2000, 1, 1, False), (2000, 2, 2, True), (45, 16, 1, False)],
 )
 def test_workers_are_worth_it_when_steps_are_long_enough(
     step_us: float, num_envs: int, workers: int, expected: bool
@@ -138,15 +139,33 @@ def test_workers_are_worth_it_when_steps_are_long_enough(
     assert worth_workers(step_us, num_envs, workers) is expected
 
 
-def test_auto_takes_workers_for_slow_environments_and_says_so() -> None:
+@pytest.mark.parametrize("spare", [True, False])
+def test_auto_takes_workers_for_slow_environments_and_says_so(
+    spare: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gymsolve.envs.make.cores_spare", lambda _: spare)
     slow = make({"id": "sample_envs:Sample/Slow-v0"}, workers=2)
     quick = make({"id": "sample_envs:Sample/Counter-v0"}, workers=2)
     try:
         assert quick.backend.startswith("sync")
         # A process that cannot be forked, such as one of several test workers, keeps them to itself.
-        assert slow.backend.startswith("async, 2 processes (" if can_fork() else "sync")
+        assert slow.backend.startswith("async, 2 processes (" if can_fork() and spare else "sync")
+        assert slow.backend.endswith("other programs use the cores)") is (can_fork() and not spare)
     finally:
         slow.close()
+
+
+def test_cores_that_others_use_are_not_spare() -> None:
+    assert not cores_spare((os.cpu_count() or 1) + 1)
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+    try:
+        while not all(Path(f"/proc/{loop.pid}/stat").read_text().split()[2] == "R" for loop in loops):
+            time.sleep(0.01)
+        assert not cores_spare(1)
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
 
 
 def test_an_environment_that_breaks_when_timed_is_reported_by_training() -> None:

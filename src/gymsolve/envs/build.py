@@ -1,14 +1,15 @@
 """One environment, with everything a recipe puts around it.
 
-From the inside out: `gym.make` with its time limit, the raw-return recorder (when a wrapper above
-changes rewards), the recipe's wrappers for this role, channels first, frame stack. `Replay` comes
-around that, per copy. Everything Gymnasium may complain about becomes one of our sentences here.
+From the inside out: `gym.make` with its time limit (of a quicker class where `lean/` has one), the
+raw-return recorder (when a wrapper above changes rewards), the recipe's wrappers for this role, channels
+first, frame stack. `Replay` comes around that, per copy. Everything Gymnasium may complain about becomes
+one of our sentences here.
 """
 
 import importlib
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import gymnasium as gym
@@ -16,6 +17,7 @@ from gymnasium import error as gym_error
 
 from gymsolve.config import EnvConfig, Role
 from gymsolve.envs import bandit
+from gymsolve.envs.lean.choice import find_lean
 from gymsolve.envs.options import Planned, check_wrappers
 from gymsolve.envs.replay import Replay
 from gymsolve.envs.spaces import Space, is_image
@@ -49,6 +51,8 @@ class BuiltEnv:
     reward_threshold: float | None
     max_episode_steps: int | None
     notes: tuple[str, ...]
+    lean: bool
+    """Is it of a quicker class than the stock one?"""
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,9 @@ def build_env(config: EnvConfig, role: Role, render: bool = False) -> BuiltEnv:
 
 
 def _build(config: EnvConfig, plan: tuple[Planned, ...], render: bool) -> BuiltEnv:
-    env, notes = _make(config, render)
+    registered = find_spec(config.id)
+    lean = _lean_class(config, registered, render)
+    env = _make(config, registered, lean, render)
     # Gymnasium allows environments without a spec; then there is neither threshold nor limit.
     spec = env.spec
     threshold = spec.reward_threshold if spec else None
@@ -98,7 +104,7 @@ def _build(config: EnvConfig, plan: tuple[Planned, ...], render: bool) -> BuiltE
         env = ChannelsFirst(env)
     if config.frame_stack > 1:
         env = FrameStack(env, config.frame_stack)
-    return BuiltEnv(env, raw, parts, threshold, limit, notes)
+    return BuiltEnv(env, raw, parts, threshold, limit, notes_on(registered), lean is not None)
 
 
 def find_spec(env_id: str) -> Any:
@@ -135,22 +141,28 @@ def _import_ale() -> None:
         raise MissingExtraError.of("ale-py", "atari") from error
 
 
-def _make(config: EnvConfig, render: bool) -> tuple[AnyEnv, tuple[str, ...]]:
-    spec = find_spec(config.id)
+def _lean_class(config: EnvConfig, registered: Any, render: bool) -> type[Any] | None:
+    """A class to take in place of the registered one; pictures are the stock class's business."""
+    drawn = render or "render_mode" in {**registered.kwargs, **config.kwargs}
+    entry = registered.entry_point
+    return find_lean(entry) if config.lean and not drawn and isinstance(entry, str) else None
+
+
+def _make(config: EnvConfig, registered: Any, lean: type[Any] | None, render: bool) -> AnyEnv:
     options: dict[str, Any] = {"disable_env_checker": True, **config.kwargs}
     if config.max_episode_steps is not None:
         options["max_episode_steps"] = config.max_episode_steps
     if render:
         options["render_mode"] = "rgb_array"
-    env = _construct(config, options)
-    if keeps_its_world(env):
-        env = FreshWorld(env)
-    return env, notes_on(spec)
+    # Nobody here steps before a reset, so nothing has to watch for it in every step.
+    wanted = replace(registered, entry_point=lean or registered.entry_point, order_enforce=False)
+    env = _construct(config, wanted, options)
+    return FreshWorld(env) if keeps_its_world(env) else env
 
 
-def _construct(config: EnvConfig, options: dict[str, Any]) -> AnyEnv:
+def _construct(config: EnvConfig, wanted: Any, options: dict[str, Any]) -> AnyEnv:
     try:
-        return gym.make(config.id, **options)
+        env: AnyEnv = gym.make(wanted, **options)
     except (gym_error.DependencyNotInstalled, ImportError) as error:
         raise _missing(config.id, error) from error
     except gym_error.Error as error:
@@ -160,6 +172,7 @@ def _construct(config: EnvConfig, options: dict[str, Any]) -> AnyEnv:
         if config.kwargs:
             raise ConfigError(f"{config.id} does not accept them: {why}.", where="env.kwargs") from error
         raise EnvFaultError(f"{config.id} could not be built: {type(error).__name__}: {why}.") from error
+    return env
 
 
 def _missing(env_id: str, error: Exception) -> MissingExtraError:

@@ -19,7 +19,7 @@ from gymsolve.envs.census import blind_actions
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.masks import legal_mask
 from gymsolve.envs.options import check_wrappers
-from gymsolve.envs.pace import time_steps, worth_workers
+from gymsolve.envs.pace import cores_spare, time_steps, worth_workers
 from gymsolve.envs.replay import Replay
 from gymsolve.envs.spaces import ObsLayout, action_spec, half_bounds
 from gymsolve.errors import ConfigError, EnvFaultError
@@ -132,20 +132,19 @@ def _make_same_step(
     workers = min(count, config.workers or usable_cores())
     if not _may_have_workers(config, backend, render):
         workers = 0
-    measured = None
-    if workers and backend != "async":
+    looked, why = workers > 0 and backend != "async", ""
+    if looked:
         measured = _step_cost(builders[0].finish(first), action, from_info)
-        workers = workers if measured is not None and worth_workers(measured, count, workers) else 0
+        workers, why = _weigh_workers(measured, count, workers)
     # It has been looked at; a used environment is not among the copies, so that all have the same past.
     first.env.close()
     plan = BoardPlan(spec, count, from_info)
     vec: Vector = (
-        Workers(builders, plan, workers, share=measured is not None)
-        if workers
-        else Copies(builders, plan.allocate())
+        Workers(builders, plan, workers, share=looked) if workers else Copies(builders, plan.allocate())
     )
     bounds = half_bounds(first.env.action_space)
-    return SameStepEnvs(vec, spec, legal, bounds, backend=_in_words(workers, measured), render=render)
+    words = _in_words(workers, first.lean and not render, why)
+    return SameStepEnvs(vec, spec, legal, bounds, backend=words, render=render)
 
 
 def _may_have_workers(config: EnvConfig, backend: Backend, render: bool) -> bool:
@@ -173,9 +172,20 @@ def _try_components(env: Replay, action: ActionSpec, masked: bool) -> None:
     env.step(action.to_env(blind_actions(action, 1, masks, np.random.default_rng(0)))[0])
 
 
-def _in_words(workers: int, measured: float | None) -> str:
+def _weigh_workers(step_us: float | None, count: int, workers: int) -> tuple[int, str]:
+    """How many processes it shall be under `auto`, and what decided it."""
+    if step_us is None:
+        return 0, ""
+    if not worth_workers(step_us, count, workers):
+        return 0, f" ({step_us:.0f} µs per step)"
+    if not cores_spare(workers):
+        return 0, f" ({step_us:.0f} µs per step; other programs use the cores)"
+    return workers, f" ({step_us:.0f} µs per step)"
+
+
+def _in_words(workers: int, lean: bool, why: str) -> str:
     kind = f"async, {workers} processes" if workers else "sync"
-    return kind if measured is None else f"{kind} ({measured:.0f} µs per step)"
+    return kind + (", lean class" if lean else "") + why
 
 
 def masks_in_info(config: EnvConfig, built: BuiltEnv, action: ActionSpec) -> bool:

@@ -1,6 +1,8 @@
 """How long one environment takes for a step, and whether that is long enough to pay for processes."""
 
+import os
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -8,11 +10,13 @@ from gymsolve.envs.census import blind_actions
 from gymsolve.envs.replay import Info, Replay
 from gymsolve.spec import ActionSpec
 
-__all__ = ["time_steps", "worth_workers"]
+__all__ = ["cores_spare", "time_steps", "worth_workers"]
 
-_WORTHWHILE_US = 150.0
-"""What workers must save per vector step; waking them and being woken costs some 40 of it."""
+_WORTHWHILE_US = 100.0
+"""What workers must save per vector step; telling them and hearing from them costs some 35 of it."""
 _FEWEST_STEPS = 3
+_GLANCES = 6
+_GLANCE_SECONDS = 0.002
 
 
 def time_steps(env: Replay, action: ActionSpec, masked: bool, seconds: float) -> tuple[float, float]:
@@ -40,3 +44,20 @@ def time_steps(env: Replay, action: ActionSpec, masked: bool, seconds: float) ->
 def worth_workers(step_us: float, num_envs: int, workers: int) -> bool:
     """Would that many processes make a vector step shorter by more than they cost?"""
     return step_us * num_envs * (1.0 - 1.0 / workers) > _WORTHWHILE_US
+
+
+def cores_spare(workers: int) -> bool:
+    """Is there a core for each of so many processes, this one included? (Linux, where `auto` takes workers.)
+
+    A step ends when the last of them is done, so one that waits for its core holds up all. Several glances,
+    since something short runs now and then on any machine.
+    """
+    others = min(_glance() for _ in range(_GLANCES))
+    return others + workers <= (os.cpu_count() or 1)
+
+
+def _glance() -> int:
+    """How many threads of others want to run right now."""
+    time.sleep(_GLANCE_SECONDS)
+    running, _, _ = Path("/proc/loadavg").read_text().split()[3].partition("/")
+    return int(running) - 1  # this one

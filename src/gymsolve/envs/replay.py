@@ -48,6 +48,8 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         self._index = index
         self._name = name
         self._action = action
+        # Of a NumPy scalar, `tolist` takes as long as the rest of this wrapper.
+        self._whole = action.kind == "discrete"
         self._masked = masked
         self._raw, self._parts = recorders
         self._layout = ObsLayout(env.observation_space)
@@ -79,7 +81,7 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, Info]:
         if self._steps < _LONGEST_REPLAY:
-            self._actions.append(action.tolist())
+            self._actions.append(int(action) if self._whole else action.tolist())
         self._steps += 1
         try:
             obs, reward, terminated, truncated, info = self.env.step(action)
@@ -88,7 +90,8 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
             raise
         except Exception as error:
             raise self._fault(f"raised {_name(error)} in step {self._steps} of an episode") from error
-        self._check(obs)
+        if type(obs) is not np.ndarray or obs.dtype is not self._dtype or obs.shape != self._shape:
+            self._check(obs)
         self._obs = obs
         told: Info = {}
         if terminated or truncated:

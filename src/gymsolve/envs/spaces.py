@@ -107,7 +107,8 @@ class ObsLayout:
             raise UnsupportedSpaceError(
                 f"two entries of the observation share a name: {space}.", hint=_ADVICE
             )
-        self._only_plain = self._leaves[0].key if self._is_one_plain_leaf() else None
+        self.only_plain = self._leaves[0].key if self._is_one_plain_leaf() else None
+        """The entry, where there is a single one that is written into a row as it is."""
         self.float_keys = tuple(key for key, spec in self.specs.items() if spec.dtype == "float32")
 
     def batch(self, observed: Any) -> Obs:
@@ -122,8 +123,8 @@ class ObsLayout:
 
     def write(self, into: Obs, row: int, observed: Any) -> None:
         """Put one environment's observation into a row of a batch."""
-        if self._only_plain is not None:
-            into[self._only_plain][row] = observed
+        if self.only_plain is not None:
+            into[self.only_plain][row] = observed
             return
         for leaf in self._leaves:
             values = _walk(observed, leaf.path)

@@ -33,8 +33,9 @@ class Copies:
 
     def step(self, actions: Array) -> tuple[slice, ...]:
         """Everything goes to the board; no rows are ever lost here."""
-        board, write = self.board, self._layout.write
+        board, write, only = self.board, self._layout.write, self._layout.only_plain
         obs_rows, rewards, masks, components = board.obs, board.rewards, board.masks, board.components
+        plain_rows = None if only is None else obs_rows[only]
         board.terminated.fill(False)
         board.truncated.fill(False)
         for row, (env, action) in enumerate(zip(self._envs, actions, strict=True)):
@@ -45,7 +46,10 @@ class Copies:
                 board.terminated[row], board.truncated[row] = terminated, truncated
                 self._tell_end(row, obs, info)
                 obs, info = env.reset()
-            write(obs_rows, row, obs)
+            if plain_rows is not None:
+                plain_rows[row] = obs
+            else:
+                write(obs_rows, row, obs)
             if masks is not None:
                 masks[row] = info["action_mask"]
         return ()

@@ -27,7 +27,7 @@ LOST = (EOFError, ConnectionError)
 """What it looks like when the other side is gone."""
 
 _EAGER_SECONDS = 1e-3
-"""How long an eager listener keeps its core: an idle one may take 100 µs to be woken."""
+"""How long an eager listener stays awake: to wake one may take 100 µs."""
 
 
 class Line:
@@ -48,7 +48,7 @@ class Line:
         if self._watch is not None:
             until = time.perf_counter() + _EAGER_SECONDS
             while not self._watch.poll(0) and time.perf_counter() < until:
-                pass
+                os.sched_yield()  # whoever else has work for this core goes first, perhaps the one waited for
         return os.read(self._number, 1)
 
 

@@ -1,0 +1,1 @@
+"""Quicker classes of well-known environments, equal to stock bit for bit."""
