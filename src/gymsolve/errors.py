@@ -20,8 +20,12 @@ request was wrong, 1 when the work failed.
 
 import difflib
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
 
 __all__ = [
+    "BadKind",
+    "BadNumber",
     "CheckpointError",
     "ConfigError",
     "DivergenceError",
@@ -38,15 +42,78 @@ __all__ = [
 ]
 
 
+BadKind = Literal[
+    "observation", "reward", "action", "log_prob", "value", "advantage", "loss", "gradient", "weight"
+]
+
+
+@dataclass(frozen=True)
+class BadNumber:
+    """Where a number turned up that is NaN, infinite or too large for float32."""
+
+    what: BadKind
+    number: str
+    """As it was: `nan`, `inf`, `-inf`, `1e+300`; a string, because JSON has no such numbers."""
+    env: int | None = None
+    """Index of the environment, counted over all processes."""
+    entry: str | None = None
+    """Of the observation, or the name of a weight or statistic."""
+    element: tuple[int, ...] = ()
+    """Index within that, or the dimension of an action."""
+    label: str | None = None
+    """What that element is called, where it is known."""
+    role: Literal["train", "eval"] = "train"
+    env_steps: int | None = None
+    """Environment steps of training by then."""
+    vec_steps: int | None = None
+    """Calls of `step` by then: of training, or of the evaluation it turned up in."""
+
+    @property
+    def place(self) -> str:
+        """Everything but the number and the environment, in words."""
+        name = {"log_prob": "log-probability of the action"}.get(self.what, self.what)
+        noun = " entry" if self.what == "observation" else ""
+        entry = "" if self.entry is None else f"{noun} {self.entry!r}"
+        index = ", ".join(map(str, self.element))
+        label = f", {self.label}" if self.label else ""
+        return f"the {name}{entry}" + (f" (element {index}{label})" if index else "")
+
+    @property
+    def moment(self) -> str:
+        """When it was, in words."""
+        vector = "" if self.vec_steps is None else f"vector step {self.vec_steps}"
+        steps = "" if self.env_steps is None else f"environment step {self.env_steps}"
+        if self.role == "eval":
+            own = f"{vector} of an evaluation" if vector else "an evaluation"
+            return f" at {own}" + (f" after {steps}" if steps else "")
+        return " at " + ", ".join(filter(None, (vector, steps))) if vector or steps else ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), "element": list(self.element)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "BadNumber":
+        return cls(**{**data, "element": tuple(data["element"])})
+
+
 class GymsolveError(Exception):
     """A failure that is explained in one sentence; `hint` says what to do about it."""
 
     exit_code = 1
 
-    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        where: str | None = None,
+        hint: str | None = None,
+        bad: BadNumber | None = None,
+    ) -> None:
         self.message = message
         self.where = where
         self.hint = hint
+        self.bad = bad
+        """The number that is to blame, if one is."""
         super().__init__(message)
 
     def __str__(self) -> str:
@@ -55,11 +122,13 @@ class GymsolveError(Exception):
         return f"{place}{self.message}{advice}"
 
     def __reduce__(self) -> tuple[object, ...]:  # errors cross process borders (evaluator, workers)
-        return _rebuild, (type(self), self.message, self.where, self.hint)
+        return _rebuild, (type(self), self.message, self.where, self.hint, self.bad)
 
 
-def _rebuild(kind: type[GymsolveError], message: str, where: str | None, hint: str | None) -> GymsolveError:
-    return kind(message, where=where, hint=hint)
+def _rebuild(
+    kind: type[GymsolveError], message: str, where: str | None, hint: str | None, bad: BadNumber | None
+) -> GymsolveError:
+    return kind(message, where=where, hint=hint, bad=bad)
 
 
 class CheckpointError(GymsolveError):

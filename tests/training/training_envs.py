@@ -116,6 +116,38 @@ class Breaks(Drifting):
         return obs, reward, terminated, truncated, info
 
 
+class Poisoned(Drifting):
+    """The copy that was seeded with `victim` gives one bad number in its step `at`; all others are well."""
+
+    def __init__(self, victim: int, how: str = "obs", at: int = 70, box: bool = False) -> None:
+        super().__init__()
+        if box:
+            self.action_space = spaces.Box(-1.0, 1.0, (2,), dtype=np.float32)
+        self.victim, self.how, self.at, self.total, self.ill = victim, how, at, 0, False
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        if seed is not None:
+            self.ill, self.total = seed == self.victim, 0
+        return super().reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        self.total += 1
+        obs, reward, over = self._look(), float(np.sum(action)), self.steps >= 20
+        if self.ill and self.total >= self.at:
+            if self.how == "reward":
+                reward = -np.inf
+            elif self.how == "too large":
+                reward = 1e300
+            elif self.how == "sum":  # float32 can hold one of them, not two
+                reward = 3e38
+            elif self.how == "last obs":
+                over, obs[2] = True, np.nan
+            else:
+                obs[1] = {"obs": np.nan, "inf": np.inf, "huge": 3e38}[self.how]
+        return obs, reward, over, False, {}
+
+
 class Secret(Drifting):
     """Rewards from a generator of its own behind observations that never change."""
 
@@ -208,7 +240,7 @@ class Everything(gym.Env[Any, Any]):
         return obs, float(action), False, self.steps >= 15, info
 
 
-for kind in (Lengths, Endless, Parts, Every, Drifting, Breaks, Secret, Shifted, Dot, Everything):
+for kind in (Lengths, Endless, Parts, Every, Drifting, Breaks, Poisoned, Secret, Shifted, Dot, Everything):
     name = f"{kind.__name__}-v0"
     if name not in gym.registry:
         gym.register(name, entry_point=f"training_envs:{kind.__name__}")

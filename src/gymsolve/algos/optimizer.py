@@ -7,7 +7,7 @@ step count.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import torch
@@ -137,6 +137,21 @@ class Optimizer:
         self._steps = [0] * len(self._steps)
         for flat in self._moments.values():
             flat.zero_()
+
+    def hold(self) -> Callable[[], None]:
+        """What brings weights and moments back to what they are now."""
+        flat = (self._values, *self._moments.values())
+        kept = [tensor.clone() for tensor in flat]
+        steps, reached = list(self._steps), self._reached
+        spans = [(span.slot, span.steps.clone()) for span in self._spans]
+
+        def put_back() -> None:
+            for tensor, values in zip(flat, kept, strict=True):
+                tensor.copy_(values)
+            self._steps, self._reached = steps, reached
+            self._spans = [_Span(*span) for span in spans]
+
+        return put_back
 
     def arrays(self) -> dict[str, Array]:
         """Moments by `<parameter index>/<name>`; none for a parameter never stepped."""

@@ -61,7 +61,8 @@ def _command_of(arguments: list[str]) -> list[str]:
 def _report(error: GymsolveError, *, as_json: bool) -> int:
     if as_json:
         facts = {"message": error.message, "where": error.where, "hint": error.hint}
-        print(json.dumps({"error": {**facts, "exit_code": error.exit_code}}, ensure_ascii=False))
+        bad = {} if error.bad is None else {"bad": error.bad.to_json()}
+        print(json.dumps({"error": {**facts, "exit_code": error.exit_code, **bad}}, ensure_ascii=False))
         return error.exit_code
     typer.secho("error: ", fg="red", bold=True, nl=False, err=True)
     typer.echo(str(error), err=True)

@@ -9,7 +9,7 @@ import numpy as np
 from gymsolve.envs.wrappers.actions import DiscreteActions
 from gymsolve.spec import ActionSpec, Array
 
-__all__ = ["ActionLabels", "find_labels"]
+__all__ = ["ActionLabels", "find_labels", "name_dimensions"]
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "CartPole": ("left", "right"),
@@ -68,11 +68,22 @@ def find_labels(env: gym.Env[Any, Any], env_id: str, action: ActionSpec) -> Acti
     inner = env.unwrapped
     if isinstance(inner, _Meaningful) and action.kind == "discrete":
         names = tuple(_spaced(name.lower()) for name in inner.get_action_meanings())
+    elif action.kind == "discrete":
+        names = _CHOICES.get(_family(env_id), ())
     else:
-        family = re.sub(r"-v\d+$", "", env_id.rpartition(":")[2].rpartition("/")[2])
-        names = (_CHOICES if action.kind == "discrete" else _DIMENSIONS).get(family, ())
-    expected = action.nvec[0] if action.kind == "discrete" else action.size
-    return ActionLabels(action, names if len(names) == expected else ())
+        return ActionLabels(action, name_dimensions(env_id, action))
+    return ActionLabels(action, names if len(names) == action.nvec[0] else ())
+
+
+def name_dimensions(env_id: str, action: ActionSpec) -> tuple[str, ...]:
+    """What the dimensions of a box are called, if it is known."""
+    names = _DIMENSIONS.get(_family(env_id), ())
+    return names if action.kind == "box" and len(names) == action.size else ()
+
+
+def _family(env_id: str) -> str:
+    """The id without namespace and version."""
+    return re.sub(r"-v\d+$", "", env_id.rpartition(":")[2].rpartition("/")[2])
 
 
 def _spaced(name: str) -> str:

@@ -9,16 +9,18 @@ the backends read. Every step of every environment goes through it, so it takes 
 """
 
 import hashlib
+import math
 from typing import Any, TypeAlias
 
 import gymnasium as gym
 import numpy as np
 
+from gymsolve.envs.backends.tally import ADVICE
 from gymsolve.envs.masks import flat_mask
 from gymsolve.envs.spaces import ObsLayout
 from gymsolve.envs.wrappers.components import RewardComponents
 from gymsolve.envs.wrappers.rewards import RawReturn
-from gymsolve.errors import EnvFaultError, GymsolveError
+from gymsolve.errors import BadNumber, EnvFaultError, GymsolveError
 from gymsolve.spec import ActionSpec
 
 __all__ = ["Info", "Replay", "Snapshot"]
@@ -90,6 +92,8 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
             raise
         except Exception as error:
             raise self._fault(f"raised {_name(error)} in step {self._steps} of an episode") from error
+        if self._raw is not None and not math.isfinite(self._raw.total):
+            raise self._bad_reward()  # a wrapper above may have made something harmless of it
         if type(obs) is not np.ndarray or obs.dtype is not self._dtype or obs.shape != self._shape:
             self._check(obs)
         self._obs = obs
@@ -176,6 +180,12 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         problem = self._layout.fault(obs)
         if problem is not None:
             raise self._fault(f"returned an observation outside of its space: {problem}")
+
+    def _bad_reward(self) -> EnvFaultError:
+        assert self._raw is not None
+        bad = BadNumber("reward", str(self._raw.total), env=self._index)
+        what = f"environment {self._index} of {self._name} returned {bad.number} in the raw reward."
+        return EnvFaultError(what, hint=ADVICE, bad=bad)
 
     def _fault(self, what: str) -> EnvFaultError:
         return EnvFaultError(f"environment {self._index} of {self._name} {what}.")

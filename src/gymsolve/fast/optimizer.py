@@ -5,7 +5,7 @@ reach keeps its moments and its step count, as a torch parameter without a gradi
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 
 import numpy as np
@@ -151,6 +151,19 @@ class FastOptimizer:
         self._steps = [0] * len(self._steps)
         for array in self._moments.values():
             array[...] = 0.0
+
+    def hold(self) -> Callable[[], None]:
+        """What brings weights and moments back to what they are now."""
+        flat = (self._parameters.values, *self._moments.values())
+        kept = [array.copy() for array in flat]
+        steps, spans, spans_of = list(self._steps), self._spans, self._spans_of
+
+        def put_back() -> None:
+            for array, values in zip(flat, kept, strict=True):
+                array[...] = values
+            self._steps, self._spans, self._spans_of = steps, spans, spans_of
+
+        return put_back
 
     def arrays(self) -> dict[str, Array]:
         """Moments by `<parameter index>/<name>`; none for a parameter never stepped."""

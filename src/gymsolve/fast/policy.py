@@ -6,6 +6,7 @@ of a batch, the second turns their slopes into the gradient of every parameter.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -160,6 +161,19 @@ class FastPolicy:
         """Take returns [B] into the value head's units, if it has units of its own."""
         if self.value_norm is not None:
             self.value_norm.observe(returns, self._value_row[:-1], self._value_row[-1:])
+
+    def hold(self) -> Callable[[], None]:
+        """What brings the statistics back to what they are now; the weights are the optimizer's to hold."""
+        live = [*self.inputs.arrays().values()]
+        live += [] if self.value_norm is None else self.value_norm.arrays().values()
+        kept = [array.copy() for array in live]
+
+        def put_back() -> None:
+            for array, values in zip(live, kept, strict=True):
+                array[...] = values
+            self.inputs.refresh()
+
+        return put_back
 
     def live_arrays(self) -> dict[str, Array]:
         """Weights and statistics under torch's names and in its order; both trunks share statistics."""

@@ -82,6 +82,8 @@ class AlertTracker:
         self.history = History()
         self._states = [_State(rule) for rule in rules if rule.applies(context)]
         self.inapplicable = [rule for rule in rules if not rule.applies(context)]
+        self.failure: Alert | None = None
+        """What ended the run, when it was a number that is not finite."""
         self._by_metric: dict[str, list[_State]] = {}
         for state in self._states:
             self._by_metric.setdefault(state.rule.metric, []).append(state)
@@ -103,12 +105,24 @@ class AlertTracker:
 
     def alerts(self) -> list[Alert]:
         """Everything that fired so far, by id."""
-        fired = [self._alert(state) for state in self._states if state.count]
-        return sorted(fired, key=lambda alert: alert.id)
+        fired = {state.rule.id: self._alert(state) for state in self._states if state.count}
+        if self.failure is not None:
+            fired[self.failure.id] = self.failure
+        return [fired[name] for name in sorted(fired)]
+
+    def fail(self, failure: Alert) -> AlertChange:
+        """Take the number that ended the run: it never comes to be in a record."""
+        self.failure = failure
+        return AlertChange("alert", failure)
 
     def quiet_rules(self) -> list[Rule]:
         """Rules that were checked and never fired."""
-        return [state.rule for state in self._states if not state.count and self._is_checkable(state)]
+        fired = None if self.failure is None else self.failure.id
+        return [
+            state.rule
+            for state in self._states
+            if not state.count and state.rule.id != fired and self._is_checkable(state)
+        ]
 
     def unchecked_rules(self) -> list[tuple[Rule, str]]:
         """Rules that could not be checked, and why."""

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gymsolve.metrics.alerts import Alert, AlertTracker
+from gymsolve.metrics.failure import failure_alert
 from gymsolve.metrics.rules import RULES, Rule
-from gymsolve.metrics.rules.rule import Context, Evidence
+from gymsolve.metrics.rules.rule import Context
 
 __all__ = ["Consequence", "Diagnosis", "diagnose", "explain"]
 
@@ -53,14 +54,15 @@ class Diagnosis:
 
 def diagnose(records: Iterable[dict[str, Any]], context: Context, *, failure: str | None = None) -> Diagnosis:
     """Replay the rules over the records of a run; `failure` is the error that ended it, if one did."""
-    return explain(AlertTracker(context, records), failure=failure)
+    tracker = AlertTracker(context, records)
+    if failure is not None:
+        tracker.fail(failure_alert(tracker, failure, None))
+    return explain(tracker)
 
 
-def explain(tracker: AlertTracker, *, failure: str | None = None) -> Diagnosis:
+def explain(tracker: AlertTracker) -> Diagnosis:
     """What a tracker has found, in causal order."""
     alerts = tracker.alerts()
-    if failure is not None:
-        alerts = [*(one for one in alerts if one.id != "nonfinite"), _failed(tracker, failure)]
     reach = _SLACK * max(tracker.context.budget, tracker.history.env_steps)
     because = {alert.id: _cause(alert, alerts, reach) for alert in alerts}
     roots = sorted((alert for alert in alerts if because[alert.id] is None), key=_urgency)
@@ -96,30 +98,6 @@ def _urgency(alert: Alert) -> tuple[int, int, bool, int, str]:
     place = _FIRST.index(alert.signal) if alert.signal in _FIRST else len(_FIRST)
     passing = not alert.active and alert.share < _PASSING and alert.severity != "error"
     return place, _SEVERITIES.index(alert.severity), passing, alert.onset, alert.id
-
-
-def _failed(tracker: AlertTracker, failure: str) -> Alert:
-    """Training stops before a record with such a number is written: the error is the evidence."""
-    rule = next(rule for rule in RULES if rule.id == "nonfinite")
-    step = tracker.history.env_steps
-    evidence = Evidence("train/loss", float("nan"), 0.0, "≠", failure)
-    return Alert(
-        id=rule.id,
-        signal=rule.signal,
-        severity=rule.severity,
-        title=rule.title,
-        evidence=evidence,
-        step=step,
-        onset=step,
-        active=True,
-        count=1,
-        share=0.0,
-        steps=0,
-        seconds=0.0,
-        cause=rule.cause,
-        changes=tuple(rule.remedy(tracker.context, evidence)),
-        effect=rule.effect,
-    )
 
 
 def _closure(rules: Sequence[Rule]) -> dict[str, frozenset[str]]:

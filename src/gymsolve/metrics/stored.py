@@ -6,14 +6,13 @@ from gymsolve.config import TrainConfig
 from gymsolve.errors import CheckpointError, UnknownRunError
 from gymsolve.metrics.alerts import AlertTracker
 from gymsolve.metrics.diagnosis import Diagnosis, explain
+from gymsolve.metrics.failure import bad_number_of, failure_alert
 from gymsolve.metrics.rules.rule import Context
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.runs.run import Run
 from gymsolve.spec import EnvSpec
 
 __all__ = ["explain_run", "run_context"]
-
-_FATAL = ("DivergenceError", "EnvFaultError")
 
 
 def run_context(run: Run, config: TrainConfig) -> Context:
@@ -23,8 +22,13 @@ def run_context(run: Run, config: TrainConfig) -> Context:
 
 def explain_run(run: Run, alerts: AlertTracker) -> Diagnosis:
     """What the rules found in a run that they have followed; the error that ended it counts as evidence."""
-    reason = str(run.info().get("reason") or "")
-    return explain(alerts, failure=reason if reason.startswith(_FATAL) else None)
+    info = run.info()
+    reason = str(info.get("reason") or "")
+    if info.get("status") == "crashed" and alerts.failure is None:
+        bad = bad_number_of(run.read_events().rows)
+        if bad is not None or reason.startswith("DivergenceError"):
+            alerts.fail(failure_alert(alerts, reason, bad))
+    return explain(alerts)
 
 
 def _spec(run: Run) -> EnvSpec | None:

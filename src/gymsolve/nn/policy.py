@@ -6,6 +6,7 @@ differentiate. Everything needed to act again in another process is in `arrays()
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
@@ -159,6 +160,17 @@ class Policy(nn.Module):
             if isinstance(module, nn.Dropout):
                 module.train(on)
 
+    def hold(self) -> Callable[[], None]:
+        """What brings the statistics back to what they are now; the weights are the optimizer's to hold."""
+        live = list(self.buffers())
+        kept = [tensor.clone() for tensor in live]
+
+        def put_back() -> None:
+            for tensor, values in zip(live, kept, strict=True):
+                tensor.copy_(values)
+
+        return put_back
+
     def arrays(self) -> dict[str, Array]:
         """Weights and statistics by name."""
         return {name: _array(tensor).copy() for name, tensor in self.state_dict().items()}
@@ -180,8 +192,9 @@ class Policy(nn.Module):
 
     @torch.no_grad()
     def checksum(self) -> float:
-        """The sum of all weights: not finite as soon as one of them is not."""
-        return float(sum(parameter.sum() for parameter in self.parameters()))
+        """The sum of all weights and statistics: not finite as soon as one of them is not."""
+        parts = (*self.parameters(), *self.buffers())
+        return float(sum(part.sum() for part in parts))
 
     def metadata(self) -> dict[str, str]:
         """What else is needed to rebuild the policy, as strings."""

@@ -37,6 +37,8 @@ class Collector:
         self.rollout = allocate(envs.spec, num_steps, envs.num_envs)
         self.obs, self.masks = envs.reset(seeds)
         self.filled = False
+        self.begun = 0
+        """Steps of the rollout under way that were begun; 0 between rollouts."""
 
     def collect(
         self,
@@ -58,6 +60,7 @@ class Collector:
             out.actions[t], out.log_probs[t], out.values[t] = actions, log_probs, values
 
             taken = to_env(actions)
+            self.begun = t + 1
             began = time.perf_counter()
             step = self.envs.step(taken)
             out.env_seconds += time.perf_counter() - began
@@ -79,5 +82,5 @@ class Collector:
         # Where an episode was not cut, the successor is simply the next row.
         following = np.concatenate([out.values[1:], actor.values(self.obs)[None]])  # [T, N]
         np.copyto(out.next_values, following, where=~out.truncated)
-        self.filled = True
+        self.filled, self.begun = True, 0
         return out

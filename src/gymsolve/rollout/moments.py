@@ -1,5 +1,6 @@
 """Running mean and variance, merged batch by batch, and the scaling of rewards that uses them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,15 @@ class RewardScaler:
         self.mean, self.var, self.count = merge_moments(self.mean, self.var, self.count, sums[valid])
         factor = 1.0 / np.sqrt(self.var + 1e-8)
         return np.clip(rewards * factor, -self.limit, self.limit).astype(np.float32)
+
+    def hold(self) -> Callable[[], None]:
+        """What brings the statistics back to what they are now: `scale` replaces them, it never writes."""
+        kept = self.mean, self.var, self.count, self.running
+
+        def put_back() -> None:
+            self.mean, self.var, self.count, self.running = kept
+
+        return put_back
 
     def state(self) -> dict[str, Any]:
         return {

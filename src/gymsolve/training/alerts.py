@@ -3,15 +3,17 @@
 from dataclasses import asdict
 from typing import Any
 
-from gymsolve.metrics.alerts import Alert, AlertTracker
+from gymsolve.errors import BadNumber
+from gymsolve.metrics.alerts import Alert, AlertChange, AlertTracker
 from gymsolve.metrics.catalog import require_declared
 from gymsolve.metrics.diagnosis import explain
+from gymsolve.metrics.failure import failure_alert
 from gymsolve.metrics.rules.rule import Context
 from gymsolve.runs.run import Run
 from gymsolve.training.observer import Observer
 from gymsolve.training.trainer import Trainer
 
-__all__ = ["present_alerts", "publish", "replay_alerts"]
+__all__ = ["present_alerts", "publish", "publish_failure", "replay_alerts"]
 
 
 def publish(trainer: Trainer, run: Run, observer: Observer, record: dict[str, Any]) -> None:
@@ -24,7 +26,16 @@ def _publish(trainer: Trainer, run: Run, observer: Observer, record: dict[str, A
     require_declared(record)
     run.append_metrics(record)
     observer.record(record)
-    changes = trainer.alerts.update(record)
+    _tell(trainer, run, observer, trainer.alerts.update(record))
+
+
+def publish_failure(trainer: Trainer, run: Run, observer: Observer, text: str, bad: BadNumber) -> None:
+    """Say that a number which is not finite ends the run; no record comes to hold it."""
+    failure = failure_alert(trainer.alerts, text, bad)
+    _tell(trainer, run, observer, [trainer.alerts.fail(failure)])
+
+
+def _tell(trainer: Trainer, run: Run, observer: Observer, changes: list[AlertChange]) -> None:
     if not changes:
         return
     because = {one.alert.id: one.because for one in explain(trainer.alerts).consequences}
@@ -69,6 +80,7 @@ def _facts(alert: Alert) -> dict[str, Any]:
         "sign": evidence.sign,
         "threshold": evidence.threshold,
         "remark": evidence.note,
+        "bad": None if evidence.bad is None else evidence.bad.to_json(),
         "onset": alert.onset,
         "count": alert.count,
         "share": alert.share,

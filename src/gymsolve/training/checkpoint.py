@@ -14,6 +14,7 @@ from gymsolve.runs.checkpoints import list_checkpoints, mark_best, prune, save_c
 from gymsolve.runs.loading import load_policy_file
 from gymsolve.runs.run import Run
 from gymsolve.schedules import Progress
+from gymsolve.training.nonfinite import require_finite_weights
 from gymsolve.training.trainer import Trainer
 
 if TYPE_CHECKING:
@@ -41,12 +42,14 @@ def save(
 def _write(trainer: Trainer, run: Run, reason: str, *, with_envs: bool) -> Path:
     counters = trainer.counters
     judged = counters.last_eval == counters.env_steps
+    weights, moments = trainer.policy.arrays(), trainer.arrays()
+    require_finite_weights(trainer, weights | moments)
     return save_checkpoint(
         run,
         counters.env_steps,
-        policy=trainer.policy.arrays(),
+        policy=weights,
         policy_metadata=trainer.policy.metadata(),
-        trainer_arrays=trainer.arrays(),
+        trainer_arrays=moments,
         trainer_state=trainer.state(with_envs=with_envs),
         meta={
             "vec_steps": counters.vec_steps,

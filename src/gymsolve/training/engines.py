@@ -5,7 +5,7 @@ imported only when it is chosen: its two seconds are more than some trainings ta
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,6 +33,9 @@ class Policy(Player, Protocol):
     def metadata(self) -> dict[str, str]:
         """What else is needed to rebuild the policy."""
 
+    def hold(self) -> Callable[[], None]:
+        """What brings the statistics back to what they are now; the weights are the optimizer's to hold."""
+
     def checksum(self) -> float:
         """The sum of all weights: not finite as soon as one of them is not."""
 
@@ -57,6 +60,9 @@ class Optimizer(Protocol):
 
     def part_norms(self, parts: Sequence[str]) -> dict[str, float]:
         """Length of the newest gradient, before clipping, by the part that each parameter belongs to."""
+
+    def hold(self) -> Callable[[], None]:
+        """What brings weights and moments back to what they are now."""
 
     def arrays(self) -> dict[str, Array]: ...
 

@@ -15,9 +15,11 @@ import numpy as np
 from gymsolve.config import TrainConfig
 from gymsolve.envs.contract import Envs, Episode
 from gymsolve.envs.make import make_envs
+from gymsolve.errors import EnvFaultError
 from gymsolve.rollout.collect import Actor
 from gymsolve.seeding import Stream, generator, integer_seeds
 from gymsolve.spec import Array, Obs
+from gymsolve.training.nonfinite import blame_evaluation, require_finite_actions
 
 __all__ = ["EvalResult", "Evaluator", "Player", "Verdict", "play_episodes"]
 
@@ -99,11 +101,19 @@ def play_episodes(
     quota[: limits.episodes % envs.num_envs] += 1
     played: list[list[Episode]] = [[] for _ in range(envs.num_envs)]
     still_open = {index for index in range(envs.num_envs) if quota[index]}
-    started, steps = time.perf_counter(), 0
-    obs, masks = envs.reset(seeds)
+    started, steps, calls = time.perf_counter(), 0, 0
+    try:
+        obs, masks = envs.reset(seeds)
+    except EnvFaultError as error:
+        raise blame_evaluation(error, envs.spec, calls) from error
     while still_open and steps < limits.max_steps:
         actions = policy.greedy(obs, masks) if rng is None else policy.act(obs, masks, rng)[0]
-        step = envs.step(policy.spec.action.to_env(actions))
+        calls += 1
+        require_finite_actions(policy.spec, actions, calls)
+        try:
+            step = envs.step(policy.spec.action.to_env(actions))
+        except EnvFaultError as error:
+            raise blame_evaluation(error, envs.spec, calls) from error
         steps += int(np.count_nonzero(step.valid))
         for episode in step.episodes:
             if episode.env in still_open:
@@ -113,11 +123,18 @@ def play_episodes(
                     still_open.remove(episode.env)
         obs, masks = step.obs, step.masks
         if on_step is not None:
-            on_step(sum(map(len, played)), limits.episodes)
+            on_step(*_progress(played, steps, limits))
         if time.perf_counter() - started > limits.max_seconds:
             break
     episodes = tuple(episode for rows in played for episode in rows)
     return EvalResult(episodes, not still_open, steps, time.perf_counter() - started)
+
+
+def _progress(played: list[list[Episode]], steps: int, limits: Limits) -> tuple[int, int]:
+    """How much of what was asked for is done: episodes, or steps where those were asked for."""
+    if limits.steps is not None:
+        return min(steps, limits.steps), limits.steps
+    return sum(map(len, played)), limits.episodes
 
 
 @dataclass(frozen=True)

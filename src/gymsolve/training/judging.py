@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gymsolve.config import TrainConfig
-from gymsolve.errors import GymsolveError
+from gymsolve.errors import DivergenceError, EnvFaultError, GymsolveError
 from gymsolve.runs.loading import load_policy_file
 from gymsolve.runs.run import Run
 from gymsolve.training.checkpoint import save
 from gymsolve.training.engines import load_policy
 from gymsolve.training.evaluate import Evaluator, Verdict
+from gymsolve.training.nonfinite import date_fault
 from gymsolve.training.observer import Observer
 from gymsolve.training.trainer import Trainer
 
@@ -84,6 +85,8 @@ class LiveJudge:
             trainer.counters.eval_round -= 1
             trainer.counters.next_eval = trainer.counters.env_steps
             return []
+        except (DivergenceError, EnvFaultError) as error:
+            raise date_fault(error, trainer.config.env.id, trainer.counters.env_steps) from error
         return [Judgement(verdict, trainer.position(), verdict.seconds, None)]
 
     def finished(self) -> list[Judgement]:
@@ -107,6 +110,7 @@ class ProcessJudge:
         )
         self._process.start()
         theirs.close()
+        self._env_id = config.env.id
         self._pending: tuple[dict[str, Any], str] | None = None
 
     @property
@@ -145,7 +149,7 @@ class ProcessJudge:
         except EOFError as error:
             raise _died() from error
         if isinstance(answer, GymsolveError):
-            raise answer
+            raise date_fault(answer, self._env_id, where["env_steps"])
         return [Judgement(answer, where, 0.0, name)]
 
 

@@ -6,20 +6,19 @@ anything is learned. A request to stop that comes during an iteration is met at 
 checkpoint it leaves is one that can be continued exactly.
 """
 
-import math
 import time
-from collections.abc import Mapping
 from typing import Any
 
-from gymsolve.errors import DivergenceError
+from gymsolve.errors import EnvFaultError
 from gymsolve.metrics.quality import quality_so_far
 from gymsolve.rollout.rollout import Rollout
-from gymsolve.runs.checkpoints import list_checkpoints, update_meta
+from gymsolve.runs.checkpoints import update_meta
 from gymsolve.runs.run import Run
 from gymsolve.training.alerts import publish
 from gymsolve.training.checkpoint import keep_if_best, save
 from gymsolve.training.judging import Judge, Judgement
 from gymsolve.training.measuring import learn
+from gymsolve.training.nonfinite import blame, hold, require_finite_rollout, require_finite_update
 from gymsolve.training.observer import Observer
 from gymsolve.training.records import next_multiple
 from gymsolve.training.stopping import Reason, StopSignal, stop_reason
@@ -39,6 +38,7 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
             return reason
 
         began = time.perf_counter()
+        trainer.undo = hold(trainer)
         rollout = collect(trainer, observer)
         collected = time.perf_counter()
         for fault in rollout.faults:
@@ -48,12 +48,12 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
         if counters.solved and config.eval.stop_when_solved:
             return "solved"
 
-        _require_finite(trainer, run, {"a state value": float(rollout.values.sum())})
+        require_finite_rollout(trainer, rollout)
         metrics = learn(trainer, rollout)
         ended = time.perf_counter()
+        require_finite_update(trainer, rollout, metrics)
+        trainer.undo = None
         count(trainer, rollout, ended - began)
-        losses = {name: metrics[name] for name in ("train/loss", "train/grad_norm") if name in metrics}
-        _require_finite(trainer, run, losses | {"a weight": trainer.policy.checksum()})
         timing = {"time/collect_seconds": collected - began, "time/fps": rollout.env_steps / (ended - began)}
         trainer.averager.add(metrics | timing)
         if counters.env_steps >= counters.next_record:
@@ -73,12 +73,14 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
 def collect(trainer: Trainer, observer: Observer) -> Rollout:
     """One rollout, with rewards scaled if the recipe asks for it."""
     total, began = trainer.config.algo.num_steps, time.perf_counter()
-    rollout = trainer.collector.collect(
-        trainer.policy, trainer.policy_rng, lambda t: observer.rollout_step(t, total)
-    )
+    try:
+        rollout = trainer.collector.collect(
+            trainer.policy, trainer.policy_rng, lambda t: observer.rollout_step(t, total)
+        )
+    except EnvFaultError as error:
+        raise blame(trainer, error) from error
     trainer.clock.add("env", rollout.env_seconds)
     trainer.clock.add("act", time.perf_counter() - began - rollout.env_seconds)
-    trainer.window.add(rollout.episodes)
     if trainer.scaler is not None:
         gamma = trainer.config.algo.gamma.at(trainer.progress)
         rollout.rewards[:] = trainer.scaler.scale(rollout.rewards, rollout.done, rollout.valid, gamma)
@@ -86,6 +88,8 @@ def collect(trainer: Trainer, observer: Observer) -> Rollout:
 
 
 def count(trainer: Trainer, rollout: Rollout, seconds: float) -> None:
+    """Take note of a rollout that was learned from."""
+    trainer.window.add(rollout.episodes)
     trainer.counters.env_steps += rollout.env_steps
     trainer.counters.vec_steps += rollout.vec_steps
     trainer.counters.updates += 1
@@ -137,16 +141,3 @@ def _evaluation_due(trainer: Trainer) -> bool:
     bar = bar * settings.start_fraction if bar >= 0 else bar / settings.start_fraction
     reached = trainer.window.mean_return
     return reached is not None and reached >= bar
-
-
-def _require_finite(trainer: Trainer, run: Run, measured: Mapping[str, float]) -> None:
-    for name, value in measured.items():
-        if not math.isfinite(value):
-            saved = list_checkpoints(run)
-            before = f"The last checkpoint, {saved[-1]}, is from before. " if saved else ""
-            raise DivergenceError(
-                f"{name} became {value} at {trainer.counters.env_steps} environment steps.",
-                where="training",
-                hint=f"{before}Try a lower algo.learning_rate, algo.max_grad_norm=0.5 "
-                "or net.normalize_obs=running.",
-            )

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from gymsolve.config import JUDGED, LASTING
-from gymsolve.errors import DivergenceError, GymsolveError, UsageError
+from gymsolve.errors import UsageError
 from gymsolve.metrics.alerts import Alert
 from gymsolve.metrics.diagnosis import explain
 from gymsolve.metrics.sinks.sink import make_sinks
@@ -21,6 +20,7 @@ from gymsolve.runs.run import Run, create_run
 from gymsolve.runs.summary import Status
 from gymsolve.training.alerts import replay_alerts
 from gymsolve.training.checkpoint import save
+from gymsolve.training.ending import Closing, notes_on_bad_end
 from gymsolve.training.judging import Judge, make_judge
 from gymsolve.training.loop import next_multiple, take_judgements, train_loop, write_record
 from gymsolve.training.observer import Observer, checked
@@ -140,6 +140,7 @@ def resume_run(
     _refuse_changes(changes)
     sinks = make_sinks(config.track)
     saved = _saved_state(run, which)
+    ended = notes_on_bad_end(run, saved)
     with ExitStack() as cleanup:
         trainer = build_trainer(for_debugger(config))
         cleanup.callback(trainer.envs.close)
@@ -150,7 +151,7 @@ def resume_run(
                 "no checkpoint had been written yet: training starts at step 0",
                 *notes_at_start(trainer),
             ]
-        notes += other_arithmetic(trainer, run.read_events().rows)
+        notes += ended + other_arithmetic(trainer, run.read_events().rows)
         # Only now, when nothing can be refused any more, is anything written.
         run.claim(command=list(sys.argv if command is None else command))
         dropped = run.rewind(trainer.counters.env_steps)
@@ -233,7 +234,7 @@ def execute(
     judge = make_judge(trainer, cancelled=lambda: signalled.reason is not None)
     follower = Follower(run, trainer.config, trainer.counters.env_steps)
     profiled = profiling(run) if profile else nullcontext()
-    with _Closing(trainer, run, judge), signalled.listening(), follower, profiled:
+    with Closing(trainer, run, judge, observer), signalled.listening(), follower, profiled:
         engine = trainer.engine
         means = {"engine": engine.name, "kernels": engine.kernels, "threads": engine.threads}
         means["backend"] = trainer.envs.backend
@@ -292,38 +293,3 @@ def _finish(trainer: Trainer, run: Run, reason: Reason) -> Outcome:
     run.set_status(status, reason=reason, result=result, env_steps=counters.env_steps)
     run.clear_stop()
     return outcome
-
-
-class _Closing:
-    """Closes everything at the end; after an error the run says so and keeps what can be kept."""
-
-    def __init__(self, trainer: Trainer, run: Run, judge: Judge) -> None:
-        self.trainer, self.run, self.judge = trainer, run, judge
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if error is not None:
-                self._record(error)
-        finally:
-            self.judge.close()
-
-    def _record(self, error: BaseException) -> None:
-        trainer, run = self.trainer, self.run
-        stopped = isinstance(error, KeyboardInterrupt)
-        text = "interrupted twice" if stopped else f"{type(error).__name__}: {error}"
-        steps = trainer.counters.env_steps
-        sound = not isinstance(error, DivergenceError)
-        try:
-            if sound and trainer.saved_step != steps:
-                # In the middle of a rollout the environments' state belongs to no update: leave it out.
-                save(trainer, run, "error", with_envs=False)
-            run.append_event("interrupted" if stopped else "error", env_steps=steps, text=text)
-            run.set_status("stopped" if stopped else "crashed", reason=text, env_steps=steps)
-        except GymsolveError as second:
-            # The disk that failed training fails this too; the first error is the one to report.
-            error.add_note(f"The run's final state could not be written: {second}")

@@ -4,6 +4,7 @@
 a trainer restored from them continues as if nothing had happened.
 """
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -84,6 +85,8 @@ class Trainer:
     """Step of the newest checkpoint this very process wrote or started from."""
     until: int | None = None
     """Step at which this sitting ends although the budget, and schedules with it, go on."""
+    undo: Callable[[], None] | None = None
+    """Puts weights and statistics back to before the iteration under way; None between two of them."""
     capturable: bool = True
     """False when the environments' state cannot be captured: resuming then begins new episodes."""
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gymsolve.config import EnvConfig
-from gymsolve.envs.backends.tally import Tally, refuse_bad_obs, refuse_nonfinite
+from gymsolve.envs.backends.tally import Tally, refuse_bad_obs, refuse_bad_rewards
 from gymsolve.envs.contract import Episode, Step
 from gymsolve.envs.spaces import ObsLayout, action_spec
 from gymsolve.errors import ConfigError, MissingExtraError
@@ -99,7 +99,7 @@ class EnvPoolEnvs:
         observed, rewards, terminated, _, _ = self._pool.step(actions)
         self._steps += 1
         obs = self._take(observed)
-        refuse_nonfinite("the reward", rewards, self.spec.id, self._steps)
+        refuse_bad_rewards(rewards, self.spec.id, self._steps)
         self._tally.returns += rewards
         self._tally.lengths += 1
         truncated = (self._tally.lengths >= self._limit) & ~terminated  # [N]

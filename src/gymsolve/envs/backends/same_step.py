@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gymsolve.envs.backends.board import Board
-from gymsolve.envs.backends.tally import Tally, refuse_bad_obs, refuse_nonfinite
+from gymsolve.envs.backends.tally import Tally, refuse_bad_obs, refuse_bad_rewards
 from gymsolve.envs.backends.workers import Workers, name_rows
 from gymsolve.envs.contract import Episode, Step
 from gymsolve.envs.masks import refuse_empty
@@ -92,7 +92,7 @@ class SameStepEnvs:
         lost = self._vec.step(actions)
         faults = self._rebuild(lost) if lost else ()
         obs = self._take_obs()
-        refuse_nonfinite("the reward", board.rewards, self.spec.id, self._steps)
+        refuse_bad_rewards(board.rewards, self.spec.id, self._steps)
         self._tally.returns += board.rewards
         self._tally.lengths += 1
         terminated = board.terminated.copy()

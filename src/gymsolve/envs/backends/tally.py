@@ -1,15 +1,19 @@
 """Running return and length of the episode each environment is in, and checks on what it returns."""
 
-import math
 from typing import Any
 
 import numpy as np
 
 from gymsolve.envs.contract import Episode
-from gymsolve.errors import EnvFaultError
+from gymsolve.errors import BadNumber, EnvFaultError
 from gymsolve.spec import Array, Obs
 
-__all__ = ["Tally", "refuse_bad_obs", "refuse_nonfinite"]
+__all__ = ["ADVICE", "Tally", "fault", "refuse_bad_obs", "refuse_bad_rewards"]
+
+ADVICE = "An environment should never return NaN or infinity; wrap or fix it."
+_LARGEST = float(np.finfo(np.float32).max)
+_UNSUSPICIOUS = 1e77
+"""A sum of squares below this has no term that float32 cannot hold."""
 
 
 class Tally:
@@ -40,22 +44,37 @@ class Tally:
         self.lengths[env] = data["lengths"][env]
 
 
-def refuse_nonfinite(name: str, values: Array, env_id: str, steps: int) -> None:
-    """NaN or infinity in an array [N, …]: say which environment, which element, and when."""
-    # The sum of squares is finite whenever all elements are and none is huge; it costs one call.
-    if math.isfinite(np.vdot(values, values)) or np.isfinite(values).all():
-        return
-    place = np.argwhere(~np.isfinite(values))[0]
-    env = int(place[0])
-    element = f" (element {', '.join(str(i) for i in place[1:])})" if len(place) > 1 else ""
-    raise EnvFaultError(
-        f"environment {env} of {env_id} returned {values[tuple(place)]} in {name}{element} "
-        f"at vector step {steps}.",
-        hint="An environment should never return NaN or infinity; wrap or fix it.",
+def fault(bad: BadNumber, env_id: str) -> EnvFaultError:
+    """The error about a number that an environment returned."""
+    return EnvFaultError(
+        f"environment {bad.env} of {env_id} returned {bad.number} in {bad.place}{bad.moment}.",
+        hint=ADVICE,
+        bad=bad,
     )
 
 
+def refuse_bad_rewards(rewards: Array, env_id: str, steps: int) -> None:
+    """Rewards [N] have to be numbers that float32 can hold."""
+    place = _find_bad(rewards)
+    if place is not None:
+        number = str(rewards[place])
+        raise fault(BadNumber("reward", number, env=place[0], vec_steps=steps), env_id)
+
+
 def refuse_bad_obs(obs: Obs, keys: tuple[str, ...], env_id: str, steps: int) -> None:
-    """Float entries of a batch have to be finite."""
+    """Float entries [N, …] of a batch have to be finite."""
     for key in keys:
-        refuse_nonfinite(f"the observation entry {key!r}", obs[key], env_id, steps)
+        place = _find_bad(obs[key])
+        if place is not None:
+            number, (env, *element) = str(obs[key][place]), place
+            bad = BadNumber("observation", number, env, key, tuple(element), vec_steps=steps)
+            raise fault(bad, env_id)
+
+
+def _find_bad(values: Array) -> tuple[int, ...] | None:
+    """Index of the first element that is not finite, or too large for float32."""
+    # One call tells, unless a number is huge.
+    if float(np.vdot(values, values)) < _UNSUSPICIOUS:
+        return None
+    good = np.abs(values) <= _LARGEST
+    return None if good.all() else tuple(np.argwhere(~good)[0].tolist())

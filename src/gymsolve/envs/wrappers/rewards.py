@@ -61,10 +61,10 @@ class ClipReward(gym.RewardWrapper[Any, Any]):
 
     def reward(self, reward: SupportsFloat) -> SupportsFloat:
         value = float(reward)
+        if not math.isfinite(value):
+            return value  # a fault to be reported, not to be clipped away
         if self._sign:
             return float((value > 0) - (value < 0))
-        if math.isnan(value):
-            return value  # a fault to be reported, not to be clipped away
         return min(max(value, self._low), self._high)
 
 

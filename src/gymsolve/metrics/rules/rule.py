@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from gymsolve.config import TrainConfig
+from gymsolve.errors import BadNumber
 from gymsolve.metrics.catalog import Bounds, derived_bounds, hard_bounds, max_entropy
 from gymsolve.metrics.history import History
 from gymsolve.schedules import Schedule
@@ -43,6 +44,8 @@ class Evidence:
     sign: str
     """How the value stands to the threshold: `>`, `<` or `≠`."""
     note: str = ""
+    bad: BadNumber | None = None
+    """Environment, dimension and step of a number that is not finite, where they are known."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,86 @@
+"""How a run ends when something went wrong: its files say what, and a checkpoint from before it stays."""
+
+from contextlib import suppress
+from types import TracebackType
+
+from gymsolve.errors import BadNumber, DivergenceError, GymsolveError
+from gymsolve.metrics.failure import bad_number_of
+from gymsolve.runs.checkpoints import list_checkpoints
+from gymsolve.runs.loading import Checkpoint
+from gymsolve.runs.run import Run
+from gymsolve.training.alerts import publish_failure
+from gymsolve.training.checkpoint import save
+from gymsolve.training.judging import Judge
+from gymsolve.training.observer import Observer
+from gymsolve.training.trainer import Trainer
+
+__all__ = ["Closing", "notes_on_bad_end"]
+
+
+class Closing:
+    """Closes everything at the end; after an error the run says so and keeps what can be kept."""
+
+    def __init__(self, trainer: Trainer, run: Run, judge: Judge, observer: Observer) -> None:
+        self.trainer, self.run, self.judge, self.observer = trainer, run, judge, observer
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is not None:
+                self._record(error)
+        finally:
+            self.judge.close()
+
+    def _record(self, error: BaseException) -> None:
+        run, steps = self.run, self.trainer.counters.env_steps
+        stopped = isinstance(error, KeyboardInterrupt)
+        text = "interrupted twice" if stopped else f"{type(error).__name__}: {error}"
+        try:
+            with suppress(DivergenceError):  # nothing sound is left; what was saved before stays
+                self._save_state()
+            if isinstance(error, GymsolveError) and error.bad is not None:
+                self._announce(error, error.bad, text)
+            elif stopped:
+                run.append_event("interrupted", env_steps=steps, text=text)
+            else:
+                run.append_event("error", env_steps=steps, text=text)
+            run.set_status("stopped" if stopped else "crashed", reason=text, env_steps=steps)
+        except GymsolveError as second:
+            # The disk that failed training fails this too; the first error is the one to report.
+            error.add_note(f"The run's final state could not be written: {second}")
+
+    def _save_state(self) -> None:
+        """Keep the state of the last whole iteration, unless it is on disk already."""
+        trainer, whole = self.trainer, self.trainer.undo is None
+        if trainer.undo is not None:
+            trainer.undo()
+            trainer.collector.filled = False  # that rollout was never learned from
+        if trainer.saved_step != trainer.counters.env_steps:
+            # In the middle of an iteration the environments' state belongs to no update: leave it out.
+            save(trainer, self.run, "error", with_envs=whole)
+
+    def _announce(self, error: GymsolveError, bad: BadNumber, text: str) -> None:
+        """A number that is not finite is an alert too, for everybody who watches."""
+        publish_failure(self.trainer, self.run, self.observer, text, bad)
+        steps = self.trainer.counters.env_steps
+        self.run.append_event("error", env_steps=steps, text=text, bad=bad.to_json())
+        saved = list_checkpoints(self.run)
+        start = f"Checkpoint {saved[-1]} is from before" if saved else "There is no checkpoint yet"
+        error.hint = f"{error.hint} {start}; go on with: gymsolve resume {self.run.id}"
+
+
+def notes_on_bad_end(run: Run, saved: Checkpoint | None) -> list[str]:
+    """What a resume does about a number that was not finite and ended the run."""
+    bad = bad_number_of(run.read_events().rows) if run.status == "crashed" else None
+    if bad is None:
+        return []
+    whose = "" if bad.env is None else f" of environment {bad.env}"
+    start = "step 0" if saved is None else f"checkpoint {saved.name}, which is from before"
+    return [
+        f"this run ended at {bad.number} in {bad.place}{whose}{bad.moment}; it goes on from {start}. "
+        "Unless its cause is gone it may come again: `gymsolve diagnose` says what helps"
+    ]
