@@ -39,6 +39,7 @@ _TRY = {
     "log_prob": "Try net.normalize_obs=running, a lower algo.learning_rate or algo.max_grad_norm=0.5.",
     "value": "Try net.normalize_obs=running, a lower algo.learning_rate or algo.max_grad_norm=0.5.",
 }
+_LARGEST_SQUARED = float(np.sqrt(np.finfo(np.float32).max))
 _TRY_RATE = "Try a lower algo.learning_rate, algo.max_grad_norm=0.5 or net.normalize_obs=running."
 
 
@@ -135,7 +136,7 @@ def require_finite_update(trainer: "Trainer", rollout: Rollout, metrics: dict[st
     measured = {what: metrics.get(name, 0.0) for what, name in names.items()}
     if math.isfinite(sum(measured.values()) + trainer.policy.checksum()):
         return
-    bad = _bad_advantage(trainer, rollout)
+    bad = _bad_credit(trainer, rollout)
     if bad is None:
         bad = _bad_measure(measured) or _bad_weight(trainer.policy.arrays())
         if bad is None:
@@ -173,18 +174,19 @@ def _first_of(what: BadKind, entry: str | None, array: Array) -> tuple[int, BadN
     return place[0], BadNumber(what, str(array[place]), place[1], entry, place[2:])
 
 
-def _bad_advantage(trainer: "Trainer", rollout: Rollout) -> BadNumber | None:
+def _bad_credit(trainer: "Trainer", rollout: Rollout) -> BadNumber | None:
+    """A value or an advantage whose square float32 cannot hold: no loss can be had from it."""
     algo = trainer.config.algo
     lam = 1.0 if isinstance(algo, ReinforceConfig) else algo.gae_lambda.at(trainer.progress)
     credit = rollout.advantages(gamma=algo.gamma.at(trainer.progress), gae_lambda=lam)
-    credit = np.where(rollout.valid, credit, 0.0)
-    # It is summed backwards: the last row of the rollout that has one is where it began.
-    place = _first_bad(credit[::-1])
-    if place is None:
-        return None
-    row = len(credit) - 1 - place[0]
-    bad = BadNumber("advantage", str(credit[row, place[1]]), place[1])
-    return _at(trainer, bad, row + 1)
+    # Values come one after the other; advantages are summed backwards, so the last bad row is their first.
+    columns: list[tuple[BadKind, Array, int]] = [("value", rollout.values, 1), ("advantage", credit, -1)]
+    for what, array, direction in columns:
+        place = _first_bad(np.where(rollout.valid, array, 0.0)[::direction], _LARGEST_SQUARED)
+        if place is not None:
+            row = place[0] if direction == 1 else len(array) - 1 - place[0]
+            return _at(trainer, BadNumber(what, str(array[row, place[1]]), place[1]), row + 1)
+    return None
 
 
 def _bad_measure(measured: dict[BadKind, float]) -> BadNumber | None:
@@ -200,8 +202,9 @@ def _bad_weight(arrays: dict[str, Array]) -> BadNumber | None:
     return None
 
 
-def _first_bad(array: Array) -> tuple[int, ...] | None:
-    good = np.isfinite(array)
+def _first_bad(array: Array, largest: float | None = None) -> tuple[int, ...] | None:
+    """Index of the first element that is not finite, or larger than that."""
+    good = np.isfinite(array) if largest is None else np.abs(array) <= largest  # never true of NaN
     return None if good.all() else tuple(np.argwhere(~good)[0].tolist())
 
 
