@@ -275,9 +275,9 @@ def test_drawing_takes_a_hundredth_of_the_time_at_most(view, monkeypatch):
     assert 0 < screen.spent <= 0.0101 * clock.now
 
 
-def test_training_on_a_terminal(place):
-    """The real program on a pseudo-terminal: a live table, then the panel."""
-    command = [sys.executable, "-m", "gymsolve", "train", "Bandit-v0", "--steps", "2k"]
+def on_terminal(*words: str) -> tuple[int, str]:
+    """The real program on a pseudo-terminal: its exit code, and all it wrote."""
+    command = [sys.executable, "-m", "gymsolve", *words]
     pid, terminal = pty.fork()
     if pid == 0:
         os.execve(
@@ -293,8 +293,34 @@ def test_training_on_a_terminal(place):
             break
         seen += chunk
     _, status = os.waitpid(pid, 0)
-    text = seen.decode()
-    assert os.waitstatus_to_exitcode(status) == 0
+    return os.waitstatus_to_exitcode(status), seen.decode()
+
+
+def test_a_long_evaluation_has_a_bar_on_a_terminal_only(trained, shell):
+    """Enough episodes for it to take longer than the bar's patience, on any machine."""
+    code, text = on_terminal("eval", trained, "--episodes", "60000")
+    assert code == 0
+    bars = [part for part in text.split("\r\x1b[K") if part.startswith("evaluating")]
+    assert bars
+    assert "/ 60,000 episodes" in bars[0]
+    shown = [int(part.rpartition(" / ")[0].split()[-1].replace(",", "")) for part in bars]
+    assert shown == sorted(shown)
+    assert "mean return" in text.rpartition("\r\x1b[K")[2]  # the bar is gone before the result is told
+    piped = shell("eval", trained, "--episodes", "60000")
+    assert piped.err == ""
+    assert "evaluating" not in piped.out
+
+
+def test_a_short_evaluation_has_no_bar(trained):
+    code, text = on_terminal("eval", trained, "--episodes", "2")
+    assert code == 0
+    assert "evaluating" not in text
+
+
+def test_training_on_a_terminal(place):
+    """A live table, then the panel."""
+    code, text = on_terminal("train", "Bandit-v0", "--steps", "2k")
+    assert code == 0
     assert "elapsed" in text
     assert "╭─" in text
     assert "gymsolve eval @last" in text

@@ -33,12 +33,20 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Judge a policy by the raw returns of whole episodes."""
+    from gymsolve.cli.progress import show_progress
     from gymsolve.training.evaluate import result_json
     from gymsolve.training.player import evaluate_run
 
-    result, loaded = evaluate_run(
-        run, episodes=episodes, steps=steps, deterministic=not stochastic, seed=seed, runs_dir=runs_dir
-    )
+    with show_progress("evaluating", "episodes" if steps is None else "steps") as tell:
+        result, loaded = evaluate_run(
+            run,
+            episodes=episodes,
+            steps=steps,
+            deterministic=not stochastic,
+            seed=seed,
+            runs_dir=runs_dir,
+            on_step=tell,
+        )
     config, registered = loaded.config, loaded.policy.spec.reward_threshold
     told = {
         "run": loaded.run.id,

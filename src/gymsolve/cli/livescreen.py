@@ -17,7 +17,7 @@ from gymsolve.cli.livetable import render
 from gymsolve.cli.tables import Line, styled, text_width
 from gymsolve.cli.view import View
 
-__all__ = ["LiveScreen"]
+__all__ = ["LiveScreen", "can_say", "terminal_size"]
 
 _HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
 _CLEAR_LINE, _CLEAR_BELOW = "\x1b[K", "\x1b[J"
@@ -33,7 +33,7 @@ class LiveScreen:
     def __init__(self, stream: TextIO, size: Size, *, colours: bool = True) -> None:
         self._stream: TextIO | None = stream
         self._size, self._colours = size, colours
-        self._ascii = not _can_say("▁█━↑…±–", stream.encoding)
+        self._ascii = not can_say("▁█━↑…±–", stream.encoding)
         self._drawn: list[Line] = []
         self._last: View | None = None
         self._lock = RLock()  # threads of an environment may print
@@ -42,7 +42,7 @@ class LiveScreen:
     @contextmanager
     def opened(cls, stream: TextIO) -> Iterator["LiveScreen"]:
         """A screen that leaves the final state on the terminal when it closes."""
-        screen = cls(stream, lambda: _terminal_size(stream), colours="NO_COLOR" not in os.environ)
+        screen = cls(stream, lambda: terminal_size(stream), colours="NO_COLOR" not in os.environ)
         screen._write(_HIDE)
         try:
             with redirect_stdout(_Above(screen, sys.stdout)), redirect_stderr(_Above(screen, sys.stderr)):
@@ -125,14 +125,15 @@ class _Above(TextIOBase):
         return self._stream.fileno()
 
 
-def _can_say(text: str, encoding: str | None) -> bool:
+def can_say(text: str, encoding: str | None) -> bool:
+    """Has a stream's encoding these characters?"""
     with suppress(UnicodeEncodeError):
         text.encode(encoding or "utf-8")
         return True
     return False
 
 
-def _terminal_size(stream: TextIO) -> tuple[int, int]:
+def terminal_size(stream: TextIO) -> tuple[int, int]:
     """Of this stream's terminal; pseudo-terminals without a size go by COLUMNS and LINES."""
     columns, lines = shutil.get_terminal_size()
     with suppress(OSError):

@@ -13,7 +13,7 @@ from gymsolve.cli.tables import Line, cut
 from gymsolve.cli.view import View
 from gymsolve.text import count, duration, number
 
-__all__ = ["plain", "render"]
+__all__ = ["plain", "render", "small_bar"]
 
 _SPARE_LINES = 2
 """Left free: the cursor's line, and one so that a prompt or a message does not push the table up."""
@@ -71,13 +71,14 @@ def _strip(fraction: float, width: int) -> Line:
 def _activity(view: View, now: float) -> Line:
     """What is going on that takes long: an evaluation, or a slow rollout."""
     if view.evaluation is not None and view.evaluation[0] < view.evaluation[1]:
-        return _small_bar("evaluating", view.evaluation, "episodes")
+        return small_bar("evaluating", view.evaluation, "episodes")
     if view.rollout[1] and now - view.rollout_began > _SLOW_ROLLOUT:
-        return _small_bar("collecting", view.rollout, "steps")
+        return small_bar("collecting", view.rollout, "steps")
     return []
 
 
-def _small_bar(label: str, done_of: tuple[int, int], unit: str) -> Line:
+def small_bar(label: str, done_of: tuple[int, int], unit: str) -> Line:
+    """How much of something is done."""
     done, total = done_of
     return [
         (f"{label:<{_LABEL}}", ""),
