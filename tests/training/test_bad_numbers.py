@@ -30,6 +30,7 @@ SMALL = {
     "eval.episodes": 8,
     "eval.num_envs": 4,
     "solved_at": 1e9,
+    "video.enabled": False,
 }
 RELU = {"net.normalize_obs": "none", "net.activation": "relu", "net.hidden": [16]}
 VICTIM = integer_seeds(0, "env", 4)[2]
@@ -170,7 +171,9 @@ def test_what_is_undone_is_exactly_the_state_before(engine):
         },
         name="CartPole-v1:ppo",
     )
-    fresh = gymsolve.train("CartPole-v1:ppo", {"steps": 1, "algo.learning_rate": 0.0, "engine": engine}).run
+    fresh = gymsolve.train(
+        "CartPole-v1:ppo", {"steps": 1, "algo.learning_rate": 0.0, "engine": engine, "video.enabled": False}
+    ).run
     saved, start = load_checkpoint(run, "last"), load_checkpoint(fresh, "last")
     assert saved.name == "0"
     for name, array in start.policy.items():
