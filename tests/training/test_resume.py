@@ -73,7 +73,7 @@ BUDGET = {
     "eval.every": 1300,
     "eval.episodes": 4,
     "solved_at": 1e9,
-    # Most of a minute for Taxi on a busy machine, and nothing that is compared: filming ran into the time limit.
+    # Filming takes Taxi minutes on a busy machine, up to the limit of a test, and is not what is compared.
     "video.enabled": False,
 }
 
