@@ -282,7 +282,7 @@ def test_on_the_command_line_it_is_one_sentence_and_exit_code_1(tmp_path):
     command = [sys.executable, "-m", "gymsolve", "train", ENV, *words, "--runs-dir", str(tmp_path)]
     path = str(Path(__file__).parent)
     done = subprocess.run(
-        [*command, "--track", "csv"], cwd=path, capture_output=True, text=True, check=False, timeout=120
+        [*command, "--track", "csv,tensorboard"], cwd=path, capture_output=True, text=True, check=False, timeout=120
     )
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
@@ -292,6 +292,8 @@ def test_on_the_command_line_it_is_one_sentence_and_exit_code_1(tmp_path):
     run = gymsolve.open_run("@last", runs_dir=tmp_path)
     assert (run.path / "report.html").is_file()
     assert (run.path / "metrics.csv").is_file()
+    (tracked,) = (run.path / "tensorboard").rglob("events.*")
+    assert b"alert/nonfinite" in tracked.read_bytes()
     again = subprocess.run(
         [*command, "--json", "-q"], cwd=path, capture_output=True, text=True, check=False, timeout=120
     )
