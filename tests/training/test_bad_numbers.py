@@ -282,7 +282,12 @@ def test_on_the_command_line_it_is_one_sentence_and_exit_code_1(tmp_path):
     command = [sys.executable, "-m", "gymsolve", "train", ENV, *words, "--runs-dir", str(tmp_path)]
     path = str(Path(__file__).parent)
     done = subprocess.run(
-        [*command, "--track", "csv,tensorboard"], cwd=path, capture_output=True, text=True, check=False, timeout=120
+        [*command, "--track", "csv,tensorboard"],
+        cwd=path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
