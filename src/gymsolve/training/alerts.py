@@ -23,8 +23,8 @@ def publish(trainer: Trainer, run: Run, observer: Observer, record: dict[str, An
 def _publish(trainer: Trainer, run: Run, observer: Observer, record: dict[str, Any]) -> None:
     require_declared(record)
     run.append_metrics(record)
+    changes = trainer.alerts.update(record)  # first, for observers look at the history it keeps
     observer.record(record)
-    changes = trainer.alerts.update(record)
     if not changes:
         return
     because = {one.alert.id: one.because for one in explain(trainer.alerts).consequences}
