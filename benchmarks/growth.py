@@ -1,4 +1,4 @@
-"""What grows with what: steps per second with environments and network width, memory with the rollout."""
+"""What grows with what: speed with environments, network width and metrics, memory with the rollout."""
 
 from typing import Any
 
@@ -15,9 +15,13 @@ FAMILIES: dict[str, tuple[str, tuple[int, ...]]] = {
     "num_envs": ("CartPole-v1", (1, 2, 4, 8, 16, 32, 64)),
     "num_envs, LunarLander": ("LunarLander-v3", (1, 4, 16, 64)),
     "width": ("CartPole-v1", (16, 32, 64, 128, 256)),
+    "metrics": ("CartPole-v1", (0, 30, 100, 300)),
     "rollout": ("CartPole-v1", (256, 1024, 4096, 16384)),
 }
-"""What is varied, on which environment, over which values. `rollout` is num_steps of 16 environments."""
+"""What is varied, on which environment, over which values.
+
+`metrics` are so many more in every record; `rollout` is num_steps of 16 environments.
+"""
 
 
 def measure_growth(options: Options) -> None:
@@ -33,6 +37,7 @@ def measure_growth(options: Options) -> None:
                     "task": task,
                     "seed": number,
                     "set": {"net.hidden": [value, value]} if family == "width" else {},
+                    "more_metrics": value if family == "metrics" else 0,
                     "bare_env": False,
                     "patience": options.patience,
                 }
@@ -48,7 +53,7 @@ def _task(family: str, value: int, *, quick: bool) -> dict[str, Any]:
         # One rollout and one pass over it: memory is what is looked at.
         one = {"num_envs": 16, "num_steps": value, "steps": 16 * value, "num_epochs": 1}
         return _SMALL | one | {"batch_size": 1024}
-    envs = 8 if family == "width" else value
+    envs = 8 if family in ("width", "metrics") else value
     rollout = envs * _SMALL["num_steps"]
     steps = rollout if quick else max(20_480, 4 * rollout)
     return _SMALL | {"num_envs": envs, "steps": steps}

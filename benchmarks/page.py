@@ -6,6 +6,7 @@ from typing import Any
 from benchmarks.peers import known_peers
 from benchmarks.store import Record, load_runs
 from benchmarks.tables import (
+    cost_table,
     growth_tables,
     limit_table,
     markdown,
@@ -18,7 +19,7 @@ from benchmarks.targets import targets_table
 
 __all__ = ["render_page", "targets_of", "write_page"]
 
-NAMES = ("throughput", "solve", "race", "limit", "micro", "growth")
+NAMES = ("throughput", "solve", "race", "limit", "micro", "growth", "cost")
 
 _INTRO = """\
 <!-- Made by `python -m benchmarks` from benchmarks/results; do not edit. -->
@@ -88,7 +89,11 @@ _SECTIONS = {
     "matrix products or convolutions\nof acting and learning (`benchmarks/limit.py`).\n",
     "micro": "## The pieces\n\nFastest of many calls in one process; median and range over processes.\n",
     "growth": "## Growth\n\nCartPole unless said otherwise, 128 steps per rollout, minibatches of 64, "
-    "4 epochs. The number of\nmetrics a run records cannot be varied, so there is nothing to show for it.\n",
+    "4 epochs. `metrics` are further\nones in every record, as an environment with so many parts of its "
+    "reward would have them.\n",
+    "cost": "## What seeing costs\n\nCartPole at its recipe, 200,000 steps: processor time from the first "
+    "step to the last file, beside the same\ntraining without measures, records, alerts, live table, "
+    "tracker and report. The split is that of further runs,\nwith a clock around each part.\n",
 }
 
 
@@ -119,6 +124,7 @@ def render_page(results: dict[str, dict[str, Any]]) -> str:
         "limit": limit_table(runs["limit"], runs["throughput"]) if runs["limit"] else "",
         "micro": micro_table(runs["micro"]) if runs["micro"] else "",
         "growth": growth_tables(runs["growth"]),
+        "cost": cost_table(runs["cost"]),
     }
     parts = [_INTRO, "## Targets\n", targets_table(runs)]
     for name, title in _SECTIONS.items():

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from benchmarks.cost import measure_cost
 from benchmarks.growth import measure_growth
 from benchmarks.limit import measure_limit
 from benchmarks.micro import measure_micro
@@ -18,4 +19,5 @@ PARTS: dict[str, Callable[[Options], None]] = {
     "race": measure_race,
     "solve": measure_solve,
     "growth": measure_growth,
+    "cost": measure_cost,
 }

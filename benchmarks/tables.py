@@ -3,10 +3,12 @@
 import math
 from collections.abc import Iterable, Sequence
 
+from benchmarks.cost import CASE, OFF, PARTS_OF_IT, SPLIT
 from benchmarks.figures import Spread, line_fit, paired_ratios, quartiles, spread
 from benchmarks.store import OURS, Record
 
 __all__ = [
+    "cost_table",
     "growth_tables",
     "limit_table",
     "markdown",
@@ -231,3 +233,25 @@ def memory_line(runs: Sequence[Record]) -> tuple[float, float, float] | None:
         return None
     slope, start, fit = line_fit([x for x, _ in points], [y.median for _, y in points if y])
     return slope * 2**20, start, fit
+
+
+def cost_table(runs: Sequence[Record]) -> str:
+    """What diagnostics add to a training, as a whole and by part; empty before the first pair."""
+    shares = [ratio - 1.0 for ratio in paired_ratios(runs, CASE, OFF, "cpu_seconds")]
+    whole = spread(shares)
+    if whole is None:
+        return ""
+    sides = [run for tool in (OFF, OURS) for run in sound(newest(runs, CASE, tool))[0]]
+    rows = [("**all of it**, beside a training without", _percent(whole), _noisy(sides))]
+    parted, _ = sound(newest(runs, CASE, SPLIT))
+    for part, title in PARTS_OF_IT.items():
+        rows.append((title, _percent(spread(run["shares"].get(part, 0.0) for run in parted)), ""))
+    together = spread(sum(run["shares"].values()) for run in parted)
+    rows.append(("the parts together", _percent(together), _noisy(parted)))
+    return markdown(("", "of training time", "noisy runs"), rows)
+
+
+def _percent(found: Spread | None) -> str:
+    if found is None:
+        return "–"
+    return f"{found.median:.1%} ({found.low:.1%} to {found.high:.1%})"

@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 
+from benchmarks.cost import CASE, OFF
 from benchmarks.figures import Spread, paired_ratios, spread
 from benchmarks.store import OURS, Record
 from benchmarks.tables import markdown, memory_line, newest, number, until_solved
@@ -18,6 +19,7 @@ def targets_table(results: Mapping[str, Sequence[Record]]) -> str:
     rows = [*_throughput(results["throughput"]), *_solve(results["solve"]), *_race(results["race"])]
     rows += _limit(results["limit"], results["throughput"])
     rows += _growth(results["growth"])
+    rows.append(_cost(results["cost"]))
     return markdown(("target", "measured", "met"), rows)
 
 
@@ -98,7 +100,7 @@ def _limit(runs: Sequence[Record], throughput: Sequence[Record]) -> list[tuple[s
 
 def _growth(runs: Sequence[Record]) -> list[tuple[str, str, str]]:
     rows = []
-    for family in ("num_envs", "num_envs, LunarLander"):
+    for family in ("num_envs", "num_envs, LunarLander", "metrics"):
         found: dict[int, Spread] = {}
         for case in dict.fromkeys(run["case"] for run in runs):
             if case.rpartition(" ")[0] == family:
@@ -124,3 +126,12 @@ def _memory(runs: Sequence[Record]) -> tuple[str, str, str]:
         return name, "not measured yet", ""
     slope, _, fit = line
     return name, f"R² {fit:.3f}, {slope:,.0f} bytes per step", "yes" if fit >= 0.98 else "**no**"
+
+
+def _cost(runs: Sequence[Record]) -> tuple[str, str, str]:
+    name = "CartPole at its recipe, all diagnostics: < 5 % of training time"
+    found = spread(ratio - 1.0 for ratio in paired_ratios(runs, CASE, OFF, "cpu_seconds"))
+    if found is None:
+        return name, "not measured yet", ""
+    told = f"{found.median:.1%} ({found.low:.1%} to {found.high:.1%}, {found.count} pairs)"
+    return name, told, "yes" if found.median < 0.05 else "**no**"

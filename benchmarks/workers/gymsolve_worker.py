@@ -15,6 +15,7 @@ import numpy as np  # noqa: E402
 
 from gymsolve.config import EnvConfig  # noqa: E402
 from gymsolve.envs.make import make_envs  # noqa: E402
+from gymsolve.rollout.episodes import EpisodeWindow  # noqa: E402
 from gymsolve.training.observer import Silent  # noqa: E402
 from gymsolve.training.plan import plan_run  # noqa: E402
 from gymsolve.training.session import start_run  # noqa: E402
@@ -65,6 +66,12 @@ def settings(task: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def add_metrics(count: int) -> None:
+    """So many more in every record, under a name that the catalogue keeps for parts of a reward."""
+    measured, more = EpisodeWindow.metrics, {f"reward/part_{index}": 1.0 / count for index in range(count)}
+    EpisodeWindow.metrics = lambda self: measured(self) | more  # type: ignore[method-assign]
+
+
 def bare_env(config: EnvConfig) -> float:
     envs = make_envs(config, "train")
     spec, rng = envs.spec.action, np.random.default_rng(0)
@@ -78,6 +85,8 @@ def bare_env(config: EnvConfig) -> float:
 
 def main() -> None:
     plan = plan_run(job["env_id"], settings(job["task"]))
+    if job.get("more_metrics"):
+        add_metrics(job["more_metrics"])
     watch = Watch()
     with tempfile.TemporaryDirectory() as folder:
         outcome = start_run(plan, runs_dir=folder, observer=watch, command=["gymsolve", "bench"])

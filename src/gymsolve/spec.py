@@ -1,19 +1,25 @@
 """What a policy must know of an environment, as plain data.
 
 Gymnasium spaces stay in `envs/`; networks, rollouts and checkpoints speak of these records. They
-are stored with the weights, so that a policy can be rebuilt without its environment.
+are stored with the weights, so that a policy can be rebuilt without its environment. Whoever only reads
+them does not wait for NumPy.
 """
 
+import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+else:
+    Array = Any
 
 __all__ = ["ActionSpec", "Array", "EnvSpec", "Obs", "ObsSpec"]
 
-Array = npt.NDArray[Any]
 Obs = dict[str, Array]
 """A batch of observations: one array per entry, always a dict; a plain space has the key `obs`."""
 
@@ -58,7 +64,7 @@ class ActionSpec:
     @property
     def size(self) -> int:
         """Width of what the policy emits: parts of a categorical, dimensions of a box."""
-        return len(self.nvec) if self.nvec else int(np.prod(self.shape, dtype=np.int64))
+        return len(self.nvec) if self.nvec else math.prod(self.shape)
 
     @property
     def mask_size(self) -> int:
@@ -72,19 +78,33 @@ class ActionSpec:
         here and only here, so that the rollout keeps the action whose log-probability is known.
         """
         if self.kind != "box":
-            shifted = actions + np.asarray(self.start, dtype=actions.dtype) if any(self.start) else actions
+            shifted = actions + self._starts.astype(actions.dtype) if any(self.start) else actions
             return shifted.reshape(len(actions), *self.shape).astype(self.dtype)
         if not self.bounded:
             return actions.reshape(len(actions), *self.shape).astype(self.dtype)
-        unit = np.tanh(actions) if self.squash else actions.clip(-1.0, 1.0)
+        unit = self._tanh(actions) if self.squash else actions.clip(-1.0, 1.0)
         low, high = self._ends
-        scaled: Array = (low + (unit.astype(np.float64) + 1.0) * 0.5 * (high - low)).clip(low, high)
+        scaled: Array = (low + (unit.astype(float) + 1.0) * 0.5 * (high - low)).clip(low, high)
         return scaled.reshape(len(actions), *self.shape).astype(self.dtype)
 
     @cached_property
     def _ends(self) -> tuple[Array, Array]:
         """Bounds of a box; kept, since they are needed in every step."""
+        import numpy as np
+
         return np.asarray(self.low, dtype=np.float64), np.asarray(self.high, dtype=np.float64)
+
+    @cached_property
+    def _starts(self) -> Array:
+        import numpy as np
+
+        return np.asarray(self.start)
+
+    @cached_property
+    def _tanh(self) -> Callable[[Array], Array]:
+        import numpy as np
+
+        return np.tanh
 
 
 @dataclass(frozen=True)

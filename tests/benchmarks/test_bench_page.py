@@ -96,6 +96,37 @@ def test_share_of_the_limit(results):
     assert line(page, "CartPole-v1: ≥ 40%").endswith("| 50% | yes |")
 
 
+def test_the_cost_of_seeing_is_taken_pair_by_pair(results):
+    def cost(tool, number, seconds, **more):
+        return (
+            {"case": "CartPole-v1", "tool": tool, "session": "s", "round": number}
+            | more
+            | {
+                "cpu_seconds": seconds,
+                "noisy": False,
+            }
+        )
+
+    results["cost"]["runs"] = [
+        *(cost("off", 0, 10.0), cost("gymsolve", 0, 10.2)),
+        *(cost("gymsolve", 1, 20.8), cost("off", 1, 20.0)),
+        cost("split", 0, 10.3, shares={"alerts": 0.02, "report": 0.01}),
+    ]
+    page = render_page(results)
+    assert "| 3.0% (2.0% to 4.0%) | no |" in line(page, "**all of it**")
+    assert "| 2.0% (2.0% to 2.0%) |" in line(page, "alerts")
+    assert "| 3.0% (3.0% to 3.0%) |" in line(page, "the parts together")
+    assert line(page, "CartPole at its recipe").endswith("| 3.0% (2.0% to 4.0%, 2 pairs) | yes |")
+
+
+def test_a_fall_with_the_number_of_metrics_is_not_hidden(results):
+    results["growth"]["runs"] = [
+        speed("gymsolve", 0, rate, case=f"metrics {value}", value=value, training_mib=1.0)
+        for value, rate in ((0, 100.0), (30, 90.0))
+    ]
+    assert line(render_page(results), "throughput does not fall as `metrics`").endswith("| **no** |")
+
+
 def test_memory_is_fitted_by_a_line(results):
     results["growth"]["runs"] = [
         speed("gymsolve", 0, 1.0, case=f"rollout {steps}", value=steps)

@@ -40,7 +40,7 @@ def view():
     counters = Counters(env_steps=0, seconds=60.0)
     view = View(title="CartPole-v1:ppo", budget=10_000, threshold=475.0, num_envs=8, counters=counters)
     counters.env_steps = 4096
-    view.take(RECORD)
+    view.history.append(RECORD)
     return view
 
 
@@ -56,7 +56,7 @@ def row(view: View, name: str, width: int = 80) -> str:
 
 
 def test_the_table_shows_the_numbers_of_the_record(view):
-    view.take(EVALUATION)
+    view.history.append(EVALUATION)
     view.best = 412.0
     text = drawn(view, view.began + 5)
     for shown in (
@@ -69,7 +69,7 @@ def test_the_table_shows_the_numbers_of_the_record(view):
 
 
 def test_rows_are_grouped_and_the_most_important_come_first(view):
-    view.take(EVALUATION)
+    view.history.append(EVALUATION)
     everything = choose_rows(view, 99)
     assert everything == [
         *("time/elapsed", "time/fps"),
@@ -116,7 +116,9 @@ def test_the_sparkline_of_a_known_history(values, width, expected):
 
 
 def test_changes_are_coloured_by_what_is_better(view):
-    view.take(RECORD | {"rollout/ep_rew_mean": 192.34567, "train/loss": 0.2234567, "train/approx_kl": 0.0051})
+    view.history.append(
+        RECORD | {"rollout/ep_rew_mean": 192.34567, "train/loss": 0.2234567, "train/approx_kl": 0.0051}
+    )
     text = drawn(view, view.began + 5)
     assert re.search(r"ep_rew_mean .*\x1b\[32m +↑ +10\x1b", text)  # more return is better
     assert re.search(r"loss .*\x1b\[31m +↑ +0.1\x1b", text)  # more loss is worse
@@ -128,7 +130,7 @@ def test_changes_are_coloured_by_what_is_better(view):
 
 def test_entropy_is_told_with_its_bounds(view):
     view.max_entropy = 0.6931
-    view.take(RECORD | {"train/entropy": 0.35})
+    view.history.append(RECORD | {"train/entropy": 0.35})
     assert "0.35 of 0.693" in row(view, "entropy")
     assert "0.35…0.61" in row(view, "entropy")
 
@@ -153,7 +155,9 @@ def test_a_slow_rollout_and_an_evaluation_show_their_progress(view):
 @pytest.mark.parametrize("width", [30, 40, 60, 66, 80, 98, 120, 140])
 @pytest.mark.parametrize("height", [5, 8, 14, 24, 45])
 def test_the_table_fits_the_terminal(view, width, height):
-    view.take({**EVALUATION, "train/policy_loss": 0.1, "train/value_loss": 0.2, "time/collect_seconds": 1.0})
+    view.history.append(
+        {**EVALUATION, "train/policy_loss": 0.1, "train/value_loss": 0.2, "time/collect_seconds": 1.0}
+    )
     view.evaluation, view.best = (3, 20), 412.0
     lines = plain(render(view, view.began + 5, width, height)).split("\n")
     assert len(lines) <= height - 2
@@ -166,7 +170,7 @@ def test_the_table_fits_the_terminal(view, width, height):
 
 
 def test_a_larger_terminal_shows_more(view):
-    view.take(EVALUATION)
+    view.history.append(EVALUATION)
     small = render(view, view.began + 5, 80, 14)
     large = render(view, view.began + 5, 140, 50)
     assert len(large) > len(small)
@@ -213,7 +217,7 @@ def test_what_others_print_scrolls_above_the_table(view):
 def test_a_terminal_without_unicode_gets_ascii_of_the_same_width(view):
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
-    view.take(RECORD | EVALUATION | {"train/loss": 0.2})
+    view.history.append(RECORD | EVALUATION | {"train/loss": 0.2})
     LiveScreen(stream, lambda: (80, 24), colours=False).draw(view, view.began + 1)
     text = raw.getvalue().decode("ascii").replace("\x1b[K", "").replace("\x1b[J", "").replace("\r", "")
     told = plain(render(view, view.began + 1, 80, 24)).split("\n")

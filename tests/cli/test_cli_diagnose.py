@@ -82,7 +82,7 @@ def test_what_is_no_log_is_refused_in_one_sentence(cli, place):
 
 def make_view() -> View:
     view = View(title="t", budget=1000, threshold=None, num_envs=1, counters=Counters())
-    view.take({"env_steps": 100, "train/approx_kl": 0.08, "train/loss": 0.5})
+    view.history.append({"env_steps": 100, "train/approx_kl": 0.08, "train/loss": 0.5})
     return view
 
 

@@ -17,6 +17,8 @@ LIGHT = [
     ["recipes", "show", "CartPole-v1", "--explain"],
     ["stop", "@last"],
     ["doctor"],
+    ["diagnose", "@last"],
+    ["report", "@last"],
     ["train", "CartPole-v1", "--set", "algo.gama=1"],
 ]
 

@@ -14,8 +14,7 @@ def test_series_know_their_peaks_and_where_they_were():
     history = History({"env_steps": 10 * i, "a": value} for i, value in enumerate([1.0, 5.0, 3.0, 4.0]))
     series = history.series["a"]
     assert series.values == [1.0, 5.0, 3.0, 4.0]
-    assert series.peaks == [1.0, 5.0, 5.0, 5.0]
-    assert series.lows == [1.0, 1.0, 1.0, 1.0]
+    assert [series.peak_at(index) for index in range(4)] == [1.0, 5.0, 5.0, 5.0]
     assert (series.last, series.peak, series.low, series.span) == (4.0, 5.0, 1.0, 4.0)
     assert [series.index_at(step) for step in (-1, 0, 19, 20, 99)] == [None, 0, 1, 2, 3]
 

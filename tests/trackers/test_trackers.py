@@ -1,6 +1,7 @@
 """Trackers of real trainings: every place says the same, and none of them can hurt a run."""
 
 import csv
+import io
 import json
 import math
 import os
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from wandb_files import history, of_kind, read_wandb
 
@@ -154,6 +156,20 @@ def test_the_wandb_run_is_the_run(tracked):
     numbers = [row["_step"] for row in history(records)]
     assert numbers == sorted(set(numbers)), "W&B would drop a row whose number it has seen"
     assert err.count("wandb sync") == 1
+
+
+def test_videos_reach_tensorboard_as_moving_pictures(tracked):
+    run, _, _ = tracked
+    events = EventAccumulator(str(run.path / "tensorboard"), size_guidance={"images": 0})
+    events.Reload()
+    assert {"video/best", "video/final"} <= set(events.Tags()["images"])
+    films = [event for event in run.read_events().rows if event["kind"] == "video"]
+    (shown, *_) = events.Images("video/final")
+    assert shown.step in {film["env_steps"] for film in films}
+    with Image.open(io.BytesIO(shown.encoded_image_string)) as picture:
+        assert picture.format == "GIF"
+        assert picture.n_frames > 1
+        assert picture.size == (shown.width, shown.height)
 
 
 def test_alerts_and_videos_reach_wandb_at_their_step(tracked):

@@ -31,6 +31,8 @@ class Store(ThreadingHTTPServer):
         self.artifact: dict[str, Any] | None = None
         """What the client said of the artifact it creates."""
         self.zips: list[str] = []
+        self.history: dict[str, list[dict[str, Any]]] = {}
+        """Rows that were logged, by the id of their run."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -55,6 +57,10 @@ class Store(ThreadingHTTPServer):
             return plain[operation]
         questions = {
             "UpsertBucket": self._run,
+            "Run": self._logged,
+            "RunFullHistory": lambda given: {
+                "project": {"run": {"history": [json.dumps(row) for row in self.history[given["name"]]]}}
+            },
             "CreateRunFiles": self._run_files,
             "CreateArtifact": self._create,
             "CreateArtifactManifest": self._manifest,
@@ -72,6 +78,14 @@ class Store(ThreadingHTTPServer):
         bucket = {"id": "UnVuOjE=", "name": given["name"], "displayName": name, "project": project}
         rest = {"description": "", "config": "{}", "sweepName": None, "historyLineCount": 0}
         return {"upsertBucket": {"bucket": bucket | rest, "inserted": True}}
+
+    def _logged(self, given: dict[str, Any]) -> dict[str, Any]:
+        if given["name"] not in self.history:
+            return {"project": {"run": None}}
+        user = {"name": ENTITY, "username": ENTITY}
+        about = {"id": "UnVuOjE=", "projectId": "1", "name": given["name"], "displayName": given["name"]}
+        about |= {"state": "finished", "config": "{}", "summaryMetrics": "{}", "systemMetrics": "{}"}
+        return {"project": {"run": about | {"tags": [], "user": user, "historyKeys": None}}}
 
     def _run_files(self, given: dict[str, Any]) -> dict[str, Any]:
         files = [{"name": name, "uploadUrl": f"{self.url}/run/{name}"} for name in given["files"]]

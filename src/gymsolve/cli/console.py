@@ -1,7 +1,7 @@
 """Watching a run: to the log in its folder always, to a screen when there is one.
 
 The watcher is called after every vector step, so it only stores numbers there and looks at the clock;
-drawing is rationed so that it never takes more than a hundredth of the time.
+drawing is rationed so that it never takes more than half a hundredth of the time.
 """
 
 import os
@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from copy import deepcopy
 from typing import Any, Protocol, TextIO
 
 from gymsolve.cli.alerts import alert_line
@@ -23,7 +22,7 @@ from gymsolve.training.trainer import Trainer
 __all__ = ["PlainScreen", "Screen", "Watcher", "choose_screen"]
 
 _DRAW_SECONDS = 0.2
-_DRAW_SHARE = 100
+_DRAW_SHARE = 200
 """Drawing waits this many times what the last drawing took."""
 _LINE_SECONDS = (5.0, 60.0)
 _STOPPING = b"\nstopping: the update under way is finished and saved first; Ctrl-C again does not wait\n"
@@ -112,7 +111,7 @@ class Watcher:
             counters=trainer.counters,
             best=trainer.counters.best_return,
             max_entropy=max_entropy(trainer.envs.spec),
-            history=deepcopy(trainer.alerts.history),
+            history=trainer.alerts.history,
             # Those of an earlier sitting: they were told then, the table goes on marking them.
             alerts=present_alerts(trainer.alerts),
         )
@@ -141,7 +140,7 @@ class Watcher:
     def record(self, record: dict[str, Any]) -> None:
         view, now = self._view, time.perf_counter()
         assert view is not None
-        view.take(record)
+        view.recorded()
         if "eval/mean_reward" in record:
             mean = record["eval/mean_reward"]
             view.best = mean if view.best is None else max(view.best, mean)

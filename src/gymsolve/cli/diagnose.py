@@ -15,9 +15,9 @@ def diagnose(
     run: Annotated[
         str,
         typer.Argument(
-            metavar="RUN|PATH",
+            metavar="RUN|PATH|wandb:ENTITY/PROJECT/RUN",
             help="A run, or somebody else's log: progress.csv or monitor.csv of Stable-Baselines3, "
-            "a TensorBoard folder of Stable-Baselines3 or CleanRL.",
+            "a TensorBoard folder or W&B run of Stable-Baselines3 or CleanRL, a W&B run of ours.",
         ),
     ],
     runs_dir: RunsDir = None,

@@ -28,7 +28,7 @@ class View:
     max_entropy: float | None = None
     """Of a policy that knows nothing; None where there is no largest."""
     history: History = field(default_factory=History)
-    """All records so far, those of earlier sittings included."""
+    """All records so far, those of earlier sittings included; the rules keep it, screens only read it."""
     alerts: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By id, as events tell them: active ones and what they follow from, the root of the trouble first."""
     rollout: tuple[int, int] = (0, 0)
@@ -45,9 +45,8 @@ class View:
         self.steps_before, self.seconds_before = self.counters.env_steps, self.counters.seconds
         self.rollout_began = self.began
 
-    def take(self, record: dict[str, Any]) -> None:
-        """A record of metrics has been written."""
-        self.history.append(record)
+    def recorded(self) -> None:
+        """A record of metrics has been written, and is in the history."""
         self.rollout = (0, 0)  # its steps are in the counters now
 
     def severity(self, metric: str) -> str | None:

@@ -57,12 +57,12 @@ class _State:
     """How one rule stands."""
 
     __slots__ = (
-        *("active", "checkable", "count", "evidence", "onset", "quiet"),
-        *("rule", "seconds", "since", "step", "steps", "streak"),
+        *("active", "check", "checkable", "count", "evidence", "onset", "quiet"),
+        *("rule", "seconds", "since", "step", "steps", "streak", "warmup"),
     )
 
     def __init__(self, rule: Rule) -> None:
-        self.rule = rule
+        self.rule, self.check, self.warmup = rule, rule.check, rule.warmup
         self.checkable = False
         self.active = False
         self.streak = self.quiet = self.count = 0
@@ -94,13 +94,17 @@ class AlertTracker:
         """Take a record; alerts that fired or were cleared by it."""
         history = self.history
         history.append(record)
-        progress = self.context.progress(history)
+        context, progress = self.context, self.context.progress(history)
         changed: list[AlertChange] = []
         for metric, states in self._by_metric.items():
             if metric in history.record:
                 for state in states:
-                    if progress >= state.rule.warmup and self._is_checkable(state):
-                        self._step(state, changed)
+                    if progress >= state.warmup and (state.checkable or self._is_checkable(state)):
+                        evidence = state.check(history, context, state.active)
+                        if evidence is None and not state.active:
+                            state.streak = 0  # by far the commonest
+                        else:
+                            self._step(state, evidence, changed)
         return changed
 
     def alerts(self) -> list[Alert]:
@@ -138,15 +142,15 @@ class AlertTracker:
             state.checkable = all(is_present(self.history, name) for name in state.rule.needs)
         return state.checkable
 
-    def _step(self, state: _State, changed: list[AlertChange]) -> None:
+    def _step(self, state: _State, evidence: Evidence | None, changed: list[AlertChange]) -> None:
+        """Take a case, or a record without one while the alert is active."""
         rule, step = state.rule, self.history.env_steps
-        evidence = rule.check(self.history, self.context, state.active)
         if state.active:
             self._charge(state, step)
         if evidence is None:
             state.streak = 0
             state.quiet += 1
-            if state.active and state.quiet >= rule.patience:
+            if state.quiet >= rule.patience:
                 state.active = False
                 changed.append(AlertChange("alert_cleared", self._alert(state)))
             return

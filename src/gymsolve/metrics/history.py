@@ -1,7 +1,8 @@
 """A run's records as one series per metric: what rules look at, live and afterwards.
 
-Compact on purpose: plain lists, appended to. The largest and smallest value so far are kept beside the
-values, so that "no better than a while ago" costs a bisection instead of a scan.
+Compact on purpose: plain lists, appended to. Where the largest value grew is kept beside the values, so that
+"no better than a while ago" costs a bisection instead of a scan. A training takes a record after every
+update, so what is done with each counts in microseconds.
 """
 
 import math
@@ -21,23 +22,25 @@ __all__ = ["History", "Series", "read_rows"]
 class Series:
     """The values of one metric and the environment steps at which they were measured."""
 
-    __slots__ = ("lows", "peaks", "steps", "values")
+    __slots__ = ("_rises", "low", "peak", "steps", "values")
 
     def __init__(self) -> None:
         self.steps: list[int] = []
         self.values: list[float] = []
-        self.peaks: list[float] = []
-        """The largest finite value up to each point; -inf before the first."""
-        self.lows: list[float] = []
+        self.peak = -math.inf
+        """The largest finite value so far."""
+        self.low = math.inf
+        self._rises: list[int] = []
+        """Where the peak grew."""
 
     def append(self, step: int, value: float) -> None:
-        peak = self.peaks[-1] if self.peaks else -math.inf
-        low = self.lows[-1] if self.lows else math.inf
-        finite = math.isfinite(value)
+        if value > self.peak and value != math.inf:  # false for NaN
+            self.peak = value
+            self._rises.append(len(self.values))
+        if value < self.low and value != -math.inf:
+            self.low = value
         self.steps.append(step)
         self.values.append(value)
-        self.peaks.append(value if finite and value > peak else peak)
-        self.lows.append(value if finite and value < low else low)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -47,17 +50,14 @@ class Series:
         return self.values[-1]
 
     @property
-    def peak(self) -> float:
-        return self.peaks[-1]
-
-    @property
-    def low(self) -> float:
-        return self.lows[-1]
-
-    @property
     def span(self) -> float:
         """Between the smallest and the largest value so far."""
-        return self.peaks[-1] - self.lows[-1]
+        return self.peak - self.low
+
+    def peak_at(self, index: int) -> float:
+        """The largest finite value up to a point; -inf before the first."""
+        place = bisect_right(self._rises, index)
+        return self.values[self._rises[place - 1]] if place else -math.inf
 
     def index_at(self, step: float) -> int | None:
         """The newest point at or before a step; None when there was none yet."""
@@ -78,6 +78,8 @@ class History:
         """The newest record, numbers only."""
         self.broken: list[str] = []
         """Names in it whose value is NaN or infinite."""
+        self.memo: dict[tuple[float | None, ...], bool] = {}
+        """What `rules.outlook` has answered about the newest record."""
         self.records = 0
         self._clock: tuple[list[int], list[float]] = ([], [])
         for record in records:
@@ -87,19 +89,22 @@ class History:
         """Take one record; what is not a number (null counts as NaN) is left out."""
         step = int(record.get("env_steps") or 0)
         numbers: dict[str, float] = {}
+        broken: list[str] = []
+        known = self.series
         for name, value in record.items():
             if value is None:
-                numbers[name] = math.nan
-            elif isinstance(value, int | float):
-                # As the file keeps it: live and replayed histories must not differ.
-                numbers[name] = value if math.isfinite(value) else math.nan
-        for name, value in numbers.items():
-            series = self.series.get(name)
+                value = math.nan
+            elif not isinstance(value, (int, float)):
+                continue
+            if not math.isfinite(value):
+                value = math.nan  # as the file keeps it: live and replayed histories must not differ
+                broken.append(name)
+            numbers[name] = value
+            series = known.get(name)
             if series is None:
-                series = self.series[name] = Series()
+                series = known[name] = Series()
             series.append(step, value)
-        self.record = numbers
-        self.broken = [name for name, value in numbers.items() if not math.isfinite(value)]
+        self.record, self.broken, self.memo = numbers, broken, {}
         self.records += 1
         elapsed = numbers.get("time/elapsed")
         if elapsed is not None:

@@ -3,12 +3,11 @@
 import json
 
 from gymsolve.config import TrainConfig
-from gymsolve.errors import CheckpointError, UnknownRunError
 from gymsolve.metrics.alerts import AlertTracker
 from gymsolve.metrics.diagnosis import Diagnosis, explain
 from gymsolve.metrics.failure import bad_number_of, failure_alert
 from gymsolve.metrics.rules.rule import Context
-from gymsolve.runs.loading import load_checkpoint
+from gymsolve.runs.loading import newest_metadata
 from gymsolve.runs.run import Run
 from gymsolve.spec import EnvSpec
 
@@ -33,8 +32,5 @@ def explain_run(run: Run, alerts: AlertTracker) -> Diagnosis:
 
 def _spec(run: Run) -> EnvSpec | None:
     """The spaces, as they are stored with the weights; None before the first checkpoint."""
-    try:
-        saved = load_checkpoint(run, "last", policy_only=True)
-    except (CheckpointError, UnknownRunError):
-        return None
-    return EnvSpec.from_json(json.loads(saved.policy_metadata["spec"]))
+    stored = newest_metadata(run)
+    return None if stored is None else EnvSpec.from_json(json.loads(stored["spec"]))

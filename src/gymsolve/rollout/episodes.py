@@ -18,9 +18,12 @@ class EpisodeWindow:
         self.recent: deque[Episode] = deque(maxlen=size)
         self.total = 0
         self.best = -np.inf
+        self._measured: dict[str, float] | None = None
+        """Kept until another episode ends: a record is made after every update, however short."""
 
     def add(self, episodes: Iterable[Episode]) -> None:
         for episode in episodes:
+            self._measured = None
             self.recent.append(episode)
             self.total += 1
             self.best = max(self.best, episode.raw_return)
@@ -34,23 +37,27 @@ class EpisodeWindow:
         """What is worth logging; nothing before the first episode ends."""
         if not self.recent:
             return {"rollout/episodes": 0.0}
-        raw = np.array([e.raw_return for e in self.recent])
-        shaped = np.array([e.shaped_return for e in self.recent])
-        lengths = np.array([e.length for e in self.recent])
+        if self._measured is None:
+            self._measured = self._measure()
+        return dict(self._measured)
+
+    def _measure(self) -> dict[str, float]:
+        _, raw, shaped, length, truncated, success = zip(*self.recent, strict=True)
+        lengths = np.array(length)
         measured = {
             "rollout/episodes": float(self.total),
-            "rollout/ep_rew_mean": float(raw.mean()),
-            "rollout/ep_rew_min": float(raw.min()),
-            "rollout/ep_rew_max": float(raw.max()),
+            "rollout/ep_rew_mean": float(np.array(raw).mean()),
+            "rollout/ep_rew_min": float(min(raw)),
+            "rollout/ep_rew_max": float(max(raw)),
             "rollout/ep_rew_last": float(raw[-1]),
             "rollout/ep_rew_best": float(self.best),
             "rollout/ep_len_mean": float(lengths.mean()),
             "rollout/ep_len_std": float(lengths.std()),
-            "rollout/truncated_share": float(np.mean([e.truncated for e in self.recent])),
+            "rollout/truncated_share": sum(truncated) / len(raw),
         }
-        if not np.array_equal(raw, shaped):
-            measured["rollout/ep_shaped_rew_mean"] = float(shaped.mean())
-        successes = [e.success for e in self.recent if e.success is not None]
+        if raw != shaped:
+            measured["rollout/ep_shaped_rew_mean"] = float(np.mean(shaped))
+        successes = [one for one in success if one is not None]
         if successes:
             measured["rollout/success_rate"] = float(np.mean(successes))
         return measured
@@ -66,3 +73,4 @@ class EpisodeWindow:
         self.recent = deque((Episode(*e) for e in state["recent"]), maxlen=self.recent.maxlen)
         self.total = state["total"]
         self.best = -np.inf if state["best"] is None else state["best"]
+        self._measured = None

@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,8 @@ __all__ = [
     "to_json",
 ]
 
+_STRICT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+_TEXT, _VALUES = {str}, {str, int, float, bool, type(None)}
 _ELSEWHERE = "set GYMSOLVE_RUNS to a folder that can be written"
 _FAULTS = {
     errno.ENOSPC: ("the disk is full.", f"Free some space, or {_ELSEWHERE}."),
@@ -71,7 +73,17 @@ def to_json(data: object, *, indent: int | None = None, exact: bool = False) -> 
     JSON has no NaN or infinity: they become null, or with `exact` an object that `from_exact` turns
     back, for state that must survive a round trip unchanged.
     """
+    if indent is None and _is_flat(data):  # nearly all records are: a training writes one per update
+        with suppress(ValueError):  # it holds a NaN or an infinity
+            return _STRICT.encode(data)
     return json.dumps(_plain(data, exact), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def _is_flat(data: object) -> bool:
+    """An object of plain values, which needs no conversion."""
+    if type(data) is not dict:
+        return False
+    return _TEXT.issuperset(map(type, data)) and _VALUES.issuperset(map(type, data.values()))
 
 
 def from_exact(data: Any) -> Any:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,12 +21,12 @@ from gymsolve.runs.checkpoints import (
 )
 from gymsolve.runs.files import from_exact
 from gymsolve.runs.run import Run
-from gymsolve.runs.tensors import TensorFormatError, unpack
+from gymsolve.runs.tensors import TensorFormatError, metadata_in, unpack
 
 if TYPE_CHECKING:
     from gymsolve.runs.tensors import Arrays
 
-__all__ = ["Checkpoint", "load_checkpoint", "load_policy_file"]
+__all__ = ["Checkpoint", "load_checkpoint", "load_policy_file", "newest_metadata"]
 
 _LOOKS = 20
 
@@ -72,6 +73,15 @@ def load_policy_file(path: Path | str) -> "tuple[Arrays, dict[str, str]]":
         raise CheckpointError(f"the policy cannot be read: {reason}.", where=str(path)) from error
     except TensorFormatError as error:
         raise CheckpointError(f"not a safetensors file ({error}).", where=str(path)) from error
+
+
+def newest_metadata(run: Run) -> dict[str, str] | None:
+    """What is stored beside the weights of the newest intact checkpoint, without them; None without one."""
+    for name in _last_first(run):
+        with suppress(CheckpointError, UnknownRunError):
+            place = find_place(run, name)
+            return metadata_in(_verified(place / POLICY, meta_in(place)))
+    return None
 
 
 def _load_last(run: Run, policy_only: bool) -> Checkpoint:

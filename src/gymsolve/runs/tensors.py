@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Arrays = dict[str, npt.NDArray[Any]]
 
-__all__ = ["TensorFormatError", "pack", "unpack"]
+__all__ = ["TensorFormatError", "metadata_in", "pack", "unpack"]
 
 
 class TensorFormatError(ValueError):
@@ -41,6 +41,14 @@ def unpack(data: bytes) -> "tuple[Arrays, dict[str, str]]":
         raise TensorFormatError(str(error)) from error
     except KeyError as error:  # a type that NumPy lacks, such as bfloat16
         raise TensorFormatError(f"its type {error.args[0]} is not supported") from error
-    # A header that the library accepted: eight bytes of length, then JSON.
-    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    return {name: array.copy() for name, array in arrays.items()}, header.get("__metadata__", {})
+    return {name: array.copy() for name, array in arrays.items()}, metadata_in(data)
+
+
+def metadata_in(data: bytes) -> dict[str, str]:
+    """The metadata alone: eight bytes of length, then JSON."""
+    try:
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        found: dict[str, str] = header.get("__metadata__", {})
+    except (ValueError, AttributeError) as error:
+        raise TensorFormatError("its header is not valid") from error
+    return found

@@ -5,7 +5,7 @@ from typing import Any
 
 from gymsolve.metrics.alerts import AlertTracker
 from gymsolve.metrics.diagnosis import Diagnosis, diagnose
-from gymsolve.metrics.foreign import read_foreign
+from gymsolve.metrics.foreign import ForeignLog, fetch_wandb, read_foreign, wandb_log
 from gymsolve.metrics.history import read_rows
 from gymsolve.metrics.lint import lint
 from gymsolve.metrics.stored import explain_run, run_context
@@ -14,12 +14,16 @@ from gymsolve.runs import Run, find_run, split_ref
 
 __all__ = ["diagnose_path"]
 
+_ONLINE = "wandb:"
+
 
 def diagnose_path(ref: str, runs_dir: Path | str | None = None) -> dict[str, Any]:
     """Findings in causal order, what was not found, what could not be checked, what could not be read."""
     path = Path(ref)
+    if ref.startswith(_ONLINE):
+        return _of_log(wandb_log(fetch_wandb(ref.removeprefix(_ONLINE))))
     if path.exists() and not (path / "run.json").is_file():
-        return _of_log(path)
+        return _of_log(read_foreign(path))
     return _of_run(find_run(split_ref(ref)[0], runs_dir))
 
 
@@ -32,10 +36,9 @@ def _of_run(run: Run) -> dict[str, Any]:
     return about | _told(explain_run(run, AlertTracker(context, rows)), rows, problems) | {"lint": notes}
 
 
-def _of_log(path: Path) -> dict[str, Any]:
-    log = read_foreign(path)
+def _of_log(log: ForeignLog) -> dict[str, Any]:
     found = diagnose(log.records, log.context)
-    about = {"run": path.name, "path": str(path), "log": log.kind, "env_id": log.env_id}
+    about = {"run": log.name, "path": log.where, "log": log.kind, "env_id": log.env_id}
     return about | _told(found, log.records, []) | {"lint": []}
 
 

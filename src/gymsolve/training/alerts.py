@@ -25,8 +25,9 @@ def publish(trainer: Trainer, run: Run, observer: Observer, record: dict[str, An
 def _publish(trainer: Trainer, run: Run, observer: Observer, record: dict[str, Any]) -> None:
     require_declared(record)
     run.append_metrics(record)
+    changes = trainer.alerts.update(record)  # first, for observers look at the history it keeps
     observer.record(record)
-    _tell(trainer, run, observer, trainer.alerts.update(record))
+    _tell(trainer, run, observer, changes)
 
 
 def publish_failure(trainer: Trainer, run: Run, observer: Observer, text: str, bad: BadNumber) -> None:

@@ -1,6 +1,5 @@
 """From the metrics of single updates to the records that are written."""
 
-import math
 from typing import Any
 
 __all__ = ["Averager", "next_multiple"]
@@ -20,12 +19,13 @@ class Averager:
         self.latest: dict[str, float] = {}
 
     def add(self, metrics: dict[str, float]) -> None:
+        sums, counts, latest = self.sums, self.counts, self.latest
         for name, value in metrics.items():
-            if not name.startswith("train/"):
-                self.latest[name] = value
-            elif not math.isnan(value):
-                self.sums[name] = self.sums.get(name, 0.0) + value
-                self.counts[name] = self.counts.get(name, 0) + 1
+            if name[:6] != "train/":
+                latest[name] = value
+            elif value == value:  # not NaN
+                sums[name] = sums.get(name, 0.0) + value
+                counts[name] = counts.get(name, 0) + 1
 
     def take(self) -> dict[str, float]:
         """The record so far; the next one starts empty."""

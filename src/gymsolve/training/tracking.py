@@ -4,6 +4,7 @@ Whatever goes wrong in one of them is said once, and training goes on without it
 the run ends.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ from gymsolve.training.observer import Observer
 from gymsolve.training.trainer import Trainer
 
 __all__ = ["Tracking", "new_videos", "tracking"]
+
+_NO_NUMBER = (None, math.inf, -math.inf)
 
 
 @contextmanager
@@ -130,11 +133,7 @@ def describe_run(run: Run, env_steps: int) -> RunFacts:
 
 def as_kept(record: Mapping[str, Any]) -> dict[str, Any]:
     """A record as its file gives it back: infinities are NaN, so that every place says the same."""
-    nan = float("nan")
-    return {
-        name: nan if value is None or value in (float("inf"), -float("inf")) else value
-        for name, value in record.items()
-    }
+    return {name: math.nan if value in _NO_NUMBER else value for name, value in record.items()}
 
 
 def new_videos(before: Iterable[Video], now: Iterable[Video]) -> list[Video]:

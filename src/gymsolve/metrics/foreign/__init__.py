@@ -1,5 +1,6 @@
-"""Logs of others as records of ours: CSV files of Stable-Baselines3, TensorBoard of it and of CleanRL."""
+"""Logs of others as records of ours: CSV files, TensorBoard, W&B."""
 
-from gymsolve.metrics.foreign.find import ForeignLog, read_foreign
+from gymsolve.metrics.foreign.find import ForeignLog, read_foreign, wandb_log
+from gymsolve.metrics.foreign.wandb import fetch_wandb
 
-__all__ = ["ForeignLog", "read_foreign"]
+__all__ = ["ForeignLog", "fetch_wandb", "read_foreign", "wandb_log"]

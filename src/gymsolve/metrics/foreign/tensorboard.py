@@ -8,7 +8,10 @@ from gymsolve.errors import MissingExtraError, RunDamagedError
 from gymsolve.metrics.foreign.episodes import LoggedEpisode, episode_records
 from gymsolve.metrics.foreign.names import convert, is_known
 
-__all__ = ["find_event_files", "read_tensorboard"]
+__all__ = ["Scalars", "find_event_files", "name_records", "read_tensorboard"]
+
+Scalars = dict[str, list[tuple[int, float, float]]]
+"""Step, time and value of every point, by name."""
 
 _RETURN, _LENGTH = "charts/episodic_return", "charts/episodic_length"
 _ALL = {"scalars": 0}
@@ -23,15 +26,21 @@ def find_event_files(path: Path) -> list[Path]:
 
 def read_tensorboard(files: list[Path]) -> tuple[str, list[dict[str, Any]]]:
     """Whose log it is, and the records of all event files of a folder, in order of steps."""
-    scalars: dict[str, list[tuple[int, float, float]]] = defaultdict(list)
+    scalars: Scalars = defaultdict(list)
     for file in files:
         for tag, points in _scalars(file).items():
             scalars[tag] += points
+    owner, records = name_records(scalars, str(files[0].parent))
+    return f"{owner} TensorBoard", records
+
+
+def name_records(scalars: Scalars, where: str) -> tuple[str, list[dict[str, Any]]]:
+    """Whose names these are, and the records under ours, in order of steps."""
     if not any(is_known(tag) or tag == _RETURN for tag in scalars):
         has = ", ".join(sorted(scalars)[:5]) or "no scalars"
         raise RunDamagedError(
             f"holds no metric of Stable-Baselines3 or CleanRL (but {has}).",
-            where=str(files[0].parent),
+            where=where,
         )
     began = min(seconds for points in scalars.values() for _, seconds, _ in points)
     records = [*_episodes(scalars, began), *_measured(scalars, began)]
@@ -39,10 +48,10 @@ def read_tensorboard(files: list[Path]) -> tuple[str, list[dict[str, Any]]]:
         "CleanRL" if any(tag.startswith(("charts/", "losses/")) for tag in scalars) else "Stable-Baselines3"
     )
     # The order is stable: episodes come before what was learned from them.
-    return f"{owner} TensorBoard", sorted(records, key=lambda record: record["env_steps"])
+    return owner, sorted(records, key=lambda record: record["env_steps"])
 
 
-def _scalars(file: Path) -> dict[str, list[tuple[int, float, float]]]:
+def _scalars(file: Path) -> Scalars:
     """Step, time and value of every scalar."""
     try:
         from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -56,7 +65,7 @@ def _scalars(file: Path) -> dict[str, list[tuple[int, float, float]]]:
     }
 
 
-def _episodes(scalars: dict[str, list[tuple[int, float, float]]], began: float) -> list[dict[str, Any]]:
+def _episodes(scalars: Scalars, began: float) -> list[dict[str, Any]]:
     """CleanRL logs every episode by itself, return and length one after the other."""
     returns, lengths = scalars.get(_RETURN, []), scalars.get(_LENGTH, [])
     paired: list[float | None] = [length for _, _, length in lengths]
@@ -70,7 +79,7 @@ def _episodes(scalars: dict[str, list[tuple[int, float, float]]], began: float) 
     )
 
 
-def _measured(scalars: dict[str, list[tuple[int, float, float]]], began: float) -> list[dict[str, Any]]:
+def _measured(scalars: Scalars, began: float) -> list[dict[str, Any]]:
     """Everything else: what has the same step is one record."""
     rows: dict[int, dict[str, Any]] = {}
     for tag, points in scalars.items():

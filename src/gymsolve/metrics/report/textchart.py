@@ -64,7 +64,9 @@ def resample(values: Sequence[float], width: int) -> list[float]:
     count = min(width, len(values))
     means = []
     for index in range(count):
-        part = finite(values[index * len(values) // count : (index + 1) * len(values) // count])
+        part = values[index * len(values) // count : (index + 1) * len(values) // count]
+        if not math.isfinite(sum(part)):
+            part = finite(part)
         means.append(sum(part) / len(part) if part else math.nan)
     return means
 

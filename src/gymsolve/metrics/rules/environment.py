@@ -21,14 +21,14 @@ def _nonfinite(history: History, context: Context, active: bool) -> Evidence | N
 
 
 def _out_of_bounds(history: History, context: Context, active: bool) -> Evidence | None:
-    bounds = context.bounds
+    limits = context.limits
     for name, value in history.record.items():
-        if name in bounds:
-            low, high = bounds[name]
-            if value < low - _ROUNDING * max(1.0, abs(low)):
-                return Evidence(name, value, low, "<", "below what is possible")
-            if value > high + _ROUNDING * max(1.0, abs(high)):
-                return Evidence(name, value, high, ">", "above what is possible")
+        if name in limits:
+            low, high = limits[name]
+            if value < low:
+                return Evidence(name, value, context.bounds[name][0], "<", "below what is possible")
+            if value > high:
+                return Evidence(name, value, context.bounds[name][1], ">", "above what is possible")
     return None
 
 

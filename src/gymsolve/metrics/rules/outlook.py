@@ -16,10 +16,11 @@ _NEAR = 0.1
 
 def is_reached(history: History, context: Context) -> bool:
     """The newest returns are good enough: what looks like a symptom may be success."""
-    if context.threshold is None:
+    bar = context.threshold
+    if bar is None:
         return False
-    newest = (history.last("eval/mean_reward"), history.last(_RETURN))
-    return any(value is not None and value >= context.threshold for value in newest)
+    judged, trained = history.last("eval/mean_reward"), history.last(_RETURN)
+    return (judged is not None and judged >= bar) or (trained is not None and trained >= bar)
 
 
 def is_flat(history: History, context: Context, share: float, *, luck: float = 0.0) -> bool:
@@ -28,6 +29,14 @@ def is_flat(history: History, context: Context, share: float, *, luck: float = 0
     A gain below `luck` times the range of the window's returns is taken for chance: the mean of 100 episodes
     has a standard error of about a fiftieth of that range.
     """
+    asked = (share, luck, context.budget, context.threshold)  # a dozen rules ask the same of every record
+    answer = history.memo.get(asked)
+    if answer is None:
+        answer = history.memo[asked] = _is_flat(history, context, share, luck)
+    return answer
+
+
+def _is_flat(history: History, context: Context, share: float, luck: float) -> bool:
     series = history.get(_RETURN)
     if series is None or not context.budget or is_reached(history, context):
         return False
@@ -38,7 +47,7 @@ def is_flat(history: History, context: Context, share: float, *, luck: float = 0
         return False
     smallest, largest = history.last("rollout/ep_rew_min"), history.last("rollout/ep_rew_max")
     spread = 0.0 if smallest is None or largest is None else largest - smallest
-    return series.peak - series.peaks[then] <= max(_LITTLE * series.span, luck * spread)
+    return series.peak - series.peak_at(then) <= max(_LITTLE * series.span, luck * spread)
 
 
 def relative_entropy(history: History, context: Context) -> tuple[Series, float] | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from gymsolve.config import TrainConfig
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 Severity = Literal["info", "warn", "error"]
+_ROUNDING = 1e-6
 _WHOLE = ("algo.num_epochs",)
 """Schedules of whole numbers."""
 
@@ -89,6 +91,14 @@ class Context:
             warm_start=warm_start,
             bounds=hard_bounds() | derived_bounds(config, spec),
         )
+
+    @cached_property
+    def limits(self) -> Bounds:
+        """The bounds with room for rounding."""
+        return {
+            name: (low - _ROUNDING * max(1.0, abs(low)), high + _ROUNDING * max(1.0, abs(high)))
+            for name, (low, high) in self.bounds.items()
+        }
 
     def progress(self, history: History) -> float:
         """Share of the budget used so far."""

@@ -1,0 +1,169 @@
+"""Runs logged to W&B: by gymsolve, or by Stable-Baselines3 or CleanRL through their TensorBoard names.
+
+An offline run is a `.wandb` file: blocks as in LevelDB's log, 7 bytes of header and then fragments of at most
+32 KiB, each with checksum, length and kind; joined, they are W&B's own protocol buffers. An online one comes
+through W&B's interface. Both need the `wandb` extra.
+"""
+
+import json
+import struct
+from collections import defaultdict
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from gymsolve.errors import GymsolveError, MissingExtraError, RunDamagedError, UnknownRunError, UsageError
+from gymsolve.metrics.catalog import find_metric
+from gymsolve.metrics.foreign.tensorboard import Scalars
+
+__all__ = ["WandbRun", "fetch_wandb", "find_wandb_files", "read_wandb"]
+
+_BLOCK, _HEAD = 32768, 7
+_LAST_FRAGMENTS = (1, 4)
+_MOST_ROWS = 10_000
+_SECONDS = 15
+_UNNUMBERED = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": -float("inf")}
+_STEPS = ("global_step", "time/total_timesteps", "_step")
+"""Where logs that came through TensorBoard have environment steps; W&B's own counter is the last resort."""
+
+
+@dataclass(frozen=True)
+class WandbRun:
+    """What was logged, row by row, and the settings it was logged with."""
+
+    name: str
+    where: str
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    config: dict[str, Any] = field(default_factory=dict)
+    summary: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_ours(self) -> bool:
+        return {"env", "algo", "run"} <= self.config.keys()
+
+    def records(self) -> list[dict[str, Any]]:
+        """Our own records, without what W&B and other kinds of entries add."""
+        kept = [
+            {name: value for name, value in row.items() if _is_number(value) and find_metric(name)}
+            for row in self.rows
+            if "env_steps" in row
+        ]
+        return [record for record in kept if len(record) > 1]
+
+    def scalars(self) -> Scalars:
+        """The same as TensorBoard would give it: step, seconds and value by name."""
+        found: Scalars = defaultdict(list)
+        for row in self.rows:
+            step = next((row[name] for name in _STEPS if _is_number(row.get(name))), None)
+            if step is None:
+                continue
+            seconds = float(row.get("_timestamp", row.get("_runtime", 0.0)))
+            for name, value in row.items():
+                if _is_number(value) and not name.startswith("_"):
+                    found[name].append((int(step), seconds, float(value)))
+        return found
+
+
+def find_wandb_files(path: Path) -> list[Path]:
+    """The files of the one run at a path, sitting after sitting; a folder of several runs is refused."""
+    if path.is_file():
+        return [path] if path.suffix == ".wandb" else []
+    found = sorted(path.glob("*.wandb")) or sorted(path.glob("*run-*/run-*.wandb"))
+    if len({file.name for file in found}) > 1:
+        raise UsageError(
+            f"'{path}' holds several W&B runs.", hint=f"Name the folder of one, such as {found[-1].parent}"
+        )
+    return found
+
+
+def read_wandb(files: list[Path]) -> WandbRun:
+    """The run in the files of its sittings."""
+    try:
+        protocol: Any = import_module("wandb.proto.wandb_internal_pb2")
+    except ImportError as error:
+        raise MissingExtraError.of("wandb", "wandb") from error
+    from google.protobuf.message import DecodeError
+
+    run = WandbRun(files[0].stem.removeprefix("run-"), str(files[0].parent))
+    for file in files:
+        for data in _fragments(file.read_bytes()):
+            record = protocol.Record()
+            try:
+                record.ParseFromString(data)
+            except DecodeError as error:
+                raise RunDamagedError("is no file of W&B, or a damaged one.", where=str(file)) from error
+            _take(run, record)
+    return run
+
+
+def fetch_wandb(ref: str) -> WandbRun:
+    """The run `ENTITY/PROJECT/RUN` (or PROJECT/RUN) from W&B's server."""
+    try:
+        import wandb
+    except ImportError as error:
+        raise MissingExtraError.of("wandb", "wandb") from error
+    if not 2 <= len(ref.strip("/").split("/")) <= 3:
+        raise UsageError(f"'wandb:{ref}' names no run.", hint="Write wandb:ENTITY/PROJECT/RUN.")
+    wandb.setup(wandb.Settings(silent=True))
+    try:
+        run = wandb.Api(timeout=_SECONDS).run(ref.strip("/"))
+        rows = run.history(samples=_MOST_ROWS, pandas=False)
+        config, summary, where = dict(run.config), dict(run.summary_metrics), str(run.url)
+    except wandb.errors.UsageError as error:
+        raise UsageError("W&B has no account here.", hint="Log in with: wandb login") from error
+    except (wandb.errors.Error, ValueError) as error:
+        said = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+        if "could not find" in said.lower() or "not found" in said.lower():
+            raise UnknownRunError(
+                f"W&B has no run '{ref}', or not for this account.", hint="Write wandb:ENTITY/PROJECT/RUN."
+            ) from error
+        raise GymsolveError(f"the run could not be read ({said}).", where="W&B") from error
+    return WandbRun(ref.rpartition("/")[2], where, [_plain(row) for row in rows], config, summary)
+
+
+def _take(run: WandbRun, record: Any) -> None:
+    kind = record.WhichOneof("record_type")
+    if kind == "history":
+        row = {_key(item): json.loads(item.value_json) for item in record.history.item if item.value_json}
+        run.rows.append(_plain(row))
+    elif kind in ("run", "config"):
+        update = record.run.config.update if kind == "run" else record.config.update
+        run.config.update({_key(item): json.loads(item.value_json) for item in update})
+    elif kind == "summary":
+        run.summary.update({_key(item): json.loads(item.value_json) for item in record.summary.update})
+
+
+def _key(item: Any) -> str:
+    return ".".join(item.nested_key) or str(item.key)
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """Numbers that JSON has no words for come as text."""
+    return {
+        name: _UNNUMBERED.get(value, value) if isinstance(value, str) else value
+        for name, value in row.items()
+    }
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _fragments(data: bytes) -> list[bytes]:
+    """The records of a log; a last one that was cut off is left out."""
+    found, place, parts = [], _HEAD, b""
+    while place + _HEAD <= len(data):
+        if _BLOCK - place % _BLOCK < _HEAD:  # too little room for a header: the rest of the block is padding
+            place += _BLOCK - place % _BLOCK
+            continue
+        _, length, kind = struct.unpack("<IHB", data[place : place + _HEAD])
+        end = place + _HEAD + length
+        if end > len(data):
+            break
+        parts += data[place + _HEAD : end]
+        place = end
+        if kind in _LAST_FRAGMENTS:
+            found.append(parts)
+            parts = b""
+    return found

@@ -1,0 +1,124 @@
+"""`gymsolve diagnose` reads runs of W&B: offline files, and a stand-in server through W&B's own client."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from wandb_server import ENTITY, Store
+
+from gymsolve.errors import RunDamagedError, UsageError
+from gymsolve.runs.refs import find_run
+from gymsolve.service.diagnose import diagnose_path
+
+LOGS = Path(__file__).parents[1] / "metrics" / "logs"
+FAULT = ["train", "CartPole-v1", "--steps", "4000", "--set", "algo.learning_rate=0.3"]
+LOG_ROWS = """
+import json, sys, wandb
+rows = json.load(open(sys.argv[1]))
+with wandb.init(project="p", mode="offline", config={"env_id": "CartPole-v1"}) as run:
+    for row in rows:
+        run.log(row)
+"""
+
+
+def python(folder: Path, extra: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    places = {name: str(folder) for name in ("WANDB_DATA_DIR", "WANDB_CACHE_DIR")}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=os.environ | places | {"WANDB_SILENT": "true"} | extra,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def sb3_rows() -> list[dict[str, float]]:
+    """What Stable-Baselines3 sends to W&B with `sync_tensorboard`: its names, and the step beside them."""
+    with (LOGS / "sb3_rate_too_high" / "progress.csv").open() as file:
+        table = list(csv.DictReader(file))
+    return [
+        {name: float(cell) for name, cell in row.items() if cell}
+        | {"global_step": int(row["time/total_timesteps"])}
+        for row in table
+    ]
+
+
+def logged(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    (folder / "rows.json").write_text(json.dumps(rows))
+    done = python(folder, {}, "-c", LOG_ROWS, "rows.json")
+    assert done.returncode == 0, done.stderr
+    return folder / "wandb"
+
+
+def test_an_offline_run_of_ours_is_diagnosed_as_the_run_itself(tmp_path):
+    done = python(tmp_path, {"WANDB_MODE": "offline"}, "-m", "gymsolve", *FAULT, "--track", "wandb", "--json")
+    assert done.returncode == 0, done.stderr
+    run = find_run("@last")
+    there, here = diagnose_path(str(run.path / "wandb")), diagnose_path(run.id)
+    assert there["log"] == "gymsolve W&B"
+    assert there["env_id"] == "CartPole-v1"
+    assert there["run"] == run.id
+    for told in ("records", "env_steps"):
+        assert there[told] == here[told]
+    assert [one["id"] for one in there["roots"]] == [one["id"] for one in here["roots"]]
+    assert there["roots"][0]["changes"] == here["roots"][0]["changes"]
+
+
+def test_an_offline_run_of_stable_baselines_is_diagnosed(tmp_path):
+    folder = logged(tmp_path, sb3_rows())
+    told = diagnose_path(str(folder))
+    assert told["log"] == "Stable-Baselines3 W&B"
+    assert told["env_id"] == "CartPole-v1"
+    assert told["roots"][0]["id"] == "kl_shock"
+    (file,) = folder.glob("offline-run-*/run-*.wandb")
+    assert diagnose_path(str(file))["roots"] == told["roots"]
+    torn = tmp_path / "run-torn.wandb"
+    torn.write_bytes(file.read_bytes()[: file.stat().st_size * 2 // 3])
+    assert 0 < diagnose_path(str(torn))["records"] < told["records"]
+
+
+def test_a_file_that_is_none_of_theirs_is_refused(tmp_path):
+    strange = tmp_path / "run-strange.wandb"
+    strange.write_bytes(b"no such thing, and nothing like it either" * 10)
+    with pytest.raises(RunDamagedError):
+        diagnose_path(str(strange))
+
+
+def test_a_folder_of_several_runs_is_refused(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"offline-run-{name}").mkdir()
+        (tmp_path / f"offline-run-{name}" / f"run-{name}.wandb").write_bytes(b"")
+    with pytest.raises(UsageError, match="several W&B runs"):
+        diagnose_path(str(tmp_path))
+
+
+def test_an_online_run_is_diagnosed_through_the_interface(server: Store, tmp_path):
+    server.history = {"abc123": sb3_rows()}
+    place = f"wandb:{ENTITY}/cartpole/abc123"
+    done = python(tmp_path, server.environment, "-m", "gymsolve", "diagnose", place, "--json")
+    assert done.returncode == 0, done.stderr + done.stdout
+    told = json.loads(done.stdout)
+    assert told["roots"][0]["id"] == "kl_shock"
+    assert told["log"] == "Stable-Baselines3 W&B"
+    absent = place.replace("abc123", "nope")
+    done = python(tmp_path, server.environment, "-m", "gymsolve", "diagnose", absent)
+    assert done.returncode == 2
+    assert f"W&B has no run '{ENTITY}/cartpole/nope'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_an_account_or_a_whole_name_one_sentence_says_so(tmp_path):
+    nobody = {"HOME": str(tmp_path), "NETRC": str(tmp_path / "netrc"), "WANDB_API_KEY": ""}
+    done = python(tmp_path, nobody, "-m", "gymsolve", "diagnose", "wandb:a/b/c")
+    assert done.returncode == 2
+    assert "wandb login" in done.stderr
+    assert "Traceback" not in done.stderr
+    with pytest.raises(UsageError, match="ENTITY/PROJECT/RUN"):
+        diagnose_path("wandb:abc")
