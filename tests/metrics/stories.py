@@ -57,6 +57,7 @@ def healthy(i: int) -> dict[str, float]:
         "time/memory": 300.0,
         "rollout/episodes": 20.0 * (i + 1),
         "rollout/ep_rew_mean": 20.0 + 1.5 * i,
+        "rollout/ep_rew_std": 12.0,
         "rollout/ep_rew_min": 10.0,
         "rollout/ep_rew_max": 60.0 + 1.5 * i,
         "rollout/ep_len_mean": 20.0 + 1.5 * i,

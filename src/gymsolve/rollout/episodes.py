@@ -40,6 +40,7 @@ class EpisodeWindow:
         measured = {
             "rollout/episodes": float(self.total),
             "rollout/ep_rew_mean": float(raw.mean()),
+            "rollout/ep_rew_std": float(raw.std()),
             "rollout/ep_rew_min": float(raw.min()),
             "rollout/ep_rew_max": float(raw.max()),
             "rollout/ep_rew_last": float(raw[-1]),

@@ -15,6 +15,9 @@ _WINDOW = 20
 
 def _no_end(history: History, context: Context, active: bool) -> Evidence | None:
     value = history.series["rollout/episodes"].last
+    limit = None if context.spec is None else context.spec.max_episode_steps
+    if limit is not None and (history.last("vec_steps") or 0.0) <= limit:
+        return None  # the first one may still be under way
     steps = f"none in {history.env_steps} steps"
     return Evidence("rollout/episodes", value, 1.0, "<", steps) if value < 1.0 else None
 

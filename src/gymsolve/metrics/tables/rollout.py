@@ -7,6 +7,7 @@ __all__ = ["DATA", "EPISODES"]
 EPISODES = (
     Metric("rollout/episodes", "episodes finished since the start", unit="episodes", low=0),
     Metric("rollout/ep_rew_mean", "mean raw return", unit="reward", better="up", priority=1),
+    Metric("rollout/ep_rew_std", "spread of the raw returns", unit="reward", low=0, priority=3),
     Metric("rollout/ep_rew_min", "smallest raw return", unit="reward", better="up", priority=3),
     Metric("rollout/ep_rew_max", "largest raw return", unit="reward", better="up", priority=3),
     Metric("rollout/ep_rew_last", "raw return of the newest episode", unit="reward", better="up", priority=3),
