@@ -72,6 +72,7 @@ def healthy(i: int) -> dict[str, float]:
         "reward/goal": 0.4,
         "obs/abs_max": 3.0,
         "obs/constant_share": 0.0,
+        "obs/first_size": 0.8,
         "action/largest_share": 0.4,
         "action/saturated_share": 0.05,
         "policy/log_std_mean": -0.5,
@@ -92,6 +93,7 @@ def healthy(i: int) -> dict[str, float]:
         "hyper/learning_rate": 3e-4,
         "hyper/gamma": 0.99,
         "hyper/clip_coef": 0.2,
+        "hyper/vf_coef": 0.5,
         "hyper/ent_coef": 0.0,
         "hyper/max_grad_norm": 0.5,
     }
@@ -101,6 +103,7 @@ def evaluation(i: int) -> dict[str, float]:
     """The evaluation after record `i`: a little better than training."""
     where = {name: healthy(i)[name] for name in ("env_steps", "vec_steps", "updates", "progress")}
     judged = {"eval/mean_reward": 30.0 + 1.5 * i, "eval/std_reward": 5.0, "eval/episodes": 20.0}
+    judged["eval/first_obs_size"] = 0.9
     return {**where, **judged}
 
 

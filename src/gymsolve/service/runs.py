@@ -99,9 +99,7 @@ def compare_runs(
             for one in contenders
         ],
         "results": result_rows(contenders, axis),
-        "seeds": [
-            one.to_json() | {"remark": one.remark()} for one in spread_over_seeds(contenders)
-        ],
+        "seeds": [one.to_json() | {"remark": one.remark()} for one in spread_over_seeds(contenders)],
         "differences": comparison.differences(contenders),
         "remark": comparison.remark(contenders),
         "charts": {chart.title: plot(chart) for chart in charts},

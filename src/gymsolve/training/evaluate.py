@@ -16,6 +16,7 @@ from gymsolve.config import TrainConfig
 from gymsolve.envs.contract import Envs, Episode
 from gymsolve.envs.make import make_envs
 from gymsolve.rollout.collect import Actor
+from gymsolve.rollout.statistics import typical_size
 from gymsolve.seeding import Stream, generator, integer_seeds
 from gymsolve.spec import Array, Obs
 
@@ -28,6 +29,9 @@ class Player(Actor, Protocol):
     def greedy(self, obs: Obs, masks: Array | None) -> Array:
         """The likeliest actions [N, A]."""
 
+    def seen(self, obs: Obs) -> dict[str, Array]:
+        """Observations as the network takes them: numbers [N, size] by entry, without categories."""
+
 
 @dataclass(frozen=True)
 class EvalResult:
@@ -38,6 +42,8 @@ class EvalResult:
     """False when a cap ended the evaluation before all episodes did."""
     env_steps: int
     seconds: float
+    first_size: float | None = None
+    """Of the numbers the network saw in first observations; None where there are categories only."""
 
     @property
     def mean(self) -> float:
@@ -58,6 +64,8 @@ class EvalResult:
             "eval/episodes": float(len(returns)),
             "eval/env_steps": float(self.env_steps),
         }
+        if self.first_size is not None:
+            measured["eval/first_obs_size"] = self.first_size
         if len(returns):
             measured |= {
                 "eval/std_reward": float(returns.std()),
@@ -101,6 +109,7 @@ def play_episodes(
     still_open = {index for index in range(envs.num_envs) if quota[index]}
     started, steps = time.perf_counter(), 0
     obs, masks = envs.reset(seeds)
+    first_size = typical_size(policy.seen(obs))
     while still_open and steps < limits.max_steps:
         actions = policy.greedy(obs, masks) if rng is None else policy.act(obs, masks, rng)[0]
         step = envs.step(policy.spec.action.to_env(actions))
@@ -117,7 +126,7 @@ def play_episodes(
         if time.perf_counter() - started > limits.max_seconds:
             break
     episodes = tuple(episode for rows in played for episode in rows)
-    return EvalResult(episodes, not still_open, steps, time.perf_counter() - started)
+    return EvalResult(episodes, not still_open, steps, time.perf_counter() - started, first_size)
 
 
 @dataclass(frozen=True)

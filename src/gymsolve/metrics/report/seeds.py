@@ -44,7 +44,7 @@ class SeedSpread:
         )
         if not self.lucky:
             return told
-        return f"{told} The best seed, {number(self.best)}, is far above the others: it was luck, not the settings."
+        return f"{told} The best seed, {number(self.best)}, is far above the others: that is luck."
 
 
 def spread_over_seeds(contenders: Sequence[Contender]) -> list[SeedSpread]:
@@ -60,7 +60,7 @@ def spread_over_seeds(contenders: Sequence[Contender]) -> list[SeedSpread]:
 
 
 def interquartile_mean(values: Sequence[float]) -> float:
-    """Mean of the middle half; what the quarters cut through counts in part, so that three values work too."""
+    """Mean of the middle half; values that the quarters cut through count in part."""
     ordered, quarter = sorted(values), len(values) / 4
     weights = [
         max(0.0, min(index + 1.0, len(ordered) - quarter) - max(float(index), quarter))

@@ -1,7 +1,6 @@
 """How well values and advantages tell good from bad."""
 
 import itertools
-import math
 import statistics
 
 from gymsolve.metrics.history import History
@@ -110,7 +109,27 @@ def _uncorrelated(history: History, context: Context, active: bool) -> Evidence 
     return Evidence("train/terminal_correlation", value, 0.05, "<", "although the values fit elsewhere")
 
 
+def _untrained(history: History, context: Context, active: bool) -> Evidence | None:
+    value = history.series["hyper/vf_coef"].last
+    return Evidence("hyper/vf_coef", value, 1e-6, "<") if value < 1e-6 else None
+
+
 CRITIC = (
+    Rule(
+        id="values_untrained",
+        signal=15,
+        severity="error",
+        title="the values are not trained at all",
+        needs=("hyper/vf_coef",),
+        check=_untrained,
+        cause="vf_coef is 0: nothing of the value loss reaches the weights",
+        remedy=set_to("algo.vf_coef", 0.5),
+        effect="train/explained_variance rises above 0.3",
+        explains=("ev_negative", "ev_zero", "ev_oscillates", "advantage_biased", "return_flat"),
+        warmup=0.0,
+        applies=_has_critic,
+        standing=True,
+    ),
     Rule(
         id="ev_negative",
         signal=5,
@@ -125,7 +144,7 @@ CRITIC = (
             scale("algo.vf_coef", 0.5, at_least=0.1),
         ),
         effect="train/explained_variance rises above 0",
-        explains=("ev_oscillates", "return_flat"),
+        explains=("ev_oscillates", "return_flat", "advantage_biased", "rank_collapse", "clip_unused"),
         warmup=0.1,
         applies=_has_critic,
     ),
@@ -139,7 +158,7 @@ CRITIC = (
         cause="observations do not tell what will be rewarded, gamma does not fit, or no value loss",
         remedy=all_of(set_to("net.normalize_obs", "running"), scale("algo.vf_coef", 1.0, at_least=0.5)),
         effect="train/explained_variance rises above 0.3",
-        explains=("return_flat",),
+        explains=("return_flat", "advantage_biased"),
         warmup=0.1,
         applies=_has_critic,
     ),
@@ -160,13 +179,16 @@ CRITIC = (
         id="value_scale",
         signal=4,
         severity="warn",
-        title="value targets are of an awkward size",
+        title="returns are of a size that the values cannot learn",
         needs=("rollout/return_p95abs", _EV),
         check=_scale,
         cause="rewards are far from 1 in size, and nothing scales them",
         remedy=set_to("algo.normalize_rewards", True),
         effect="rollout/return_p95abs comes to lie between 0.1 and 10",
-        explains=("ev_negative", "ev_zero", "value_dominates", "grad_jump", "grad_clipped", "entropy_stuck"),
+        explains=(
+            *("ev_negative", "ev_zero", "value_dominates", "grad_jump", "grad_clipped", "entropy_stuck"),
+            "advantage_biased",
+        ),
         warmup=0.1,
     ),
     Rule(
@@ -203,7 +225,7 @@ CRITIC = (
         cause="rewards are large, and policy and value share a trunk",
         remedy=all_of(scale("algo.vf_coef", 0.1), set_to("net.shared", False)),
         effect="train/grad_norm_value falls below 100 times train/grad_norm_policy",
-        explains=("return_flat", "policy_frozen"),
+        explains=("return_flat", "policy_frozen", "grad_clipped"),
         applies=_shares,
     ),
     Rule(

@@ -136,7 +136,10 @@ ENVIRONMENT = (
         check=above("obs/constant_share", 0.9, 0.8),
         cause="a wrapper or the environment returns the same observation whatever happens",
         effect="obs/constant_share falls",
-        explains=("ev_zero", "return_flat", "entropy_stuck", "policy_frozen", "action_stuck", "eval_gap"),
+        explains=(
+            *("ev_zero", "return_flat", "entropy_stuck", "policy_frozen", "action_stuck", "eval_gap"),
+            *("advantage_biased", "churn_dead", "clip_unused"),
+        ),
         warmup=0.0,
         applies=_sees_numbers,
         standing=True,

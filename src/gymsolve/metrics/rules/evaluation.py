@@ -1,27 +1,38 @@
-"""Does what training gains show in evaluation? Usually that is the better of the two."""
+"""Does evaluation judge what is trained: are the returns alike, and what the network gets to see?"""
 
 import math
+import statistics
 from typing import NamedTuple
 
+from gymsolve.config import WrapperConfig
 from gymsolve.metrics.history import History
-from gymsolve.metrics.rules.rule import Context, Evidence, Rule, set_to
+from gymsolve.metrics.rules.rule import Change, Context, Evidence, Rule, set_to
 
 __all__ = ["EVALUATION"]
 
 _RETURN = "rollout/ep_rew_mean"
 _EVAL = "eval/mean_reward"
+_FIRST, _EVAL_FIRST = "obs/first_size", "eval/first_obs_size"
+_BEGINNINGS = 20
+"""Newest rollouts whose first observations are what an evaluation's are compared with."""
+_UNLIKE = 3.0
 _WINDOW = 100
 """Episodes behind a training return, at most."""
 _ENOUGH = 2.0
 """Weight of evaluations in a row that are a case together."""
-_FAR = 1.0 / 3.0
-"""Of the way to the threshold: what training gained by then is no chance, whatever the likeliest action does."""
+_FAR = 0.5
+"""Of the way to the threshold; before that, the likeliest action is often worse than a sampled one."""
+
+
+_CATCHING_UP = 0.25
+"""Of what was missing at first."""
 
 
 class _Shortfall(NamedTuple):
     """One evaluation that lacks most of what training had gained by then."""
 
     evidence: Evidence
+    missing: float
     weight: float
 
 
@@ -29,7 +40,8 @@ def _gap(history: History, context: Context, active: bool) -> Evidence | None:
     """Two evaluations in a row, or four while training is still near its start.
 
     The policy changes from one to the next, so it is not a bad update that all of them share. Their errors
-    are not pooled: evaluations use the same seeds, and share what is hard about those.
+    are not pooled: evaluations use the same seeds, and share what is hard about those. Where the likeliest
+    action is only not yet a good one, evaluation catches up meanwhile.
     """
     newest, weight = None, 0.0
     for index in range(len(history.series[_EVAL]) - 1, -1, -1):
@@ -38,7 +50,8 @@ def _gap(history: History, context: Context, active: bool) -> Evidence | None:
             return None
         newest, weight = newest or found.evidence, weight + found.weight
         if active or weight >= _ENOUGH:
-            return newest
+            caught_up = newest.value - found.evidence.value
+            return newest if active or caught_up < _CATCHING_UP * found.missing else None
     return None
 
 
@@ -58,7 +71,7 @@ def _shortfall(history: History, context: Context, index: int, active: bool) -> 
         return None
     far = goal is not None and gained >= _FAR * (goal - start)
     bar = now - 0.5 * gained
-    return _Shortfall(Evidence(_EVAL, reward, bar, "<", _note(context, now)), 1.0 if far else 0.5)
+    return _Shortfall(Evidence(_EVAL, reward, bar, "<", _note(context, now)), missing, 1.0 if far else 0.5)
 
 
 def _spread(history: History, step: int) -> float:
@@ -69,7 +82,7 @@ def _spread(history: History, step: int) -> float:
 
 
 def _eval_error(history: History, step: int, spread: float) -> float:
-    """Of an evaluation's mean, as Welch's test takes it; episodes that are not told count as one of training."""
+    """Of an evaluation's mean, as Welch's test takes it; without its spread, that of one training episode."""
     episodes = _known(history, "eval/episodes", step)
     if episodes < 2.0:
         return spread
@@ -85,16 +98,51 @@ def _known(history: History, metric: str, step: int, most: float = math.inf) -> 
 
 def _note(context: Context, trained: float) -> str:
     """With the wrappers that only one of the two has: usually one of them is the answer."""
-    wrappers = () if context.config is None else context.config.env.wrappers
     told = [f"training has {trained:.4g}"]
-    for wrapper in wrappers:
-        if ("train" in wrapper.roles) != ("eval" in wrapper.roles):
-            where = "training" if "train" in wrapper.roles else "evaluation"
-            told.append(f"only {where} has the wrapper {wrapper.name}")
+    for wrapper in _one_sided(context):
+        where = "training" if "train" in wrapper.roles else "evaluation"
+        told.append(f"only {where} has the wrapper {wrapper.name}")
     return ", ".join(told)
 
 
+def _one_sided(context: Context) -> list[WrapperConfig]:
+    wrappers = () if context.config is None else context.config.env.wrappers
+    return [one for one in wrappers if ("train" in one.roles) != ("eval" in one.roles)]
+
+
+def _sample(context: Context, evidence: Evidence) -> list[Change]:
+    """Tells the two causes apart, unless there is a wrapper to look at first."""
+    return [] if _one_sided(context) else set_to("eval.deterministic", False)(context, evidence)
+
+
+def _sight(history: History, context: Context, active: bool) -> Evidence | None:
+    """How an episode begins is not the policy's doing: in training and evaluation it must look alike."""
+    before, shown = history.series[_FIRST].tail(_BEGINNINGS), history.series[_EVAL_FIRST].last
+    if len(before) < 3 or not (usual := statistics.median(before)) > 0.0:
+        return None
+    factor = 2.0 if active else _UNLIKE
+    note = f"training sees {usual:.3g} as its episodes begin"
+    if shown > factor * usual:
+        return Evidence(_EVAL_FIRST, shown, _UNLIKE * usual, ">", note)
+    return Evidence(_EVAL_FIRST, shown, usual / _UNLIKE, "<", note) if shown < usual / factor else None
+
+
 EVALUATION = (
+    Rule(
+        id="eval_sight",
+        signal=22,
+        severity="error",
+        title="evaluation shows the network other numbers than training does",
+        needs=(_EVAL_FIRST, _FIRST),
+        check=_sight,
+        cause="the normaliser's statistics are lost, or updated, in evaluation; or a wrapper scales "
+        "observations in one of the two only",
+        effect="eval/first_obs_size comes near obs/first_size",
+        explains=("eval_gap",),
+        persistence=2,
+        patience=2,
+        standing=True,
+    ),
     Rule(
         id="eval_gap",
         signal=22,
@@ -102,9 +150,9 @@ EVALUATION = (
         title="evaluation is far worse than training",
         needs=(_EVAL, _RETURN),
         check=_gap,
-        cause="evaluation does not see what training sees (another wrapper, a normaliser whose statistics are "
-        "lost or not frozen), or the likeliest action alone is not a good policy",
-        remedy=set_to("eval.deterministic", False),
+        cause="evaluation does not see what training sees (another wrapper, a normaliser that lost its "
+        "statistics or is not frozen), or the likeliest action alone is not a good policy",
+        remedy=_sample,
         effect="eval/mean_reward comes near rollout/ep_rew_mean; if not, evaluation sees other observations",
         persistence=1,
         patience=2,

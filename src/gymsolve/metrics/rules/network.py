@@ -136,7 +136,10 @@ NETWORK = (
         cause="its schedule ends too early, or its value is wrong",
         remedy=set_to("algo.learning_rate", 3e-4),
         effect="hyper/learning_rate stays above 0 to the end",
-        explains=("step_tiny", "policy_frozen", "return_flat", "entropy_stuck", "clip_unused", "churn_dead"),
+        explains=(
+            *("step_tiny", "policy_frozen", "return_flat", "entropy_stuck", "clip_unused", "churn_dead"),
+            *("ev_negative", "ev_zero", "advantage_biased"),
+        ),
     ),
     Rule(
         id="step_tiny",
@@ -148,7 +151,10 @@ NETWORK = (
         cause="the learning rate is too low",
         remedy=scale("algo.learning_rate", 10.0),
         effect="train/step_rms rises above 1e-6",
-        explains=("policy_frozen", "return_flat", "entropy_stuck", "clip_unused", "churn_dead"),
+        explains=(
+            *("policy_frozen", "return_flat", "entropy_stuck", "clip_unused", "churn_dead", "ev_negative"),
+            *("ev_zero", "advantage_biased"),
+        ),
     ),
     Rule(
         id="step_jump",
@@ -186,7 +192,7 @@ NETWORK = (
         effect="train/dormant_share falls below 0.25",
         explains=(
             *("dormant", "rank_collapse", "grad_vanished", "policy_frozen", "return_flat", "ev_zero"),
-            *("entropy_stuck", "action_stuck", "clip_unused", "churn_dead"),
+            *("entropy_stuck", "action_stuck", "clip_unused", "churn_dead", "advantage_biased"),
         ),
         warmup=0.0,
     ),

@@ -97,6 +97,13 @@ DATA = (
         low=0,
         high=1,
     ),
+    Metric(
+        "obs/first_size",
+        "root mean square of what the network saw as episodes began, after normalisation",
+        low=0,
+        priority=3,
+        condition="when an episode began within the rollout, and observations hold more than categories",
+    ),
     Metric("obs/mean", "mean of what the network saw", priority=3, condition=_NUMBERS),
     Metric("obs/std", "spread of what the network saw", low=0, priority=3, condition=_NUMBERS),
     Metric(
