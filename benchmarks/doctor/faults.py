@@ -192,7 +192,7 @@ FAULTS = (
     Fault(
         "eval_mirrored",
         "evaluation sees observations with the other sign",
-        names=("eval_gap",),
+        names=("eval_gap", "eval_sight"),
         settings=_wrapped("ScaledObservations", factor=-1.0, roles=["eval"]),
     ),
     Fault(

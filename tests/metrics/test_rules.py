@@ -244,6 +244,13 @@ def test_an_episode_that_may_still_be_under_way_is_no_finding():
     assert "no_episode_end" not in fired(waiting, make_context(spec={"limit": 6000}))
 
 
+def test_episodes_that_are_cut_short_are_no_success_however_good_their_return():
+    """Where each step costs, an episode that a counter ends after 8 steps is better than any solution."""
+    cut = {**reward_of(250.0), "rollout/ep_len_mean": 8.0, "rollout/ep_len_std": 0.0}
+    assert {"same_return", "equal_lengths"} <= fired(cut | {"eval/mean_reward": 20.0}, make_context())
+    assert not {"same_return", "equal_lengths"} & fired(cut | {"eval/mean_reward": 200.0}, make_context())
+
+
 def test_silence_counts_also_where_episodes_are_long():
     few = {**reward_of(0.0), "rollout/episodes": lambda i: 0.4 * i}
     assert "no_reward" in fired(few, make_context())

@@ -116,7 +116,7 @@ def observed_range(rollout: Rollout) -> tuple[Obs, float]:
 
 
 def first_observations(rollout: Rollout) -> Obs | None:
-    """Those with which episodes began within the rollout, on which no policy had a say; None when none did."""
+    """Those with which episodes began in the rollout, where no policy had a say; None when none did."""
     valid = rollout.valid
     begun = np.zeros_like(valid)
     begun[1:] = valid[1:] & (rollout.done[:-1] | ~valid[:-1])  # a row spent on a reset lies between, or none

@@ -71,7 +71,11 @@ def _shortfall(history: History, context: Context, index: int, active: bool) -> 
         return None
     far = goal is not None and gained >= _FAR * (goal - start)
     bar = now - 0.5 * gained
-    return _Shortfall(Evidence(_EVAL, reward, bar, "<", _note(context, now)), missing, 1.0 if far else 0.5)
+    return _Shortfall(
+        Evidence(_EVAL, reward, bar, "<", _note(context, f"training has {now:.4g}")),
+        missing,
+        1.0 if far else 0.5,
+    )
 
 
 def _spread(history: History, step: int) -> float:
@@ -96,13 +100,12 @@ def _known(history: History, metric: str, step: int, most: float = math.inf) -> 
     return 0.0 if series is None or index is None else min(most, series.values[index])
 
 
-def _note(context: Context, trained: float) -> str:
+def _note(context: Context, told: str) -> str:
     """With the wrappers that only one of the two has: usually one of them is the answer."""
-    told = [f"training has {trained:.4g}"]
     for wrapper in _one_sided(context):
         where = "training" if "train" in wrapper.roles else "evaluation"
-        told.append(f"only {where} has the wrapper {wrapper.name}")
-    return ", ".join(told)
+        told += f", only {where} has the wrapper {wrapper.name}"
+    return told
 
 
 def _one_sided(context: Context) -> list[WrapperConfig]:
@@ -121,7 +124,7 @@ def _sight(history: History, context: Context, active: bool) -> Evidence | None:
     if len(before) < 3 or not (usual := statistics.median(before)) > 0.0:
         return None
     factor = 2.0 if active else _UNLIKE
-    note = f"training sees {usual:.3g} as its episodes begin"
+    note = _note(context, f"training sees {usual:.3g} as its episodes begin")
     if shown > factor * usual:
         return Evidence(_EVAL_FIRST, shown, _UNLIKE * usual, ">", note)
     return Evidence(_EVAL_FIRST, shown, usual / _UNLIKE, "<", note) if shown < usual / factor else None
