@@ -251,6 +251,16 @@ def test_episodes_that_are_cut_short_are_no_success_however_good_their_return():
     assert not {"same_return", "equal_lengths"} & fired(cut | {"eval/mean_reward": 200.0}, make_context())
 
 
+def test_a_limit_that_no_gradient_can_meet_is_what_is_to_change():
+    def remedy(norm: float, limit: float) -> list[str]:
+        columns = {"train/grad_norm": norm, "hyper/max_grad_norm": limit, **FLAT}
+        found = AlertTracker(make_context(algo={"max_grad_norm": limit}), story(columns)).alerts()
+        return [change.path for alert in found if alert.id == "grad_clipped" for change in alert.changes]
+
+    assert remedy(0.7, 1e-8) == ["algo.max_grad_norm"]
+    assert remedy(70.0, 0.5) == ["algo.normalize_rewards", "algo.vf_coef"]
+
+
 def test_silence_counts_also_where_episodes_are_long():
     few = {**reward_of(0.0), "rollout/episodes": lambda i: 0.4 * i}
     assert "no_reward" in fired(few, make_context())

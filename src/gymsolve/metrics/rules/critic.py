@@ -225,7 +225,7 @@ CRITIC = (
         cause="rewards are large, and policy and value share a trunk",
         remedy=all_of(scale("algo.vf_coef", 0.1), set_to("net.shared", False)),
         effect="train/grad_norm_value falls below 100 times train/grad_norm_policy",
-        explains=("return_flat", "policy_frozen", "grad_clipped"),
+        explains=("return_flat", "policy_frozen", "grad_clipped", "ev_negative"),
         applies=_shares,
     ),
     Rule(

@@ -228,7 +228,7 @@ EXPLORATION = (
         cause="an action mask that allows nothing else, a reward for doing nothing, or a collapsed policy",
         remedy=_EXPLORE,
         effect="action/largest_share falls below 0.9",
-        explains=("return_flat",),
+        explains=("return_flat", "ev_negative", "ev_zero"),
         applies=categorical,
     ),
 )
