@@ -203,6 +203,15 @@ def test_two_bad_evaluations_are_a_gap_once_training_is_far_and_four_before():
     assert "eval_gap" in fired(judged_at(9.0, 9.0, 9.0, 9.0, **early), make_context())
 
 
+def test_a_policy_whose_likeliest_action_is_not_yet_good_catches_up():
+    early = {"after": 10}
+    assert "eval_gap" in fired(judged_at(0.0, 1.0, 3.0, 5.0, **early), make_context())
+    assert "eval_gap" not in fired(judged_at(0.0, 5.0, 10.0, 15.0, **early), make_context())
+    assert "eval_gap" in fired(judged_at(20.0, 45.0), make_context()), (
+        "far from the start, that excuses nothing"
+    )
+
+
 def test_a_gap_within_the_errors_of_both_means_is_none():
     # Training has 116 and 123.5, evaluation lacks some 60: more than half of what was gained, if it is true.
     few = {"episodes": 5.0, "std_reward": 30.0}

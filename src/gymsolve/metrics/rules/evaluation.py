@@ -40,8 +40,8 @@ def _gap(history: History, context: Context, active: bool) -> Evidence | None:
     """Two evaluations in a row, or four while training is still near its start.
 
     The policy changes from one to the next, so it is not a bad update that all of them share. Their errors
-    are not pooled: evaluations use the same seeds, and share what is hard about those. Where the likeliest
-    action is only not yet a good one, evaluation catches up meanwhile.
+    are not pooled: evaluations use the same seeds, and share what is hard about those. Near the start the
+    likeliest action is often not yet a good one; then evaluation catches up meanwhile.
     """
     newest, weight = None, 0.0
     for index in range(len(history.series[_EVAL]) - 1, -1, -1):
@@ -50,8 +50,8 @@ def _gap(history: History, context: Context, active: bool) -> Evidence | None:
             return None
         newest, weight = newest or found.evidence, weight + found.weight
         if active or weight >= _ENOUGH:
-            caught_up = newest.value - found.evidence.value
-            return newest if active or caught_up < _CATCHING_UP * found.missing else None
+            catching_up = newest.value - found.evidence.value >= _CATCHING_UP * found.missing
+            return newest if active or found.weight == 1.0 or not catching_up else None
     return None
 
 
