@@ -25,7 +25,8 @@ def event_evidence(facts: Mapping[str, Any]) -> str:
 
 def summary_lines(alert: Mapping[str, Any], follows: Sequence[Mapping[str, Any]]) -> list[str]:
     """A cause at the end of a run: how long, why, what to try, and what came of it."""
-    told = [f"{alert['title']} [{alert['id']}, {alert['share']:.0%} of training]"]
+    lasted = f", {alert['share']:.0%} of training" if alert["share"] >= 0.01 else ""
+    told = [f"{alert['title']} [{alert['id']}{lasted}]"]
     if alert["severity"] == "info":
         return told
     told += [f"likely: {alert['cause']}", remedy_text(alert["changes"])]
