@@ -192,13 +192,13 @@ FAULTS = (
     Fault(
         "eval_mirrored",
         "evaluation sees observations with the other sign",
-        names=("eval_gap",),
+        names=("eval_gap", "eval_sight"),
         settings=_wrapped("ScaledObservations", factor=-1.0, roles=["eval"]),
     ),
     Fault(
         "eval_statistics",
         "evaluation has lost the normaliser's statistics",
-        names=("eval_gap",),
+        names=("eval_gap", "eval_sight"),
         settings=_wrapped("ScaledObservations", {"net.normalize_obs": "running"}, factor=30.0),
         patch="lose_statistics",
     ),
@@ -213,7 +213,7 @@ FAULTS = (
     Fault(
         "values_untrained",
         "vf_coef 0",
-        names=("ev_zero", "ev_negative", "advantage_biased"),
+        names=("values_untrained", "ev_zero", "ev_negative", "advantage_biased"),
         shows=("return_flat",),
         settings=_fixed(algo__vf_coef=0.0),
     ),

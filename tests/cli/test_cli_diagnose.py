@@ -32,10 +32,15 @@ def test_a_fault_is_told_live_at_the_end_and_afterwards(cli):
     said = train_with_fault(cli).out
     assert said.count("error kl_shock: one update threw the policy somewhere else (train/approx_kl") == 1
     assert "--set algo.learning_rate=" in said
-    summary = [line.split(":")[0].split()[1] for line in said.splitlines() if " of training); " in line]
-    assert summary == sorted(summary)
-    assert "kl_shock" in summary
+    verdict = said.partition("Not solved")[2].splitlines()
+    why = next(index for index, line in enumerate(verdict) if line.startswith("why "))
+    assert verdict[why].startswith("why   one update threw the policy somewhere else [kl_shock, ")
+    assert verdict[why + 1].strip().startswith("likely: the learning rate is far too high")
+    assert verdict[why + 2].strip().startswith("try --set algo.learning_rate=")
+    assert verdict[why + 3].strip().startswith("hence: ")
     assert "gymsolve diagnose @last" in said
+    assert "gymsolve fix @last" in said
+    assert "gymsolve resume @last" not in said, "more of the same would not help"
     told = cli("diagnose", "@last").out
     assert (
         told.index("Most likely root cause") < told.index("[kl_shock]") < told.index("Could not be checked")

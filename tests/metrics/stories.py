@@ -57,6 +57,7 @@ def healthy(i: int) -> dict[str, float]:
         "time/memory": 300.0,
         "rollout/episodes": 20.0 * (i + 1),
         "rollout/ep_rew_mean": 20.0 + 1.5 * i,
+        "rollout/ep_rew_std": 12.0,
         "rollout/ep_rew_min": 10.0,
         "rollout/ep_rew_max": 60.0 + 1.5 * i,
         "rollout/ep_len_mean": 20.0 + 1.5 * i,
@@ -73,6 +74,7 @@ def healthy(i: int) -> dict[str, float]:
         "reward_share/goal": 0.4,
         "obs/abs_max": 3.0,
         "obs/constant_share": 0.0,
+        "obs/first_size": 0.8,
         "action/largest_share": 0.4,
         "action/saturated_share": 0.05,
         "policy/log_std_mean": -0.5,
@@ -93,6 +95,7 @@ def healthy(i: int) -> dict[str, float]:
         "hyper/learning_rate": 3e-4,
         "hyper/gamma": 0.99,
         "hyper/clip_coef": 0.2,
+        "hyper/vf_coef": 0.5,
         "hyper/ent_coef": 0.0,
         "hyper/max_grad_norm": 0.5,
     }
@@ -102,6 +105,7 @@ def evaluation(i: int) -> dict[str, float]:
     """The evaluation after record `i`: a little better than training."""
     where = {name: healthy(i)[name] for name in ("env_steps", "vec_steps", "updates", "progress")}
     judged = {"eval/mean_reward": 30.0 + 1.5 * i, "eval/std_reward": 5.0, "eval/episodes": 20.0}
+    judged["eval/first_obs_size"] = 0.9
     return {**where, **judged}
 
 

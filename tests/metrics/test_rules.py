@@ -105,6 +105,7 @@ CASES = {
         {"action/saturated_share": 0.51, **FLAT}, {"action/saturated_share": 0.51}, {"kind": "box"}
     ),
     "action_stuck": Case({"action/largest_share": 0.96, **FLAT}, {"action/largest_share": 0.95, **FLAT}),
+    "values_untrained": Case({"hyper/vf_coef": 0.0}, {"hyper/vf_coef": burst(0.5, 0.0, 4)}),
     "ev_negative": Case({"train/explained_variance": -0.06}, {"train/explained_variance": -0.05}),
     "ev_zero": Case({"train/explained_variance": 0.04, **FLAT}, {"train/explained_variance": 0.04}),
     "ev_oscillates": Case(
@@ -144,7 +145,8 @@ CASES = {
         {"rollout/ep_rew_mean": lambda i: 20.0 + 2 * i if i < 50 else 90.0},
     ),
     "return_flat": Case(FLAT, {"rollout/ep_rew_mean": lambda i: min(20.0 + 4 * i, 185.0)}),
-    "eval_gap": Case({"eval/mean_reward": 20.0}, {"eval/mean_reward": lambda i: 20.0 + 0.4 * 1.5 * i}),
+    "eval_gap": Case({"eval/mean_reward": 20.0}, {"eval/mean_reward": lambda i: 20.0 + 0.51 * 1.5 * i}),
+    "eval_sight": Case({"eval/first_obs_size": 2.5}, {"eval/first_obs_size": 2.4}),
     "env_bound": Case({"time/env_share": 0.61}, {"time/env_share": 0.6}),
     "overhead": Case({"time/eval_share": 0.41}, {"time/eval_share": 0.4}),
     "memory_growth": Case({"time/memory": lambda i: 300 + 20 * i}, {"time/memory": lambda i: 300 + 6 * i}),
@@ -187,6 +189,88 @@ def test_a_gain_within_the_noise_of_episodes_does_not_excuse_values_that_predict
     assert "ev_zero" not in fired(
         creeping | {"rollout/ep_rew_min": -1300.0, "rollout/ep_rew_max": -1100.0}, make_context()
     )
+
+
+def judged_at(*rewards: float, after: int = 60, **facts: float) -> dict[str, Column]:
+    """Evaluations as good as training, but for some in a row from record `after` on."""
+    at = {after + 4 + 5 * k: reward for k, reward in enumerate(rewards)}
+    told = {f"eval/{name}": value for name, value in facts.items()}
+    return {"eval/mean_reward": lambda i: at.get(i, 30.0 + 1.5 * i), **told}
+
+
+def test_two_bad_evaluations_are_a_gap_once_training_is_far_and_four_before():
+    assert "eval_gap" in fired(judged_at(20.0, 20.0), make_context())
+    assert "eval_gap" not in fired(judged_at(20.0), make_context()), "one bad update is no gap"
+    early = {"after": 10}  # 20 + 1.5 * 24 is not yet a third of the way to 200
+    assert "eval_gap" not in fired(judged_at(9.0, 9.0, 9.0, **early), make_context())
+    assert "eval_gap" in fired(judged_at(9.0, 9.0, 9.0, 9.0, **early), make_context())
+
+
+def test_a_policy_whose_likeliest_action_is_not_yet_good_catches_up():
+    early = {"after": 10}
+    assert "eval_gap" in fired(judged_at(0.0, 1.0, 3.0, 5.0, **early), make_context())
+    assert "eval_gap" not in fired(judged_at(0.0, 5.0, 10.0, 15.0, **early), make_context())
+    assert "eval_gap" in fired(judged_at(20.0, 45.0), make_context()), (
+        "far from the start, that excuses nothing"
+    )
+
+
+def test_a_gap_within_the_errors_of_both_means_is_none():
+    # Training has 116 and 123.5, evaluation lacks some 60: more than half of what was gained, if it is true.
+    few = {"episodes": 5.0, "std_reward": 30.0}
+    assert "eval_gap" in fired(judged_at(55.0, 60.0, **few), make_context())
+    wide = {"episodes": 5.0, "std_reward": 60.0}
+    assert "eval_gap" not in fired(judged_at(55.0, 60.0, **wide), make_context())
+    noisy = {"rollout/ep_rew_std": 250.0}  # of a hundred episodes: 25, which is no gain either
+    assert "eval_gap" not in fired(judged_at(55.0, 60.0, **few) | noisy, make_context())
+
+
+def test_training_at_the_threshold_does_not_excuse_an_evaluation_far_below():
+    solved = {"rollout/ep_rew_mean": lambda i: 20.0 + 3.0 * i, "eval/mean_reward": 20.0}
+    assert "eval_gap" in fired(solved, make_context())
+
+
+def test_a_wrapper_that_only_evaluation_has_is_named():
+    wrappers = {
+        "env": {"wrappers": [{"clip_reward": {"roles": ["train"]}}, {"other:Wrapper": {"roles": ["eval"]}}]}
+    }
+    tracker = AlertTracker(make_context(**wrappers), story({"eval/mean_reward": 20.0}))
+    (gap,) = [alert for alert in tracker.alerts() if alert.id == "eval_gap"]
+    assert "only training has the wrapper clip_reward" in gap.evidence.note
+    assert "only evaluation has the wrapper other:Wrapper" in gap.evidence.note
+
+
+def test_values_of_a_few_rollouts_without_ends_are_not_worse_than_a_guess():
+    """Where returns are all alike, the share is of next to nothing: -20 in every third rollout."""
+    assert "ev_negative" not in fired(
+        {"train/explained_variance": lambda i: 0.2 if i % 3 else -20.0}, make_context()
+    )
+    assert "ev_negative" in fired(
+        {"train/explained_variance": lambda i: -0.2 if i % 3 else 0.9}, make_context()
+    )
+
+
+def test_an_episode_that_may_still_be_under_way_is_no_finding():
+    waiting = {"rollout/episodes": jump(0.0, 1.0, at=40)}
+    assert "no_episode_end" in fired(waiting, make_context())
+    assert "no_episode_end" not in fired(waiting, make_context(spec={"limit": 6000}))
+
+
+def test_episodes_that_are_cut_short_are_no_success_however_good_their_return():
+    """Where each step costs, an episode that a counter ends after 8 steps is better than any solution."""
+    cut = {**reward_of(250.0), "rollout/ep_len_mean": 8.0, "rollout/ep_len_std": 0.0}
+    assert {"same_return", "equal_lengths"} <= fired(cut | {"eval/mean_reward": 20.0}, make_context())
+    assert not {"same_return", "equal_lengths"} & fired(cut | {"eval/mean_reward": 200.0}, make_context())
+
+
+def test_a_limit_that_no_gradient_can_meet_is_what_is_to_change():
+    def remedy(norm: float, limit: float) -> list[str]:
+        columns = {"train/grad_norm": norm, "hyper/max_grad_norm": limit, **FLAT}
+        found = AlertTracker(make_context(algo={"max_grad_norm": limit}), story(columns)).alerts()
+        return [change.path for alert in found if alert.id == "grad_clipped" for change in alert.changes]
+
+    assert remedy(0.7, 1e-8) == ["algo.max_grad_norm"]
+    assert remedy(70.0, 0.5) == ["algo.normalize_rewards", "algo.vf_coef"]
 
 
 def test_silence_counts_also_where_episodes_are_long():

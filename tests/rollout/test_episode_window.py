@@ -1,6 +1,9 @@
 """Episode statistics: the last ones, raw and shaped apart."""
 
 import json
+import statistics
+
+import pytest
 
 from gymsolve.envs.contract import Episode
 from gymsolve.rollout.episodes import EpisodeWindow
@@ -23,6 +26,7 @@ def test_old_episodes_leave_the_averages_but_not_the_count_and_the_record():
     window.add([episode(100.0), episode(1.0, length=4), episode(2.0, truncated=True), episode(6.0)])
     found = window.metrics()
     assert window.mean_return == found["rollout/ep_rew_mean"] == 3.0
+    assert found["rollout/ep_rew_std"] == pytest.approx(statistics.pstdev([1, 2, 6]))
     assert found["rollout/episodes"] == 4
     assert found["rollout/ep_rew_best"] == 100.0
     assert (found["rollout/ep_rew_min"], found["rollout/ep_rew_max"], found["rollout/ep_rew_last"]) == (

@@ -14,9 +14,11 @@ from gymsolve.rollout.statistics import (
     credit_statistics,
     describe,
     episode_statistics,
+    first_observations,
     largest_entropy,
     observed_range,
     sample_rows,
+    typical_size,
 )
 from gymsolve.spec import ObsSpec
 from probes import CASE_IDS, CASES, START, RandomEnvs, gather, make_case, make_policy, make_spec, vector
@@ -193,3 +195,27 @@ def test_sampled_rows_count_and_are_spread_over_the_rollout():
     assert rollout.valid.reshape(-1)[chosen].all()
     assert chosen[0] < 8 <= 60 * 4 - 8 <= chosen[-1]
     assert len(sample_rows(rollout, 10_000)) == rollout.env_steps
+
+
+@pytest.mark.parametrize("next_step", [False, True])
+def test_first_observations_are_those_after_an_end(next_step):
+    _, rollout = collected(next_step=next_step)
+    expected = []
+    for t, n in rows(rollout):
+        before = [k for k in range(t) if rollout.valid[k, n]]
+        if before and rollout.done[before[-1], n]:
+            expected.append(rollout.obs["obs"][t, n])
+    found = first_observations(rollout)
+    assert len(expected) > 3
+    np.testing.assert_array_equal(found["obs"], expected[:64])
+
+
+def test_without_an_end_no_first_observation_is_known():
+    _, rollout = collected()
+    rollout.terminated[:] = rollout.truncated[:] = False
+    assert first_observations(rollout) is None
+
+
+def test_the_typical_size_of_numbers_is_their_root_mean_square():
+    assert typical_size({"a": np.array([[3.0, 4.0]]), "b": np.array([[0.0], [0.0]])}) == 2.5
+    assert typical_size({}) is None

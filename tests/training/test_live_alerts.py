@@ -30,7 +30,9 @@ def test_the_fault_is_in_events_and_outcome(faulty):
     assert events[0]["because"] is None
     assert events[0]["changes"][0]["path"] == "algo.learning_rate"
     assert {event["id"] for event in events} == {alert.id for alert in faulty.alerts}
-    assert [alert.id for alert in faulty.alerts] == sorted(alert.id for alert in faulty.alerts)
+    causes = [alert.id not in faulty.because for alert in faulty.alerts]
+    assert causes == sorted(causes, reverse=True), "causes come before what follows from them"
+    assert faulty.alerts[0].id == "kl_shock"
 
 
 def test_a_replay_finds_the_same(faulty):

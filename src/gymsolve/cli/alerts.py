@@ -6,7 +6,7 @@ from typing import Any
 from gymsolve.metrics.wording import evidence_text, remedy_text
 from gymsolve.text import count, duration, plural
 
-__all__ = ["alert_line", "alert_paragraph", "event_evidence", "remedy_text", "summary_line"]
+__all__ = ["alert_line", "alert_paragraph", "event_evidence", "remedy_text", "summary_lines"]
 
 
 def alert_line(facts: Mapping[str, Any]) -> str:
@@ -23,13 +23,14 @@ def event_evidence(facts: Mapping[str, Any]) -> str:
     return f"{shown}, since step {count(facts['onset'])}"
 
 
-def summary_line(alert: Mapping[str, Any], because: str | None) -> str:
-    """An alert at the end of a run: how often, how long, what to try."""
-    times = plural(alert["count"], "time")
-    return (
-        f"{alert['severity']} {alert['id']}: {alert['title']} ({times}, {alert['share']:.0%} of training); "
-        f"{_advice(alert['changes'], because)}"
-    )
+def summary_lines(alert: Mapping[str, Any], follows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A cause at the end of a run: how long, why, what to try, and what came of it."""
+    lasted = f", {alert['share']:.0%} of training" if alert["share"] >= 0.01 else ""
+    told = [f"{alert['title']} [{alert['id']}{lasted}]"]
+    if alert["severity"] == "info":
+        return told
+    told += [f"likely: {alert['cause']}", remedy_text(alert["changes"])]
+    return [*told, f"hence: {'; '.join(one['title'] for one in follows)}"] if follows else told
 
 
 def alert_paragraph(alert: Mapping[str, Any]) -> list[str]:

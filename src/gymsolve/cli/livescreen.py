@@ -21,7 +21,7 @@ __all__ = ["LiveScreen", "can_say", "terminal_size"]
 
 _HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
 _CLEAR_LINE, _CLEAR_BELOW = "\x1b[K", "\x1b[J"
-_ASCII = str.maketrans("▁▂▃▄▅▆▇█━─↑↓…–±×≥≤≠", "_.:-=+*##-^v~-~x><!")
+_ASCII = str.maketrans("▁▂▃▄▅▆▇█━─↑↓…–±×≥≤≠·", "_.:-=+*##-^v~-~x><!.")
 """One character for one: the columns must stay where they are."""
 
 Size = Callable[[], tuple[int, int]]

@@ -8,7 +8,7 @@ import textwrap
 from typing import Any
 
 from gymsolve.cli.alerts import event_evidence, remedy_text
-from gymsolve.cli.rows import SEVERITY_STYLES, Layout, choose_rows, group_of, header, metric_row
+from gymsolve.cli.rows import MARKS, SEVERITY_STYLES, Layout, choose_rows, group_of, header, metric_row
 from gymsolve.cli.tables import Line, cut
 from gymsolve.cli.view import View
 from gymsolve.text import count, duration, number
@@ -91,9 +91,13 @@ def _alerts(view: View, width: int, room: int) -> list[Line]:
     """What is wrong, each once: the root of it in full, the others by name, what does not fit by number."""
     if not view.alerts:
         return [[("no alerts", "dim")]]
-    first, *others = view.alerts.values()
+    # Hints last, behind what follows from the causes.
+    first, *others = sorted(view.alerts.values(), key=lambda one: one["severity"] == "info")
     state = "" if first["active"] else " (over by now)"
-    title = (f"! {first['id']}: {first['title']}{state}", SEVERITY_STYLES[first["severity"]])
+    title = (
+        f"{MARKS[first['severity']]} {first['id']}: {first['title']}{state}",
+        SEVERITY_STYLES[first["severity"]],
+    )
     details = _details(first, width)[: max(0, room - (2 if others else 1))]
     lines = [[title], *details, *(_alert(alert, first["id"]) for alert in others)]
     if len(lines) <= room:
@@ -106,18 +110,16 @@ def _alert(alert: dict[str, Any], first: str) -> Line:
     """One that is not the first, on one line."""
     style, text = SEVERITY_STYLES[alert["severity"]], f"{alert['id']}: {alert['title']}"
     if alert["because"] is None:
-        return [(f"! {text}", style)]
+        return [(f"{MARKS[alert['severity']]} {text}", style)]
     root = "" if alert["because"] == first else f" (from {alert['because']})"
     return [(f"! hence {text}{root}", style.removeprefix("bold "))]
 
 
 def _details(alert: dict[str, Any], width: int) -> list[Line]:
     """Evidence, remedy and likely cause, in the order in which they are given up where there is no room."""
-    pieces = (
-        (event_evidence(alert), ""),
-        (remedy_text(alert["changes"]), "bold"),
-        (f"likely: {alert['cause']}", ""),
-    )
+    pieces = [(event_evidence(alert), ""), (remedy_text(alert["changes"]), "bold")]
+    # Where no setting helps, the cause is all that leads anywhere.
+    pieces.insert(2 if alert["changes"] else 1, (f"likely: {alert['cause']}", ""))
     return [
         [(line, style)]
         for text, style in pieces

@@ -15,9 +15,20 @@ from gymsolve.metrics.catalog import Metric, by_priority, find_metric
 from gymsolve.metrics.history import Series
 from gymsolve.text import count, duration, number, score
 
-__all__ = ["SEVERITY_STYLES", "Layout", "choose_rows", "group_of", "header", "metric_row", "sparkline"]
+__all__ = [
+    "MARKS",
+    "SEVERITY_STYLES",
+    "Layout",
+    "choose_rows",
+    "group_of",
+    "header",
+    "metric_row",
+    "sparkline",
+]
 
 SEVERITY_STYLES = {"error": "bold red", "warn": "bold yellow", "info": "bold cyan"}
+MARKS = {"error": "!", "warn": "!", "info": "·", None: " "}
+"""A hint is no alarm."""
 
 _ELSEWHERE = {"env_steps", "progress", "solved", "eval/std_reward"}
 """Told by the bar, the title, or beside another value."""
@@ -94,7 +105,7 @@ def metric_row(view: View, name: str, layout: Layout, now: float, *, first: bool
     line: Line = []
     if layout.prefix:
         line.append((f"{group_of(name) if first else '':<{layout.prefix}}", "dim"))
-    tail = f"{'!' if severity else ' '} {name.partition('/')[2] or name}"
+    tail = f"{MARKS[severity]} {name.partition('/')[2] or name}"
     line.append((f"{tail[: layout.name]:<{layout.name}}", style))
     if name == "time/elapsed":
         return [*line, (f"{duration(view.elapsed(now)):>{_VALUE}}", "bold blue")]

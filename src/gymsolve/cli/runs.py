@@ -116,6 +116,9 @@ def compare(
     ]
     heading("Results")
     print_table(("", *letters), rows)
+    if told["seeds"]:
+        heading("Over seeds")
+        print("\n".join(f"  {one['remark']}" for one in told["seeds"]))
     for title, chart in told["charts"].items():
         heading(title)
         print(chart)

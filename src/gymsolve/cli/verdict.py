@@ -1,9 +1,10 @@
 """The last word on a run: solved or not, by which numbers, and what to do next."""
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gymsolve.cli.alerts import summary_line
+from gymsolve.cli.alerts import summary_lines
 from gymsolve.cli.output import is_terminal
 from gymsolve.text import count, duration, number, score, size
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["print_verdict", "verdict_lines"]
 
+_LABEL = 6
 _WHY = {
     "steps": "the budget is spent",
     "time": "the time is up",
@@ -32,10 +34,10 @@ def print_verdict(outcome: "Outcome", lines: list[str]) -> None:
     from gymsolve.cli.output import make_console
 
     colour = "green" if outcome.solved else "yellow"
-    body = Text("\n").join(Text(line) for line in lines[1:])
-    make_console().print(
-        Panel(body, title=Text(lines[0], style="bold"), title_align="left", border_style=colour)
-    )
+    console = make_console()
+    folded = [part for line in lines[1:] for part in _fold(line, console.width - 4)]
+    body = Text("\n").join(Text(line) for line in folded)
+    console.print(Panel(body, title=Text(lines[0], style="bold"), title_align="left", border_style=colour))
 
 
 def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
@@ -55,9 +57,32 @@ def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
         f"run   {outcome.run.path}",
         *([] if video is None else [f"video {video.path}"]),
         *([f"page  {page}"] if (page := outcome.run.path / "report.html").is_file() else []),
-        *(summary_line(alert.to_json(), outcome.because.get(alert.id)) for alert in outcome.alerts),
+        *_findings(outcome),
         *_next_commands(outcome, runs_dir),
     ]
+
+
+def _fold(line: str, width: int) -> list[str]:
+    """Under its own beginning; ids and paths stay whole."""
+    indent = " " * _LABEL
+    return textwrap.wrap(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _findings(outcome: "Outcome") -> list[str]:
+    """Why it is not solved: causes with what follows from each; hints last."""
+    alerts = [alert.to_json() for alert in outcome.alerts]
+    roots = [alert for alert in alerts if alert["id"] not in outcome.because]
+    lines = []
+    for index, root in enumerate(roots):
+        label = (
+            "note" if root["severity"] == "info" else "also" if index else "seen" if outcome.solved else "why"
+        )
+        follows = [alert for alert in alerts if outcome.because.get(alert["id"]) == root["id"]]
+        told = summary_lines(root, follows)
+        lines += [f"{'' if place else label:<{_LABEL}}{line}" for place, line in enumerate(told)]
+    return lines
 
 
 def _result(evaluation: dict[str, Any] | None, threshold: float | None) -> str:
@@ -74,13 +99,15 @@ def _result(evaluation: dict[str, Any] | None, threshold: float | None) -> str:
 
 def _next_commands(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
     where = "" if runs_dir is None else f" --runs-dir {runs_dir}"
-    commands = [f"gymsolve eval @last{where}"]
-    if outcome.reason in _WHY:
+    causes = [one for one in outcome.alerts if one.id not in outcome.because and one.severity != "info"]
+    helped = not outcome.solved and causes and causes[0].changes  # more of the same would not help
+    commands = [f"gymsolve diagnose @last{where}"] if causes else []
+    commands += [f"gymsolve fix @last{where}"] if helped else []
+    commands.append(f"gymsolve eval @last{where}")
+    if outcome.reason in _WHY and not helped:
         budget = outcome.run.info()["steps"]
         enough = 2 * budget if 2 * budget > outcome.env_steps else 2 * outcome.env_steps
         more = f" --steps {size(enough)}" if outcome.reason == "steps" else ""
         commands.append(f"gymsolve resume @last{more}{where}")
-    if outcome.alerts:
-        commands.append(f"gymsolve diagnose @last{where}")
     commands.append(f"gymsolve runs show @last{where}")
-    return [f"{'next' if index == 0 else '':<6}{command}" for index, command in enumerate(commands)]
+    return [f"{'' if index else 'next':<{_LABEL}}{command}" for index, command in enumerate(commands)]

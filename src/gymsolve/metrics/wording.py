@@ -7,7 +7,7 @@ from gymsolve.text import number, setting
 
 __all__ = ["evidence_text", "remedy_text"]
 
-_NONE = "nothing in the settings helps"
+_NONE = "no setting mends this: it is in the environment or in the code"
 
 
 def remedy_text(changes: Sequence[Mapping[str, Any]]) -> str:

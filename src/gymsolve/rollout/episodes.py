@@ -43,12 +43,13 @@ class EpisodeWindow:
 
     def _measure(self) -> dict[str, float]:
         _, raw, shaped, length, truncated, success = zip(*self.recent, strict=True)
-        lengths = np.array(length)
+        returns, lengths = np.array(raw), np.array(length)
         measured = {
             "rollout/episodes": float(self.total),
-            "rollout/ep_rew_mean": float(np.array(raw).mean()),
-            "rollout/ep_rew_min": float(min(raw)),
-            "rollout/ep_rew_max": float(max(raw)),
+            "rollout/ep_rew_mean": float(returns.mean()),
+            "rollout/ep_rew_std": float(returns.std()),
+            "rollout/ep_rew_min": float(returns.min()),
+            "rollout/ep_rew_max": float(returns.max()),
             "rollout/ep_rew_last": float(raw[-1]),
             "rollout/ep_rew_best": float(self.best),
             "rollout/ep_len_mean": float(lengths.mean()),

@@ -5,6 +5,7 @@ definition, so everything is summed in double precision.
 """
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -21,15 +22,19 @@ __all__ = [
     "credit_statistics",
     "describe",
     "episode_statistics",
+    "first_observations",
     "largest_entropy",
     "observed_range",
     "sample_rows",
+    "typical_size",
 ]
 
 _FEWEST_ENDS = 8
 """Episodes that must end in a rollout before a correlation over them means anything."""
 _MOST_CHOICES = 32
 """Choices of which each gets a metric of its own."""
+_MOST_FIRST = 64
+"""Beginnings of episodes that are looked at in a rollout."""
 _NEAR_BOUND = 0.99
 """Of half the action's range: beyond it an action counts as being at its bound."""
 
@@ -122,6 +127,27 @@ def observed_range(rollout: Rollout) -> tuple[Obs, float]:
         still += int(np.count_nonzero(ends[key][0] == ends[key][1]))
         total += ends[key][0].size
     return ends, still / max(1, total)
+
+
+def first_observations(rollout: Rollout) -> Obs | None:
+    """Those with which episodes began in the rollout, where no policy had a say; None when none did."""
+    valid = rollout.valid
+    begun = np.zeros_like(valid)
+    begun[1:] = valid[1:] & (rollout.done[:-1] | ~valid[:-1])  # a row spent on a reset lies between, or none
+    rows = np.flatnonzero(begun.reshape(-1))[:_MOST_FIRST]
+    if not len(rows):
+        return None
+    return {key: array.reshape(valid.size, *array.shape[2:])[rows] for key, array in rollout.obs.items()}
+
+
+@np.errstate(all="ignore")
+def typical_size(seen: Mapping[str, Array]) -> float | None:
+    """Root mean square of numbers by entry [B, size]; None when there are none."""
+    numbers = [rows.reshape(-1).astype(np.float64) for rows in seen.values()]
+    if not numbers:
+        return None
+    every = np.concatenate(numbers)
+    return math.sqrt(float(np.dot(every, every)) / len(every))
 
 
 def sample_rows(rollout: Rollout, most: int) -> Array:

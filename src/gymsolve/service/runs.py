@@ -79,6 +79,7 @@ def compare_runs(
     """
     from gymsolve.metrics.report import comparison  # a third of a second that other verbs need not wait
     from gymsolve.metrics.report.compare_page import render_comparison, result_rows
+    from gymsolve.metrics.report.seeds import spread_over_seeds
     from gymsolve.metrics.report.textchart import plot
 
     runs = [find_run(split_ref(ref)[0], runs_dir) for ref in refs]
@@ -98,6 +99,7 @@ def compare_runs(
             for one in contenders
         ],
         "results": result_rows(contenders, axis),
+        "seeds": [one.to_json() | {"remark": one.remark()} for one in spread_over_seeds(contenders)],
         "differences": comparison.differences(contenders),
         "remark": comparison.remark(contenders),
         "charts": {chart.title: plot(chart) for chart in charts},

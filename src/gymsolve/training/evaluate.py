@@ -17,6 +17,7 @@ from gymsolve.envs.contract import Envs, Episode
 from gymsolve.envs.make import make_envs
 from gymsolve.errors import EnvFaultError
 from gymsolve.rollout.collect import Actor
+from gymsolve.rollout.statistics import typical_size
 from gymsolve.seeding import Stream, generator, integer_seeds
 from gymsolve.spec import Array, Obs
 from gymsolve.training.nonfinite import blame_evaluation, require_finite_actions
@@ -30,6 +31,9 @@ class Player(Actor, Protocol):
     def greedy(self, obs: Obs, masks: Array | None) -> Array:
         """The likeliest actions [N, A]."""
 
+    def seen(self, obs: Obs) -> dict[str, Array]:
+        """Observations as the network takes them: numbers [N, size] by entry, without categories."""
+
 
 @dataclass(frozen=True)
 class EvalResult:
@@ -40,6 +44,8 @@ class EvalResult:
     """False when a cap ended the evaluation before all episodes did."""
     env_steps: int
     seconds: float
+    first_size: float | None = None
+    """Of the numbers the network saw in first observations; None where there are categories only."""
 
     @property
     def mean(self) -> float:
@@ -60,6 +66,8 @@ class EvalResult:
             "eval/episodes": float(len(returns)),
             "eval/env_steps": float(self.env_steps),
         }
+        if self.first_size is not None:
+            measured["eval/first_obs_size"] = self.first_size
         if len(returns):
             measured |= {
                 "eval/std_reward": float(returns.std()),
@@ -106,6 +114,7 @@ def play_episodes(
         obs, masks = envs.reset(seeds)
     except EnvFaultError as error:
         raise blame_evaluation(error, envs.spec, calls) from error
+    first_size = typical_size(policy.seen(obs))
     while still_open and steps < limits.max_steps:
         actions = policy.greedy(obs, masks) if rng is None else policy.act(obs, masks, rng)[0]
         calls += 1
@@ -127,7 +136,7 @@ def play_episodes(
         if time.perf_counter() - started > limits.max_seconds:
             break
     episodes = tuple(episode for rows in played for episode in rows)
-    return EvalResult(episodes, not still_open, steps, time.perf_counter() - started)
+    return EvalResult(episodes, not still_open, steps, time.perf_counter() - started, first_size)
 
 
 def _progress(played: list[list[Episode]], steps: int, limits: Limits) -> tuple[int, int]:

@@ -17,8 +17,10 @@ from gymsolve.rollout.statistics import (
     component_statistics,
     credit_statistics,
     episode_statistics,
+    first_observations,
     largest_entropy,
     observed_range,
+    typical_size,
 )
 from gymsolve.spec import Array
 from gymsolve.training.probe import churn, dormant_share, feature_rank, take_probe
@@ -100,7 +102,9 @@ def _observations(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
         numbers = np.concatenate([rows[:-2].reshape(-1) for rows in seen]).astype(np.float64)
         found |= {"obs/mean": float(numbers.mean()), "obs/std": float(numbers.std())}
         found["obs/abs_max"] = max(float(np.abs(rows[-2:]).max()) for rows in seen)
-    return found
+    first = first_observations(rollout)
+    size = None if first is None else typical_size(trainer.policy.seen(first))
+    return found if size is None else found | {"obs/first_size": size}
 
 
 @np.errstate(all="ignore")

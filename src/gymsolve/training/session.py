@@ -52,7 +52,7 @@ class Outcome:
     """Of the best evaluation, if there was one."""
     threshold: float | None
     alerts: tuple[Alert, ...] = ()
-    """Everything that fired, by id."""
+    """Everything that fired: causes first, the most urgent in front, then what follows from them."""
     because: Mapping[str, str] = field(default_factory=dict)
     """Alerts that are a consequence, and of which one."""
 
@@ -276,6 +276,7 @@ def _finish(trainer: Trainer, run: Run, reason: Reason) -> Outcome:
         reason = (
             "solved" if reason in ("steps", "time") and counters.last_eval == counters.env_steps else reason
         )
+    found = explain(trainer.alerts)
     outcome = Outcome(
         run=run,
         status=status,
@@ -285,8 +286,8 @@ def _finish(trainer: Trainer, run: Run, reason: Reason) -> Outcome:
         seconds=counters.seconds,
         mean_reward=counters.best_return,
         threshold=trainer.threshold,
-        alerts=tuple(trainer.alerts.alerts()),
-        because={one.alert.id: one.because for one in explain(trainer.alerts).consequences},
+        alerts=(*found.roots, *(one.alert for one in found.consequences)),
+        because={one.alert.id: one.because for one in found.consequences},
     )
     result = {key: outcome.to_json()[key] for key in ("solved", "mean_reward", "threshold", "seconds")}
     run.append_event("ended", env_steps=counters.env_steps, status=status, reason=reason)

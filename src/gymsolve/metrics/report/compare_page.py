@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from gymsolve.metrics.report.comparison import Axis, Contender, compare_curves, differences, remark
 from gymsolve.metrics.report.document import Document, Figures, Paragraph, Section, Table
 from gymsolve.metrics.report.page import render_page
+from gymsolve.metrics.report.seeds import spread_over_seeds
 from gymsolve.text import count, number, setting
 
 __all__ = ["render_comparison", "result_rows"]
@@ -27,6 +28,7 @@ def render_comparison(contenders: Sequence[Contender], axis: Axis) -> str:
             sections=[
                 Section("Runs", [ids]),
                 Section("Results", [Table(("", *letters), result_rows(contenders, axis), columns)]),
+                Section("Over seeds", [Paragraph(one.remark()) for one in spread_over_seeds(contenders)]),
                 Section("Curves", [Figures(charts)] if charts else []),
                 Section("Settings that differ", [settings]),
                 Section("Could not be read", [Paragraph(line) for line in damage]),

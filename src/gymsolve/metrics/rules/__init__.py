@@ -7,6 +7,7 @@ likeliest cause is, which settings to change and what that should do to which me
 from gymsolve.metrics.rules.critic import CRITIC
 from gymsolve.metrics.rules.environment import ENVIRONMENT
 from gymsolve.metrics.rules.episodes import EPISODES
+from gymsolve.metrics.rules.evaluation import EVALUATION
 from gymsolve.metrics.rules.exploration import EXPLORATION
 from gymsolve.metrics.rules.network import NETWORK
 from gymsolve.metrics.rules.policy import POLICY
@@ -24,5 +25,6 @@ RULES: tuple[Rule, ...] = (
     *CRITIC,
     *NETWORK,
     *PROGRESS,
+    *EVALUATION,
     *SPEED,
 )

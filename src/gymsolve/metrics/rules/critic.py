@@ -1,7 +1,6 @@
 """How well values and advantages tell good from bad."""
 
 import itertools
-import math
 import statistics
 
 from gymsolve.metrics.history import History
@@ -20,11 +19,11 @@ def _has_critic(context: Context) -> bool:
 
 
 def _negative(history: History, context: Context, active: bool) -> Evidence | None:
-    """The mean of a window: a single rollout with few episode ends is noisy."""
+    """The median of a window: where a rollout's returns are all alike, the share is of next to nothing."""
     tail = history.series[_EV].tail(_WINDOW)
     if len(tail) < _WINDOW // 2 or is_reached(history, context):
         return None
-    value = statistics.fmean(tail)
+    value = statistics.median(tail)
     return Evidence(_EV, value, 0.0, "<") if value < (0.05 if active else -0.05) else None
 
 
@@ -32,7 +31,7 @@ def _useless(history: History, context: Context, active: bool) -> Evidence | Non
     tail = history.series[_EV].tail(_WINDOW)
     if len(tail) < _WINDOW // 2 or not is_flat(history, context, 0.2, luck=_LUCK):
         return None
-    value = statistics.fmean(tail)
+    value = statistics.median(tail)
     if abs(value) > (0.1 if active else 0.05):
         return None
     return Evidence(_EV, value, 0.05, "<", "while the return is flat")
@@ -42,8 +41,8 @@ def _oscillates(history: History, context: Context, active: bool) -> Evidence | 
     tail = history.series[_EV].tail(_WINDOW)
     if len(tail) < _WINDOW or not is_flat(history, context, 0.1):
         return None
-    mean = sum(tail) / _WINDOW  # `statistics` is exact, and ten times as slow
-    spread = math.sqrt(sum((value - mean) ** 2 for value in tail) / _WINDOW)
+    ordered = sorted(tail)  # without the ends: a single rollout whose returns are all alike is no swing
+    spread = (ordered[-_WINDOW // 6] - ordered[_WINDOW // 6]) / 2.0
     if spread <= (0.3 if active else 0.4):
         return None
     moves = [b - a for a, b in itertools.pairwise(tail)]
@@ -110,7 +109,27 @@ def _uncorrelated(history: History, context: Context, active: bool) -> Evidence 
     return Evidence("train/terminal_correlation", value, 0.05, "<", "although the values fit elsewhere")
 
 
+def _untrained(history: History, context: Context, active: bool) -> Evidence | None:
+    value = history.series["hyper/vf_coef"].last
+    return Evidence("hyper/vf_coef", value, 1e-6, "<") if value < 1e-6 else None
+
+
 CRITIC = (
+    Rule(
+        id="values_untrained",
+        signal=15,
+        severity="error",
+        title="the values are not trained at all",
+        needs=("hyper/vf_coef",),
+        check=_untrained,
+        cause="vf_coef is 0: nothing of the value loss reaches the weights",
+        remedy=set_to("algo.vf_coef", 0.5),
+        effect="train/explained_variance rises above 0.3",
+        explains=("ev_negative", "ev_zero", "ev_oscillates", "policy_frozen", "return_flat"),
+        warmup=0.0,
+        applies=_has_critic,
+        standing=True,
+    ),
     Rule(
         id="ev_negative",
         signal=5,
@@ -125,7 +144,7 @@ CRITIC = (
             scale("algo.vf_coef", 0.5, at_least=0.1),
         ),
         effect="train/explained_variance rises above 0",
-        explains=("ev_oscillates", "return_flat"),
+        explains=("ev_oscillates", "return_flat", "advantage_biased", "rank_collapse", "clip_unused"),
         warmup=0.1,
         applies=_has_critic,
     ),
@@ -139,7 +158,7 @@ CRITIC = (
         cause="observations do not tell what will be rewarded, gamma does not fit, or no value loss",
         remedy=all_of(set_to("net.normalize_obs", "running"), scale("algo.vf_coef", 1.0, at_least=0.5)),
         effect="train/explained_variance rises above 0.3",
-        explains=("return_flat",),
+        explains=("return_flat", "advantage_biased"),
         warmup=0.1,
         applies=_has_critic,
     ),
@@ -160,13 +179,16 @@ CRITIC = (
         id="value_scale",
         signal=4,
         severity="warn",
-        title="value targets are of an awkward size",
+        title="returns are of a size that the values cannot learn",
         needs=("rollout/return_p95abs", _EV),
         check=_scale,
         cause="rewards are far from 1 in size, and nothing scales them",
         remedy=set_to("algo.normalize_rewards", True),
         effect="rollout/return_p95abs comes to lie between 0.1 and 10",
-        explains=("ev_negative", "ev_zero", "value_dominates", "grad_jump", "grad_clipped", "entropy_stuck"),
+        explains=(
+            *("ev_negative", "ev_zero", "value_dominates", "grad_jump", "grad_clipped", "entropy_stuck"),
+            "advantage_biased",
+        ),
         warmup=0.1,
     ),
     Rule(
@@ -203,7 +225,7 @@ CRITIC = (
         cause="rewards are large, and policy and value share a trunk",
         remedy=all_of(scale("algo.vf_coef", 0.1), set_to("net.shared", False)),
         effect="train/grad_norm_value falls below 100 times train/grad_norm_policy",
-        explains=("return_flat", "policy_frozen"),
+        explains=("return_flat", "policy_frozen", "grad_clipped", "ev_negative"),
         applies=_shares,
     ),
     Rule(

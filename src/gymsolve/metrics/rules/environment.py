@@ -2,7 +2,7 @@
 
 from gymsolve.metrics.catalog import find_metric
 from gymsolve.metrics.history import History
-from gymsolve.metrics.rules.outlook import is_reached
+from gymsolve.metrics.rules.outlook import is_confirmed
 from gymsolve.metrics.rules.rule import Context, Evidence, Rule, above, all_of, below, scale, set_to
 
 __all__ = ["ENVIRONMENT"]
@@ -66,7 +66,7 @@ def _same_return(history: History, context: Context, active: bool) -> Evidence |
     if smallest is None or largest is None or episodes < _ENOUGH_EPISODES or _is_shaped(history):
         return None
     value = largest.peak
-    if value == smallest.low and value != 0.0 and not is_reached(history, context):
+    if value == smallest.low and value != 0.0 and not is_confirmed(history, context):
         return Evidence("rollout/ep_rew_max", value, value, "=", f"as all {episodes:.0f} episodes so far")
     return None
 
@@ -136,7 +136,10 @@ ENVIRONMENT = (
         check=above("obs/constant_share", 0.9, 0.8),
         cause="a wrapper or the environment returns the same observation whatever happens",
         effect="obs/constant_share falls",
-        explains=("ev_zero", "return_flat", "entropy_stuck", "policy_frozen", "action_stuck", "eval_gap"),
+        explains=(
+            *("ev_zero", "return_flat", "entropy_stuck", "policy_frozen", "action_stuck", "eval_gap"),
+            *("advantage_biased", "churn_dead", "clip_unused"),
+        ),
         warmup=0.0,
         applies=_sees_numbers,
         standing=True,

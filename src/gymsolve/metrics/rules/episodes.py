@@ -3,7 +3,7 @@
 import statistics
 
 from gymsolve.metrics.history import History
-from gymsolve.metrics.rules.outlook import is_flat, is_reached
+from gymsolve.metrics.rules.outlook import is_confirmed, is_flat, is_reached
 from gymsolve.metrics.rules.rule import Context, Evidence, Rule, above, below, set_to
 
 __all__ = ["EPISODES"]
@@ -16,6 +16,9 @@ _SHARE = "reward_share/"
 
 def _no_end(history: History, context: Context, active: bool) -> Evidence | None:
     value = history.series["rollout/episodes"].last
+    limit = None if context.spec is None else context.spec.max_episode_steps
+    if limit is not None and (history.last("vec_steps") or 0.0) <= limit:
+        return None  # the first one may still be under way
     steps = f"none in {history.env_steps} steps"
     return Evidence("rollout/episodes", value, 1.0, "<", steps) if value < 1.0 else None
 
@@ -31,7 +34,7 @@ def _equal_lengths(history: History, context: Context, active: bool) -> Evidence
     length = history.last("rollout/ep_len_mean")
     limit = None if context.spec is None else context.spec.max_episode_steps
     cut = history.last("rollout/truncated_share") or 0.0
-    if length is None or length <= 1.0 or length == limit or cut >= 1.0 or is_reached(history, context):
+    if length is None or length <= 1.0 or length == limit or cut >= 1.0 or is_confirmed(history, context):
         return None
     if (history.last("rollout/episodes") or 0.0) < _ENOUGH_EPISODES:
         return None

@@ -4,10 +4,12 @@ import statistics
 
 from gymsolve.metrics.history import History, Series
 from gymsolve.metrics.rules.outlook import is_flat, is_reached
-from gymsolve.metrics.rules.rule import Check, Context, Evidence, Rule, above, all_of, scale, set_to
+from gymsolve.metrics.rules.rule import Change, Check, Context, Evidence, Rule, above, all_of, scale, set_to
 
 __all__ = ["NETWORK"]
 
+_TIGHT = 0.01
+"""Below it, max_grad_norm cuts every gradient there is."""
 _REFERENCE = 20
 """So many records before the newest ones are what a jump is measured against."""
 
@@ -87,6 +89,14 @@ def _dormant(limit: float, release: float) -> Check:
     return check
 
 
+def _looser(context: Context, evidence: Evidence) -> list[Change]:
+    """A limit that ordinary gradients exceed is what is wrong; otherwise it is the gradients."""
+    if evidence.threshold < 100.0 * _TIGHT:
+        return set_to("algo.max_grad_norm", 0.5)(context, evidence)
+    smaller = all_of(set_to("algo.normalize_rewards", True), scale("algo.vf_coef", 0.1))
+    return smaller(context, evidence)
+
+
 _CALMER = all_of(scale("algo.learning_rate", 0.3), set_to("net.layer_norm", True))
 
 NETWORK = (
@@ -121,10 +131,10 @@ NETWORK = (
         title="gradients are a hundred times their limit",
         needs=("train/grad_norm", "hyper/max_grad_norm"),
         check=_clipped,
-        cause="rewards, and with them the value loss, are too large",
-        remedy=all_of(set_to("algo.normalize_rewards", True), scale("algo.vf_coef", 0.1)),
-        effect="train/grad_norm falls",
-        explains=("return_flat", "policy_frozen"),
+        cause="max_grad_norm is far too small, or rewards, and with them the value loss, are too large",
+        remedy=_looser,
+        effect="train/grad_norm comes within a hundred times max_grad_norm",
+        explains=("return_flat", "policy_frozen", "step_tiny", "ev_negative", "ev_zero"),
     ),
     Rule(
         id="rate_zero",
@@ -136,7 +146,10 @@ NETWORK = (
         cause="its schedule ends too early, or its value is wrong",
         remedy=set_to("algo.learning_rate", 3e-4),
         effect="hyper/learning_rate stays above 0 to the end",
-        explains=("step_tiny", "policy_frozen", "return_flat", "entropy_stuck", "clip_unused", "churn_dead"),
+        explains=(
+            *("step_tiny", "policy_frozen", "return_flat", "entropy_stuck", "clip_unused", "churn_dead"),
+            *("ev_negative", "ev_zero", "advantage_biased"),
+        ),
     ),
     Rule(
         id="step_tiny",
@@ -148,7 +161,10 @@ NETWORK = (
         cause="the learning rate is too low",
         remedy=scale("algo.learning_rate", 10.0),
         effect="train/step_rms rises above 1e-6",
-        explains=("policy_frozen", "return_flat", "entropy_stuck", "clip_unused", "churn_dead"),
+        explains=(
+            *("policy_frozen", "return_flat", "entropy_stuck", "clip_unused", "churn_dead", "ev_negative"),
+            *("ev_zero", "advantage_biased"),
+        ),
     ),
     Rule(
         id="step_jump",
@@ -186,7 +202,7 @@ NETWORK = (
         effect="train/dormant_share falls below 0.25",
         explains=(
             *("dormant", "rank_collapse", "grad_vanished", "policy_frozen", "return_flat", "ev_zero"),
-            *("entropy_stuck", "action_stuck", "clip_unused", "churn_dead"),
+            *("entropy_stuck", "action_stuck", "clip_unused", "churn_dead", "advantage_biased"),
         ),
         warmup=0.0,
     ),

@@ -3,7 +3,15 @@
 from gymsolve.metrics.history import History, Series
 from gymsolve.metrics.rules.rule import Context
 
-__all__ = ["DECIDED", "categorical", "is_decided", "is_flat", "is_reached", "relative_entropy"]
+__all__ = [
+    "DECIDED",
+    "categorical",
+    "is_confirmed",
+    "is_decided",
+    "is_flat",
+    "is_reached",
+    "relative_entropy",
+]
 
 _RETURN = "rollout/ep_rew_mean"
 DECIDED = 0.05
@@ -21,6 +29,17 @@ def is_reached(history: History, context: Context) -> bool:
         return False
     judged, trained = history.last("eval/mean_reward"), history.last(_RETURN)
     return (judged is not None and judged >= bar) or (trained is not None and trained >= bar)
+
+
+def is_confirmed(history: History, context: Context) -> bool:
+    """The newest evaluation is good enough; returns of training count only while there is none.
+
+    For rules that doubt the episodes of training themselves.
+    """
+    judged = history.last("eval/mean_reward")
+    if context.threshold is None or judged is None:
+        return is_reached(history, context)
+    return judged >= context.threshold
 
 
 def is_flat(history: History, context: Context, share: float, *, luck: float = 0.0) -> bool:

@@ -156,7 +156,7 @@ POLICY = (
         cause="the learning rate is too low, or no gradient reaches the policy",
         remedy=scale("algo.learning_rate", _toward_usual),
         effect="train/approx_kl rises above 0.001",
-        explains=("return_flat", "entropy_stuck", "clip_unused", "churn_dead", "ev_zero"),
+        explains=("return_flat", "entropy_stuck", "clip_unused", "churn_dead", "ev_zero", "advantage_biased"),
     ),
     Rule(
         id="clip_unused",

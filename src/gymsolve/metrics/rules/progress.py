@@ -1,4 +1,4 @@
-"""Does the return rise, stay, fall, and does it mean the same in training and evaluation?"""
+"""Does the return rise, stay or fall?"""
 
 import math
 
@@ -9,7 +9,6 @@ from gymsolve.metrics.rules.rule import Context, Evidence, Rule, all_of, scale, 
 __all__ = ["PROGRESS"]
 
 _RETURN = "rollout/ep_rew_mean"
-_EVAL = "eval/mean_reward"
 _FAR = 20.0
 """Episodes this many times longer than what gamma looks ahead to have ends that are invisible."""
 
@@ -34,24 +33,6 @@ def _fell(history: History, context: Context, active: bool) -> Evidence | None:
         return None
     bar = series.peak - (0.2 if active else 0.35) * gained
     return Evidence(_RETURN, series.last, bar, "<", f"after {series.peak:.4g}") if series.last < bar else None
-
-
-def _gap(history: History, context: Context, active: bool) -> Evidence | None:
-    """Hardly anything of what training gained shows in evaluation; usually that is the better of the two."""
-    judged, trained = history.series[_EVAL], history.series[_RETURN]
-    then = trained.index_at(judged.steps[-1])
-    if then is None or is_reached(history, context):
-        return None
-    start, now = trained.values[0], trained.values[then]
-    gained = now - start
-    if gained < 0.3 * trained.span:
-        return None
-    spread, episodes = history.last("eval/std_reward") or 0.0, history.last("eval/episodes") or 1.0
-    error = 2.0 * 1.96 * spread / math.sqrt(max(1.0, episodes))
-    bar = min(start + (0.5 if active else 0.25) * gained, now - error)
-    if judged.last >= bar:
-        return None
-    return Evidence(_EVAL, judged.last, bar, "<", f"training has {now:.4g}")
 
 
 def _short_sight(history: History, context: Context, active: bool) -> Evidence | None:
@@ -97,6 +78,7 @@ PROGRESS = (
         cause="a step too large destroyed what had been learned",
         remedy=all_of(scale("algo.learning_rate", 0.3), scale("algo.num_epochs", 0.5)),
         effect="rollout/ep_rew_mean keeps its best value",
+        explains=("eval_gap",),
         persistence=10,
     ),
     Rule(
@@ -111,18 +93,5 @@ PROGRESS = (
         effect="rollout/ep_rew_mean rises",
         persistence=10,
         warmup=0.2,
-    ),
-    Rule(
-        id="eval_gap",
-        signal=22,
-        severity="warn",
-        title="evaluation is far worse than training",
-        needs=(_EVAL, _RETURN),
-        check=_gap,
-        cause="evaluation sees something else (wrappers, a normaliser that is not frozen), "
-        "or the likeliest action alone is not a good policy",
-        remedy=scale("algo.ent_coef", 0.3),
-        effect="eval/mean_reward comes within 2 standard errors of rollout/ep_rew_mean",
-        persistence=4,
     ),
 )

@@ -28,6 +28,14 @@ EVALUATION = (
         priority=3,
     ),
     Metric(
+        "eval/first_obs_size",
+        "root mean square of what the network saw as episodes began, after normalisation",
+        "evaluation",
+        low=0,
+        priority=3,
+        condition="when observations hold more than categories",
+    ),
+    Metric(
         "eval/seconds",
         "seconds training waited; 0 when asynchronous",
         "evaluation",

@@ -9,6 +9,7 @@ _COMPONENTS = "when the wrapper `reward_components` names them"
 EPISODES = (
     Metric("rollout/episodes", "episodes finished since the start", unit="episodes", low=0),
     Metric("rollout/ep_rew_mean", "mean raw return", unit="reward", better="up", priority=1),
+    Metric("rollout/ep_rew_std", "spread of the raw returns", unit="reward", low=0, priority=3),
     Metric("rollout/ep_rew_min", "smallest raw return", unit="reward", better="up", priority=3),
     Metric("rollout/ep_rew_max", "largest raw return", unit="reward", better="up", priority=3),
     Metric("rollout/ep_rew_last", "raw return of the newest episode", unit="reward", better="up", priority=3),
@@ -102,6 +103,13 @@ DATA = (
         better="down",
         low=0,
         high=1,
+    ),
+    Metric(
+        "obs/first_size",
+        "root mean square of what the network saw as episodes began, after normalisation",
+        low=0,
+        priority=3,
+        condition="when an episode began within the rollout, and observations hold more than categories",
     ),
     Metric("obs/mean", "mean of what the network saw", priority=3, condition=_NUMBERS),
     Metric("obs/std", "spread of what the network saw", low=0, priority=3, condition=_NUMBERS),
