@@ -100,11 +100,12 @@ def convolve(
     biases: Array,
     kept: Array | None,  # [B, …]
     features: Array,  # [B, F]
-    start: int,
-    stop: int,
+    threads: int,
+    fork: int,  # addresses of GOMP_parallel and omp_get_thread_num
+    number: int,
     /,
 ) -> None:
-    """Fill rows `start` to `stop` of the features, and of what the pass back needs."""
+    """Fill the features, and what the pass back needs."""
 
 def convolve_back(
     geometry: Array,
@@ -113,10 +114,11 @@ def convolve_back(
     kept: Array,
     features: Array,
     d_features: Array,
-    d_weights: Array,
-    d_biases: Array,
-    start: int,
-    stop: int,
+    d_weights: Array,  # [threads, …], laid out like the turned weights
+    d_biases: Array,  # [threads, …]
+    threads: int,
+    fork: int,
+    number: int,
     /,
 ) -> None:
-    """Add what these rows give to the slopes, which are laid out like the turned weights."""
+    """Add to the slopes, each thread to its own."""

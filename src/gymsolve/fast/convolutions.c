@@ -5,8 +5,9 @@
    all three passes are small matrix products over shifted rows, with vectors along outputs or inputs.
    Pictures pass through all layers one by one, so that whatever they leave stays in the cache.
 
-   nn/convolutions.py lays out weights and slopes and divides pictures among threads; no other lock than
-   Python's is needed, as each call writes rows and slopes of its own. */
+   Pictures are divided among the threads that torch has: others would have to fight for the cores with
+   torch's, which keep spinning for a while after their own work. nn/convolutions.py finds torch's OpenMP and
+   lays out weights and slopes; each thread writes rows and slopes of its own. */
 
 #include "vectors.h"
 
@@ -382,15 +383,26 @@ static float *floats(Held *held, PyObject *array, len size, int writable)
     return view->buf;
 }
 
+typedef void (*Fork)(void (*work)(void *), void *data, unsigned threads, unsigned flags); /* GOMP_parallel */
+typedef int (*Number)(void);                                                           /* omp_get_thread_num */
+
 typedef struct {
     Stack stack;
-    Py_buffer *x;
-    len start, stop;
+    const uint8_t *x;
+    const Py_ssize_t *strides; /* of picture, channel, line and pixel */
+    len pictures;
+    Fork fork;
+    Number number;
+    int threads, failed;
+    /* Forwards w is laid out for it, backwards turned; only one of the two passes uses the rest. */
+    float *w, *bias, *kept, *features;
+    float *d_features, *dw, *d_bias;
 } Job;
 
-/* What both functions begin and end with: geometry, x, …, start, stop. */
+/* What both functions begin and end with: geometry, x, …, threads, fork, number. */
 static int read_job(Job *job, Held *held, PyObject *const *args, len given, len wanted)
 {
+    *job = (Job){.failed = 0};
     if (given != wanted) {
         PyErr_Format(PyExc_TypeError, "expected %zd arguments, got %zd", wanted, given);
         return 0;
@@ -404,88 +416,113 @@ static int read_job(Job *job, Held *held, PyObject *const *args, len given, len 
         PyErr_SetString(PyExc_ValueError, "not a stack that these kernels serve");
         return 0;
     }
-    job->x = &held->view[held->count];
-    if (PyObject_GetBuffer(args[1], job->x, PyBUF_STRIDES | PyBUF_FORMAT) < 0)
+    Py_buffer *x = &held->view[held->count];
+    if (PyObject_GetBuffer(args[1], x, PyBUF_STRIDES | PyBUF_FORMAT) < 0)
         return 0;
     held->count++;
-    job->start = PyLong_AsSsize_t(args[wanted - 2]);
-    job->stop = PyLong_AsSsize_t(args[wanted - 1]);
-    if (PyErr_Occurred())
-        return 0;
     const Layer *first = job->stack.layer;
-    if (job->x->format[0] != 'B' || job->x->ndim != 4 || job->x->shape[1] != first->channels ||
-        job->x->shape[2] != first->height || job->x->shape[3] != first->width || job->start < 0 ||
-        job->stop > job->x->shape[0]) {
+    if (x->format[0] != 'B' || x->ndim != 4 || x->shape[1] != first->channels || x->shape[2] != first->height ||
+        x->shape[3] != first->width) {
         PyErr_SetString(PyExc_ValueError, "these are not pictures of this stack");
         return 0;
     }
-    return 1;
+    job->x = x->buf;
+    job->strides = x->strides;
+    job->pictures = x->shape[0];
+    job->threads = (int)PyLong_AsLong(args[wanted - 3]);
+    job->fork = (Fork)PyLong_AsVoidPtr(args[wanted - 2]);
+    job->number = (Number)PyLong_AsVoidPtr(args[wanted - 1]);
+    return !PyErr_Occurred();
 }
 
-static PyObject *finish(Held *held, int done)
+static void forward_part(void *data)
+{
+    Job *job = data;
+    const Stack *s = &job->stack;
+    len part = job->threads > 1 ? job->number() : 0;
+    Room room;
+    if (!make_room(s, &room)) {
+        job->failed = 1;
+        return;
+    }
+    unsigned mode = flush_subnormals();
+    for (len b = job->pictures * part / job->threads; b < job->pictures * (part + 1) / job->threads; b++)
+        picture_forward(s, &room, job->x + b * job->strides[0], job->strides, job->w, job->bias,
+                        job->kept ? job->kept + b * s->kept : NULL, job->features + b * s->features);
+    restore_subnormals(mode);
+    free(room.memory);
+}
+
+static void back_part(void *data)
+{
+    Job *job = data;
+    const Stack *s = &job->stack;
+    len part = job->threads > 1 ? job->number() : 0;
+    Room room;
+    if (!make_room(s, &room)) {
+        job->failed = 1;
+        return;
+    }
+    unsigned mode = flush_subnormals();
+    for (len b = job->pictures * part / job->threads; b < job->pictures * (part + 1) / job->threads; b++)
+        picture_back(s, &room, job->x + b * job->strides[0], job->strides, job->w, job->kept + b * s->kept,
+                     job->features + b * s->features, job->d_features + b * s->features,
+                     job->dw + part * s->weights, job->d_bias + part * s->biases);
+    restore_subnormals(mode);
+    free(room.memory);
+}
+
+static PyObject *divide(Job *job, Held *held, void (*work)(void *))
+{
+    Py_BEGIN_ALLOW_THREADS
+    if (job->threads > 1)
+        job->fork(work, job, (unsigned)job->threads, 0);
+    else
+        work(job);
+    Py_END_ALLOW_THREADS
+    let_go(held);
+    return job->failed ? PyErr_NoMemory() : Py_NewRef(Py_None);
+}
+
+static PyObject *refuse(Held *held)
 {
     let_go(held);
-    if (!done && !PyErr_Occurred())
-        PyErr_NoMemory();
-    return done ? Py_NewRef(Py_None) : NULL;
+    return NULL;
 }
 
-/* convolve(geometry, x, weights, biases, kept or None, features, start, stop) */
+/* convolve(geometry, x, weights, biases, kept or None, features, threads, fork, number) */
 PyObject *convolve(PyObject *module, PyObject *const *args, len given)
 {
     (void)module;
     Held held = {.count = 0};
     Job job;
-    if (!read_job(&job, &held, args, given, 8))
-        return finish(&held, 0);
+    if (!read_job(&job, &held, args, given, 9))
+        return refuse(&held);
     const Stack *s = &job.stack;
-    len pictures = job.x->shape[0];
-    float *w = floats(&held, args[2], s->weights, 0), *bias = w ? floats(&held, args[3], s->biases, 0) : NULL;
-    float *kept = bias && args[4] != Py_None ? floats(&held, args[4], pictures * s->kept, 1) : NULL;
-    float *features = bias && !PyErr_Occurred() ? floats(&held, args[5], pictures * s->features, 1) : NULL;
-    Room room;
-    if (!features || !make_room(s, &room))
-        return finish(&held, 0);
-    Py_BEGIN_ALLOW_THREADS
-    unsigned mode = flush_subnormals();
-    for (len b = job.start; b < job.stop; b++)
-        picture_forward(s, &room, (uint8_t *)job.x->buf + b * job.x->strides[0], job.x->strides, w, bias,
-                        kept ? kept + b * s->kept : NULL, features + b * s->features);
-    restore_subnormals(mode);
-    Py_END_ALLOW_THREADS
-    free(room.memory);
-    return finish(&held, 1);
+    if (!(job.w = floats(&held, args[2], s->weights, 0)) || !(job.bias = floats(&held, args[3], s->biases, 0)) ||
+        (args[4] != Py_None && !(job.kept = floats(&held, args[4], job.pictures * s->kept, 1))) ||
+        !(job.features = floats(&held, args[5], job.pictures * s->features, 1)))
+        return refuse(&held);
+    return divide(&job, &held, forward_part);
 }
 
-/* convolve_back(geometry, x, turned weights, kept, features, d_features, d_weights, d_biases, start, stop) */
+/* convolve_back(geometry, x, turned weights, kept, features, d_features, d_weights, d_biases,
+                 threads, fork, number); the slopes have a row for every thread, and are added to. */
 PyObject *convolve_back(PyObject *module, PyObject *const *args, len given)
 {
     (void)module;
     Held held = {.count = 0};
     Job job;
-    if (!read_job(&job, &held, args, given, 10))
-        return finish(&held, 0);
+    if (!read_job(&job, &held, args, given, 11))
+        return refuse(&held);
     const Stack *s = &job.stack;
-    len pictures = job.x->shape[0];
-    len sizes[] = {s->weights, pictures * s->kept, pictures * s->features, pictures * s->features, s->weights,
-                   s->biases};
-    float *array[6];
-    for (int k = 0; k < 6; k++) {
-        array[k] = floats(&held, args[2 + k], sizes[k], k >= 4);
-        if (!array[k])
-            return finish(&held, 0);
-    }
-    Room room;
-    if (!make_room(s, &room))
-        return finish(&held, 0);
-    Py_BEGIN_ALLOW_THREADS
-    unsigned mode = flush_subnormals();
-    for (len b = job.start; b < job.stop; b++)
-        picture_back(s, &room, (uint8_t *)job.x->buf + b * job.x->strides[0], job.x->strides, array[0],
-                     array[1] + b * s->kept, array[2] + b * s->features, array[3] + b * s->features, array[4],
-                     array[5]);
-    restore_subnormals(mode);
-    Py_END_ALLOW_THREADS
-    free(room.memory);
-    return finish(&held, 1);
+    len features = job.pictures * s->features;
+    if (!(job.w = floats(&held, args[2], s->weights, 0)) ||
+        !(job.kept = floats(&held, args[3], job.pictures * s->kept, 0)) ||
+        !(job.features = floats(&held, args[4], features, 0)) ||
+        !(job.d_features = floats(&held, args[5], features, 0)) ||
+        !(job.dw = floats(&held, args[6], job.threads * s->weights, 1)) ||
+        !(job.d_bias = floats(&held, args[7], job.threads * s->biases, 1)))
+        return refuse(&held);
+    return divide(&job, &held, back_part);
 }

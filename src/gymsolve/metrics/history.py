@@ -22,7 +22,7 @@ __all__ = ["History", "Series", "read_rows"]
 class Series:
     """The values of one metric and the environment steps at which they were measured."""
 
-    __slots__ = ("_rises", "low", "peak", "steps", "values")
+    __slots__ = ("_falls", "_rises", "low", "peak", "steps", "values")
 
     def __init__(self) -> None:
         self.steps: list[int] = []
@@ -32,6 +32,8 @@ class Series:
         self.low = math.inf
         self._rises: list[int] = []
         """Where the peak grew."""
+        self._falls: list[int] = []
+        """Where the low fell."""
 
     def append(self, step: int, value: float) -> None:
         if value > self.peak and value != math.inf:  # false for NaN
@@ -39,6 +41,7 @@ class Series:
             self._rises.append(len(self.values))
         if value < self.low and value != -math.inf:
             self.low = value
+            self._falls.append(len(self.values))
         self.steps.append(step)
         self.values.append(value)
 
@@ -58,6 +61,11 @@ class Series:
         """The largest finite value up to a point; -inf before the first."""
         place = bisect_right(self._rises, index)
         return self.values[self._rises[place - 1]] if place else -math.inf
+
+    def low_at(self, index: int) -> float:
+        """The smallest finite value up to a point; inf before the first."""
+        place = bisect_right(self._falls, index)
+        return self.values[self._falls[place - 1]] if place else math.inf
 
     def index_at(self, step: float) -> int | None:
         """The newest point at or before a step; None when there was none yet."""

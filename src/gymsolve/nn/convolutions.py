@@ -2,11 +2,13 @@
 
 `fast/convolutions.c` wants weights in an order of its own. That order is found once, by rearranging
 indices instead of numbers; weights and slopes then pass through it by a single lookup. Pictures are divided
-among threads, whose slopes are added in a fixed order, so that a repeated run gives the same bits.
+among torch's threads, whose slopes are added in a fixed order, so that a repeated run gives the same bits.
 """
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import ctypes
+import functools
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,15 +23,15 @@ __all__ = ["CompiledStack", "compile_stack"]
 
 _NARROWEST = 8
 """Floats in a vector; with fewer (SSE, NEON) torch's own code is faster."""
-_FEWEST = 4
-"""Pictures for which waking a thread pays."""
-_pool = ThreadPoolExecutor(thread_name_prefix="convolutions")
+_ENTRIES = "GOMP_parallel", "omp_get_thread_num"
+_FEWEST = 2
+"""Pictures for which another thread pays."""
 
 
 def compile_stack(layers: list[nn.Conv2d], shape: tuple[int, ...], scale: float) -> "CompiledStack | None":
     """Convolutions, each followed by a ReLU, over uint8 pictures [C, H, W]; None where torch has to do it."""
-    kernels = load_kernels()
-    if kernels is None or kernels.LANES < _NARROWEST:
+    kernels, openmp = load_kernels(), _find_openmp()
+    if kernels is None or kernels.LANES < _NARROWEST or openmp is None:
         return None
     rows, (_, height, width) = [], shape
     for layer in layers:
@@ -40,18 +42,22 @@ def compile_stack(layers: list[nn.Conv2d], shape: tuple[int, ...], scale: float)
             return None
         rows.append((layer.in_channels, height, width, layer.out_channels, kernel, stride))
         height, width = (height - kernel) // stride + 1, (width - kernel) // stride + 1
-    return CompiledStack(kernels, rows, layers[-1].out_channels * height * width, scale)
+    return CompiledStack(kernels, openmp, rows, scale)
 
 
 class CompiledStack:
     """The arithmetic of one stack; weights and biases are given with every call."""
 
-    def __init__(self, kernels: Any, rows: Sequence[tuple[int, ...]], features: int, scale: float) -> None:
-        self._kernels, self._features = kernels, features
+    def __init__(
+        self, kernels: Any, openmp: tuple[int, int], rows: Sequence[tuple[int, ...]], scale: float
+    ) -> None:
+        self._kernels, self._openmp = kernels, openmp
         self._geometry = np.array(rows, np.int64)
         self._pixels = rows[0][0] * rows[0][3] * rows[0][4] ** 2
         self._scale = scale
         """Of pixels; the weights that meet them take it, the first `_pixels` ones."""
+        _, height, width, outputs, kernel, stride = rows[-1]
+        self._features = outputs * ((height - kernel) // stride + 1) * ((width - kernel) // stride + 1)
         self._kept = sum(
             _ceil(height, stride) * _ceil(width, stride) * stride**2 * channels
             for channels, height, width, _, _, stride in rows[1:]
@@ -77,29 +83,24 @@ class CompiledStack:
         features = torch.empty(len(x), self._features)
         packed = self._flatten(weights).index_select(0, self._forward).numpy()
         given = (self._geometry, x.numpy(), packed, torch.cat(biases).numpy(), kept, features.numpy())
-        _divide(len(x), lambda part, start, stop: self._kernels.convolve(*given, start, stop))
+        self._kernels.convolve(*given, _threads(len(x)), *self._openmp)
         return features
 
     def backward(self, d_features: Tensor, saved: "_Saved") -> list[Tensor]:
         """Slopes of weights and biases, layer by layer."""
         flat = self._flatten(saved.weights)
         packed = flat.index_select(0, self._turned).numpy()
-        parts = _parts(len(saved.x))
         outputs = [len(w) for w in saved.weights]
-        d_weights, d_biases = torch.zeros(parts, len(flat)), torch.zeros(parts, sum(outputs))
-        features, kept = saved.features.numpy(), saved.kept
-        given = (self._geometry, saved.x.numpy(), packed, kept, features, d_features.contiguous().numpy())
-
-        def work(part: int, start: int, stop: int) -> None:
-            own = d_weights[part].numpy(), d_biases[part].numpy()
-            self._kernels.convolve_back(*given, *own, start, stop)
-
-        _divide(len(saved.x), work)
-        slopes = torch.empty_like(flat)
-        slopes[self._turned] = d_weights.sum(0)
-        slopes[: self._pixels] *= self._scale
+        threads = _threads(len(saved.x))
+        d_weights, d_biases = torch.zeros(threads, len(flat)), torch.zeros(threads, sum(outputs))
+        given = (self._geometry, saved.x.numpy(), packed, saved.kept, saved.features.numpy())
+        slopes = d_features.contiguous().numpy(), d_weights.numpy(), d_biases.numpy()
+        self._kernels.convolve_back(*given, *slopes, threads, *self._openmp)
+        found = torch.empty_like(flat)
+        found[self._turned] = d_weights.sum(0)
+        found[: self._pixels] *= self._scale
         sizes = [w.numel() for w in saved.weights]
-        shaped = [part.view_as(w) for part, w in zip(_cut(slopes, sizes), saved.weights, strict=True)]
+        shaped = [part.view_as(w) for part, w in zip(_cut(found, sizes), saved.weights, strict=True)]
         return [slope for pair in zip(shaped, _cut(d_biases.sum(0), outputs), strict=True) for slope in pair]
 
     def room(self, pictures: int) -> Array:
@@ -140,18 +141,21 @@ class _Convolve(torch.autograd.Function):
         return None, None, *ctx.stack.backward(d_features, saved)
 
 
-def _parts(pictures: int) -> int:
+def _threads(pictures: int) -> int:
     return max(1, min(torch.get_num_threads(), pictures // _FEWEST))
 
 
-def _divide(pictures: int, work: Callable[[int, int, int], None]) -> None:
-    """`work(part, start, stop)` for every part, the last one in this thread."""
-    parts = _parts(pictures)
-    edges = [pictures * part // parts for part in range(parts + 1)]
-    given = [_pool.submit(work, part, edges[part], edges[part + 1]) for part in range(parts - 1)]
-    work(parts - 1, edges[-2], edges[-1])
-    for one in given:
-        one.result()
+@functools.cache
+def _find_openmp() -> tuple[int, int] | None:
+    """Where the OpenMP that torch brings along starts work in its threads, and numbers them.
+
+    Its threads spin for a while when torch is done with them: threads of our own would have to wait.
+    """
+    for path in Path(torch.__file__).parent.glob("lib/libgomp*.so*"):
+        library = ctypes.CDLL(str(path))  # the one that is loaded already
+        found = [ctypes.cast(library[name], ctypes.c_void_p).value for name in _ENTRIES]
+        return int(found[0] or 0), int(found[1] or 0)
+    return None
 
 
 def _cut(flat: Tensor, sizes: list[int]) -> list[Tensor]:

@@ -61,7 +61,7 @@ def _shortfall(history: History, context: Context, index: int, active: bool) -> 
     then, goal = trained.index_at(step), context.threshold
     if then is None or (goal is not None and reward >= goal):
         return None
-    now, start = trained.values[then], trained.lows[then]
+    now, start = trained.values[then], trained.low_at(then)
     spread = _spread(history, step)
     error = spread / math.sqrt(max(1.0, _known(history, "rollout/episodes", step, most=_WINDOW) - 1.0))
     gained, missing = now - start, now - reward
