@@ -302,11 +302,11 @@ def on_terminal(*words: str) -> tuple[int, str]:
 
 def test_a_long_evaluation_has_a_bar_on_a_terminal_only(trained, shell):
     """Enough episodes for it to take longer than the bar's patience, on any machine."""
-    code, text = on_terminal("eval", trained, "--episodes", "60000")
+    code, text = on_terminal("eval", trained, "--episodes", "400000")
     assert code == 0
     bars = [part for part in text.split("\r\x1b[K") if part.startswith("evaluating")]
     assert bars
-    assert "/ 60,000 episodes" in bars[0]
+    assert "/ 400,000 episodes" in bars[0]
     shown = [int(part.rpartition(" / ")[0].split()[-1].replace(",", "")) for part in bars]
     assert shown == sorted(shown)
     assert "mean return" in text.rpartition("\r\x1b[K")[2]  # the bar is gone before the result is told

@@ -21,7 +21,7 @@ def test_a_training_in_a_process_of_its_own(shell, place):
     run = place / "runs" / told["run"]
     log = (run / "log.txt").read_text()
     assert "evaluation:" in log
-    assert "gymsolve resume" in log
+    assert "gymsolve runs show" in log
     assert "evaluation:" in answer.err  # with --json a person still sees progress, on the other stream
     stored = json.loads((run / "run.json").read_text())
     assert stored["command"][:3] == ["gymsolve", "train", "Bandit-v0"]

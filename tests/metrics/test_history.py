@@ -16,8 +16,6 @@ def test_series_know_their_peaks_and_where_they_were():
     assert series.values == [1.0, 5.0, 3.0, 4.0]
     assert [series.peak_at(index) for index in range(4)] == [1.0, 5.0, 5.0, 5.0]
     assert [series.low_at(index) for index in range(4)] == [1.0, 1.0, 1.0, 1.0]
-        min(series.values[: index + 1]) for index in range(4)
-    ]
     assert (series.last, series.peak, series.low, series.span) == (4.0, 5.0, 1.0, 4.0)
     assert [series.index_at(step) for step in (-1, 0, 19, 20, 99)] == [None, 0, 1, 2, 3]
 
