@@ -57,7 +57,8 @@ def _about(results: Sequence[Result]) -> str:
         "(`benchmarks/doctor/faults.py` says which alerts do). *False alarms*: healthy runs in which any "
         "warning or error fired, even for a moment.\n\n"
         "The halves are fixed by a checksum of fault and environment. Thresholds and causal order were "
-        "adjusted on the calibration half; rows of the held-out half from earlier rounds had been seen by then."
+        "adjusted on the calibration half; rows of the held-out half from earlier rounds had been "
+        "seen by then."
     )
 
 
