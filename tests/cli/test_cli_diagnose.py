@@ -1,9 +1,12 @@
 """`gymsolve diagnose`, and how alerts look while a run trains and at its end."""
 
+import shlex
 from pathlib import Path
 
+import gymsolve
 from gymsolve.cli.livetable import plain, render
 from gymsolve.cli.view import View
+from gymsolve.text import number
 from gymsolve.training.trainer import Counters
 
 LOGS = Path(__file__).parents[1] / "metrics" / "logs"
@@ -16,7 +19,9 @@ ALERT = {
     "sign": ">",
     "threshold": 0.05,
     "remark": "",
+    "meaning": "",
     "onset": 90,
+    "step": 90,
     "cause": "the learning rate is too high",
     "changes": [{"path": "algo.learning_rate", "old": 0.01, "new": 0.001, "advice": ""}],
     "because": None,
@@ -34,10 +39,13 @@ def test_a_fault_is_told_live_at_the_end_and_afterwards(cli):
     assert "--set algo.learning_rate=" in said
     verdict = said.partition("Not solved")[2].splitlines()
     why = next(index for index, line in enumerate(verdict) if line.startswith("why "))
-    assert verdict[why].startswith("why   one update threw the policy somewhere else [kl_shock, ")
-    assert verdict[why + 1].strip().startswith("likely: the learning rate is far too high")
-    assert verdict[why + 2].strip().startswith("try --set algo.learning_rate=")
-    assert verdict[why + 3].strip().startswith("hence: ")
+    assert verdict[why].startswith("why   one update threw the policy somewhere else [kl_shock, at step ")
+    assert verdict[why].endswith("; its consequences remain]")
+    assert verdict[why + 1].strip().startswith("train/approx_kl ")
+    assert verdict[why + 1].endswith(" > 2")
+    assert verdict[why + 2].strip().startswith("likely: the learning rate is far too high")
+    assert verdict[why + 3].strip().startswith("try --set algo.learning_rate=")
+    assert verdict[why + 4].strip().startswith("hence: ")
     assert "gymsolve diagnose @last" in said
     assert "gymsolve fix @last" in said
     assert "gymsolve resume @last" not in said, "more of the same would not help"
@@ -46,6 +54,37 @@ def test_a_fault_is_told_live_at_the_end_and_afterwards(cli):
         told.index("Most likely root cause") < told.index("[kl_shock]") < told.index("Could not be checked")
     )
     assert "did not fire:" in told.splitlines()[-2]
+    when = next(line.split() for line in told.splitlines() if line.startswith("  when "))
+    assert when[1:3] == ["at", "step"]
+    assert "its consequences remain; fired 1 time" in " ".join(when)
+
+
+def test_the_verdict_tells_what_training_itself_reached(cli):
+    said = train_with_fault(cli).out.partition("Not solved")[2].splitlines()
+    assert said[1].startswith("best mean return ")
+    rows = gymsolve.open_run("@last").read_metrics().rows
+    own = [row["rollout/ep_rew_mean"] for row in rows if "rollout/ep_rew_mean" in row][-1]
+    assert said[2] == f"training's own mean {number(own)} over its last 100 episodes"
+
+
+def test_where_no_setting_helps_the_environment_is_to_be_looked_at(cli):
+    """Paid for falling over: no more steps of it would help."""
+    wrapper = "env.wrappers=[{scale_reward: {factor: -1, roles: [train]}}]"
+    said = cli("train", "CartPole-v1", "--steps", "16000", "--set", wrapper).out
+    verdict = said.partition("Not solved")[2].splitlines()
+    why = next(index for index, line in enumerate(verdict) if line.startswith("why "))
+    assert "[reward_misleads, " in verdict[why]
+    assert verdict[why + 1].strip().startswith("correlation of the paid return with the task's own return -")
+    assert "no setting mends this" in verdict[why + 3]
+    next_ = [line[6:] for line in verdict[next(i for i, one in enumerate(verdict) if one[:4] == "next") :]]
+    assert next_[:3] == [
+        "gymsolve diagnose @last",
+        f"gymsolve check CartPole-v1:ppo --set '{wrapper}'",
+        "look at the wrapper scale_reward (training only)",
+    ]
+    assert "gymsolve resume" not in said
+    assert "for which wrappers paid the agent -" in verdict[2]
+    assert cli(*shlex.split(next_[1])[1:]).code in (0, 1), "the command is understood"
 
 
 def test_diagnosis_as_json(cli):
@@ -124,11 +163,26 @@ def test_a_cause_that_is_over_is_shown_before_what_follows_from_it():
     view = make_view()
     view.alerts["kl_high"] = ALERT | {"active": False}
     view.alerts["flat"] = ALERT | {"id": "flat", "metric": "train/loss", "because": "kl_high"}
-    marked = [line.removeprefix("train").strip() for line in drawn(view) if "! " in line]
+    lines = [line.removeprefix("train").strip() for line in drawn(view)]
+    marked = [line for line in lines if "! " in line]
     assert marked[0].startswith("! loss"), "only active alerts mark a row"
     assert marked[1].startswith("! kl_high: ")
-    assert "(over" in marked[1]
-    assert marked[2].startswith("! hence flat: ")
+    assert len(marked) == 2, "a consequence is no news of its own"
+    assert "train/approx_kl 0.08 > 0.05, at step 90; its consequences remain" in lines
+    assert lines[-1] == "follows from it: flat"
+
+
+def test_what_follows_from_a_cause_takes_one_line():
+    view = make_view()
+    view.alerts["kl_high"] = ALERT
+    for name in ("entropy_collapse", "return_flat", "ev_negative", "churn_dead"):
+        view.alerts[name] = ALERT | {"id": name, "because": "kl_high"}
+    view.alerts["other"] = ALERT | {"id": "other"}
+    view.alerts["late"] = ALERT | {"id": "late", "because": "other"}
+    *_, hence, other = drawn(view, 60)
+    assert hence == "  follows from it: entropy_collapse, return_flat (+2 more)"
+    assert other.startswith("! other: the policy moves too far in an update; follows fro")
+    assert drawn(view)[-1].endswith("; follows from it: late")
 
 
 def test_alerts_that_do_not_fit_are_counted():

@@ -44,10 +44,10 @@ def _print_findings(told: dict[str, Any]) -> None:
 
     for index, alert in enumerate(told["roots"]):
         heading("Most likely root cause" if index == 0 else "Also")
-        print("\n".join(alert_paragraph(alert)))
+        follows = [one for one in told["consequences"] if one["because"] == alert["id"]]
+        print("\n".join(alert_paragraph(alert, follows)))
         if index == 0 and alert["changes"] and told["log"] == "gymsolve":
             print(f"  try it    gymsolve fix {told['run']}")
-        follows = [one for one in told["consequences"] if one["because"] == alert["id"]]
         if follows:
             print("  explains  " + "; ".join(f"{one['title']} [{one['id']}]" for one in follows))
 

@@ -7,10 +7,10 @@ training that pays.
 import textwrap
 from typing import Any
 
-from gymsolve.cli.alerts import event_evidence, remedy_text
 from gymsolve.cli.rows import MARKS, SEVERITY_STYLES, Layout, choose_rows, group_of, header, metric_row
 from gymsolve.cli.tables import Line, cut
 from gymsolve.cli.view import View
+from gymsolve.metrics.wording import event_evidence, lasting, remedy_text
 from gymsolve.text import count, duration, number
 
 __all__ = ["plain", "render", "small_bar"]
@@ -91,33 +91,48 @@ def _alerts(view: View, width: int, room: int) -> list[Line]:
     """What is wrong, each once: the root of it in full, the others by name, what does not fit by number."""
     if not view.alerts:
         return [[("no alerts", "dim")]]
-    # Hints last, behind what follows from the causes.
-    first, *others = sorted(view.alerts.values(), key=lambda one: one["severity"] == "info")
-    state = "" if first["active"] else " (over by now)"
-    title = (
-        f"{MARKS[first['severity']]} {first['id']}: {first['title']}{state}",
-        SEVERITY_STYLES[first["severity"]],
-    )
-    details = _details(first, width)[: max(0, room - (2 if others else 1))]
-    lines = [[title], *details, *(_alert(alert, first["id"]) for alert in others)]
+    roots = [one for one in view.alerts.values() if one["because"] is None]
+    first, *others = sorted(roots, key=lambda one: one["severity"] == "info")  # hints last
+    follows = _following(view, first["id"])
+    hence = _hence(follows, width)
+    details = _details(first, follows, width)[: max(0, room - 1 - len(hence) - bool(others))]
+    lines = [_root(first), *details, *hence, *(_other(view, one) for one in others)]
     if len(lines) <= room:
         return lines
     more = f"  and {count(len(lines) - room + 1)} more"
     return [*lines[: room - 1], [(more, "dim")]][: max(0, room)]
 
 
-def _alert(alert: dict[str, Any], first: str) -> Line:
-    """One that is not the first, on one line."""
-    style, text = SEVERITY_STYLES[alert["severity"]], f"{alert['id']}: {alert['title']}"
-    if alert["because"] is None:
-        return [(f"{MARKS[alert['severity']]} {text}", style)]
-    root = "" if alert["because"] == first else f" (from {alert['because']})"
-    return [(f"! hence {text}{root}", style.removeprefix("bold "))]
+def _root(alert: dict[str, Any]) -> Line:
+    severity = alert["severity"]
+    return [(f"{MARKS[severity]} {alert['id']}: {alert['title']}", SEVERITY_STYLES[severity])]
 
 
-def _details(alert: dict[str, Any], width: int) -> list[Line]:
+def _other(view: View, alert: dict[str, Any]) -> Line:
+    """One that is not the first, with what follows from it, on one line."""
+    names = ", ".join(one["id"] for one in _following(view, alert["id"]))
+    return [*_root(alert), (f"; follows from it: {names}", "dim")] if names else _root(alert)
+
+
+def _following(view: View, root: str) -> list[dict[str, Any]]:
+    return [one for one in view.alerts.values() if one["because"] == root]
+
+
+def _hence(follows: list[dict[str, Any]], width: int) -> list[Line]:
+    """On one line without a mark: what follows from a cause is no news of its own."""
+    names = [one["id"] for one in follows]
+    for kept in range(len(names), 0, -1):
+        more = f" (+{len(names) - kept} more)" if kept < len(names) else ""
+        told = f"  follows from it: {', '.join(names[:kept])}{more}"
+        if len(told) <= width or kept == 1:
+            return [[(told, "dim")]]
+    return []
+
+
+def _details(alert: dict[str, Any], follows: list[dict[str, Any]], width: int) -> list[Line]:
     """Evidence, remedy and likely cause, in the order in which they are given up where there is no room."""
-    pieces = [(event_evidence(alert), ""), (remedy_text(alert["changes"]), "bold")]
+    proof = f"{event_evidence(alert)}, {lasting(alert, follows)}"
+    pieces = [(proof, ""), (remedy_text(alert["changes"]), "bold")]
     # Where no setting helps, the cause is all that leads anywhere.
     pieces.insert(2 if alert["changes"] else 1, (f"likely: {alert['cause']}", ""))
     return [

@@ -1,12 +1,14 @@
 """The last word on a run: solved or not, by which numbers, and what to do next."""
 
+import math
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.cli.alerts import summary_lines
+from gymsolve.cli.next_steps import next_steps
 from gymsolve.cli.output import is_terminal
-from gymsolve.text import count, duration, number, score, size
+from gymsolve.text import count, duration, number, plural, score
 
 if TYPE_CHECKING:
     from gymsolve.training.session import Outcome
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["print_verdict", "verdict_lines"]
 
 _LABEL = 6
+_RETURN = "rollout/ep_rew_mean"
+_RECENT = 100
+"""Episodes behind a training return, at most."""
 _WHY = {
     "steps": "the budget is spent",
     "time": "the time is up",
@@ -53,12 +58,13 @@ def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
     return [
         f"{title}  {name}",
         _result(evaluation, outcome.threshold),
+        *_training(outcome),
         f"{count(outcome.env_steps)} steps in {duration(outcome.seconds)}",
         f"run   {outcome.run.path}",
         *([] if video is None else [f"video {video.path}"]),
         *([f"page  {page}"] if (page := outcome.run.path / "report.html").is_file() else []),
         *_findings(outcome),
-        *_next_commands(outcome, runs_dir),
+        *_labelled("next", next_steps(outcome, runs_dir)),
     ]
 
 
@@ -80,9 +86,24 @@ def _findings(outcome: "Outcome") -> list[str]:
             "note" if root["severity"] == "info" else "also" if index else "seen" if outcome.solved else "why"
         )
         follows = [alert for alert in alerts if outcome.because.get(alert["id"]) == root["id"]]
-        told = summary_lines(root, follows)
-        lines += [f"{'' if place else label:<{_LABEL}}{line}" for place, line in enumerate(told)]
+        lines += _labelled(label, summary_lines(root, follows))
     return lines
+
+
+def _labelled(label: str, lines: list[str]) -> list[str]:
+    return [f"{'' if place else label:<{_LABEL}}{line}" for place, line in enumerate(lines)]
+
+
+def _training(outcome: "Outcome") -> list[str]:
+    """What the episodes of training gave in the end: beside the evaluations, it tells the two apart."""
+    rows = outcome.run.read_metrics().rows
+    last = next((row for row in reversed(rows) if math.isfinite(row.get(_RETURN, math.nan))), None)
+    if last is None:
+        return []
+    episodes = int(min(_RECENT, last["rollout/episodes"]))
+    told = f"training's own mean {number(last[_RETURN])} over its last {plural(episodes, 'episode')}"
+    paid = last.get("rollout/ep_shaped_rew_mean")
+    return [told if paid is None else f"{told}, for which wrappers paid the agent {number(paid)}"]
 
 
 def _result(evaluation: dict[str, Any] | None, threshold: float | None) -> str:
@@ -95,19 +116,3 @@ def _result(evaluation: dict[str, Any] | None, threshold: float | None) -> str:
         again = number(evaluation["eval/confirm_mean_reward"])
         told += f", {again} over {count(evaluation['eval/confirm_episodes'])} fresh ones"
     return told
-
-
-def _next_commands(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
-    where = "" if runs_dir is None else f" --runs-dir {runs_dir}"
-    causes = [one for one in outcome.alerts if one.id not in outcome.because and one.severity != "info"]
-    helped = not outcome.solved and causes and causes[0].changes  # more of the same would not help
-    commands = [f"gymsolve diagnose @last{where}"] if causes else []
-    commands += [f"gymsolve fix @last{where}"] if helped else []
-    commands.append(f"gymsolve eval @last{where}")
-    if outcome.reason in _WHY and not helped:
-        budget = outcome.run.info()["steps"]
-        enough = 2 * budget if 2 * budget > outcome.env_steps else 2 * outcome.env_steps
-        more = f" --steps {size(enough)}" if outcome.reason == "steps" else ""
-        commands.append(f"gymsolve resume @last{more}{where}")
-    commands.append(f"gymsolve runs show @last{where}")
-    return [f"{'' if index else 'next':<{_LABEL}}{command}" for index, command in enumerate(commands)]

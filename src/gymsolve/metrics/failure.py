@@ -41,7 +41,8 @@ def failure_alert(tracker: AlertTracker, text: str, bad: BadNumber | None) -> Al
     step = tracker.history.env_steps if bad is None or bad.env_steps is None else bad.env_steps
     judged = bad is not None and bad.role == "eval"
     metric = "eval/mean_reward" if judged else _METRICS.get(what, "train/loss")
-    evidence = Evidence(metric, float("nan"), 0.0, "≠", text if bad is None else _told(bad), bad)
+    told = text if bad is None else _told(bad)
+    evidence = Evidence(metric, float("nan"), 0.0, "≠", told, meaning=what, bad=bad)
     return Alert(
         id=rule.id,
         signal=rule.signal,

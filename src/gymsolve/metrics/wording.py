@@ -1,13 +1,15 @@
-"""Evidence and remedies of alerts as people read them, on a terminal and in reports."""
+"""Evidence, spans and remedies of alerts as people read them, on a terminal and in reports."""
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from gymsolve.text import number, setting
+from gymsolve.text import count, number, setting
 
-__all__ = ["evidence_text", "remedy_text"]
+__all__ = ["event_evidence", "evidence_text", "lasting", "remedy_text"]
 
 _NONE = "no setting mends this: it is in the environment or in the code"
+_CROSSED = {">": operator.gt, "<": operator.lt}
 
 
 def remedy_text(changes: Sequence[Mapping[str, Any]]) -> str:
@@ -25,7 +27,29 @@ def remedy_text(changes: Sequence[Mapping[str, Any]]) -> str:
     return "try " + ", ".join(told)
 
 
-def evidence_text(metric: str, value: float, sign: str, threshold: float, note: str) -> str:
-    """The number that crossed a line, and the line."""
-    shown = "not finite" if value is None or value != value else f"{number(value)} {sign} {number(threshold)}"
-    return f"{metric} {shown}" + (f", {note}" if note else "")
+def evidence_text(evidence: Mapping[str, Any]) -> str:
+    """What was measured, the number that crossed a line, and the line; from the evidence of an alert."""
+    value, sign, note = evidence["value"], evidence["sign"], evidence["note"]
+    shown = "not finite" if value is None or value != value else _against(value, sign, evidence["threshold"])
+    return f"{evidence['meaning'] or evidence['metric']} {shown}" + (f", {note}" if note else "")
+
+
+def event_evidence(facts: Mapping[str, Any]) -> str:
+    """The same from an event, which calls the note a remark."""
+    return evidence_text({**facts, "note": facts["remark"]})
+
+
+def lasting(alert: Mapping[str, Any], follows: Iterable[Mapping[str, Any]]) -> str:
+    """When an alert was measured, and whether something that follows from it still is."""
+    first, last = alert["onset"], alert["step"]
+    if alert["active"]:
+        return f"since step {count(first)}"
+    when = f"at step {count(first)}" if last <= first else f"steps {count(first)} to {count(last)}"
+    remain = any(one["active"] for one in follows)
+    return f"{when}; its consequences remain" if remain else f"{when}, over by now"
+
+
+def _against(value: float, sign: str, threshold: float) -> str:
+    """An alert goes on until its number is well back: meanwhile it may be on the right side of the line."""
+    crossed = sign not in _CROSSED or _CROSSED[sign](value, threshold)
+    return f"{number(value)}{'' if crossed else ', was'} {sign} {number(threshold)}"

@@ -63,7 +63,8 @@ def present_alerts(tracker: AlertTracker) -> dict[str, dict[str, Any]]:
     alerts = [*found.roots, *(one.alert for one in found.consequences)]
     blamed = {because.get(alert.id) for alert in alerts if alert.active}
     return {
-        alert.id: _facts(alert) | {"because": because.get(alert.id), "active": alert.active}
+        alert.id: _facts(alert)
+        | {"because": because.get(alert.id), "active": alert.active, "step": alert.step}
         for alert in alerts
         if alert.active or alert.id in blamed
     }
@@ -81,6 +82,7 @@ def _facts(alert: Alert) -> dict[str, Any]:
         "sign": evidence.sign,
         "threshold": evidence.threshold,
         "remark": evidence.note,
+        "meaning": evidence.meaning,
         "bad": None if evidence.bad is None else evidence.bad.to_json(),
         "onset": alert.onset,
         "count": alert.count,

@@ -4,7 +4,7 @@ from typing import Any
 
 from gymsolve.metrics.report.document import Block, Bullets, Finding, Fold, Paragraph, Section
 from gymsolve.metrics.report.facts import Facts
-from gymsolve.metrics.wording import evidence_text, remedy_text
+from gymsolve.metrics.wording import evidence_text, lasting, remedy_text
 from gymsolve.text import count, duration, plural
 
 __all__ = ["findings", "problems"]
@@ -27,22 +27,21 @@ def problems(facts: Facts) -> Section:
 
 
 def _finding(alert: dict[str, Any], consequences: list[dict[str, Any]]) -> Finding:
-    one = alert["evidence"]
-    proof = evidence_text(one["metric"], one["value"], one["sign"], one["threshold"], one["note"])
+    follows = [one for one in consequences if one["because"] == alert["id"]]
     spent = f"{count(alert['steps'])} steps"
     if alert["seconds"] is not None:
         spent += f" and {duration(alert['seconds'])}"
-    state = "still active at the end" if alert["active"] else "over by the end"
+    state = ", still active at the end" if alert["active"] else ""
+    when = lasting(alert, follows)
     details = [
-        ("evidence", f"{proof}, step {count(alert['step'])}"),
-        ("since", f"step {count(alert['onset'])}, fired {plural(alert['count'], 'time')}, {state}"),
+        ("evidence", f"{evidence_text(alert['evidence'])}, step {count(alert['step'])}"),
+        ("when", f"{when}{state}; fired {plural(alert['count'], 'time')}"),
         ("cost", f"{spent} ({alert['share']:.0%} of training)"),
         ("likely cause", alert["cause"]),
         ("remedy", remedy_text(alert["changes"])),
     ]
     if alert["effect"]:
         details.append(("expect", alert["effect"]))
-    follows = [one for one in consequences if one["because"] == alert["id"]]
     if follows:
         details.append(("explains", "; ".join(f"{one['title']} [{one['id']}]" for one in follows)))
     return Finding(alert["severity"], f"{alert['title']} [{alert['id']}]", details)

@@ -2,6 +2,7 @@
 
 import itertools
 import statistics
+from collections.abc import Sequence
 
 from gymsolve.metrics.history import History
 from gymsolve.metrics.rules.outlook import is_flat, is_reached
@@ -24,7 +25,9 @@ def _negative(history: History, context: Context, active: bool) -> Evidence | No
     if len(tail) < _WINDOW // 2 or is_reached(history, context):
         return None
     value = statistics.median(tail)
-    return Evidence(_EV, value, 0.0, "<") if value < (0.05 if active else -0.05) else None
+    if not value < (0.05 if active else -0.05):
+        return None
+    return Evidence(_EV, value, 0.0, "<", meaning=_median_of(tail))
 
 
 def _useless(history: History, context: Context, active: bool) -> Evidence | None:
@@ -34,7 +37,11 @@ def _useless(history: History, context: Context, active: bool) -> Evidence | Non
     value = statistics.median(tail)
     if abs(value) > (0.1 if active else 0.05):
         return None
-    return Evidence(_EV, value, 0.05, "<", "while the return is flat")
+    return Evidence(_EV, value, 0.05, "<", "while the return is flat", meaning=_median_of(tail))
+
+
+def _median_of(tail: Sequence[float]) -> str:
+    return f"median of the last {len(tail)} {_EV}"
 
 
 def _oscillates(history: History, context: Context, active: bool) -> Evidence | None:
@@ -47,9 +54,10 @@ def _oscillates(history: History, context: Context, active: bool) -> Evidence | 
         return None
     moves = [b - a for a, b in itertools.pairwise(tail)]
     flips = sum(a * b < 0 for a, b in itertools.pairwise(moves)) / (len(moves) - 1)
-    return (
-        Evidence(_EV, spread, 0.4, ">", f"spread, turning in {flips:.0%} of updates") if flips > 0.5 else None
-    )
+    if flips <= 0.5:
+        return None
+    note = f"turning in {flips:.0%} of updates"
+    return Evidence(_EV, spread, 0.4, ">", note, meaning=f"spread of the last {_WINDOW} {_EV}")
 
 
 def _scale(history: History, context: Context, active: bool) -> Evidence | None:
@@ -79,7 +87,10 @@ def _biased(history: History, context: Context, active: bool) -> Evidence | None
     value = abs(statistics.fmean(tail)) / std
     if not one_sided or value <= (1.0 if active else 1.5) or is_reached(history, context):
         return None
-    return Evidence("rollout/advantage_mean", value, 1.5, ">", "spreads away from 0, always to one side")
+    return Evidence(
+        *("rollout/advantage_mean", value, 1.5, ">", "always to one side of 0"),
+        meaning="size of rollout/advantage_mean over rollout/advantage_std",
+    )
 
 
 def _dominates(history: History, context: Context, active: bool) -> Evidence | None:
@@ -90,7 +101,10 @@ def _dominates(history: History, context: Context, active: bool) -> Evidence | N
     ratio = value / policy
     if ratio <= (50.0 if active else 100.0):
         return None
-    return Evidence("train/grad_norm_value", ratio, 100.0, ">", "times the policy's, in a shared trunk")
+    return Evidence(
+        *("train/grad_norm_value", ratio, 100.0, ">", "in a shared trunk"),
+        meaning="train/grad_norm_value over train/grad_norm_policy",
+    )
 
 
 def _shares(context: Context) -> bool:

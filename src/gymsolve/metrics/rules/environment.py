@@ -1,5 +1,7 @@
 """What is wrong before any hyperparameter is: numbers, observations, rewards, episodes, bookkeeping."""
 
+from dataclasses import replace
+
 from gymsolve.metrics.catalog import find_metric
 from gymsolve.metrics.history import History
 from gymsolve.metrics.rules.outlook import is_confirmed
@@ -35,6 +37,14 @@ def _out_of_bounds(history: History, context: Context, active: bool) -> Evidence
 def _obs_huge(history: History, context: Context, active: bool) -> Evidence | None:
     scaled = context.setting("net.normalize_obs") == "running"
     return above("obs/abs_max", 10.01 if scaled else 100.0)(history, context, active)
+
+
+def _still(history: History, context: Context, active: bool) -> Evidence | None:
+    found = above("obs/constant_share", 0.9, 0.8)(history, context, active)
+    if found is None or history.last("obs/abs_max") != 0.0:
+        return found
+    scaled = context.setting("net.normalize_obs") == "running"  # then any constant is 0
+    return replace(found, note=f"every observation is 0{' once normalised' if scaled else ''}")
 
 
 def _sees_numbers(context: Context) -> bool:
@@ -133,7 +143,7 @@ ENVIRONMENT = (
         severity="error",
         title="observations do not change",
         needs=("obs/constant_share",),
-        check=above("obs/constant_share", 0.9, 0.8),
+        check=_still,
         cause="a wrapper or the environment returns the same observation whatever happens",
         effect="obs/constant_share falls",
         explains=(

@@ -5,6 +5,7 @@ import statistics
 from gymsolve.metrics.history import History
 from gymsolve.metrics.rules.outlook import is_confirmed, is_flat, is_reached
 from gymsolve.metrics.rules.rule import Context, Evidence, Rule, above, below, set_to
+from gymsolve.text import number
 
 __all__ = ["EPISODES"]
 
@@ -12,6 +13,7 @@ _ENOUGH_EPISODES = 100
 _ALL_OF_IT = 0.98
 _WINDOW = 20
 _SHARE = "reward_share/"
+_PAID = "rollout/ep_shaped_rew_mean"
 
 
 def _no_end(history: History, context: Context, active: bool) -> Evidence | None:
@@ -70,19 +72,21 @@ def _limit_as_end(history: History, context: Context, active: bool) -> Evidence 
 
 def _misleads(history: History, context: Context, active: bool) -> Evidence | None:
     """What the agent is paid moves against what the task pays."""
-    paid, raw = history.series["rollout/ep_shaped_rew_mean"], history.series["rollout/ep_rew_mean"]
+    paid, raw = history.series[_PAID], history.series["rollout/ep_rew_mean"]
     mine, theirs = paid.tail(_WINDOW), raw.tail(_WINDOW)
     if len(mine) < _WINDOW or len(mine) != len(theirs) or is_reached(history, context):
         return None
-    if min(mine) == max(mine) or min(theirs) == max(theirs):
+    still = min(mine) == max(mine) or min(theirs) == max(theirs)
+    if still:
         against = -1.0 if paid.last * raw.last < 0.0 and is_flat(history, context, 0.2) else 0.0
     else:
         against = statistics.correlation(mine, theirs)
     if against >= (-0.3 if active else -0.5):
         return None
-    return Evidence(
-        "rollout/ep_shaped_rew_mean", against, -0.5, "<", "correlation with the task's own return"
-    )
+    # Without a correlation, opposite signs have to do.
+    what = "sign of the paid return against that of" if still else "correlation of the paid return with"
+    note = f"{number(paid.last)} is paid for {number(raw.last)}"
+    return Evidence(_PAID, against, -0.5, "<", note, meaning=f"{what} the task's own return")
 
 
 def _may_be_shaped(context: Context) -> bool:
@@ -114,7 +118,7 @@ EPISODES = (
         signal=28,
         severity="error",
         title="the agent is paid for what the task punishes",
-        needs=("rollout/ep_shaped_rew_mean", "rollout/ep_rew_mean"),
+        needs=(_PAID, "rollout/ep_rew_mean"),
         check=_misleads,
         cause="a reward wrapper has the wrong sign, or pays for something that gets in the way",
         effect="rollout/ep_shaped_rew_mean and rollout/ep_rew_mean rise together",

@@ -102,7 +102,10 @@ def _known(history: History, metric: str, step: int, most: float = math.inf) -> 
 
 def _note(context: Context, told: str) -> str:
     """With the wrappers that only one of the two has: usually one of them is the answer."""
-    for wrapper in _one_sided(context):
+    uneven = _one_sided(context)
+    if context.config is not None and not uneven:
+        told += ", no wrapper is in one of them only"
+    for wrapper in uneven:
         where = "training" if "train" in wrapper.roles else "evaluation"
         told += f", only {where} has the wrapper {wrapper.name}"
     return told
@@ -124,10 +127,12 @@ def _sight(history: History, context: Context, active: bool) -> Evidence | None:
     if len(before) < 3 or not (usual := statistics.median(before)) > 0.0:
         return None
     factor = 2.0 if active else _UNLIKE
-    note = _note(context, f"training sees {usual:.3g} as its episodes begin")
+    seen = _note(context, f"the {usual:.3g} that training sees as its episodes begin")
     if shown > factor * usual:
-        return Evidence(_EVAL_FIRST, shown, _UNLIKE * usual, ">", note)
-    return Evidence(_EVAL_FIRST, shown, usual / _UNLIKE, "<", note) if shown < usual / factor else None
+        return Evidence(_EVAL_FIRST, shown, _UNLIKE * usual, ">", f"{_UNLIKE:g} times {seen}")
+    if shown < usual / factor:
+        return Evidence(_EVAL_FIRST, shown, usual / _UNLIKE, "<", f"1/{_UNLIKE:g} of {seen}")
+    return None
 
 
 EVALUATION = (

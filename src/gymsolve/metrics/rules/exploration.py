@@ -20,7 +20,7 @@ def _collapse(history: History, context: Context, active: bool) -> Evidence | No
     # Deciding while the return still grows is what learning looks like.
     if not is_flat(history, context, 0.1) and not (context.progress(history) < 0.1 and value < 0.01):
         return None
-    return Evidence(_entropy_name(factor), value, DECIDED, "<", "of a uniform policy's, return is flat")
+    return _entropy_evidence(factor, value, DECIDED, "<", "return is flat")
 
 
 def _arrival(history: History, context: Context, active: bool) -> Evidence | None:
@@ -40,7 +40,7 @@ def _arrival(history: History, context: Context, active: bool) -> Evidence | Non
     if arrival > 0.5 * context.budget:
         return None
     note = f"gone at step {arrival:,.0f} if it goes on like this, return is flat"
-    return Evidence(_entropy_name(factor), now, DECIDED, "→", note)
+    return _entropy_evidence(factor, now, DECIDED, "→", note)
 
 
 def _stuck(history: History, context: Context, active: bool) -> Evidence | None:
@@ -51,11 +51,15 @@ def _stuck(history: History, context: Context, active: bool) -> Evidence | None:
     value = series.last * factor
     if value <= (0.95 if active else 0.98) or not is_flat(history, context, 0.15):
         return None
-    return Evidence(_entropy_name(factor), value, 0.98, ">", "of a uniform policy's, return is flat")
+    return _entropy_evidence(factor, value, 0.98, ">", "return is flat")
 
 
-def _entropy_name(factor: float) -> str:
-    return "policy/entropy_relative" if factor == 1.0 else "train/entropy"
+def _entropy_evidence(factor: float, value: float, limit: float, sign: str, note: str) -> Evidence:
+    """`value` is a share of a uniform policy's entropy, whether measured as such or not."""
+    if factor == 1.0:
+        return Evidence("policy/entropy_relative", value, limit, sign, f"where 1 is uniform, {note}")
+    share = "train/entropy as a share of a uniform policy's"
+    return Evidence("train/entropy", value, limit, sign, note, meaning=share)
 
 
 def _not_uniform(history: History, context: Context, active: bool) -> Evidence | None:
@@ -68,9 +72,7 @@ def _not_uniform(history: History, context: Context, active: bool) -> Evidence |
     moved = history.last("train/approx_kl") or 0.0  # then it is the first update's doing
     if len(series) > 1 or value >= 0.7 or moved > 0.05:
         return None
-    return Evidence(
-        _entropy_name(factor), value, 0.7, "<", "of a uniform policy's, before anything is learned"
-    )
+    return _entropy_evidence(factor, value, 0.7, "<", "before anything is learned")
 
 
 def _wide(history: History, context: Context, active: bool) -> Evidence | None:
@@ -86,7 +88,7 @@ def _no_choice(history: History, context: Context, active: bool) -> Evidence | N
     series = history.series["train/entropy"]
     if series.peak >= 1e-3:
         return None
-    return Evidence("train/entropy", series.peak, 1e-3, "<", "ever since the start")
+    return Evidence("train/entropy", series.peak, 1e-3, "<", meaning="largest train/entropy since the start")
 
 
 def _is_masked(context: Context) -> bool:
@@ -159,7 +161,8 @@ EXPLORATION = (
         title="the policy prefers some actions before it has learned anything",
         needs=("train/entropy",),
         check=_not_uniform,
-        cause="its last layer starts too large, or with a bias (weights from elsewhere, a wrong first value)",
+        cause="the last layer of the policy starts with weights too large (net.policy_gain), with a bias "
+        "toward some actions, or with weights of something that was trained before",
         remedy=set_to("net.policy_gain", 0.01),
         effect="train/entropy starts at its maximum",
         explains=("entropy_collapse",),

@@ -46,6 +46,8 @@ class Evidence:
     sign: str
     """How the value stands to the threshold: `>`, `<` or `≠`."""
     note: str = ""
+    meaning: str = ""
+    """What the value is, where it is not the metric's own: a ratio, a correlation, the median of a window."""
     bad: BadNumber | None = None
     """Environment, dimension and step of a number that is not finite, where they are known."""
 

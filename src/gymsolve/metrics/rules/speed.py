@@ -12,7 +12,8 @@ def _aside(history: History, context: Context, active: bool) -> Evidence | None:
     value = sum(history.last(name) or 0.0 for name in _ASIDE)
     if value <= (0.3 if active else 0.4):
         return None
-    return Evidence(_ASIDE[0], value, 0.4, ">", "with saving, writing records and measuring")
+    what = "share of time for evaluating, saving, writing records and measuring"
+    return Evidence(_ASIDE[0], value, 0.4, ">", meaning=what)
 
 
 def _memory(history: History, context: Context, active: bool) -> Evidence | None:

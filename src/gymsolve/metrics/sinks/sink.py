@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gymsolve.errors import MissingExtraError
+from gymsolve.metrics.wording import event_evidence
 from gymsolve.registry import TRACKERS, lookup
 
 __all__ = ["RunFacts", "Sink", "action_shares", "alert_text", "make_sinks"]
@@ -78,6 +79,6 @@ def action_shares(record: Mapping[str, Any]) -> list[float]:
 
 def alert_text(data: Mapping[str, Any]) -> str:
     """An alert in words: its evidence, what is behind it and what to change."""
-    said = f"{data['metric']} {data['value']:.4g} {data['sign']} {data['threshold']:.4g}. {data['cause']}"
+    said = f"{event_evidence(data)}. {data['cause']}"
     changes = [change["advice"] or f"{change['path']}={change['new']}" for change in data["changes"]]
     return f"{said} Try: {'; '.join(changes)}" if changes else said
