@@ -101,8 +101,7 @@ def convolve(
     kept: Array | None,  # [B, …]
     features: Array,  # [B, F]
     threads: int,
-    fork: int,  # addresses of GOMP_parallel and omp_get_thread_num
-    number: int,
+    fork: int,  # address of GOMP_parallel
     /,
 ) -> None:
     """Fill the features, and what the pass back needs."""
@@ -118,7 +117,6 @@ def convolve_back(
     d_biases: Array,  # [threads, …]
     threads: int,
     fork: int,
-    number: int,
     /,
 ) -> None:
-    """Add to the slopes, each thread to its own."""
+    """Add to the slopes; every thread's pictures have slopes of their own."""

@@ -1,5 +1,7 @@
 """The compiled convolutions are torch's, forwards and backwards."""
 
+import ctypes
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ from torch import nn
 
 from gymsolve.config import NetConfig
 from gymsolve.kernels import VARIABLE, load_kernels
+from gymsolve.nn import convolutions
 from gymsolve.nn.bodies import Encoder
 from gymsolve.nn.convolutions import compile_stack
 from gymsolve.nn.layers import watching_activations
@@ -181,3 +184,27 @@ def test_watched_layers_are_computed_one_by_one():
             watched = encoder(x)
     assert len(seen) == 3
     close(watched, alone)
+
+
+def test_fewer_threads_than_asked_for_do_all_the_work(monkeypatch):
+    """OpenMP gives fewer under OMP_DYNAMIC or OMP_THREAD_LIMIT."""
+    work = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
+    def fork(function, data, wanted, flags):
+        work(function)(data)
+
+    before = torch.get_num_threads()
+    layers, x = make_layers(4, NATURE), draw(8, (4, 84, 84))
+    given = torch.randn(8, 3136)
+    try:
+        torch.set_num_threads(4)
+        features = compile_stack(layers, (4, 84, 84), SCALE)(x, layers)
+        expected = slopes(features, layers, given)
+        monkeypatch.setattr(convolutions, "_find_fork", lambda: ctypes.cast(fork, ctypes.c_void_p).value)
+        alone = compile_stack(layers, (4, 84, 84), SCALE)(x, layers)
+        found = slopes(alone, layers, given)
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(alone, features)
+    assert all(torch.equal(one, other) for one, other in zip(found, expected, strict=True))

@@ -6,8 +6,9 @@
    Pictures pass through all layers one by one, so that whatever they leave stays in the cache.
 
    Pictures are divided among the threads that torch has: others would have to fight for the cores with
-   torch's, which keep spinning for a while after their own work. nn/convolutions.py finds torch's OpenMP and
-   lays out weights and slopes; each thread writes rows and slopes of its own. */
+   torch's, which keep spinning for a while after their own work. OpenMP may give fewer threads than it is
+   asked for, so each takes parts until none is left; a part writes rows and slopes of its own.
+   nn/convolutions.py finds torch's OpenMP and lays out weights and slopes. */
 
 #include "vectors.h"
 
@@ -384,7 +385,6 @@ static float *floats(Held *held, PyObject *array, len size, int writable)
 }
 
 typedef void (*Fork)(void (*work)(void *), void *data, unsigned threads, unsigned flags); /* GOMP_parallel */
-typedef int (*Number)(void);                                                           /* omp_get_thread_num */
 
 typedef struct {
     Stack stack;
@@ -392,14 +392,14 @@ typedef struct {
     const Py_ssize_t *strides; /* of picture, channel, line and pixel */
     len pictures;
     Fork fork;
-    Number number;
-    int threads, failed;
+    int threads; /* as many as there are parts */
+    int taken, failed;
     /* Forwards w is laid out for it, backwards turned; only one of the two passes uses the rest. */
     float *w, *bias, *kept, *features;
     float *d_features, *dw, *d_bias;
 } Job;
 
-/* What both functions begin and end with: geometry, x, …, threads, fork, number. */
+/* What both functions begin and end with: geometry, x, …, threads, fork. */
 static int read_job(Job *job, Held *held, PyObject *const *args, len given, len wanted)
 {
     *job = (Job){.failed = 0};
@@ -429,26 +429,36 @@ static int read_job(Job *job, Held *held, PyObject *const *args, len given, len 
     job->x = x->buf;
     job->strides = x->strides;
     job->pictures = x->shape[0];
-    job->threads = (int)PyLong_AsLong(args[wanted - 3]);
-    job->fork = (Fork)PyLong_AsVoidPtr(args[wanted - 2]);
-    job->number = (Number)PyLong_AsVoidPtr(args[wanted - 1]);
+    job->threads = (int)PyLong_AsLong(args[wanted - 2]);
+    job->fork = (Fork)PyLong_AsVoidPtr(args[wanted - 1]);
+    if (!PyErr_Occurred() && job->threads < 1)
+        PyErr_SetString(PyExc_ValueError, "there has to be a thread");
     return !PyErr_Occurred();
+}
+
+/* The next part that nobody has taken yet, and its pictures; 0 when none is left. */
+static int take_part(Job *job, len *part, len *from, len *to)
+{
+    *part = __atomic_fetch_add(&job->taken, 1, __ATOMIC_RELAXED);
+    *from = job->pictures * *part / job->threads;
+    *to = job->pictures * (*part + 1) / job->threads;
+    return *part < job->threads;
 }
 
 static void forward_part(void *data)
 {
     Job *job = data;
     const Stack *s = &job->stack;
-    len part = job->threads > 1 ? job->number() : 0;
     Room room;
     if (!make_room(s, &room)) {
         job->failed = 1;
         return;
     }
     unsigned mode = flush_subnormals();
-    for (len b = job->pictures * part / job->threads; b < job->pictures * (part + 1) / job->threads; b++)
-        picture_forward(s, &room, job->x + b * job->strides[0], job->strides, job->w, job->bias,
-                        job->kept ? job->kept + b * s->kept : NULL, job->features + b * s->features);
+    for (len part, b, end; take_part(job, &part, &b, &end);)
+        for (; b < end; b++)
+            picture_forward(s, &room, job->x + b * job->strides[0], job->strides, job->w, job->bias,
+                            job->kept ? job->kept + b * s->kept : NULL, job->features + b * s->features);
     restore_subnormals(mode);
     free(room.memory);
 }
@@ -457,17 +467,17 @@ static void back_part(void *data)
 {
     Job *job = data;
     const Stack *s = &job->stack;
-    len part = job->threads > 1 ? job->number() : 0;
     Room room;
     if (!make_room(s, &room)) {
         job->failed = 1;
         return;
     }
     unsigned mode = flush_subnormals();
-    for (len b = job->pictures * part / job->threads; b < job->pictures * (part + 1) / job->threads; b++)
-        picture_back(s, &room, job->x + b * job->strides[0], job->strides, job->w, job->kept + b * s->kept,
-                     job->features + b * s->features, job->d_features + b * s->features,
-                     job->dw + part * s->weights, job->d_bias + part * s->biases);
+    for (len part, b, end; take_part(job, &part, &b, &end);)
+        for (; b < end; b++)
+            picture_back(s, &room, job->x + b * job->strides[0], job->strides, job->w, job->kept + b * s->kept,
+                         job->features + b * s->features, job->d_features + b * s->features,
+                         job->dw + part * s->weights, job->d_bias + part * s->biases);
     restore_subnormals(mode);
     free(room.memory);
 }
@@ -490,13 +500,13 @@ static PyObject *refuse(Held *held)
     return NULL;
 }
 
-/* convolve(geometry, x, weights, biases, kept or None, features, threads, fork, number) */
+/* convolve(geometry, x, weights, biases, kept or None, features, threads, fork) */
 PyObject *convolve(PyObject *module, PyObject *const *args, len given)
 {
     (void)module;
     Held held = {.count = 0};
     Job job;
-    if (!read_job(&job, &held, args, given, 9))
+    if (!read_job(&job, &held, args, given, 8))
         return refuse(&held);
     const Stack *s = &job.stack;
     if (!(job.w = floats(&held, args[2], s->weights, 0)) || !(job.bias = floats(&held, args[3], s->biases, 0)) ||
@@ -507,13 +517,13 @@ PyObject *convolve(PyObject *module, PyObject *const *args, len given)
 }
 
 /* convolve_back(geometry, x, turned weights, kept, features, d_features, d_weights, d_biases,
-                 threads, fork, number); the slopes have a row for every thread, and are added to. */
+                 threads, fork); the slopes have a row for every thread, and are added to. */
 PyObject *convolve_back(PyObject *module, PyObject *const *args, len given)
 {
     (void)module;
     Held held = {.count = 0};
     Job job;
-    if (!read_job(&job, &held, args, given, 11))
+    if (!read_job(&job, &held, args, given, 10))
         return refuse(&held);
     const Stack *s = &job.stack;
     len features = job.pictures * s->features;

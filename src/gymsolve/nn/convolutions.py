@@ -23,15 +23,14 @@ __all__ = ["CompiledStack", "compile_stack"]
 
 _NARROWEST = 8
 """Floats in a vector; with fewer (SSE, NEON) torch's own code is faster."""
-_ENTRIES = "GOMP_parallel", "omp_get_thread_num"
 _FEWEST = 2
 """Pictures for which another thread pays."""
 
 
 def compile_stack(layers: list[nn.Conv2d], shape: tuple[int, ...], scale: float) -> "CompiledStack | None":
     """Convolutions, each followed by a ReLU, over uint8 pictures [C, H, W]; None where torch has to do it."""
-    kernels, openmp = load_kernels(), _find_openmp()
-    if kernels is None or kernels.LANES < _NARROWEST or openmp is None:
+    kernels, fork = load_kernels(), _find_fork()
+    if kernels is None or kernels.LANES < _NARROWEST or fork is None:
         return None
     rows, (_, height, width) = [], shape
     for layer in layers:
@@ -42,16 +41,14 @@ def compile_stack(layers: list[nn.Conv2d], shape: tuple[int, ...], scale: float)
             return None
         rows.append((layer.in_channels, height, width, layer.out_channels, kernel, stride))
         height, width = (height - kernel) // stride + 1, (width - kernel) // stride + 1
-    return CompiledStack(kernels, openmp, rows, scale)
+    return CompiledStack(kernels, fork, rows, scale)
 
 
 class CompiledStack:
     """The arithmetic of one stack; weights and biases are given with every call."""
 
-    def __init__(
-        self, kernels: Any, openmp: tuple[int, int], rows: Sequence[tuple[int, ...]], scale: float
-    ) -> None:
-        self._kernels, self._openmp = kernels, openmp
+    def __init__(self, kernels: Any, fork: int, rows: Sequence[tuple[int, ...]], scale: float) -> None:
+        self._kernels, self._fork = kernels, fork
         self._geometry = np.array(rows, np.int64)
         self._pixels = rows[0][0] * rows[0][3] * rows[0][4] ** 2
         self._scale = scale
@@ -83,7 +80,7 @@ class CompiledStack:
         features = torch.empty(len(x), self._features)
         packed = self._flatten(weights).index_select(0, self._forward).numpy()
         given = (self._geometry, x.numpy(), packed, torch.cat(biases).numpy(), kept, features.numpy())
-        self._kernels.convolve(*given, _threads(len(x)), *self._openmp)
+        self._kernels.convolve(*given, _threads(len(x)), self._fork)
         return features
 
     def backward(self, d_features: Tensor, saved: "_Saved") -> list[Tensor]:
@@ -95,7 +92,7 @@ class CompiledStack:
         d_weights, d_biases = torch.zeros(threads, len(flat)), torch.zeros(threads, sum(outputs))
         given = (self._geometry, saved.x.numpy(), packed, saved.kept, saved.features.numpy())
         slopes = d_features.contiguous().numpy(), d_weights.numpy(), d_biases.numpy()
-        self._kernels.convolve_back(*given, *slopes, threads, *self._openmp)
+        self._kernels.convolve_back(*given, *slopes, threads, self._fork)
         found = torch.empty_like(flat)
         found[self._turned] = d_weights.sum(0)
         found[: self._pixels] *= self._scale
@@ -146,15 +143,14 @@ def _threads(pictures: int) -> int:
 
 
 @functools.cache
-def _find_openmp() -> tuple[int, int] | None:
-    """Where the OpenMP that torch brings along starts work in its threads, and numbers them.
+def _find_fork() -> int | None:
+    """The address at which the OpenMP that torch brings along starts work in its threads.
 
     Its threads spin for a while when torch is done with them: threads of our own would have to wait.
     """
     for path in Path(torch.__file__).parent.glob("lib/libgomp*.so*"):
         library = ctypes.CDLL(str(path))  # the one that is loaded already
-        found = [ctypes.cast(library[name], ctypes.c_void_p).value for name in _ENTRIES]
-        return int(found[0] or 0), int(found[1] or 0)
+        return ctypes.cast(library.GOMP_parallel, ctypes.c_void_p).value
     return None
 
 
