@@ -208,3 +208,22 @@ def test_fewer_threads_than_asked_for_do_all_the_work(monkeypatch):
         torch.set_num_threads(before)
     assert torch.equal(alone, features)
     assert all(torch.equal(one, other) for one, other in zip(found, expected, strict=True))
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_nothing_is_kept_for_a_pass_back_that_cannot_come(frozen, monkeypatch):
+    layers, x = make_layers(4, NATURE), draw(3, (4, 84, 84))
+    stack = compile_stack(layers, (4, 84, 84), SCALE)
+    expected = stack(x, layers).detach()
+    monkeypatch.setattr(stack, "room", lambda pictures: pytest.fail("room was made"))
+    for layer in layers:
+        layer.requires_grad_(not frozen)
+    with torch.set_grad_enabled(frozen):
+        assert torch.equal(stack(x, layers), expected)
+
+
+def test_pictures_in_floats_are_left_to_torch():
+    encoder = make_encoder(cnn="nature")
+    x = draw(3, (4, 84, 84))
+    with torch.no_grad():
+        close(encoder({"obs": x.float()}), encoder({"obs": x}))

@@ -196,7 +196,7 @@ class _Image(nn.Module):
             self.compiled = compile_stack(self._layers, entry.shape, self.scale)
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.compiled is not None and x.device.type == "cpu" and not self._watched():
+        if self.compiled is not None and self._is_plain(x) and not self._watched():
             return self.compiled(x, self._layers)
         pixels = x.to(torch.float32, memory_format=torch.channels_last)
         if self.low:
@@ -205,6 +205,11 @@ class _Image(nn.Module):
         for layer in islice(self.stack, 1, None):
             out = layer(out)
         return out
+
+    @staticmethod
+    def _is_plain(x: Tensor) -> bool:
+        """Whether these are bytes on a CPU; a caller may have pictures in floats, or on a device."""
+        return x.device.type == "cpu" and x.dtype == torch.uint8
 
     def _watched(self) -> bool:
         """Whether somebody looks at what single layers give."""

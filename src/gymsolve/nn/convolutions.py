@@ -73,7 +73,9 @@ class CompiledStack:
     def __call__(self, x: Tensor, layers: list[nn.Conv2d]) -> Tensor:
         """Features [B, F] of pictures x [B, C, H, W], after the last ReLU."""
         parameters = [w for layer in layers for w in (layer.weight, layer.bias)]
-        found: Tensor = _Convolve.apply(self, x, *parameters)  # type: ignore[no-untyped-call]
+        # Within an autograd function gradients are always off, and weights still say that they need one.
+        learning = torch.is_grad_enabled()
+        found: Tensor = _Convolve.apply(self, learning, x, *parameters)  # type: ignore[no-untyped-call]
         return found
 
     def forward(self, x: Tensor, weights: list[Tensor], biases: list[Tensor], kept: Array | None) -> Tensor:
@@ -121,9 +123,9 @@ class _Convolve(torch.autograd.Function):
     """Pictures themselves have no slopes."""
 
     @staticmethod
-    def forward(ctx: Any, stack: CompiledStack, x: Tensor, *parameters: Tensor) -> Tensor:
+    def forward(ctx: Any, stack: CompiledStack, learning: bool, x: Tensor, *parameters: Tensor) -> Tensor:
         weights, biases = [w.detach() for w in parameters[::2]], [b.detach() for b in parameters[1::2]]
-        kept = stack.room(len(x)) if any(ctx.needs_input_grad) else None
+        kept = stack.room(len(x)) if learning and any(ctx.needs_input_grad) else None
         features = stack.forward(x, weights, biases, kept)
         if kept is not None:
             ctx.stack, ctx.kept = stack, kept
@@ -135,7 +137,7 @@ class _Convolve(torch.autograd.Function):
     def backward(ctx: Any, d_features: Tensor) -> tuple[Tensor | None, ...]:
         x, features, *weights = ctx.saved_tensors
         saved = _Saved(x, [w.detach() for w in weights], features.detach(), ctx.kept)
-        return None, None, *ctx.stack.backward(d_features, saved)
+        return None, None, None, *ctx.stack.backward(d_features, saved)
 
 
 def _threads(pictures: int) -> int:
