@@ -36,19 +36,12 @@ class Closing:
             self.judge.close()
 
     def _record(self, error: BaseException) -> None:
-        run, steps = self.run, self.trainer.counters.env_steps
-        stopped = isinstance(error, KeyboardInterrupt)
-        text = "interrupted twice" if stopped else f"{type(error).__name__}: {error}"
         try:
-            with suppress(DivergenceError):  # nothing sound is left; what was saved before stays
-                self._save_state()
-            if isinstance(error, GymsolveError) and error.bad is not None:
-                self._announce(error, error.bad, text)
-            elif stopped:
-                run.append_event("interrupted", env_steps=steps, text=text)
-            else:
-                run.append_event("error", env_steps=steps, text=text)
-            run.set_status("stopped" if stopped else "crashed", reason=text, env_steps=steps)
+            try:
+                with suppress(DivergenceError):  # nothing sound is left; what was saved before stays
+                    self._save_state()
+            finally:  # a few bytes may fit where a checkpoint did not
+                self._write_down(error)
         except GymsolveError as second:
             # The disk that failed training fails this too; the first error is the one to report.
             error.add_note(f"The run's final state could not be written: {second}")
@@ -62,6 +55,17 @@ class Closing:
         if trainer.saved_step != trainer.counters.env_steps:
             # In the middle of an iteration the environments' state belongs to no update: leave it out.
             save(trainer, self.run, "error", with_envs=whole)
+
+    def _write_down(self, error: BaseException) -> None:
+        """Events and status: what ended the run."""
+        run, steps = self.run, self.trainer.counters.env_steps
+        stopped = isinstance(error, KeyboardInterrupt)
+        text = "interrupted twice" if stopped else f"{type(error).__name__}: {error}"
+        if isinstance(error, GymsolveError) and error.bad is not None:
+            self._announce(error, error.bad, text)
+        else:
+            run.append_event("interrupted" if stopped else "error", env_steps=steps, text=text)
+        run.set_status("stopped" if stopped else "crashed", reason=text, env_steps=steps)
 
     def _announce(self, error: GymsolveError, bad: BadNumber, text: str) -> None:
         """A number that is not finite is an alert too, for everybody who watches."""
