@@ -271,8 +271,24 @@ def test_an_environment_that_raises_is_no_bad_number(monkeypatch):
             "training_envs:Breaks-v0:ppo", SMALL | {"env.kwargs": {"how": "raise"}}, observer=BreakLater()
         )
     assert caught.value.bad is None
+    assert repr(caught.value.__cause__) == "RuntimeError('the emulator died')"  # its traceback says where
     told = diagnose_path(str(gymsolve.open_run("@last").path))
     assert "nonfinite" not in {one["id"] for one in told["roots"]}
+
+
+def test_a_run_says_how_it_ended_even_where_no_checkpoint_can_be_written():
+    class Obstruct(Silent):
+        def started(self, run, trainer):
+            (run.path / "checkpoints").rmdir()
+            (run.path / "checkpoints").write_text("in the way")
+
+    settings = poison("obs") | {"checkpoint.every": 2000, "eval.every": 2000}
+    with pytest.raises(EnvFaultError) as caught:
+        gymsolve.train(ENV, settings, observer=Obstruct())
+    assert any("could not be written" in note for note in caught.value.__notes__)
+    run = gymsolve.open_run("@last")
+    assert run.status == "crashed"
+    assert [event["kind"] for event in run.read_events().rows][-2:] == ["alert", "error"]
 
 
 def test_on_the_command_line_it_is_one_sentence_and_exit_code_1(tmp_path):

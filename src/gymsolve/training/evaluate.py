@@ -20,7 +20,7 @@ from gymsolve.rollout.collect import Actor
 from gymsolve.rollout.statistics import typical_size
 from gymsolve.seeding import Stream, generator, integer_seeds
 from gymsolve.spec import Array, Obs
-from gymsolve.training.nonfinite import blame_evaluation, require_finite_actions
+from gymsolve.training.nonfinite import blame_evaluation, raise_as, require_finite_actions
 
 __all__ = ["EvalResult", "Evaluator", "Player", "Verdict", "play_episodes"]
 
@@ -113,7 +113,7 @@ def play_episodes(
     try:
         obs, masks = envs.reset(seeds)
     except EnvFaultError as error:
-        raise blame_evaluation(error, envs.spec, calls) from error
+        raise_as(blame_evaluation(error, envs.spec, calls), error)
     first_size = typical_size(policy.seen(obs))
     while still_open and steps < limits.max_steps:
         actions = policy.greedy(obs, masks) if rng is None else policy.act(obs, masks, rng)[0]
@@ -122,7 +122,7 @@ def play_episodes(
         try:
             step = envs.step(policy.spec.action.to_env(actions))
         except EnvFaultError as error:
-            raise blame_evaluation(error, envs.spec, calls) from error
+            raise_as(blame_evaluation(error, envs.spec, calls), error)
         steps += int(np.count_nonzero(step.valid))
         for episode in step.episodes:
             if episode.env in still_open:

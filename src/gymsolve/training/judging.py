@@ -19,7 +19,7 @@ from gymsolve.runs.run import Run
 from gymsolve.training.checkpoint import save
 from gymsolve.training.engines import load_policy
 from gymsolve.training.evaluate import Evaluator, Verdict
-from gymsolve.training.nonfinite import date_fault
+from gymsolve.training.nonfinite import date_fault, raise_as
 from gymsolve.training.observer import Observer
 from gymsolve.training.trainer import Trainer
 
@@ -86,7 +86,7 @@ class LiveJudge:
             trainer.counters.next_eval = trainer.counters.env_steps
             return []
         except (DivergenceError, EnvFaultError) as error:
-            raise date_fault(error, trainer.config.env.id, trainer.counters.env_steps) from error
+            raise_as(date_fault(error, trainer.config.env.id, trainer.counters.env_steps), error)
         return [Judgement(verdict, trainer.position(), verdict.seconds, None)]
 
     def finished(self) -> list[Judgement]:

@@ -18,7 +18,7 @@ from gymsolve.training.alerts import publish
 from gymsolve.training.checkpoint import keep_if_best, save
 from gymsolve.training.judging import Judge, Judgement
 from gymsolve.training.measuring import learn
-from gymsolve.training.nonfinite import blame, hold, require_finite_rollout, require_finite_update
+from gymsolve.training.nonfinite import blame, hold, raise_as, require_finite_rollout, require_finite_update
 from gymsolve.training.observer import Observer
 from gymsolve.training.records import next_multiple
 from gymsolve.training.stopping import Reason, StopSignal, stop_reason
@@ -82,7 +82,7 @@ def collect(trainer: Trainer, observer: Observer) -> Rollout:
             trainer.policy, trainer.policy_rng, lambda t: observer.rollout_step(t, total)
         )
     except EnvFaultError as error:
-        raise blame(trainer, error) from error
+        raise_as(blame(trainer, error), error)
     trainer.clock.add("env", rollout.env_seconds)
     trainer.clock.add("act", time.perf_counter() - began - rollout.env_seconds)
     if trainer.scaler is not None:

@@ -7,7 +7,7 @@ it (`DivergenceError`). Nothing is mended here; `hold` gives the way back to the
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -26,6 +26,7 @@ __all__ = [
     "blame_evaluation",
     "date_fault",
     "hold",
+    "raise_as",
     "require_finite_actions",
     "require_finite_rollout",
     "require_finite_update",
@@ -88,6 +89,13 @@ def date_fault(error: GymsolveError, env_id: str, env_steps: int) -> GymsolveErr
         return error
     bad = replace(error.bad, env_steps=env_steps)
     return fault(bad, env_id) if isinstance(error, EnvFaultError) else _diverged(bad)
+
+
+def raise_as(told: GymsolveError, error: GymsolveError) -> NoReturn:
+    """Raise an error in other words; one that has kept its words keeps its cause, an exception of others."""
+    if told is error:
+        raise error
+    raise told from error
 
 
 def require_finite_actions(spec: EnvSpec, actions: Array, vec_steps: int) -> None:
