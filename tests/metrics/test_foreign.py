@@ -119,3 +119,10 @@ def test_a_tensorboard_folder_without_known_names_is_refused(tmp_path):
     writer.close()
     with pytest.raises(RunDamagedError, match=r"no metric of Stable-Baselines3 or CleanRL \(but acc\)"):
         read_foreign(tmp_path)
+
+
+@pytest.mark.parametrize("broken", ["nan", "inf"])
+def test_a_return_that_is_not_finite_is_a_finding(broken, tmp_path):
+    rows = "".join(f"{total},20,{time}.0\n" for time, total in enumerate(("9.0", broken, "-inf", "9.0")))
+    (tmp_path / "0.monitor.csv").write_text('#{"t_start": 0.0, "env_id": "Odd-v0"}\nr,l,t\n' + rows)
+    assert roots(tmp_path)[0] == "nonfinite"

@@ -42,16 +42,21 @@ def _record(recent: deque[LoggedEpisode], number: int, best: float) -> dict[str,
     record: dict[str, Any] = {
         "env_steps": newest.env_steps,
         "rollout/episodes": float(number),
-        "rollout/ep_rew_mean": statistics.fmean(returns),
-        "rollout/ep_rew_std": statistics.pstdev(returns),
+        **_moments("rollout/ep_rew", returns),
         "rollout/ep_rew_min": min(returns),
         "rollout/ep_rew_max": max(returns),
         "rollout/ep_rew_last": newest.total,
         "rollout/ep_rew_best": best,
     }
     if lengths:
-        record["rollout/ep_len_mean"] = statistics.fmean(lengths)
-        record["rollout/ep_len_std"] = statistics.pstdev(lengths)
+        record |= _moments("rollout/ep_len", lengths)
     if newest.seconds is not None:
         record["time/elapsed"] = newest.seconds
     return record
+
+
+def _moments(name: str, values: list[float]) -> dict[str, float]:
+    """Mean and spread; NaN where a training went wrong and logged such, which `statistics` cannot take."""
+    sound = all(map(math.isfinite, values))
+    mean, std = (statistics.fmean(values), statistics.pstdev(values)) if sound else (math.nan, math.nan)
+    return {f"{name}_mean": mean, f"{name}_std": std}
