@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import os
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import pytest
 from wandb_server import ENTITY, Store
 
 from gymsolve.errors import RunDamagedError, UsageError
+from gymsolve.metrics.foreign.find import wandb_log
+from gymsolve.metrics.foreign.wandb import WandbRun
 from gymsolve.runs.refs import find_run
 from gymsolve.service.diagnose import diagnose_path
 
@@ -89,6 +92,46 @@ def test_a_file_that_is_none_of_theirs_is_refused(tmp_path):
     strange.write_bytes(b"no such thing, and nothing like it either" * 10)
     with pytest.raises(RunDamagedError):
         diagnose_path(str(strange))
+
+
+def test_a_damaged_file_is_one_sentence_wherever_the_damage_is(tmp_path):
+    (file,) = logged(tmp_path, sb3_rows()).glob("offline-run-*/run-*.wandb")
+    whole, damaged = file.read_bytes(), tmp_path / "run-damaged.wandb"
+    number = whole.index(b"global_step") + len(b"global_step") + 3  # where its JSON begins
+    assert whole[number : number + 1].isdigit()
+    for place in (0, number - 1, number):  # the beginning, the length of a field, what it holds
+        damaged.write_bytes(whole[:place] + b"}" + whole[place + 1 :])
+        with pytest.raises(RunDamagedError, match=r"run-damaged\.wandb: is no file of W&B, or a damaged one"):
+            diagnose_path(str(damaged))
+
+
+NAN = math.nan
+RETURN = {"charts/episodic_return": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("odd", "config", "kind"),
+    [
+        ({"global_step": NAN, **RETURN}, {}, "CleanRL W&B"),
+        ({"global_step": math.inf, **RETURN}, {}, "CleanRL W&B"),
+        ({"global_step": 100, "_timestamp": None, **RETURN}, {}, "CleanRL W&B"),
+        ({"global_step": 100, "_timestamp": "now", **RETURN}, {}, "CleanRL W&B"),
+        (RETURN | {"global_step": 100}, {"env": "Hopper-v5", "algo": "sac", "run": 1}, "CleanRL W&B"),
+    ],
+)
+def test_rows_that_others_may_have_logged_break_nothing(odd, config, kind):
+    rows = [odd, RETURN | {"global_step": 200, "_timestamp": 1.0}]
+    log = wandb_log(WandbRun("abc", "there", rows, config))
+    assert log.kind == kind
+    assert log.records[-1]["env_steps"] == 200
+
+
+def test_records_of_ours_without_a_step_are_left_out():
+    rows = [{"env_steps": step, "rollout/ep_rew_mean": 1.0} for step in (NAN, "x", None, 200)]
+    config = {"env": {"id": "CartPole-v1"}, "algo": {"name": "ppo"}, "run": "abc"}
+    log = wandb_log(WandbRun("abc", "there", rows, config, {"result/threshold": "unknown"}))
+    assert [record["env_steps"] for record in log.records] == [200]
+    assert log.context.threshold is None
 
 
 def test_a_folder_of_several_runs_is_refused(tmp_path):

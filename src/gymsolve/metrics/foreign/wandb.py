@@ -6,6 +6,7 @@ through W&B's interface. Both need the `wandb` extra.
 """
 
 import json
+import math
 import struct
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -20,12 +21,14 @@ from gymsolve.metrics.foreign.tensorboard import Scalars
 __all__ = ["WandbRun", "fetch_wandb", "find_wandb_files", "read_wandb"]
 
 _BLOCK, _HEAD = 32768, 7
-_LAST_FRAGMENTS = (1, 4)
+_BEGINNING = b":W&B"
+_FIRST_FRAGMENTS, _LAST_FRAGMENTS = (1, 2), (1, 4)
 _MOST_ROWS = 10_000
 _SECONDS = 15
 _UNNUMBERED = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": -float("inf")}
 _STEPS = ("global_step", "time/total_timesteps", "_step")
 """Where logs that came through TensorBoard have environment steps; W&B's own counter is the last resort."""
+_SECONDS_IN = ("_timestamp", "_runtime")
 
 
 @dataclass(frozen=True)
@@ -40,25 +43,32 @@ class WandbRun:
 
     @property
     def is_ours(self) -> bool:
-        return {"env", "algo", "run"} <= self.config.keys()
+        nested = (isinstance(self.config.get(name), dict) for name in ("env", "algo"))
+        return all(nested) and "run" in self.config
 
     def records(self) -> list[dict[str, Any]]:
         """Our own records, without what W&B and other kinds of entries add."""
         kept = [
             {name: value for name, value in row.items() if _is_number(value) and find_metric(name)}
             for row in self.rows
-            if "env_steps" in row
+            if _is_finite(row.get("env_steps"))
         ]
         return [record for record in kept if len(record) > 1]
+
+    @property
+    def threshold(self) -> float | None:
+        """At which return it would have counted as solved, if that was logged."""
+        bar = self.summary.get("result/threshold")
+        return float(bar) if bar is not None and _is_finite(bar) else None
 
     def scalars(self) -> Scalars:
         """The same as TensorBoard would give it: step, seconds and value by name."""
         found: Scalars = defaultdict(list)
         for row in self.rows:
-            step = next((row[name] for name in _STEPS if _is_number(row.get(name))), None)
+            step = next((row[name] for name in _STEPS if _is_finite(row.get(name))), None)
             if step is None:
                 continue
-            seconds = float(row.get("_timestamp", row.get("_runtime", 0.0)))
+            seconds = next((float(row[name]) for name in _SECONDS_IN if _is_finite(row.get(name))), 0.0)
             for name, value in row.items():
                 if _is_number(value) and not name.startswith("_"):
                     found[name].append((int(step), seconds, float(value)))
@@ -87,13 +97,13 @@ def read_wandb(files: list[Path]) -> WandbRun:
 
     run = WandbRun(files[0].stem.removeprefix("run-"), str(files[0].parent))
     for file in files:
-        for data in _fragments(file.read_bytes()):
-            record = protocol.Record()
-            try:
+        try:
+            for data in _fragments(file.read_bytes()):
+                record = protocol.Record()
                 record.ParseFromString(data)
-            except DecodeError as error:
-                raise RunDamagedError("is no file of W&B, or a damaged one.", where=str(file)) from error
-            _take(run, record)
+                _take(run, record)
+        except (DecodeError, ValueError) as error:
+            raise RunDamagedError("is no file of W&B, or a damaged one.", where=str(file)) from error
     return run
 
 
@@ -150,8 +160,14 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def _is_finite(value: object) -> bool:
+    return isinstance(value, (int, float)) and _is_number(value) and math.isfinite(value)
+
+
 def _fragments(data: bytes) -> list[bytes]:
     """The records of a log; a last one that was cut off is left out."""
+    if not _BEGINNING.startswith(data[: len(_BEGINNING)]):  # it may be cut off even there
+        raise ValueError("another beginning")
     found, place, parts = [], _HEAD, b""
     while place + _HEAD <= len(data):
         if _BLOCK - place % _BLOCK < _HEAD:  # too little room for a header: the rest of the block is padding
@@ -161,7 +177,7 @@ def _fragments(data: bytes) -> list[bytes]:
         end = place + _HEAD + length
         if end > len(data):
             break
-        parts += data[place + _HEAD : end]
+        parts = (b"" if kind in _FIRST_FRAGMENTS else parts) + data[place + _HEAD : end]
         place = end
         if kind in _LAST_FRAGMENTS:
             found.append(parts)
