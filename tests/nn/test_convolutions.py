@@ -1,6 +1,8 @@
 """The compiled convolutions are torch's, forwards and backwards."""
 
+import copy
 import ctypes
+import pickle
 
 import numpy as np
 import pytest
@@ -227,3 +229,14 @@ def test_pictures_in_floats_are_left_to_torch():
     x = draw(3, (4, 84, 84))
     with torch.no_grad():
         close(encoder({"obs": x.float()}), encoder({"obs": x}))
+
+
+@pytest.mark.parametrize("twin_of", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_an_encoder_can_be_copied(twin_of):
+    encoder, x = make_encoder(cnn="nature"), {"obs": draw(3, (4, 84, 84))}
+    twin = twin_of(encoder)
+    assert twin.compiled
+    assert torch.equal(twin(x), encoder(x))
+    with torch.no_grad():
+        next(encoder.parameters()).zero_()
+    assert not torch.equal(twin(x), encoder(x))

@@ -29,18 +29,25 @@ _FEWEST = 2
 
 def compile_stack(layers: list[nn.Conv2d], shape: tuple[int, ...], scale: float) -> "CompiledStack | None":
     """Convolutions, each followed by a ReLU, over uint8 pictures [C, H, W]; None where torch has to do it."""
-    kernels, fork = load_kernels(), _find_fork()
-    if kernels is None or kernels.LANES < _NARROWEST or fork is None:
-        return None
     rows, (_, height, width) = [], shape
     for layer in layers:
         kernel, stride = layer.kernel_size[0], layer.stride[0]
-        plain = layer.padding == (0, 0) and layer.dilation == (1, 1) and layer.groups == 1
-        span = layer.in_channels * kernel * stride  # numbers under one row of the folded kernel
-        if not plain or kernel % stride or span % kernels.LANES or layer.out_channels % kernels.LANES:
+        if layer.padding != (0, 0) or layer.dilation != (1, 1) or layer.groups != 1:
             return None
         rows.append((layer.in_channels, height, width, layer.out_channels, kernel, stride))
         height, width = (height - kernel) // stride + 1, (width - kernel) // stride + 1
+    return _compile(rows, scale)
+
+
+def _compile(rows: Sequence[tuple[int, ...]], scale: float) -> "CompiledStack | None":
+    """For this machine and this process."""
+    kernels, fork = load_kernels(), _find_fork()
+    if kernels is None or kernels.LANES < _NARROWEST or fork is None:
+        return None
+    for channels, _, _, outputs, kernel, stride in rows:
+        span = channels * kernel * stride  # numbers under one row of the folded kernel
+        if kernel % stride or span % kernels.LANES or outputs % kernels.LANES:
+            return None
     return CompiledStack(kernels, fork, rows, scale)
 
 
@@ -49,7 +56,7 @@ class CompiledStack:
 
     def __init__(self, kernels: Any, fork: int, rows: Sequence[tuple[int, ...]], scale: float) -> None:
         self._kernels, self._fork = kernels, fork
-        self._geometry = np.array(rows, np.int64)
+        self._rows, self._geometry = rows, np.array(rows, np.int64)
         self._pixels = rows[0][0] * rows[0][3] * rows[0][4] ** 2
         self._scale = scale
         """Of pixels; the weights that meet them take it, the first `_pixels` ones."""
@@ -69,6 +76,10 @@ class CompiledStack:
             start += count
         self._forward = torch.from_numpy(np.concatenate(forward))  # [weights]
         self._turned = torch.from_numpy(np.concatenate(turned))  # [weights]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies are compiled anew: kernels and addresses are those of a machine and a process."""
+        return _compile, (self._rows, self._scale)
 
     def __call__(self, x: Tensor, layers: list[nn.Conv2d]) -> Tensor:
         """Features [B, F] of pictures x [B, C, H, W], after the last ReLU."""
