@@ -42,9 +42,7 @@ def learn(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
         due = counters.env_steps + rollout.env_steps >= max(counters.next_record, counters.next_measure)
         state = _State(trainer, rollout) if due and rollout.env_steps else None
     began = time.perf_counter()
-    with np.errstate(
-        all="ignore"
-    ):  # what overflows is found in the metrics, and told better than by a warning
+    with np.errstate(all="ignore"):  # what overflows is found afterwards, and told better than by a warning
         metrics = trainer.algorithm.update(rollout, trainer.progress, trainer.minibatch_rng)
     seconds = time.perf_counter() - began
     clock.add("update", seconds)

@@ -59,7 +59,7 @@ class RewardComponents(gym.Wrapper[Any, Any, Any, Any]):
             raise ValueError("base should be a finite number.")
         for name in components:
             if name == BASE or not _NAME.fullmatch(name):
-                raise ValueError(f"{name!r} cannot name a component; take letters, digits and underscores.")
+                raise ValueError(f"{name!r} cannot name a component; take letters, digits, `_`, `.` and `-`.")
         self._base = base
         self._parts = [(name, one.key or name, one.weight) for name, one in components.items()]
         self.names = (*((BASE,) if base else ()), *components)

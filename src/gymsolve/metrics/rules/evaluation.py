@@ -22,8 +22,6 @@ _ENOUGH = 2.0
 """Weight of evaluations in a row that are a case together."""
 _FAR = 0.5
 """Of the way to the threshold; before that, the likeliest action is often worse than a sampled one."""
-
-
 _CATCHING_UP = 0.25
 """Of what was missing at first."""
 

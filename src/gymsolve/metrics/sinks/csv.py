@@ -1,8 +1,8 @@
 """One wide table, `metrics.csv`: a row per record, a column per metric.
 
-A copy of `metrics.jsonl` for spreadsheets, a second behind it: rows are cheaper by the dozen. Columns keep
-their place once they are there; when a record brings new ones, the file is made anew from the records and
-replaced in one step.
+A copy of `metrics.jsonl` for spreadsheets, some rows behind it: those of a second are written together.
+Columns keep their place once they are there; when a record brings new ones, the file is made anew from the
+records and replaced in one step.
 """
 
 import csv
