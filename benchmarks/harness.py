@@ -7,6 +7,7 @@ a worker can tell how long its start took.
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -48,22 +49,25 @@ def call_worker(
 ) -> Record:
     """The worker's answer, or `error` with the last thing it said."""
     began = time.monotonic()
+    worker = subprocess.Popen(
+        [*command, json.dumps({**job, "launched": began})],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
     try:
-        done = subprocess.run(
-            [*command, json.dumps({**job, "launched": began})],
-            capture_output=True,
-            text=True,
-            env=environment,
-            timeout=timeout,
-            check=False,
-        )
+        answered, complained = worker.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
+        os.killpg(worker.pid, signal.SIGKILL)  # with its children, which hold the pipes open
+        worker.communicate()
         return {"error": f"gave no answer within {timeout:g} s"}
     wall = time.monotonic() - began
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode or not lines:
-        said = [line for line in done.stderr.splitlines() if line.strip()]
-        return {"error": said[-1][:300] if said else f"ended with code {done.returncode}"}
+    lines = [line for line in answered.splitlines() if line.startswith("{")]
+    if worker.returncode or not lines:
+        said = [line for line in complained.splitlines() if line.strip()]
+        return {"error": said[-1][:300] if said else f"ended with code {worker.returncode}"}
     return {**json.loads(lines[-1]), "wall": wall}
 
 

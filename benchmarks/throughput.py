@@ -19,6 +19,8 @@ __all__ = ["Options", "load_tasks", "measure_throughput", "rates"]
 
 TORCH = "gymsolve-torch"
 SERIAL, PARALLEL = "sample_factory", "sample_factory-async"
+_LONGEST = 400.0
+"""Seconds until a tool is given up: several times what the slowest one needs."""
 _WORKERS = {"sbx": "sb3_worker.py", PARALLEL: "sample_factory_worker.py"}
 
 
@@ -97,7 +99,7 @@ def _run(env_id: str, task: dict[str, Any], tool: str, number: int, patience: fl
     ours = peer == OURS
     worker = "gymsolve_worker.py" if ours else _WORKERS.get(tool, f"{peer}_worker.py")
     threads = None if ours or task["pixels"] else 1
-    return measure(OURS if ours else peer, worker, job, threads=threads, timeout=1800) | {"tool": tool}
+    return measure(OURS if ours else peer, worker, job, threads=threads, timeout=_LONGEST) | {"tool": tool}
 
 
 def _shortened(task: dict[str, Any]) -> dict[str, Any]:

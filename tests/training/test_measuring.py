@@ -1,6 +1,7 @@
 """What a run records of its data, its network and its time."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -93,9 +94,12 @@ def test_costly_measures_wait_for_a_record_that_is_written(trainer):
 def test_about_a_hundred_measures_per_run():
     settings = {"env.num_envs": 1, "algo.num_steps": 4, "eval.stop_when_solved": False}
     rows = trained("Bandit-v0", settings, steps=4000)
-    assert len(measured(rows)) == 101  # at the first update, and whenever a multiple of 40 steps is reached
-    updates = [row for row in rows if "time/fps" in row]
-    assert len(updates) == 501  # the same with multiples of 8 steps: a thousand updates, 500 records
+    updates = [row["env_steps"] for row in rows if "time/fps" in row]
+    assert updates[:80] == list(range(4, 324, 4))  # every update at first
+    assert all(after <= now + now // 80 + 4 for now, after in pairwise(updates))  # then by 1/80 of the way
+    assert len(updates) == 271  # the last one at the end
+    # At the first update, then at the first record at or after every multiple of 40 steps.
+    assert len(measured(rows)) == 98
 
 
 def test_measuring_does_not_change_what_is_learned(trainer):

@@ -26,9 +26,9 @@ from gymsolve.training.trainer import Trainer
 
 __all__ = ["next_multiple", "take_judgements", "train_loop", "write_record"]
 
-_RECORDS = 500
-"""Per run, at most; where there are more updates, a record averages over several. Small networks learn within
-milliseconds, and what is done with a record takes some tenths of one."""
+_DENSITY = 80
+"""A record for every update at first, then whenever the run is 1/80 longer: curves are read by proportion,
+and what is done with a record takes some tenths of a millisecond, in which a small network learns a lot."""
 
 
 def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, signalled: StopSignal) -> Reason:
@@ -106,7 +106,7 @@ def write_record(trainer: Trainer, run: Run, observer: Observer) -> None:
     record: dict[str, Any] = trainer.position() | {"time/elapsed": counters.seconds}
     record |= trainer.window.metrics() | trainer.averager.take() | trainer.clock.take()
     publish(trainer, run, observer, record)
-    counters.next_record = next_multiple(counters.env_steps, max(1, trainer.config.steps // _RECORDS))
+    counters.next_record = counters.env_steps + max(1, counters.env_steps // _DENSITY)
 
 
 def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: list[Judgement]) -> None:
