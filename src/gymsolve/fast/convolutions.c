@@ -386,7 +386,10 @@ static float *floats(Held *held, PyObject *array, len size, int writable)
 
 typedef void (*Fork)(void (*work)(void *), void *data, unsigned threads, unsigned flags); /* GOMP_parallel */
 
-typedef struct {
+typedef struct Job Job;
+typedef void (*Visit)(const Job *job, const Room *room, len part, len picture);
+
+struct Job {
     Stack stack;
     const uint8_t *x;
     const Py_ssize_t *strides; /* of picture, channel, line and pixel */
@@ -394,10 +397,11 @@ typedef struct {
     Fork fork;
     int threads; /* as many as there are parts */
     int taken, failed;
+    Visit visit; /* a pass of one picture */
     /* Forwards w is laid out for it, backwards turned; only one of the two passes uses the rest. */
     float *w, *bias, *kept, *features;
     float *d_features, *dw, *d_bias;
-} Job;
+};
 
 /* What both functions begin and end with: geometry, x, …, threads, fork. */
 static int read_job(Job *job, Held *held, PyObject *const *args, len given, len wanted)
@@ -436,59 +440,47 @@ static int read_job(Job *job, Held *held, PyObject *const *args, len given, len 
     return !PyErr_Occurred();
 }
 
-/* The next part that nobody has taken yet, and its pictures; 0 when none is left. */
-static int take_part(Job *job, len *part, len *from, len *to)
+static void visit_forward(const Job *job, const Room *room, len part, len b)
 {
-    *part = __atomic_fetch_add(&job->taken, 1, __ATOMIC_RELAXED);
-    *from = job->pictures * *part / job->threads;
-    *to = job->pictures * (*part + 1) / job->threads;
-    return *part < job->threads;
+    (void)part;
+    const Stack *s = &job->stack;
+    picture_forward(s, room, job->x + b * job->strides[0], job->strides, job->w, job->bias,
+                    job->kept ? job->kept + b * s->kept : NULL, job->features + b * s->features);
 }
 
-static void forward_part(void *data)
+static void visit_back(const Job *job, const Room *room, len part, len b)
+{
+    const Stack *s = &job->stack;
+    picture_back(s, room, job->x + b * job->strides[0], job->strides, job->w, job->kept + b * s->kept,
+                 job->features + b * s->features, job->d_features + b * s->features, job->dw + part * s->weights,
+                 job->d_bias + part * s->biases);
+}
+
+/* What every thread does: take parts that nobody has taken yet, until none is left. */
+static void take_parts(void *data)
 {
     Job *job = data;
-    const Stack *s = &job->stack;
     Room room;
-    if (!make_room(s, &room)) {
+    if (!make_room(&job->stack, &room)) {
         job->failed = 1;
         return;
     }
     unsigned mode = flush_subnormals();
-    for (len part, b, end; take_part(job, &part, &b, &end);)
-        for (; b < end; b++)
-            picture_forward(s, &room, job->x + b * job->strides[0], job->strides, job->w, job->bias,
-                            job->kept ? job->kept + b * s->kept : NULL, job->features + b * s->features);
+    for (len part; (part = __atomic_fetch_add(&job->taken, 1, __ATOMIC_RELAXED)) < job->threads;)
+        for (len b = job->pictures * part / job->threads; b < job->pictures * (part + 1) / job->threads; b++)
+            job->visit(job, &room, part, b);
     restore_subnormals(mode);
     free(room.memory);
 }
 
-static void back_part(void *data)
+static PyObject *divide(Job *job, Held *held, Visit visit)
 {
-    Job *job = data;
-    const Stack *s = &job->stack;
-    Room room;
-    if (!make_room(s, &room)) {
-        job->failed = 1;
-        return;
-    }
-    unsigned mode = flush_subnormals();
-    for (len part, b, end; take_part(job, &part, &b, &end);)
-        for (; b < end; b++)
-            picture_back(s, &room, job->x + b * job->strides[0], job->strides, job->w, job->kept + b * s->kept,
-                         job->features + b * s->features, job->d_features + b * s->features,
-                         job->dw + part * s->weights, job->d_bias + part * s->biases);
-    restore_subnormals(mode);
-    free(room.memory);
-}
-
-static PyObject *divide(Job *job, Held *held, void (*work)(void *))
-{
+    job->visit = visit;
     Py_BEGIN_ALLOW_THREADS
     if (job->threads > 1)
-        job->fork(work, job, (unsigned)job->threads, 0);
+        job->fork(take_parts, job, (unsigned)job->threads, 0);
     else
-        work(job);
+        take_parts(job);
     Py_END_ALLOW_THREADS
     let_go(held);
     return job->failed ? PyErr_NoMemory() : Py_NewRef(Py_None);
@@ -513,7 +505,7 @@ PyObject *convolve(PyObject *module, PyObject *const *args, len given)
         (args[4] != Py_None && !(job.kept = floats(&held, args[4], job.pictures * s->kept, 1))) ||
         !(job.features = floats(&held, args[5], job.pictures * s->features, 1)))
         return refuse(&held);
-    return divide(&job, &held, forward_part);
+    return divide(&job, &held, visit_forward);
 }
 
 /* convolve_back(geometry, x, turned weights, kept, features, d_features, d_weights, d_biases,
@@ -534,5 +526,5 @@ PyObject *convolve_back(PyObject *module, PyObject *const *args, len given)
         !(job.dw = floats(&held, args[6], job.threads * s->weights, 1)) ||
         !(job.d_bias = floats(&held, args[7], job.threads * s->biases, 1)))
         return refuse(&held);
-    return divide(&job, &held, back_part);
+    return divide(&job, &held, visit_back);
 }
