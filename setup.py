@@ -10,8 +10,8 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-FOLDER = Path("src/gymsolve/fast")
-SOURCES = ["kernels.c", "convolutions.c", "vectors.h"]
+FOLDER = Path("src/gymsolve")
+SOURCES = ["fast/kernels.c", "fast/convolutions.c", "fast/vectors.h", "envs/lean/classic.c"]
 # For the machine that builds. No -ffast-math: a NaN must stay one.
 FLAGS = ["-O3", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math"]
 if platform.machine() in ("x86_64", "AMD64"):
@@ -29,7 +29,7 @@ setup(
             [str(FOLDER / name) for name in SOURCES if name.endswith(".c")],
             define_macros=[("SOURCE_DIGEST", f'"{digest.hexdigest()}"')],
             extra_compile_args=[] if sys.platform == "win32" else FLAGS,
-            depends=["setup.py", str(FOLDER / "vectors.h")],
+            depends=["setup.py", str(FOLDER / "fast/vectors.h")],
             optional=True,
         )
     ]

@@ -15,6 +15,14 @@ import gymnasium as gym  # noqa: E402
 import numpy as np  # noqa: E402
 
 from benchmarks.timing import fastest  # noqa: E402
+from gymsolve.config import EnvConfig  # noqa: E402
+from gymsolve.envs.backends.compiled import compiled_obstacle  # noqa: E402
+from gymsolve.envs.build import find_spec  # noqa: E402
+from gymsolve.envs.census import blind_actions  # noqa: E402
+from gymsolve.envs.lean.choice import find_classic  # noqa: E402
+from gymsolve.envs.lean.classic import ClassicRows  # noqa: E402
+from gymsolve.envs.make import describe_env  # noqa: E402
+from gymsolve.kernels import load_kernels  # noqa: E402
 
 SECONDS = 0.1 if job["quick"] else 1.0
 
@@ -39,6 +47,9 @@ def env_cost(env_id: str, count: int) -> tuple[float, str]:
         name = env_id.removeprefix("ALE/")
         makers["EnvPool, one thread"] = lambda: envpool.make_gymnasium(name, num_envs=count, num_threads=1)
     costs = {who: _step_cost(make, count) for who, make in makers.items()}
+    compiled = _compiled_cost(env_id, count)
+    if compiled is not None:
+        costs["gymsolve, compiled rules"] = compiled
     who = min(costs, key=lambda name: costs[name])
     return costs[who], who
 
@@ -50,6 +61,26 @@ def _step_cost(make: Callable[[], Any], count: int) -> float:
     cost = seconds_per_env_step(envs.step, draws, count, SECONDS)
     envs.close()
     return cost
+
+
+def _compiled_cost(env_id: str, count: int) -> float | None:
+    """Of our own rules for classic control, without anything around them; None where there are none."""
+    config = EnvConfig(id=env_id, num_envs=count)
+    if env_id.startswith("ALE/") or compiled_obstacle(config, "train") is not None:
+        return None
+    spec = describe_env(config)
+    (entry,) = spec.obs.values()
+    kind = find_classic(find_spec(env_id).entry_point)
+    rows = ClassicRows(kind, load_kernels(), entry.shape[0], count, {}, spec.max_episode_steps)
+    rows.reset(list(range(count)))
+
+    def step(actions: np.ndarray) -> None:
+        if rows.step(actions):
+            rows.begin(np.flatnonzero(rows.terminated | rows.truncated))
+
+    rng = np.random.default_rng(0)
+    draws = [spec.action.to_env(blind_actions(spec.action, count, None, rng)) for _ in range(256)]
+    return seconds_per_env_step(step, draws, count, SECONDS)
 
 
 def dense(products: list[list[int]], rows: int, *, backward: bool) -> float:

@@ -1,6 +1,7 @@
-"""What `kernels.c` and `convolutions.c` offer.
+"""What `kernels.c`, `convolutions.c` and `classic.c` offer.
 
-Arrays are written where it says so, and never kept but for the two buffers.
+Arrays are written where it says so, and never kept, but for the buffers of a network and the arrays of
+environments.
 """
 
 from gymsolve.spec import Array
@@ -60,6 +61,30 @@ class Network:
 
     def backward(self, d_log_probs: Array | None, d_entropy: float, d_values: Array | None, /) -> None:
         """Fill the gradients that these slopes reach."""
+
+class Classic:
+    """Copies of a classic control environment over arrays that stay the same."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        state: Array,  # [variables, N] float64
+        trig: Array,  # [functions, N] float64
+        obs: Array,  # [N, entries] float32
+        rewards: Array,  # [N] float64
+        returns: Array,  # [N] float64
+        lengths: Array,  # [N] int64
+        terminated: Array,  # [N] bool
+        truncated: Array,  # [N] bool
+        limit: int,
+        option: float,
+    ) -> None: ...
+    def advance(self, actions: Array, stage: int, /) -> None:
+        """Move the state."""
+
+    def settle(self) -> int:
+        """Fill the rest from it; how many episodes ended."""
 
 def ppo_loss(
     columns: Array,

@@ -115,12 +115,14 @@ class EnvConfig(_Model):
     """Passed to the environment's constructor."""
     num_envs: Annotated[Positive, Field(le=65_536)] = 8
     """Copies stepped in parallel; more gives larger rollouts. `auto` measures, and keeps their size."""
-    backend: Literal["auto", "sync", "async", "native", "ale", "envpool"] = "auto"
-    """How copies are stepped: this process, others, native code (`ale`: Atari), EnvPool (training only)."""
+    backend: Literal["auto", "sync", "async", "compiled", "native", "ale", "envpool"] = "auto"
+    """How copies are stepped: this process, others, by compiled rules (classic control), by a vector class
+    of Gymnasium's (`native`) or of Atari's (`ale`), by EnvPool (training only)."""
     workers: Positive | None = None
     """Processes of the async backend; None takes one per core."""
     lean: bool = True
-    """Take a quicker class with the same results, bit for bit, where there is one (LunarLander)."""
+    """Take quicker code with the same results, bit for bit, where there is some (LunarLander, classic
+    control)."""
     wrappers: tuple[WrapperConfig, ...] = ()
     """Applied in order, the first one nearest to the environment."""
     max_episode_steps: Positive | None = None

@@ -1,8 +1,7 @@
 """Which arithmetic the engines use: the compiled kernels where they can be, else NumPy or torch itself.
 
-They are built from the C files in `fast` when the package is installed, for the machine that installs it.
-What was built from another version of the source is never used. Without NumPy, since `gymsolve doctor`
-asks too.
+They are built from the package's C files when it is installed, for the machine that installs it. What was
+built from another version of the source is never used. Without NumPy, since `gymsolve doctor` asks too.
 """
 
 import functools
@@ -23,7 +22,7 @@ VARIABLE = "GYMSOLVE_KERNELS"
 _REBUILD = "With a C compiler: pip install --force-reinstall --no-deps gymsolve; in a clone, -e . instead"
 
 _MODULE = "gymsolve._kernels"
-_SOURCES = ("kernels.c", "convolutions.c", "vectors.h")
+_SOURCES = ("fast/kernels.c", "fast/convolutions.c", "fast/vectors.h", "envs/lean/classic.c")
 
 
 class Kernels(NamedTuple):
@@ -64,7 +63,7 @@ def _compiled() -> Kernels:
         return Kernels("numpy", "are not built", _REBUILD)
     except ImportError as error:
         return Kernels("numpy", f"cannot be loaded ({error})", _REBUILD, built=True)
-    paths = [Path(__file__).parent / "fast" / name for name in _SOURCES]
+    paths = [Path(__file__).parent / name for name in _SOURCES]
     # An installed package may come without the source; it was built together with the rest.
     if all(path.exists() for path in paths):
         found = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()

@@ -9,6 +9,7 @@ import numpy as np
 from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.backends.ale import AleEnvs, ale_obstacle
 from gymsolve.envs.backends.board import BoardPlan
+from gymsolve.envs.backends.compiled import CompiledEnvs, compiled_obstacle
 from gymsolve.envs.backends.copies import Copies
 from gymsolve.envs.backends.envpool import EnvPoolEnvs, envpool_obstacle
 from gymsolve.envs.backends.native import NATIVE_OPTIONS, NativeEnvs
@@ -27,7 +28,7 @@ from gymsolve.spec import ActionSpec, EnvSpec
 
 __all__ = ["choose_backend", "debugger_attached", "describe_env", "make_envs", "masks_in_info"]
 
-Backend = Literal["sync", "async", "native", "ale", "envpool"]
+Backend = Literal["sync", "async", "compiled", "native", "ale", "envpool"]
 
 _LOOK_SECONDS = 0.02
 """How long `auto` times an environment to see whether workers pay."""
@@ -45,6 +46,8 @@ def make_envs(config: EnvConfig, role: Role, *, num_envs: int | None = None, ren
     if debugger_attached():
         backend = "sync"
         count = num_envs or 1
+    if backend == "compiled":
+        return CompiledEnvs.make(config, describe_env(config, role), count)
     if backend == "native":
         return NativeEnvs.make(config, count, render=render)
     if backend == "ale":
@@ -70,6 +73,7 @@ def choose_backend(config: EnvConfig, role: Role, *, render: bool = False) -> Ba
     if asked in ("sync", "async"):
         return asked
     obstacles = {
+        "compiled": lambda: compiled_obstacle(config, role),
         "native": lambda: _native_obstacle(config, role),
         "ale": lambda: ale_obstacle(config, role),
         "envpool": lambda: envpool_obstacle(config),
@@ -81,7 +85,7 @@ def choose_backend(config: EnvConfig, role: Role, *, render: bool = False) -> Ba
         return asked if asked == "native" or not render else "sync"
     if render:
         return "sync"
-    return next((name for name in ("native", "ale") if obstacles[name]() is None), "sync")
+    return next((name for name in ("compiled", "native", "ale") if obstacles[name]() is None), "sync")
 
 
 def debugger_attached() -> bool:

@@ -1176,6 +1176,9 @@ out:
 PyObject *convolve(PyObject *module, PyObject *const *args, len given);
 PyObject *convolve_back(PyObject *module, PyObject *const *args, len given);
 
+/* In envs/lean/classic.c. */
+extern PyTypeObject ClassicType;
+
 static PyMethodDef functions[] = {
     METHOD("ppo_loss", ppo_loss), METHOD("adam", adam), METHOD("convolve", convolve),
     METHOD("convolve_back", convolve_back), {NULL, NULL, 0, NULL},
@@ -1212,9 +1215,10 @@ PyMODINIT_FUNC PyInit__kernels(void)
         return NULL;
     }
     PyObject *module = PyModule_Create(&definition);
-    if (!module || PyType_Ready(&NetworkType) < 0)
+    if (!module || PyType_Ready(&NetworkType) < 0 || PyType_Ready(&ClassicType) < 0)
         return NULL;
     PyModule_AddObjectRef(module, "Network", (PyObject *)&NetworkType);
+    PyModule_AddObjectRef(module, "Classic", (PyObject *)&ClassicType);
     PyModule_AddStringConstant(module, "SOURCE", SOURCE_DIGEST);
     PyModule_AddIntConstant(module, "LANES", LANES);
     return module;

@@ -1,0 +1,117 @@
+"""The contract over environments whose rules are compiled: classic control.
+
+They reset in the same step, each copy by its own generator, and give what the `sync` backend gives.
+"""
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from gymsolve.config import EnvConfig, Role
+from gymsolve.envs.backends.tally import refuse_bad_obs
+from gymsolve.envs.build import find_spec
+from gymsolve.envs.contract import Episode, Step
+from gymsolve.envs.lean.choice import find_classic
+from gymsolve.envs.lean.classic import Classic, ClassicRows
+from gymsolve.kernels import find_kernels, load_kernels
+from gymsolve.spec import Array, EnvSpec, Obs
+
+__all__ = ["CompiledEnvs", "compiled_obstacle"]
+
+
+def compiled_obstacle(config: EnvConfig, role: Role) -> str | None:
+    """What keeps the compiled rules from stepping this environment, to follow "it cannot be used:"."""
+    registered = find_spec(config.id)
+    kind = find_classic(registered.entry_point)
+    if kind is None:
+        return f"there are no compiled rules of {config.id} as it is installed"
+    if not config.lean:
+        return "env.lean is off"
+    if find_kernels().kind != "c":
+        return f"the compiled kernels {find_kernels().obstacle or 'are turned off'}"
+    if any(role in wrapper.roles for wrapper in config.wrappers):
+        return "it takes no wrappers"
+    if config.frame_stack > 1:
+        return "it cannot stack frames"
+    if config.action_masks == "on" or config.legal_actions is not None:
+        return "it has no action masks"
+    options = {**registered.kwargs, **config.kwargs}
+    unknown = [name for name, value in options.items() if name != kind.option or not _is_number(value)]
+    return f"it does not take {', '.join(sorted(unknown))}" if unknown else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float)
+
+
+class CompiledEnvs:
+    """`Envs` over compiled rules."""
+
+    backend = "compiled"
+
+    def __init__(self, rows: ClassicRows, spec: EnvSpec, kind: Classic) -> None:
+        self._rows, self.spec, self._kind = rows, spec, kind
+        self.num_envs = len(rows.rewards)
+        (self._key,) = spec.obs
+        self._valid = np.ones(self.num_envs, dtype=bool)  # [N]
+        self._valid.flags.writeable = False
+        # A policy that diverged sends NaN; no choice can do harm.
+        self._may_break = spec.action.kind == "box"
+        self._steps = 0
+
+    @classmethod
+    def make(cls, config: EnvConfig, spec: EnvSpec, count: int) -> "CompiledEnvs":
+        """Where there is no obstacle; `spec` is that of the stock environment."""
+        registered = find_spec(config.id)
+        kind, kernels = find_classic(registered.entry_point), load_kernels()
+        assert kind is not None
+        assert isinstance(kernels, ModuleType)
+        (entry,) = spec.obs.values()
+        options = {**registered.kwargs, **config.kwargs}
+        return cls(
+            ClassicRows(kind, kernels, entry.shape[0], count, options, spec.max_episode_steps), spec, kind
+        )
+
+    def reset(self, seeds: list[int]) -> tuple[Obs, None]:
+        self._rows.reset(seeds)
+        self._steps = 0
+        return {self._key: self._rows.obs.copy()}, None
+
+    def step(self, actions: Array) -> Step:
+        rows = self._rows
+        self._steps += 1
+        ended = rows.step(actions)
+        terminated, truncated = rows.terminated.copy(), rows.truncated.copy()
+        rewards = rows.rewards.astype(np.float32)
+        if self._may_break:
+            refuse_bad_obs({self._key: rows.obs}, (self._key,), self.spec.id, self._steps)
+        final_obs: Obs | None = None
+        episodes: list[Episode] = []
+        if ended:
+            over = np.flatnonzero(terminated | truncated)
+            final_obs = {self._key: rows.obs.copy()}
+            episodes = [self._finish(row, bool(truncated[row])) for row in over.tolist()]
+            rows.begin(over)
+        obs = {self._key: rows.obs.copy()}
+        return Step(obs, rewards, terminated, truncated, self._valid, final_obs, None, episodes)
+
+    def _finish(self, row: int, truncated: bool) -> Episode:
+        total = float(self._rows.returns[row])
+        return Episode(row, total, total, int(self._rows.lengths[row]), truncated)
+
+    def capture(self) -> dict[str, Any]:
+        return {"kind": "compiled", **self._rows.capture()}
+
+    def restore(self, state: dict[str, Any], seeds: list[int]) -> tuple[Obs, None, list[int]]:
+        obs, _ = self.reset(seeds)
+        fits = state["kind"] == "compiled" and state["name"] == self._kind.name
+        if not fits or len(state["lengths"]) != self.num_envs:
+            return obs, None, list(range(self.num_envs))
+        self._rows.restore(state)
+        return {self._key: self._rows.obs.copy()}, None, []
+
+    def render(self) -> list[Array]:
+        return []
+
+    def close(self) -> None: ...
