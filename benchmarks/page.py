@@ -60,11 +60,10 @@ Not alike:
 - Threads: peers compute small networks on one thread, which is best for them, and choose themselves for
   pixels. gymsolve always chooses itself.
 - gymsolve steps environments with the backend that `env.backend` in `benchmarks/tasks.json` names, `auto`
-  by default; CartPole then steps in Gymnasium's vector class. Peers use what they bring: Stable-Baselines3,
+  by default; classic control then steps by compiled rules. Peers use what they bring: Stable-Baselines3,
   SBX and Tianshou one environment after another, rejax its own compiled environments.
 - "Without the environment" takes off what the tool's own environments need for as many steps, measured
   bare in the same process. It is not given where environments and learning overlap.
-- Steps that a vector class spends on a reset are not counted for gymsolve.
 - The value loss of Stable-Baselines3 and SBX is twice gymsolve's; the cost is the same.
 - SBX and rejax compile first: their clock starts afterwards, and the compilation counts as start-up.
   SBX has two networks of convolutions for pixels, all others share one.
@@ -77,7 +76,8 @@ Not alike:
   Tianshou's own do not work with NumPy 2.4, so it gets Gymnasium's; gymsolve's preprocessing is what
   `benchmarks/tasks.json` says.
 - Time to solve: gymsolve with its own recipe, Stable-Baselines3 with the zoo's preset and budget. Both are
-  judged by gymsolve's rule at the same number of steps, and wait for it.
+  judged by gymsolve's rule at the same number of steps, and wait for it. Stable-Baselines3 is stopped
+  after ten minutes on CartPole and seven on LunarLander; a seed not solved by then counts as that long.
   The clock stops at the verdict: the videos that gymsolve makes afterwards are not in it.
 """
 

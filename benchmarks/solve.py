@@ -23,10 +23,13 @@ from gymsolve.recipes import resolve
 __all__ = ["CASES", "measure_solve"]
 
 CASES: dict[str, dict[str, Any]] = {
-    "CartPole-v1": {"threshold": 475.0, "steps": 100_000},
-    "LunarLander-v3": {"threshold": 200.0, "steps": 1_000_000},
+    "CartPole-v1": {"threshold": 475.0, "steps": 100_000, "longest": 600},
+    "LunarLander-v3": {"threshold": 200.0, "steps": 1_000_000, "longest": 420},
 }
-"""Budgets of the zoo, and Gymnasium's thresholds; when and on how much to judge is our recipes' choice."""
+"""Budgets of the zoo, and Gymnasium's thresholds; when and on how much to judge is our recipes' choice.
+
+A peer that has not solved it after `longest` seconds is stopped, and took at least as long.
+"""
 
 
 def measure_solve(options: Options) -> None:
@@ -99,6 +102,7 @@ def _sb3(env_id: str, case: dict[str, Any], seed: int, options: Options) -> Reco
         "episodes": recipe.eval.episodes,
         "solved_episodes": recipe.eval.solved_episodes,
         "threshold": case["threshold"],
+        "longest": case["longest"],
         "patience": options.patience,
     }
     return measure("sb3", "sb3_solve_worker.py", job, threads=1, timeout=3 * 3600)
@@ -110,5 +114,5 @@ def _say(case: str, seed: int, record: Record) -> None:
     elif record["solved"]:
         told = f"solved after {record['from_start']:.1f} s, {record['env_steps']:,} steps"
     else:
-        told = f"not solved within {record['env_steps']:,} steps"
+        told = f"not solved within {record['env_steps']:,} steps, {record['wall']:.0f} s"
     tell(f"{case:16} {record['tool']:10} seed {seed}: {told}")

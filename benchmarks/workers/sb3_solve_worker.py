@@ -2,7 +2,7 @@
 
 Every so many steps the policy plays some episodes; with the threshold in reach, the long evaluation; if
 that meets it, as many episodes again on fresh seeds. Only then is it solved. After the last step of
-the budget there is a final verdict. Actions are the likeliest ones.
+the budget there is a final verdict, unless the time was over before. Actions are the likeliest ones.
 """
 
 import time
@@ -35,7 +35,10 @@ class Judge(BaseCallback):
             self.judge()
 
     def _on_step(self) -> bool:
-        return not self.solved
+        return not self.solved and not self.late()
+
+    def late(self) -> bool:
+        return since_launch() > job["longest"]
 
     def judge(self) -> None:
         began = time.perf_counter()
@@ -65,7 +68,7 @@ def main() -> None:
     judge = Judge()
     startup = since_launch()
     model.learn(task["steps"], callback=judge)
-    if not judge.solved and judge.judged != model.num_timesteps:
+    if not judge.solved and not judge.late() and judge.judged != model.num_timesteps:
         judge.judge()
     answer(
         solved=judge.solved,

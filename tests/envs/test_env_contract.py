@@ -42,6 +42,7 @@ ATARI = {
 EVERY_BACKEND = {
     "sync": {"id": "CartPole-v1"},
     "async": {"id": "CartPole-v1"},
+    "compiled": {"id": "CartPole-v1"},
     "native": {"id": "CartPole-v1"},
     "envpool": {"id": "CartPole-v1"},
     "ale": ATARI,
@@ -210,7 +211,7 @@ def test_every_backend_keeps_the_books(backend: str) -> None:
 
 
 @pytest.mark.parametrize("role", ["train", "eval", "play"])
-@pytest.mark.parametrize("backend", ["sync", "native", "envpool"])
+@pytest.mark.parametrize("backend", ["sync", "compiled", "native", "envpool"])
 def test_time_limits_hold_in_every_role(role: Any, backend: str) -> None:
     envs = make_envs(config_of("CartPole-v1", backend=backend, max_episode_steps=5), role)
     assert envs.spec.max_episode_steps == 5
@@ -233,7 +234,7 @@ def test_seeds_reproduce_and_differ(backend: str) -> None:
 
 
 def test_a_second_reset_with_the_same_seeds_starts_the_same() -> None:
-    for backend in ("native", "envpool", "ale"):
+    for backend in ("compiled", "native", "envpool", "ale"):
         envs = make_envs(config_of(**EVERY_BACKEND[backend], backend=backend), "train")
         _, first = play(envs, 20)
         _, again = play(envs, 20)
@@ -275,6 +276,8 @@ def test_a_new_world_leaves_the_first_episode_as_it_was() -> None:
 # ------------------------------------------------------------------------------------- resuming
 
 RESUMED = [
+    ({"id": "CartPole-v1"}, "compiled"),
+    ({"id": "Acrobot-v1"}, "compiled"),
     ({"id": "CartPole-v1"}, "native"),
     ({"id": "CartPole-v1"}, "sync"),
     ({"id": "CartPole-v1"}, "async"),
@@ -325,7 +328,7 @@ def test_an_environment_with_hidden_state_starts_anew_and_is_named() -> None:
     )
 
 
-@pytest.mark.parametrize("backend", ["sync", "native"])
+@pytest.mark.parametrize("backend", ["sync", "compiled", "native"])
 def test_a_state_of_another_backend_or_size_starts_what_it_must(backend: str) -> None:
     envs = make_envs(config_of("CartPole-v1", backend="sync"), "train")
     play(envs, 10)
@@ -338,21 +341,22 @@ def test_a_state_of_another_backend_or_size_starts_what_it_must(backend: str) ->
 # ---------------------------------------------------------------------------------- choosing
 
 
-@pytest.mark.parametrize("backend", ["sync", "native"])
+@pytest.mark.parametrize("backend", ["sync", "compiled", "native"])
 def test_an_old_version_is_noted(backend: str) -> None:
     assert "v1" in make_envs(config_of("CartPole-v0", backend=backend), "train").spec.notes[0]
     assert make_envs(config_of("CartPole-v1", backend=backend), "train").spec.notes == ()
 
 
-def test_auto_takes_the_native_class_only_when_nothing_stands_in_between() -> None:
+def test_auto_takes_quicker_code_only_when_nothing_stands_in_between() -> None:
     wrapped = config_of("CartPole-v1", wrappers=[{"sticky_actions": {"roles": ["train"]}}])
-    assert choose_backend(config_of("CartPole-v1"), "train") == "native"
+    assert choose_backend(config_of("CartPole-v1"), "train") == "compiled"
+    assert choose_backend(config_of("CartPole-v1", lean=False), "train") == "native"
     assert choose_backend(config_of("CartPole-v1"), "train", render=True) == "sync"
     assert choose_backend(wrapped, "train") == "sync"
-    assert choose_backend(wrapped, "eval") == "native"
+    assert choose_backend(wrapped, "eval") == "compiled"
     assert choose_backend(config_of("CartPole-v1", frame_stack=2), "train") == "sync"
     assert choose_backend(config_of("CartPole-v1", legal_actions=[0]), "train") == "sync"
-    assert choose_backend(config_of("Pendulum-v1"), "train") == "sync"
+    assert choose_backend(config_of("Pendulum-v1", lean=False), "train") == "sync"
 
 
 @pytest.mark.parametrize("backend", ["sync", "async", "native"])

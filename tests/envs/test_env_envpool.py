@@ -96,7 +96,7 @@ def test_it_trains_on_request_and_never_judges():
     config = EnvConfig(id="LunarLander-v3", backend="envpool")
     assert choose_backend(config, "train") == "envpool"
     assert choose_backend(config, "eval") == choose_backend(config, "play") == "sync"
-    assert choose_backend(EnvConfig(id="CartPole-v1", backend="envpool"), "eval") == "native"
+    assert choose_backend(EnvConfig(id="CartPole-v1", backend="envpool"), "eval") == "compiled"
     assert choose_backend(EnvConfig(id="LunarLander-v3"), "train") == "sync"
 
 

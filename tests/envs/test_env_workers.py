@@ -28,7 +28,7 @@ SEEDS = [3, 1, 4, 1, 5]
 SETTINGS: list[dict[str, Any]] = [
     {"id": "CartPole-v1"},
     {"id": "LunarLander-v3"},
-    {"id": "Pendulum-v1", "max_episode_steps": 30},
+    {"id": "Pendulum-v1", "max_episode_steps": 30, "lean": False},
     {"id": "Taxi-v4", "max_episode_steps": 40, "legal_actions": [0, 1, 2, 3, 4]},
     {"id": "sample_envs:Sample/Mixed-v0"},
     {"id": "sample_envs:Sample/Counter-v0", "wrappers": [{"scale_reward": {"factor": 0.5}}]},

@@ -140,7 +140,7 @@ def test_the_json_beside_a_checkpoint_holds_that_evaluation_exactly():
     assert stored == recorded
     assert stored["eval/mean_reward"] == max(row["eval/mean_reward"] for row in rows.values())
     # And the checkpoint really gives that number.
-    again = gymsolve.evaluate(f"{run.id}@best", episodes=5)
+    again = gymsolve.evaluate(f"{run.id}@best", episodes=int(stored["eval/episodes"]))
     assert again.mean == stored["eval/mean_reward"]
 
 
