@@ -29,7 +29,7 @@ def told(*items: str, name: str = "CartPole-v1") -> str:
         ),
         ("algo.gamma=1.5", "algo.gamma: should be between 0 and 1, not 1.5 (from --set)."),
         ("algo.num_steps=0", "algo.num_steps: should be greater than 0, not 0 (from --set)."),
-        ("algo.num_steps=many", "algo.num_steps: should be a whole number, not 'many' (from --set)."),
+        ("algo.num_steps=many", "algo.num_steps: should be a whole number or auto, not 'many' (from --set)."),
         ("net.hidden=64", "net.hidden: should be a list, not 64 (from --set)."),
         ("net=64", "net: should be a mapping, not 64 (from --set)."),
         (

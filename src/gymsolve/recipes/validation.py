@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 
 from gymsolve.config import TrainConfig
 from gymsolve.errors import ConfigError, did_you_mean
-from gymsolve.recipes.schema import ALGORITHM_MODELS, key_order, leaf_paths, without_autos
+from gymsolve.recipes.schema import ALGORITHM_MODELS, MEASURED, key_order, leaf_paths, without_autos
 from gymsolve.schedules import Schedule, parse_amount
 
 __all__ = ["Problem", "find_problems", "raise_problems", "validate"]
@@ -127,7 +127,8 @@ def _explain(item: ErrorDetails, algorithm: Any) -> Problem:
         return Problem(path, f"{item['ctx']['error']}.")
     family = kind.split("_")[0]
     if family in _TYPES and not kind.endswith(("_too_long", "_too_short")):
-        return Problem(path, f"should be {_TYPES[family]}, not {_shown(value)}.")
+        also = " or auto" if path in MEASURED else ""
+        return Problem(path, f"should be {_TYPES[family]}{also}, not {_shown(value)}.")
     return Problem(path, f"{_should(item['msg'])}, not {_shown(value)}.")
 
 
