@@ -10,11 +10,13 @@ from benchmarks.store import OURS, Record
 __all__ = [
     "cost_table",
     "growth_tables",
+    "limit_share",
     "limit_table",
     "markdown",
     "memory_line",
     "micro_table",
     "number",
+    "percentages",
     "race_table",
     "solve_tables",
     "throughput_tables",
@@ -161,7 +163,18 @@ def race_table(runs: Sequence[Record]) -> str:
     return markdown(headers, rows)
 
 
-def limit_table(runs: Sequence[Record], throughput: Sequence[Record]) -> str:
+def limit_share(runs: Sequence[Record]) -> Spread | None:
+    """Of the bound that was measured in the same round."""
+    return spread(run["steps_per_second"] / run["bound"] for run in runs if "error" not in run)
+
+
+def percentages(share: Spread) -> str:
+    if share.low == share.high:
+        return f"{share.median:.0%}"
+    return f"{share.median:.0%} ({share.low:.0%} to {share.high:.0%})"
+
+
+def limit_table(runs: Sequence[Record]) -> str:
     rows = []
     for case in cases(runs):
         own, failed = sound(newest(runs, case, OURS))
@@ -169,8 +182,7 @@ def limit_table(runs: Sequence[Record], throughput: Sequence[Record]) -> str:
             rows.append((case, failed[-1], "", "", "", "", ""))
             continue
         best = max(own, key=lambda run: run["bound"])
-        measured = spread(r["steps_per_second"] for r in newest(throughput, case, OURS) if "error" not in r)
-        share = None if measured is None else measured.median / best["bound"]
+        share = limit_share(own)
         rows.append(
             (
                 case,
@@ -178,8 +190,8 @@ def limit_table(runs: Sequence[Record], throughput: Sequence[Record]) -> str:
                 number(best["act_seconds"] * 1e6),
                 number(best["minibatch_seconds"] * 1e3),
                 number(best["bound"]),
-                "–" if measured is None else number(measured.median),
-                "–" if share is None else f"{share:.0%}",
+                number(best["steps_per_second"]),
+                "–" if share is None else percentages(share),
             )
         )
     headers = ("", "bare environment, steps/s and core", "acting, µs", "minibatch, ms", "bound, steps/s")

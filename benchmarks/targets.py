@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from benchmarks.cost import CASE, OFF
 from benchmarks.figures import Spread, paired_ratios, spread
 from benchmarks.store import OURS, Record
-from benchmarks.tables import markdown, memory_line, newest, number, until_solved
+from benchmarks.tables import limit_share, markdown, memory_line, newest, number, percentages, until_solved
 
 __all__ = ["targets_table"]
 
@@ -17,7 +17,7 @@ _TORCH_PEERS = ("tianshou", "sample_factory", "sample_factory-async")
 def targets_table(results: Mapping[str, Sequence[Record]]) -> str:
     """One row per target: what was asked, what was measured, met or not."""
     rows = [*_throughput(results["throughput"]), *_solve(results["solve"]), *_race(results["race"])]
-    rows += _limit(results["limit"], results["throughput"])
+    rows += _limit(results["limit"])
     rows += _growth(results["growth"])
     rows.append(_cost(results["cost"]))
     return markdown(("target", "measured", "met"), rows)
@@ -83,18 +83,16 @@ def _race(runs: Sequence[Record]) -> list[tuple[str, str, str]]:
     ]
 
 
-def _limit(runs: Sequence[Record], throughput: Sequence[Record]) -> list[tuple[str, str, str]]:
+def _limit(runs: Sequence[Record]) -> list[tuple[str, str, str]]:
     rows = []
     for case in dict.fromkeys(run["case"] for run in runs):
         least = 0.6 if case.startswith("ALE/") else 0.4
-        bounds = [run["bound"] for run in newest(runs, case, OURS) if "bound" in run]
-        fast = spread(r["steps_per_second"] for r in newest(throughput, case, OURS) if "error" not in r)
+        share = limit_share(newest(runs, case, OURS))
         name = f"{case}: ≥ {least:.0%} of the computed limit"
-        if not bounds or fast is None:
+        if share is None:
             rows.append((name, "not measured yet", ""))
             continue
-        share = fast.median / max(bounds)
-        rows.append((name, f"{share:.0%}", "yes" if share >= least else "**no**"))
+        rows.append((name, percentages(share), "yes" if share.median >= least else "**no**"))
     return rows
 
 

@@ -15,7 +15,7 @@ from benchmarks.harness import measure, tell
 from benchmarks.peers import HERE, known_peers
 from benchmarks.store import OURS, Record, Store
 
-__all__ = ["Options", "load_tasks", "measure_throughput", "rates"]
+__all__ = ["Options", "load_tasks", "measure_throughput", "rates", "train"]
 
 TORCH = "gymsolve-torch"
 SERIAL, PARALLEL = "sample_factory", "sample_factory-async"
@@ -59,6 +59,12 @@ def measure_throughput(options: Options) -> None:
                 _say(env_id, record)
                 if "error" in record:
                     tools = [other for other in tools if other != tool]  # once is enough to know
+
+
+def train(env_id: str, task: dict[str, Any], number: int, options: Options) -> Record:
+    """One training with gymsolve."""
+    chosen = _shortened(task) if options.quick else task
+    return rates(_run(env_id, chosen, OURS, number, options.patience))
 
 
 def list_tools(task: dict[str, Any], peers: Sequence[str] = ()) -> list[str]:
