@@ -86,9 +86,9 @@ _SECTIONS = {
     "solve": "## Time to solve\n\nMedian and middle half over seeds; ∞ is a seed that was not solved.\n",
     "race": "## CartPole to 500,000 steps, against a compiled loop\n",
     "limit": "## Share of the limit\n\nThe bound adds up the bare environment on all cores and the bare "
-    "matrix products or convolutions\nof acting and learning (`benchmarks/limit.py`). Every share is that of "
-    "a training right after its bound\nwas measured; the other figures are those of the round with the "
-    "highest bound.\n",
+    "matrix products or convolutions\nof acting and learning (`benchmarks/limit.py`), measured before and "
+    "after the training that it is compared with.\nShares are taken within a round; the other figures are "
+    "those of the round with the highest bound.\n",
     "micro": "## The pieces\n\nFastest of many calls in one process; median and range over processes.\n",
     "growth": "## Growth\n\nCartPole unless said otherwise, 128 steps per rollout, minibatches of 64, "
     "4 epochs. `metrics` are further\nones in every record, as an environment with so many parts of its "

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import gymnasium as gym  # noqa: E402
 import numpy as np  # noqa: E402
 
-from benchmarks.timing import fastest  # noqa: E402
+from benchmarks.timing import typical  # noqa: E402
 from gymsolve.config import EnvConfig  # noqa: E402
 from gymsolve.envs.backends.compiled import compiled_obstacle  # noqa: E402
 from gymsolve.envs.build import find_spec  # noqa: E402
@@ -91,14 +91,14 @@ def dense(products: list[list[int]], rows: int, *, backward: bool) -> float:
         x = rng.normal(size=(rows, inputs)).astype(np.float32)
         w = rng.normal(size=(inputs, outputs)).astype(np.float32)
         y = np.empty((rows, outputs), np.float32)
-        total += fastest(lambda x=x, w=w, y=y: np.matmul(x, w, out=y), seconds=SECONDS / 5)
+        total += typical(lambda x=x, w=w, y=y: np.matmul(x, w, out=y), seconds=SECONDS / 5)
         if not backward:
             continue
         dw = np.empty_like(w)
-        total += fastest(lambda x=x, y=y, dw=dw: np.matmul(x.T, y, out=dw), seconds=SECONDS / 5)
+        total += typical(lambda x=x, y=y, dw=dw: np.matmul(x.T, y, out=dw), seconds=SECONDS / 5)
         if number % (len(products) // 2):  # the observation itself needs no gradient
             dx = np.empty_like(x)
-            total += fastest(lambda w=w, y=y, dx=dx: np.matmul(y, w.T, out=dx), seconds=SECONDS / 5)
+            total += typical(lambda w=w, y=y, dx=dx: np.matmul(y, w.T, out=dx), seconds=SECONDS / 5)
     return total
 
 
@@ -129,7 +129,7 @@ def convolutions(rows: int, *, backward: bool) -> float:
             with torch.inference_mode():
                 run()
 
-    return min(fastest(lambda one=one: work(*one), seconds=3 * SECONDS, least=2) for one in passes)
+    return min(typical(lambda one=one: work(*one), seconds=3 * SECONDS, least=2) for one in passes)
 
 
 def nature() -> Any:

@@ -34,6 +34,7 @@ class Optimizer:
         for parameter, slot in zip(self.parameters, self._slots, strict=True):
             parameter.data = self._values[slot].view(parameter.shape)
         self._gradient = torch.zeros_like(self._values)  # of each one's newest step, before clipping
+        self._taken = torch.zeros_like(self._values)  # what of it is stepped along
         self._moments = {name: torch.zeros_like(self._values) for name in _moment_names(config)}
         self._steps = [0] * len(self.parameters)
         self._spans: list[_Span] = []  # of the parameters in `_reached`
@@ -43,15 +44,20 @@ class Optimizer:
     def step(self, loss: Tensor, *, learning_rate: float, max_grad_norm: float) -> Tensor:
         """One gradient step; the gradient's norm before clipping (a tensor: reading it would wait)."""
         found = torch.autograd.grad(loss, self.parameters, allow_unused=True)
-        grads = torch.cat([slope.reshape(-1) for slope in found if slope is not None])
+        slopes = [slope.reshape(-1) for slope in found if slope is not None]
+        # In memory that is already there: for large networks a fresh page costs more than its numbers.
+        whole = len(slopes) == len(found)
+        grads = torch.cat(slopes, out=self._gradient) if whole else torch.cat(slopes)
         norm: Tensor = torch.linalg.vector_norm(grads)
         taken = grads
         if max_grad_norm > 0:
-            taken = grads * (max_grad_norm / (norm + 1e-6)).clamp(max=1.0)  # a NaN is passed on
+            factor = (max_grad_norm / (norm + 1e-6)).clamp(max=1.0)  # a NaN is passed on
+            taken = torch.mul(grads, factor, out=self._taken[: len(grads)])
         start = 0
         for span in self._plan([slope is not None for slope in found]):
             stop = start + span.slot.stop - span.slot.start
-            self._gradient[span.slot] = grads[start:stop]
+            if not whole:
+                self._gradient[span.slot] = grads[start:stop]
             self._move(span, taken[start:stop], learning_rate)
             start = stop
         return norm

@@ -5,6 +5,7 @@ imported only when it is chosen: its two seconds are more than some trainings ta
 """
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -124,7 +125,16 @@ def load_policy(arrays: dict[str, Array], metadata: dict[str, str], *, threads: 
     return engine.load_policy(arrays, metadata)
 
 
+_SPINS = "2000"
+"""Rounds, some microseconds, that a thread of torch's waits for more work before it gives its core away.
+
+By default it would be some milliseconds, taken from the environments, whose turn it is.
+"""
+
+
 def _torch(device: str, threads: int, spec: EnvSpec) -> Engine:
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", _SPINS)  # read when torch is first imported
     from gymsolve.training.torch_engine import TorchEngine
 
     return TorchEngine(device, threads, spec)
