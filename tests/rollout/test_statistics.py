@@ -49,10 +49,10 @@ def by_hand(name, numbers):
 
 
 def test_known_numbers():
-    found = describe("x", np.array([-3.0, 1.0, 1.0, 1.0], np.float32))
+    found = describe({"x": np.array([-3.0, 1.0, 1.0, 1.0], np.float32)})
     assert found == {"x_mean": 0.0, "x_std": math.sqrt(3.0), "x_min": -3.0, "x_max": 1.0, "x_p95abs": 3.0}
-    assert describe("x", np.arange(-100.0, 0.0))["x_p95abs"] == 95.0
-    assert describe("x", np.array([2.0]))["x_std"] == 0.0
+    assert describe({"x": np.arange(-100.0, 0.0)})["x_p95abs"] == 95.0
+    assert describe({"x": np.array([2.0])})["x_std"] == 0.0
 
 
 @pytest.mark.parametrize("next_step", [False, True])

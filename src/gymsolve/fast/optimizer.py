@@ -6,6 +6,8 @@ reach keeps its moments and its step count, as a torch parameter without a gradi
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import groupby
+from operator import itemgetter
 from types import ModuleType
 
 import numpy as np
@@ -131,8 +133,9 @@ class FastOptimizer:
     def part_norms(self, parts: Sequence[str]) -> dict[str, float]:
         """Length of the newest gradient, before clipping, by the part that each parameter belongs to."""
         squares = dict.fromkeys(parts, 0.0)
-        for part, slot in zip(parts, self._parameters.slots, strict=True):
-            slope = self._parameters.grads[slot.start : slot.stop]
+        for part, together in groupby(zip(parts, self._parameters.slots, strict=True), key=itemgetter(0)):
+            slots = [slot for _, slot in together]
+            slope = self._parameters.grads[slots[0].start : slots[-1].stop]
             squares[part] += float(np.dot(slope, slope))
         return {part: math.sqrt(square) for part, square in squares.items()}
 

@@ -59,6 +59,7 @@ class FastPolicy:
         self.head: Head = kind(self.parameters, self.spec.action)
         self.kernels = load_kernels()
         self._passes = self._choose_passes()
+        self._trunk = Trunk(self.parameters, self.inputs, config.activation)
         self._value_row = self.parameters.matrix(values, "value_head")[:, 0]  # [width + 1]
         self.value_norm: ValueNorm | None = None
         if config.normalize_values != "none":
@@ -144,14 +145,10 @@ class FastPolicy:
     @np.errstate(all="ignore")
     def hidden(self, obs: Obs) -> dict[str, Array]:
         """What every hidden layer gives [B, units], by the name of its activation in torch."""
-        features = self._encode(obs)
         # By NumPy: the compiled passes keep no layer.
-        trunk = Trunk(self.parameters, self.inputs, self.config.activation)
-        work = trunk.allocate(features.dense.shape[1])
-        trunk.forward(features, work)
+        layers = list(enumerate(self._trunk.activations(self._encode(obs))))
         towers = ("actor",) if self.shared else ("actor", "critic")
-        layers = list(enumerate(work.layers["both"]))
-        return {f"{t}.{2 * k + 1}": layer.h[i].T for i, t in enumerate(towers) for k, layer in layers}
+        return {f"{t}.{2 * k + 1}": layer[i].T for i, t in enumerate(towers) for k, layer in layers}
 
     def observe(self, obs: Obs) -> None:
         """Take a batch of raw observations [B, …] into every running statistic."""

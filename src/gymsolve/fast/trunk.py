@@ -79,6 +79,25 @@ class Trunk:
             activate(layer.z, layer.h, layer.spare)
             below = layer.ones_below
 
+    def activations(self, x: Features) -> list[Array]:
+        """What every layer gives, [towers, width, B]: a pass forwards alone, which needs no room for slopes."""
+        found: list[Array] = []
+        for width, matrix in zip(self._widths, self._matrices["both"], strict=True):
+            shape = (self._towers, width, x.dense.shape[1])
+            z, h, spare = (
+                np.empty(shape, np.float32),
+                np.empty(shape, np.float32),
+                np.empty(shape, np.float32),
+            )
+            if found:
+                np.matmul(matrix[:, :-1].transpose(0, 2, 1), found[-1], out=z)
+                z += matrix[:, -1, :, None]
+            else:
+                self._inputs.forward(x, matrix, z)
+            self._activation.forward(z, h, spare)
+            found.append(h)
+        return found
+
     def backward(self, x: Features, work: TrunkWork, loss: Loss = "both") -> None:
         """From the slope in `work.d_out` to the slopes of all weights, overwriting them."""
         layers, matrices, grads = work.layers[loss], self._matrices[loss], self._grads[loss]

@@ -28,12 +28,17 @@ def gae(
     """
     deltas = rewards + gamma * next_values * ~terminated - values
     keep = (gamma * gae_lambda) * ~(terminated | truncated)
-    advantages = np.empty_like(deltas)
-    future = np.zeros_like(deltas[0])
-    for t in range(len(deltas) - 1, -1, -1):
-        future = deltas[t] + keep[t] * future
-        advantages[t] = future
-    return advantages
+    advantages = deltas.astype(np.float64)  # in double: what follows is added to each row in its place
+    future: Array | float = 0.0
+    for row, kept in zip(_rows(advantages)[::-1], _rows(keep)[::-1], strict=True):
+        row += kept * future
+        future = row
+    return advantages.astype(deltas.dtype)
+
+
+def _rows(array: Array) -> Array:
+    """[T, …] → [T, n]: of [T] alone, the rows would be copies and not parts of it."""
+    return array.reshape(len(array), -1)
 
 
 def monte_carlo(

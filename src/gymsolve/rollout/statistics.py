@@ -24,6 +24,7 @@ __all__ = [
     "episode_statistics",
     "first_observations",
     "largest_entropy",
+    "mean_and_std",
     "observed_range",
     "sample_rows",
     "typical_size",
@@ -39,19 +40,24 @@ _NEAR_BOUND = 0.99
 """Of half the action's range: beyond it an action counts as being at its bound."""
 
 
-def describe(name: str, values: Array) -> dict[str, float]:
-    """Mean, spread, ends and 95th percentile of the size (nearest rank) of some numbers, at least one."""
-    exact = values.astype(np.float64)
-    mean = float(np.add.reduce(exact)) / len(exact)
-    away = exact - mean
-    rank = math.ceil(0.95 * len(exact)) - 1
-    return {
-        f"{name}_mean": mean,
-        f"{name}_std": math.sqrt(float(np.dot(away, away)) / len(exact)),
-        f"{name}_min": float(np.minimum.reduce(exact)),
-        f"{name}_max": float(np.maximum.reduce(exact)),
-        f"{name}_p95abs": float(np.partition(np.abs(exact), rank)[rank]),
+def describe(named: Mapping[str, Array]) -> dict[str, float]:
+    """Mean, spread, ends and 95th percentile of the size (nearest rank) of each; all of one length, not 0."""
+    exact = np.array([*named.values()], np.float64)  # [series, B]
+    size = exact.shape[1]
+    means = np.add.reduce(exact, axis=1) / size
+    away = exact - means[:, None]
+    rank = math.ceil(0.95 * size) - 1
+    sizes = np.abs(exact)
+    sizes.partition(rank, axis=1)
+    columns = {
+        "mean": means,
+        "std": np.sqrt(np.add.reduce(away * away, axis=1) / size),
+        "min": np.minimum.reduce(exact, axis=1),
+        "max": np.maximum.reduce(exact, axis=1),
+        "p95abs": sizes[:, rank],
     }
+    found = {what: column.tolist() for what, column in columns.items()}
+    return {f"{name}_{what}": found[what][row] for row, name in enumerate(named) for what in found}
 
 
 def credit_statistics(
@@ -64,21 +70,21 @@ def credit_statistics(
 
     `mean_return` is REINFORCE's running baseline before the update.
     """
-    rows, gamma = rollout.valid, config.gamma.at(progress)
-    if isinstance(config, ReinforceConfig):
-        rows = finished(rollout.terminated, rollout.truncated) & rollout.valid
-        credit = EpisodeCredit(config, mean_return)
-        advantages, targets = credit.measure(rollout, rows, gamma) if rows.any() else (None, None)
-    elif rows.any():
-        measured = rollout.advantages(gamma=gamma, gae_lambda=config.gae_lambda.at(progress))
-        advantages = flatten(measured, rows)
-        targets = advantages + flatten(rollout.values, rows)
-    else:
+    valid, gamma = rollout.valid, config.gamma.at(progress)
+    if not valid.any():
         return {}
-    found = describe("rollout/reward", flatten(rollout.rewards, rollout.valid))
-    if advantages is not None and targets is not None:
-        found |= describe("rollout/return", targets) | describe("rollout/advantage", advantages)
-    return found | describe("rollout/value", flatten(rollout.values, rollout.valid))
+    values = flatten(rollout.values, valid)
+    collected = {"rollout/reward": flatten(rollout.rewards, valid), "rollout/value": values}
+    if not isinstance(config, ReinforceConfig):
+        measured = rollout.advantages(gamma=gamma, gae_lambda=config.gae_lambda.at(progress))
+        advantages = flatten(measured, valid)
+        credit = {"rollout/return": advantages + values, "rollout/advantage": advantages}
+        return describe(collected | credit)
+    rows = finished(rollout.terminated, rollout.truncated) & valid
+    if not rows.any():
+        return describe(collected)
+    advantages, targets = EpisodeCredit(config, mean_return).measure(rollout, rows, gamma)
+    return describe(collected) | describe({"rollout/return": targets, "rollout/advantage": advantages})
 
 
 def component_statistics(rollout: Rollout, names: tuple[str, ...]) -> dict[str, float]:
@@ -110,12 +116,22 @@ def episode_statistics(rollout: Rollout) -> dict[str, float]:
 def _terminal_correlation(rollout: Rollout) -> float:
     """Of values before an end with the rewards that came with it; NaN when it cannot be told."""
     ends = rollout.terminated & rollout.valid
+    if np.count_nonzero(ends) < _FEWEST_ENDS:
+        return float("nan")
     values, rewards = rollout.values[ends].astype(np.float64), rollout.rewards[ends].astype(np.float64)
-    if len(values) < _FEWEST_ENDS or np.ptp(values) == 0.0 or np.ptp(rewards) == 0.0:
+    if np.ptp(values) == 0.0 or np.ptp(rewards) == 0.0:
         return float("nan")
     values, rewards = values - values.mean(), rewards - rewards.mean()
     size = math.sqrt(float(np.dot(values, values)) * float(np.dot(rewards, rewards)))
     return min(1.0, max(-1.0, float(np.dot(values, rewards)) / size)) if size else float("nan")
+
+
+def mean_and_std(numbers: Array) -> tuple[float, float]:
+    """Of all numbers, at least one."""
+    exact = numbers.reshape(-1).astype(np.float64)
+    mean = float(np.add.reduce(exact)) / len(exact)
+    exact -= mean
+    return mean, math.sqrt(float(np.dot(exact, exact)) / len(exact))
 
 
 def observed_range(rollout: Rollout) -> tuple[Obs, float]:
@@ -151,18 +167,18 @@ def typical_size(seen: Mapping[str, Array]) -> float | None:
 
 
 def sample_rows(rollout: Rollout, most: int) -> Array:
-    """Positions among the flattened steps of at most so many valid ones, evenly spread over the rollout."""
-    valid = np.flatnonzero(rollout.valid.reshape(-1))
+    """Positions among the flattened steps of at most so many valid ones (two or more), evenly spread over the rollout."""
+    valid = np.flatnonzero(rollout.valid)
     if len(valid) <= most:
         return valid
-    return valid[np.linspace(0, len(valid) - 1, most).astype(np.int64)]
+    return valid[np.arange(most) * (len(valid) - 1) // (most - 1)]
 
 
 def action_statistics(rollout: Rollout, action: ActionSpec) -> dict[str, float]:
     """What was done: how often each choice, or how far and how often at the bounds."""
     chosen = flatten(rollout.actions, rollout.valid)  # [B, A]
-    taken = action.to_env(chosen).astype(np.float64)
-    found = {"action/mean": float(taken.mean()), "action/std": float(taken.std())}
+    mean, std = mean_and_std(action.to_env(chosen))
+    found = {"action/mean": mean, "action/std": std}
     if action.nvec:
         return found | _choices(chosen, action.nvec)
     if action.bounded:

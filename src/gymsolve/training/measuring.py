@@ -1,7 +1,7 @@
 """One update, and what can be measured around it.
 
-The costly measures are taken about a hundred times per run, where a record will be written, and the time
-they take is a metric itself. Nothing here changes what is learned: no random number is drawn, no statistic
+The costly measures are taken some sixty times per run, where a record will be written, and the time they
+take is a metric itself. Nothing here changes what is learned: no random number is drawn, no statistic
 of the policy moves.
 """
 
@@ -19,40 +19,50 @@ from gymsolve.rollout.statistics import (
     episode_statistics,
     first_observations,
     largest_entropy,
+    mean_and_std,
     observed_range,
     typical_size,
 )
 from gymsolve.spec import Array
 from gymsolve.training.probe import churn, dormant_share, feature_rank, take_probe
-from gymsolve.training.records import next_multiple
 from gymsolve.training.trainer import Trainer
 
 __all__ = ["learn"]
 
-_MEASURES = 100
-"""So many points make a curve; twice as many would cost small networks several percent of their time."""
+_CLOSEST, _DENSITY = 100, 30
+"""Measures are a hundredth of the budget apart at first, then a thirtieth of the way so far: that makes 66 of
+them. Rules that wait for some in a row get them early, and curves are read by proportion."""
+_SCALED = (
+    ("train/scaled_value_loss", "train/value_loss", "hyper/vf_coef"),
+    ("train/scaled_entropy", "train/entropy", "hyper/ent_coef"),
+)
+"""Losses as they count in the sum, the losses, and what they are multiplied by."""
 
 
 def learn(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
     """Update the policy with a rollout; the update's own metrics, and all others when they are due."""
-    clock, counters = trainer.clock, trainer.counters
-    with clock.timing("diagnose"):
-        if trainer.probe is None and rollout.env_steps:
-            trainer.probe = take_probe(rollout, trainer.policy.spec)
-        due = counters.env_steps + rollout.env_steps >= max(counters.next_record, counters.next_measure)
-        state = _State(trainer, rollout) if due and rollout.env_steps else None
+    clock, counters, steps = trainer.clock, trainer.counters, rollout.env_steps
     began = time.perf_counter()
+    here = counters.env_steps + steps
+    if trainer.probe is None and steps:
+        trainer.probe = take_probe(rollout, trainer.policy.spec)
+    due = here >= max(counters.next_record, counters.next_measure)
+    state = _State(trainer, rollout) if due and steps else None
+    prepared = time.perf_counter()
     with np.errstate(all="ignore"):  # what overflows is found afterwards, and told better than by a warning
         metrics = trainer.algorithm.update(rollout, trainer.progress, trainer.minibatch_rng)
-    seconds = time.perf_counter() - began
-    clock.add("update", seconds)
+    updated = time.perf_counter()
+    clock.add("update", updated - prepared)
     clock.updates += 1
-    with clock.timing("diagnose"):
-        metrics |= _scaled(metrics) | {"time/update_seconds": seconds}
-        if state is not None:
-            metrics |= state.measured | _after(trainer, rollout, state, metrics)
-            here = counters.env_steps + rollout.env_steps
-            counters.next_measure = next_multiple(here, max(1, trainer.config.steps // _MEASURES))
+    metrics["time/update_seconds"] = updated - prepared
+    for scaled, loss, coefficient in _SCALED:
+        if loss in metrics:
+            metrics[scaled] = metrics[coefficient] * metrics[loss]
+    if state is not None:
+        metrics |= state.measured | _after(trainer, rollout, state, metrics)
+        # From where it was due, not from here: the cadence does not drift with rollouts and records.
+        counters.next_measure += max(1, trainer.config.steps // _CLOSEST, here // _DENSITY)
+    clock.add("diagnose", prepared - began + time.perf_counter() - updated)
     return metrics
 
 
@@ -64,15 +74,6 @@ class _State:
         self.measured = _before(trainer, rollout)
         self.weights = trainer.algorithm.optimizer.weights()
         self.greedy = trainer.policy.greedy(trainer.probe.obs, trainer.probe.masks)
-
-
-def _scaled(metrics: dict[str, float]) -> dict[str, float]:
-    """Losses as they count in the sum."""
-    found = {}
-    for loss, coefficient in (("value_loss", "vf_coef"), ("entropy", "ent_coef")):
-        if f"train/{loss}" in metrics:
-            found[f"train/scaled_{loss}"] = metrics[f"hyper/{coefficient}"] * metrics[f"train/{loss}"]
-    return found
 
 
 @np.errstate(all="ignore")  # what overflows here is a metric that is not finite, and an alert
@@ -92,16 +93,18 @@ def _before(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
 def _observations(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
     """What the network sees: scaling keeps the order of numbers, so their ends tell the largest."""
     ends, still = observed_range(rollout)
+    some, first = take_probe(rollout, trainer.policy.spec).obs, first_observations(rollout)
+    parts = [some, ends] if first is None else [some, ends, first]
+    together = {key: np.concatenate([part[key] for part in parts]) for key in ends}
+    seen = trainer.policy.seen(together)  # once for all: it is a handful of calls, however few the rows
     found = {"obs/constant_share": still}
-    some = take_probe(rollout, trainer.policy.spec).obs
-    both = {key: np.concatenate([rows, ends[key]]) for key, rows in some.items()}
-    seen = list(trainer.policy.seen(both).values())
-    if seen:
-        numbers = np.concatenate([rows[:-2].reshape(-1) for rows in seen]).astype(np.float64)
-        found |= {"obs/mean": float(numbers.mean()), "obs/std": float(numbers.std())}
-        found["obs/abs_max"] = max(float(np.abs(rows[-2:]).max()) for rows in seen)
-    first = first_observations(rollout)
-    size = None if first is None else typical_size(trainer.policy.seen(first))
+    if not seen:
+        return found
+    count = len(next(iter(some.values())))
+    numbers = np.concatenate([rows[:count].reshape(-1) for rows in seen.values()])
+    found["obs/mean"], found["obs/std"] = mean_and_std(numbers)
+    found["obs/abs_max"] = max(float(np.abs(rows[count : count + 2]).max()) for rows in seen.values())
+    size = None if first is None else typical_size({key: rows[count + 2 :] for key, rows in seen.items()})
     return found if size is None else found | {"obs/first_size": size}
 
 

@@ -58,7 +58,7 @@ def dormant_share(hidden: dict[str, Array]) -> float:
     dormant = units = 0
     for layer in hidden.values():
         size = np.add.reduce(np.abs(layer), axis=0)  # [units]
-        dormant += int(np.count_nonzero(size <= DORMANT / len(size) * np.add.reduce(size)))
+        dormant += np.count_nonzero(size <= DORMANT / len(size) * np.add.reduce(size))
         units += len(size)
     return dormant / max(1, units)
 
@@ -78,4 +78,4 @@ def feature_rank(features: Array) -> float:
 def churn(before: Array, after: Array, *, box: bool) -> float:
     """Share of the likeliest actions [B, A] that changed; in a box by more than a hundredth of its half."""
     changed = np.abs(after - before) > 0.01 if box else after != before
-    return float(changed.any(axis=1).mean())
+    return np.count_nonzero(changed.any(axis=1)) / len(changed)
