@@ -89,6 +89,8 @@ class History:
         self.memo: dict[tuple[float | None, ...], bool] = {}
         """What `rules.outlook` has answered about the newest record."""
         self.records = 0
+        self.env_steps = 0
+        """Where the newest record is."""
         self._clock: tuple[list[int], list[float]] = ([], [])
         for record in records:
             self.append(record)
@@ -108,21 +110,17 @@ class History:
                 value = math.nan  # as the file keeps it: live and replayed histories must not differ
                 broken.append(name)
             numbers[name] = value
-            series = known.get(name)
-            if series is None:
-                series = known[name] = Series()
-            series.append(step, value)
+            if name in known:
+                known[name].append(step, value)
+            else:
+                known[name] = series = Series()
+                series.append(step, value)
         self.record, self.broken, self.memo = numbers, broken, {}
-        self.records += 1
+        self.records, self.env_steps = self.records + 1, step
         elapsed = numbers.get("time/elapsed")
         if elapsed is not None:
             self._clock[0].append(step)
             self._clock[1].append(elapsed)
-
-    @property
-    def env_steps(self) -> int:
-        """Where the newest record is."""
-        return int(self.record.get("env_steps", 0))
 
     def get(self, name: str) -> Series | None:
         return self.series.get(name)

@@ -21,8 +21,10 @@ def _has_critic(context: Context) -> bool:
 
 def _negative(history: History, context: Context, active: bool) -> Evidence | None:
     """The median of a window: where a rollout's returns are all alike, the share is of next to nothing."""
+    if is_reached(history, context):
+        return None
     tail = history.series[_EV].tail(_WINDOW)
-    if len(tail) < _WINDOW // 2 or is_reached(history, context):
+    if len(tail) < _WINDOW // 2:
         return None
     value = statistics.median(tail)
     if not value < (0.05 if active else -0.05):
@@ -31,8 +33,10 @@ def _negative(history: History, context: Context, active: bool) -> Evidence | No
 
 
 def _useless(history: History, context: Context, active: bool) -> Evidence | None:
+    if not is_flat(history, context, 0.2, luck=_LUCK):
+        return None
     tail = history.series[_EV].tail(_WINDOW)
-    if len(tail) < _WINDOW // 2 or not is_flat(history, context, 0.2, luck=_LUCK):
+    if len(tail) < _WINDOW // 2:
         return None
     value = statistics.median(tail)
     if abs(value) > (0.1 if active else 0.05):
@@ -45,8 +49,10 @@ def _median_of(tail: Sequence[float]) -> str:
 
 
 def _oscillates(history: History, context: Context, active: bool) -> Evidence | None:
+    if not is_flat(history, context, 0.1):
+        return None
     tail = history.series[_EV].tail(_WINDOW)
-    if len(tail) < _WINDOW or not is_flat(history, context, 0.1):
+    if len(tail) < _WINDOW:
         return None
     ordered = sorted(tail)  # without the ends: a single rollout whose returns are all alike is no swing
     spread = (ordered[-_WINDOW // 6] - ordered[_WINDOW // 6]) / 2.0
@@ -62,9 +68,11 @@ def _oscillates(history: History, context: Context, active: bool) -> Evidence | 
 
 def _scale(history: History, context: Context, active: bool) -> Evidence | None:
     value = history.series["rollout/return_p95abs"].last
-    fit = history.last(_EV)
+    if 0.01 <= value <= 50.0:
+        return None
     if context.setting("net.normalize_values") not in (None, "none"):
         return None
+    fit = history.last(_EV)
     if value > (50.0 if active else 100.0) and fit is not None and fit < 0.2:
         return Evidence("rollout/return_p95abs", value, 100.0, ">", "and the values cannot follow")
     if 0.0 < value < 0.01 and is_flat(history, context, 0.2):
@@ -79,13 +87,14 @@ def _dead(history: History, context: Context, active: bool) -> Evidence | None:
 
 
 def _biased(history: History, context: Context, active: bool) -> Evidence | None:
-    mean, std = history.series["rollout/advantage_mean"], history.last("rollout/advantage_std")
-    tail = mean.tail(_WINDOW)
-    if not std or len(tail) < _WINDOW:
+    std = history.last("rollout/advantage_std")
+    if not std or is_reached(history, context):
         return None
-    one_sided = all(value > 0 for value in tail) or all(value < 0 for value in tail)
+    tail = history.series["rollout/advantage_mean"].tail(_WINDOW)
+    if len(tail) < _WINDOW or min(tail) <= 0 <= max(tail):
+        return None
     value = abs(statistics.fmean(tail)) / std
-    if not one_sided or value <= (1.0 if active else 1.5) or is_reached(history, context):
+    if value <= (1.0 if active else 1.5):
         return None
     return Evidence(
         *("rollout/advantage_mean", value, 1.5, ">", "always to one side of 0"),

@@ -12,6 +12,8 @@ __all__ = ["ENVIRONMENT"]
 _ENOUGH_EPISODES = 100
 _FEW_EPISODES = 10
 _ROUNDING = 1e-6
+_CLIPPED = 10.01
+"""Where running statistics scale observations, none is larger."""
 
 
 def _nonfinite(history: History, context: Context, active: bool) -> Evidence | None:
@@ -23,20 +25,23 @@ def _nonfinite(history: History, context: Context, active: bool) -> Evidence | N
 
 
 def _out_of_bounds(history: History, context: Context, active: bool) -> Evidence | None:
-    limits = context.limits
+    find = context.limits.get
     for name, value in history.record.items():
-        if name in limits:
-            low, high = limits[name]
-            if value < low:
-                return Evidence(name, value, context.bounds[name][0], "<", "below what is possible")
-            if value > high:
-                return Evidence(name, value, context.bounds[name][1], ">", "above what is possible")
+        limits = find(name)
+        if limits is None or limits[0] <= value <= limits[1]:
+            continue
+        if value < limits[0]:
+            return Evidence(name, value, context.bounds[name][0], "<", "below what is possible")
+        if value > limits[1]:
+            return Evidence(name, value, context.bounds[name][1], ">", "above what is possible")
     return None
 
 
 def _obs_huge(history: History, context: Context, active: bool) -> Evidence | None:
+    if history.series["obs/abs_max"].last <= _CLIPPED:
+        return None
     scaled = context.setting("net.normalize_obs") == "running"
-    return above("obs/abs_max", 10.01 if scaled else 100.0)(history, context, active)
+    return above("obs/abs_max", _CLIPPED if scaled else 100.0)(history, context, active)
 
 
 def _still(history: History, context: Context, active: bool) -> Evidence | None:
@@ -54,20 +59,19 @@ def _sees_numbers(context: Context) -> bool:
 
 def _no_reward(history: History, context: Context, active: bool) -> Evidence | None:
     smallest, largest = history.get("rollout/ep_rew_min"), history.get("rollout/ep_rew_max")
-    episodes = history.last("rollout/episodes") or 0.0
     if smallest is None or largest is None:
+        return None
+    paid = history.get("rollout/ep_shaped_rew_mean")  # what counts is what the agent saw
+    lowest, highest = (smallest.low, largest.peak) if paid is None else (paid.low, paid.peak)
+    if not highest == 0.0 == lowest:
         return None
     # Where episodes are long, there will never be a hundred; a quarter of the budget has to do.
     late = context.progress(history) >= 0.25
+    episodes = history.last("rollout/episodes") or 0.0
     if episodes < (_FEW_EPISODES if late else _ENOUGH_EPISODES):
         return None
-    note = f"no reward in {episodes:.0f} episodes"
-    paid = history.get("rollout/ep_shaped_rew_mean")
-    if paid is not None:  # what counts is what the agent saw
-        silent = paid.peak == 0.0 == paid.low
-        return Evidence("rollout/ep_shaped_rew_mean", 0.0, 0.0, "=", note) if silent else None
-    silent = largest.peak == 0.0 == smallest.low
-    return Evidence("rollout/ep_rew_max", 0.0, 0.0, "=", note) if silent else None
+    metric = "rollout/ep_rew_max" if paid is None else "rollout/ep_shaped_rew_mean"
+    return Evidence(metric, 0.0, 0.0, "=", f"no reward in {episodes:.0f} episodes")
 
 
 def _same_return(history: History, context: Context, active: bool) -> Evidence | None:

@@ -25,12 +25,14 @@ def _collapse(history: History, context: Context, active: bool) -> Evidence | No
 
 def _arrival(history: History, context: Context, active: bool) -> Evidence | None:
     """Straight on from the last tenth of the budget, entropy would be gone before half of it is used."""
+    if not context.budget or context.progress(history) > 0.5 or not is_flat(history, context, 0.1):
+        return None
     found = relative_entropy(history, context)
-    if found is None or not context.budget or context.progress(history) > 0.5:
+    if found is None:
         return None
     series, factor = found
     then = series.index_at(history.env_steps - 0.1 * context.budget)
-    if then is None or not is_flat(history, context, 0.1):
+    if then is None:
         return None
     now, before = series.last * factor, series.values[then] * factor
     if now < DECIDED or before - now < 0.05:
@@ -63,9 +65,11 @@ def _entropy_evidence(factor: float, value: float, limit: float, sign: str, note
 
 
 def _not_uniform(history: History, context: Context, active: bool) -> Evidence | None:
+    if (history.last("updates") or 0) > 1:
+        return None
     found = relative_entropy(history, context)
     masked = context.spec is not None and context.spec.masked  # then uniform is less than all choices
-    if found is None or context.warm_start or masked or (history.last("updates") or 0) > 1:
+    if found is None or context.warm_start or masked:
         return None
     series, factor = found
     value = series.values[0] * factor

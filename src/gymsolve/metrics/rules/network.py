@@ -18,9 +18,11 @@ def _jump(metric: str, factor: float) -> Check:
     """The newest value is `factor` times what was usual; the alert holds until it is half of that."""
 
     def check(history: History, context: Context, active: bool) -> Evidence | None:
+        if is_reached(history, context):
+            return None
         series = history.series[metric]
         usual = _usual(series, 200 if active else _REFERENCE)
-        if usual is None or usual <= 0.0 or is_reached(history, context):
+        if usual is None or usual <= 0.0:
             return None
         bar = factor / 2 if active else factor
         if series.last <= bar * usual:

@@ -27,8 +27,12 @@ def is_reached(history: History, context: Context) -> bool:
     bar = context.threshold
     if bar is None:
         return False
-    judged, trained = history.last("eval/mean_reward"), history.last(_RETURN)
-    return (judged is not None and judged >= bar) or (trained is not None and trained >= bar)
+    answer = history.memo.get((bar,))  # most rules ask it of every record
+    if answer is None:
+        judged, trained = history.last("eval/mean_reward"), history.last(_RETURN)
+        answer = (judged is not None and judged >= bar) or (trained is not None and trained >= bar)
+        history.memo[bar,] = answer
+    return answer
 
 
 def is_confirmed(history: History, context: Context) -> bool:

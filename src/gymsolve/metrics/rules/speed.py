@@ -19,8 +19,10 @@ def _aside(history: History, context: Context, active: bool) -> Evidence | None:
 def _memory(history: History, context: Context, active: bool) -> Evidence | None:
     """Against the level after a fifth of the budget: buffers and caches are full by then."""
     series = history.series["time/memory"]
-    then = series.index_at(0.2 * context.budget) if context.budget else None
-    if then is None or series.steps[-1] < 0.4 * context.budget:
+    if not context.budget or series.steps[-1] < 0.4 * context.budget:
+        return None
+    then = series.index_at(0.2 * context.budget)
+    if then is None:
         return None
     bar = max(1.5 * series.values[then], series.values[then] + 500.0)
     return Evidence("time/memory", series.last, bar, ">", "MB") if series.last > bar else None
