@@ -43,17 +43,20 @@ class EpisodeWindow:
 
     def _measure(self) -> dict[str, float]:
         _, raw, shaped, length, truncated, success = zip(*self.recent, strict=True)
-        returns, lengths = np.array(raw), np.array(length)
+        both = np.array([raw, length], np.float64)  # [2, episodes]
+        means = np.add.reduce(both, axis=1) / len(raw)
+        away = both - means[:, None]
+        stds = np.sqrt(np.add.reduce(away * away, axis=1) / len(raw))
         measured = {
             "rollout/episodes": float(self.total),
-            "rollout/ep_rew_mean": float(returns.mean()),
-            "rollout/ep_rew_std": float(returns.std()),
-            "rollout/ep_rew_min": float(returns.min()),
-            "rollout/ep_rew_max": float(returns.max()),
+            "rollout/ep_rew_mean": float(means[0]),
+            "rollout/ep_rew_std": float(stds[0]),
+            "rollout/ep_rew_min": float(min(raw)),
+            "rollout/ep_rew_max": float(max(raw)),
             "rollout/ep_rew_last": float(raw[-1]),
             "rollout/ep_rew_best": float(self.best),
-            "rollout/ep_len_mean": float(lengths.mean()),
-            "rollout/ep_len_std": float(lengths.std()),
+            "rollout/ep_len_mean": float(means[1]),
+            "rollout/ep_len_std": float(stds[1]),
             "rollout/truncated_share": sum(truncated) / len(raw),
         }
         if raw != shaped:

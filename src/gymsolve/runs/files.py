@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ else:
     import fcntl
 
 __all__ = [
+    "explain_os_error",
     "from_exact",
     "lock_descriptor",
     "locked",
@@ -59,9 +60,14 @@ def os_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        fallback = (f"{(error.strerror or str(error)).lower()}.", None)
-        message, hint = _FAULTS.get(error.errno or 0, fallback)
-        raise RunDamagedError(message, where=str(path), hint=hint) from error
+        raise explain_os_error(error, path) from error
+
+
+def explain_os_error(error: OSError, path: Path) -> RunDamagedError:
+    """An operating-system error on `path`, as one sentence with a fix."""
+    fallback = (f"{(error.strerror or str(error)).lower()}.", None)
+    message, hint = _FAULTS.get(error.errno or 0, fallback)
+    return RunDamagedError(message, where=str(path), hint=hint)
 
 
 # -------------------------------------------------------------------------------------- JSON
@@ -74,8 +80,10 @@ def to_json(data: object, *, indent: int | None = None, exact: bool = False) -> 
     back, for state that must survive a round trip unchanged.
     """
     if indent is None and _is_flat(data):  # nearly all records are: a training writes one per update
-        with suppress(ValueError):  # it holds a NaN or an infinity
+        try:
             return _STRICT.encode(data)
+        except ValueError:
+            pass  # it holds a NaN or an infinity
     return json.dumps(_plain(data, exact), indent=indent, ensure_ascii=False, allow_nan=False)
 
 
@@ -190,6 +198,8 @@ def locked(path: Path, *, timeout: float = 20.0) -> Iterator[None]:
 
 def lock_descriptor(descriptor: int, path: Path, *, timeout: float = 20.0) -> None:
     """Lock an open file until it is closed, or say that another process does not let go."""
+    if _try_lock(descriptor, path):  # by far the commonest, once per record
+        return
     deadline = time.monotonic() + timeout
     while not _try_lock(descriptor, path):
         if time.monotonic() > deadline:

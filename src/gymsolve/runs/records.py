@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gymsolve.runs.files import lock_descriptor, os_errors, replace_bytes, to_json
+from gymsolve.runs.files import explain_os_error, lock_descriptor, os_errors, replace_bytes, to_json
 
 __all__ = ["Records", "append_record", "append_text", "last_record", "read_records", "split_records"]
 
@@ -101,18 +101,19 @@ def _parse(line: bytes) -> dict[str, Any] | None:
 
 
 def _append(path: Path, data: bytes, *, mend: bool) -> None:
-    with os_errors(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
     try:
-        lock_descriptor(descriptor, path)
-        with os_errors(path):
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        try:
+            lock_descriptor(descriptor, path)
             size = os.fstat(descriptor).st_size
             if mend and size:
                 size, missing = _mend_last_line(descriptor, size)
                 data = missing + data
             _write(descriptor, data, size)
-    finally:
-        os.close(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise explain_os_error(error, path) from error
 
 
 def _write(descriptor: int, data: bytes, size: int) -> None:
