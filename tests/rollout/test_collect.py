@@ -90,9 +90,9 @@ def test_progress_is_told_step_by_step():
     spec = make_spec()
     told = []
     Collector(RandomEnvs(spec), 3, [1, 2, 3, 4]).collect(
-        make_policy(spec), np.random.default_rng(0), told.append
+        make_policy(spec), np.random.default_rng(0), lambda done, total: told.append((done, total))
     )
-    assert told == [1, 2, 3]
+    assert told == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_native_cartpole_marks_the_rows_it_spends_on_resets():

@@ -1,7 +1,7 @@
 """Watching a run: to the log in its folder always, to a screen when there is one.
 
 The watcher is called after every vector step, so it only stores numbers there and looks at the clock;
-drawing is rationed so that it never takes more than half a hundredth of the time.
+drawing is rationed so that it never takes more than a four-hundredth of the time.
 """
 
 import os
@@ -21,8 +21,8 @@ from gymsolve.training.trainer import Trainer
 
 __all__ = ["PlainScreen", "Screen", "Watcher", "choose_screen"]
 
-_DRAW_SECONDS = 0.2
-_DRAW_SHARE = 200
+_DRAW_SECONDS = 0.25
+_DRAW_SHARE = 400
 """Drawing waits this many times what the last drawing took."""
 _LINE_SECONDS = (5.0, 60.0)
 _STOPPING = b"\nstopping: the update under way is finished and saved first; Ctrl-C again does not wait\n"
@@ -120,9 +120,11 @@ class Watcher:
         self._tell(f"run {run.path} (computing with {trainer.engine.name})")
 
     def rollout_step(self, step: int, total: int) -> None:
+        now = time.perf_counter()
+        if step > 1 and now < self._next_draw:
+            return  # nobody looks
         view = self._view
         assert view is not None
-        now = time.perf_counter()
         if step == 1:
             view.rollout_began, view.evaluation = now, None
         view.rollout = (step, total)

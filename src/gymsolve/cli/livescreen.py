@@ -35,6 +35,7 @@ class LiveScreen:
         self._size, self._colours = size, colours
         self._ascii = not can_say("▁█━↑…±–", stream.encoding)
         self._drawn: list[Line] = []
+        self._drawn_width = 0
         self._last: View | None = None
         self._lock = RLock()  # threads of an environment may print
 
@@ -66,9 +67,10 @@ class LiveScreen:
     def draw(self, view: View, now: float) -> None:
         with self._lock:
             self._last = view
-            lines = render(view, now, *self._size())
+            width, height = self._size()
+            lines = render(view, now, width, height)
             text = f"{self._up()}{self._text(lines)}{_CLEAR_BELOW}"
-            self._drawn = lines
+            self._drawn, self._drawn_width = lines, width
             self._write(text)
 
     def give_way(self) -> None:
@@ -77,8 +79,10 @@ class LiveScreen:
 
     def _up(self) -> str:
         """To where the table begins; a terminal that became narrower has folded its lines."""
-        width = max(1, self._size()[0])
-        rows = sum(max(1, -(-sum(text_width(text) for text, _ in line) // width)) for line in self._drawn)
+        width, rows = max(1, self._size()[0]), len(self._drawn)
+        if width < self._drawn_width:
+            widths = (sum(text_width(text) for text, _ in line) for line in self._drawn)
+            rows = sum(max(1, -(-one // width)) for one in widths)
         return f"\r\x1b[{rows}A" if rows else "\r"
 
     def _text(self, lines: list[Line]) -> str:

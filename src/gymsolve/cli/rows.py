@@ -5,7 +5,7 @@ catalogue's, and so are precision and the direction that counts as better.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -124,28 +124,24 @@ def metric_row(view: View, name: str, layout: Layout, now: float, *, first: bool
 
 def sparkline(values: Sequence[float], width: int) -> str:
     """A series as blocks from its lowest to its highest; means where values outnumber the columns."""
-    means = [_mean(values[begin:end]) for begin, end in _slices(len(values), width)]
-    finite = [mean for mean in means if math.isfinite(mean)]
+    total = len(values)
+    columns = min(total, width)
+    bounds = [index * total // columns for index in range(columns + 1)] if columns else []
+    means = [sum(values[begin:end]) / (end - begin) for begin, end in pairwise(bounds)]
+    if not math.isfinite(sum(means)):
+        means = [_finite_mean(values[begin:end]) for begin, end in pairwise(bounds)]
+    finite = [mean for mean in means if mean == mean]
     if not finite:
         return " " * len(means)
     low, span = min(finite), max(finite) - min(finite)
+    if not span > 0.0:
+        return "".join([_BLOCKS[0] if mean == mean else " " for mean in means])
     top = len(_BLOCKS) - 1
-    return "".join(
-        " " if not math.isfinite(mean) else _BLOCKS[round((mean - low) / span * top) if span > 0 else 0]
-        for mean in means
-    )
+    return "".join([_BLOCKS[round((mean - low) / span * top)] if mean == mean else " " for mean in means])
 
 
-def _slices(total: int, width: int) -> Iterable[tuple[int, int]]:
-    columns = min(total, width)
-    bounds = [index * total // columns for index in range(columns + 1)] if columns else []
-    return pairwise(bounds)
-
-
-def _mean(values: Sequence[float]) -> float:
-    mean = sum(values) / len(values)
-    if math.isfinite(mean):
-        return mean
+def _finite_mean(values: Sequence[float]) -> float:
+    """Of those that are finite; NaN when none is."""
     finite = [value for value in values if math.isfinite(value)]
     return sum(finite) / len(finite) if finite else math.nan
 

@@ -44,9 +44,12 @@ class Collector:
         self,
         actor: Actor,
         rng: np.random.Generator,
-        on_step: Callable[[int], None] | None = None,
+        on_step: Callable[[int, int], None] | None = None,
     ) -> Rollout:
-        """Fill the rollout with the next `num_steps` steps of every environment."""
+        """Fill the rollout with the next `num_steps` steps of every environment.
+
+        `on_step` is told after each of them how many are done, and of how many.
+        """
         out, to_env = self.rollout, actor.spec.action.to_env
         out.episodes, out.faults = [], []
         out.bootstrapped, out.env_seconds = 0, 0.0
@@ -77,7 +80,7 @@ class Collector:
             out.faults += step.faults
             self.obs, self.masks = step.obs, step.masks
             if on_step is not None:
-                on_step(t + 1)
+                on_step(t + 1, out.vec_steps)
 
         # Where an episode was not cut, the successor is simply the next row.
         following = np.concatenate([out.values[1:], actor.values(self.obs)[None]])  # [T, N]

@@ -76,11 +76,9 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
 
 def collect(trainer: Trainer, observer: Observer) -> Rollout:
     """One rollout, with rewards scaled if the recipe asks for it."""
-    total, began = trainer.config.algo.num_steps, time.perf_counter()
+    began = time.perf_counter()
     try:
-        rollout = trainer.collector.collect(
-            trainer.policy, trainer.policy_rng, lambda t: observer.rollout_step(t, total)
-        )
+        rollout = trainer.collector.collect(trainer.policy, trainer.policy_rng, observer.rollout_step)
     except EnvFaultError as error:
         raise_as(blame(trainer, error), error)
     trainer.clock.add("env", rollout.env_seconds)
