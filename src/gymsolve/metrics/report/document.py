@@ -1,8 +1,7 @@
 """A report as blocks, before it is HTML or Markdown: sections make these, two renderers read them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from gymsolve.metrics.report.figures import Figure
 
@@ -24,48 +23,41 @@ __all__ = [
 Tone = Literal["good", "bad", "calm"]
 
 
-@dataclass(frozen=True)
-class Paragraph:
+class Paragraph(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True)
-class Bullets:
+class Bullets(NamedTuple):
     items: Sequence[str]
 
 
-@dataclass(frozen=True)
-class Code:
+class Code(NamedTuple):
     """Text to be copied as it is."""
 
     text: str
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
     right: Sequence[int] = ()
     """Columns of numbers."""
 
 
-@dataclass(frozen=True)
-class Figures:
+class Figures(NamedTuple):
     """Charts that stand side by side where there is room."""
 
     charts: Sequence[Figure]
 
 
-@dataclass(frozen=True)
-class Clip:
+class Clip(NamedTuple):
     """A video, by its path from the report's folder."""
 
     path: str
     caption: str
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """An alert: severity, what it is, and named details."""
 
     severity: str
@@ -73,8 +65,7 @@ class Finding:
     details: Sequence[tuple[str, str]]
 
 
-@dataclass(frozen=True)
-class Fold:
+class Fold(NamedTuple):
     """Detail that is opened on demand."""
 
     title: str
@@ -84,14 +75,12 @@ class Fold:
 Block = Paragraph | Bullets | Code | Table | Figures | Clip | Finding | Fold
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     title: str
     blocks: Sequence[Block]
 
 
-@dataclass(frozen=True)
-class Tile:
+class Tile(NamedTuple):
     """A figure worth a large font."""
 
     label: str
@@ -99,12 +88,11 @@ class Tile:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(NamedTuple):
     title: str
     badge: str
     tone: Tone
     lead: str
     """One paragraph that says it all."""
     tiles: Sequence[Tile] = ()
-    sections: Sequence[Section] = field(default=())
+    sections: Sequence[Section] = ()

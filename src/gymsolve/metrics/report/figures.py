@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = [
     "Bars",
@@ -28,8 +28,7 @@ _DECADES = 6
 """Below the largest value; what is smaller sits on the axis."""
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """One series. Values that are not finite leave a gap."""
 
     label: str
@@ -40,8 +39,7 @@ class Line:
     """Points of their own, such as evaluations, instead of a line."""
 
 
-@dataclass(frozen=True)
-class Curves:
+class Curves(NamedTuple):
     title: str
     lines: Sequence[Line]
     note: str = ""
@@ -56,8 +54,7 @@ class Curves:
     x_label: str = "environment steps"
 
 
-@dataclass(frozen=True)
-class Stack:
+class Stack(NamedTuple):
     """Shares that add up to one, over time."""
 
     title: str
@@ -69,8 +66,7 @@ class Stack:
     x_label: str = "environment steps"
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(NamedTuple):
     """Shares of one whole."""
 
     title: str
@@ -78,8 +74,7 @@ class Split:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Bars:
+class Bars(NamedTuple):
     """A histogram: counts between edges."""
 
     title: str

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from gymsolve.metrics.report.figures import (
     Bars,
     Curves,
     Figure,
     Line,
-    Point,
     Split,
     Stack,
     finite,
@@ -61,13 +61,16 @@ def sparkline(values: Sequence[float], width: int = 40, limits: tuple[float, flo
 
 def resample(values: Sequence[float], width: int) -> list[float]:
     """Means of `width` equal parts; fewer values stay as they are. NaN where nothing was finite."""
-    count = min(width, len(values))
+    total = len(values)
+    if total <= width:
+        return [value if math.isfinite(value) else math.nan for value in values]
     means = []
-    for index in range(count):
-        part = values[index * len(values) // count : (index + 1) * len(values) // count]
-        if not math.isfinite(sum(part)):
-            part = finite(part)
-        means.append(sum(part) / len(part) if part else math.nan)
+    for begin, end in pairwise(index * total // width for index in range(width + 1)):
+        mean = sum(values[begin:end]) / (end - begin)
+        if not math.isfinite(mean):
+            part = finite(values[begin:end])
+            mean = sum(part) / len(part) if part else math.nan
+        means.append(mean)
     return means
 
 
@@ -108,12 +111,12 @@ def _ends(line: Line) -> str:
 
 def _columns(line: Line, first: float, last: float, width: int) -> list[tuple[int, float]]:
     """The mean of what falls into each column."""
-    cells: dict[int, list[Point]] = {}
+    cells: dict[int, list[float]] = {}
+    scale = (width - 1) / (last - first or 1.0)
     for x, y in line.points:
         if math.isfinite(y):
-            column = round((x - first) / (last - first or 1.0) * (width - 1))
-            cells.setdefault(column, []).append((x, y))
-    return [(column, sum(y for _, y in points) / len(points)) for column, points in cells.items()]
+            cells.setdefault(round((x - first) * scale), []).append(y)
+    return [(column, sum(values) / len(values)) for column, values in cells.items()]
 
 
 def _row_of(low: float, high: float, height: int, logarithmic: bool) -> Callable[[float], int]:
