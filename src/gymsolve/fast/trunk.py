@@ -80,7 +80,7 @@ class Trunk:
             below = layer.ones_below
 
     def activations(self, x: Features) -> list[Array]:
-        """What every layer gives, [towers, width, B]: a pass forwards alone, which needs no room for slopes."""
+        """What every layer gives, [towers, width, B]: a pass forwards alone, without room for slopes."""
         found: list[Array] = []
         for width, matrix in zip(self._widths, self._matrices["both"], strict=True):
             shape = (self._towers, width, x.dense.shape[1])

@@ -167,7 +167,7 @@ def typical_size(seen: Mapping[str, Array]) -> float | None:
 
 
 def sample_rows(rollout: Rollout, most: int) -> Array:
-    """Positions among the flattened steps of at most so many valid ones (two or more), evenly spread over the rollout."""
+    """Positions among the flattened steps of at most so many valid ones, two or more, evenly spread."""
     valid = np.flatnonzero(rollout.valid)
     if len(valid) <= most:
         return valid

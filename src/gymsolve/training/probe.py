@@ -58,7 +58,7 @@ def dormant_share(hidden: dict[str, Array]) -> float:
     dormant = units = 0
     for layer in hidden.values():
         size = np.add.reduce(np.abs(layer), axis=0)  # [units]
-        dormant += np.count_nonzero(size <= DORMANT / len(size) * np.add.reduce(size))
+        dormant += int(np.count_nonzero(size <= DORMANT / len(size) * np.add.reduce(size)))
         units += len(size)
     return dormant / max(1, units)
 
