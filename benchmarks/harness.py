@@ -72,8 +72,11 @@ def call_worker(
 
 
 def worker_environment(threads: int | None, *, own: bool = True) -> dict[str, str]:
-    """Threads as given, None leaves every library its own choice; peers see none of our packages."""
-    left_out = _THREADS if own else (*_THREADS, "PYTHONPATH")
+    """Threads as given, None leaves every library its own choice; peers see none of our packages.
+
+    Bytecode is kept, as it is of installed packages: no worker should compile sources while it is timed.
+    """
+    left_out = (*_THREADS, "PYTHONDONTWRITEBYTECODE", *(() if own else ("PYTHONPATH",)))
     environment = {name: value for name, value in os.environ.items() if name not in left_out}
     if threads is not None:
         environment |= dict.fromkeys(_THREADS, str(threads))
