@@ -91,20 +91,20 @@ def test_costly_measures_wait_for_a_record_that_is_written(trainer):
     assert "train/churn" not in learn(trainer, collect(trainer, Silent()))
 
 
-def test_records_and_measures_are_dense_at_first_then_spread_by_proportion():
+def test_records_and_measures_are_dense_at_first():
     settings = {"env.num_envs": 1, "algo.num_steps": 4, "eval.stop_when_solved": False}
     rows = trained("Bandit-v0", settings, steps=4000)
     updates = [row["env_steps"] for row in rows if "time/fps" in row]
     assert updates[:80] == list(range(4, 324, 4))  # every update at first
     assert all(after <= now + now // 80 + 4 for now, after in pairwise(updates))  # then by 1/80 of the way
     assert len(updates) == 271  # the last one at the end
-    # At the first update, then at the first record at or after every multiple of 40 steps.
-    measures = [row["env_steps"] for row in measured(rows)]
-    due = [next(at for at in updates if at >= step) for step in (1, *range(40, 1200, 40))]
-    assert measures[:30] == due
-    # From there on by a thirtieth of the way, where the distance of records allows.
-    assert all(after <= now + now // 30 + now // 80 + 8 for now, after in pairwise(measures[30:]))
-    assert len(measures) == 67
+    # At the first update, then at the first record at or after every multiple of a hundredth of the budget, and
+    # after its first fifth of a fortieth.
+    due = (1, *range(40, 800, 40), *range(800, 4000, 100))
+    assert [row["env_steps"] for row in measured(rows)] == [
+        next(at for at in updates if at >= step) for step in due
+    ]
+    assert len(measured(rows)) == 52
 
 
 def test_measuring_does_not_change_what_is_learned(trainer):

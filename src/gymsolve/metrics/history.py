@@ -110,11 +110,10 @@ class History:
                 value = math.nan  # as the file keeps it: live and replayed histories must not differ
                 broken.append(name)
             numbers[name] = value
-            if name in known:
-                known[name].append(step, value)
-            else:
-                known[name] = series = Series()
-                series.append(step, value)
+            series = known.get(name)
+            if series is None:
+                series = known[name] = Series()
+            series.append(step, value)
         self.record, self.broken, self.memo = numbers, broken, {}
         self.records, self.env_steps = self.records + 1, step
         elapsed = numbers.get("time/elapsed")

@@ -58,8 +58,9 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
         require_finite_update(trainer, rollout, metrics)
         trainer.undo = None
         count(trainer, rollout, ended - began)
-        timing = {"time/collect_seconds": collected - began, "time/fps": rollout.env_steps / (ended - began)}
-        trainer.averager.add(metrics | timing)
+        metrics["time/collect_seconds"] = collected - began
+        metrics["time/fps"] = rollout.env_steps / (ended - began)
+        trainer.averager.add(metrics)
         if counters.env_steps >= counters.next_record:
             write_record(trainer, run, observer)
 
