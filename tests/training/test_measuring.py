@@ -98,8 +98,8 @@ def test_records_and_measures_are_dense_at_first():
     assert updates[:80] == list(range(4, 324, 4))  # every update at first
     assert all(after <= now + now // 80 + 4 for now, after in pairwise(updates))  # then by 1/80 of the way
     assert len(updates) == 271  # the last one at the end
-    # At the first update, then at the first record at or after every multiple of a hundredth of the budget, and
-    # after its first fifth of a fortieth.
+    # At the first update, then at the first record at or after every multiple of a hundredth of the budget,
+    # and after its first fifth of a fortieth.
     due = (1, *range(40, 800, 40), *range(800, 4000, 100))
     assert [row["env_steps"] for row in measured(rows)] == [
         next(at for at in updates if at >= step) for step in due

@@ -31,8 +31,8 @@ from gymsolve.training.trainer import Trainer
 __all__ = ["learn"]
 
 _EARLY, _LATE = 100, 40
-"""Measures are a hundredth of the budget apart in its first fifth, where rules wait for some in a row before they
-can speak; then a fortieth. That makes 52: twice as many would cost small networks another percent of their time."""
+"""Measures are a hundredth of the budget apart in its first fifth, since rules wait for some in a row before
+they speak, and a fortieth from there on. That makes 52; twice as many would cost small networks a percent."""
 _SCALED = (
     ("train/scaled_value_loss", "train/value_loss", "hyper/vf_coef"),
     ("train/scaled_entropy", "train/entropy", "hyper/ent_coef"),
