@@ -95,9 +95,11 @@ def test_records_and_measures_are_dense_at_first():
     settings = {"env.num_envs": 1, "algo.num_steps": 4, "eval.stop_when_solved": False}
     rows = trained("Bandit-v0", settings, steps=4000)
     updates = [row["env_steps"] for row in rows if "time/fps" in row]
-    assert updates[:80] == list(range(4, 324, 4))  # every update at first
-    assert all(after <= now + now // 80 + 4 for now, after in pairwise(updates))  # then by 1/80 of the way
-    assert len(updates) == 271  # the last one at the end
+    assert updates[:40] == list(range(4, 164, 4))  # every update at first
+    gaps = [(now, after - now) for now, after in pairwise(updates)]
+    assert all(gap <= now // 40 + 4 for now, gap in gaps)  # then by 1/40 of the way
+    assert max(gap for _, gap in gaps) == 16 * 4  # and 16 updates at most
+    assert len(updates) == 168  # the last one at the end
     # At the first update, then at the first record at or after every multiple of a hundredth of the budget,
     # and after its first fifth of a fortieth.
     due = (1, *range(40, 800, 40), *range(800, 4000, 100))

@@ -26,9 +26,10 @@ from gymsolve.training.trainer import Trainer
 
 __all__ = ["next_multiple", "take_judgements", "train_loop", "write_record"]
 
-_DENSITY = 80
-"""A record for every update at first, then whenever the run is 1/80 longer: curves are read by proportion,
-and what is done with a record takes some tenths of a millisecond, in which a small network learns a lot."""
+_DENSITY, _FARTHEST = 40, 16
+"""A record for every update at first, then whenever the run is 1/40 longer: curves are read by proportion,
+and what is done with a record takes most of a millisecond, in which a small network learns a lot. But never
+more than 16 updates go unrecorded, since somebody may be watching."""
 
 
 def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, signalled: StopSignal) -> Reason:
@@ -105,7 +106,8 @@ def write_record(trainer: Trainer, run: Run, observer: Observer) -> None:
     record: dict[str, Any] = trainer.position() | {"time/elapsed": counters.seconds}
     record |= trainer.window.metrics() | trainer.averager.take() | trainer.clock.take()
     publish(trainer, run, observer, record)
-    counters.next_record = counters.env_steps + max(1, counters.env_steps // _DENSITY)
+    longest = _FARTHEST * trainer.config.algo.num_steps * trainer.config.env.num_envs
+    counters.next_record = counters.env_steps + max(1, min(counters.env_steps // _DENSITY, longest))
 
 
 def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: list[Judgement]) -> None:
