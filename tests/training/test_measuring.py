@@ -95,18 +95,18 @@ def test_records_and_measures_are_dense_at_first():
     settings = {"env.num_envs": 1, "algo.num_steps": 4, "eval.stop_when_solved": False}
     rows = trained("Bandit-v0", settings, steps=4000)
     updates = [row["env_steps"] for row in rows if "time/fps" in row]
-    assert updates[:40] == list(range(4, 164, 4))  # every update at first
+    assert updates[:32] == list(range(4, 132, 4))  # every update at first
     gaps = [(now, after - now) for now, after in pairwise(updates)]
-    assert all(gap <= now // 40 + 4 for now, gap in gaps)  # then by 1/40 of the way
+    assert all(gap <= now // 32 + 4 for now, gap in gaps)  # then by 1/32 of the way
     assert max(gap for _, gap in gaps) == 16 * 4  # and 16 updates at most
-    assert len(updates) == 168  # the last one at the end
+    assert len(updates) == 147  # the last one at the end
     # At the first update, then at the first record at or after every multiple of a hundredth of the budget,
-    # and after its first fifth of a fortieth.
-    due = (1, *range(40, 800, 40), *range(800, 4000, 100))
+    # and after its first fifth of 1/32.
+    due = (1, *range(40, 801, 40), *range(875, 4000, 125))
     assert [row["env_steps"] for row in measured(rows)] == [
         next(at for at in updates if at >= step) for step in due
     ]
-    assert len(measured(rows)) == 52
+    assert len(measured(rows)) == 46
 
 
 def test_measuring_does_not_change_what_is_learned(trainer):

@@ -26,8 +26,8 @@ from gymsolve.training.trainer import Trainer
 
 __all__ = ["next_multiple", "take_judgements", "train_loop", "write_record"]
 
-_DENSITY, _FARTHEST = 40, 16
-"""A record for every update at first, then whenever the run is 1/40 longer: curves are read by proportion,
+_DENSITY, _FARTHEST = 32, 16
+"""A record for every update at first, then whenever the run is 1/32 longer: curves are read by proportion,
 and what is done with a record takes most of a millisecond, in which a small network learns a lot. But never
 more than 16 updates go unrecorded, since somebody may be watching."""
 

@@ -30,9 +30,9 @@ from gymsolve.training.trainer import Trainer
 
 __all__ = ["learn"]
 
-_EARLY, _LATE = 100, 40
+_EARLY, _LATE = 100, 32
 """Measures are a hundredth of the budget apart in its first fifth, since rules wait for some in a row before
-they speak, and a fortieth from there on. That makes 52; twice as many would cost small networks a percent."""
+they speak, and 1/32 from there on. That makes 46; twice as many would cost small networks a percent."""
 _SCALED = (
     ("train/scaled_value_loss", "train/value_loss", "hyper/vf_coef"),
     ("train/scaled_entropy", "train/entropy", "hyper/ent_coef"),
