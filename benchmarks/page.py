@@ -95,7 +95,8 @@ _SECTIONS = {
     "reward would have them.\n",
     "cost": "## What seeing costs\n\nCartPole at its recipe, 200,000 steps: processor time from the first "
     "step to the last file, beside the same\ntraining without measures, records, alerts, live table, "
-    "tracker and report. The split is that of further runs,\nwith a clock around each part.\n",
+    "tracker and report, at the same time on the other core.\nThe split is that of further runs, with a "
+    "clock around each part.\n",
 }
 
 

@@ -25,6 +25,8 @@ from typing import Any
 from protocol import answer, read_job
 
 job = read_job()
+if job["core"] is not None:
+    os.sched_setaffinity(0, {job["core"]})
 
 import gymsolve.training.loop as loop  # noqa: E402
 import gymsolve.training.session as session  # noqa: E402
