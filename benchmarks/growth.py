@@ -11,6 +11,9 @@ __all__ = ["FAMILIES", "measure_growth"]
 
 _SMALL = TASK | {"num_steps": 128, "batch_size": 64}
 
+_LONG_ENOUGH = 81_920
+"""Steps in which the speed of training counts for more than its beginning and its end."""
+
 FAMILIES: dict[str, tuple[str, tuple[int, ...]]] = {
     "num_envs": ("CartPole-v1", (1, 2, 4, 8, 16, 32, 64)),
     "num_envs, LunarLander": ("LunarLander-v3", (1, 4, 16, 64)),
@@ -55,5 +58,5 @@ def _task(family: str, value: int, *, quick: bool) -> dict[str, Any]:
         return _SMALL | one | {"batch_size": 1024}
     envs = 8 if family in ("width", "metrics") else value
     rollout = envs * _SMALL["num_steps"]
-    steps = rollout if quick else max(20_480, 4 * rollout)
+    steps = rollout if quick else max(_LONG_ENOUGH, 4 * rollout)
     return _SMALL | {"num_envs": envs, "steps": steps}

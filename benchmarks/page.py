@@ -77,7 +77,7 @@ Not alike:
   `benchmarks/tasks.json` says.
 - Time to solve: gymsolve with its own recipe, Stable-Baselines3 with the zoo's preset and budget. Both are
   judged by gymsolve's rule at the same number of steps, and wait for it. Stable-Baselines3 is stopped
-  after ten minutes on CartPole and seven on LunarLander; a seed not solved by then counts as that long.
+  after ten minutes on CartPole and five on LunarLander; a seed not solved by then counts as that long.
   The clock stops at the verdict: the videos that gymsolve makes afterwards are not in it.
 """
 

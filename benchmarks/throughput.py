@@ -91,8 +91,9 @@ def rates(record: Record) -> Record:
 
 def _run(env_id: str, task: dict[str, Any], tool: str, number: int, patience: float) -> Record:
     peer = tool.partition("-")[0]
-    if peer in task["missing"]:
-        return {"tool": tool, "error": task["missing"][peer]}
+    reason = task["missing"].get(tool) or task["missing"].get(peer)
+    if reason:
+        return {"tool": tool, "error": reason}
     job = {
         "env_id": task.get("names", {}).get(peer, env_id),
         "task": task,
