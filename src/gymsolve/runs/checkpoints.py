@@ -52,6 +52,8 @@ __all__ = [
     "update_meta",
 ]
 
+_LARGE = 1 << 20
+"""Bytes of a checkpoint for which threads pay."""
 POLICY, TRAINER, STATE, META = "policy.safetensors", "trainer.safetensors", "trainer.json", "meta.json"
 
 
@@ -82,10 +84,8 @@ def save_checkpoint(
         STATE: to_json(trainer_state, exact=True).encode(),
         **(extras or {}),
     }
-    files = {name: {"sha256": _digest(data), "size": len(data)} for name, data in contents.items()}
     defaults = {"vec_steps": None, "updates": None, "time": now(), "reason": None, "eval": None}
-    facts = {"schema_version": SCHEMA_VERSION, "env_steps": env_steps, **defaults, **meta, "files": files}
-    contents[META] = _sealed(facts).encode()
+    facts = {"schema_version": SCHEMA_VERSION, "env_steps": env_steps, **defaults, **meta}
 
     place = folder / str(env_steps)
     with os_errors(place):
@@ -93,7 +93,7 @@ def save_checkpoint(
         _clean(folder)
         fresh = folder / f".new-{env_steps}"
         try:
-            _write_folder(fresh, contents)
+            _write_folder(fresh, contents, facts)
             _swap_in(fresh, place)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)  # only still there when something went wrong
@@ -211,14 +211,35 @@ def meta_in(place: Path) -> dict[str, Any]:
 # ------------------------------------------------------------------------------ on the disk
 
 
-def _write_folder(folder: Path, contents: dict[str, bytes]) -> None:
+def _write_folder(folder: Path, contents: dict[str, bytes], facts: dict[str, Any]) -> None:
+    """Files, and `meta.json` with the facts and what the files are."""
     folder.mkdir()
-    for name, data in contents.items():
-        with (folder / name).open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+    paths = [folder / name for name in contents]
+    if sum(len(data) for data in contents.values()) < _LARGE:
+        digests = [_digest(data) for data in contents.values()]
+        for path, data in zip(paths, contents.values(), strict=True):
+            _write_file(path, data)
+    else:
+        # Checksums and the disk take as long as some minibatches, and can share that time.
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(3) as threads:
+            written = threads.map(_write_file, paths, contents.values())
+            digests = [*threads.map(_digest, contents.values())]
+            list(written)  # raises what went wrong
+    files = {
+        name: {"sha256": digest, "size": len(data)}
+        for (name, data), digest in zip(contents.items(), digests, strict=True)
+    }
+    _write_file(folder / META, _sealed({**facts, "files": files}).encode())
     sync_folder(folder)
+
+
+def _write_file(path: Path, data: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _swap_in(fresh: Path, place: Path) -> None:
