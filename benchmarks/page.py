@@ -55,8 +55,8 @@ CNN for pixels, float32, CPU, the machine, the minute.
 
 Not alike:
 
-- gymsolve's side is a whole run: run directory, metrics, checkpoints (after each twentieth of the steps; Pong,
-  whose 10,240 steps are the beginning of a training of millions, saves two). Its only evaluation is the final
+- gymsolve's side is a whole run: run directory, metrics, checkpoints (ten; Pong, whose 10,240 steps are the
+  beginning of a training of millions, saves two). Its only evaluation is the final
   one, whose time is taken off; videos are off. Peers write nothing.
 - Threads: peers compute small networks on one thread, which is best for them, and choose themselves for
   pixels. gymsolve always chooses itself.

@@ -188,6 +188,17 @@ def test_the_range_of_observations_and_what_stood_still():
     np.testing.assert_array_equal(ends["a"], [seen.min(axis=0), seen.max(axis=0)])
 
 
+def test_of_pictures_some_rows_tell_the_range():
+    spec = make_spec(obs={"a": ObsSpec("image", (1, 36, 36), "uint8")})
+    rollout = gather(RandomEnvs(spec, next_step=True), make_policy(spec), STEPS)
+    assert rollout.env_steps > 128
+    rollout.obs["a"][:, :, 0, :4] = 9
+    ends, still = observed_range(rollout)
+    assert still == 4 / 36
+    looked_at = rollout.obs["a"].reshape(-1, 1, 36, 36)[sample_rows(rollout, 128)]
+    np.testing.assert_array_equal(ends["a"], [looked_at.min(axis=0), looked_at.max(axis=0)])
+
+
 def test_sampled_rows_count_and_are_spread_over_the_rollout():
     _, rollout = collected(next_step=True)
     chosen = sample_rows(rollout, 20)

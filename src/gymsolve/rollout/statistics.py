@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from gymsolve.config import A2CConfig, PPOConfig, ReinforceConfig
-from gymsolve.rollout.learning import EpisodeCredit, flatten, flatten_obs
+from gymsolve.rollout.learning import EpisodeCredit, flatten
 from gymsolve.rollout.returns import finished
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress
@@ -34,6 +34,8 @@ _FEWEST_ENDS = 8
 """Episodes that must end in a rollout before a correlation over them means anything."""
 _MOST_CHOICES = 32
 """Choices of which each gets a metric of its own."""
+_LARGE, _MOST_LARGE = 1024, 128
+"""Numbers that make an observation large, and how many of those are looked at."""
 _MOST_FIRST = 64
 """Beginnings of episodes that are looked at in a rollout."""
 _NEAR_BOUND = 0.99
@@ -135,10 +137,16 @@ def mean_and_std(numbers: Array) -> tuple[float, float]:
 
 
 def observed_range(rollout: Rollout) -> tuple[Obs, float]:
-    """Two rows with the smallest and the largest value of every element, and the share that did not vary."""
+    """Two rows with the smallest and the largest value of every element, and the share that did not vary.
+
+    Of what is as large as a picture some rows are looked at, evenly spread.
+    """
     ends: Obs = {}
     still = total = 0
-    for key, rows in flatten_obs(rollout, rollout.valid).items():
+    for key, array in rollout.obs.items():
+        rows = array.reshape(rollout.valid.size, *array.shape[2:])
+        large = rows[0].size > _LARGE
+        rows = rows[sample_rows(rollout, _MOST_LARGE) if large else np.flatnonzero(rollout.valid)]
         ends[key] = np.stack([rows.min(axis=0), rows.max(axis=0)])
         still += int(np.count_nonzero(ends[key][0] == ends[key][1]))
         total += ends[key][0].size
