@@ -4,7 +4,7 @@ import math
 from datetime import UTC, datetime
 from typing import Any
 
-__all__ = ["age", "count", "duration", "number", "plural", "score", "setting", "size"]
+__all__ = ["age", "count", "duration", "number", "plural", "score", "setting", "size", "took"]
 
 
 def count(value: float) -> str:
@@ -51,6 +51,11 @@ def duration(seconds: float) -> str:
     if whole >= 3600:
         return f"{whole // 3600}:{whole % 3600 // 60:02}:{whole % 60:02}"
     return f"{whole // 60}:{whole % 60:02}"
+
+
+def took(seconds: float) -> str:
+    """A duration that is over: `0.8 s`, and from ten seconds on as `duration` says it."""
+    return f"{seconds:.1f} s" if seconds < 10 else duration(seconds)
 
 
 def age(moment: str) -> str:

@@ -14,7 +14,7 @@ from gymsolve.cli.livetable import plain, render
 from gymsolve.cli.rows import choose_rows, sparkline
 from gymsolve.cli.tables import styled, text_width
 from gymsolve.cli.view import View, progress_line
-from gymsolve.text import age, count, duration, number, score, setting, size
+from gymsolve.text import age, count, duration, number, score, setting, size, took
 from gymsolve.training.plan import plan_run
 from gymsolve.training.session import start_run
 from gymsolve.training.trainer import Counters
@@ -346,6 +346,8 @@ def test_training_on_a_terminal(place):
         (score(412.0, 30.06), "412 ± 30.1"),
         (score(9.01, 0.98765), "9.01 ± 0.9877"),
         (score(None, None), "–"),
+        (took(0.84), "0.8 s"),
+        (took(42.9), "0:42"),
         (duration(42.9), "0:42"),
         (duration(3723), "1:02:03"),
         (duration(3 * 86400 + 3600), "3 d 1 h"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gymsolve.cli.alerts import summary_lines
 from gymsolve.cli.next_steps import next_steps
 from gymsolve.cli.output import is_terminal
-from gymsolve.text import count, duration, number, plural, score
+from gymsolve.text import count, number, plural, score, took
 
 if TYPE_CHECKING:
     from gymsolve.training.session import Outcome
@@ -59,7 +59,7 @@ def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
         f"{title}  {name}",
         _result(evaluation, outcome.threshold),
         *_training(outcome),
-        f"{count(outcome.env_steps)} steps in {duration(outcome.seconds)}",
+        f"{count(outcome.env_steps)} steps in {took(outcome.seconds)}",
         f"run   {outcome.run.path}",
         *([] if video is None else [f"video {video.path}"]),
         *([f"page  {page}"] if (page := outcome.run.path / "report.html").is_file() else []),
