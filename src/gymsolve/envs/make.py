@@ -8,6 +8,7 @@ import numpy as np
 
 from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.backends.ale import AleEnvs, ale_obstacle
+from gymsolve.envs.backends.bare import bare_obstacle
 from gymsolve.envs.backends.board import BoardPlan
 from gymsolve.envs.backends.compiled import CompiledEnvs, compiled_obstacle
 from gymsolve.envs.backends.copies import Copies
@@ -100,12 +101,8 @@ def _native_obstacle(config: EnvConfig, role: Role) -> str | None:
     entry = find_spec(config.id).vector_entry_point
     if not isinstance(entry, str) or entry not in NATIVE_OPTIONS:
         return f"{config.id} has no vector class known to obey the contract"
-    if any(role in wrapper.roles for wrapper in config.wrappers):
-        return "it takes no wrappers"
-    if config.frame_stack > 1:
-        return "it cannot stack frames"
-    if config.action_masks == "on" or config.legal_actions is not None:
-        return "it has no action masks"
+    if obstacle := bare_obstacle(config, role):
+        return obstacle
     unknown = set(config.kwargs) - NATIVE_OPTIONS[entry]
     return f"it does not take {', '.join(sorted(unknown))}" if unknown else None
 

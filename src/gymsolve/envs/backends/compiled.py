@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gymsolve.config import EnvConfig, Role
+from gymsolve.envs.backends.bare import bare_obstacle
 from gymsolve.envs.backends.tally import refuse_bad_obs
 from gymsolve.envs.build import find_spec
 from gymsolve.envs.contract import Episode, Step
@@ -30,12 +31,8 @@ def compiled_obstacle(config: EnvConfig, role: Role) -> str | None:
         return "env.lean is off"
     if find_kernels().kind != "c":
         return f"the compiled kernels {find_kernels().obstacle or 'are turned off'}"
-    if any(role in wrapper.roles for wrapper in config.wrappers):
-        return "it takes no wrappers"
-    if config.frame_stack > 1:
-        return "it cannot stack frames"
-    if config.action_masks == "on" or config.legal_actions is not None:
-        return "it has no action masks"
+    if obstacle := bare_obstacle(config, role):
+        return obstacle
     options = {**registered.kwargs, **config.kwargs}
     unknown = [name for name, value in options.items() if name != kind.option or not _is_number(value)]
     return f"it does not take {', '.join(sorted(unknown))}" if unknown else None

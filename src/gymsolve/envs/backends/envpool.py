@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gymsolve.config import EnvConfig
+from gymsolve.envs.backends.bare import bare_obstacle
 from gymsolve.envs.backends.tally import Tally, refuse_bad_obs, refuse_bad_rewards
 from gymsolve.envs.contract import Episode, Step
 from gymsolve.envs.spaces import ObsLayout, action_spec
@@ -59,12 +60,8 @@ def envpool_obstacle(config: EnvConfig) -> str | None:
         return "Atari games have a faster backend of their own, `ale`"
     if config.id not in _SERVED:
         return f"EnvPool has no version of {config.id} that is known to agree with the stock one"
-    if any("train" in wrapper.roles for wrapper in config.wrappers):
-        return "it takes no wrappers"
-    if config.frame_stack > 1:
-        return "it cannot stack frames"
-    if config.action_masks == "on" or config.legal_actions is not None:
-        return "it has no action masks"
+    if obstacle := bare_obstacle(config, "train"):
+        return obstacle
     return f"it does not take {', '.join(sorted(config.kwargs))}" if config.kwargs else None
 
 
