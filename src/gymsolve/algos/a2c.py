@@ -40,7 +40,7 @@ class A2C:
             advantages = standardize(advantages)
 
         policy.gradient_mode(True)
-        log_probs, entropy, values = policy.evaluate(batch.obs, batch.actions, batch.masks)
+        log_probs, entropy, values = policy.evaluate(*batch.everything())
         policy_loss = -(torch.from_numpy(advantages).to(policy.device) * log_probs).mean()
         critic_loss = value_loss(config, values, targets).mean()
         mean_entropy = entropy.mean()

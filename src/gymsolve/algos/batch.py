@@ -1,10 +1,12 @@
 """The steps of a rollout that are learned from, as flat tensors."""
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from gymsolve.nn.policy import Policy
-from gymsolve.rollout.learning import flatten, flatten_obs
+from gymsolve.rollout.frames import Frames
+from gymsolve.rollout.learning import flatten
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.spec import Array
 
@@ -15,24 +17,56 @@ class Batch:
     """The valid steps of a rollout as flat tensors [B, …] that share the rollout's memory where possible."""
 
     def __init__(self, policy: Policy, rollout: Rollout, rows: Array) -> None:
+        device = policy.device
         masks = None if rollout.masks is None else flatten(rollout.masks, rows)
-        self.raw_obs = flatten_obs(rollout, rows)
-        self.obs = policy.tensors(self.raw_obs)
-        for key, entry in policy.spec.obs.items():
-            if entry.kind == "image":  # once, for the convolutions' sake, instead of in every minibatch
-                self.obs[key] = self.obs[key].contiguous(memory_format=torch.channels_last)
-        self.masks = None if masks is None else torch.from_numpy(masks).to(policy.device)
-        self.actions = torch.from_numpy(flatten(rollout.actions, rows)).to(policy.device)
-        self.log_probs = torch.from_numpy(flatten(rollout.log_probs, rows)).to(policy.device)
+        self._obs: dict[str, Tensor | _Stacks] = {}
+        self.raw_obs: dict[str, Array] = {}
+        """What statistics are taken of."""
+        for key, stored in rollout.obs.items():
+            if isinstance(stored, Frames):
+                self._obs[key] = _Stacks(stored, rows, device)
+                if policy.config.batch_norm:
+                    self.raw_obs[key] = stored.take(np.flatnonzero(rows))
+                continue
+            self.raw_obs[key] = flatten(stored, rows)
+            x = torch.from_numpy(self.raw_obs[key]).to(device)
+            if (
+                policy.spec.obs[key].kind == "image"
+            ):  # once, for the convolutions' sake, instead of in every minibatch
+                x = x.contiguous(memory_format=torch.channels_last)
+            self._obs[key] = x
+        self.masks = None if masks is None else torch.from_numpy(masks).to(device)
+        self.actions = torch.from_numpy(flatten(rollout.actions, rows)).to(device)
+        self.log_probs = torch.from_numpy(flatten(rollout.log_probs, rows)).to(device)
 
     def select(self, index: Tensor) -> tuple[dict[str, Tensor], Tensor, Tensor | None]:
         """Observations, actions and masks of some rows."""
         masks = None if self.masks is None else self.masks[index]
-        return {key: _rows(x, index) for key, x in self.obs.items()}, self.actions[index], masks
+        return {key: _rows(x, index) for key, x in self._obs.items()}, self.actions[index], masks
+
+    def everything(self) -> tuple[dict[str, Tensor], Tensor, Tensor | None]:
+        """Observations, actions and masks of all rows."""
+        obs = {key: x.select(None) if isinstance(x, _Stacks) else x for key, x in self._obs.items()}
+        return obs, self.actions, self.masks
 
 
-def _rows(x: Tensor, index: Tensor) -> Tensor:
+class _Stacks:
+    """Stacks of frames [B, k·C, H, W], put together when they are needed."""
+
+    def __init__(self, frames: Frames, rows: Array, device: torch.device) -> None:
+        self._shape = frames.shape[2:]
+        self._frames = torch.from_numpy(frames.pool).to(device)  # [M, C·H·W]
+        self._numbers = torch.from_numpy(flatten(frames.numbers, rows)).to(device)  # [B, k]
+
+    def select(self, index: Tensor | None) -> Tensor:
+        numbers = self._numbers if index is None else self._numbers[index]
+        return self._frames.index_select(0, numbers.view(-1)).view(len(numbers), *self._shape)
+
+
+def _rows(x: "Tensor | _Stacks", index: Tensor) -> Tensor:
     """x[index]; images keep their layout, and their rows are copied whole: six times as fast."""
+    if isinstance(x, _Stacks):
+        return x.select(index)
     if x.ndim == 4:
         return x.permute(0, 2, 3, 1).index_select(0, index).permute(0, 3, 1, 2)
     return x.index_select(0, index)

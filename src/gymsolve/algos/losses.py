@@ -58,7 +58,7 @@ def was_clipped(norm: Tensor, in_force: dict[str, float]) -> Tensor:
 @torch.no_grad()
 def moved(policy: Policy, batch: Batch, clip_coef: float = 0.2) -> dict[str, Tensor]:
     """How far a single gradient step moved the policy on its own batch."""
-    log_probs, _, _ = policy.evaluate(batch.obs, batch.actions, batch.masks)
+    log_probs, _, _ = policy.evaluate(*batch.everything())
     approx_kl, clip_fraction = divergence(log_probs - batch.log_probs, clip_coef)
     return {"train/approx_kl": approx_kl, "train/clip_fraction": clip_fraction}
 

@@ -130,11 +130,11 @@ class PPO:
             learning_rate=in_force["hyper/learning_rate"],
             max_grad_norm=in_force["hyper/max_grad_norm"],
         )
-        return approx_kl, {
-            "train/policy_loss": policy_loss,
-            "train/value_loss": critic_loss,
-            "train/entropy": mean_entropy,
-            "train/loss": loss,
+        return approx_kl, {  # detached: whoever holds a loss holds all that led to it
+            "train/policy_loss": policy_loss.detach(),
+            "train/value_loss": critic_loss.detach(),
+            "train/entropy": mean_entropy.detach(),
+            "train/loss": loss.detach(),
             "train/clip_fraction": clip_fraction,
             "train/grad_norm": norm,
             "train/grad_clipped_share": was_clipped(norm, in_force),

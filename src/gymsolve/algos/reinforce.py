@@ -56,7 +56,8 @@ class Reinforce:
         """One step on the policy, several on the value function if there is one."""
         policy, config = self.policy, self.config
         policy.gradient_mode(True)
-        log_probs, entropy, _ = policy.evaluate(batch.obs, batch.actions, batch.masks)
+        obs, actions, masks = batch.everything()
+        log_probs, entropy, _ = policy.evaluate(obs, actions, masks)
         policy_loss = -(torch.from_numpy(advantages).to(policy.device) * log_probs).mean()
         mean_entropy = entropy.mean()
         loss = policy_loss - in_force["hyper/ent_coef"] * mean_entropy
@@ -75,7 +76,7 @@ class Reinforce:
         if config.baseline == "value":
             targets = value_targets(policy, returns)
             for _ in range(config.value_epochs):
-                critic = value_loss(config, policy.critic_values(batch.obs), targets).mean()
+                critic = value_loss(config, policy.critic_values(obs), targets).mean()
                 self.optimizer.step(in_force["hyper/vf_coef"] * critic, **rates)
             row["train/value_loss"] = critic
         policy.gradient_mode(False)

@@ -14,6 +14,8 @@ from gymsolve.envs.make import choose_backend, make_envs
 
 __all__ = ["Determinism", "check_determinism"]
 
+_FEWEST = 8
+
 
 @dataclass(frozen=True)
 class Determinism:
@@ -38,37 +40,25 @@ def check_determinism(config: EnvConfig, steps: int = 64) -> Determinism:
     envs = make_envs(calm, "train", num_envs=4)
     twins = make_envs(calm, "train", num_envs=4)
     try:
-        steps = min(steps, _affordable(envs))
-        alike = _compare_seeds(envs, steps)
-        resumes = _compare_resumed(envs, twins, steps)
+        alike, taken = _compare_seeds(envs, steps)
+        resumes = _compare_resumed(envs, twins, taken)
     finally:
         envs.close()
         twins.close()
     return Determinism(all(alike.values()), alike[1], resumes)
 
 
-def _affordable(envs: Envs) -> int:
-    """How many vector steps fit into about half a second, at least a few.
+def _compare_seeds(envs: Envs, most: int) -> tuple[dict[int, bool], int]:
+    """Which rows went the way of row 0 (row 1 had its seed), and for how many steps that was looked at.
 
-    The quickest of three counts: on a busy machine a verdict must not rest on fewer steps than elsewhere.
+    As many as fit into about half a second, at least a few. The quickest step so far counts: on a busy
+    machine a verdict must not rest on fewer steps than elsewhere.
     """
-    _, masks = envs.reset([0, 1, 2, 3])
-    rng = np.random.default_rng(0)
-    quickest = float("inf")
-    for _ in range(3):
-        actions = envs.spec.action.to_env(blind_actions(envs.spec.action, 4, masks, rng))
-        began = time.perf_counter()
-        masks = envs.step(actions).masks
-        quickest = min(quickest, time.perf_counter() - began)
-    return max(8, int(0.5 / quickest))
-
-
-def _compare_seeds(envs: Envs, steps: int) -> dict[int, bool]:
-    """Which rows went the way of row 0? Row 1 had its seed."""
     obs, masks = envs.reset([1, 1, 2, 3])
     rng = np.random.default_rng(0)
     alike = {row: _rows_equal(obs, 0, row) for row in (1, 2, 3)}
-    for _ in range(steps):
+    taken, quickest = 0, float("inf")
+    while taken < most and (taken < _FEWEST or taken * quickest < 0.5):
         actions = blind_actions(envs.spec.action, 4, masks, rng)
         if masks is None:
             actions[:] = actions[0]
@@ -76,11 +66,13 @@ def _compare_seeds(envs: Envs, steps: int) -> dict[int, bool]:
             same = (masks == masks[0]).all(axis=1)  # [4]
             actions[same] = actions[0]
             alike = {row: alike[row] and bool(same[row]) for row in alike}
+        began = time.perf_counter()
         step = envs.step(envs.spec.action.to_env(actions))
+        quickest, taken = min(quickest, time.perf_counter() - began), taken + 1
         masks = step.masks
         seen = {**step.obs, "reward": step.rewards, "ended": step.terminated | step.truncated}
         alike = {row: alike[row] and _rows_equal(seen, 0, row) for row in alike}
-    return alike
+    return alike, taken
 
 
 def _compare_resumed(envs: Envs, twins: Envs, steps: int) -> bool:

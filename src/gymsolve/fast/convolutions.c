@@ -26,7 +26,14 @@
 #define PAIR _Pragma("GCC unroll 2")
 #define BLOCK (2 * LANES)
 
-enum { MOST_LAYERS = 8, NEAR = 24 * 1024 / 4 /* floats that stay in the nearest cache */ };
+enum { MOST_LAYERS = 8, WIDE = 512 /* pixels */, NEAR = 24 * 1024 / 4 /* floats that stay in the nearest cache */ };
+typedef uint8_t quads __attribute__((vector_size(16)));
+typedef uint32_t words __attribute__((vector_size(16)));
+#if defined(__clang__)
+#define REORDER(bytes, ...) __builtin_shufflevector(bytes, bytes, __VA_ARGS__)
+#else
+#define REORDER(bytes, ...) __builtin_shuffle(bytes, (quads){__VA_ARGS__})
+#endif
 typedef int32_t ivec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
 typedef struct {
@@ -202,18 +209,34 @@ INLINE void spread(const len run, len places, len depth, const uint8_t *line, fl
         for (len i = 0; i < run; i++) row[i] = line[i];
 }
 
+/* One line of four planes, channels last. */
+INLINE void weave(len pixels, const uint8_t *line, Py_ssize_t plane, uint8_t *woven)
+{
+    for (len x = 0; x < pixels; x += 4, line += 4, woven += 16) {
+        uint32_t four[4];
+        for (int c = 0; c < 4; c++) memcpy(&four[c], line + c * plane, 4);
+        quads taken = (quads)(words){four[0], four[1], four[2], four[3]};
+        *(quads *)woven = REORDER(taken, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    }
+}
+
 /* A picture [channels, height, width], of any strides, folded; places beyond its edge are 0. */
 static void fold_picture(const Layer *l, const uint8_t *from, const Py_ssize_t *strides, float *to)
 {
     len run = l->stride * l->channels;
     int packed = strides[1] == 1 && strides[3] == l->channels; /* channels last: a run is contiguous */
-    len whole = packed ? l->width / l->stride : 0;
+    int planes = strides[3] == 1 && l->channels == 4 && l->stride == 4 && l->width <= WIDE;
+    _Alignas(16) uint8_t woven[4 * WIDE];
+    len whole = packed || planes ? l->width / l->stride : 0;
     if (l->grid_h * l->stride > l->height || l->grid_w * l->stride > l->width)
         memset(to, 0, (size_t)in_size(l) * sizeof(float));
     for (len y = 0; y < l->height; y++) {
         const uint8_t *line = from + y * strides[2];
         float *row = to + y / l->stride * l->grid_w * l->depth + y % l->stride * run;
-        if (run == 16) /* four frames, or channels, at a stride of four: by far the commonest */
+        if (planes) {
+            weave(whole * 4, line, strides[1], woven);
+            spread(16, whole, l->depth, woven, row);
+        } else if (run == 16) /* four frames, or channels, at a stride of four: by far the commonest */
             spread(16, whole, l->depth, line, row);
         else
             spread(run, whole, l->depth, line, row);

@@ -76,6 +76,7 @@ class CompiledStack:
             start += count
         self._forward = torch.from_numpy(np.concatenate(forward))  # [weights]
         self._turned = torch.from_numpy(np.concatenate(turned))  # [weights]
+        self._spare: Array | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies are compiled anew: kernels and addresses are those of a machine and a process."""
@@ -114,8 +115,15 @@ class CompiledStack:
         return [slope for pair in zip(shaped, _cut(d_biases.sum(0), outputs), strict=True) for slope in pair]
 
     def room(self, pictures: int) -> Array:
-        """For what a pass forwards leaves to the pass back."""
-        return torch.empty(pictures, self._kept).numpy()
+        """For what a pass forwards leaves to the pass back; that of an earlier pass if it is free."""
+        spare, self._spare = self._spare, None
+        if spare is not None and len(spare) == pictures:
+            return spare
+        return np.empty((pictures, self._kept), np.float32)
+
+    def give_back(self, room: Array) -> None:
+        """A pass back is done with it: pages that are there already cost nothing."""
+        self._spare = room
 
     def _flatten(self, weights: list[Tensor]) -> Tensor:
         flat = torch.cat([w.reshape(-1) for w in weights])
@@ -148,7 +156,10 @@ class _Convolve(torch.autograd.Function):
     def backward(ctx: Any, d_features: Tensor) -> tuple[Tensor | None, ...]:
         x, features, *weights = ctx.saved_tensors
         saved = _Saved(x, [w.detach() for w in weights], features.detach(), ctx.kept)
-        return None, None, None, *ctx.stack.backward(d_features, saved)
+        slopes = ctx.stack.backward(d_features, saved)
+        ctx.stack.give_back(ctx.kept)
+        del ctx.kept  # a graph is walked once
+        return None, None, None, *slopes
 
 
 def _threads(pictures: int) -> int:

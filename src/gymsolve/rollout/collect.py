@@ -32,9 +32,9 @@ class Actor(Protocol):
 class Collector:
     """Keeps the environments' current observations between rollouts."""
 
-    def __init__(self, envs: Envs, num_steps: int, seeds: list[int]) -> None:
+    def __init__(self, envs: Envs, num_steps: int, seeds: list[int], frame_stack: int = 1) -> None:
         self.envs = envs
-        self.rollout = allocate(envs.spec, num_steps, envs.num_envs)
+        self.rollout = allocate(envs.spec, num_steps, envs.num_envs, frame_stack)
         self.obs, self.masks = envs.reset(seeds)
         self.filled = False
         self.begun = 0

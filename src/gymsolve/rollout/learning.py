@@ -3,6 +3,7 @@
 import numpy as np
 
 from gymsolve.config import A2CConfig, PPOConfig, ReinforceConfig
+from gymsolve.rollout.frames import Frames
 from gymsolve.rollout.returns import monte_carlo, standardize
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress, Schedule
@@ -28,7 +29,10 @@ def flatten(array: Array, rows: Array) -> Array:
 
 def flatten_obs(rollout: Rollout, rows: Array) -> Obs:
     """The observations of some rows, every entry [B, …]."""
-    return {key: flatten(array, rows) for key, array in rollout.obs.items()}
+    return {
+        key: stored.take(np.flatnonzero(rows)) if isinstance(stored, Frames) else flatten(stored, rows)
+        for key, stored in rollout.obs.items()
+    }
 
 
 def hyperparameters(config: AnyAlgo, progress: Progress) -> dict[str, float]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gymsolve.envs.contract import Episode
+from gymsolve.rollout.frames import Frames, take_rows
 from gymsolve.rollout.returns import gae
 from gymsolve.spec import Array, EnvSpec, Obs
 
@@ -19,7 +20,7 @@ __all__ = ["Rollout", "allocate"]
 class Rollout:
     """Arrays of shape [T, N, …]."""
 
-    obs: Obs
+    obs: dict[str, Array | Frames]
     actions: Array  # [T, N, A] as the policy emitted them: before clipping and scaling
     log_probs: Array  # [T, N]
     values: Array  # [T, N]
@@ -47,6 +48,10 @@ class Rollout:
     def vec_steps(self) -> int:
         return len(self.rewards)
 
+    def seen(self, rows: Array) -> Obs:
+        """Observations [B, …] at positions among the flattened steps."""
+        return {key: take_rows(stored, rows) for key, stored in self.obs.items()}
+
     @property
     def done(self) -> Array:
         """Where an episode ended, for whatever reason."""
@@ -60,12 +65,17 @@ class Rollout:
         ).astype(np.float32)
 
 
-def allocate(spec: EnvSpec, num_steps: int, num_envs: int) -> Rollout:
-    """An empty rollout for this environment."""
+def allocate(spec: EnvSpec, num_steps: int, num_envs: int, frame_stack: int = 1) -> Rollout:
+    """An empty rollout for this environment, whose pictures are stacks of so many frames."""
     size = (num_steps, num_envs)
     kind = np.float32 if spec.action.kind == "box" else np.int64
     return Rollout(
-        obs={key: np.zeros((*size, *entry.shape), entry.dtype) for key, entry in spec.obs.items()},
+        obs={
+            key: Frames(*size, entry.shape, entry.dtype, frame_stack)
+            if entry.kind == "image" and frame_stack > 1
+            else np.zeros((*size, *entry.shape), entry.dtype)
+            for key, entry in spec.obs.items()
+        },
         actions=np.zeros((*size, spec.action.size), kind),
         log_probs=np.zeros(size, np.float32),
         values=np.zeros(size, np.float32),

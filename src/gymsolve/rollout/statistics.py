@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from gymsolve.config import A2CConfig, PPOConfig, ReinforceConfig
+from gymsolve.rollout.frames import take_rows
 from gymsolve.rollout.learning import EpisodeCredit, flatten
 from gymsolve.rollout.returns import finished
 from gymsolve.rollout.rollout import Rollout
@@ -143,10 +144,10 @@ def observed_range(rollout: Rollout) -> tuple[Obs, float]:
     """
     ends: Obs = {}
     still = total = 0
-    for key, array in rollout.obs.items():
-        rows = array.reshape(rollout.valid.size, *array.shape[2:])
-        large = rows[0].size > _LARGE
-        rows = rows[sample_rows(rollout, _MOST_LARGE) if large else np.flatnonzero(rollout.valid)]
+    for key, stored in rollout.obs.items():
+        large = math.prod(stored.shape[2:]) > _LARGE
+        looked_at = sample_rows(rollout, _MOST_LARGE) if large else np.flatnonzero(rollout.valid)
+        rows = take_rows(stored, looked_at)
         ends[key] = np.stack([rows.min(axis=0), rows.max(axis=0)])
         still += int(np.count_nonzero(ends[key][0] == ends[key][1]))
         total += ends[key][0].size
@@ -161,7 +162,7 @@ def first_observations(rollout: Rollout) -> Obs | None:
     rows = np.flatnonzero(begun.reshape(-1))[:_MOST_FIRST]
     if not len(rows):
         return None
-    return {key: array.reshape(valid.size, *array.shape[2:])[rows] for key, array in rollout.obs.items()}
+    return rollout.seen(rows)
 
 
 @np.errstate(all="ignore")

@@ -1,5 +1,7 @@
 """A rollout as a table: one row per step, for people and for whatever shows episodes step by step."""
 
+import math
+
 import numpy as np
 
 from gymsolve.rollout.rollout import Rollout
@@ -34,9 +36,9 @@ def rollout_columns(
     }
     for part in range(rollout.actions.shape[2]):
         columns[f"action_{part}"] = rollout.actions[:, :, part]
-    for key, array in rollout.obs.items():
-        flat = array.reshape(steps, envs, -1)  # [T, N, D]
-        if flat.shape[2] <= _WIDEST:
+    for key, stored in rollout.obs.items():
+        if math.prod(stored.shape[2:]) <= _WIDEST:
+            flat = np.asarray(stored).reshape(steps, envs, -1)  # [T, N, D]
             columns |= {f"{key}_{i}": flat[:, :, i] for i in range(flat.shape[2])}
     shown = envs if most_rows is None else max(1, min(envs, most_rows // steps))
     real = rollout.valid[:, :shown].T  # [shown, T]

@@ -166,7 +166,9 @@ def require_finite_weights(trainer: "Trainer", arrays: dict[str, Array]) -> None
 def _columns(trainer: "Trainer", rollout: Rollout) -> list[tuple[BadKind, str | None, Array]]:
     """What a rollout holds, in the order in which one follows from the other."""
     columns: list[tuple[BadKind, str | None, Array]] = [
-        ("observation", key, array) for key, array in rollout.obs.items() if array.dtype.kind == "f"
+        ("observation", key, np.asarray(stored))
+        for key, stored in rollout.obs.items()
+        if stored.dtype.kind == "f"
     ]
     if trainer.policy.spec.action.kind == "box":
         columns.append(("action", None, rollout.actions))

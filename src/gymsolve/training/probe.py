@@ -48,9 +48,8 @@ def _most_rows(spec: EnvSpec) -> int:
 
 def take_probe(rollout: Rollout, spec: EnvSpec) -> Probe:
     rows = sample_rows(rollout, _most_rows(spec))
-    obs = {key: array.reshape(-1, *array.shape[2:])[rows] for key, array in rollout.obs.items()}
     masks = None if rollout.masks is None else rollout.masks.reshape(-1, rollout.masks.shape[2])[rows]
-    return Probe(obs, masks)
+    return Probe(rollout.seen(rows), masks)
 
 
 def dormant_share(hidden: dict[str, Array]) -> float:

@@ -133,7 +133,8 @@ def build_trainer(config: TrainConfig) -> Trainer:
         policy, algorithm = engine.build(config, envs.spec)
         if engine.measured:  # kept as a number: with other threads sums have another order
             config = config.model_copy(update={"threads": engine.threads})
-        collector = Collector(envs, config.algo.num_steps, integer_seeds(config.seed, "env", envs.num_envs))
+        seeds = integer_seeds(config.seed, "env", envs.num_envs)
+        collector = Collector(envs, config.algo.num_steps, seeds, config.env.frame_stack)
         cleanup.pop_all()
     trainer = Trainer(
         config=config,

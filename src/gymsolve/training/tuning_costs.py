@@ -229,7 +229,7 @@ def _stretched(rollout: Rollout, steps: int) -> Rollout:
         terminated=longer(rollout.terminated),
         truncated=longer(rollout.truncated),
         valid=longer(rollout.valid),
-        obs={key: longer(array) for key, array in rollout.obs.items()},
+        obs={key: longer(np.asarray(array)) for key, array in rollout.obs.items()},
         masks=None if rollout.masks is None else longer(rollout.masks),
     )
 

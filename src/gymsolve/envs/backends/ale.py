@@ -164,9 +164,10 @@ class AleEnvs:
         }
 
     def restore(self, state: dict[str, Any], seeds: list[int]) -> tuple[Obs, None, list[int]]:
-        self.reset(seeds)
         if state["kind"] != "ale" or len(state["seeds"]) != self.num_envs:
-            return {"obs": self._stack}, None, list(range(self.num_envs))
+            return *self.reset(seeds), list(range(self.num_envs))
+        self._tally.clear()
+        self._scores[:] = 0.0
         self._seeds, self._rounds = list(state["seeds"]), list(state["rounds"])
         self._actions = [list(played) for played in state["actions"]]
         self._replay()
@@ -185,7 +186,7 @@ class AleEnvs:
         longest = max(map(len, self._actions))
         starts = np.array([longest - len(played) for played in self._actions])  # [N]
         for time in range(longest + 1):
-            due = np.flatnonzero(starts == time)
+            due = np.flatnonzero(starts == time) if time else np.arange(self.num_envs)  # all step from 0 on
             if due.size:
                 self._begin(due, [self._seed(int(row)) for row in due])
             if time == longest:
