@@ -60,9 +60,11 @@ def call_worker(
     try:
         answered, complained = worker.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
-        os.killpg(worker.pid, signal.SIGKILL)  # with its children, which hold the pipes open
-        worker.communicate()
         return {"error": f"gave no answer within {timeout:g} s"}
+    finally:
+        if worker.poll() is None:  # too late, or whoever watches had enough
+            os.killpg(worker.pid, signal.SIGKILL)  # with its children, which hold the pipes open
+            worker.communicate()
     wall = time.monotonic() - began
     lines = [line for line in answered.splitlines() if line.startswith("{")]
     if worker.returncode or not lines:

@@ -1,0 +1,67 @@
+"""Workers of the benchmark: what they answer is taken down, and none outlives whoever started it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmarks.harness import call_worker, worker_environment
+
+ROOT = Path(__file__).parents[2]
+SLEEPER = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(60)"
+
+
+def python(source, *arguments):
+    return [sys.executable, "-c", source, *arguments]
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_for(path):
+    deadline = time.monotonic() + 30
+    while not (path.exists() and path.read_text()):
+        assert time.monotonic() < deadline, "the worker never started"
+        time.sleep(0.01)
+    return int(path.read_text())
+
+
+def test_the_last_object_that_a_worker_prints_is_its_answer():
+    source = 'print(\'{"first": 1}\'); print("noise"); print(\'{"last": 2}\')'
+    told = call_worker(python(source), {}, worker_environment(None), timeout=30)
+    assert told["last"] == 2
+    assert "first" not in told
+    assert told["wall"] > 0
+
+
+def test_a_worker_that_breaks_is_quoted():
+    told = call_worker(python("raise SystemExit('no such game')"), {}, worker_environment(None), timeout=30)
+    assert told == {"error": "no such game"}
+
+
+def test_a_worker_that_takes_too_long_is_ended(tmp_path):
+    told = call_worker(python(SLEEPER, str(tmp_path / "pid")), {}, worker_environment(None), timeout=2)
+    assert told == {"error": "gave no answer within 2 s"}
+    assert not alive(wait_for(tmp_path / "pid"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_an_interrupted_benchmark_leaves_nobody_behind(tmp_path):
+    source = (
+        "from benchmarks.harness import call_worker, worker_environment\n"
+        f"call_worker({python(SLEEPER, str(tmp_path / 'pid'))!r}, {{}}, worker_environment(None), timeout=60)\n"
+    )
+    watcher = subprocess.Popen(python(source), cwd=ROOT, stderr=subprocess.DEVNULL)
+    worker = wait_for(tmp_path / "pid")
+    watcher.send_signal(signal.SIGINT)
+    assert watcher.wait(30) != 0
+    assert not alive(worker)
