@@ -58,7 +58,7 @@ def test_a_worker_that_takes_too_long_is_ended(tmp_path):
 def test_an_interrupted_benchmark_leaves_nobody_behind(tmp_path):
     source = (
         "from benchmarks.harness import call_worker, worker_environment\n"
-        f"call_worker({python(SLEEPER, str(tmp_path / 'pid'))!r}, {{}}, worker_environment(None), timeout=60)\n"
+        f"call_worker({python(SLEEPER, str(tmp_path / 'pid'))!r}, {{}}, worker_environment(None), 60)\n"
     )
     watcher = subprocess.Popen(python(source), cwd=ROOT, stderr=subprocess.DEVNULL)
     worker = wait_for(tmp_path / "pid")

@@ -23,8 +23,9 @@ __all__ = ["TorchEngine"]
 _LARGE_IMAGE = 48 * 48
 """Pixels from which convolutions may gain from more than one thread."""
 _PROBE_SECONDS = 0.8
-_PROBE_ROWS = 64
-"""Of a minibatch: as many images tell how threads share the work."""
+_PROBE_ROWS, _PROBE_ROWS_COMPILED = 64, 256
+"""Of a minibatch, at the most: as many images tell how threads share the work. The compiled kernels are so
+quick that fewer would tell of what surrounds them."""
 _WORTH = 1.15
 """What all cores must gain to be used: less is noise, and a core left to others is worth something."""
 
@@ -99,7 +100,7 @@ def _measure_threads(config: TrainConfig, policy: Policy, counts: tuple[int, ...
     rows, passes = steps, 1.0
     if isinstance(algo, PPOConfig):
         rows, passes = steps // algo.num_minibatches, float(algo.num_epochs.at(Progress(0, config.steps)))
-    rows = max(1, min(rows, _PROBE_ROWS))
+    rows = max(1, min(rows, _PROBE_ROWS_COMPILED if policy.encoder.compiled else _PROBE_ROWS))
     batch, seen = _blank(policy, rows), _blank(policy, num_envs)
     best: dict[int, list[float]] = {count: [float("inf")] * 2 for count in counts}
     began = time.perf_counter()
