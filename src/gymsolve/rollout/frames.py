@@ -34,14 +34,15 @@ class Frames:
     def __setitem__(self, t: int, stacks: Array) -> None:
         """The stacks [N, k·C, H, W] of a step; those of the steps before it must be there."""
         seen = stacks.reshape(*self.numbers.shape[1:], self._size)  # [N, k, C·H·W]
+        older = seen[:, :-1]
         if t == 0:
-            self._filled = 0
-        for env, frames in enumerate(seen):
-            shared = self.numbers[t - 1, env, 1:]  # [k - 1]
-            if t == 0 or not np.array_equal(self._pool[shared], frames[:-1]):
-                shared = self._add(frames[:-1])
-            self.numbers[t, env, :-1] = shared
-            self.numbers[t, env, -1:] = self._add(frames[-1:])
+            self._filled, shared = 0, np.zeros(len(seen), bool)
+        else:
+            self.numbers[t, :, :-1] = before = self.numbers[t - 1, :, 1:]
+            shared = (self._pool[before] == older).all(axis=(1, 2))  # [N]
+        for env in np.flatnonzero(~shared):
+            self.numbers[t, env, :-1] = self._add(older[env])
+        self.numbers[t, :, -1] = self._add(seen[:, -1])
 
     def _add(self, frames: Array) -> Array:
         """The places in the pool of new frames."""
