@@ -60,17 +60,23 @@ def call_worker(
     try:
         answered, complained = worker.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
+        _end(worker)
         return {"error": f"gave no answer within {timeout:g} s"}
-    finally:
-        if worker.poll() is None:  # too late, or whoever watches had enough
-            os.killpg(worker.pid, signal.SIGKILL)  # with its children, which hold the pipes open
-            worker.communicate()
+    except KeyboardInterrupt:
+        _end(worker)
+        raise
     wall = time.monotonic() - began
     lines = [line for line in answered.splitlines() if line.startswith("{")]
     if worker.returncode or not lines:
         said = [line for line in complained.splitlines() if line.strip()]
         return {"error": said[-1][:300] if said else f"ended with code {worker.returncode}"}
     return {**json.loads(lines[-1]), "wall": wall}
+
+
+def _end(worker: "subprocess.Popen[str]") -> None:
+    """With its children, which hold the pipes open even if it has ended itself."""
+    os.killpg(worker.pid, signal.SIGKILL)  # nobody has waited for it yet, so its group is still there
+    worker.communicate()
 
 
 def worker_environment(threads: int | None, *, own: bool = True) -> dict[str, str]:

@@ -211,6 +211,13 @@ class Emulated(Counter):
         return obs, float(self._own.random()), terminated, truncated, info
 
 
+class Stubborn(Emulated):
+    """Listens to the first seed it is given, and to no later one."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        return super().reset(seed=None if hasattr(self, "_own") else seed)
+
+
 class Aging(Counter):
     """Remembers how many episodes it has lived through; no reset clears that."""
 
@@ -282,7 +289,20 @@ class Bonus(gym.Wrapper[Any, Any, Any, Any]):
 
 
 def register() -> None:
-    for kind in (Pictures, Mixed, Counter, Paid, Slow, Faulty, Hidden, Emulated, Aging, Masked, Plain):
+    for kind in (
+        Pictures,
+        Mixed,
+        Counter,
+        Paid,
+        Slow,
+        Faulty,
+        Hidden,
+        Emulated,
+        Stubborn,
+        Aging,
+        Masked,
+        Plain,
+    ):
         name = f"Sample/{kind.__name__}-v0"
         if name not in gym.registry:
             gym.register(name, entry_point=f"sample_envs:{kind.__name__}")

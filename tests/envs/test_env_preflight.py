@@ -37,6 +37,7 @@ def test_identical_copies_are_noticed(env_id: str, kwargs: dict[str, Any], ident
 
 def test_seeds_without_effect_are_noticed() -> None:
     assert not check_determinism(EnvConfig(id="Sample/Hidden-v0")).seed_reproduces
+    assert not check_determinism(EnvConfig(id="Sample/Stubborn-v0")).seed_reproduces
 
 
 def test_a_generator_that_only_seeds_reach_is_noticed_in_episodes_of_any_length() -> None:

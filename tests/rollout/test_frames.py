@@ -34,6 +34,25 @@ def stream(rng, *, ends=0.2):
     return stacks.reshape(STEPS, ENVS, STACK * SHAPE[0], *SHAPE[1:])
 
 
+class StackedEnvs(RandomEnvs):
+    """Random pictures, stacked: a step gives one new frame, and now and then four."""
+
+    def reset(self, seeds):
+        self._looks = 0
+        return super().reset(seeds)
+
+    def _look(self):
+        drawn = super()._look()
+        self._looks += 1
+        if self._looks % 2 == 1 and self._looks > 1:  # what comes in between are ends of episodes
+            return drawn
+        if self._looks > 1:
+            goes_on = self._rng.random(self.num_envs) < 0.8
+            drawn["obs"][goes_on, :-1] = self._stack[goes_on, 1:]
+        self._stack = drawn["obs"]
+        return drawn
+
+
 def store(stacks):
     kept = Frames(*stacks.shape[:2], stacks.shape[2:], str(stacks.dtype), STACK)
     for t, row in enumerate(stacks):
@@ -102,15 +121,18 @@ def test_a_rollout_of_frames_says_what_a_rollout_of_arrays_says(next_step):
 
 
 @pytest.mark.parametrize("batch_norm", [False, True])
+@pytest.mark.parametrize("cnn", ["small", "impala"])
 @pytest.mark.parametrize("name", ["ppo", "a2c", "reinforce"])
-def test_learning_from_frames_is_learning_from_arrays(name, batch_norm):
+def test_learning_from_frames_is_learning_from_arrays(name, cnn, batch_norm):
     spec = make_spec(obs={"obs": ObsSpec("image", (4, 36, 36), "uint8")})
     learned = []
     for stack in (1, 4):
-        policy = make_policy(spec, cnn="small", batch_norm=batch_norm)
-        rollout = Collector(RandomEnvs(spec, next_step=True), 24, [1, 2, 3, 4], frame_stack=stack).collect(
+        policy = make_policy(spec, cnn=cnn, batch_norm=batch_norm)
+        rollout = Collector(StackedEnvs(spec, next_step=True), 24, [1, 2, 3, 4], frame_stack=stack).collect(
             policy, np.random.default_rng(0)
         )
+        if stack == 4:
+            assert 96 < len(rollout.obs["obs"].pool) < 3 * 96  # of 24 × 4 steps: many frames are shared
         algorithm = make_algorithm(name, policy, learning_rate=0.01)
         metrics = algorithm.update(rollout, START, np.random.default_rng(1))
         learned.append((policy.arrays(), metrics))
@@ -118,6 +140,24 @@ def test_learning_from_frames_is_learning_from_arrays(name, batch_norm):
     assert told == pytest.approx(other_told, rel=1e-4, abs=1e-6, nan_ok=True)
     for key, array in weights.items():
         np.testing.assert_allclose(other_weights[key], array, rtol=1e-4, atol=1e-5, err_msg=key)
+
+
+def test_repeated_frames_are_repeated_arrays():
+    stacks = stream(np.random.default_rng(0))
+    kept = store(stacks).repeated(30)
+    np.testing.assert_array_equal(np.asarray(kept), stacks[np.arange(30) % STEPS])
+
+
+def test_a_graph_that_was_walked_back_says_so():
+    spec = make_spec(obs={"obs": ObsSpec("image", (4, 84, 84), "uint8")})
+    policy = make_policy(spec, cnn="nature")
+    if not policy.encoder.compiled:
+        pytest.skip("no compiled kernels here")
+    _, values = policy({"obs": torch.zeros(2, 4, 84, 84, dtype=torch.uint8)}, None)
+    weights = list(policy.encoder.parameters())
+    torch.autograd.grad(values.sum(), weights, retain_graph=True)
+    with pytest.raises(RuntimeError, match="compute the loss again"):
+        torch.autograd.grad(values.sum(), weights)
 
 
 def test_real_stacks_share_their_frames():

@@ -1,12 +1,11 @@
 """The steps of a rollout that are learned from, as flat tensors."""
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from gymsolve.nn.policy import Policy
 from gymsolve.rollout.frames import Frames
-from gymsolve.rollout.learning import flatten
+from gymsolve.rollout.learning import flatten, flatten_entry
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.spec import Array
 
@@ -23,16 +22,15 @@ class Batch:
         self.raw_obs: dict[str, Array] = {}
         """What statistics are taken of."""
         for key, stored in rollout.obs.items():
-            if isinstance(stored, Frames):
+            if isinstance(stored, Frames) and (device.type != "cpu" or policy.encoder.reads_planes(key)):
                 self._obs[key] = _Stacks(stored, rows, device)
                 if policy.config.batch_norm:
-                    self.raw_obs[key] = stored.take(np.flatnonzero(rows))
+                    self.raw_obs[key] = flatten_entry(stored, rows)
                 continue
-            self.raw_obs[key] = flatten(stored, rows)
+            self.raw_obs[key] = flatten_entry(stored, rows)
             x = torch.from_numpy(self.raw_obs[key]).to(device)
-            if (
-                policy.spec.obs[key].kind == "image"
-            ):  # once, for the convolutions' sake, instead of in every minibatch
+            if policy.spec.obs[key].kind == "image":
+                # Once, for the convolutions' sake, instead of in every minibatch.
                 x = x.contiguous(memory_format=torch.channels_last)
             self._obs[key] = x
         self.masks = None if masks is None else torch.from_numpy(masks).to(device)

@@ -51,9 +51,11 @@ def check_determinism(config: EnvConfig, steps: int = 64) -> Determinism:
 def _compare_seeds(envs: Envs, most: int) -> tuple[dict[int, bool], int]:
     """Which rows went the way of row 0 (row 1 had its seed), and for how many steps that was looked at.
 
-    As many as fit into about half a second, at least a few. The quickest step so far counts: on a busy
-    machine a verdict must not rest on fewer steps than elsewhere.
+    As many as fit into about half a second, at least a few. The quickest of the first three counts: on a
+    busy machine a verdict must not rest on fewer steps than elsewhere.
     """
+    if envs.backend != "ale":  # what only the first seed reaches must not differ; emulators start slowly
+        envs.reset([0, 1, 2, 3])
     obs, masks = envs.reset([1, 1, 2, 3])
     rng = np.random.default_rng(0)
     alike = {row: _rows_equal(obs, 0, row) for row in (1, 2, 3)}
@@ -68,7 +70,9 @@ def _compare_seeds(envs: Envs, most: int) -> tuple[dict[int, bool], int]:
             alike = {row: alike[row] and bool(same[row]) for row in alike}
         began = time.perf_counter()
         step = envs.step(envs.spec.action.to_env(actions))
-        quickest, taken = min(quickest, time.perf_counter() - began), taken + 1
+        if taken < 3:
+            quickest = min(quickest, time.perf_counter() - began)
+        taken += 1
         masks = step.masks
         seen = {**step.obs, "reward": step.rewards, "ended": step.terminated | step.truncated}
         alike = {row: alike[row] and _rows_equal(seen, 0, row) for row in alike}

@@ -142,6 +142,11 @@ class Encoder(nn.Module):
             isinstance(entry, _Image) and entry.compiled is not None for entry in self.entries.values()
         )
 
+    def reads_planes(self, key: str) -> bool:
+        """Whether pictures are read as quickly channel by channel as with channels last, on a CPU."""
+        entry = self.entries[self.names[key]]
+        return isinstance(entry, _Image) and entry.compiled is not None and entry.compiled.reads_planes
+
     def observe(self, obs: Obs) -> None:
         """Take a batch of raw observations into the running statistics."""
         for key, name in self.names.items():

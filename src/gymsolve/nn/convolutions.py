@@ -77,6 +77,8 @@ class CompiledStack:
         self._forward = torch.from_numpy(np.concatenate(forward))  # [weights]
         self._turned = torch.from_numpy(np.concatenate(turned))  # [weights]
         self._spare: Array | None = None
+        self.reads_planes = (rows[0][0], rows[0][5]) == (4, 4)
+        """Whether pictures of separate channels are read as quickly as channels last."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies are compiled anew: kernels and addresses are those of a machine and a process."""
@@ -119,7 +121,7 @@ class CompiledStack:
         spare, self._spare = self._spare, None
         if spare is not None and len(spare) == pictures:
             return spare
-        return np.empty((pictures, self._kept), np.float32)
+        return torch.empty(pictures, self._kept).numpy()
 
     def give_back(self, room: Array) -> None:
         """A pass back is done with it: pages that are there already cost nothing."""
@@ -155,10 +157,12 @@ class _Convolve(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, d_features: Tensor) -> tuple[Tensor | None, ...]:
         x, features, *weights = ctx.saved_tensors
+        if ctx.kept is None:
+            raise RuntimeError("compiled convolutions can be walked back once; compute the loss again")
         saved = _Saved(x, [w.detach() for w in weights], features.detach(), ctx.kept)
         slopes = ctx.stack.backward(d_features, saved)
         ctx.stack.give_back(ctx.kept)
-        del ctx.kept  # a graph is walked once
+        ctx.kept = None
         return None, None, None, *slopes
 
 

@@ -15,7 +15,7 @@ __all__ = ["Frames", "take_rows"]
 
 
 class Frames:
-    """Stacks [T, N, k·C, H, W]: read like an array, written step by step from the first one on."""
+    """Stacks [T, N, k·C, H, W], written step by step from the first one on."""
 
     def __init__(self, steps: int, envs: int, shape: tuple[int, ...], dtype: str, stacked: int) -> None:
         self.shape = (steps, envs, *shape)
@@ -59,6 +59,13 @@ class Frames:
         """The stacks [B, k·C, H, W] at positions among the flattened steps."""
         numbers = self.numbers.reshape(-1, self.numbers.shape[2])[rows]  # [B, k]
         return self._pool[numbers].reshape(len(rows), *self.shape[2:])
+
+    def repeated(self, steps: int) -> "Frames":
+        """The same stacks over and over, until there are `steps` of them."""
+        longer = Frames(steps, self.shape[1], self.shape[2:], str(self.dtype), self.numbers.shape[2])
+        for t in range(steps):
+            longer[t] = self[t % len(self.numbers)]
+        return longer
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return self._pool[self.numbers].reshape(self.shape).astype(dtype or self.dtype, copy=False)

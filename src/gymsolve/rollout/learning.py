@@ -14,6 +14,7 @@ __all__ = [
     "adapt_rate",
     "explained_variance",
     "flatten",
+    "flatten_entry",
     "flatten_obs",
     "hyperparameters",
 ]
@@ -29,10 +30,12 @@ def flatten(array: Array, rows: Array) -> Array:
 
 def flatten_obs(rollout: Rollout, rows: Array) -> Obs:
     """The observations of some rows, every entry [B, …]."""
-    return {
-        key: stored.take(np.flatnonzero(rows)) if isinstance(stored, Frames) else flatten(stored, rows)
-        for key, stored in rollout.obs.items()
-    }
+    return {key: flatten_entry(stored, rows) for key, stored in rollout.obs.items()}
+
+
+def flatten_entry(stored: Array | Frames, rows: Array) -> Array:
+    """One entry of a rollout's observations."""
+    return stored.take(np.flatnonzero(rows)) if isinstance(stored, Frames) else flatten(stored, rows)
 
 
 def hyperparameters(config: AnyAlgo, progress: Progress) -> dict[str, float]:

@@ -16,6 +16,7 @@ from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.errors import UsageError
 from gymsolve.fast import supports
 from gymsolve.rollout.collect import Collector
+from gymsolve.rollout.frames import Frames
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress, Schedule
 from gymsolve.seeding import generator
@@ -207,7 +208,8 @@ def _sample(config: TrainConfig, policy: Policy) -> Rollout:
     envs = make_envs(config.env.model_copy(update={"backend": "sync"}), "train", num_envs=config.env.num_envs)
     try:
         steps = min(_SAMPLE_STEPS, config.algo.num_steps)
-        collector = Collector(envs, steps, list(range(envs.num_envs)))
+        seeds = list(range(envs.num_envs))
+        collector = Collector(envs, steps, seeds, config.env.frame_stack)
         return collector.collect(policy, generator(config.seed, "policy"))
     finally:
         envs.close()
@@ -229,7 +231,10 @@ def _stretched(rollout: Rollout, steps: int) -> Rollout:
         terminated=longer(rollout.terminated),
         truncated=longer(rollout.truncated),
         valid=longer(rollout.valid),
-        obs={key: longer(np.asarray(array)) for key, array in rollout.obs.items()},
+        obs={
+            key: stored.repeated(steps) if isinstance(stored, Frames) else longer(stored)
+            for key, stored in rollout.obs.items()
+        },
         masks=None if rollout.masks is None else longer(rollout.masks),
     )
 
