@@ -263,6 +263,16 @@ def test_episodes_that_are_cut_short_are_no_success_however_good_their_return():
     assert not {"same_return", "equal_lengths"} & fired(cut | {"eval/mean_reward": 200.0}, make_context())
 
 
+def test_rectifiers_that_pictures_never_opened_are_not_dead():
+    """Shares as measured while Pong was learned, and a network of which nearly all the rest dies."""
+    learning = {"train/dormant_share": lambda i: 0.68 + 0.11 * min(1.0, i / 20) - 0.005 * max(0, i - 40)}
+    dying = {"train/dormant_share": lambda i: 0.68 if i < 30 else 0.97}
+    pictures = make_context(spec={"obs": "image"})
+    assert not {"dormant", "dead_network"} & fired(learning, pictures)
+    assert {"dormant", "dead_network"} <= fired(dying, pictures)
+    assert {"dormant", "dead_network"} <= fired(learning, make_context())
+
+
 def test_a_limit_that_no_gradient_can_meet_is_what_is_to_change():
     def remedy(norm: float, limit: float) -> list[str]:
         columns = {"train/grad_norm": norm, "hyper/max_grad_norm": limit, **FLAT}

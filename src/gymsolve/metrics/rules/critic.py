@@ -118,8 +118,7 @@ def _dominates(history: History, context: Context, active: bool) -> Evidence | N
 
 def _shares(context: Context) -> bool:
     shared = context.setting("net.shared")
-    images = context.spec is not None and any(entry.kind == "image" for entry in context.spec.obs.values())
-    return bool(shared) or (shared is None and images)
+    return bool(shared) or (shared is None and context.sees_pictures)
 
 
 def _uncorrelated(history: History, context: Context, active: bool) -> Evidence | None:

@@ -102,6 +102,10 @@ class Context:
             for name, (low, high) in self.bounds.items()
         }
 
+    @property
+    def sees_pictures(self) -> bool:
+        return self.spec is not None and any(entry.kind == "image" for entry in self.spec.obs.values())
+
     def progress(self, history: History) -> float:
         """Share of the budget used so far."""
         return history.env_steps / self.budget if self.budget else 1.0
