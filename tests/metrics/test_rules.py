@@ -263,6 +263,12 @@ def test_episodes_that_are_cut_short_are_no_success_however_good_their_return():
     assert not {"same_return", "equal_lengths"} & fired(cut | {"eval/mean_reward": 200.0}, make_context())
 
 
+def test_an_evaluation_in_which_no_episode_ended_is_not_a_broken_number():
+    capped = {"eval/mean_reward": NAN, "eval/episodes": 0.0}
+    assert not {"nonfinite", "out_of_bounds"} & fired(capped, make_context())
+    assert "nonfinite" in fired(capped | {"eval/episodes": 10.0}, make_context())
+
+
 def test_rectifiers_that_pictures_never_opened_are_not_dead():
     """Shares as measured while Pong was learned, and a network of which nearly all the rest dies."""
     learning = {"train/dormant_share": lambda i: 0.68 + 0.11 * min(1.0, i / 20) - 0.005 * max(0, i - 40)}

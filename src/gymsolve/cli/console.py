@@ -145,7 +145,8 @@ class Watcher:
         view.recorded()
         if "eval/mean_reward" in record:
             mean = record["eval/mean_reward"]
-            view.best = mean if view.best is None else max(view.best, mean)
+            if mean == mean:  # NaN when no episode ended
+                view.best = mean if view.best is None else max(view.best, mean)
             self._tell(evaluation_line(record, view.threshold))
             self._next_draw = now  # with the alerts it may raise, which come next
         elif now >= self._next_line:

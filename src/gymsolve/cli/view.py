@@ -92,6 +92,9 @@ def progress_line(view: View, now: float) -> str:
 
 def evaluation_line(record: dict[str, Any], threshold: float | None) -> str:
     """The result of an evaluation, on one line."""
+    if not record["eval/episodes"]:
+        where = f"{count(record['env_steps']):>10} steps"
+        return f"{where}  evaluation: no episode ended within eval.max_steps and eval.max_seconds"
     mean = score(record["eval/mean_reward"], record.get("eval/std_reward"))
     needed = "" if threshold is None else f", {number(threshold)} needed"
     episodes = count(record["eval/episodes"])

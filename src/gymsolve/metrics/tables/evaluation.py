@@ -7,7 +7,7 @@ __all__ = ["EVALUATION"]
 EVALUATION = (
     Metric(
         "eval/mean_reward",
-        "mean raw return; `best` and solved go by it",
+        "mean raw return; `best` and solved go by it; NaN when a cap came before the end of any episode",
         "evaluation",
         "reward",
         "up",
@@ -18,7 +18,7 @@ EVALUATION = (
     Metric("eval/max_reward", "largest raw return", "evaluation", "reward", "up", priority=3),
     Metric("eval/mean_ep_length", "mean length in agent steps", "evaluation", "steps", low=0),
     Metric("eval/reward_per_step", "all raw returns over all steps", "evaluation", "reward", priority=3),
-    Metric("eval/episodes", "episodes behind these numbers", "evaluation", "episodes", low=1, priority=3),
+    Metric("eval/episodes", "episodes behind these numbers", "evaluation", "episodes", low=0, priority=3),
     Metric(
         "eval/env_steps",
         "steps they took, those of copies that had played their share included",
