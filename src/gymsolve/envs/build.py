@@ -136,9 +136,10 @@ def notes_on(spec: Any) -> tuple[str, ...]:
 
 def _import_ale() -> None:
     try:
-        importlib.import_module("ale_py")
+        ale = importlib.import_module("ale_py")
     except ImportError as error:
         raise MissingExtraError.of("ale-py", "atari") from error
+    ale.ALEInterface.setLoggerMode(ale.LoggerMode.Error)  # it greets on standard error otherwise
 
 
 def _lean_class(config: EnvConfig, registered: Any, render: bool) -> type[Any] | None:

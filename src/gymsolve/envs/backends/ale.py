@@ -220,9 +220,6 @@ def _clipping(options: dict[str, Any]) -> Callable[[Array], Array]:
 
 
 def _make_vector(config: EnvConfig, kwargs: dict[str, Any], options: AtariOptions, num_envs: int) -> Any:
-    import ale_py
-
-    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # it greets on standard error otherwise
     frames = kwargs["max_num_frames_per_episode"]
     return gym.make_vec(
         config.id,
