@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from gymsolve.config import EnvConfig
+from gymsolve.envs import determinism
 from gymsolve.envs.backends import ale
 from gymsolve.envs.backends.ale import AleEnvs
 from gymsolve.envs.contract import Envs, Step
-from gymsolve.envs.determinism import check_determinism
-from gymsolve.envs.make import choose_backend, make_envs
+from gymsolve.envs.determinism import check_determinism, know_determinism
+from gymsolve.envs.make import choose_backend, describe_env, make_envs
 from gymsolve.errors import ConfigError
 
 STOCK = {"frameskip": 1, "obs_type": "grayscale"}
@@ -190,3 +191,24 @@ def test_sticky_actions_resume_in_the_native_class_alone(backend: str, exact: bo
     found = check_determinism(config, steps=steps)
     assert found.seed_reproduces
     assert found.resumes_exactly is exact
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "noop_max", "known"), [(STOCK, 0, True), (CALM, 30, True), (CALM, 2, False), (CALM, 0, False)]
+)
+def test_what_is_known_of_a_game_is_what_a_trial_shows(kwargs, noop_max, known, monkeypatch):
+    config = config_of(kwargs=kwargs, wrappers=[{"atari": {"noop_max": noop_max}}])
+    shown = check_determinism(config)
+    assert shown.copies_identical is not known
+    tried = []
+    monkeypatch.setattr(determinism, "check_determinism", lambda config: tried.append(config) or shown)
+    assert know_determinism(config) == shown
+    assert bool(tried) is not known
+
+
+def test_a_game_is_described_alike_with_and_without_its_own_class():
+    config = config_of("Pong", wrappers=["atari", {"clip_reward": {"sign": True, "roles": ["train"]}}])
+    for role in ("train", "eval"):
+        stock = make_envs(config.model_copy(update={"backend": "sync"}), role, num_envs=1)
+        assert describe_env(config, role) == stock.spec
+        stock.close()

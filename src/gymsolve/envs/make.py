@@ -60,7 +60,10 @@ def make_envs(config: EnvConfig, role: Role, *, num_envs: int | None = None, ren
 
 def describe_env(config: EnvConfig, role: Role = "train") -> EnvSpec:
     """The facts of an environment, without keeping one."""
-    envs = make_envs(config.model_copy(update={"backend": "sync"}), role, num_envs=1)
+    # Emulators start slowly, and ALE's own class knows them without a game.
+    quick = config.backend in ("auto", "ale") and ale_obstacle(config, role) is None
+    plain = config.model_copy(update={"backend": "ale" if quick else "sync"})
+    envs = make_envs(plain, role, num_envs=1)
     envs.close()
     return envs.spec
 

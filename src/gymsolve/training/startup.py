@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gymsolve.config import ReinforceConfig, TrainConfig
-from gymsolve.envs.determinism import check_determinism
+from gymsolve.envs.determinism import know_determinism
 from gymsolve.envs.make import debugger_attached, describe_env
 from gymsolve.errors import ConfigError
 from gymsolve.kernels import find_kernels
@@ -43,7 +43,7 @@ def _shapes(spec: EnvSpec) -> dict[str, tuple[object, ...]]:
 def notes_at_start(trainer: Trainer) -> list[str]:
     """What a user should know about this environment and these settings before it starts."""
     notes = list(trainer.envs.spec.notes) + _unused_kernels(trainer)
-    found = check_determinism(trainer.config.env)
+    found = know_determinism(trainer.config.env)
     # Determinism was looked at in this process; the backend in use has a say too.
     trainer.capturable = found.resumes_exactly and trainer.envs.capture() is not None
     if trainer.envs.num_envs > 1 and found.copies_identical:

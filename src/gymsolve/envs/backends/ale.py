@@ -27,7 +27,7 @@ from gymsolve.envs.wrappers.atari import STOCK_KWARGS, Atari, AtariOptions
 from gymsolve.envs.wrappers.rewards import ClipReward
 from gymsolve.spec import Array, EnvSpec, Obs
 
-__all__ = ["AleEnvs", "ale_obstacle"]
+__all__ = ["AleEnvs", "ale_obstacle", "games_differ"]
 
 _TAKEN = {*STOCK_KWARGS, "repeat_action_probability", "full_action_space", "max_num_frames_per_episode"}
 _RESEED = 4000
@@ -47,6 +47,16 @@ def ale_obstacle(config: EnvConfig, role: Role) -> str | None:
         return f"it needs env.kwargs {STOCK_KWARGS}, as the wrapper atari does"
     unknown = set(config.kwargs) - _TAKEN
     return f"it does not take {', '.join(sorted(unknown))}" if unknown else None
+
+
+def games_differ(config: EnvConfig) -> bool:
+    """Whether chance surely plays a part: sticky actions, or starts after so and so many idle frames.
+
+    One or two of those may be no choice at all, where the frame of FIRE counts as one of them.
+    """
+    kwargs = find_spec(config.id).kwargs | config.kwargs
+    options = AtariOptions(**check_wrappers(config, "train")[0].options)
+    return kwargs["repeat_action_probability"] > 0 or options.noop_max > 2
 
 
 class AleEnvs:
