@@ -75,7 +75,8 @@ def test_children_of_a_worker_that_ended_are_ended_too(tmp_path):
 
 
 def test_an_interrupted_benchmark_leaves_nobody_behind(tmp_path):
-    source = (
+    source = (  # whatever is started in a script's background would be deaf to interrupts
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from benchmarks.harness import call_worker, worker_environment\n"
         f"call_worker({python(SLEEPER, str(tmp_path / 'pid'))!r}, {{}}, worker_environment(None), 60)\n"
     )
