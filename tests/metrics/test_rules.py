@@ -191,6 +191,13 @@ def test_a_gain_within_the_noise_of_episodes_does_not_excuse_values_that_predict
     )
 
 
+def test_who_has_hardly_left_the_start_has_nothing_to_lose():
+    fallen = {"rollout/ep_rew_mean": lambda i: 20.0 + min(i, 8) if i < 50 else 21.0}
+    fallen |= {"rollout/ep_rew_min": 18.0, "rollout/ep_rew_max": 31.0, "eval/mean_reward": 21.0}
+    assert "return_fell" not in fired(fallen, make_context()), "8 of the 180 to the threshold"
+    assert "return_fell" in fired(fallen, make_context(solved_at=100.0))
+
+
 def judged_at(*rewards: float, after: int = 60, **facts: float) -> dict[str, Column]:
     """Evaluations as good as training, but for some in a row from record `after` on."""
     at = {after + 4 + 5 * k: reward for k, reward in enumerate(rewards)}

@@ -11,6 +11,8 @@ __all__ = ["PROGRESS"]
 _RETURN = "rollout/ep_rew_mean"
 _FAR = 20.0
 """Episodes this many times longer than what gamma looks ahead to have ends that are invisible."""
+_SOME = 0.05
+"""Who has come less than this share of the way to the threshold has nothing to lose yet."""
 
 
 def _flat(history: History, context: Context, active: bool) -> Evidence | None:
@@ -29,7 +31,8 @@ def _fell(history: History, context: Context, active: bool) -> Evidence | None:
     gained = series.peak - start
     smallest, largest = history.last("rollout/ep_rew_min"), history.last("rollout/ep_rew_max")
     noise = 0.0 if smallest is None or largest is None else 0.25 * (largest - smallest)
-    if gained <= max(0.5 * series.span, noise):  # it never rose by much: chance falls, too
+    way = 0.0 if context.threshold is None else _SOME * (context.threshold - start)
+    if gained <= max(0.5 * series.span, noise, way):  # it never rose by much: chance falls, too
         return None
     bar = series.peak - (0.2 if active else 0.35) * gained
     return Evidence(_RETURN, series.last, bar, "<", f"after {series.peak:.4g}") if series.last < bar else None
