@@ -97,6 +97,14 @@ def test_a_solved_run_says_when_how_sure_and_how_long(tmp_path):
     assert "solved" in text.splitlines()[0]
 
 
+def test_a_solved_run_is_not_advised_on_what_it_got_over(tmp_path):
+    solved = evaluated(100_000, 160.0, solved=1.0)
+    for end, words in ((80, "Alerts on the way were over by then."), (100, "What to look at: ")):
+        high = {"train/approx_kl": lambda i, end=end: 0.2 if 40 <= i < end else 0.01}
+        run = store(tmp_path / str(end), [*story(high), solved], status="solved", reason="solved")
+        assert words in verdict(gather(run))
+
+
 def test_a_lucky_mean_is_called_that(tmp_path):
     run = store(tmp_path, [*story(count=20), evaluated(20_000, 151.0)])
     assert "1 of those above the threshold, which may be chance" in verdict(gather(run))

@@ -152,6 +152,18 @@ def test_frame_skipping_slows_the_picture_down_to_real_time():
     assert stage.fps == 10
 
 
+@pytest.mark.parametrize("kwargs", [{"frameskip": 1, "obs_type": "grayscale"}, {}])
+def test_an_atari_game_is_shown_as_fast_as_it_is_played(kwargs):
+    """Sixty frames a second, four of them a step: by the wrapper, or by the game itself."""
+    wrappers = ["atari"] if kwargs else []
+    stage = open_stage(
+        EnvConfig.model_validate({"id": "ALE/Pong-v5", "kwargs": kwargs, "wrappers": wrappers})
+    )
+    assert stage is not None
+    stage.close()
+    assert stage.fps == 15
+
+
 def test_the_curve_marks_where_it_is():
     curve = Curve(((100.0, 0.0), (200.0, 50.0), (300.0, 100.0)), threshold=90.0)
     assert curve.at(150) == 25.0

@@ -26,7 +26,7 @@ from gymsolve.spec import ActionSpec, Array, Obs
 
 __all__ = ["Scene", "Stage", "open_stage"]
 
-_USUAL_FPS = 30.0
+_USUAL_FPS, _ATARI_FPS = 30.0, 60.0
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,10 @@ def _draw_without_screen() -> None:
 def _frames_per_second(env: gym.Env[Any, Any]) -> float:
     """Of agent steps: skipped frames pass without being seen."""
     fps = float(env.metadata.get("render_fps") or _USUAL_FPS)
+    game = env.unwrapped.spec
+    if game is not None and game.id.startswith("ALE/"):  # which says 30, however many a step skips
+        skipped = np.mean(game.kwargs.get("frameskip", 4))  # a pair is drawn from
+        fps = _ATARI_FPS / float(skipped)
     while isinstance(env, gym.Wrapper):
         if isinstance(env, FrameSkip):
             fps /= env.low
