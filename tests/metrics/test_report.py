@@ -105,6 +105,20 @@ def test_a_solved_run_is_not_advised_on_what_it_got_over(tmp_path):
         assert words in verdict(gather(run))
 
 
+def test_of_several_alerts_a_solved_run_hears_of_one_that_is_not_over(tmp_path):
+    both = {
+        "obs/abs_max": lambda i: 101.0 if 20 <= i < 60 else 3.0,
+        "train/approx_kl": lambda i: 0.2 if i >= 60 else 0.01,
+    }
+    solved = evaluated(100_000, 160.0, solved=1.0)
+    run = store(tmp_path, [*story(both), solved], status="solved", reason="solved")
+    facts = gather(run)
+    serious = [alert for alert in facts.diagnosis.roots if alert.severity in ("error", "warn")]
+    assert not serious[0].active, "the first one is over, which is what this is about"
+    (left,) = [alert for alert in serious if alert.active]
+    assert f"What to look at: {left.title}" in verdict(facts)
+
+
 def test_a_lucky_mean_is_called_that(tmp_path):
     run = store(tmp_path, [*story(count=20), evaluated(20_000, 151.0)])
     assert "1 of those above the threshold, which may be chance" in verdict(gather(run))

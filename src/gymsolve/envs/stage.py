@@ -137,8 +137,9 @@ def _frames_per_second(env: gym.Env[Any, Any]) -> float:
     fps = float(env.metadata.get("render_fps") or _USUAL_FPS)
     game = env.unwrapped.spec
     if game is not None and game.id.startswith("ALE/"):  # which says 30, however many a step skips
-        skipped = np.mean(game.kwargs.get("frameskip", 4))  # a pair is drawn from
-        fps = _ATARI_FPS / float(skipped)
+        skipped = game.kwargs.get("frameskip", 4)
+        # Of a pair, the second is never drawn.
+        fps = _ATARI_FPS / (skipped if isinstance(skipped, int) else (sum(skipped) - 1) / 2)
     while isinstance(env, gym.Wrapper):
         if isinstance(env, FrameSkip):
             fps /= env.low

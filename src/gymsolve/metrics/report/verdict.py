@@ -139,8 +139,10 @@ def _limit(facts: Facts) -> str:
     """What stands in the way, by the rules first and by the curve second."""
     roots = facts.diagnosis.roots
     serious = [alert for alert in roots if alert.severity in ("error", "warn")]
-    if facts.solved and serious and not any(alert.active for alert in serious):
-        return "Alerts on the way were over by then."
+    if facts.solved and serious:
+        serious = [alert for alert in serious if alert.active]
+        if not serious:
+            return "Alerts on the way were over by then."
     if serious:
         changes = serious[0].to_json()["changes"]
         lead = "What to look at" if facts.solved else "What limits it most likely"
