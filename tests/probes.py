@@ -20,7 +20,7 @@ from gymsolve.rollout.collect import Collector
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress
 from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs, ObsSpec
-from gymsolve.training.engines import Algorithm
+from gymsolve.training.engines.choose import Algorithm
 
 torch.set_num_threads(1)
 

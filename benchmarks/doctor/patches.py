@@ -5,8 +5,8 @@ from typing import Any
 
 from gymsolve.fast.policy import FastPolicy
 from gymsolve.rollout.collect import Collector
-from gymsolve.training.evaluate import Evaluator
-from gymsolve.training.numpy_engine import NumpyEngine
+from gymsolve.training.engines.numpy_engine import NumpyEngine
+from gymsolve.training.judging.evaluate import Evaluator
 
 __all__ = ["PATCHES"]
 

@@ -17,7 +17,7 @@ from gymsolve.config import EnvConfig  # noqa: E402
 from gymsolve.envs.make import make_envs  # noqa: E402
 from gymsolve.rollout.episodes import EpisodeWindow  # noqa: E402
 from gymsolve.training.observer import Silent  # noqa: E402
-from gymsolve.training.plan import plan_run  # noqa: E402
+from gymsolve.training.planning.plan import plan_run  # noqa: E402
 from gymsolve.training.session import start_run  # noqa: E402
 
 

@@ -24,7 +24,7 @@ from gymsolve.runs.run import create_run  # noqa: E402
 from gymsolve.training.checkpoint import save  # noqa: E402
 from gymsolve.training.loop import collect  # noqa: E402
 from gymsolve.training.observer import Silent  # noqa: E402
-from gymsolve.training.plan import plan_run  # noqa: E402
+from gymsolve.training.planning.plan import plan_run  # noqa: E402
 from gymsolve.training.trainer import Trainer, build_trainer  # noqa: E402
 
 Figures = dict[str, tuple[float, str]]

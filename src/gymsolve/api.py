@@ -7,10 +7,10 @@ from typing import Any
 from gymsolve.recipes import Overrides
 from gymsolve.runs.refs import find_run
 from gymsolve.runs.run import Run
-from gymsolve.training.evaluate import EvalResult
+from gymsolve.training.judging.evaluate import EvalResult
 from gymsolve.training.observer import Observer
-from gymsolve.training.plan import plan_run
-from gymsolve.training.player import LoadedPolicy, evaluate_run, load_policy
+from gymsolve.training.planning.plan import plan_run
+from gymsolve.training.play.loaded_policy import LoadedPolicy, evaluate_run, load_policy
 from gymsolve.training.session import Outcome, resume_run, start_run
 
 __all__ = ["LoadedPolicy", "Outcome", "Run", "evaluate", "load_policy", "open_run", "resume", "train"]

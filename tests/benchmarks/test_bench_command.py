@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.parts import PARTS
-from gymsolve.cli import bench
+from gymsolve.cli.commands import bench
 from gymsolve.errors import UsageError
 
 ROOT = Path(__file__).parents[2]

@@ -8,14 +8,14 @@ import sys
 
 import pytest
 
-from gymsolve.cli.console import PlainScreen, Watcher
-from gymsolve.cli.livescreen import LiveScreen
-from gymsolve.cli.livetable import plain, render
-from gymsolve.cli.rows import choose_rows, sparkline
-from gymsolve.cli.tables import styled, text_width
-from gymsolve.cli.view import View, progress_line
+from gymsolve.cli.live.console import PlainScreen, Watcher
+from gymsolve.cli.live.rows import choose_rows, sparkline
+from gymsolve.cli.live.screen import LiveScreen
+from gymsolve.cli.live.table import plain, render
+from gymsolve.cli.live.view import View, progress_line
+from gymsolve.cli.printing.tables import styled, text_width
 from gymsolve.text import age, count, duration, number, score, setting, size, took
-from gymsolve.training.plan import plan_run
+from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.session import start_run
 from gymsolve.training.trainer import Counters
 
@@ -271,7 +271,7 @@ def test_drawing_takes_a_hundredth_of_the_time_at_most(view, monkeypatch):
             self.spent += 0.05
 
     clock, screen = Clock(), Slow(None)
-    monkeypatch.setattr("gymsolve.cli.console.time", clock)
+    monkeypatch.setattr("gymsolve.cli.live.console.time", clock)
     watcher = Watcher(screen)
     watcher._view = view
     for step in range(100_000):

@@ -4,8 +4,8 @@ import shlex
 from pathlib import Path
 
 import gymsolve
-from gymsolve.cli.livetable import plain, render
-from gymsolve.cli.view import View
+from gymsolve.cli.live.table import plain, render
+from gymsolve.cli.live.view import View
 from gymsolve.text import number
 from gymsolve.training.trainer import Counters
 

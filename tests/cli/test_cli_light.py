@@ -114,7 +114,7 @@ def test_runs_beyond_the_limit_are_mentioned(cli, trained):
 
 @pytest.mark.parametrize(("width", "shown"), [(200, 7), (80, 6), (70, 5), (20, 3)])
 def test_a_narrow_terminal_shows_fewer_columns_but_whole_ids(cli, trained, monkeypatch, width, shown):
-    monkeypatch.setattr("gymsolve.cli.output.is_terminal", lambda: True)
+    monkeypatch.setattr("gymsolve.cli.printing.output.is_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", str(width))
     header, row = cli("runs").out.splitlines()
     assert len(header.split()) == shown
@@ -274,7 +274,7 @@ def test_doctor_finds_the_encoder_that_comes_along(cli, monkeypatch):
 
 
 def test_doctor_looks_inside_extras_of_other_packages(monkeypatch):
-    from gymsolve.cli import machine
+    from gymsolve.service import machine
 
     needs = {
         "gymsolve": ["numpy", 'ring[dance]>=1; extra == "robots"', 'colorama; sys_platform == "win32"'],

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from gymsolve.cli.console import Watcher
+from gymsolve.cli.live.console import Watcher
 
 
 def test_a_training_in_a_process_of_its_own(shell, place):

@@ -16,12 +16,11 @@ import sample_envs
 
 from gymsolve.config import EnvConfig
 from gymsolve.envs.backends.same_step import SameStepEnvs
-from gymsolve.envs.backends.workers import can_fork
-from gymsolve.envs.census import blind_actions
+from gymsolve.envs.backends.worker_pool import can_fork
 from gymsolve.envs.contract import Envs, Step
-from gymsolve.envs.cost import measure_env
 from gymsolve.envs.make import make_envs
-from gymsolve.envs.pace import cores_spare, worth_workers
+from gymsolve.envs.random_policy import blind_actions
+from gymsolve.envs.step_timing import cores_spare, worth_workers
 from gymsolve.errors import EnvFaultError
 
 SEEDS = [3, 1, 4, 1, 5]
@@ -175,13 +174,6 @@ def test_an_environment_that_breaks_when_timed_is_reported_by_training() -> None
         play(envs, 5, None)
 
 
-def test_the_cost_of_an_environment_is_that_of_its_steps() -> None:
-    cost = measure_env(EnvConfig(id="sample_envs:Sample/Slow-v0"), seconds=0.1)
-    assert cost.step_us >= 2000
-    assert cost.reset_us > 0
-    assert cost.vector_us(3) >= 3 * cost.step_us
-
-
 def processes(envs: Envs) -> list[Any]:
     assert isinstance(envs, SameStepEnvs)
     return envs._vec.processes  # type: ignore[attr-defined, no-any-return]
@@ -291,7 +283,7 @@ ORPHANS = """
 import os, signal, threading
 from gymsolve.config import EnvConfig
 from gymsolve.envs.make import make_envs
-from gymsolve.envs.pace import worth_workers
+from gymsolve.envs.step_timing import worth_workers
 config = EnvConfig(id="CartPole-v1", num_envs=4, backend="async", workers=2)
 if {threads}:
     threading.Thread(target=threading.Event().wait, daemon=True).start()

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gymsolve.training.plan import plan_run
+from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.session import start_run
 
 pytestmark = pytest.mark.learn

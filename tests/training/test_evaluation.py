@@ -12,8 +12,8 @@ from gymsolve.nn.policy import Policy
 from gymsolve.runs.checkpoints import list_checkpoints, read_meta
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.seeding import generator
-from gymsolve.training.evaluate import Evaluator, Verdict
-from gymsolve.training.judging import Judgement
+from gymsolve.training.judging.evaluate import Evaluator, Verdict
+from gymsolve.training.judging.judge import Judgement
 from gymsolve.training.observer import Silent
 from gymsolve.training.trainer import build_trainer
 

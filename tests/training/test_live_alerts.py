@@ -8,9 +8,9 @@ import pytest
 import gymsolve
 from gymsolve.errors import UndeclaredMetricError
 from gymsolve.service.diagnose import diagnose_path
-from gymsolve.training.alerts import publish
 from gymsolve.training.observer import Silent
-from gymsolve.training.plan import plan_run
+from gymsolve.training.planning.plan import plan_run
+from gymsolve.training.publish import publish
 from gymsolve.training.session import start_run
 from gymsolve.training.trainer import build_trainer
 

@@ -8,12 +8,12 @@ import pytest
 
 import gymsolve
 from gymsolve.runs.loading import load_checkpoint
-from gymsolve.training.clock import Clock
+from gymsolve.training.health.measure import learn
+from gymsolve.training.health.probe import Probe, churn, dormant_share, feature_rank
 from gymsolve.training.loop import collect
-from gymsolve.training.measuring import learn
 from gymsolve.training.observer import Silent
-from gymsolve.training.plan import plan_run
-from gymsolve.training.probe import Probe, churn, dormant_share, feature_rank
+from gymsolve.training.planning.plan import plan_run
+from gymsolve.training.records import Clock
 from gymsolve.training.trainer import build_trainer
 
 SMALL = {

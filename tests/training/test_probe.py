@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gymsolve.training.probe import churn, dormant_share, feature_rank
+from gymsolve.training.health.probe import churn, dormant_share, feature_rank
 
 
 def brute_dormant(layers):

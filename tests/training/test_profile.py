@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from gymsolve.runs.loading import load_policy_file
-from gymsolve.training.flame import flame_tree, render_flame
 from gymsolve.training.observer import Silent
-from gymsolve.training.plan import plan_run
-from gymsolve.training.profile import PHASES, Samples, phase_of, split_times
+from gymsolve.training.planning.plan import plan_run
+from gymsolve.training.profile.flame import flame_tree, render_flame
+from gymsolve.training.profile.sampling import PHASES, Samples, phase_of, split_times
 from gymsolve.training.session import resume_run, start_run
 
 LOOP = ("training/loop.py", "train_loop")
@@ -31,11 +31,14 @@ SMALL = {"steps": 2000, "eval.every": 1000, "eval.episodes": 10, "env.num_envs":
         ((LOOP, COLLECT, ("nn/policy.py", "Policy.act")), "acting"),
         ((LOOP, NUMPY, ("fast/ppo.py", "FastPPO.update")), "update"),
         ((LOOP, ("algos/ppo.py", "PPO.update"), ("nn/policy.py", "Policy.forward")), "update"),
-        ((LOOP, ("training/judging.py", "LiveJudge.submit"), ("envs/make.py", "make_envs")), "evaluation"),
+        (
+            (LOOP, ("training/judging/judge.py", "LiveJudge.submit"), ("envs/make.py", "make_envs")),
+            "evaluation",
+        ),
         ((("training/video/automatic.py", "leave_videos"), ("envs/make.py", "make_envs")), "video"),
         ((LOOP, ("training/checkpoint.py", "save"), ("runs/files.py", "replace_bytes")), "checkpoint"),
         ((LOOP, ("training/loop.py", "write_record"), ("runs/run.py", "Run.append_metrics")), "records"),
-        ((LOOP, ("training/loop.py", "write_record"), ("cli/console.py", "Watcher.record")), "records"),
+        ((LOOP, ("training/loop.py", "write_record"), ("cli/live/console.py", "Watcher.record")), "records"),
     ],
 )
 def test_a_stack_belongs_to_the_phase_that_started_it(stack, phase):

@@ -8,10 +8,10 @@ import training_envs
 from gymsolve.config import EnvConfig, TrainConfig
 from gymsolve.envs.pay import Pay, measure_pay
 from gymsolve.recipes import resolve
-from gymsolve.training.plan import plan_run
-from gymsolve.training.rollout_length import choose_num_steps
+from gymsolve.training.planning.plan import plan_run
+from gymsolve.training.planning.rollout_length import choose_num_steps
+from gymsolve.training.planning.tuning import Layout, layouts
 from gymsolve.training.session import resume_run, start_run
-from gymsolve.training.tuning import Layout, layouts
 
 assert training_envs.Every
 EVERY = "training_envs:Every-v0:ppo"

@@ -4,10 +4,10 @@ import pytest
 
 from gymsolve.errors import ConfigError
 from gymsolve.recipes import resolve
-from gymsolve.training.plan import plan_run
+from gymsolve.training.planning.plan import plan_run
+from gymsolve.training.planning.tuning import Compute, Costs, Layout, choose, layouts, predict
+from gymsolve.training.planning.tuning_costs import tune
 from gymsolve.training.session import resume_run, start_run
-from gymsolve.training.tuning import Compute, Costs, Layout, choose, layouts, predict
-from gymsolve.training.tuning_costs import tune
 
 ONE, TWO = Compute("numpy", "cpu", 1), Compute("numpy", "cpu", 2)
 OWN = Layout(8, 64)

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gymsolve.config import EnvConfig
-from gymsolve.envs.stage import open_stage
+from gymsolve.envs.single_env import open_stage
 from gymsolve.spec import ActionSpec
+from gymsolve.training.play.moments import Moment
 from gymsolve.training.video.canvas import plan_canvas
 from gymsolve.training.video.curve import Curve, draw_curve
 from gymsolve.training.video.overlay import OverlayStyle, describe, draw_panel
-from gymsolve.training.video.playing import Moment
 
 STYLE = OverlayStyle()
 SIZES = st.none() | st.tuples(*[st.integers(32, 960).map(lambda half: 2 * half)] * 2)

@@ -12,7 +12,7 @@ from gymsolve.cli import main
 from gymsolve.errors import RunDamagedError
 from gymsolve.runs import list_checkpoints
 from gymsolve.runs.videos import list_videos
-from gymsolve.training.episode import load_episode
+from gymsolve.training.play.recorded_episode import load_episode
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from gymsolve.cli import (
+from gymsolve.cli.commands import (
     bench,
     check,
     diagnose,
@@ -18,7 +18,6 @@ from gymsolve.cli import (
     report,
     runs,
     share,
-    stop,
     train,
     tune_speed,
 )
@@ -91,7 +90,7 @@ app.command("train")(train.train)
 app.command("resume")(train.resume)
 app.command("eval")(evaluate.evaluate)
 app.command("record")(record.record)
-app.command("stop")(stop.stop)
+app.command("stop")(train.stop)
 app.command("push")(share.push)
 app.command("pull")(share.pull)
 

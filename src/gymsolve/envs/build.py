@@ -25,7 +25,7 @@ from gymsolve.envs.wrappers.actions import FrameSkip
 from gymsolve.envs.wrappers.box2d import FreshWorld, keeps_its_world
 from gymsolve.envs.wrappers.components import RewardComponents
 from gymsolve.envs.wrappers.images import ChannelsFirst
-from gymsolve.envs.wrappers.leaves import FrameStack
+from gymsolve.envs.wrappers.nested import FrameStack
 from gymsolve.envs.wrappers.rewards import RawReturn, TimeLimit
 from gymsolve.errors import ConfigError, EnvFaultError, MissingExtraError, UnknownEnvError, did_you_mean
 from gymsolve.spec import ActionSpec

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gymsolve.config import EnvConfig
-from gymsolve.envs.census import Census, take_census
 from gymsolve.envs.make import make_envs
+from gymsolve.envs.random_policy import Census, take_census
 from gymsolve.spec import EnvSpec, ObsSpec
 
 __all__ = ["derive_recipe"]

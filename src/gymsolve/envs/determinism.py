@@ -9,9 +9,9 @@ import numpy as np
 from gymsolve.config import EnvConfig
 from gymsolve.envs.backends.ale import games_differ
 from gymsolve.envs.backends.same_step import SameStepEnvs
-from gymsolve.envs.census import blind_actions
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.make import choose_backend, make_envs
+from gymsolve.envs.random_policy import blind_actions
 
 __all__ = ["Determinism", "check_determinism", "know_determinism"]
 

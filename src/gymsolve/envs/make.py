@@ -9,21 +9,21 @@ import numpy as np
 from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.backends.ale import AleEnvs, ale_obstacle
 from gymsolve.envs.backends.bare import bare_obstacle
-from gymsolve.envs.backends.board import BoardPlan
 from gymsolve.envs.backends.compiled import CompiledEnvs, compiled_obstacle
-from gymsolve.envs.backends.copies import Copies
 from gymsolve.envs.backends.envpool import EnvPoolEnvs, envpool_obstacle
+from gymsolve.envs.backends.in_process import Copies
 from gymsolve.envs.backends.native import NATIVE_OPTIONS, NativeEnvs
 from gymsolve.envs.backends.same_step import SameStepEnvs, Vector
-from gymsolve.envs.backends.workers import Workers, can_fork, usable_cores
+from gymsolve.envs.backends.shared_buffers import BoardPlan
+from gymsolve.envs.backends.worker_pool import Workers, can_fork, usable_cores
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec
-from gymsolve.envs.census import blind_actions
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.masks import legal_mask
 from gymsolve.envs.options import check_wrappers
-from gymsolve.envs.pace import cores_spare, time_steps, worth_workers
+from gymsolve.envs.random_policy import blind_actions
 from gymsolve.envs.replay import Replay
 from gymsolve.envs.spaces import ObsLayout, action_spec, half_bounds
+from gymsolve.envs.step_timing import cores_spare, time_steps, worth_workers
 from gymsolve.errors import ConfigError, EnvFaultError
 from gymsolve.spec import ActionSpec, EnvSpec
 

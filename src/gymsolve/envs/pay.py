@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gymsolve.config import EnvConfig
-from gymsolve.envs.census import blind_actions
 from gymsolve.envs.make import make_envs
+from gymsolve.envs.random_policy import blind_actions
 
 __all__ = ["Pay", "measure_pay"]
 

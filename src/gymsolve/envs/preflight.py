@@ -8,14 +8,14 @@ import numpy as np
 from gymnasium import spaces
 
 from gymsolve.config import EnvConfig
-from gymsolve.envs.backends.workers import usable_cores
+from gymsolve.envs.backends.worker_pool import usable_cores
 from gymsolve.envs.build import CopyBuilder, build_env
-from gymsolve.envs.census import Census, blind_actions, take_census
 from gymsolve.envs.determinism import Determinism, check_determinism
 from gymsolve.envs.make import choose_backend, describe_env, make_envs, masks_in_info
 from gymsolve.envs.offers import Offers
-from gymsolve.envs.pace import worth_workers
+from gymsolve.envs.random_policy import Census, blind_actions, take_census
 from gymsolve.envs.spaces import action_spec
+from gymsolve.envs.step_timing import worth_workers
 from gymsolve.errors import EnvFaultError
 from gymsolve.spec import EnvSpec
 

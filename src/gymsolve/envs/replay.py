@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import gymnasium as gym
 import numpy as np
 
-from gymsolve.envs.backends.tally import ADVICE
+from gymsolve.envs.backends.episode_stats import ADVICE
 from gymsolve.envs.masks import flat_mask
 from gymsolve.envs.spaces import ObsLayout
 from gymsolve.envs.wrappers.components import RewardComponents

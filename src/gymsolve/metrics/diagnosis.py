@@ -4,16 +4,21 @@ The environment comes before hyperparameters: most trainings that do not learn f
 mends an observation that never changes.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gymsolve.config import TrainConfig
 from gymsolve.metrics.alerts import Alert, AlertTracker
-from gymsolve.metrics.failure import failure_alert
+from gymsolve.metrics.failure import bad_number_of, failure_alert
 from gymsolve.metrics.rules import RULES, Rule
 from gymsolve.metrics.rules.rule import Context
+from gymsolve.runs.loading import newest_metadata
+from gymsolve.runs.run import Run
+from gymsolve.spec import EnvSpec
 
-__all__ = ["Consequence", "Diagnosis", "diagnose", "explain"]
+__all__ = ["Consequence", "Diagnosis", "diagnose", "explain", "explain_run", "run_context"]
 
 _FIRST = (1, 0, 2, 3, 24, 9)
 """Signals of the environment and of bookkeeping, in the order in which they are looked at."""
@@ -118,3 +123,25 @@ def _closure(rules: Sequence[Rule]) -> dict[str, frozenset[str]]:
 
 _REACHED = _closure(RULES)
 _STANDING = frozenset(rule.id for rule in RULES if rule.standing)
+
+
+def run_context(run: Run, config: TrainConfig) -> Context:
+    """What the rules may know of a stored run."""
+    return Context.of(config, _spec(run), warm_start=run.is_warm_start)
+
+
+def explain_run(run: Run, alerts: AlertTracker) -> Diagnosis:
+    """What the rules found in a run that they have followed; the error that ended it counts as evidence."""
+    info = run.info()
+    reason = str(info.get("reason") or "")
+    if info.get("status") == "crashed" and alerts.failure is None:
+        bad = bad_number_of(run.read_events().rows)
+        if bad is not None or reason.startswith("DivergenceError"):
+            alerts.fail(failure_alert(alerts, reason, bad))
+    return explain(alerts)
+
+
+def _spec(run: Run) -> EnvSpec | None:
+    """The spaces, as they are stored with the weights; None before the first checkpoint."""
+    stored = newest_metadata(run)
+    return None if stored is None else EnvSpec.from_json(json.loads(stored["spec"]))

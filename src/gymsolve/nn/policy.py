@@ -16,10 +16,10 @@ from torch import Tensor, nn
 
 from gymsolve.config import NetConfig
 from gymsolve.errors import CheckpointError, ConfigError
+from gymsolve.nn.activation_hooks import watching_activations
 from gymsolve.nn.bodies import Encoder, mlp
 from gymsolve.nn.heads import GaussianHead, Head, make_head
 from gymsolve.nn.init import Draws, orthogonal_
-from gymsolve.nn.layers import watching_activations
 from gymsolve.nn.normalize import ValueNorm
 from gymsolve.spec import Array, EnvSpec, Obs
 

@@ -49,6 +49,7 @@ __all__ = [
     "prune",
     "read_meta",
     "save_checkpoint",
+    "survey_checkpoints",
     "update_meta",
 ]
 
@@ -279,3 +280,18 @@ def _checksum(body: dict[str, Any]) -> str:
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+def survey_checkpoints(run: Run) -> tuple[list[dict[str, Any]], list[str]]:
+    """Name, pointers, time, reason and evaluation of each; and what is damaged, in sentences."""
+    best, last = pointed(run, "best"), pointed(run, "last")
+    found, damage = [], []
+    for name in list_checkpoints(run):
+        try:
+            meta = read_meta(run, name)
+        except (CheckpointError, UnknownRunError) as error:  # damaged, or pruned since the listing
+            damage.append(str(error))
+            continue
+        told = {key: meta[key] for key in ("env_steps", "time", "reason", "eval")}
+        found.append({"name": name, "best": name == best, "last": name == last, **told})
+    return found, damage

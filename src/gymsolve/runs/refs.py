@@ -4,12 +4,13 @@ import os
 from pathlib import Path
 
 from gymsolve.errors import CheckpointError, RunDamagedError, UnknownRunError, did_you_mean
-from gymsolve.runs.checkpoints import pointed, read_meta
+from gymsolve.runs.checkpoints import list_checkpoints, pointed, read_meta
 from gymsolve.runs.index import LAST, list_runs, run_folders
+from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import RUN_ID, Run, open_run, slug
 from gymsolve.runs.summary import RunSummary, runs_folder
 
-__all__ = ["best_reward", "find_run", "split_ref"]
+__all__ = ["best_reward", "find_run", "open_checkpoint", "split_ref"]
 
 _BEST = "@best"
 _SHOWN = 5
@@ -127,3 +128,18 @@ def _unknown(ref: str, ids: list[str], folder: Path) -> UnknownRunError:
     known = [*ids, *tails, *(tail.rpartition("-")[0] for tail in tails)]
     hint = did_you_mean(slug(ref), known) or "List the runs with: gymsolve runs"
     return UnknownRunError(f"no run in {folder} is called '{ref}'.", hint=hint)
+
+
+def open_checkpoint(
+    ref: str | Path | Run, runs_dir: Path | str | None, *, policy_only: bool = False
+) -> tuple[Run, Checkpoint]:
+    """The checkpoint that `ref` names: the best one when it does not say, else the last."""
+    if isinstance(ref, Run):
+        run, which = ref, None
+    else:
+        name, which = split_ref(str(ref))
+        run = find_run(name, runs_dir)
+    if not list_checkpoints(run):
+        raise UnknownRunError(f"run {run.id} has no checkpoint yet.")
+    judged = (run.path / "checkpoints" / "best").exists()
+    return run, load_checkpoint(run, which or ("best" if judged else "last"), policy_only=policy_only)

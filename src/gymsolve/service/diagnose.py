@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from gymsolve.metrics.alerts import AlertTracker
-from gymsolve.metrics.diagnosis import Diagnosis, diagnose
+from gymsolve.metrics.diagnosis import Diagnosis, diagnose, explain_run, run_context
 from gymsolve.metrics.foreign import ForeignLog, fetch_wandb, read_foreign, wandb_log
 from gymsolve.metrics.history import read_rows
 from gymsolve.metrics.lint import lint
-from gymsolve.metrics.stored import explain_run, run_context
 from gymsolve.recipes import validate
 from gymsolve.runs import Run, find_run, split_ref
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 from gymsolve.errors import UsageError
 from gymsolve.runs import Run, best_reward, find_run, read_meta, runs_folder, split_ref
 from gymsolve.runs import list_runs as find_runs
-from gymsolve.runs.checkpoints import pointed
+from gymsolve.runs.checkpoints import pointed, survey_checkpoints
 from gymsolve.runs.files import replace_text
-from gymsolve.runs.survey import survey_checkpoints
 from gymsolve.runs.videos import list_videos
 
 if TYPE_CHECKING:

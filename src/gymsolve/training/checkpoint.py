@@ -14,11 +14,11 @@ from gymsolve.runs.checkpoints import list_checkpoints, mark_best, prune, save_c
 from gymsolve.runs.loading import load_policy_file
 from gymsolve.runs.run import Run
 from gymsolve.schedules import Progress
-from gymsolve.training.nonfinite import require_finite_weights
+from gymsolve.training.health.nonfinite import require_finite_weights
 from gymsolve.training.trainer import Trainer
 
 if TYPE_CHECKING:
-    from gymsolve.training.judging import Judgement
+    from gymsolve.training.judging.judge import Judgement
 
 __all__ = ["keep_if_best", "save"]
 

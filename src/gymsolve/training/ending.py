@@ -1,20 +1,21 @@
 """How a run ends when something went wrong: its files say what, and a checkpoint from before it stays."""
 
+import contextlib
 from contextlib import suppress
 from types import TracebackType
 
-from gymsolve.errors import BadNumber, DivergenceError, GymsolveError
+from gymsolve.errors import BadNumber, DivergenceError, GymsolveError, RunDamagedError
 from gymsolve.metrics.failure import bad_number_of
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.runs.run import Run
-from gymsolve.training.alerts import publish_failure
 from gymsolve.training.checkpoint import save
-from gymsolve.training.judging import Judge
+from gymsolve.training.judging.judge import Judge
 from gymsolve.training.observer import Observer
+from gymsolve.training.publish import publish_failure
 from gymsolve.training.trainer import Trainer
 
-__all__ = ["Closing", "notes_on_bad_end"]
+__all__ = ["Closing", "leave_report", "notes_on_bad_end"]
 
 
 class Closing:
@@ -88,3 +89,16 @@ def notes_on_bad_end(run: Run, saved: Checkpoint | None) -> list[str]:
         f"this run ended at {bad.number} in {bad.place}{whose}{bad.moment}; it goes on from {start}. "
         "Unless its cause is gone it may come again: `gymsolve diagnose` says what helps"
     ]
+
+
+def leave_report(run: Run, trainer: Trainer, observer: Observer) -> None:
+    """Write report.md and report.html; the rules need no second look at what they have followed."""
+    from gymsolve.metrics.report.write import write_report  # no run has to wait for it at its start
+
+    try:
+        write_report(run, trainer.alerts)
+    except GymsolveError as error:
+        text = f"no report was written: {error}"
+        with contextlib.suppress(RunDamagedError):  # the disk that has no room for it has none for this
+            run.append_event("note", text=text)
+        observer.event("note", {"text": text})

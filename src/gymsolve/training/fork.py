@@ -16,9 +16,9 @@ from gymsolve.recipes import apply_overrides, validate
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import Run, create_run
 from gymsolve.seeding import generator, integer_seeds
-from gymsolve.training.alerts import replay_alerts
 from gymsolve.training.checkpoint import save
 from gymsolve.training.observer import Observer, checked
+from gymsolve.training.publish import replay_alerts
 from gymsolve.training.session import execute, rearrange
 from gymsolve.training.startup import for_debugger, notes_at_start, require_same_pipeline
 from gymsolve.training.stopping import Reason

@@ -14,12 +14,18 @@ from gymsolve.metrics.quality import quality_so_far
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.runs.checkpoints import update_meta
 from gymsolve.runs.run import Run
-from gymsolve.training.alerts import publish
 from gymsolve.training.checkpoint import keep_if_best, save
-from gymsolve.training.judging import Judge, Judgement
-from gymsolve.training.measuring import learn
-from gymsolve.training.nonfinite import blame, hold, raise_as, require_finite_rollout, require_finite_update
+from gymsolve.training.health.measure import learn
+from gymsolve.training.health.nonfinite import (
+    blame,
+    hold,
+    raise_as,
+    require_finite_rollout,
+    require_finite_update,
+)
+from gymsolve.training.judging.judge import Judge, Judgement
 from gymsolve.training.observer import Observer
+from gymsolve.training.publish import publish
 from gymsolve.training.records import next_multiple
 from gymsolve.training.stopping import Reason, StopSignal, stop_reason
 from gymsolve.training.trainer import Trainer

@@ -15,19 +15,17 @@ from gymsolve.metrics.sinks.sink import make_sinks
 from gymsolve.recipes import Overrides, apply_overrides, validate
 from gymsolve.runs.checkpoints import discard_after, list_checkpoints, pointed
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
-from gymsolve.runs.refs import find_run, split_ref
+from gymsolve.runs.refs import find_run, open_checkpoint, split_ref
 from gymsolve.runs.run import Run, create_run
 from gymsolve.runs.summary import Status
-from gymsolve.training.alerts import replay_alerts
 from gymsolve.training.checkpoint import save
-from gymsolve.training.ending import Closing, notes_on_bad_end
-from gymsolve.training.judging import Judge, make_judge
+from gymsolve.training.ending import Closing, leave_report, notes_on_bad_end
+from gymsolve.training.judging.judge import Judge, make_judge
 from gymsolve.training.loop import next_multiple, take_judgements, train_loop, write_record
 from gymsolve.training.observer import Observer, checked
-from gymsolve.training.plan import Plan
-from gymsolve.training.profile import profiling
-from gymsolve.training.references import open_checkpoint
-from gymsolve.training.report import leave_report
+from gymsolve.training.planning.plan import Plan
+from gymsolve.training.profile.sampling import profiling
+from gymsolve.training.publish import replay_alerts
 from gymsolve.training.startup import for_debugger, notes_at_start, other_arithmetic, require_same_pipeline
 from gymsolve.training.stopping import Reason, StopSignal
 from gymsolve.training.tracking import tracking

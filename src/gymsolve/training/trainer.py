@@ -24,10 +24,9 @@ from gymsolve.runs.loading import Checkpoint
 from gymsolve.schedules import Progress
 from gymsolve.seeding import generator, integer_seeds, restore_generator, save_generator
 from gymsolve.spec import Array
-from gymsolve.training.clock import Clock
-from gymsolve.training.engines import Algorithm, Engine, Policy, choose_engine
-from gymsolve.training.probe import Probe
-from gymsolve.training.records import Averager
+from gymsolve.training.engines.choose import Algorithm, Engine, Policy, choose_engine
+from gymsolve.training.health.probe import Probe
+from gymsolve.training.records import Averager, Clock
 
 __all__ = ["Counters", "Trainer", "build_trainer", "restore_trainer"]
 

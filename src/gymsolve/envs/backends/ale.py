@@ -18,7 +18,7 @@ import gymnasium as gym
 import numpy as np
 
 from gymsolve.config import EnvConfig, Role
-from gymsolve.envs.backends.tally import Tally
+from gymsolve.envs.backends.episode_stats import Tally
 from gymsolve.envs.build import find_spec, notes_on
 from gymsolve.envs.contract import Episode, Step
 from gymsolve.envs.options import check_wrappers

@@ -10,7 +10,7 @@ import numpy as np
 
 from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.backends.bare import bare_obstacle
-from gymsolve.envs.backends.tally import refuse_bad_obs
+from gymsolve.envs.backends.episode_stats import refuse_bad_obs
 from gymsolve.envs.build import find_spec
 from gymsolve.envs.contract import Episode, Step
 from gymsolve.envs.lean.choice import find_classic

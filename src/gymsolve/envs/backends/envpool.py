@@ -15,7 +15,7 @@ import numpy as np
 
 from gymsolve.config import EnvConfig
 from gymsolve.envs.backends.bare import bare_obstacle
-from gymsolve.envs.backends.tally import Tally, refuse_bad_obs, refuse_bad_rewards
+from gymsolve.envs.backends.episode_stats import Tally, refuse_bad_obs, refuse_bad_rewards
 from gymsolve.envs.contract import Episode, Step
 from gymsolve.envs.spaces import ObsLayout, action_spec
 from gymsolve.errors import ConfigError, MissingExtraError

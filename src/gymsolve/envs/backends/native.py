@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv
 
 from gymsolve.config import EnvConfig
-from gymsolve.envs.backends.tally import Tally
+from gymsolve.envs.backends.episode_stats import Tally
 from gymsolve.envs.build import find_spec, notes_on
 from gymsolve.envs.contract import Episode, Step
 from gymsolve.envs.spaces import ObsLayout, action_spec

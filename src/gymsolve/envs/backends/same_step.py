@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gymsolve.envs.backends.board import Board
-from gymsolve.envs.backends.tally import Tally, refuse_bad_obs, refuse_bad_rewards
-from gymsolve.envs.backends.workers import Workers, name_rows
+from gymsolve.envs.backends.episode_stats import Tally, refuse_bad_obs, refuse_bad_rewards
+from gymsolve.envs.backends.shared_buffers import Board
+from gymsolve.envs.backends.worker_pool import Workers, name_rows
 from gymsolve.envs.contract import Episode, Step
 from gymsolve.envs.masks import refuse_empty
 from gymsolve.envs.replay import Snapshot

@@ -13,7 +13,7 @@ from pydantic import Field
 from gymsolve.envs.spaces import ImageBox
 from gymsolve.envs.wrappers.actions import Count, FrameSkip, Stepped
 from gymsolve.envs.wrappers.images import Pixels, load_cv2
-from gymsolve.envs.wrappers.leaves import AnyEnv
+from gymsolve.envs.wrappers.nested import AnyEnv
 from gymsolve.spec import Array
 
 __all__ = ["STOCK_KWARGS", "Atari", "AtariOptions"]

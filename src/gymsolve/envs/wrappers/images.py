@@ -14,7 +14,7 @@ from gymnasium import spaces
 from pydantic import Field
 
 from gymsolve.envs.spaces import ImageBox, channel_axis, is_image
-from gymsolve.envs.wrappers.leaves import AnyEnv, LeafWrapper, Space, Transform
+from gymsolve.envs.wrappers.nested import AnyEnv, LeafWrapper, Space, Transform
 from gymsolve.errors import MissingExtraError
 from gymsolve.spec import Array
 

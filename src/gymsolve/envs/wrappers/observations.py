@@ -8,7 +8,7 @@ from gymnasium import spaces
 from pydantic import Field
 
 from gymsolve.envs.spaces import is_image
-from gymsolve.envs.wrappers.leaves import AnyEnv, LeafWrapper, Space, Transform
+from gymsolve.envs.wrappers.nested import AnyEnv, LeafWrapper, Space, Transform
 from gymsolve.spec import Array
 
 __all__ = ["DiscreteEncoder", "ObservationNoise", "RescaleObservation"]

@@ -6,17 +6,16 @@ from typing import Any
 
 from gymsolve.config import TrainConfig
 from gymsolve.metrics.alerts import AlertTracker
-from gymsolve.metrics.diagnosis import Diagnosis
+from gymsolve.metrics.diagnosis import Diagnosis, explain_run, run_context
 from gymsolve.metrics.history import History, read_rows
 from gymsolve.metrics.lint import lint
 from gymsolve.metrics.quality import training_quality
 from gymsolve.metrics.report.figures import Point
 from gymsolve.metrics.rules.rule import Context
-from gymsolve.metrics.stored import explain_run, run_context
 from gymsolve.recipes import flatten, validate
+from gymsolve.runs.checkpoints import survey_checkpoints
 from gymsolve.runs.run import Run
 from gymsolve.runs.summary import RunSummary
-from gymsolve.runs.survey import survey_checkpoints
 from gymsolve.runs.videos import Video, find_best_video, list_videos
 
 __all__ = ["Facts", "gather"]

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gymsolve.config import TrainConfig
-from gymsolve.envs.stage import Stage, open_stage
+from gymsolve.envs.single_env import Stage, open_stage
 from gymsolve.errors import GymsolveError, RunDamagedError
 from gymsolve.runs.checkpoints import pointed
 from gymsolve.runs.files import os_errors
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import Run
 from gymsolve.runs.videos import Video, describe_video, list_videos, video_place
-from gymsolve.training.engines import load_policy
+from gymsolve.training.engines.choose import load_policy
 from gymsolve.training.observer import Observer
+from gymsolve.training.play.moments import Moment
 from gymsolve.training.stopping import StopSignal
-from gymsolve.training.video.playing import Moment
 from gymsolve.training.video.recording import Order, film_episodes, identify
 
 __all__ = ["film_checkpoint", "leave_videos", "tell_video", "usual_order"]

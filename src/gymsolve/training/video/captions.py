@@ -7,10 +7,10 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from gymsolve.spec import Array
+from gymsolve.training.play.moments import Moment
 from gymsolve.training.video.canvas import Canvas
 from gymsolve.training.video.curve import Curve, draw_curve
 from gymsolve.training.video.overlay import OverlayStyle, font, number
-from gymsolve.training.video.playing import Moment
 
 __all__ = ["Caption", "Captions"]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 
 from gymsolve.config import TrainConfig
-from gymsolve.envs.stage import Stage, open_stage
+from gymsolve.envs.single_env import Stage, open_stage
 from gymsolve.errors import CheckpointError, GymsolveError, UnknownRunError
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.files import remove_leftovers

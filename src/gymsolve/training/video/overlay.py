@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from gymsolve.envs.labels import ActionLabels
 from gymsolve.spec import Array
-from gymsolve.training.video.playing import Moment
+from gymsolve.training.play.moments import Moment
 
 __all__ = ["OverlayStyle", "describe", "draw_panel", "font", "number"]
 

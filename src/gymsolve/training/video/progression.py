@@ -10,18 +10,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gymsolve.envs.stage import Stage
+from gymsolve.envs.single_env import Stage
 from gymsolve.errors import CheckpointError, UnknownRunError
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import Run, now
-from gymsolve.training.engines import Policy, load_policy
+from gymsolve.training.engines.choose import Policy, load_policy
+from gymsolve.training.play.moments import Moment, play
 from gymsolve.training.video.canvas import plan_canvas
 from gymsolve.training.video.captions import Caption, Captions
 from gymsolve.training.video.curve import Curve, read_curve
 from gymsolve.training.video.encoding import Film
 from gymsolve.training.video.overlay import number
-from gymsolve.training.video.playing import Moment, play
 from gymsolve.training.video.recording import Camera, Order, episode_facts, picture_facts, stride_for
 
 __all__ = ["film_progression"]

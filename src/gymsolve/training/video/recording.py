@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.envs.stage import Stage
+from gymsolve.envs.single_env import Stage
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.runs.run import now
 from gymsolve.seeding import generator, integer_seeds
-from gymsolve.training.evaluate import Player
+from gymsolve.training.judging.evaluate import Player
+from gymsolve.training.play.moments import Moment, play
 from gymsolve.training.video.canvas import Canvas, plan_canvas
 from gymsolve.training.video.encoding import Film
 from gymsolve.training.video.overlay import OverlayStyle, describe, draw_panel
-from gymsolve.training.video.playing import Moment, play
 
 __all__ = [
     "Camera",

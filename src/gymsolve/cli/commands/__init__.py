@@ -1,0 +1,1 @@
+"""One module per command, or per family of commands: parse, call one verb, print."""

@@ -1,0 +1,117 @@
+"""`gymsolve check`: look at an environment before hours go into it."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gymsolve.cli.options import Json, Set, overrides
+from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_table
+from gymsolve.text import count, duration, number
+
+if TYPE_CHECKING:
+    from gymsolve.training.planning.plan import Plan
+
+__all__ = ["check"]
+
+
+def check(
+    env: Annotated[str, typer.Argument(metavar="ENV[:VARIANT]", help="A recipe or any Gymnasium id.")],
+    set_: Set = None,
+    json: Json = False,
+) -> int:
+    """Pre-flight of an environment: spaces, seeds, speed, rewards of blind policies, problems."""
+    changes = overrides(set_)
+    from gymsolve.envs.preflight import preflight
+    from gymsolve.metrics.lint import lint
+    from gymsolve.training.planning.plan import plan_run
+
+    plan = plan_run(env, changes)
+    looked = preflight(plan.config.env)
+    report = looked.to_json()
+    told = report | {
+        "name": plan.resolved.name,
+        "derived": plan.reasons,
+        "cautions": [*report["cautions"], *map(str, lint(plan.config, looked.spec))],
+        "steps": plan.config.steps,
+        "solved_at": plan.config.solved_at,
+        "seconds_of_stepping": _stepping_seconds(report, plan.config.steps),
+    }
+    if json:
+        print_json(told)
+    else:
+        _tell(told, plan)
+    return 1 if report["problems"] else 0
+
+
+def _stepping_seconds(report: dict[str, Any], steps: int) -> float | None:
+    """How long the budget takes if learning took no time: a lower bound."""
+    speed = report["steps_per_second"].get(report["backend"])
+    return steps / speed if speed else None
+
+
+def _tell(told: dict[str, Any], plan: "Plan") -> None:
+    from gymsolve.cli.printing.plan import plan_lines
+
+    print(told["name"])
+    print_pairs(_facts(told))
+    if told["census"]:
+        heading("Under policies that know nothing")
+        headers = ("policy", "episodes", "mean return", "mean length", "terminated", "truncated", "rewards")
+        print_table(headers, [_census(one) for one in told["census"]], right=headers[1:])
+    for title, lines in (("Notes", told["notes"]), ("Cautions", told["cautions"])):
+        if lines:
+            heading(title)
+            print("\n".join(f"  {line}" for line in lines))
+    heading("Suggested settings")
+    print("\n".join(plan_lines(plan)[1:]))
+    print(f"  start with: gymsolve train {told['name']}")
+    heading("Problems" if told["problems"] else "No problems found.")
+    for problem in told["problems"]:
+        print(f"  {problem}")
+
+
+def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
+    spec, seeds = told["spec"], told["determinism"]
+    speeds = ", ".join(f"{name} {count(fps)}" for name, fps in told["steps_per_second"].items())
+    facts = [
+        *((f"observation {name}", _entry(entry)) for name, entry in spec["obs"].items()),
+        ("action", _entry(spec["action"])),
+        ("action masks", "yes" if spec["masked"] else "no"),
+        ("threshold", number(spec["reward_threshold"] if told["solved_at"] is None else told["solved_at"])),
+        ("time limit", f"{spec['max_episode_steps']} steps" if spec["max_episode_steps"] else "none known"),
+    ]
+    if spec["components"]:
+        facts.append(("reward made of", ", ".join(spec["components"])))
+    if told["offers"]:
+        facts.append(("numbers in info", f"{', '.join(told['offers'])} (may become reward_components)"))
+    if seeds is not None:
+        facts.append(("same seed", "same trajectory" if seeds["seed_reproduces"] else "another trajectory"))
+        facts.append(
+            ("other seeds", "same trajectory" if seeds["copies_identical"] else "other trajectories")
+        )
+    if told["step_seconds"] is not None:
+        facts.append(("one step", f"{1e6 * told['step_seconds']:,.0f} µs"))
+    if told["reset_seconds"] is not None:
+        facts.append(("one reset", f"{1e6 * told['reset_seconds']:,.0f} µs"))
+    facts.append(("steps per second", f"{speeds} (this recipe uses {told['backend']})"))
+    if told["seconds_of_stepping"] is not None:
+        least = duration(told["seconds_of_stepping"])
+        facts.append(("budget", f"{count(told['steps'])} steps: {least} of stepping, learning comes on top"))
+    return facts
+
+
+def _entry(entry: dict[str, Any]) -> str:
+    told = f"{entry['kind']} {tuple(entry['shape'])} {entry['dtype']}"
+    return f"{told}, choices {list(entry['nvec'])}" if entry["nvec"] else told
+
+
+def _census(one: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        one["policy"],
+        count(one["episodes"]),
+        number(one["mean_return"]),
+        number(one["mean_length"]),
+        count(one["terminated"]),
+        count(one["truncated"]),
+        f"{number(one['min_reward'])} to {number(one['max_reward'])}, {one['nonzero_rewards']:.0%} not 0",
+    )

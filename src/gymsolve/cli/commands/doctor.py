@@ -1,0 +1,29 @@
+"""`gymsolve doctor`: what this machine has and lacks."""
+
+from gymsolve.cli.options import Json, RunsDir
+from gymsolve.cli.printing.output import print_json, print_table
+
+__all__ = ["doctor"]
+
+_MARKS = {"ok": "✓", "missing": "✗", "warning": "!", "optional": "–"}
+
+
+def doctor(runs_dir: RunsDir = None, json: Json = False) -> None:
+    """Look at this machine: packages, extras, ffmpeg, display, devices, disk; each fault with its fix."""
+    from gymsolve.runs import runs_folder
+    from gymsolve.service.machine import examine
+
+    findings = examine(runs_folder(runs_dir))
+    if json:
+        print_json({"findings": [finding.to_json() for finding in findings]})
+        return
+    rows = [
+        (_MARKS[one.state], one.topic, f"optional: {one.detail}" if one.state == "optional" else one.detail)
+        for one in findings
+    ]
+    print_table(("", "", ""), rows)
+    fixes = [one for one in findings if one.fix is not None]
+    if fixes:
+        print("\nTo put right, where you need it:")
+        for one in fixes:
+            print(f"  {one.topic}: {one.fix}")

@@ -1,0 +1,117 @@
+"""`gymsolve record`: videos of a run, beyond those it leaves by itself."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gymsolve.cli.options import Json, RunsDir
+from gymsolve.cli.printing.output import print_json, print_pairs
+from gymsolve.errors import UsageError
+from gymsolve.text import count, duration, number
+
+__all__ = ["record"]
+
+
+def record(
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN[@CHECKPOINT]",
+            help="A run; its best checkpoint unless @last or @STEPS says otherwise.",
+        ),
+    ],
+    episodes: Annotated[int, typer.Option("--episodes", min=1, help="How many to play.")] = 1,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Episodes of another seed than the run's own.")
+    ] = None,
+    progression: Annotated[
+        bool, typer.Option("--progression", help="One episode of every checkpoint, with the learning curve.")
+    ] = False,
+    publish: Annotated[
+        bool,
+        typer.Option("--publish", help="1920x1080 at 30 or 60 frames per second, for video sites."),
+    ] = False,
+    size: Annotated[
+        str | None, typer.Option("--size", metavar="WxH", help="Fit the picture into this many pixels.")
+    ] = None,
+    max_seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--max-seconds", min=0.1, help="Length at which it ends: 120; 6 for each clip of a progression."
+        ),
+    ] = None,
+    stochastic: Annotated[
+        bool, typer.Option("--stochastic", help="Sample actions instead of taking the likeliest.")
+    ] = False,
+    no_overlay: Annotated[bool, typer.Option("--no-overlay", help="Only the picture, no text.")] = False,
+    data: Annotated[
+        bool,
+        typer.Option("--data", help="Also keep observations, actions, rewards and values in episodes/*.npz."),
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="An .mp4; in the run's folder `videos` by default."),
+    ] = None,
+    runs_dir: RunsDir = None,
+    json: Json = False,
+) -> None:
+    """Film a policy: whole episodes of one checkpoint, or its progress through all of them."""
+    pixels = _pixels(size)
+    if progression and (no_overlay or data or episodes > 1):
+        raise UsageError(
+            "a progression has one episode per checkpoint, always its captions and no data.",
+            where="--progression",
+            hint="Leave out --episodes, --no-overlay and --data.",
+        )
+    from gymsolve.training.video.record import Wish, record_run
+
+    wish = Wish(
+        episodes=episodes,
+        seed=seed,
+        stochastic=stochastic,
+        progression=progression,
+        overlay=not no_overlay,
+        size=pixels,
+        publish=publish,
+        data=data,
+        max_seconds=max_seconds,
+    )
+    facts = record_run(run, wish, out=out, runs_dir=runs_dir, on_clip=_silent if json else _tell_clip)
+    if json:
+        print_json(facts)
+    else:
+        _tell(facts)
+
+
+def _pixels(size: str | None) -> tuple[int, int] | None:
+    if size is None:
+        return None
+    match = re.fullmatch(r"(\d{2,4})x(\d{2,4})", size)
+    pixels = (int(match[1]), int(match[2])) if match else (0, 0)
+    if min(pixels) < 64 or pixels[0] % 2 or pixels[1] % 2:
+        raise UsageError(
+            f"'{size}' is not a size of even numbers from 64 on.", where="--size", hint="Write 1280x720."
+        )
+    return pixels
+
+
+def _silent(clip: dict[str, Any]) -> None:
+    pass
+
+
+def _tell_clip(clip: dict[str, Any]) -> None:
+    print(f"after {count(clip['env_steps']):>11} steps: return {number(clip['return'])}")
+
+
+def _tell(facts: dict[str, Any]) -> None:
+    played = facts.get("episodes", facts.get("clips", []))
+    cut = "" if facts["complete"] else ", cut at the length limit"
+    rows = [
+        ("video", facts["path"]),
+        ("length", f"{duration(facts['seconds'])}{cut}"),
+        ("picture", f"{facts['width']}x{facts['height']} at {number(facts['fps'])} frames per second"),
+        ("returns", ", ".join(number(one["return"]) for one in played)),
+    ]
+    print_pairs(rows)

@@ -1,0 +1,203 @@
+"""Watching a run: to the log in its folder always, to a screen when there is one.
+
+The watcher is called after every vector step, so it only stores numbers there and looks at the clock;
+drawing is rationed so that it never takes more than a four-hundredth of the time.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Protocol, TextIO
+
+from gymsolve.cli.live.view import View, evaluation_line, progress_line
+from gymsolve.cli.printing.alerts import alert_line
+from gymsolve.metrics.catalog import max_entropy
+from gymsolve.runs.run import Run
+from gymsolve.text import number
+from gymsolve.training.publish import present_alerts
+from gymsolve.training.trainer import Trainer
+
+__all__ = ["PlainScreen", "Screen", "Watcher", "choose_screen"]
+
+_DRAW_SECONDS = 0.25
+_DRAW_SHARE = 400
+"""Drawing waits this many times what the last drawing took."""
+_LINE_SECONDS = (5.0, 60.0)
+_STOPPING = b"\nstopping: the update under way is finished and saved first; Ctrl-C again does not wait\n"
+
+
+class Screen(Protocol):
+    """Where a person looks."""
+
+    def line(self, text: str) -> None:
+        """Something that happened."""
+
+    def alert(self, text: str) -> None:
+        """Something that is wrong, when it is found."""
+
+    def progress(self, text: str) -> None:
+        """Where the run stands, now and then."""
+
+    def draw(self, view: View, now: float) -> None:
+        """The same, all the time."""
+
+    def give_way(self) -> None:
+        """Something was written past the screen."""
+
+
+class PlainScreen:
+    """Lines of text, for logs and pipes; none at all without a stream."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self.stream = stream
+
+    def line(self, text: str) -> None:
+        if self.stream is None:
+            return
+        try:
+            print(text, file=self.stream, flush=True)
+        except BrokenPipeError:
+            self.stream = None  # nobody reads any more; that is no reason to end a training
+
+    def alert(self, text: str) -> None:
+        self.line(text)
+
+    def progress(self, text: str) -> None:
+        self.line(text)
+
+    def draw(self, view: View, now: float) -> None:
+        pass
+
+    def give_way(self) -> None:
+        pass
+
+
+@contextmanager
+def choose_screen(*, quiet: bool, json: bool) -> Iterator[Screen]:
+    """A live table on a terminal, lines elsewhere; with `json` standard output is left alone."""
+    stream = sys.stderr if json else sys.stdout
+    if quiet:
+        yield PlainScreen(None)
+    elif stream.isatty() and os.environ.get("TERM") != "dumb":
+        from gymsolve.cli.live.screen import LiveScreen
+
+        with LiveScreen.opened(stream) as screen:
+            yield screen
+    else:
+        yield PlainScreen(stream)
+
+
+class Watcher:
+    """The observer behind `gymsolve train`."""
+
+    def __init__(self, screen: Screen) -> None:
+        self.screen = screen
+        self._run: Run | None = None
+        self._trainer: Trainer | None = None
+        self._view: View | None = None
+        self._next_draw = 0.0
+        self._next_line = 0.0
+        self._told: set[str] = set()
+
+    def started(self, run: Run, trainer: Trainer) -> None:
+        self._run = run
+        self._view = View(
+            title=f"{run.info()['name']}  {run.id}",
+            budget=trainer.config.steps,
+            threshold=trainer.threshold,
+            num_envs=trainer.envs.num_envs,
+            counters=trainer.counters,
+            best=trainer.counters.best_return,
+            max_entropy=max_entropy(trainer.envs.spec),
+            history=trainer.alerts.history,
+            # Those of an earlier sitting: they were told then, the table goes on marking them.
+            alerts=present_alerts(trainer.alerts),
+        )
+        self._trainer = trainer
+        self._next_line = self._view.began + _LINE_SECONDS[0]
+        self._tell(f"run {run.path} (computing with {trainer.engine.name})")
+
+    def rollout_step(self, step: int, total: int) -> None:
+        now = time.perf_counter()
+        if step > 1 and now < self._next_draw:
+            return  # nobody looks
+        view = self._view
+        assert view is not None
+        if step == 1:
+            view.rollout_began, view.evaluation = now, None
+        view.rollout = (step, total)
+        if now >= self._next_draw:
+            self._draw(now)
+
+    def eval_step(self, done: int, total: int) -> None:
+        view = self._view
+        assert view is not None
+        view.evaluation, view.rollout = (done, total), (0, 0)
+        now = time.perf_counter()
+        if now >= self._next_draw:
+            self._draw(now)
+
+    def record(self, record: dict[str, Any]) -> None:
+        view, now = self._view, time.perf_counter()
+        assert view is not None
+        view.recorded()
+        if "eval/mean_reward" in record:
+            mean = record["eval/mean_reward"]
+            if mean == mean:  # NaN when no episode ended
+                view.best = mean if view.best is None else max(view.best, mean)
+            self._tell(evaluation_line(record, view.threshold))
+            self._next_draw = now  # with the alerts it may raise, which come next
+        elif now >= self._next_line:
+            text = progress_line(view, now)
+            self._log(text)
+            self.screen.progress(text)
+            shortest, longest = _LINE_SECONDS
+            # The longer it runs, the less a line is worth: logs of a week stay readable.
+            self._next_line = now + min(longest, max(shortest, view.elapsed(now) / 50))
+
+    def event(self, kind: str, data: dict[str, Any]) -> None:
+        if kind in ("note", "env_fault", "tracker_failed"):
+            self._tell(f"note: {data['text']}")
+        elif kind == "video":
+            self._tell(f"video {data['path']}")
+        elif kind == "stopping":
+            # Not through a screen: a signal may come in the middle of a print, which cannot be entered twice.
+            with suppress(OSError):
+                os.write(2, _STOPPING)
+            self.screen.give_way()
+        elif kind == "solved":
+            confirmed = number(data["eval/confirm_mean_reward"])
+            self._tell(f"solved: {confirmed} on fresh seeds, {number(data['threshold'])} needed")
+        elif kind in ("alert", "alert_cleared"):
+            self._alert(kind, data)
+
+    def _alert(self, kind: str, data: dict[str, Any]) -> None:
+        """Every change goes to the log; a person hears of an alert once, then the table marks it."""
+        assert self._view is not None
+        assert self._trainer is not None
+        self._view.alerts = present_alerts(self._trainer.alerts)
+        if kind == "alert":
+            if data["id"] in self._told or data["because"] is not None:
+                self._log(alert_line(data))  # again, or only a consequence of one that was told
+            else:
+                self._told.add(data["id"])
+                self._log(alert_line(data))
+                self.screen.alert(alert_line(data))
+        else:
+            self._log(f"cleared: {data['id']}")
+
+    def _tell(self, text: str) -> None:
+        self._log(text)
+        self.screen.line(text)
+
+    def _log(self, text: str) -> None:
+        assert self._run is not None
+        self._run.log(text)
+
+    def _draw(self, now: float) -> None:
+        assert self._view is not None
+        self.screen.draw(self._view, now)
+        ended = time.perf_counter()
+        self._next_draw = ended + max(_DRAW_SECONDS, _DRAW_SHARE * (ended - now))

@@ -1,0 +1,194 @@
+"""Rows of the live table: which metrics, in which order, and how each is told.
+
+All of it comes from the catalogue: priority decides what is seen, groups and their order are the
+catalogue's, and so are precision and the direction that counts as better.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from gymsolve.cli.live.view import View
+from gymsolve.cli.printing.tables import Line
+from gymsolve.metrics.catalog import Metric, by_priority, find_metric
+from gymsolve.metrics.history import Series
+from gymsolve.text import count, duration, number, score
+
+__all__ = [
+    "MARKS",
+    "SEVERITY_STYLES",
+    "Layout",
+    "choose_rows",
+    "group_of",
+    "header",
+    "metric_row",
+    "sparkline",
+]
+
+SEVERITY_STYLES = {"error": "bold red", "warn": "bold yellow", "info": "bold cyan"}
+MARKS = {"error": "!", "warn": "!", "info": "·", None: " "}
+"""A hint is no alarm."""
+
+_ELSEWHERE = {"env_steps", "progress", "solved", "eval/std_reward"}
+"""Told by the bar, the title, or beside another value."""
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_COUNTED = {"steps", "steps/s", "episodes"}
+
+_PREFIX, _NAME, _VALUE, _CHANGE, _SPARK, _RANGE, _MEANING = 8, 22, 14, 10, 12, 14, 24
+"""Columns of characters, the gap before each included."""
+_LONGEST_SPARK = 32
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns a terminal is wide enough for, and how wide they are; 0 leaves one out."""
+
+    prefix: int
+    name: int
+    change: int
+    spark: int
+    range: int
+    meaning: int
+
+    @classmethod
+    def of(cls, width: int) -> "Layout":
+        """The value comes first, then what it was before, then words."""
+        name = max(0, min(_NAME, width - _VALUE))
+        spare = width - name - _VALUE
+        prefix = _PREFIX if spare >= _PREFIX else 0
+        change = _CHANGE if spare >= prefix + _CHANGE else 0
+        spare -= prefix + change
+        spark = _SPARK if spare >= _SPARK else 0
+        spread = _RANGE if spare >= spark + _RANGE else 0
+        spare -= spark + spread
+        if spark:
+            longer = min(spare, _LONGEST_SPARK - spark)
+            longer = longer if spare - longer >= _MEANING else max(0, min(longer, spare - _MEANING))
+            spark, spare = spark + longer, spare - longer
+        return cls(prefix, name, change, spark, spread, spare if spare >= _MEANING else 0)
+
+
+def choose_rows(view: View, room: int) -> list[str]:
+    """The most important metrics that there is room for, group by group; those with an alert always."""
+    known = [name for name in view.history.series if name not in _ELSEWHERE and find_metric(name)]
+    if "time/elapsed" not in known:
+        known.append("time/elapsed")  # the clock runs before the first record
+    ranked = by_priority(known)
+    alerted = {alert["metric"] for alert in view.alerts.values()}
+    ranked.sort(key=lambda name: name not in alerted)
+    chosen = by_priority(ranked[: max(0, room)])
+    groups = list(dict.fromkeys(map(group_of, chosen)))  # a group stands where its most important row does
+    return sorted(chosen, key=lambda name: groups.index(group_of(name)))
+
+
+def header(layout: Layout) -> Line:
+    """What the columns are."""
+    text = " " * layout.prefix + f"{'  metric':<{layout.name}}{'value':>{_VALUE}}"
+    if layout.change:
+        text += f"{'change':>{layout.change}}"
+    if layout.spark:
+        text += f"  {'history':<{layout.spark - 2}}"
+    if layout.range:
+        text += f"  {'so far':<{layout.range - 2}}"
+    if layout.meaning:
+        text += "  meaning"
+    return [(text.rstrip(), "dim")]
+
+
+def metric_row(view: View, name: str, layout: Layout, now: float, *, first: bool) -> Line:
+    """One metric: mark, name, value, change, history, range so far and meaning, as far as they fit."""
+    metric, series = find_metric(name), view.history.get(name)
+    assert metric is not None
+    severity = view.severity(name)
+    style = SEVERITY_STYLES[severity] if severity else ""
+    line: Line = []
+    if layout.prefix:
+        line.append((f"{group_of(name) if first else '':<{layout.prefix}}", "dim"))
+    tail = f"{MARKS[severity]} {name.partition('/')[2] or name}"
+    line.append((f"{tail[: layout.name]:<{layout.name}}", style))
+    if name == "time/elapsed":
+        return [*line, (f"{duration(view.elapsed(now)):>{_VALUE}}", "bold blue")]
+    assert series is not None
+    line.append((f"{_told(view, metric, name, series):>{_VALUE}}", style or _bold(metric)))
+    if layout.change:
+        line.append(_change(metric, series, layout.change))
+    if layout.spark:
+        line.append((f"  {sparkline(series.values, layout.spark - 2):<{layout.spark - 2}}", "cyan"))
+    if layout.range:
+        line.append((f"  {_range(series, layout.range - 2):<{layout.range - 2}}", "dim"))
+    if layout.meaning:
+        line.append((f"  {metric.meaning}", "dim"))
+    return line
+
+
+def sparkline(values: Sequence[float], width: int) -> str:
+    """A series as blocks from its lowest to its highest; means where values outnumber the columns."""
+    total = len(values)
+    columns = min(total, width)
+    bounds = [index * total // columns for index in range(columns + 1)] if columns else []
+    means = [sum(values[begin:end]) / (end - begin) for begin, end in pairwise(bounds)]
+    if not math.isfinite(sum(means)):
+        means = [_finite_mean(values[begin:end]) for begin, end in pairwise(bounds)]
+    finite = [mean for mean in means if mean == mean]
+    if not finite:
+        return " " * len(means)
+    low, span = min(finite), max(finite) - min(finite)
+    if not span > 0.0:
+        return "".join([_BLOCKS[0] if mean == mean else " " for mean in means])
+    top = len(_BLOCKS) - 1
+    return "".join([_BLOCKS[round((mean - low) / span * top)] if mean == mean else " " for mean in means])
+
+
+def _finite_mean(values: Sequence[float]) -> float:
+    """Of those that are finite; NaN when none is."""
+    finite = [value for value in values if math.isfinite(value)]
+    return sum(finite) / len(finite) if finite else math.nan
+
+
+def group_of(name: str) -> str:
+    """The part of a name that related metrics share."""
+    return name.partition("/")[0] if "/" in name else "run"
+
+
+def _bold(metric: Metric) -> str:
+    return "bold" if metric.priority == 1 else ""
+
+
+def _told(view: View, metric: Metric, name: str, series: Series) -> str:
+    value = series.last
+    if name == "eval/mean_reward":
+        return score(value, view.history.last("eval/std_reward"))
+    if name == "train/entropy" and view.max_entropy is not None:
+        return f"{number(value, 3)} of {number(view.max_entropy, 3)}"
+    if metric.unit in _COUNTED and abs(value) >= 500:
+        return count(value)
+    return number(value, metric.precision)
+
+
+def _change(metric: Metric, series: Series, width: int) -> tuple[str, str]:
+    """Since the record before; green and red only where one direction is better."""
+    if len(series) < 2 or not math.isfinite(series.values[-1] - series.values[-2]):
+        return " " * width, ""
+    change = series.values[-1] - series.values[-2]
+    if change == 0:
+        return f"{'=':>{width}}", "dim"
+    size = f"{abs(change):,.0f}" if abs(change) >= 1000 else f"{abs(change):.2g}"
+    if "e" in size and abs(change) >= 1:
+        size = f"{abs(change):.0f}"  # 1.2e+02 is 120
+    good = None if metric.better is None else (change > 0) == (metric.better == "up")
+    style = "" if good is None else "green" if good else "red"
+    return f"{'↑' if change > 0 else '↓'}{size:>7}".rjust(width), style
+
+
+def _range(series: Series, width: int) -> str:
+    """The lowest and highest value so far, with as many digits as fit."""
+    if not math.isfinite(series.peak) or series.low == series.peak:
+        return ""
+    told = (f"{_short(series.low, digits)}…{_short(series.peak, digits)}" for digits in (3, 2, 1))
+    return next((text for text in told if len(text) <= width), "")
+
+
+def _short(value: float, digits: int) -> str:
+    text = f"{value:.{digits}g}"
+    return f"{value:.0f}" if "e" in text and 1 <= abs(value) < 1e5 else text

@@ -1,0 +1,147 @@
+"""A terminal whose last lines are redrawn in place, while events and foreign output scroll above them.
+
+A few control codes instead of rich's Live: no training should wait for rich to be imported.
+"""
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from io import TextIOBase
+from threading import RLock
+from typing import TextIO
+
+from gymsolve.cli.live.table import render
+from gymsolve.cli.live.view import View
+from gymsolve.cli.printing.tables import Line, styled, text_width
+
+__all__ = ["LiveScreen", "can_say", "terminal_size"]
+
+_HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
+_CLEAR_LINE, _CLEAR_BELOW = "\x1b[K", "\x1b[J"
+_ASCII = str.maketrans("▁▂▃▄▅▆▇█━─↑↓…–±×≥≤≠·", "_.:-=+*##-^v~-~x><!.")
+"""One character for one: the columns must stay where they are."""
+
+Size = Callable[[], tuple[int, int]]
+
+
+class LiveScreen:
+    """The watcher sets the pace; each drawing is one write."""
+
+    def __init__(self, stream: TextIO, size: Size, *, colours: bool = True) -> None:
+        self._stream: TextIO | None = stream
+        self._size, self._colours = size, colours
+        self._ascii = not can_say("▁█━↑…±–", stream.encoding)
+        self._drawn: list[Line] = []
+        self._drawn_width = 0
+        self._last: View | None = None
+        self._lock = RLock()  # threads of an environment may print
+
+    @classmethod
+    @contextmanager
+    def opened(cls, stream: TextIO) -> Iterator["LiveScreen"]:
+        """A screen that leaves the final state on the terminal when it closes."""
+        screen = cls(stream, lambda: terminal_size(stream), colours="NO_COLOR" not in os.environ)
+        screen._write(_HIDE)
+        try:
+            with redirect_stdout(_Above(screen, sys.stdout)), redirect_stderr(_Above(screen, sys.stderr)):
+                yield screen
+        finally:
+            if screen._last is not None:
+                screen.draw(screen._last, time.perf_counter())
+            screen._write(_SHOW)
+
+    def line(self, text: str) -> None:
+        with self._lock:
+            told = styled(text, "dim" if self._colours else "")
+            self._write(f"{self._up()}{_CLEAR_BELOW}{told}\n{self._text(self._drawn)}")
+
+    def alert(self, text: str) -> None:
+        pass  # the table shows it as long as it lasts
+
+    def progress(self, text: str) -> None:
+        pass  # the table shows it all the time
+
+    def draw(self, view: View, now: float) -> None:
+        with self._lock:
+            self._last = view
+            width, height = self._size()
+            lines = render(view, now, width, height)
+            text = f"{self._up()}{self._text(lines)}{_CLEAR_BELOW}"
+            self._drawn, self._drawn_width = lines, width
+            self._write(text)
+
+    def give_way(self) -> None:
+        """Somebody wrote past this screen: leave what is there and begin below it."""
+        self._drawn = []
+
+    def _up(self) -> str:
+        """To where the table begins; a terminal that became narrower has folded its lines."""
+        width, rows = max(1, self._size()[0]), len(self._drawn)
+        if width < self._drawn_width:
+            widths = (sum(text_width(text) for text, _ in line) for line in self._drawn)
+            rows = sum(max(1, -(-one // width)) for one in widths)
+        return f"\r\x1b[{rows}A" if rows else "\r"
+
+    def _text(self, lines: list[Line]) -> str:
+        shown = [
+            "".join(styled(text, style if self._colours else "") for text, style in line) for line in lines
+        ]
+        return "".join(f"{line}{_CLEAR_LINE}\n" for line in shown)
+
+    def _write(self, text: str) -> None:
+        if self._stream is None:
+            return
+        if self._ascii:
+            text = text.translate(_ASCII).encode("ascii", "replace").decode()
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError:
+            self._stream = None  # the terminal was closed; that is no reason to end a training
+
+
+class _Above(TextIOBase):
+    """What others print, line by line above the table."""
+
+    def __init__(self, screen: LiveScreen, stream: TextIO) -> None:
+        self._screen, self._stream, self._begun = screen, stream, ""
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._stream.encoding
+
+    def write(self, text: str) -> int:
+        *lines, self._begun = (self._begun + text).split("\n")
+        for line in lines:
+            self._screen.line(line)
+        return len(text)
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+
+def can_say(text: str, encoding: str | None) -> bool:
+    """Has a stream's encoding these characters?"""
+    with suppress(UnicodeEncodeError):
+        text.encode(encoding or "utf-8")
+        return True
+    return False
+
+
+def terminal_size(stream: TextIO) -> tuple[int, int]:
+    """Of this stream's terminal; pseudo-terminals without a size go by COLUMNS and LINES."""
+    columns, lines = shutil.get_terminal_size()
+    with suppress(OSError):
+        found = os.get_terminal_size(stream.fileno())
+        if found.columns and found.lines:
+            columns, lines = found
+    return columns, lines

@@ -1,0 +1,107 @@
+"""Printing results: JSON for programs, tables for people.
+
+Off a terminal tables are as wide as they need to be: cut-off ids are of no use to `grep`.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gymsolve.cli.printing.tables import GAP, styled, table_lines, text_width
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = [
+    "heading",
+    "is_terminal",
+    "make_console",
+    "print_json",
+    "print_pairs",
+    "print_table",
+    "print_whole_table",
+]
+
+_WIDE = 10_000
+_COLOURS = {"solved": "green", "running": "blue", "crashed": "red", "damaged": "red", "stopped": "yellow"}
+
+
+def print_json(data: Any) -> None:
+    """One line of strict JSON."""
+    from gymsolve.runs.files import to_json
+
+    print(to_json(data))
+
+
+def is_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def make_console() -> "Console":
+    """Standard output; text is never taken for markup, since settings contain square brackets."""
+    from rich.console import Console
+
+    return Console(width=None if is_terminal() else _WIDE, markup=False, highlight=False, emoji=False)
+
+
+def heading(text: str) -> None:
+    """A title between parts of a report."""
+    print(f"\n{styled(text, _style('bold'))}")
+
+
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
+    """Columns with headings; those named in `right` hold numbers. Words for a status are coloured."""
+    _print(headers, list(rows), right, _width())
+
+
+def print_whole_table(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    right: Sequence[str] = (),
+    expendable: Sequence[str] = (),
+) -> None:
+    """A table whose cells are never folded, so that they can be copied.
+
+    Where the terminal is too narrow, `expendable` columns are left out, in their order; lines that are
+    still too long are the terminal's to break, which it undoes in what is copied.
+    """
+    widths = {
+        name: max(map(text_width, column))
+        for name, column in zip(headers, zip(headers, *rows, strict=True), strict=True)
+    }
+    for name in expendable:
+        if sum(widths.values()) + GAP * (len(widths) - 1) <= _width():
+            break
+        del widths[name]
+    kept = [index for index, name in enumerate(headers) if name in widths]
+    whole = sum(widths.values()) + GAP * (len(widths) - 1)
+    _print(list(widths), [[row[index] for index in kept] for row in rows], right, whole)
+
+
+def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
+    """Names and what they are, aligned."""
+    rows = [(f"  {name}", told) for name, told in pairs]
+    styles = [(_style("dim"), "")] * len(rows)
+    for line in table_lines(rows, width=_width(), styles=styles) if rows else ():
+        print(line)
+
+
+def _print(headers: Sequence[str], rows: list[Sequence[str]], right: Sequence[str], width: int) -> None:
+    styles = [[_style("bold")] * len(headers)]
+    styles += [[_style(_COLOURS.get(cell, "")) for cell in row] for row in rows]
+    numbers = [index for index, name in enumerate(headers) if name in right]
+    for line in table_lines([headers, *rows], width=width, right=numbers, styles=styles):
+        print(line)
+
+
+def _width() -> int:
+    return shutil.get_terminal_size().columns if is_terminal() else _WIDE
+
+
+def _style(name: str) -> str:
+    """The style, where there is somebody to see it who has not asked for plain text."""
+    plain = not is_terminal() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    return "" if plain else name

@@ -1,0 +1,109 @@
+"""What a run is going to do, told before it does it."""
+
+import sys
+from typing import TYPE_CHECKING
+
+from gymsolve.text import count, setting
+
+if TYPE_CHECKING:
+    from gymsolve.config import TrainConfig
+    from gymsolve.recipes import Resolved
+    from gymsolve.training.planning.plan import Plan
+
+__all__ = ["plan_lines", "print_plan", "settings_rows"]
+
+_NORMALISED = {
+    "none": "",
+    "running": ", observations normalised (running statistics)",
+    "bounds": ", observations normalised (by their bounds)",
+}
+
+
+def print_plan(plan: "Plan", start_from: str | None, *, error_stream: bool = False) -> None:
+    """The settings in words, then those that differ from the defaults."""
+    print(
+        "\n".join(plan_lines(plan, start_from)), file=sys.stderr if error_stream else sys.stdout, flush=True
+    )
+
+
+def plan_lines(plan: "Plan", start_from: str | None = None) -> list[str]:
+    """The summary as text."""
+    config, resolved = plan.config, plan.resolved
+    lines = [resolved.name + (f"  {config.description}" if config.description else "")]
+    lines += [f"  {name:<12} {told}" for name, told in _summary(config)]
+    if start_from is not None:
+        lines.append(f"  {'weights':<12} of {start_from}")
+    if plan.reasons:
+        lines.append("  There is no recipe; these settings were derived from the environment:")
+        lines += [f"    {reason}" for reason in plan.reasons]
+    if plan.measured:
+        lines.append("  Settings that were auto have been measured:")
+        lines += [f"    {reason}" for reason in plan.measured]
+    rows = settings_rows(resolved)
+    if rows:
+        lines.append("  Settings that differ from the defaults:")
+        width = max(len(path) + len(told) for path, told, _ in rows)
+        lines += [f"    {f'{path}={told}':<{width + 1}}  {source}" for path, told, source in rows]
+    return lines
+
+
+def settings_rows(resolved: "Resolved", *, everything: bool = False) -> list[tuple[str, str, str]]:
+    """Path, value and source of each setting; by default only of those that differ from the default."""
+    from gymsolve.recipes import explain, flatten, validate
+
+    config = resolved.config
+    bare = flatten(validate({"env": {"id": config.env.id}, "algo": {"name": config.algo.name}}))
+    return [
+        (path, setting(value), source)
+        for path, value, source in explain(resolved)
+        if everything or (path != "description" and value != bare.get(path))
+    ]
+
+
+def _summary(config: "TrainConfig") -> list[tuple[str, str]]:
+    # Whether one is registered is not known here: to look it up would load the environment.
+    threshold = "its registered threshold, if any," if config.solved_at is None else f"{config.solved_at:g}"
+    evaluation = (
+        f"every {count(config.eval_every)} steps, {config.eval.episodes} episodes; solved at {threshold}"
+    )
+    return [
+        ("environment", _environment(config)),
+        ("algorithm", _algorithm(config)),
+        ("network", _network(config)),
+        ("budget", f"{count(config.steps)} environment steps"),
+        ("evaluation", f"{evaluation} over {config.eval.solved_episodes}"),
+        ("seed", str(config.seed)),
+    ]
+
+
+def _environment(config: "TrainConfig") -> str:
+    from gymsolve.envs.make import debugger_attached
+
+    env = config.env
+    told = f"{env.id}, {env.num_envs} in parallel"
+    if debugger_attached():
+        told = f"{env.id}, one copy in this process because a debugger is attached"
+    extras = [setting(wrapper) for wrapper in env.model_dump(mode="json")["wrappers"]]
+    if env.kwargs:
+        extras.insert(0, setting(env.kwargs))
+    if env.frame_stack > 1:
+        extras.append(f"{env.frame_stack} frames stacked")
+    return "; ".join([told, *extras])
+
+
+def _algorithm(config: "TrainConfig") -> str:
+    algo, dumped = config.algo, config.algo.model_dump(mode="json")
+    batch = config.env.num_envs * algo.num_steps
+    told = f"{algo.name.upper()}, rollouts of {config.env.num_envs} × {algo.num_steps} = {count(batch)} steps"
+    if algo.name == "ppo":
+        told += f", {setting(dumped['num_epochs'])} epochs, {algo.num_minibatches} minibatch"
+        told += "es each" if algo.num_minibatches > 1 else " each"
+    return f"{told}, learning rate {setting(dumped['learning_rate'])}"
+
+
+def _network(config: "TrainConfig") -> str:
+    net = config.net
+    told = f"{setting(net.hidden)} {net.activation}"
+    if net.cnn != type(net).model_fields["cnn"].default:
+        told += f", cnn {net.cnn} for images"  # the usual one goes without saying: there may be no images
+    return told + _NORMALISED[net.normalize_obs]

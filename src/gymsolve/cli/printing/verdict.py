@@ -1,0 +1,170 @@
+"""The last word on a run: solved or not, by which numbers, and what to do next."""
+
+import math
+import shlex
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gymsolve.cli.printing.alerts import summary_lines
+from gymsolve.cli.printing.output import is_terminal
+from gymsolve.text import count, number, plural, score, setting, size, took
+
+if TYPE_CHECKING:
+    from gymsolve.config import WrapperConfig
+    from gymsolve.training.session import Outcome
+
+__all__ = ["print_verdict", "verdict_lines"]
+
+_LABEL = 6
+_RETURN = "rollout/ep_rew_mean"
+_RECENT = 100
+"""Episodes behind a training return, at most."""
+_WHY = {
+    "steps": "the budget is spent",
+    "time": "the time is up",
+    "stop file": "stopped on request",
+    "interrupt": "stopped by Ctrl-C",
+    "terminated": "stopped by the system",
+}
+
+
+def print_verdict(outcome: "Outcome", lines: list[str]) -> None:
+    """A panel on a terminal, plain lines elsewhere."""
+    if not is_terminal():
+        print("\n".join(lines))
+        return
+    from rich.panel import Panel
+    from rich.text import Text
+
+    from gymsolve.cli.printing.output import make_console
+
+    colour = "green" if outcome.solved else "yellow"
+    console = make_console()
+    folded = [part for line in lines[1:] for part in _fold(line, console.width - 4)]
+    body = Text("\n").join(Text(line) for line in folded)
+    console.print(Panel(body, title=Text(lines[0], style="bold"), title_align="left", border_style=colour))
+
+
+def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
+    """The verdict as text; the first line is its title."""
+    from gymsolve.runs.videos import find_best_video
+    from gymsolve.service.runs import best_evaluation
+
+    name = outcome.run.info()["name"]
+    evaluation, video = best_evaluation(outcome.run), find_best_video(outcome.run)
+    title = "SOLVED" if outcome.solved else f"Not solved: {_WHY.get(outcome.reason, outcome.reason)}"
+    if outcome.threshold is None:
+        title = f"Done: {_WHY.get(outcome.reason, outcome.reason)}"
+    return [
+        f"{title}  {name}",
+        _result(evaluation, outcome.threshold),
+        *_training(outcome),
+        f"{count(outcome.env_steps)} steps in {took(outcome.seconds)}",
+        f"run   {outcome.run.path}",
+        *([] if video is None else [f"video {video.path}"]),
+        *([f"page  {page}"] if (page := outcome.run.path / "report.html").is_file() else []),
+        *_findings(outcome),
+        *_labelled("next", next_steps(outcome, runs_dir)),
+    ]
+
+
+def _fold(line: str, width: int) -> list[str]:
+    """Under its own beginning; ids and paths stay whole."""
+    indent = " " * _LABEL
+    return textwrap.wrap(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _findings(outcome: "Outcome") -> list[str]:
+    """Why it is not solved: causes with what follows from each; hints last."""
+    alerts = [alert.to_json() for alert in outcome.alerts]
+    roots = [alert for alert in alerts if alert["id"] not in outcome.because]
+    lines = []
+    for index, root in enumerate(roots):
+        label = (
+            "note" if root["severity"] == "info" else "also" if index else "seen" if outcome.solved else "why"
+        )
+        follows = [alert for alert in alerts if outcome.because.get(alert["id"]) == root["id"]]
+        lines += _labelled(label, summary_lines(root, follows))
+    return lines
+
+
+def _labelled(label: str, lines: list[str]) -> list[str]:
+    return [f"{'' if place else label:<{_LABEL}}{line}" for place, line in enumerate(lines)]
+
+
+def _training(outcome: "Outcome") -> list[str]:
+    """What the episodes of training gave in the end: beside the evaluations, it tells the two apart."""
+    rows = outcome.run.read_metrics().rows
+    last = next((row for row in reversed(rows) if math.isfinite(row.get(_RETURN, math.nan))), None)
+    if last is None:
+        return []
+    episodes = int(min(_RECENT, last["rollout/episodes"]))
+    told = f"training's own mean {number(last[_RETURN])} over its last {plural(episodes, 'episode')}"
+    paid = last.get("rollout/ep_shaped_rew_mean")
+    return [told if paid is None else f"{told}, for which wrappers paid the agent {number(paid)}"]
+
+
+def _result(evaluation: dict[str, Any] | None, threshold: float | None) -> str:
+    needed = "no threshold is known" if threshold is None else f"threshold {number(threshold)}"
+    if evaluation is None:
+        return f"never evaluated ({needed})"
+    mean = score(evaluation["eval/mean_reward"], evaluation.get("eval/std_reward"))
+    told = f"best mean return {mean} over {count(evaluation['eval/episodes'])} episodes ({needed})"
+    if "eval/confirm_mean_reward" in evaluation:
+        again = number(evaluation["eval/confirm_mean_reward"])
+        told += f", {again} over {count(evaluation['eval/confirm_episodes'])} fresh ones"
+    return told
+
+
+_GOES_ON = ("steps", "time", "stop file", "interrupt", "terminated")
+"""Ends of a training that has not had its fill."""
+_SHAPING = ("env.kwargs", "env.wrappers", "env.max_episode_steps", "env.frame_stack", "env.action_masks")
+"""Settings that make another environment of it."""
+
+
+def next_steps(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
+    """More of the same is proposed only where no cause is known that it would meet again."""
+    where = "" if runs_dir is None else f" --runs-dir {runs_dir}"
+    causes = [one for one in outcome.alerts if one.id not in outcome.because and one.severity != "info"]
+    known = bool(causes) and not outcome.solved
+    steps = [f"gymsolve diagnose @last{where}"] if causes else []
+    if known and causes[0].changes:
+        steps.append(f"gymsolve fix @last{where}")
+    elif known:
+        steps += _look(outcome)
+    steps.append(f"gymsolve eval @last{where}")
+    if outcome.reason in _GOES_ON and not known:
+        budget = outcome.run.info()["steps"]
+        enough = 2 * budget if 2 * budget > outcome.env_steps else 2 * outcome.env_steps
+        more = f" --steps {size(enough)}" if outcome.reason == "steps" else ""
+        steps.append(f"gymsolve resume @last{more}{where}")
+    return [*steps, f"gymsolve runs show @last{where}"]
+
+
+def _look(outcome: "Outcome") -> list[str]:
+    """No setting mends it: what is left is the environment, and what lies around it."""
+    from gymsolve.recipes import validate
+
+    stored = outcome.run.config_json()
+    config = validate(stored["config"], "config.json")
+    chosen = [path for path in _SHAPING if stored["provenance"].get(path, "").startswith("--set")]
+    changes = [f"{path}={setting(_value(stored['config'], path))}" for path in chosen]
+    words = ["gymsolve", "check", stored["name"], *(word for one in changes for word in ("--set", one))]
+    wrappers = [_wrapper(one) for one in config.env.wrappers]
+    plural = "s" if len(wrappers) > 1 else ""
+    looks = [f"look at the wrapper{plural} {', '.join(wrappers)}"] if wrappers else []
+    return [shlex.join(words), *looks]
+
+
+def _wrapper(wrapper: "WrapperConfig") -> str:
+    sides = {"train": "training", "eval": "evaluation"}
+    used = [told for role, told in sides.items() if role in wrapper.roles]
+    return f"{wrapper.name} ({used[0]} only)" if len(used) == 1 else wrapper.name
+
+
+def _value(config: dict[str, Any], path: str) -> Any:
+    section, _, key = path.partition(".")
+    return config[section][key]

@@ -1,0 +1,86 @@
+"""Copies of an environment in this process, stepped one after the other.
+
+The loop that all Python environments go through, whether in the training process or in a worker, so
+it does nothing that is not needed: results go straight to the board, an episode that ended begins
+anew in the same step, and `info` is only looked at for masks, components of the reward, and at an end.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gymsolve.envs.backends.shared_buffers import Board
+from gymsolve.envs.build import CopyBuilder
+from gymsolve.envs.replay import Info, Snapshot
+from gymsolve.envs.spaces import ObsLayout
+from gymsolve.spec import Array
+
+__all__ = ["Copies"]
+
+
+class Copies:
+    """Some environments and their rows of the board."""
+
+    def __init__(self, builders: Sequence[CopyBuilder], board: Board) -> None:
+        self.board = board
+        self._envs = [build() for build in builders]
+        self._layout = ObsLayout(self._envs[0].observation_space)
+
+    def reset(self, seeds: Sequence[int | None]) -> None:
+        for row, (env, seed) in enumerate(zip(self._envs, seeds, strict=True)):
+            self._write(row, *env.reset(seed=seed))
+
+    def step(self, actions: Array) -> tuple[slice, ...]:
+        """Everything goes to the board; no rows are ever lost here."""
+        board, write, only = self.board, self._layout.write, self._layout.only_plain
+        obs_rows, rewards, masks, components = board.obs, board.rewards, board.masks, board.components
+        plain_rows = None if only is None else obs_rows[only]
+        board.terminated.fill(False)
+        board.truncated.fill(False)
+        for row, (env, action) in enumerate(zip(self._envs, actions, strict=True)):
+            obs, rewards[row], terminated, truncated, info = env.step(action)
+            if components is not None:
+                components[row] = info["reward_components"]
+            if terminated or truncated:
+                board.terminated[row], board.truncated[row] = terminated, truncated
+                self._tell_end(row, obs, info)
+                obs, info = env.reset()
+            if plain_rows is not None:
+                plain_rows[row] = obs
+            else:
+                write(obs_rows, row, obs)
+            if masks is not None:
+                masks[row] = info["action_mask"]
+        return ()
+
+    def _tell_end(self, row: int, obs: Any, info: Info) -> None:
+        self._layout.write(self.board.final_obs, row, obs)
+        self.board.raw_returns[row] = info.get("raw_return", np.nan)
+        self.board.successes[row] = info.get("success", -1)
+
+    def _write(self, row: int, obs: Any, info: Info) -> None:
+        self._layout.write(self.board.obs, row, obs)
+        if self.board.masks is not None:
+            self.board.masks[row] = info["action_mask"]
+
+    # ------------------------------------------------------------------------------ seldom asked
+
+    def snapshots(self) -> list[Snapshot | None]:
+        return [env.snapshot() for env in self._envs]
+
+    def restore(self, snapshots: Sequence[Snapshot | None], seeds: Sequence[int]) -> list[bool]:
+        """Go to the snapshots; which of them were reached."""
+        reached = []
+        for row, (env, snapshot, seed) in enumerate(zip(self._envs, snapshots, seeds, strict=True)):
+            obs, info, there = env.restore(snapshot, seed)
+            self._write(row, obs, info)
+            reached.append(there)
+        return reached
+
+    def render(self) -> list[Any]:
+        return [env.render() for env in self._envs]
+
+    def close(self) -> None:
+        for env in self._envs:
+            env.close()

@@ -1,0 +1,118 @@
+"""One worker process: it builds its environments, then obeys until told to quit or nobody is left to tell.
+
+The talk: an order is one byte, its end another. A call is followed by its name and arguments, and its
+end by the result; a failure by the error. See `workers.py` for the side that gives the orders.
+"""
+
+import os
+import select
+import signal
+import time
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+import gymnasium as gym
+
+from gymsolve.envs.backends.in_process import Copies
+from gymsolve.envs.backends.shared_buffers import BoardPlan
+from gymsolve.envs.build import CopyBuilder
+from gymsolve.errors import GymsolveError
+
+__all__ = ["CALL", "DONE", "FAILED", "LOST", "QUIT", "STEP", "Line", "Task", "serve"]
+
+STEP, CALL, QUIT = b"s", b"c", b"q"
+DONE, FAILED = b"d", b"f"
+LOST = (EOFError, ConnectionError)
+"""What it looks like when the other side is gone."""
+
+_EAGER_SECONDS = 1e-3
+"""How long an eager listener stays awake: to wake one may take 100 µs."""
+
+
+class Line:
+    """One end of the talk. An eager one looks again and again for a while before it sleeps."""
+
+    def __init__(self, connection: Connection, *, eager: bool) -> None:
+        self.connection = connection
+        self._number = connection.fileno()
+        self._watch = select.poll() if eager else None
+        if self._watch is not None:
+            self._watch.register(self._number, select.POLLIN)
+
+    def say(self, byte: bytes) -> None:
+        os.write(self._number, byte)
+
+    def hear(self) -> bytes:
+        """The next byte; none at all when the other side is gone."""
+        if self._watch is not None:
+            until = time.perf_counter() + _EAGER_SECONDS
+            while not self._watch.poll(0) and time.perf_counter() < until:
+                os.sched_yield()  # whoever else has work for this core goes first, perhaps the one waited for
+        return os.read(self._number, 1)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker needs to know; picklable."""
+
+    builders: tuple[CopyBuilder, ...]
+    plan: BoardPlan
+    rows: slice
+    memory: Any
+    """The block that holds the board of all."""
+    registered: Any
+    """Gymnasium's registration: a process that was not forked may not know the environment."""
+    eager: bool
+    """There is a core for each process, so waiting on it takes it from nobody."""
+
+
+def serve(connection: Connection, far_end: Connection, task: Task) -> None:
+    """The worker's life. What is not one of our errors ends it, with a traceback for the terminal."""
+    far_end.close()  # a fork has it too, and would never see the other side close
+    # Ctrl-C reaches the whole process group; whether to stop is the owner's decision alone.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    gym.registry.setdefault(task.registered.id, task.registered)
+    line = Line(connection, eager=task.eager)
+    board = task.plan.place(task.memory).rows(task.rows)
+    try:
+        copies = Copies(task.builders, board)
+    except GymsolveError as error:
+        _fail(line, error)
+        return
+    try:
+        line.say(DONE)
+        while (order := line.hear()) not in (QUIT, b""):
+            _obey(order, line, copies)
+    except LOST:
+        pass  # the owner is gone
+    finally:
+        copies.close()
+
+
+def _obey(order: bytes, line: Line, copies: Copies) -> None:
+    try:
+        if order == STEP:
+            copies.step(copies.board.actions.copy())  # an environment may keep the action it was given
+            line.say(DONE)
+        else:
+            name, arguments = line.connection.recv()
+            result = _call(copies, name, arguments)
+            line.say(DONE)
+            line.connection.send(result)
+    except GymsolveError as error:
+        _fail(line, error)
+
+
+def _call(copies: Copies, name: str, arguments: tuple[Any, ...]) -> Any:
+    if name == "reset":
+        return copies.reset(*arguments)
+    if name == "restore":
+        return copies.restore(*arguments)
+    return copies.snapshots() if name == "snapshots" else copies.render()
+
+
+def _fail(line: Line, error: GymsolveError) -> None:
+    line.say(FAILED)
+    line.connection.send(error)

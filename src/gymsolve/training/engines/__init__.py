@@ -1,0 +1,1 @@
+"""What computes: the NumPy engine for small networks, the torch engine for everything else."""

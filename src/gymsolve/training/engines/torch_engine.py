@@ -1,0 +1,129 @@
+"""The torch engine: any network, any device."""
+
+import os
+import time
+
+import numpy as np
+import torch
+
+from gymsolve.config import PPOConfig, TrainConfig
+from gymsolve.envs.backends.worker_pool import usable_cores
+from gymsolve.errors import ConfigError
+from gymsolve.fast import set_blas_threads
+from gymsolve.nn.policy import Policy
+from gymsolve.registry import ALGORITHMS, lookup
+from gymsolve.schedules import Progress
+from gymsolve.seeding import generator, integer_seeds
+from gymsolve.spec import Array, EnvSpec
+from gymsolve.training.engines.choose import Algorithm
+
+__all__ = ["TorchEngine"]
+
+
+_LARGE_IMAGE = 48 * 48
+"""Pixels from which convolutions may gain from more than one thread."""
+_PROBE_SECONDS = 0.8
+_PROBE_ROWS, _PROBE_ROWS_COMPILED = 64, 256
+"""Of a minibatch, at the most: as many images tell how threads share the work. The compiled kernels are so
+quick that fewer would tell of what surrounds them."""
+_WORTH = 1.15
+"""What all cores must gain to be used: less is noise, and a core left to others is worth something."""
+
+
+class TorchEngine:
+    """Autograd on `device`."""
+
+    name = "torch"
+    kernels: str | None = None
+
+    def __init__(self, device: str, threads: int, spec: EnvSpec) -> None:
+        pixels = [entry.shape[1] * entry.shape[2] for entry in spec.obs.values() if entry.kind == "image"]
+        self.device = _choose_device(device, images=bool(pixels))
+        self.threads = threads or 1  # splitting small matrices costs more than it saves
+        self.measured = ""
+        self._undecided = not threads and max(pixels, default=0) >= _LARGE_IMAGE
+        set_blas_threads(1)  # NumPy draws the first weights; two threads on busy cores are far slower
+        torch.set_num_threads(self.threads)
+
+    def build(self, config: TrainConfig, spec: EnvSpec) -> tuple[Policy, Algorithm]:
+        policy = Policy(spec, config.net, generator(config.seed, "init")).to(self.device)
+        self.kernels = "c" if policy.encoder.compiled and self.device.type == "cpu" else None
+        if self._undecided and self.device.type == "cpu":
+            self._choose_threads(config, policy)
+        torch.manual_seed(integer_seeds(config.seed, "torch", 1)[0])
+        algorithm: Algorithm = lookup(ALGORITHMS, config.algo.name, "algo.name")(config.algo, policy)
+        return policy, algorithm
+
+    def _choose_threads(self, config: TrainConfig, policy: Policy) -> None:
+        """One thread or all cores, whichever would be done with an update and its rollout sooner."""
+        most = _most_threads()
+        if most == 1:
+            self.measured = "measured: the process may use no more"
+            return
+        seconds = _measure_threads(config, policy, (1, most))
+        self.threads = most if seconds[1] > _WORTH * seconds[most] else 1
+        told = " and ".join(f"{spent:.2f} s with {count}" for count, spent in seconds.items())
+        self.measured = f"measured: a rollout and its update take the network {told} threads"
+        torch.set_num_threads(self.threads)
+
+    def load_policy(self, arrays: dict[str, Array], metadata: dict[str, str]) -> Policy:
+        return Policy.from_arrays(arrays, metadata).to(self.device)
+
+    def random_state(self) -> dict[str, Array]:
+        """Torch's global generator, which dropout draws from."""
+        return {"torch_rng": torch.get_rng_state().numpy()}
+
+    def load_random_state(self, arrays: dict[str, Array]) -> None:
+        if "torch_rng" in arrays:  # not in a checkpoint of the other engine
+            torch.set_rng_state(torch.from_numpy(arrays["torch_rng"]))
+
+
+def _choose_device(name: str, *, images: bool) -> torch.device:
+    """`auto` takes an accelerator for convolutions only; small networks are faster without."""
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("torch finds no CUDA device here.", where="device", hint="Use device=cpu.")
+    if name == "auto":
+        name = "cuda" if images and torch.cuda.is_available() else "cpu"
+    return torch.device(name)
+
+
+def _most_threads() -> int:
+    """As many as the process may use; the usual variable limits it."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return int(asked) if asked.isdigit() and asked != "0" else usable_cores()
+
+
+def _measure_threads(config: TrainConfig, policy: Policy, counts: tuple[int, ...]) -> dict[int, float]:
+    """Seconds of acting and learning per rollout, by number of threads: the best of alternating tries."""
+    algo, num_envs = config.algo, config.env.num_envs
+    steps = algo.num_steps * num_envs
+    rows, passes = steps, 1.0
+    if isinstance(algo, PPOConfig):
+        rows, passes = steps // algo.num_minibatches, float(algo.num_epochs.at(Progress(0, config.steps)))
+    rows = max(1, min(rows, _PROBE_ROWS_COMPILED if policy.encoder.compiled else _PROBE_ROWS))
+    batch, seen = _blank(policy, rows), _blank(policy, num_envs)
+    best: dict[int, list[float]] = {count: [float("inf")] * 2 for count in counts}
+    began = time.perf_counter()
+    while time.perf_counter() - began < _PROBE_SECONDS:
+        for count in counts:
+            torch.set_num_threads(count)
+            started = time.perf_counter()
+            _differentiate(policy, batch)
+            between = time.perf_counter()
+            with torch.inference_mode():
+                policy(seen, None)
+            spent = between - started, time.perf_counter() - between
+            best[count] = [min(pair) for pair in zip(best[count], spent, strict=True)]
+    return {count: passes * steps / rows * one[0] + algo.num_steps * one[1] for count, one in best.items()}
+
+
+def _blank(policy: Policy, rows: int) -> dict[str, torch.Tensor]:
+    """Observations of nothing; what is in them does not change the time."""
+    arrays = {key: np.zeros((rows, *entry.shape), entry.dtype) for key, entry in policy.spec.obs.items()}
+    return policy.tensors(arrays)
+
+
+def _differentiate(policy: Policy, obs: dict[str, torch.Tensor]) -> None:
+    params, values = policy(obs, None)
+    wanted = [parameter for parameter in policy.parameters() if parameter.requires_grad]
+    torch.autograd.grad(params.sum() + values.sum(), wanted, allow_unused=True)

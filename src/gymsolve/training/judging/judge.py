@@ -1,0 +1,181 @@
+"""When evaluations happen: in the loop, or beside it in a process of their own.
+
+Both judges give the same `Judgement`s. The one beside the loop works on a checkpoint on disk, which
+cannot change under it, and its results carry the step those weights come from.
+"""
+
+import multiprocessing
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Protocol
+
+from gymsolve.config import TrainConfig
+from gymsolve.errors import DivergenceError, EnvFaultError, GymsolveError
+from gymsolve.runs.loading import load_policy_file
+from gymsolve.runs.run import Run
+from gymsolve.training.checkpoint import save
+from gymsolve.training.engines.choose import load_policy
+from gymsolve.training.health.nonfinite import date_fault, raise_as
+from gymsolve.training.judging.evaluate import Evaluator, Verdict
+from gymsolve.training.observer import Observer
+from gymsolve.training.trainer import Trainer
+
+__all__ = ["Judge", "Judgement", "LiveJudge", "ProcessJudge", "make_judge"]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict, and the moment of training it is about."""
+
+    verdict: Verdict
+    where: dict[str, Any]
+    """env_steps, vec_steps, updates and progress of the weights."""
+    seconds: float
+    """Of training time that the evaluation took."""
+    checkpoint: str | None
+    """Name of the one they were saved in, or None when the live trainer still has these weights."""
+
+
+class Judge(Protocol):
+    """Evaluates the policy now and then."""
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        """Checkpoints that are being judged and must stay."""
+
+    def submit(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
+        """Evaluate the policy as it is; judgements that are ready."""
+
+    def finished(self) -> list[Judgement]:
+        """Judgements that have become ready."""
+
+    def drain(self) -> list[Judgement]:
+        """Wait for what is under way."""
+
+    def close(self) -> None:
+        """End at once; what is still under way is lost."""
+
+
+class _CancelledError(Exception):
+    """Somebody asked to stop during an evaluation."""
+
+
+class LiveJudge:
+    """Evaluates in the loop, while training waits."""
+
+    def __init__(self, evaluator: Evaluator, cancelled: Callable[[], bool]) -> None:
+        self.evaluator, self.cancelled = evaluator, cancelled
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        return ()
+
+    def submit(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
+        def watch(done: int, total: int) -> None:
+            if self.cancelled():
+                raise _CancelledError
+            observer.eval_step(done, total)
+
+        try:
+            verdict = self.evaluator.judge(trainer.policy, trainer.counters.eval_round, watch)
+        except _CancelledError:  # whoever wants to stop does not wait; it is due again after a resume
+            trainer.counters.eval_round -= 1
+            trainer.counters.next_eval = trainer.counters.env_steps
+            return []
+        except (DivergenceError, EnvFaultError) as error:
+            raise_as(date_fault(error, trainer.config.env.id, trainer.counters.env_steps), error)
+        return [Judgement(verdict, trainer.position(), verdict.seconds, None)]
+
+    def finished(self) -> list[Judgement]:
+        return []
+
+    def drain(self) -> list[Judgement]:
+        return []
+
+    def close(self) -> None:
+        self.evaluator.close()
+
+
+class ProcessJudge:
+    """Evaluates in another process; one evaluation at a time, later ones are skipped until it is done."""
+
+    def __init__(self, config: TrainConfig, threshold: float | None) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(
+            target=_serve, args=(theirs, config.model_dump_json(), threshold), daemon=True
+        )
+        self._process.start()
+        theirs.close()
+        self._env_id = config.env.id
+        self._pending: tuple[dict[str, Any], str] | None = None
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        return () if self._pending is None else (self._pending[1],)
+
+    def submit(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
+        if self._pending is not None:
+            run.append_event("eval_skipped", env_steps=trainer.counters.env_steps)
+            return []
+        path = save(trainer, run, "eval")
+        try:
+            self._connection.send((str(path), trainer.counters.eval_round))
+        except BrokenPipeError as error:
+            raise _died() from error
+        self._pending = (trainer.position(), path.name)
+        return []
+
+    def finished(self) -> list[Judgement]:
+        return self._receive() if self._pending is not None and self._connection.poll() else []
+
+    def drain(self) -> list[Judgement]:
+        return self._receive() if self._pending is not None else []
+
+    def close(self) -> None:
+        self._process.terminate()
+        self._process.join()
+        self._connection.close()
+
+    def _receive(self) -> list[Judgement]:
+        assert self._pending is not None
+        where, name = self._pending
+        self._pending = None
+        try:
+            answer = self._connection.recv()
+        except EOFError as error:
+            raise _died() from error
+        if isinstance(answer, GymsolveError):
+            raise date_fault(answer, self._env_id, where["env_steps"])
+        return [Judgement(answer, where, 0.0, name)]
+
+
+def _died() -> GymsolveError:
+    return GymsolveError("the evaluation process died.", where="eval.asynchronous")
+
+
+def make_judge(trainer: Trainer, cancelled: Callable[[], bool]) -> Judge:
+    """The judge the settings ask for."""
+    if trainer.config.eval.asynchronous:
+        return ProcessJudge(trainer.config, trainer.threshold)
+    return LiveJudge(Evaluator(trainer.config, trainer.threshold), cancelled)
+
+
+def _serve(connection: Connection, config_json: str, threshold: float | None) -> None:
+    """The evaluation process: checkpoint folders in, verdicts out."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the training process's business
+    config = TrainConfig.model_validate_json(config_json)
+    evaluator = Evaluator(config, threshold)
+    while (job := connection.recv()) is not None:
+        path, round_number = job
+        try:
+            files = load_policy_file(Path(path) / "policy.safetensors")
+            policy = load_policy(*files, threads=config.threads)
+            answer: Verdict | GymsolveError = evaluator.judge(policy, round_number)
+        except GymsolveError as error:
+            answer = error
+        connection.send(answer)
+    evaluator.close()

@@ -1,0 +1,1 @@
+"""Trained policies at play: one environment, step by step."""

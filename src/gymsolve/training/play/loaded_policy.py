@@ -1,0 +1,160 @@
+"""A trained policy, loaded from a run: to act with, or to be judged."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gymsolve.config import EnvConfig
+from gymsolve.envs.contract import Envs
+from gymsolve.envs.make import make_envs
+from gymsolve.errors import UsageError
+from gymsolve.recipes import validate
+from gymsolve.runs.loading import Checkpoint
+from gymsolve.runs.refs import open_checkpoint
+from gymsolve.runs.run import Run
+from gymsolve.spec import Array, Obs, ObsSpec
+from gymsolve.training.engines.choose import load_policy as rebuild
+from gymsolve.training.judging.evaluate import EvalResult, Evaluator
+
+__all__ = ["LoadedPolicy", "evaluate_run", "load_policy"]
+
+
+class LoadedPolicy:
+    """A policy as it was at a checkpoint: normaliser, masks and all."""
+
+    def __init__(self, run: Run, checkpoint: Checkpoint) -> None:
+        self.run = run
+        self.checkpoint = checkpoint.name
+        self.env_steps = int(checkpoint.meta["env_steps"])
+        self.config = validate(run.config_json()["config"], "config.json")
+        self.policy = rebuild(checkpoint.policy, checkpoint.policy_metadata, threads=self.config.threads)
+        self._rng = np.random.default_rng(self.config.seed)
+
+    def act(self, obs: Any, mask: Any = None, *, deterministic: bool = True) -> Any:
+        """The action for one observation, in the environment's own terms.
+
+        `obs` is what the run's environments give (see `make_envs`): an array, or a dict or tuple of
+        them. With frame stacking or other wrappers in the recipe, that is the wrapped observation.
+        """
+        batch = _as_batch(obs, self.policy.spec.obs)
+        masks = self._masks(mask)
+        if deterministic:
+            actions = self.policy.greedy(batch, masks)
+        else:
+            actions = self.policy.act(batch, masks, self._rng)[0]
+        action = self.policy.spec.action.to_env(actions)[0]
+        return action.item() if self.policy.spec.action.kind == "discrete" else action
+
+    def _masks(self, mask: Any) -> Array | None:
+        """The legal choices [1, mask_size]: what is given, and the recipe's own."""
+        spec = self.policy.spec
+        if not spec.masked and mask is None:
+            return None
+        legal = np.array(spec.legal or (True,) * spec.action.mask_size)
+        if mask is not None:
+            given = np.concatenate([np.ravel(part) for part in mask]) if isinstance(mask, tuple) else mask
+            flags = np.asarray(given, bool).ravel()
+            if flags.size != legal.size:
+                raise UsageError(f"the mask has {flags.size} flags, the action space {legal.size} choices.")
+            legal = legal & flags
+        elif not spec.legal:
+            raise UsageError(
+                "this policy was trained with action masks.", hint="Give it one: act(obs, mask)."
+            )
+        if not legal.any():
+            raise UsageError("the mask allows no action.")
+        return legal[None]
+
+    def value(self, obs: Any) -> float:
+        """The discounted return the policy expects from here."""
+        return float(self.policy.values(_as_batch(obs, self.policy.spec.obs))[0])
+
+    def make_envs(self, num_envs: int = 1, *, render: bool = False) -> Envs:
+        """The run's environments, wrapped as in evaluation."""
+        settings: EnvConfig = self.config.env
+        return make_envs(settings, "eval", num_envs=num_envs, render=render)
+
+
+def load_policy(ref: str | Path | Run, *, runs_dir: Path | str | None = None) -> LoadedPolicy:
+    """The policy of `RUN[@best|@last|@STEPS]`; the best one unless said otherwise."""
+    return LoadedPolicy(*open_checkpoint(ref, runs_dir, policy_only=True))
+
+
+def evaluate_run(
+    ref: str | Path | Run,
+    *,
+    episodes: int = 100,
+    deterministic: bool = True,
+    seed: int | None = None,
+    steps: int | None = None,
+    runs_dir: Path | str | None = None,
+    on_step: Callable[[int, int], None] | None = None,
+) -> tuple[EvalResult, LoadedPolicy]:
+    """Play `episodes`, or whole episodes worth `steps`, in a run's own evaluation pipeline.
+
+    Without a seed the run's evaluation seeds are used, so its stored numbers can be had again.
+    """
+    loaded = load_policy(ref, runs_dir=runs_dir)
+    settings = loaded.config.eval.model_copy(update={"deterministic": deterministic})
+    update: dict[str, Any] = {"eval": settings}
+    if seed is not None:
+        update["seed"] = seed
+    config = loaded.config.model_copy(update=update)
+    evaluator = Evaluator(config, None)
+    try:
+        return evaluator.play(loaded.policy, episodes, steps=steps, on_step=on_step), loaded
+    finally:
+        evaluator.close()
+
+
+def _as_batch(obs: Any, specs: Mapping[str, ObsSpec]) -> Obs:
+    """One observation as a batch of one, checked against what the policy was trained on."""
+    entries = dict(_flatten(obs, ()))
+    if set(entries) != set(specs):
+        raise UsageError(
+            f"the observation has the entries {sorted(entries)}, the policy wants {sorted(specs)}."
+        )
+    batch = {}
+    for key, spec in specs.items():
+        array = _fit(np.asarray(entries[key]), spec)
+        if array is None:
+            raise UsageError(f"the observation {key!r} {_misfit(np.asarray(entries[key]), spec)}.")
+        batch[key] = np.ascontiguousarray(array, dtype=spec.dtype)[None]
+    return batch
+
+
+def _flatten(obs: Any, path: tuple[str, ...]) -> list[tuple[str, Any]]:
+    if isinstance(obs, Mapping):
+        items = list(obs.items())
+    elif isinstance(obs, tuple):
+        items = list(enumerate(obs))
+    else:
+        return [("/".join(path) or "obs", obs)]
+    return [pair for key, value in items for pair in _flatten(value, (*path, str(key)))]
+
+
+def _fit(array: Array, spec: ObsSpec) -> Array | None:
+    """The array in the policy's layout; images may come as [H, W] or [H, W, C]."""
+    if spec.kind == "discrete" and array.size == len(spec.nvec):
+        counted: Array = array.reshape(spec.shape) - np.reshape(spec.start, spec.shape)
+        return (
+            counted
+            if bool((counted >= 0).all() and (counted < np.reshape(spec.nvec, spec.shape)).all())
+            else None
+        )
+    if array.shape == spec.shape:
+        return array
+    if spec.kind == "image":
+        layered = array[..., None] if array.ndim == 2 else array
+        if layered.ndim == 3 and layered.transpose(2, 0, 1).shape == spec.shape:
+            moved: Array = layered.transpose(2, 0, 1)
+            return moved
+    return None
+
+
+def _misfit(array: Array, spec: ObsSpec) -> str:
+    if spec.kind == "discrete" and array.size == len(spec.nvec):
+        return f"is {array.tolist()}, outside of its space"
+    return f"has shape {array.shape}, the policy wants {spec.shape}"

@@ -1,0 +1,49 @@
+"""Whole episodes on a stage, one moment at a time; whoever watches decides which moments to look at."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gymsolve.envs.single_env import Scene, Stage
+from gymsolve.spec import Array
+from gymsolve.training.judging.evaluate import Player
+
+__all__ = ["Moment", "play"]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The state after a step, or at an episode's start."""
+
+    episode: int
+    """Counted from 1."""
+    step: int
+    """Steps taken in this episode; 0 at its start."""
+    action: Array | None  # as the environment takes it
+    """The one that led here; None at the start."""
+    scene: Scene
+
+    @property
+    def over(self) -> bool:
+        return self.scene.terminated or self.scene.truncated
+
+
+def play(
+    policy: Player, stage: Stage, *, seed: int, rng: np.random.Generator | None, episodes: int
+) -> Iterator[Moment]:
+    """Play episodes; with `rng` actions are sampled, without it they are the likeliest.
+
+    The stage is in the state of a moment until the next one is asked for.
+    """
+    for episode in range(1, episodes + 1):
+        scene, step = stage.reset(seed if episode == 1 else None), 0
+        moment = Moment(episode, step, None, scene)
+        yield moment
+        while not moment.over:
+            obs, masks = moment.scene.obs, moment.scene.masks
+            chosen = policy.greedy(obs, masks) if rng is None else policy.act(obs, masks, rng)[0]
+            action = policy.spec.action.to_env(chosen)  # [1, *shape]
+            step += 1
+            moment = Moment(episode, step, action[0], stage.step(action))
+            yield moment

@@ -1,0 +1,125 @@
+"""`gymsolve record`: a video of a run on demand."""
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gymsolve.config import TrainConfig
+from gymsolve.envs.single_env import Stage, open_stage
+from gymsolve.errors import UsageError
+from gymsolve.recipes import validate
+from gymsolve.runs.loading import Checkpoint
+from gymsolve.runs.refs import open_checkpoint
+from gymsolve.runs.run import Run
+from gymsolve.runs.videos import describe_video, episode_place, video_place
+from gymsolve.training.engines.choose import load_policy
+from gymsolve.training.play.recorded_episode import EpisodeRecorder
+from gymsolve.training.video.overlay import OverlayStyle
+from gymsolve.training.video.progression import film_progression
+from gymsolve.training.video.recording import Order, film_episodes, identify
+
+__all__ = ["Wish", "record_run"]
+
+_CLIP_SECONDS = 6.0
+_EPISODES_SECONDS = 120.0
+PUBLISHED = (1920, 1080)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What somebody wants to see of a run."""
+
+    episodes: int = 1
+    seed: int | None = None
+    """None takes the run's own, and with it the episodes of its evaluations."""
+    stochastic: bool = False
+    progression: bool = False
+    """One episode of every checkpoint instead of several of one."""
+    overlay: bool = True
+    size: tuple[int, int] | None = None
+    publish: bool = False
+    """1920x1080 unless `size` says otherwise, at 30 or 60 frames per second."""
+    data: bool = False
+    """Also keep each episode's observations, actions, rewards and values in `episodes/`."""
+    max_seconds: float | None = None
+    """Of the video; of each clip for a progression."""
+
+
+def record_run(
+    ref: str,
+    wish: Wish,
+    *,
+    out: Path | None = None,
+    runs_dir: Path | str | None = None,
+    on_clip: Callable[[dict[str, Any]], None] = lambda clip: None,
+) -> dict[str, Any]:
+    """Make a video of `RUN[@CHECKPOINT]`, in the run's folder unless `out` names a file; what it shows."""
+    if out is not None and (out.suffix != ".mp4" or not out.absolute().parent.is_dir()):
+        raise UsageError(f"'{out}' is not an .mp4 in a folder that exists.", where="--out")
+    run, saved = open_checkpoint(ref, runs_dir, policy_only=True)
+    config = validate(run.config_json()["config"], "config.json")
+    stage = open_stage(config.env)
+    if stage is None:
+        raise UsageError(f"{config.env.id} cannot be drawn into a picture, so there is nothing to film.")
+    with closing(stage):
+        order = _order(wish, config, stage)
+        path = out or video_place(run, _name(wish, saved, order))
+        facts = {"run": run.id} | _film(run, saved, stage, path, order, wish, on_clip)
+    if out is None:
+        describe_video(path, facts)
+    return {"path": str(path), **facts}
+
+
+def _film(
+    run: Run,
+    saved: Checkpoint,
+    stage: Stage,
+    path: Path,
+    order: Order,
+    wish: Wish,
+    on_clip: Callable[[dict[str, Any]], None],
+) -> dict[str, Any]:
+    if wish.progression:
+        return film_progression(run, stage, path, order, on_clip)
+    policy = load_policy(saved.policy, saved.policy_metadata)
+    if not wish.data:
+        return identify(saved) | film_episodes(policy, stage, path, order)
+    recorder = EpisodeRecorder(policy)
+    facts = identify(saved) | film_episodes(policy, stage, path, order, recorder.add)
+    kept = ("checkpoint", "env_steps", "policy_sha256", "seed", "deterministic")
+    about = {"run": run.id, "action_names": list(stage.labels.names), **{key: facts[key] for key in kept}}
+    for episode in recorder.episodes(about):
+        place = episode_place(run, f"{path.stem}-{episode.facts['episode']}")
+        episode.save(place)
+        facts["episodes"][episode.facts["episode"] - 1]["data"] = str(place)
+    return facts
+
+
+def _order(wish: Wish, config: TrainConfig, stage: Stage) -> Order:
+    style = OverlayStyle()
+    usual = _CLIP_SECONDS if wish.progression else _EPISODES_SECONDS
+    return Order(
+        seed=config.seed if wish.seed is None else wish.seed,
+        episodes=wish.episodes,
+        deterministic=config.eval.deterministic and not wish.stochastic,
+        max_seconds=wish.max_seconds or usual,
+        most_fps=30.0 if wish.progression and not wish.publish else 60.0,
+        size=wish.size or (PUBLISHED if wish.publish else None),
+        out_fps=(60.0 if stage.fps > 30 else 30.0) if wish.publish else None,
+        style=style if wish.overlay else style.without_text(),
+    )
+
+
+def _name(wish: Wish, saved: Checkpoint, order: Order) -> str:
+    parts = ["progression" if wish.progression else saved.name]
+    if wish.seed is not None:
+        parts.append(f"seed{order.seed}")
+    if wish.stochastic:
+        parts.append("sampled")
+    if not wish.overlay:
+        parts.append("plain")
+    if order.size is not None:
+        parts.append(f"{order.size[0]}x{order.size[1]}")
+    return "-".join(parts)
