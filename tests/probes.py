@@ -15,12 +15,13 @@ from gymsolve.algos.ppo import PPO
 from gymsolve.algos.reinforce import Reinforce
 from gymsolve.config import A2CConfig, NetConfig, PPOConfig, ReinforceConfig
 from gymsolve.envs.contract import Episode, Step
+from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
 from gymsolve.rollout.collect import Collector
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress
 from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs, ObsSpec
-from gymsolve.training.engines.choose import Algorithm
+from gymsolve.training.engines.contract import Algorithm
 
 torch.set_num_threads(1)
 
@@ -49,6 +50,11 @@ def make_spec(
     return EnvSpec("Random", obs or {"obs": vector(3)}, ACTIONS[kind], masked=masked)
 
 
+def evaluate_steps(policy, obs, actions, masks):
+    """What a policy says of steps given as tensors."""
+    return policy.evaluate(Minibatch(obs, actions, masks, torch.zeros(len(actions)), np.arange(len(actions))))
+
+
 def make_policy(spec: EnvSpec, *, seed: int = 0, **net: Any) -> Policy:
     config = NetConfig.model_validate({"hidden": (8,), **net})
     return Policy(spec, config, np.random.default_rng(seed))
@@ -67,8 +73,9 @@ def make_algorithm(name: str, policy: Policy, **options: Any) -> Algorithm:
 
 
 def gather(envs: Any, policy: Policy, num_steps: int, *, seed: int = 0) -> Rollout:
-    collector = Collector(envs, num_steps, list(range(envs.num_envs)))
-    return collector.collect(policy, np.random.default_rng(seed))
+    collector = Collector(envs, policy, num_steps, 0)
+    collector.begin(list(range(envs.num_envs)))
+    return collector.collect(np.random.default_rng(seed))
 
 
 def legal(masks: Array, actions: Array, nvec: tuple[int, ...]) -> Array:
@@ -278,11 +285,12 @@ def train(
     algorithm: Algorithm, envs: Any, updates: int, num_steps: int, *, seed: int = 0
 ) -> list[dict[str, float]]:
     """The training loop, bare: collect, update, again."""
-    collector = Collector(envs, num_steps, [seed + i for i in range(envs.num_envs)])
+    collector = Collector(envs, algorithm.policy, num_steps, seed)
+    collector.begin([seed + i for i in range(envs.num_envs)])
     acting, shuffling = np.random.default_rng(seed), np.random.default_rng(seed + 1)
     metrics = []
     for update in range(updates):
-        rollout = collector.collect(algorithm.policy, acting)
+        rollout = collector.collect(acting)
         metrics.append(algorithm.update(rollout, Progress(update, updates), shuffling))
     return metrics
 

@@ -99,7 +99,7 @@ class Start:
 
 def switch_off() -> None:
     def learn(trainer: Any, rollout: Any) -> dict[str, float]:
-        return trainer.algorithm.update(rollout, trainer.progress, trainer.minibatch_rng)
+        return trainer.algorithm.update(rollout, trainer.progress, trainer.streams["minibatch"])
 
     def write_record(trainer: Any, run: Any, observer: Any) -> None:
         trainer.counters.next_record = sys.maxsize

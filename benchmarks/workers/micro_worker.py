@@ -47,7 +47,7 @@ def acting(trainer: Trainer) -> float:
 def updating(trainer: Trainer, minibatches: int) -> float:
     """Milliseconds per minibatch; advantages and gathering are shared out among them."""
     rollout = collect(trainer, Silent())
-    progress, rng = trainer.progress, trainer.minibatch_rng
+    progress, rng = trainer.progress, trainer.streams["minibatch"]
     return fastest(lambda: trainer.algorithm.update(rollout, progress, rng)) / minibatches * 1e3
 
 

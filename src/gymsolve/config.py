@@ -8,13 +8,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_serializer, model_validator
 
-from gymsolve.schedules import Schedule, Steps, within
+from gymsolve.schedules import Progress, Schedule, Steps, within
 
 __all__ = [
     "JUDGED",
     "LASTING",
     "A2CConfig",
     "AlgoConfig",
+    "AnyAlgo",
     "CheckpointConfig",
     "EnvConfig",
     "EvalConfig",
@@ -207,6 +208,34 @@ class _OnPolicyConfig(_Model):
     """Error above which the Huber loss is linear."""
     optimizer: OptimizerConfig = OptimizerConfig()
 
+    @property
+    def has_critic(self) -> bool:
+        """Is a value function learned?"""
+        return True
+
+    @property
+    def whole_episodes(self) -> bool:
+        """Is a step learned from only once its episode has ended?"""
+        return False
+
+    @property
+    def minibatches(self) -> int:
+        """Gradient steps per pass over a rollout."""
+        return 1
+
+    def passes(self, progress: Progress) -> int:
+        """Passes over each rollout."""
+        return 1
+
+    @property
+    def clipping(self) -> Schedule | None:
+        """How far the probability ratio may move; None where nothing limits it."""
+        return None
+
+    def excerpt(self, progress: Progress, *, most_passes: int, one_minibatch: bool) -> tuple[Self, float]:
+        """Settings of an update that is quick to time, and how many of those an update is."""
+        return self, 1.0
+
 
 class PPOConfig(_OnPolicyConfig):
     """Proximal policy optimisation with a clipped objective."""
@@ -233,6 +262,30 @@ class PPOConfig(_OnPolicyConfig):
     """End the current update once the policy has moved this far (approximate KL)."""
     desired_kl: Annotated[float, Field(gt=0)] | None = None
     """Raise or lower the learning rate after each update to keep the KL near this."""
+
+    @property
+    def minibatches(self) -> int:
+        return self.num_minibatches
+
+    def passes(self, progress: Progress) -> int:
+        return max(1, round(self.num_epochs.at(progress)))
+
+    @property
+    def clipping(self) -> Schedule | None:
+        return self.clip_coef
+
+    def excerpt(self, progress: Progress, *, most_passes: int, one_minibatch: bool) -> tuple[Self, float]:
+        passes = min(self.passes(progress), most_passes)
+        parts = self.num_minibatches if one_minibatch else 1
+        steps = max(1, self.num_steps // parts)
+        small = {
+            "num_steps": steps,
+            "num_minibatches": self.num_minibatches // parts,
+            "num_epochs": Schedule.constant(passes),
+            "target_kl": None,  # the same rollout again and again would soon reach it
+        }
+        factor = (self.passes(progress) / passes) * (self.num_steps / steps)
+        return self.model_copy(update=small), factor
 
 
 class A2CConfig(_OnPolicyConfig):
@@ -269,8 +322,17 @@ class ReinforceConfig(_OnPolicyConfig):
     value_epochs: Positive = 10
     """Gradient steps of the value function per rollout."""
 
+    @property
+    def has_critic(self) -> bool:
+        return self.baseline == "value"
 
-AlgoConfig = Annotated[PPOConfig | A2CConfig | ReinforceConfig, Field(discriminator="name")]
+    @property
+    def whole_episodes(self) -> bool:
+        return True
+
+
+AnyAlgo = PPOConfig | A2CConfig | ReinforceConfig
+AlgoConfig = Annotated[AnyAlgo, Field(discriminator="name")]
 
 
 class EvalConfig(_Model):
@@ -353,9 +415,9 @@ class TrainConfig(_Model):
     @model_validator(mode="after")
     def _minibatches_fit(self) -> Self:
         batch = self.env.num_envs * self.algo.num_steps
-        if isinstance(self.algo, PPOConfig) and self.algo.num_minibatches > batch:
+        if self.algo.minibatches > batch:
             raise ValueError(
-                f"algo.num_minibatches: {self.algo.num_minibatches} minibatches cannot be cut from a rollout "
+                f"algo.num_minibatches: {self.algo.minibatches} minibatches cannot be cut from a rollout "
                 f"of {batch} steps (env.num_envs {self.env.num_envs} × algo.num_steps {self.algo.num_steps})"
             )
         return self

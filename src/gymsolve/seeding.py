@@ -9,9 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-__all__ = ["Stream", "generator", "integer_seeds", "restore_generator", "save_generator"]
+from gymsolve.parts import Part
+from gymsolve.spec import Array
 
-Stream = Literal["init", "policy", "minibatch", "env", "eval", "confirm", "torch"]
+__all__ = ["RandomStreams", "Stream", "generator", "integer_seeds", "restore_generator", "save_generator"]
+
+Stream = Literal["init", "policy", "minibatch", "env", "eval", "confirm", "torch", "bonus"]
 _KEYS: dict[Stream, int] = {
     "init": 0,
     "policy": 1,
@@ -20,6 +23,7 @@ _KEYS: dict[Stream, int] = {
     "eval": 4,
     "confirm": 5,
     "torch": 6,
+    "bonus": 7,
 }
 
 
@@ -44,6 +48,26 @@ def restore_generator(state: dict[str, Any]) -> np.random.Generator:
     bits = np.random.PCG64()
     bits.state = state  # type: ignore[assignment]  # NumPy types this as a TypedDict of its own
     return np.random.Generator(bits)
+
+
+class RandomStreams(Part):
+    """Generators that live as long as a run, by the name of their stream."""
+
+    def __init__(self, seed: int, names: tuple[Stream, ...]) -> None:
+        self._named = {name: generator(seed, name) for name in names}
+
+    def __getitem__(self, name: Stream) -> np.random.Generator:
+        return self._named[name]
+
+    def state(self) -> dict[str, Any]:
+        return {name: save_generator(rng) for name, rng in self._named.items()}
+
+    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
+        self._named |= {name: restore_generator(state[name]) for name in self._named if name in state}
+        return []
+
+    def reseed(self, seed: int, env_steps: int) -> None:
+        self._named = {name: generator(seed, name, env_steps) for name in self._named}
 
 
 def _sequence(seed: int, stream: Stream, key: tuple[int, ...]) -> np.random.SeedSequence:

@@ -86,7 +86,7 @@ def test_averager_averages_updates_and_keeps_the_latest_of_the_rest():
     averager.add({"train/loss": 1.0, "train/explained_variance": float("nan"), "hyper/gamma": 0.9})
     averager.add({"train/loss": 3.0, "train/explained_variance": 0.5, "hyper/gamma": 0.8, "time/fps": 7.0})
     copied = Averager()
-    copied.load(json.loads(json.dumps(averager.state())))
+    copied.load({}, json.loads(json.dumps(averager.state())))
     expected = {"train/loss": 2.0, "train/explained_variance": 0.5, "hyper/gamma": 0.8, "time/fps": 7.0}
     assert averager.take() == copied.take() == expected
     assert averager.take() == {}

@@ -70,7 +70,7 @@ def assert_equal(one: nn.Linear, other: nn.Linear, **tolerance) -> None:
 def test_a_new_rate_acts_at_once_and_keeps_the_moments(config):
     mine, theirs = network(), network()
     rates = [0.1, 0.1, 0.1, 0.001, 0.05, 0.0, 0.02]
-    run(Optimizer(config, mine.parameters()), mine, rates)
+    run(Optimizer(config, mine.named_parameters()), mine, rates)
     run_torchs(torchs(config, theirs.parameters()), theirs, rates)
     assert_equal(mine, theirs, rtol=1e-5, atol=1e-6)
 
@@ -78,7 +78,7 @@ def test_a_new_rate_acts_at_once_and_keeps_the_moments(config):
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_reset_forgets_the_moments(config):
     mine, theirs = network(), network()
-    optimizer = Optimizer(config, mine.parameters())
+    optimizer = Optimizer(config, mine.named_parameters())
     run(optimizer, mine, [0.1] * 4)
     run_torchs(torchs(config, theirs.parameters()), theirs, [0.1] * 4)
     optimizer.reset()
@@ -91,13 +91,13 @@ def test_reset_forgets_the_moments(config):
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_saved_moments_continue_bit_for_bit(config):
     straight, broken = network(), network()
-    run(Optimizer(config, straight.parameters()), straight, [0.1, 0.03] * 4)
-    first = Optimizer(config, broken.parameters())
+    run(Optimizer(config, straight.named_parameters()), straight, [0.1, 0.03] * 4)
+    first = Optimizer(config, broken.named_parameters())
     run(first, broken, [0.1, 0.03] * 2)
     saved, continued = first.arrays(), copy.deepcopy(broken)
     run(first, broken, [1.0])  # the copies are not touched by what comes later
-    second = Optimizer(config, continued.parameters())
-    second.load_arrays(saved)
+    second = Optimizer(config, continued.named_parameters())
+    second.load(saved, {})
     assert second.arrays().keys() == saved.keys()
     run(second, continued, [0.1, 0.03] * 2, begin=4)
     assert_equal(straight, continued, rtol=0, atol=0)
@@ -105,11 +105,11 @@ def test_saved_moments_continue_bit_for_bit(config):
 
 def test_moments_of_another_network_are_refused():
     layer = network()
-    optimizer = Optimizer(CONFIGS["adam"], layer.parameters())
+    optimizer = Optimizer(CONFIGS["adam"], layer.named_parameters())
     run(optimizer, layer, [0.1])
     for other in (nn.Linear(4, 2), nn.Linear(3, 2, bias=False)):
         with pytest.raises(CheckpointError, match="does not fit this network"):
-            Optimizer(CONFIGS["adam"], other.parameters()).load_arrays(optimizer.arrays())
+            Optimizer(CONFIGS["adam"], other.named_parameters()).load(optimizer.arrays(), {})
 
 
 @pytest.mark.parametrize("limit", [0.0, 0.1, 1e6])
@@ -118,7 +118,7 @@ def test_the_reported_norm_is_that_of_the_whole_gradient_before_clipping(limit):
     slopes = torch.autograd.grad(loss_of(layer, 1), list(layer.parameters()))
     norm = np.sqrt(sum(float(g.square().sum()) for g in slopes))
     before = [p.detach().clone() for p in layer.parameters()]
-    found = Optimizer(CONFIGS["sgd"].model_copy(update={"weight_decay": 0.0}), layer.parameters()).step(
+    found = Optimizer(CONFIGS["sgd"].model_copy(update={"weight_decay": 0.0}), layer.named_parameters()).step(
         loss_of(layer, 1), learning_rate=1.0, max_grad_norm=limit
     )
     assert float(found) == pytest.approx(norm, rel=1e-5)
@@ -135,7 +135,7 @@ from gymsolve.config import OptimizerConfig
 
 layer = torch.nn.Linear(2, 1)
 for name in ("adam", "adamw", "rmsprop", "sgd"):
-    optimizer = Optimizer(OptimizerConfig(name=name), layer.parameters())
+    optimizer = Optimizer(OptimizerConfig(name=name), layer.named_parameters())
     optimizer.step(layer(torch.ones(1, 2)).sum(), learning_rate=0.1, max_grad_norm=0.5)
 print("torch._dynamo" in sys.modules)
 """
@@ -150,7 +150,7 @@ def test_a_first_step_does_not_import_torchs_compiler():
 
 def test_stepped_parameters_stay_what_the_network_computes_with():
     layer = network()
-    optimizer = Optimizer(CONFIGS["sgd_momentum"], layer.parameters())
+    optimizer = Optimizer(CONFIGS["sgd_momentum"], layer.named_parameters())
     with torch.no_grad():
         layer.weight.copy_(torch.ones(2, 3))  # as loading a checkpoint does
     run(optimizer, layer, [0.1])

@@ -23,9 +23,9 @@ def unique_rows(policy):
     """Observations of every call of `evaluate`, as they are made."""
     seen, inner = [], policy.evaluate
 
-    def spy(obs, actions, masks):
-        seen.append(obs["obs"][:, 0].numpy().copy())
-        return inner(obs, actions, masks)
+    def spy(minibatch):
+        seen.append(minibatch.obs["obs"][:, 0].numpy().copy())
+        return inner(minibatch)
 
     policy.evaluate = spy
     return seen
@@ -103,7 +103,7 @@ def test_the_adaptive_rate_seeks_the_desired_kl(passes, rate, direction):
     assert first["hyper/learning_rate"] == pytest.approx(rate)
     assert second["hyper/learning_rate"] == pytest.approx(rate * direction)
     twin = make_algorithm("ppo", policy, desired_kl=0.01, learning_rate=rate)
-    twin.load(algorithm.state())
+    twin.load({}, algorithm.state())
     assert twin.rate_factor == algorithm.rate_factor != 1.0
 
 

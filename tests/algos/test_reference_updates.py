@@ -8,7 +8,7 @@ import torch
 
 from gymsolve.nn.policy import Policy
 from gymsolve.rollout.rollout import Rollout
-from probes import START, gather, make_algorithm, make_case
+from probes import START, evaluate_steps, gather, make_algorithm, make_case
 
 SGD = {"name": "sgd"}
 GAMMA, LAM = 0.9, 0.8
@@ -40,7 +40,7 @@ def evaluate(policy: Policy, rollout: Rollout, rows: list[tuple[int, int]]):
     obs = {"obs": torch.from_numpy(np.stack([rollout.obs["obs"][row] for row in rows]))}
     actions = torch.from_numpy(np.stack([rollout.actions[row] for row in rows]))
     masks = torch.from_numpy(np.stack([rollout.masks[row] for row in rows]))
-    return policy.evaluate(obs, actions, masks)
+    return evaluate_steps(policy, obs, actions, masks)[:3]
 
 
 def descend(policy: Policy, loss: torch.Tensor, rate: float, limit: float) -> None:

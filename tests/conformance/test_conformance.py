@@ -17,6 +17,7 @@ from probes import (
     START,
     ConstantEnvs,
     RandomEnvs,
+    evaluate_steps,
     gather,
     make_algorithm,
     make_case,
@@ -48,15 +49,16 @@ def test_the_importance_ratio_is_one_before_the_first_gradient_step(algo, kind, 
     """Of every row, in every update: what is learned from is what was done, by the policy that did it."""
     envs, policy = make_case(kind, masked, envs={"next_step": True}, **NETS[net])
     algorithm = make_algorithm(algo, policy, learning_rate=0.01)
-    collector, rng = Collector(envs, 10, [1, 2, 3, 4]), np.random.default_rng(0)
+    collector, rng = Collector(envs, policy, 10, 1), np.random.default_rng(0)
     before = policy.arrays()
     for _ in range(3):
-        rollout = collector.collect(policy, rng)
+        rollout = collector.collect(rng)
         flat = {"obs": torch.from_numpy(rollout.obs["obs"].reshape(-1, 3))}
         masks = None if rollout.masks is None else torch.from_numpy(rollout.masks.reshape(40, -1))
         policy.gradient_mode(True)
         with torch.no_grad():
-            log_probs, _, _ = policy.evaluate(flat, torch.from_numpy(rollout.actions.reshape(40, -1)), masks)
+            taken = torch.from_numpy(rollout.actions.reshape(40, -1))
+            log_probs = evaluate_steps(policy, flat, taken, masks).log_probs
         ratios = (log_probs - torch.from_numpy(rollout.log_probs.reshape(-1))).exp()
         torch.testing.assert_close(ratios, torch.ones(40), rtol=0, atol=1e-4)
         metrics = algorithm.update(rollout, START, rng)
@@ -185,7 +187,7 @@ def test_reinforces_running_mean_survives_a_restart():
     algorithm = make_algorithm("reinforce", policy, baseline="mean")
     train(algorithm, envs, updates=3, num_steps=20)
     twin = make_algorithm("reinforce", policy, baseline="mean")
-    twin.load(algorithm.state())
+    twin.load({}, algorithm.state())
     assert twin.credit.mean_return == algorithm.credit.mean_return is not None
 
 

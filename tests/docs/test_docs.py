@@ -214,7 +214,8 @@ def test_every_file_and_field_of_a_run_is_documented(tmp_path):
     names -= {run.id, "checkpoints"}
     assert {name for name in names if name not in tree} == set()
     fields = {*run.info(), *run.config_json(), *(run.info()["result"] or {}), *saved.meta, "checksum"}
-    fields |= {*saved.trainer_state, *saved.trainer_state["counters"], *saved.policy_metadata}
+    parts = saved.trainer_state["parts"]
+    fields |= {*saved.trainer_state, *parts, *parts["counters"], *parts["collector"], *saved.policy_metadata}
     assert fields - words == set()
     kinds = {event["kind"] for event in run.read_events().rows}
     written = " ".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))

@@ -5,7 +5,7 @@ import pytest
 import torch
 from fast_pairs import NORMS, OBS, make_pair, see
 
-from probes import CASE_IDS, CASES
+from probes import CASE_IDS, CASES, evaluate_steps
 
 pytestmark = pytest.mark.usefixtures("either_kernels")
 
@@ -21,9 +21,10 @@ def gradients(pair, *, policy: bool = True, value: bool = True, entropy: float =
     actions = torchs.act(obs, masks, np.random.default_rng(1))[0]
     a, c = np.random.default_rng(2).normal(size=(2, ROWS)).astype(np.float32)
 
-    log_probs, entropies, values = torchs.evaluate(
-        torchs.tensors(obs), torch.from_numpy(actions), None if masks is None else torch.from_numpy(masks)
-    )
+    legal = None if masks is None else torch.from_numpy(masks)
+    log_probs, entropies, values = evaluate_steps(
+        torchs, torchs.tensors(obs), torch.from_numpy(actions), legal
+    )[:3]
     loss = torch.zeros(())
     if policy:
         loss = loss + (torch.from_numpy(a) * log_probs).sum() + entropy * entropies.sum()
@@ -95,7 +96,9 @@ def test_a_row_without_any_legal_choice_teaches_nothing_through_its_logits():
     obs, masks = see(torchs.spec, 1)
     masks[:] = False
     actions = np.zeros((1, 3), np.int64)
-    log_probs, _, _ = torchs.evaluate(torchs.tensors(obs), torch.from_numpy(actions), torch.from_numpy(masks))
+    log_probs = evaluate_steps(
+        torchs, torchs.tensors(obs), torch.from_numpy(actions), torch.from_numpy(masks)
+    ).log_probs
     log_probs.sum().backward()
     work = fast.evaluate(fast.samples(obs, actions, masks))
     fast.backward(work, np.ones(1, np.float32), 0.0, np.zeros(1, np.float32))

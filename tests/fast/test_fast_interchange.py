@@ -50,20 +50,20 @@ def test_a_trained_policy_crosses_both_ways(kind, masked, shared, norm):
 def test_a_run_may_change_engines_halfway(algo):
     pair = make_pair("discrete", normalize_obs="running", normalize_values="popart")
     torchs, fast = both_algorithms(algo, pair)
-    collector, rng = Collector(RandomEnvs(pair[0].spec), 16, [1, 2, 3, 4]), np.random.default_rng(0)
-    rollout = collector.collect(pair[0], rng)
+    collector, rng = Collector(RandomEnvs(pair[0].spec), pair[0], 16, 1), np.random.default_rng(0)
+    rollout = collector.collect(rng)
     torchs.update(rollout, Progress(0, 9), np.random.default_rng(1))
     assert pair[1].load_arrays(pair[0].arrays()) == []
-    fast.optimizer.load_arrays(torchs.optimizer.arrays())
-    fast.load(torchs.state())
-    rollout = collector.collect(pair[0], rng)
+    fast.optimizer.load(torchs.optimizer.arrays(), {})
+    fast.load({}, torchs.state())
+    rollout = collector.collect(rng)
     for algorithm in (torchs, fast):
         algorithm.update(rollout, Progress(1, 9), np.random.default_rng(2))
     assert_close(pair[0].arrays(), pair[1].arrays(), rtol=1e-4, atol=1e-5)
     # And back again.
     assert pair[0].load_arrays(pair[1].arrays()) == []
-    torchs.optimizer.load_arrays(fast.optimizer.arrays())
-    rollout = collector.collect(pair[0], rng)
+    torchs.optimizer.load(fast.optimizer.arrays(), {})
+    rollout = collector.collect(rng)
     for algorithm in (torchs, fast):
         algorithm.update(rollout, Progress(2, 9), np.random.default_rng(3))
     assert_close(pair[0].arrays(), pair[1].arrays(), rtol=1e-4, atol=1e-5)

@@ -46,14 +46,14 @@ class CartPole:
         self.policy = kind(self.envs.spec, NetConfig(), np.random.default_rng(seed))
         options = {"num_steps": 64, "num_epochs": 8, "learning_rate": "1e-3 -> 1e-4", "gae_lambda": 0.9}
         self.algorithm = build("ppo", self.policy, **options)
-        self.collector = Collector(self.envs, 64, list(range(seed, seed + 8)))
+        self.collector = Collector(self.envs, self.policy, 64, seed)
         self.acting, self.shuffling = np.random.default_rng(seed), np.random.default_rng(seed + 1)
 
     def curve(self, updates: int) -> list[float]:
         """Mean return of the last 50 episodes at each update."""
         window, returns = EpisodeWindow(50), []
         for update in range(updates):
-            rollout = self.collector.collect(self.policy, self.acting)
+            rollout = self.collector.collect(self.acting)
             window.add(rollout.episodes)
             self.algorithm.update(rollout, Progress(update, updates), self.shuffling)
             returns.append(window.mean_return or 0.0)
@@ -83,10 +83,10 @@ def test_every_update_of_a_run_is_the_same_step(seed):
     """From the same weights, moments and rollout, at every stage of 80 updates."""
     torchs, fast = CartPole("torch", seed), CartPole("numpy", seed)
     for update in range(80):
-        rollout = torchs.collector.collect(torchs.policy, torchs.acting)
+        rollout = torchs.collector.collect(torchs.acting)
         before = torchs.policy.arrays()
         assert fast.policy.load_arrays(before) == []
-        fast.algorithm.optimizer.load_arrays(torchs.algorithm.optimizer.arrays())
+        fast.algorithm.optimizer.load(torchs.algorithm.optimizer.arrays(), {})
         for run in (torchs, fast):
             run.algorithm.update(rollout, Progress(update, 80), np.random.default_rng(update))
         after, ours = torchs.policy.arrays(), fast.policy.arrays()

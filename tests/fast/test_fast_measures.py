@@ -48,7 +48,7 @@ def test_gradients_by_part_are_the_same_and_add_up(name, shared):
     limits = {"max_grad_norm": 1e-3, "learning_rate": 1e-3}
     options = limits | ({"num_epochs": 1, "num_minibatches": 1} if name == "ppo" else {})
     algorithms = both_algorithms(name, pair, **options)
-    rollout = Collector(RandomEnvs(pair[1].spec), 40, [1]).collect(pair[1], np.random.default_rng(0))
+    rollout = Collector(RandomEnvs(pair[1].spec), pair[1], 40, 1).collect(np.random.default_rng(0))
     rows = [one.update(rollout, START, np.random.default_rng(3)) for one in algorithms]
     assert rows[0].keys() == rows[1].keys()
     assert [row["train/grad_clipped_share"] for row in rows] == [1.0, 1.0]
@@ -70,6 +70,6 @@ def test_weights_are_all_trainable_numbers(name):
     for one, policy in zip(both_algorithms(name, pair), pair, strict=True):
         assert one.optimizer.weights().sum() == pytest.approx(total, rel=1e-4)
         before = one.optimizer.weights()
-        rollout = Collector(RandomEnvs(policy.spec), 40, [1]).collect(policy, np.random.default_rng(0))
+        rollout = Collector(RandomEnvs(policy.spec), policy, 40, 1).collect(np.random.default_rng(0))
         one.update(rollout, START, np.random.default_rng(3))
         assert not np.array_equal(before, one.optimizer.weights())

@@ -31,7 +31,7 @@ class Twins:
 
     def __init__(self, config: OptimizerConfig) -> None:
         self.config, self.pair = config, make_pair("box")
-        self.torchs = Optimizer(config, self.pair[0].parameters())
+        self.torchs = Optimizer(config, self.pair[0].named_parameters())
         self.fast = FastOptimizer(config, self.pair[1].parameters)
         self.rng = np.random.default_rng(0)
 
@@ -92,9 +92,9 @@ def test_moments_cross_from_one_engine_to_the_other_and_back(config):
         twins.step("policy")
         twins.step("value")
     theirs, ours = twins.torchs.arrays(), twins.fast.arrays()
-    twins.fast.load_arrays(theirs)
+    twins.fast.load(theirs, {})
     assert_close(dict(sorted(theirs.items())), dict(sorted(twins.fast.arrays().items())), rtol=0, atol=0)
-    twins.torchs.load_arrays(ours)
+    twins.torchs.load(ours, {})
     assert_close(dict(sorted(ours.items())), dict(sorted(twins.torchs.arrays().items())), rtol=0, atol=0)
     for _ in range(5):
         twins.step("both")
@@ -109,7 +109,7 @@ def test_saved_moments_continue_bit_for_bit(config):
         broken.step()
     saved = broken.fast.arrays()
     fresh = FastOptimizer(config, broken.pair[1].parameters)
-    fresh.load_arrays(saved)
+    fresh.load(saved, {})
     broken.fast = fresh
     for _ in range(3):
         straight.step("value")
@@ -135,10 +135,10 @@ def test_moments_of_another_network_are_refused():
     twins.step()
     _, other = make_pair("box", hidden=(8, 7))
     with pytest.raises(CheckpointError, match="does not fit this network"):
-        FastOptimizer(CONFIGS["adam"], other.parameters).load_arrays(twins.fast.arrays())
+        FastOptimizer(CONFIGS["adam"], other.parameters).load(twins.fast.arrays(), {})
     _, smaller = make_pair("box", shared=True)
     with pytest.raises(CheckpointError, match="does not fit this network"):
-        FastOptimizer(CONFIGS["adam"], smaller.parameters).load_arrays(twins.fast.arrays())
+        FastOptimizer(CONFIGS["adam"], smaller.parameters).load(twins.fast.arrays(), {})
 
 
 @pytest.mark.parametrize("limit", [0.0, 0.5])
@@ -155,9 +155,9 @@ def test_moments_too_small_to_matter_become_zero_and_the_rest_stay():
     twins = Twins(CONFIGS["adam"])
     twins.step()
     saved = twins.fast.arrays()
-    saved["0/exp_avg"][0] = 1e-40  # subnormal
-    saved["0/exp_avg"][1] = -1e-31
-    twins.fast.load_arrays(saved)
+    saved["actor.0.weight/exp_avg"][0] = 1e-40  # subnormal
+    saved["actor.0.weight/exp_avg"][1] = -1e-31
+    twins.fast.load(saved, {})
     twins.fast.flush()
-    saved["0/exp_avg"][:2] = 0.0
+    saved["actor.0.weight/exp_avg"][:2] = 0.0
     assert_close(saved, twins.fast.arrays(), rtol=0, atol=0)

@@ -53,10 +53,10 @@ def assert_same_learning(algo, pair, options, *, updates: int = 2) -> list[dict[
     torchs, fast = both_algorithms(algo, pair, **options)
     before = pair[1].arrays()
     envs = RandomEnvs(pair[0].spec, next_step=True)
-    collector, acting = Collector(envs, 16, [1, 2, 3, 4]), np.random.default_rng(0)
+    collector, acting = Collector(envs, pair[0], 16, 1), np.random.default_rng(0)
     told = []
     for update in range(updates):
-        rollout = collector.collect(pair[0], acting)
+        rollout = collector.collect(acting)
         progress = Progress(update, updates)
         theirs = torchs.update(rollout, progress, np.random.default_rng(update))
         ours = fast.update(rollout, progress, np.random.default_rng(update))
@@ -135,10 +135,10 @@ def test_the_same_seed_gives_the_same_run_bit_for_bit(algo):
     for _ in range(2):
         pair = make_pair("discrete", normalize_obs="running")
         fast = both_algorithms(algo, pair)[1]
-        collector = Collector(RandomEnvs(pair[1].spec), 16, [1, 2, 3, 4])
+        collector = Collector(RandomEnvs(pair[1].spec), pair[1], 16, 1)
         rng = np.random.default_rng(0)
         for k in range(4):
-            metrics = fast.update(collector.collect(pair[1], rng), Progress(k, 9), rng)
+            metrics = fast.update(collector.collect(rng), Progress(k, 9), rng)
         runs.append((pair[1].arrays(), fast.optimizer.arrays(), metrics))
     assert_close(runs[0][0], runs[1][0], rtol=0, atol=0)
     assert_close(runs[0][1], runs[1][1], rtol=0, atol=0)

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from gymsolve.nn.normalize import BoundsNorm, RunningNorm, ValueNorm
-from probes import make_policy, make_spec, vector
+from probes import evaluate_steps, make_policy, make_spec, vector
 
 
 def test_running_norm_is_numpys_mean_and_variance_over_all_data():
@@ -38,7 +38,7 @@ def test_only_observe_moves_statistics_and_moves_them_once(shared, method):
     before = policy.arrays()
     policy.gradient_mode(True)
     if method == "evaluate":
-        policy.evaluate(policy.tensors({"obs": data}), torch.zeros(64, 1, dtype=torch.int64), None)
+        evaluate_steps(policy, policy.tensors({"obs": data}), torch.zeros(64, 1, dtype=torch.int64), None)
     elif method == "act":
         policy.act({"obs": data}, None, np.random.default_rng(0))
     else:

@@ -53,8 +53,8 @@ def test_a_trained_policy_survives_the_round_trip(kind, masked, net, obs):
     assert twin.config == policy.config
     seen, masks = RandomEnvs(spec, num_envs=32).reset([7])
     for one, other in zip(
-        policy.act(seen, masks, np.random.default_rng(1)),
-        twin.act(seen, masks, np.random.default_rng(1)),
+        policy.act(seen, masks, np.random.default_rng(1))[:3],
+        twin.act(seen, masks, np.random.default_rng(1))[:3],
         strict=True,
     ):
         np.testing.assert_array_equal(one, other)

@@ -18,8 +18,8 @@ def recorded(request):
         "multi_discrete", masked=True, obs={"a": vector(3), "b": ObsSpec("discrete", (), "int64", (7,))}
     )
     envs, policy = RandomEnvs(spec, next_step=request.param), make_policy(spec)
-    collector = Collector(envs, STEPS, [1, 2, 3, 4])
-    return envs, policy, collector.collect(policy, np.random.default_rng(0))
+    collector = Collector(envs, policy, STEPS, 1)
+    return envs, policy, collector.collect(np.random.default_rng(0))
 
 
 def test_every_row_holds_the_observation_acted_on_and_what_came_of_it(recorded):
@@ -51,11 +51,11 @@ def test_values_are_those_of_the_state_and_of_its_true_successor(recorded):
 
 def test_nothing_of_an_earlier_rollout_shines_through(recorded):
     envs, policy, _ = recorded
-    collector = Collector(envs, 5, [5, 6, 7, 8])
+    collector = Collector(envs, policy, 5, 5)
     for poison in (np.nan, 7.0):
         for array in (collector.rollout.next_values, collector.rollout.values, collector.rollout.rewards):
             array[:] = poison
-        rollout = collector.collect(policy, np.random.default_rng(1))
+        rollout = collector.collect(np.random.default_rng(1))
         assert np.isfinite(rollout.next_values).all()
         np.testing.assert_array_equal(rollout.episodes, [e for s in envs.steps[-5:] for e in s.episodes])
 
@@ -64,8 +64,8 @@ def test_the_next_rollout_continues_where_the_last_one_ended():
     def play(lengths):
         spec = make_spec("box")
         envs, policy, rng = RandomEnvs(spec), make_policy(spec), np.random.default_rng(0)
-        collector = Collector(envs, lengths[0], [1, 2, 3, 4])
-        parts = [collector.collect(policy, rng) for _ in lengths]
+        collector = Collector(envs, policy, lengths[0], 1)
+        parts = [collector.collect(rng) for _ in lengths]
         return envs.given, parts
 
     # Buffers are reused, so what was seen is compared through the environments.
@@ -79,7 +79,7 @@ def test_boxes_keep_the_action_whose_probability_is_known_and_send_one_within_bo
     spec = make_spec("box")
     envs = RandomEnvs(spec)
     policy = make_policy(spec, log_std_init=1.0)
-    rollout = Collector(envs, STEPS, [1, 2, 3, 4]).collect(policy, np.random.default_rng(0))
+    rollout = Collector(envs, policy, STEPS, 1).collect(np.random.default_rng(0))
     assert np.abs(rollout.actions).max() > 1.5  # the environment itself asserts that its bounds hold
     low, high = np.array(ACTIONS["box"].low), np.array(ACTIONS["box"].high)
     ends = policy.spec.action.to_env(np.array([[-9.0] * 3, [0.0] * 3, [9.0] * 3], np.float32))
@@ -89,8 +89,8 @@ def test_boxes_keep_the_action_whose_probability_is_known_and_send_one_within_bo
 def test_progress_is_told_step_by_step():
     spec = make_spec()
     told = []
-    Collector(RandomEnvs(spec), 3, [1, 2, 3, 4]).collect(
-        make_policy(spec), np.random.default_rng(0), lambda done, total: told.append((done, total))
+    Collector(RandomEnvs(spec), make_policy(spec), 3, 1).collect(
+        np.random.default_rng(0), lambda done, total: told.append((done, total))
     )
     assert told == [(1, 3), (2, 3), (3, 3)]
 
@@ -98,7 +98,7 @@ def test_progress_is_told_step_by_step():
 def test_native_cartpole_marks_the_rows_it_spends_on_resets():
     envs = make_envs(EnvConfig(id="CartPole-v1", num_envs=4, backend="native"), "train")
     policy = make_policy(envs.spec)
-    rollout = Collector(envs, 120, [1, 2, 3, 4]).collect(policy, np.random.default_rng(0))
+    rollout = Collector(envs, policy, 120, 1).collect(np.random.default_rng(0))
     np.testing.assert_array_equal(rollout.valid[1:], ~rollout.done[:-1])
     assert not rollout.valid.all()
     assert rollout.rewards[rollout.valid].all()

@@ -51,12 +51,12 @@ def test_shaped_returns_and_successes_are_metrics_of_their_own():
 
 def test_state_survives_json_and_goes_on_alike():
     one, other, empty = EpisodeWindow(size=2), EpisodeWindow(size=2), EpisodeWindow(size=2)
-    empty.load(json.loads(json.dumps(EpisodeWindow().state())))
+    empty.load({}, json.loads(json.dumps(EpisodeWindow().state())))
     assert empty.metrics() == {"rollout/episodes": 0.0}
     empty.add([episode(-7.0)])
     assert empty.metrics()["rollout/ep_rew_best"] == -7.0
     one.add([episode(-3.0), episode(-1.0, success=True), episode(-2.0, truncated=True)])
-    other.load(json.loads(json.dumps(one.state())))
+    other.load({}, json.loads(json.dumps(one.state())))
     for window in (one, other):
         window.add([episode(-5.0, shaped_return=1.0)])
     assert one.metrics() == other.metrics()

@@ -47,7 +47,7 @@ def test_rewards_are_divided_by_the_spread_of_discounted_sums_over_all_rollouts(
         if resumed:
             state = json.loads(json.dumps(scaler.state()))
             scaler = RewardScaler(3)
-            scaler.load(state)
+            scaler.load({}, state)
 
 
 def test_rewards_beyond_ten_spreads_are_limited():

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from gymsolve.config import A2CConfig, PPOConfig, ReinforceConfig
-from gymsolve.rollout.learning import EpisodeCredit
-from gymsolve.rollout.returns import finished
+from gymsolve.rollout.credit import actor_critic_credit, monte_carlo_credit
 from gymsolve.rollout.statistics import (
     action_statistics,
     credit_statistics,
@@ -59,7 +58,7 @@ def test_known_numbers():
 def test_rewards_and_values_are_those_of_the_steps_that_count(next_step):
     _, rollout = collected(next_step=next_step)
     assert rollout.valid.all() != next_step
-    found = credit_statistics(rollout, PPOConfig(), START)
+    found = credit_statistics(rollout, actor_critic_credit(rollout, PPOConfig(), START))
     wanted = by_hand("rollout/reward", [rollout.rewards[at] for at in rows(rollout)])
     wanted |= by_hand("rollout/value", [rollout.values[at] for at in rows(rollout)])
     assert {name: found[name] for name in wanted} == pytest.approx(wanted)
@@ -70,7 +69,7 @@ def test_rewards_and_values_are_those_of_the_steps_that_count(next_step):
 )
 def test_credit_is_what_actor_critics_learn_from(config):
     _, rollout = collected(next_step=True)
-    found = credit_statistics(rollout, config, START)
+    found = credit_statistics(rollout, actor_critic_credit(rollout, config, START))
     gae_lambda, gamma = config.gae_lambda.at(START), 0.9
     advantages = np.zeros(rollout.rewards.shape)
     for n in range(rollout.rewards.shape[1]):
@@ -89,18 +88,30 @@ def test_credit_is_what_actor_critics_learn_from(config):
 def test_credit_is_what_reinforce_learns_from_before_it_is_normalised(baseline):
     config = ReinforceConfig.model_validate({"baseline": baseline, "normalize_advantages": "rollout"})
     _, rollout = collected()
-    found = credit_statistics(rollout, config, START, 1.5)
-    plain = config.model_copy(update={"normalize_advantages": "none"})
-    usable = finished(rollout.terminated, rollout.truncated) & rollout.valid
-    advantages, targets = EpisodeCredit(plain, 1.5).assign(rollout, usable, config.gamma.at(START))
-    wanted = by_hand("rollout/advantage", advantages) | by_hand("rollout/return", targets)
-    assert {name: found[name] for name in wanted} == pytest.approx(wanted)
+    credit = monte_carlo_credit(rollout, config, START, 1.5)
+    found = credit_statistics(rollout, credit)
+    to_go = {}  # of every step whose episode ended: what followed it, and an estimate beyond a cut
+    for n in range(rollout.rewards.shape[1]):
+        later = None
+        for t in reversed(range(STEPS)):
+            if rollout.terminated[t, n]:
+                later = 0.0
+            elif rollout.truncated[t, n]:
+                later = {"none": 0.0, "mean": 1.5, "value": float(rollout.next_values[t, n])}[baseline]
+            if later is not None:
+                later = to_go[t, n] = float(rollout.rewards[t, n]) + config.gamma.at(START) * later
+    mean = 0.9 * 1.5 + 0.1 * np.mean(list(to_go.values()))
+    against = {at: {"none": 0.0, "mean": mean, "value": rollout.values[at]}[baseline] for at in to_go}
+    wanted = by_hand("rollout/advantage", [to_go[at] - against[at] for at in to_go])
+    wanted |= by_hand("rollout/return", list(to_go.values()))
+    assert {name: found[name] for name in wanted} == pytest.approx(wanted, rel=1e-4, abs=1e-5)
+    assert credit.mean_return == pytest.approx(mean if baseline == "mean" else 1.5)
     assert found["rollout/reward_max"] == rollout.rewards[rollout.valid].max()
 
 
 def test_nothing_finished_leaves_reinforce_without_credit():
     _, rollout = collected(ends=0.0, cuts=0.0)
-    found = credit_statistics(rollout, ReinforceConfig(), START)
+    found = credit_statistics(rollout, monte_carlo_credit(rollout, ReinforceConfig(), START, None))
     assert "rollout/reward_mean" in found
     assert "rollout/advantage_mean" not in found
 

@@ -196,7 +196,7 @@ def test_a_bad_number_in_an_evaluation_ends_the_run_too(where):
     if where != "process":
         assert_sound(run, judged)
         # Between two iterations the environments' state is worth keeping: nothing has to start anew.
-        assert load_checkpoint(run, "last").trainer_state["envs"] is not None
+        assert load_checkpoint(run, "last").trainer_state["parts"]["collector"]["envs"] is not None
 
 
 def test_eval_says_where_a_bad_number_was(capsys):

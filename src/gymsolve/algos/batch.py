@@ -1,8 +1,12 @@
 """The steps of a rollout that are learned from, as flat tensors."""
 
+from collections.abc import Iterator
+
+import numpy as np
 import torch
 from torch import Tensor
 
+from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
 from gymsolve.rollout.frames import Frames
 from gymsolve.rollout.learning import flatten, flatten_entry
@@ -37,15 +41,24 @@ class Batch:
         self.actions = torch.from_numpy(flatten(rollout.actions, rows)).to(device)
         self.log_probs = torch.from_numpy(flatten(rollout.log_probs, rows)).to(device)
 
-    def select(self, index: Tensor) -> tuple[dict[str, Tensor], Tensor, Tensor | None]:
-        """Observations, actions and masks of some rows."""
-        masks = None if self.masks is None else self.masks[index]
-        return {key: _rows(x, index) for key, x in self._obs.items()}, self.actions[index], masks
+    def minibatches(self, count: int, rng: np.random.Generator) -> Iterator[Minibatch]:
+        """One pass: every row once, in a new order, in `count` minibatches."""
+        rows = len(self.actions)
+        # There may be fewer rows than planned, when resets took some.
+        for index in np.array_split(rng.permutation(rows), min(count, rows)):
+            yield self.select(index)
 
-    def everything(self) -> tuple[dict[str, Tensor], Tensor, Tensor | None]:
-        """Observations, actions and masks of all rows."""
+    def select(self, index: Array) -> Minibatch:
+        """Some rows [B]."""
+        rows = torch.from_numpy(index).to(self.actions.device)
+        masks = None if self.masks is None else self.masks[rows]
+        obs = {key: _rows(x, rows) for key, x in self._obs.items()}
+        return Minibatch(obs, self.actions[rows], masks, self.log_probs[rows], index)
+
+    def whole(self) -> Minibatch:
+        """All rows."""
         obs = {key: x.select(None) if isinstance(x, _Stacks) else x for key, x in self._obs.items()}
-        return obs, self.actions, self.masks
+        return Minibatch(obs, self.actions, self.masks, self.log_probs, np.arange(len(self.actions)))
 
 
 class _Stacks:

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gymsolve.algos.batch import Batch
-from gymsolve.config import A2CConfig, PPOConfig, ReinforceConfig
+from gymsolve.config import AnyAlgo
+from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
 from gymsolve.spec import Array
 
@@ -19,8 +19,6 @@ __all__ = [
     "value_targets",
     "was_clipped",
 ]
-
-AnyAlgo = PPOConfig | A2CConfig | ReinforceConfig
 
 
 def value_loss(config: AnyAlgo, predicted: Tensor, target: Tensor) -> Tensor:
@@ -56,10 +54,10 @@ def was_clipped(norm: Tensor, in_force: dict[str, float]) -> Tensor:
 
 
 @torch.no_grad()
-def moved(policy: Policy, batch: Batch, clip_coef: float = 0.2) -> dict[str, Tensor]:
+def moved(policy: Policy, batch: Minibatch, clip_coef: float = 0.2) -> dict[str, Tensor]:
     """How far a single gradient step moved the policy on its own batch."""
-    log_probs, _, _ = policy.evaluate(*batch.everything())
-    approx_kl, clip_fraction = divergence(log_probs - batch.log_probs, clip_coef)
+    log_ratio = policy.evaluate(batch).log_probs - batch.log_probs
+    approx_kl, clip_fraction = divergence(log_ratio, clip_coef)
     return {"train/approx_kl": approx_kl, "train/clip_fraction": clip_fraction}
 
 

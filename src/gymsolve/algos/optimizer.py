@@ -2,12 +2,13 @@
 
 The arithmetic is torch's own, through the functions behind its optimizer classes. The classes themselves
 are not used: their first step imports torch's compiler, which takes a second. Moments are saved under
-torch's names and shapes, per parameter. A parameter that a loss does not reach keeps its moments and its
-step count.
+torch's names and shapes, by the name of their parameter. A parameter that a loss does not reach keeps its
+moments and its step count.
 """
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,17 +19,19 @@ from torch.optim.sgd import sgd
 
 from gymsolve.config import OptimizerConfig
 from gymsolve.errors import CheckpointError
+from gymsolve.parts import Part
 from gymsolve.spec import Array
 
 __all__ = ["Optimizer"]
 
 
-class Optimizer:
+class Optimizer(Part):
     """Steps parameters, which become views of one buffer; they must be on their device already."""
 
-    def __init__(self, config: OptimizerConfig, parameters: Iterable[nn.Parameter]) -> None:
+    def __init__(self, config: OptimizerConfig, named: Iterable[tuple[str, nn.Parameter]]) -> None:
         self._config = config
-        self.parameters = [p for p in parameters if p.requires_grad]
+        owned = {name: parameter for name, parameter in named if parameter.requires_grad}
+        self.names, self.parameters = tuple(owned), list(owned.values())
         self._slots = _slots(self.parameters)
         self._values = torch.cat([p.detach().reshape(-1) for p in self.parameters])
         for parameter, slot in zip(self.parameters, self._slots, strict=True):
@@ -130,8 +133,12 @@ class Optimizer:
         return self._values.cpu().numpy().copy()
 
     def part_norms(self, parts: Sequence[str]) -> dict[str, float]:
-        """Length of the newest gradient, before clipping, by the part that each parameter belongs to."""
-        squares = torch.stack([self._gradient[slot].square().sum() for slot in self._slots]).tolist()
+        """Length of the newest gradient, before clipping, by the part that each parameter belongs to.
+
+        `parts` are those of the policy's parameters, which come first; auxiliary ones are left out.
+        """
+        slots = self._slots[: len(parts)]
+        squares = torch.stack([self._gradient[slot].square().sum() for slot in slots]).tolist()
         found = dict.fromkeys(parts, 0.0)
         for part, square in zip(parts, squares, strict=True):
             found[part] += square
@@ -160,42 +167,44 @@ class Optimizer:
         return put_back
 
     def arrays(self) -> dict[str, Array]:
-        """Moments by `<parameter index>/<name>`; none for a parameter never stepped."""
+        """Moments by `<parameter>/<name>`; none for a parameter never stepped."""
         self._settle()
         found: dict[str, Array] = {}
         for index, (parameter, slot) in enumerate(zip(self.parameters, self._slots, strict=True)):
             if not self._steps[index]:
                 continue
+            owner = self.names[index]
             if self._config.name != "sgd":
-                found[f"{index}/step"] = np.array(self._steps[index], np.float32)
+                found[f"{owner}/step"] = np.array(self._steps[index], np.float32)
             for name, flat in self._moments.items():
-                found[f"{index}/{name}"] = flat[slot].view(parameter.shape).cpu().numpy().copy()
+                found[f"{owner}/{name}"] = flat[slot].view(parameter.shape).cpu().numpy().copy()
         return found
 
-    def load_arrays(self, arrays: dict[str, Array]) -> None:
+    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         """Continue with saved moments."""
         for key, array in arrays.items():
             self._require_fit(key, array)
         self.reset()
+        places = {name: index for index, name in enumerate(self.names)}
         for key, array in arrays.items():
-            place, name = key.split("/")
-            index = int(place)
+            owner, name = key.split("/")
+            index = places[owner]
             if name == "step":
                 self._steps[index] = int(array)
             else:
                 self._moments[name][self._slots[index]].copy_(torch.from_numpy(array.reshape(-1)))
                 self._steps[index] = max(self._steps[index], 1)  # sgd counts no steps of its own
+        return []
 
     def _require_fit(self, key: str, array: Array) -> None:
-        place, name = key.split("/")
+        owner, name = key.split("/")
         if name not in self._moments and (name != "step" or self._config.name == "sgd"):
             raise CheckpointError(
                 "the checkpoint's moments are those of another optimizer.",
                 where="algo.optimizer",
                 hint="Resume with --fresh-optimizer.",
             )
-        index = int(place)
-        own = self.parameters[index] if index < len(self.parameters) else None
+        own = self.parameters[self.names.index(owner)] if owner in self.names else None
         if own is None or (array.ndim and array.shape != own.shape):
             raise CheckpointError(
                 "the optimizer's state does not fit this network.",

@@ -4,18 +4,22 @@ One call of `update` is the whole algorithm: advantages, several passes over shu
 with a clipped objective, then the running statistics move.
 """
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
+from gymsolve.algos.auxiliary import Auxiliary, add_losses, trainable
 from gymsolve.algos.batch import Batch
 from gymsolve.algos.losses import divergence, mean_metrics, value_loss, value_targets, was_clipped
 from gymsolve.algos.optimizer import Optimizer
 from gymsolve.config import PPOConfig
+from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
-from gymsolve.rollout.learning import adapt_rate, explained_variance, flatten, hyperparameters
+from gymsolve.parts import Part, hold_state
+from gymsolve.rollout.credit import Credit, Credited, actor_critic_credit
+from gymsolve.rollout.learning import adapt_rate, explained_variance, hyperparameters
 from gymsolve.rollout.returns import standardize
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress
@@ -24,13 +28,25 @@ from gymsolve.spec import Array
 __all__ = ["PPO"]
 
 
-class PPO:
+class _Goals(NamedTuple):
+    """What the rows of a minibatch are to become."""
+
+    advantages: torch.Tensor  # [B]
+    targets: torch.Tensor  # [B] of the value head, in its units
+    old_values: torch.Tensor  # [B]
+
+
+class PPO(Part):
     """Clipped-surrogate policy optimisation."""
 
-    def __init__(self, config: PPOConfig, policy: Policy) -> None:
-        self.config, self.policy = config, policy
-        self.optimizer = Optimizer(config.optimizer, policy.parameters())
+    def __init__(self, config: PPOConfig, policy: Policy, auxiliaries: Sequence[Auxiliary] = ()) -> None:
+        self.config, self.policy, self.auxiliaries = config, policy, auxiliaries
+        self.optimizer = Optimizer(config.optimizer, trainable(policy, auxiliaries))
         self.rate_factor = 1.0  # moved by `desired_kl`, times the scheduled learning rate
+
+    def credit(self, rollout: Rollout, progress: Progress) -> Credit:
+        """What each step is worth."""
+        return actor_critic_credit(rollout, self.config, progress)
 
     def update(self, rollout: Rollout, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
         config, policy = self.config, self.policy
@@ -38,23 +54,21 @@ class PPO:
         in_force["hyper/learning_rate"] *= self.rate_factor
         if not rollout.valid.any():  # every environment spent the rollout on a reset
             return in_force
-        advantages, returns, values = self._targets(rollout, in_force)
+        whole_rollout = config.normalize_advantages == "rollout"
+        credited = self.credit(rollout, progress).flat(rollout, standardized=whole_rollout)
         batch = Batch(policy, rollout, rollout.valid)
-        old_values, targets = self._critic_targets(values, returns)
-        if config.normalize_advantages == "rollout":
-            advantages = standardize(advantages)
+        old_values, targets = self._critic_targets(credited)
 
         steps: list[dict[str, torch.Tensor]] = []
         moves: list[torch.Tensor] = []  # KL before each step, and the one that forbade a step
         stopped = False
         policy.gradient_mode(True)
-        for chunk in self._minibatches(len(advantages), max(1, round(in_force["hyper/num_epochs"])), rng):
-            index = torch.from_numpy(chunk).to(policy.device)
-            weights = advantages[chunk]
-            if config.normalize_advantages == "minibatch" and len(chunk) > 1:
-                weights = standardize(weights)
-            weight = torch.from_numpy(weights).to(policy.device)
-            approx_kl, row = self._step(batch, index, weight, targets[index], old_values[index], in_force)
+        passes = (batch.minibatches(config.num_minibatches, rng) for _ in range(config.passes(progress)))
+        for minibatch in (one for minibatches in passes for one in minibatches):
+            rows = torch.from_numpy(minibatch.index).to(policy.device)
+            advantages = self._advantages(credited.advantages[minibatch.index])
+            goals = _Goals(advantages, targets[rows], old_values[rows])
+            approx_kl, row = self._step(minibatch, goals, in_force)
             moves.append(approx_kl)
             if row is None:
                 stopped = True
@@ -62,78 +76,64 @@ class PPO:
             steps.append(row)
         policy.gradient_mode(False)
         if config.desired_kl is not None and steps:
-            kl = self._measure_kl(batch, index)
+            kl = self._measure_kl(minibatch)
             self.rate_factor = adapt_rate(self.rate_factor, config.desired_kl, kl)
         policy.observe(batch.raw_obs)
 
         metrics = mean_metrics(steps) | in_force
         metrics["train/approx_kl"] = float(torch.stack(moves).mean())
-        metrics["train/explained_variance"] = explained_variance(values, returns)
+        metrics["train/explained_variance"] = explained_variance(credited.values, credited.returns)
         metrics["train/kl_stopped"] = float(stopped)
         metrics["train/gradient_steps"] = float(len(steps))
         metrics["train/first_ratio"] = float(steps[0]["train/ratio"]) if steps else float("nan")
         return metrics
 
-    def _minibatches(self, rows: int, epochs: int, rng: np.random.Generator) -> Iterator[Array]:
-        """Every row once per epoch, in a new order each time."""
-        count = min(self.config.num_minibatches, rows)  # fewer rows than planned when resets took some
-        for _ in range(epochs):
-            yield from np.array_split(rng.permutation(rows), count)
+    def _advantages(self, advantages: Array) -> torch.Tensor:
+        """Those of a minibatch, as they weigh in its loss."""
+        if self.config.normalize_advantages == "minibatch" and len(advantages) > 1:
+            advantages = standardize(advantages)
+        return torch.from_numpy(advantages).to(self.policy.device)
 
-    def _critic_targets(self, values: Array, returns: Array) -> tuple[torch.Tensor, torch.Tensor]:
+    def _critic_targets(self, credited: Credited) -> tuple[torch.Tensor, torch.Tensor]:
         """Old predictions and targets [B] in the units in which the value head now predicts."""
         policy = self.policy
-        old = torch.from_numpy(values).to(policy.device)
+        old = torch.from_numpy(credited.values).to(policy.device)
         if policy.value_norm is None:
-            return old, value_targets(policy, returns)
+            return old, value_targets(policy, credited.returns)
         before = policy.value_norm.normalize(old)
-        targets = value_targets(policy, returns)  # the units move
+        targets = value_targets(policy, credited.returns)  # the units move
         return (policy.value_norm.normalize(old) if policy.value_norm.preserve else before), targets
 
-    def _targets(self, rollout: Rollout, in_force: dict[str, float]) -> tuple[Array, Array, Array]:
-        """Advantages, returns and old values of the valid steps [B]."""
-        measured = rollout.advantages(gamma=in_force["hyper/gamma"], gae_lambda=in_force["hyper/gae_lambda"])
-        advantages = flatten(measured, rollout.valid)
-        values = flatten(rollout.values, rollout.valid).copy()
-        return advantages, advantages + values, values
-
     def _step(
-        self,
-        batch: Batch,
-        index: torch.Tensor,
-        advantages: torch.Tensor,
-        targets: torch.Tensor,
-        old_values: torch.Tensor,
-        in_force: dict[str, float],
+        self, minibatch: Minibatch, goals: _Goals, in_force: dict[str, float]
     ) -> tuple[torch.Tensor, dict[str, torch.Tensor] | None]:
         """The KL so far and the measures of one gradient step; None when the KL limit forbids it."""
         config, clip = self.config, in_force["hyper/clip_coef"]
-        log_probs, entropy, values = self.policy.evaluate(*batch.select(index))
-        log_ratio = log_probs - batch.log_probs[index]
+        evaluated = self.policy.evaluate(minibatch)
+        log_ratio = evaluated.log_probs - minibatch.log_probs
         approx_kl, clip_fraction = divergence(log_ratio, clip)
         if config.target_kl is not None and float(approx_kl) > in_force["hyper/target_kl"]:
             return approx_kl, None
 
-        ratio = log_ratio.exp()
+        ratio, advantages = log_ratio.exp(), goals.advantages
         surrogate = torch.minimum(advantages * ratio, advantages * ratio.clamp(1 - clip, 1 + clip))
-        critic = value_loss(config, values, targets)
+        critic = value_loss(config, evaluated.values, goals.targets)
         if config.clip_value is not None:
             limit = in_force["hyper/clip_value"]
-            near = old_values + (values - old_values).clamp(-limit, limit)
-            critic = torch.maximum(critic, value_loss(config, near, targets))
-        policy_loss, critic_loss, mean_entropy = -surrogate.mean(), critic.mean(), entropy.mean()
-        loss = (
-            policy_loss + in_force["hyper/vf_coef"] * critic_loss - in_force["hyper/ent_coef"] * mean_entropy
-        )
+            near = goals.old_values + (evaluated.values - goals.old_values).clamp(-limit, limit)
+            critic = torch.maximum(critic, value_loss(config, near, goals.targets))
+        policy_loss, critic_loss, entropy = -surrogate.mean(), critic.mean(), evaluated.entropy.mean()
+        loss = policy_loss + in_force["hyper/vf_coef"] * critic_loss - in_force["hyper/ent_coef"] * entropy
+        loss, further = add_losses(loss, self.auxiliaries, self.policy, minibatch, evaluated)
         norm = self.optimizer.step(
             loss,
             learning_rate=in_force["hyper/learning_rate"],
             max_grad_norm=in_force["hyper/max_grad_norm"],
         )
-        return approx_kl, {  # detached: whoever holds a loss holds all that led to it
+        return approx_kl, further | {  # detached: whoever holds a loss holds all that led to it
             "train/policy_loss": policy_loss.detach(),
             "train/value_loss": critic_loss.detach(),
-            "train/entropy": mean_entropy.detach(),
+            "train/entropy": entropy.detach(),
             "train/loss": loss.detach(),
             "train/clip_fraction": clip_fraction,
             "train/grad_norm": norm,
@@ -142,13 +142,17 @@ class PPO:
         }
 
     @torch.no_grad()
-    def _measure_kl(self, batch: Batch, index: torch.Tensor) -> float:
+    def _measure_kl(self, minibatch: Minibatch) -> float:
         """How far the whole update moved the policy, on its last minibatch."""
-        log_probs, _, _ = self.policy.evaluate(*batch.select(index))
-        return float(divergence(log_probs - batch.log_probs[index], 0.0)[0])
+        log_ratio = self.policy.evaluate(minibatch).log_probs - minibatch.log_probs
+        return float(divergence(log_ratio, 0.0)[0])
 
     def state(self) -> dict[str, Any]:
         return {"rate_factor": self.rate_factor}
 
-    def load(self, state: dict[str, Any]) -> None:
-        self.rate_factor = state["rate_factor"]
+    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
+        self.rate_factor = state.get("rate_factor", 1.0)
+        return []
+
+    def hold(self) -> Callable[[], None]:
+        return hold_state(self)

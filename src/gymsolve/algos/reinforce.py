@@ -6,18 +6,22 @@ recording, not of the task: the baseline's estimate stands for what was not seen
 there is no such estimate, and the return up to the limit is the objective.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
+from gymsolve.algos.auxiliary import Auxiliary, add_losses, trainable
 from gymsolve.algos.batch import Batch
 from gymsolve.algos.losses import mean_metrics, moved, value_loss, value_targets, was_clipped
 from gymsolve.algos.optimizer import Optimizer
 from gymsolve.config import ReinforceConfig
+from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
-from gymsolve.rollout.learning import EpisodeCredit, explained_variance, flatten, hyperparameters
-from gymsolve.rollout.returns import finished
+from gymsolve.parts import Part, hold_state
+from gymsolve.rollout.credit import Credit, Credited, monte_carlo_credit
+from gymsolve.rollout.learning import explained_variance, hyperparameters
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress
 from gymsolve.spec import Array
@@ -25,65 +29,77 @@ from gymsolve.spec import Array
 __all__ = ["Reinforce"]
 
 
-class Reinforce:
+class Reinforce(Part):
     """Monte Carlo policy gradient with an optional baseline."""
 
-    def __init__(self, config: ReinforceConfig, policy: Policy) -> None:
-        self.config, self.policy = config, policy
-        self.optimizer = Optimizer(config.optimizer, policy.parameters())
-        self.credit = EpisodeCredit(config)
+    def __init__(
+        self, config: ReinforceConfig, policy: Policy, auxiliaries: Sequence[Auxiliary] = ()
+    ) -> None:
+        self.config, self.policy, self.auxiliaries = config, policy, auxiliaries
+        self.optimizer = Optimizer(config.optimizer, trainable(policy, auxiliaries))
+        self.mean_return: float | None = None  # running, for baseline "mean"
+
+    def credit(self, rollout: Rollout, progress: Progress) -> Credit:
+        """What each step is worth; it does not move the running baseline."""
+        return monte_carlo_credit(rollout, self.config, progress, self.mean_return)
 
     def update(self, rollout: Rollout, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
         config, policy = self.config, self.policy
         in_force = hyperparameters(config, progress)
-        usable = finished(rollout.terminated, rollout.truncated) & rollout.valid
+        credit = self.credit(rollout, progress)
+        usable = credit.rows
         metrics = in_force | {"train/unfinished_share": 1.0 - float(usable.sum()) / max(1, rollout.env_steps)}
         if not usable.any():
             policy.observe(Batch(policy, rollout, rollout.valid).raw_obs)
             return metrics
-        advantages, targets = self.credit.assign(rollout, usable, in_force["hyper/gamma"])
-        batch = Batch(policy, rollout, usable)
-        row = self._step(batch, advantages, targets, in_force)
+        self.mean_return = credit.mean_return
+        credited = credit.flat(rollout, standardized=config.normalize_advantages == "rollout")
+        batch = Batch(policy, rollout, usable).whole()
+        row = self._step(batch, credited, in_force)
         row |= moved(policy, batch)  # before the normaliser moves: that is not the gradient's doing
         policy.observe(Batch(policy, rollout, rollout.valid).raw_obs)
         if config.baseline == "value":
-            metrics["train/explained_variance"] = explained_variance(flatten(rollout.values, usable), targets)
+            metrics["train/explained_variance"] = explained_variance(credited.values, credited.returns)
         return metrics | mean_metrics([row])
 
     def _step(
-        self, batch: Batch, advantages: Array, returns: Array, in_force: dict[str, float]
+        self, batch: Minibatch, credited: Credited, in_force: dict[str, float]
     ) -> dict[str, torch.Tensor]:
         """One step on the policy, several on the value function if there is one."""
         policy, config = self.policy, self.config
         policy.gradient_mode(True)
-        obs, actions, masks = batch.everything()
-        log_probs, entropy, _ = policy.evaluate(obs, actions, masks)
-        policy_loss = -(torch.from_numpy(advantages).to(policy.device) * log_probs).mean()
-        mean_entropy = entropy.mean()
-        loss = policy_loss - in_force["hyper/ent_coef"] * mean_entropy
+        evaluated = policy.evaluate(batch)
+        policy_loss = -(torch.from_numpy(credited.advantages).to(policy.device) * evaluated.log_probs).mean()
+        entropy = evaluated.entropy.mean()
+        loss = policy_loss - in_force["hyper/ent_coef"] * entropy
+        loss, further = add_losses(loss, self.auxiliaries, policy, batch, evaluated)
         rates = {
             "learning_rate": in_force["hyper/learning_rate"],
             "max_grad_norm": in_force["hyper/max_grad_norm"],
         }
-        row = {
+        row = further | {
             "train/policy_loss": policy_loss,
-            "train/entropy": mean_entropy,
+            "train/entropy": entropy,
             "train/loss": loss,
-            "train/first_ratio": (log_probs.detach() - batch.log_probs).exp().mean(),
+            "train/first_ratio": (evaluated.log_probs.detach() - batch.log_probs).exp().mean(),
             "train/grad_norm": self.optimizer.step(loss, **rates),
         }
         row["train/grad_clipped_share"] = was_clipped(row["train/grad_norm"], in_force)
         if config.baseline == "value":
-            targets = value_targets(policy, returns)
+            targets = value_targets(policy, credited.returns)
             for _ in range(config.value_epochs):
-                critic = value_loss(config, policy.critic_values(obs), targets).mean()
+                critic = value_loss(config, policy.critic_values(batch.obs), targets).mean()
                 self.optimizer.step(in_force["hyper/vf_coef"] * critic, **rates)
             row["train/value_loss"] = critic
         policy.gradient_mode(False)
         return row
 
     def state(self) -> dict[str, Any]:
-        return {"mean_return": self.credit.mean_return}
+        return {"mean_return": self.mean_return}
 
-    def load(self, state: dict[str, Any]) -> None:
-        self.credit.mean_return = state["mean_return"]
+    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
+        self.mean_return = state.get("mean_return")
+        return []
+
+    def hold(self) -> Callable[[], None]:
+        return hold_state(self)

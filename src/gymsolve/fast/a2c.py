@@ -1,15 +1,14 @@
 """Advantage actor-critic: `algos/a2c.py` with its gradient written out."""
 
-from typing import Any
-
 import numpy as np
 
 from gymsolve.config import A2CConfig
 from gymsolve.fast.losses import Batch, clipped_share, moved, value_loss, value_targets
 from gymsolve.fast.optimizer import FastOptimizer
 from gymsolve.fast.policy import FastPolicy
-from gymsolve.rollout.learning import explained_variance, flatten, hyperparameters
-from gymsolve.rollout.returns import standardize
+from gymsolve.parts import Part
+from gymsolve.rollout.credit import Credit, actor_critic_credit
+from gymsolve.rollout.learning import explained_variance, hyperparameters
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress
 from gymsolve.spec import Array
@@ -17,12 +16,16 @@ from gymsolve.spec import Array
 __all__ = ["FastA2C"]
 
 
-class FastA2C:
+class FastA2C(Part):
     """Policy gradient with a learned critic."""
 
     def __init__(self, config: A2CConfig, policy: FastPolicy) -> None:
         self.config, self.policy = config, policy
         self.optimizer = FastOptimizer(config.optimizer, policy.parameters)
+
+    def credit(self, rollout: Rollout, progress: Progress) -> Credit:
+        """What each step is worth."""
+        return actor_critic_credit(rollout, self.config, progress)
 
     # Overflow ends in a non-finite metric, which the trainer reports; a warning would say less.
     @np.errstate(all="ignore")
@@ -31,20 +34,16 @@ class FastA2C:
         in_force = hyperparameters(config, progress)
         if not rollout.valid.any():  # every environment spent the rollout on a reset
             return in_force
-        measured = rollout.advantages(gamma=in_force["hyper/gamma"], gae_lambda=in_force["hyper/gae_lambda"])
-        advantages = flatten(measured, rollout.valid)
-        old_values = flatten(rollout.values, rollout.valid).copy()
-        returns = advantages + old_values
+        whole_rollout = config.normalize_advantages == "rollout"
+        credited = self.credit(rollout, progress).flat(rollout, standardized=whole_rollout)
         batch = Batch(policy, rollout, rollout.valid)
-        targets = value_targets(policy, returns)
-        if config.normalize_advantages == "rollout":
-            advantages = standardize(advantages)
+        targets = value_targets(policy, credited.returns)
 
-        row = self._step(batch, advantages, targets, in_force)
+        row = self._step(batch, credited.advantages, targets, in_force)
         row |= moved(policy, batch)
         self.optimizer.flush()
         policy.observe(batch.raw_obs)
-        row["train/explained_variance"] = explained_variance(old_values, returns)
+        row["train/explained_variance"] = explained_variance(credited.values, credited.returns)
         return row | in_force
 
     def _step(
@@ -70,9 +69,3 @@ class FastA2C:
         )
         row["train/grad_clipped_share"] = clipped_share([row["train/grad_norm"]], in_force)
         return row
-
-    def state(self) -> dict[str, Any]:
-        return {}
-
-    def load(self, state: dict[str, Any]) -> None:
-        pass

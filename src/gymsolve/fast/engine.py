@@ -1,8 +1,11 @@
 """Policy and algorithm of a run on the NumPy engine."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from gymsolve.config import A2CConfig, PPOConfig, ReinforceConfig, TrainConfig
+from gymsolve.config import AnyAlgo, TrainConfig
 from gymsolve.fast.a2c import FastA2C
 from gymsolve.fast.policy import FastPolicy
 from gymsolve.fast.ppo import FastPPO
@@ -13,6 +16,8 @@ __all__ = ["FastAlgorithm", "build", "build_algorithm"]
 
 FastAlgorithm = FastPPO | FastA2C | FastReinforce
 
+_CLASSES: dict[str, Any] = {"ppo": FastPPO, "a2c": FastA2C, "reinforce": FastReinforce}
+
 
 def build(config: TrainConfig, spec: EnvSpec, rng: np.random.Generator) -> tuple[FastPolicy, FastAlgorithm]:
     """For a config that `supports` has nothing against."""
@@ -20,9 +25,6 @@ def build(config: TrainConfig, spec: EnvSpec, rng: np.random.Generator) -> tuple
     return policy, build_algorithm(config.algo, policy)
 
 
-def build_algorithm(config: PPOConfig | A2CConfig | ReinforceConfig, policy: FastPolicy) -> FastAlgorithm:
-    if isinstance(config, PPOConfig):
-        return FastPPO(config, policy)
-    if isinstance(config, A2CConfig):
-        return FastA2C(config, policy)
-    return FastReinforce(config, policy)
+def build_algorithm(config: AnyAlgo, policy: FastPolicy) -> FastAlgorithm:
+    kind: Callable[[AnyAlgo, FastPolicy], FastAlgorithm] = _CLASSES[config.name]
+    return kind(config, policy)

@@ -5,7 +5,7 @@ The torch side of the same names is `algos/losses.py`.
 
 import numpy as np
 
-from gymsolve.config import A2CConfig, PPOConfig, ReinforceConfig
+from gymsolve.config import AnyAlgo
 from gymsolve.fast.inputs import Samples
 from gymsolve.fast.policy import FastPolicy
 from gymsolve.rollout.learning import flatten, flatten_obs
@@ -19,8 +19,6 @@ __all__ = [
     "value_loss",
     "value_targets",
 ]
-
-AnyAlgo = PPOConfig | A2CConfig | ReinforceConfig
 
 
 def clipped_share(norms: list[float], in_force: dict[str, float]) -> float:

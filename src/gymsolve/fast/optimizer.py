@@ -1,7 +1,7 @@
 """The optimizers of torch, formula by formula, on the flat buffer.
 
-Moments are saved under torch's names and shapes, per parameter. A parameter that a loss does not
-reach keeps its moments and its step count, as a torch parameter without a gradient does.
+Moments are saved under torch's names and shapes, by the name of their parameter. A parameter that a loss does
+not reach keeps its moments and its step count, as a torch parameter without a gradient does.
 """
 
 import math
@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from operator import itemgetter
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from gymsolve.errors import CheckpointError
 from gymsolve.fast.parameters import Parameters
 from gymsolve.fast.trunk import Loss
 from gymsolve.kernels import load_kernels
+from gymsolve.parts import Part
 from gymsolve.spec import Array
 
 __all__ = ["FastOptimizer"]
@@ -24,13 +26,14 @@ __all__ = ["FastOptimizer"]
 _TINY = 1e-30
 
 
-class FastOptimizer:
+class FastOptimizer(Part):
     """Steps `parameters.values` along `parameters.grads`."""
 
     def __init__(self, config: OptimizerConfig, parameters: Parameters) -> None:
         self._config, self._parameters = config, parameters
         self._moments = {name: np.zeros_like(parameters.values) for name in _moment_names(config)}
         self._kernels = load_kernels()
+        self.names = tuple(slot.name for slot in parameters.slots)
         self._steps = [0] * len(parameters.slots)
         self._spare = np.empty_like(parameters.values)
         self._spans: list[tuple[slice, int]] = []  # for `_spans_of`, and how many steps each has had
@@ -169,44 +172,45 @@ class FastOptimizer:
         return put_back
 
     def arrays(self) -> dict[str, Array]:
-        """Moments by `<parameter index>/<name>`; none for a parameter never stepped."""
+        """Moments by `<parameter>/<name>`; none for a parameter never stepped."""
         self._settle()
         found: dict[str, Array] = {}
-        for index, (slot, steps) in enumerate(zip(self._parameters.slots, self._steps, strict=True)):
+        for slot, steps in zip(self._parameters.slots, self._steps, strict=True):
             if not steps:
                 continue
             if self._config.name != "sgd":
-                found[f"{index}/step"] = np.array(steps, np.float32)
+                found[f"{slot.name}/step"] = np.array(steps, np.float32)
             for name, flat in self._moments.items():
-                found[f"{index}/{name}"] = slot.view(flat).copy(order="C")
+                found[f"{slot.name}/{name}"] = slot.view(flat).copy(order="C")
         return found
 
-    def load_arrays(self, arrays: dict[str, Array]) -> None:
+    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         """Continue with saved moments."""
-        slots = self._parameters.slots
+        slots, places = self._parameters.slots, {name: index for index, name in enumerate(self.names)}
         for key, array in arrays.items():
-            place, _, name = key.partition("/")
+            owner, _, name = key.partition("/")
             if name != "step" and name not in self._moments:
                 raise CheckpointError(
                     "the checkpoint's moments are those of another optimizer.",
                     where="algo.optimizer",
                     hint="Resume with --fresh-optimizer.",
                 )
-            index = int(place)
-            if index >= len(slots) or (array.ndim and array.shape != slots[index].shape):
+            index = places.get(owner)
+            if index is None or (array.ndim and array.shape != slots[index].shape):
                 raise CheckpointError(
                     "the optimizer's state does not fit this network.",
                     hint="Resume with --fresh-optimizer, or start a new run with `train --from`.",
                 )
         self.reset()
         for key, array in arrays.items():
-            place, _, name = key.partition("/")
-            index = int(place)
+            owner, _, name = key.partition("/")
+            index = places[owner]
             if name == "step":
                 self._steps[index] = int(array)
             else:
                 slots[index].view(self._moments[name])[...] = array
                 self._steps[index] = max(self._steps[index], 1)  # sgd counts no steps of its own
+        return []
 
 
 def _moment_names(config: OptimizerConfig) -> tuple[str, ...]:

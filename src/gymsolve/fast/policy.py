@@ -1,6 +1,6 @@
 """The policy of `nn/policy.py` in NumPy: same weights file, same random draws, same actions.
 
-`act`, `values` and `greedy` are what collectors, evaluators and users call. `evaluate` and `backward`
+`act`, `choose` and `values` are what collectors, evaluators and users call. `evaluate` and `backward`
 are what algorithms learn with: the first fills a `Work` with log-probabilities, entropies and values
 of a batch, the second turns their slopes into the gradient of every parameter.
 """
@@ -25,6 +25,7 @@ from gymsolve.fast.passes import NumpyPasses, Passes, Work
 from gymsolve.fast.support import why_not
 from gymsolve.fast.trunk import Trunk
 from gymsolve.kernels import load_kernels
+from gymsolve.rollout.agent import Acted, Chosen
 from gymsolve.spec import Array, EnvSpec, Obs
 
 __all__ = ["FastPolicy"]
@@ -83,20 +84,30 @@ class FastPolicy:
         return self.inputs.encode(obs, dense)
 
     @np.errstate(all="ignore")  # as torch: weights that diverged show in the values, not on the console
-    def act(self, obs: Obs, masks: Array | None, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-        """Sampled actions [N, A], their log-probabilities [N], state values [N]."""
+    def act(
+        self, obs: Obs, masks: Array | None, rng: np.random.Generator, memory: Array | None = None
+    ) -> Acted:
+        """Sampled actions, their log-probabilities and the state values."""
         features = self._encode(obs)
         noise = self.head.noise(rng, features.dense.shape[1])
         actions, log_probs, values = self._passes.act(features, self.head.illegal(masks), noise)
-        return actions, log_probs, self._in_rewards(values)
+        return Acted(actions, log_probs, self._in_rewards(values))
 
     @np.errstate(all="ignore")
+    def choose(self, obs: Obs, masks: Array | None, memory: Array | None = None) -> Chosen:
+        """The likeliest actions."""
+        return Chosen(self._passes.greedy(self._encode(obs), self.head.illegal(masks)))
+
     def greedy(self, obs: Obs, masks: Array | None) -> Array:
         """The likeliest actions [N, A]."""
-        return self._passes.greedy(self._encode(obs), self.head.illegal(masks))
+        return self.choose(obs, masks).actions
+
+    def first_memory(self, num_envs: int) -> Array | None:
+        """Nothing is remembered: recurrent cells are the torch engine's."""
+        return None
 
     @np.errstate(all="ignore")
-    def values(self, obs: Obs) -> Array:
+    def values(self, obs: Obs, memory: Array | None = None) -> Array:
         """State values [N], in units of reward."""
         return self._in_rewards(self._passes.values(self._encode(obs)))
 

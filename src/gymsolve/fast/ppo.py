@@ -4,7 +4,7 @@ One call of `update` is the whole algorithm: advantages, several passes over shu
 a clipped objective, then the running statistics move.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,9 @@ from gymsolve.fast.losses import Batch, clipped_share, value_targets
 from gymsolve.fast.optimizer import FastOptimizer
 from gymsolve.fast.policy import FastPolicy
 from gymsolve.fast.surrogate import SurrogateMeans, compiled_surrogate, numpy_surrogate
-from gymsolve.rollout.learning import adapt_rate, explained_variance, flatten, hyperparameters
-from gymsolve.rollout.returns import standardize
+from gymsolve.parts import Part, hold_state
+from gymsolve.rollout.credit import Credit, actor_critic_credit
+from gymsolve.rollout.learning import adapt_rate, explained_variance, hyperparameters
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress
 from gymsolve.spec import Array
@@ -24,13 +25,17 @@ from gymsolve.spec import Array
 __all__ = ["FastPPO"]
 
 
-class FastPPO:
+class FastPPO(Part):
     """Clipped-surrogate policy optimisation."""
 
     def __init__(self, config: PPOConfig, policy: FastPolicy) -> None:
         self.config, self.policy = config, policy
         self.optimizer = FastOptimizer(config.optimizer, policy.parameters)
         self.rate_factor = 1.0  # moved by `desired_kl`, times the scheduled learning rate
+
+    def credit(self, rollout: Rollout, progress: Progress) -> Credit:
+        """What each step is worth."""
+        return actor_critic_credit(rollout, self.config, progress)
 
     # Overflow ends in a non-finite metric, which the trainer reports; a warning would say less.
     @np.errstate(all="ignore")
@@ -40,15 +45,11 @@ class FastPPO:
         in_force["hyper/learning_rate"] *= self.rate_factor
         if not rollout.valid.any():  # every environment spent the rollout on a reset
             return in_force
-        measured = rollout.advantages(gamma=in_force["hyper/gamma"], gae_lambda=in_force["hyper/gae_lambda"])
-        advantages = flatten(measured, rollout.valid)
-        values = flatten(rollout.values, rollout.valid).copy()
-        returns = advantages + values
+        whole_rollout = config.normalize_advantages == "rollout"
+        credited = self.credit(rollout, progress).flat(rollout, standardized=whole_rollout)
         batch = Batch(policy, rollout, rollout.valid)
-        old_values, targets = self._critic_targets(values, returns)
-        if config.normalize_advantages == "rollout":
-            advantages = standardize(advantages)
-        columns = np.stack([batch.log_probs, advantages, targets, old_values])  # [4, B]
+        old_values, targets = self._critic_targets(credited.values, credited.returns)
+        columns = np.stack([batch.log_probs, credited.advantages, targets, old_values])  # [4, B]
 
         steps: list[SurrogateMeans] = []
         norms: list[float] = []
@@ -69,7 +70,7 @@ class FastPPO:
         metrics = _describe(steps[: len(norms)], norms, in_force) | in_force
         # Before each step, and the one that forbade a step.
         metrics["train/approx_kl"] = float(np.mean([means.approx_kl for means in steps]))
-        metrics["train/explained_variance"] = explained_variance(values, returns)
+        metrics["train/explained_variance"] = explained_variance(credited.values, credited.returns)
         metrics["train/kl_stopped"] = float(stopped)
         metrics["train/gradient_steps"] = float(len(norms))
         return metrics
@@ -124,8 +125,12 @@ class FastPPO:
     def state(self) -> dict[str, Any]:
         return {"rate_factor": self.rate_factor}
 
-    def load(self, state: dict[str, Any]) -> None:
-        self.rate_factor = state["rate_factor"]
+    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
+        self.rate_factor = state.get("rate_factor", 1.0)
+        return []
+
+    def hold(self) -> Callable[[], None]:
+        return hold_state(self)
 
 
 def _describe(

@@ -4,6 +4,7 @@ A step is learned from once the end of its episode is in the rollout; what stand
 of an episode cut by a time limit is said there.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from gymsolve.config import ReinforceConfig
 from gymsolve.fast.losses import Batch, clipped_share, moved, value_loss, value_targets
 from gymsolve.fast.optimizer import FastOptimizer
 from gymsolve.fast.policy import FastPolicy
-from gymsolve.rollout.learning import EpisodeCredit, explained_variance, flatten, flatten_obs, hyperparameters
-from gymsolve.rollout.returns import finished
+from gymsolve.parts import Part, hold_state
+from gymsolve.rollout.credit import Credit, monte_carlo_credit
+from gymsolve.rollout.learning import explained_variance, flatten_obs, hyperparameters
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress
 from gymsolve.spec import Array
@@ -21,34 +23,40 @@ from gymsolve.spec import Array
 __all__ = ["FastReinforce"]
 
 
-class FastReinforce:
+class FastReinforce(Part):
     """Monte Carlo policy gradient with an optional baseline."""
 
     def __init__(self, config: ReinforceConfig, policy: FastPolicy) -> None:
         self.config, self.policy = config, policy
         self.optimizer = FastOptimizer(config.optimizer, policy.parameters)
-        self.credit = EpisodeCredit(config)
+        self.mean_return: float | None = None  # running, for baseline "mean"
+
+    def credit(self, rollout: Rollout, progress: Progress) -> Credit:
+        """What each step is worth; it does not move the running baseline."""
+        return monte_carlo_credit(rollout, self.config, progress, self.mean_return)
 
     # Overflow ends in a non-finite metric, which the trainer reports; a warning would say less.
     @np.errstate(all="ignore")
     def update(self, rollout: Rollout, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
         config, policy = self.config, self.policy
         in_force = hyperparameters(config, progress)
-        usable = finished(rollout.terminated, rollout.truncated) & rollout.valid
+        credit = self.credit(rollout, progress)
+        usable = credit.rows
         metrics = in_force | {"train/unfinished_share": 1.0 - float(usable.sum()) / max(1, rollout.env_steps)}
         if not usable.any():
             policy.observe(flatten_obs(rollout, rollout.valid))
             return metrics
-        advantages, targets = self.credit.assign(rollout, usable, in_force["hyper/gamma"])
+        self.mean_return = credit.mean_return
+        credited = credit.flat(rollout, standardized=config.normalize_advantages == "rollout")
         batch = Batch(policy, rollout, usable)
-        row = self._policy_step(batch, advantages, in_force)
+        row = self._policy_step(batch, credited.advantages, in_force)
         if config.baseline == "value":
-            row["train/value_loss"] = self._value_steps(batch, targets, in_force)
+            row["train/value_loss"] = self._value_steps(batch, credited.returns, in_force)
         row |= moved(policy, batch)  # before the normaliser moves: that is not the gradient's doing
         self.optimizer.flush()
         policy.observe(flatten_obs(rollout, rollout.valid))
         if config.baseline == "value":
-            metrics["train/explained_variance"] = explained_variance(flatten(rollout.values, usable), targets)
+            metrics["train/explained_variance"] = explained_variance(credited.values, credited.returns)
         return metrics | row
 
     def _policy_step(self, batch: Batch, advantages: Array, in_force: dict[str, float]) -> dict[str, float]:
@@ -88,7 +96,11 @@ class FastReinforce:
         return loss
 
     def state(self) -> dict[str, Any]:
-        return {"mean_return": self.credit.mean_return}
+        return {"mean_return": self.mean_return}
 
-    def load(self, state: dict[str, Any]) -> None:
-        self.credit.mean_return = state["mean_return"]
+    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
+        self.mean_return = state.get("mean_return")
+        return []
+
+    def hold(self) -> Callable[[], None]:
+        return hold_state(self)

@@ -1,10 +1,12 @@
 """What the NumPy engine serves; everything else is the torch engine's."""
 
-from gymsolve.config import A2CConfig, NetConfig, PPOConfig, ReinforceConfig, TrainConfig
+from gymsolve.config import NetConfig, TrainConfig
 from gymsolve.fast.activations import ACTIVATIONS
 from gymsolve.spec import EnvSpec
 
 __all__ = ["supports", "why_not"]
+
+ALGORITHMS = ("ppo", "a2c", "reinforce")
 
 WIDEST = 400
 """Units of a layer. Beyond, arithmetic is all that counts, and torch's is no slower."""
@@ -15,7 +17,7 @@ DEEPEST = 64
 
 def supports(config: TrainConfig, spec: EnvSpec) -> str | None:
     """None when this engine can train `config` on `spec`; otherwise the reason, to follow "because"."""
-    if not isinstance(config.algo, PPOConfig | A2CConfig | ReinforceConfig):
+    if config.algo.name not in ALGORITHMS:
         return f"algo.name={config.algo.name} has no NumPy version"
     if config.device not in ("auto", "cpu"):
         return f"device={config.device} was asked for"

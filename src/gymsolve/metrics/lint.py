@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gymsolve.config import PPOConfig, ReinforceConfig, TrainConfig
+from gymsolve.config import TrainConfig
 from gymsolve.metrics.rules.rule import Change
 from gymsolve.schedules import Progress, Schedule
 
@@ -52,24 +52,24 @@ def _batch(config: TrainConfig) -> int:
 
 def _uneven_minibatches(config: TrainConfig) -> Iterator[Finding]:
     algo, batch = config.algo, _batch(config)
-    if isinstance(algo, PPOConfig) and batch % algo.num_minibatches:
-        divisor = max(d for d in range(1, algo.num_minibatches) if batch % d == 0)
+    if batch % algo.minibatches:
+        divisor = max(d for d in range(1, algo.minibatches) if batch % d == 0)
         yield Finding(
             "uneven_minibatches",
             "algo.num_minibatches",
-            f"a rollout of {batch} steps cannot be cut into {algo.num_minibatches} equal minibatches",
-            (Change("algo.num_minibatches", algo.num_minibatches, divisor),),
+            f"a rollout of {batch} steps cannot be cut into {algo.minibatches} equal minibatches",
+            (Change("algo.num_minibatches", algo.minibatches, divisor),),
         )
 
 
 def _small_minibatches(config: TrainConfig) -> Iterator[Finding]:
     algo, batch = config.algo, _batch(config)
-    if isinstance(algo, PPOConfig) and batch // algo.num_minibatches < _SMALL_MINIBATCH <= batch:
+    if algo.minibatches > 1 and batch // algo.minibatches < _SMALL_MINIBATCH <= batch:
         yield Finding(
             "small_minibatches",
             "algo.num_minibatches",
-            f"minibatches of {batch // algo.num_minibatches} steps make noisy gradients",
-            (Change("algo.num_minibatches", algo.num_minibatches, max(1, batch // 64)),),
+            f"minibatches of {batch // algo.minibatches} steps make noisy gradients",
+            (Change("algo.num_minibatches", algo.minibatches, max(1, batch // 64)),),
         )
 
 
@@ -114,15 +114,14 @@ def _odd_rates(config: TrainConfig) -> Iterator[Finding]:
 
 def _no_learning(config: TrainConfig) -> Iterator[Finding]:
     algo = config.algo
-    if isinstance(algo, PPOConfig) and _highest(algo.clip_coef, config.steps) < 0.01:
+    if algo.clipping is not None and _highest(algo.clipping, config.steps) < 0.01:
         yield Finding(
             "clip_closed",
             "algo.clip_coef",
             "with so small a limit nearly every gradient is clipped away",
-            (Change("algo.clip_coef", _highest(algo.clip_coef, config.steps), 0.2),),
+            (Change("algo.clip_coef", _highest(algo.clipping, config.steps), 0.2),),
         )
-    needs_values = not isinstance(algo, ReinforceConfig) or algo.baseline == "value"
-    if needs_values and _highest(algo.vf_coef, config.steps) == 0.0:
+    if algo.has_critic and _highest(algo.vf_coef, config.steps) == 0.0:
         yield Finding(
             "values_untrained",
             "algo.vf_coef",

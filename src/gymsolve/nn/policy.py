@@ -1,6 +1,6 @@
 """The policy: observation normaliser, networks, action head and value head in one module.
 
-It has two faces. `act`, `values` and `greedy` take and give NumPy arrays and never track gradients:
+It has two faces. `act`, `choose` and `values` take and give NumPy arrays and never track gradients:
 that is what collectors, evaluators and users call. `evaluate` takes tensors and is what algorithms
 differentiate. Everything needed to act again in another process is in `arrays()` and `metadata()`.
 """
@@ -20,7 +20,9 @@ from gymsolve.nn.activation_hooks import watching_activations
 from gymsolve.nn.bodies import Encoder, mlp
 from gymsolve.nn.heads import GaussianHead, Head, make_head
 from gymsolve.nn.init import Draws, orthogonal_
+from gymsolve.nn.minibatch import Evaluated, Minibatch
 from gymsolve.nn.normalize import ValueNorm
+from gymsolve.rollout.agent import Acted, Chosen
 from gymsolve.spec import Array, EnvSpec, Obs
 
 __all__ = ["Policy"]
@@ -72,16 +74,20 @@ class Policy(nn.Module):
 
     def forward(self, obs: dict[str, Tensor], masks: Tensor | None) -> tuple[Tensor, Tensor]:
         """Parameters of the action distribution, and values in the value head's own units [B]."""
+        _, params, values = self._pass(obs, masks)
+        return params, values
+
+    def _pass(self, obs: dict[str, Tensor], masks: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """The same with the features [B, F] that the action head reads."""
         features = self.actor(self.encoder(obs))
         critic = features if self.shared else self.critic(self.value_encoder(obs))
-        return self.head(features, masks), self.value_head(critic).squeeze(-1)
+        return features, self.head(features, masks), self.value_head(critic).squeeze(-1)
 
-    def evaluate(
-        self, obs: dict[str, Tensor], actions: Tensor, masks: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Log-probabilities [B], entropies [B] and values in the value head's units [B]."""
-        params, values = self(obs, masks)
-        return self.head.log_prob(params, actions), self.head.entropy(params), values
+    def evaluate(self, minibatch: Minibatch) -> Evaluated:
+        """What the policy says now of steps that were taken."""
+        features, params, values = self._pass(minibatch.obs, minibatch.masks)
+        log_probs = self.head.log_prob(params, minibatch.actions)
+        return Evaluated(log_probs, self.head.entropy(params), values, features, params)
 
     def critic_values(self, obs: dict[str, Tensor]) -> Tensor:
         """Values in the value head's units [B], without the actor's work."""
@@ -90,22 +96,32 @@ class Policy(nn.Module):
         return out.squeeze(-1)
 
     @torch.inference_mode()
-    def act(self, obs: Obs, masks: Array | None, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-        """Sampled actions [N, A], their log-probabilities [N], state values [N]."""
+    def act(
+        self, obs: Obs, masks: Array | None, rng: np.random.Generator, memory: Array | None = None
+    ) -> Acted:
+        """Sampled actions, their log-probabilities and the state values."""
         params, values = self(self.tensors(obs), self._mask_tensor(masks))
         noise = torch.from_numpy(self.head.noise(rng, len(values))).to(self.device)
         actions = self.head.sample(params, noise)
         log_probs = self.head.log_prob(params, actions)
-        return _array(actions), _array(log_probs), _array(self.real_values(values))
+        return Acted(_array(actions), _array(log_probs), _array(self.real_values(values)))
 
     @torch.inference_mode()
-    def greedy(self, obs: Obs, masks: Array | None) -> Array:
-        """The likeliest actions [N, A]."""
+    def choose(self, obs: Obs, masks: Array | None, memory: Array | None = None) -> Chosen:
+        """The likeliest actions."""
         params, _ = self(self.tensors(obs), self._mask_tensor(masks))
-        return _array(self.head.mode(params))
+        return Chosen(_array(self.head.mode(params)))
+
+    def greedy(self, obs: Obs, masks: Array | None) -> Array:
+        """The likeliest actions [N, A] at the start of an episode."""
+        return self.choose(obs, masks, self.first_memory(len(next(iter(obs.values()))))).actions
+
+    def first_memory(self, num_envs: int) -> Array | None:
+        """Nothing is remembered: there is no recurrent cell."""
+        return None
 
     @torch.inference_mode()
-    def values(self, obs: Obs) -> Array:
+    def values(self, obs: Obs, memory: Array | None = None) -> Array:
         """State values [N], in units of reward."""
         return _array(self.real_values(self.critic_values(self.tensors(obs))))
 

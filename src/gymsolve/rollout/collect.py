@@ -1,68 +1,66 @@
 """Step the environments with the policy and write down what happened.
 
 The one place where policy and environment meet during training. It knows nothing of learning: an
-actor goes in, a rollout comes out.
+agent acts, a rollout comes out.
 """
 
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
 from gymsolve.envs.contract import Envs
+from gymsolve.parts import Part
+from gymsolve.rollout.agent import Actor, Agent
 from gymsolve.rollout.rollout import Rollout, allocate
-from gymsolve.spec import Array, EnvSpec, Obs
+from gymsolve.seeding import integer_seeds
+from gymsolve.spec import Array, Obs
 
-__all__ = ["Actor", "Collector"]
-
-
-class Actor(Protocol):
-    """A policy as the collector sees it: arrays in, arrays out."""
-
-    spec: EnvSpec
-
-    def act(self, obs: Obs, masks: Array | None, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-        """Sampled actions [N, A], their log-probabilities [N] and state values [N]."""
-
-    def values(self, obs: Obs) -> Array:
-        """State values [N]."""
+__all__ = ["Collector"]
 
 
-class Collector:
-    """Keeps the environments' current observations between rollouts."""
+class Collector(Part):
+    """Owns the environments' episodes under way: their state, observations and what the agent remembers."""
 
-    def __init__(self, envs: Envs, num_steps: int, seeds: list[int], frame_stack: int = 1) -> None:
-        self.envs = envs
-        self.rollout = allocate(envs.spec, num_steps, envs.num_envs, frame_stack)
-        self.obs, self.masks = envs.reset(seeds)
+    def __init__(self, envs: Envs, actor: Actor, num_steps: int, seed: int, frame_stack: int = 1) -> None:
+        self.envs, self.agent = envs, Agent(actor, envs.num_envs)
+        memory_size = None if self.agent.memory is None else self.agent.memory.shape[1]
+        self.rollout = allocate(envs.spec, num_steps, envs.num_envs, frame_stack, memory_size)
+        self.seed = seed
+        self.env_steps = 0
+        """Transitions collected so far."""
         self.filled = False
         self.begun = 0
         """Steps of the rollout under way that were begun; 0 between rollouts."""
+        self.capturable = True
+        """False when the environments' state cannot be captured: resuming then begins new episodes."""
+        self._between = True
+        """Do the environments stand where a rollout ended that was learned from?"""
+        self.obs: Obs
+        self.masks: Array | None
+        self.begin(integer_seeds(seed, "env", envs.num_envs))
 
-    def collect(
-        self,
-        actor: Actor,
-        rng: np.random.Generator,
-        on_step: Callable[[int, int], None] | None = None,
-    ) -> Rollout:
+    def collect(self, rng: np.random.Generator, on_step: Callable[[int, int], None] | None = None) -> Rollout:
         """Fill the rollout with the next `num_steps` steps of every environment.
 
         `on_step` is told after each of them how many are done, and of how many.
         """
-        out, to_env = self.rollout, actor.spec.action.to_env
+        out, agent, to_env = self.rollout, self.agent, self.agent.policy.spec.action.to_env
         out.episodes, out.faults = [], []
-        out.bootstrapped, out.env_seconds = 0, 0.0
+        out.bootstrapped, out.env_seconds, out.final_obs = 0, 0.0, {}
         self.filled = False  # a fault half-way leaves a mixture of two rollouts
         for t in range(out.vec_steps):
-            actions, log_probs, values = actor.act(self.obs, self.masks, rng)
+            if out.memory is not None:
+                out.memory[t] = agent.memory
+            acted = agent.act(self.obs, self.masks, rng)
             for key, array in self.obs.items():
                 out.obs[key][t] = array
             if out.masks is not None:
                 out.masks[t] = self.masks
-            out.actions[t], out.log_probs[t], out.values[t] = actions, log_probs, values
+            out.actions[t], out.log_probs[t], out.values[t] = acted.actions, acted.log_probs, acted.values
 
-            taken = to_env(actions)
+            taken = to_env(acted.actions)
             self.begun = t + 1
             began = time.perf_counter()
             step = self.envs.step(taken)
@@ -71,11 +69,15 @@ class Collector:
             out.terminated[t], out.truncated[t] = step.terminated, step.truncated
             if out.components is not None:
                 out.components[t] = step.components
-            if step.final_obs is not None and step.truncated.any():
-                cut = np.flatnonzero(step.truncated)
-                last = {key: array[cut] for key, array in step.final_obs.items()}
-                out.next_values[t, cut] = actor.values(last)
-                out.bootstrapped += len(cut)
+            if step.final_obs is not None:
+                out.final_obs[t] = step.final_obs
+                if step.truncated.any():
+                    cut = np.flatnonzero(step.truncated)
+                    last = {key: array[cut] for key, array in step.final_obs.items()}
+                    out.next_values[t, cut] = agent.values(last, cut)
+                    out.bootstrapped += len(cut)
+            if agent.memory is not None:
+                agent.forget(step.terminated | step.truncated | ~step.valid)
             out.episodes += step.episodes
             out.faults += step.faults
             self.obs, self.masks = step.obs, step.masks
@@ -83,7 +85,61 @@ class Collector:
                 on_step(t + 1, out.vec_steps)
 
         # Where an episode was not cut, the successor is simply the next row.
-        following = np.concatenate([out.values[1:], actor.values(self.obs)[None]])  # [T, N]
+        following = np.concatenate([out.values[1:], agent.values(self.obs)[None]])  # [T, N]
         np.copyto(out.next_values, following, where=~out.truncated)
+        out.last_obs = self.obs
         self.filled, self.begun = True, 0
+        self.env_steps += out.env_steps
         return out
+
+    # ------------------------------------------------------------------------------ state
+
+    def arrays(self) -> dict[str, Array]:
+        memory = self.agent.memory
+        return {} if memory is None or not self._between else {"memory": memory}
+
+    def state(self) -> dict[str, Any]:
+        # In the middle of an iteration the environments' state belongs to no update: it is left out.
+        capture = self.capturable and self._between
+        return {
+            "env_steps": self.env_steps,
+            "capturable": self.capturable,
+            "envs": self.envs.capture() if capture else None,
+        }
+
+    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
+        """Continue the episodes under way, or say which begin anew."""
+        self.env_steps, self.capturable = state["env_steps"], state["capturable"]
+        # New seeds: an environment that cannot go on must not repeat the episodes of the start.
+        num_envs = self.envs.num_envs
+        seeds = integer_seeds(self.seed, "env", num_envs, self.env_steps)
+        if state["envs"] is None:
+            self.begin(seeds)
+            return ["the environments' state was not in the checkpoint: all episodes start anew"]
+        self.obs, self.masks, restarted = self.envs.restore(state["envs"], seeds)
+        memory = arrays.get("memory")
+        if memory is not None and self.agent.memory is not None and memory.shape == self.agent.memory.shape:
+            self.agent.memory = memory
+            self.agent.forget(np.isin(np.arange(num_envs), restarted))
+        if not restarted:
+            return []
+        which = "all" if len(restarted) == num_envs else ", ".join(map(str, restarted))
+        return [f"the state of environments ({which}) could not be restored: their episodes start anew"]
+
+    def hold(self) -> Callable[[], None]:
+        """Environments cannot go back: they are left where they are, and not saved."""
+        env_steps = self.env_steps
+
+        def put_back() -> None:
+            self.env_steps, self.filled, self._between = env_steps, False, False
+
+        return put_back
+
+    def reseed(self, seed: int, env_steps: int) -> None:
+        self.seed = seed
+        self.begin(integer_seeds(seed, "env", self.envs.num_envs, env_steps))
+
+    def begin(self, seeds: list[int]) -> None:
+        """New episodes everywhere, one seed per environment."""
+        self.obs, self.masks = self.envs.reset(seeds)
+        self.agent.forget(np.ones(self.envs.num_envs, bool))

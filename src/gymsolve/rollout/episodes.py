@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from gymsolve.envs.contract import Episode
+from gymsolve.parts import Part
+from gymsolve.spec import Array
 
 __all__ = ["EpisodeWindow"]
 
 
-class EpisodeWindow:
+class EpisodeWindow(Part):
     """The most recent episodes and how many there were in all."""
 
     def __init__(self, size: int = 100) -> None:
@@ -73,8 +75,9 @@ class EpisodeWindow:
             "best": self.best if self.total else None,
         }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         self.recent = deque((Episode(*e) for e in state["recent"]), maxlen=self.recent.maxlen)
         self.total = state["total"]
         self.best = -np.inf if state["best"] is None else state["best"]
         self._measured = None
+        return []

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from gymsolve.parts import Part
 from gymsolve.spec import Array
 
 __all__ = ["RewardScaler", "merge_moments"]
@@ -22,7 +23,7 @@ def merge_moments(mean: Array, var: Array, count: float, batch: Array) -> tuple[
     return mean + delta * (size / total), spread / total, total
 
 
-class RewardScaler:
+class RewardScaler(Part):
     """Divides rewards by the running spread of their discounted sums.
 
     The factor changes between rollouts, never within one. Its statistics belong to the trainer's
@@ -63,6 +64,12 @@ class RewardScaler:
             "running": self.running.tolist(),
         }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
+        if len(state.get("running", ())) != len(self.running):
+            return ["the statistics of reward scaling start afresh"]
         self.mean, self.var = np.asarray(state["mean"]), np.asarray(state["var"])
         self.count, self.running = state["count"], np.asarray(state["running"])
+        return []
+
+    def reseed(self, seed: int, env_steps: int) -> None:
+        self.running = np.zeros_like(self.running)  # sums of episodes that are not played on

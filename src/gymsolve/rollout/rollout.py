@@ -10,10 +10,23 @@ import numpy as np
 
 from gymsolve.envs.contract import Episode
 from gymsolve.rollout.frames import Frames, take_rows
-from gymsolve.rollout.returns import gae
 from gymsolve.spec import Array, EnvSpec, Obs
 
-__all__ = ["Rollout", "allocate"]
+__all__ = ["Rollout", "Stream", "allocate"]
+
+
+@dataclass(slots=True)
+class Stream:
+    """One kind of reward, with all that its advantages are made of."""
+
+    rewards: Array  # [T, N]
+    values: Array  # [T, N]
+    next_values: Array  # [T, N] of the true successor
+    gamma: float
+    weight: float = 1.0
+    """Of its advantages in the sum that the policy learns from."""
+    episodic: bool = True
+    """False lets the future go on beyond the end of an episode, as curiosity wants it."""
 
 
 @dataclass(slots=True)
@@ -31,6 +44,13 @@ class Rollout:
     valid: Array  # [T, N] bool; False where a backend spent the step on a reset
     masks: Array | None  # [T, N, M] bool, legal choices
     components: Array | None = None  # [T, N, K] of rewards as the environment gave them, before scaling
+    memory: Array | None = None  # [T, N, M] before each step; None without a recurrent cell
+    streams: dict[str, Stream] = field(default_factory=dict)
+    """Rewards besides the task's own, such as those of curiosity, each with a discount of its own."""
+    final_obs: dict[int, Obs] = field(default_factory=dict)
+    """Of the steps in which episodes ended: the true last observations [N, …] in the rows that ended."""
+    last_obs: Obs = field(default_factory=dict)
+    """What the environments showed after the last step [N, …]."""
     episodes: list[Episode] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     """What broke and was mended meanwhile, such as a worker that died."""
@@ -52,20 +72,35 @@ class Rollout:
         """Observations [B, …] at positions among the flattened steps."""
         return {key: take_rows(stored, rows) for key, stored in self.obs.items()}
 
+    def next_obs(self, rows: Array) -> Obs:
+        """The true successors [B, …] of the observations at positions among the flattened steps.
+
+        Where a step ended its episode, that is the true last one, not the first of the next episode.
+        """
+        steps, envs = np.divmod(rows, self.num_envs)
+        inside = np.minimum(steps + 1, self.vec_steps - 1) * self.num_envs + envs
+        found = self.seen(inside)
+        for place in np.flatnonzero(steps == self.vec_steps - 1).tolist():
+            for key, array in found.items():
+                array[place] = self.last_obs[key][envs[place]]
+        for place in np.flatnonzero(self.done[steps, envs]).tolist():
+            for key, array in found.items():
+                array[place] = self.final_obs[int(steps[place])][key][envs[place]]
+        return found
+
+    @property
+    def num_envs(self) -> int:
+        return int(self.rewards.shape[1])
+
     @property
     def done(self) -> Array:
         """Where an episode ended, for whatever reason."""
         return self.terminated | self.truncated
 
-    def advantages(self, *, gamma: float, gae_lambda: float) -> Array:
-        """Generalised advantage estimates [T, N], as measured with the values of collection time."""
-        ends = self.terminated, self.truncated
-        return gae(
-            self.rewards, self.values, self.next_values, *ends, gamma=gamma, gae_lambda=gae_lambda
-        ).astype(np.float32)
 
-
-def allocate(spec: EnvSpec, num_steps: int, num_envs: int, frame_stack: int = 1) -> Rollout:
+def allocate(
+    spec: EnvSpec, num_steps: int, num_envs: int, frame_stack: int = 1, memory_size: int | None = None
+) -> Rollout:
     """An empty rollout for this environment, whose pictures are stacks of so many frames."""
     size = (num_steps, num_envs)
     kind = np.float32 if spec.action.kind == "box" else np.int64
@@ -86,4 +121,5 @@ def allocate(spec: EnvSpec, num_steps: int, num_envs: int, frame_stack: int = 1)
         valid=np.ones(size, bool),
         masks=np.ones((*size, spec.action.mask_size), bool) if spec.masked else None,
         components=np.zeros((*size, len(spec.components))) if spec.components else None,
+        memory=None if memory_size is None else np.zeros((*size, memory_size), np.float32),
     )

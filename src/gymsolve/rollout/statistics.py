@@ -9,12 +9,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from gymsolve.config import A2CConfig, PPOConfig, ReinforceConfig
+from gymsolve.rollout.credit import TASK, Credit
 from gymsolve.rollout.frames import take_rows
-from gymsolve.rollout.learning import EpisodeCredit, flatten
-from gymsolve.rollout.returns import finished
+from gymsolve.rollout.learning import flatten
 from gymsolve.rollout.rollout import Rollout
-from gymsolve.schedules import Progress
 from gymsolve.spec import ActionSpec, Array, Obs
 
 __all__ = [
@@ -63,31 +61,21 @@ def describe(named: Mapping[str, Array]) -> dict[str, float]:
     return {f"{name}_{what}": found[what][row] for row, name in enumerate(named) for what in found}
 
 
-def credit_statistics(
-    rollout: Rollout,
-    config: PPOConfig | A2CConfig | ReinforceConfig,
-    progress: Progress,
-    mean_return: float | None = None,
-) -> dict[str, float]:
-    """Rewards and values as collected, advantages and value targets as the algorithm is about to use them.
-
-    `mean_return` is REINFORCE's running baseline before the update.
-    """
-    valid, gamma = rollout.valid, config.gamma.at(progress)
-    if not valid.any():
+def credit_statistics(rollout: Rollout, credit: Credit) -> dict[str, float]:
+    """Rewards and values as collected, advantages and value targets as the algorithm is about to use them."""
+    if not rollout.valid.any():
         return {}
-    values = flatten(rollout.values, valid)
-    collected = {"rollout/reward": flatten(rollout.rewards, valid), "rollout/value": values}
-    if not isinstance(config, ReinforceConfig):
-        measured = rollout.advantages(gamma=gamma, gae_lambda=config.gae_lambda.at(progress))
-        advantages = flatten(measured, valid)
-        credit = {"rollout/return": advantages + values, "rollout/advantage": advantages}
-        return describe(collected | credit)
-    rows = finished(rollout.terminated, rollout.truncated) & valid
-    if not rows.any():
-        return describe(collected)
-    advantages, targets = EpisodeCredit(config, mean_return).measure(rollout, rows, gamma)
-    return describe(collected) | describe({"rollout/return": targets, "rollout/advantage": advantages})
+    found = {
+        "rollout/reward": flatten(rollout.rewards, rollout.valid),
+        "rollout/value": flatten(rollout.values, rollout.valid),
+    }
+    learned = {
+        "rollout/return": flatten(credit.targets[TASK], credit.rows),
+        "rollout/advantage": flatten(credit.advantages, credit.rows),
+    }
+    if credit.rows is rollout.valid:
+        return describe(found | learned)
+    return describe(found) | (describe(learned) if credit.rows.any() else {})
 
 
 def component_statistics(rollout: Rollout, names: tuple[str, ...]) -> dict[str, float]:

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from gymsolve.rollout.credit import TASK, Credit
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.spec import Array
 
@@ -13,14 +14,11 @@ _WIDEST = 16
 """Observations with more numbers than this are left out: nobody reads a picture in a table."""
 
 
-def rollout_columns(
-    rollout: Rollout, *, gamma: float, gae_lambda: float, most_rows: int | None = None
-) -> dict[str, Array]:
+def rollout_columns(rollout: Rollout, credit: Credit, *, most_rows: int | None = None) -> dict[str, Array]:
     """Columns by name, environment after environment; whole environments up to `most_rows`.
 
-    Rewards are the ones learned from; `return` is the advantage plus the value it was measured against.
+    Rewards are the ones learned from; `return` is what the value should have been.
     """
-    advantages = rollout.advantages(gamma=gamma, gae_lambda=gae_lambda)
     steps, envs = rollout.rewards.shape
     columns = {
         "env": np.broadcast_to(np.arange(envs), (steps, envs)),
@@ -28,8 +26,8 @@ def rollout_columns(
         "reward": rollout.rewards,
         "value": rollout.values,
         "next_value": rollout.next_values,
-        "advantage": advantages,
-        "return": advantages + rollout.values,
+        "advantage": credit.advantages,
+        "return": credit.targets[TASK],
         "log_prob": rollout.log_probs,
         "terminated": rollout.terminated,
         "truncated": rollout.truncated,
@@ -45,9 +43,9 @@ def rollout_columns(
     return {name: array[:, :shown].T[real] for name, array in columns.items()}
 
 
-def rollout_csv(rollout: Rollout, *, gamma: float, gae_lambda: float, most_rows: int | None = None) -> str:
+def rollout_csv(rollout: Rollout, credit: Credit, *, most_rows: int | None = None) -> str:
     """The table as CSV text; nine digits are all that single precision has."""
-    columns = rollout_columns(rollout, gamma=gamma, gae_lambda=gae_lambda, most_rows=most_rows)
+    columns = rollout_columns(rollout, credit, most_rows=most_rows)
     fractions = [array.dtype.kind == "f" for array in columns.values()]
     row = ",".join("%.9g" if fraction else "%d" for fraction in fractions)
     # A format per row is several times as fast as the csv module, and checkpoints are written often.

@@ -27,7 +27,15 @@ def pack(arrays: "Arrays", metadata: dict[str, str] | None = None) -> bytes:
 
     # safetensors writes the memory of a strided view as it lies, that is: the wrong numbers.
     dense = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    return bytes(save(dense, metadata=metadata))
+    data = bytes(save(dense))
+    # Its metadata has no order of its own; equal contents shall be equal bytes.
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + size])
+    if metadata:
+        header = {"__metadata__": dict(sorted(metadata.items())), **header}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return b"".join((len(text).to_bytes(8, "little"), text, memoryview(data)[8 + size :]))
 
 
 def unpack(data: bytes) -> "tuple[Arrays, dict[str, str]]":

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gymsolve.config import ReinforceConfig
 from gymsolve.errors import CheckpointError
 from gymsolve.rollout.table import rollout_csv
 from gymsolve.runs.checkpoints import list_checkpoints, mark_best, prune, save_checkpoint
@@ -28,18 +27,17 @@ def save(
     run: Run,
     reason: str,
     *,
-    with_envs: bool = True,
     spare: Iterable[str] = (),
 ) -> Path:
     """Write the whole state, with the metrics of the evaluation these very weights got, if any."""
     with trainer.clock.timing("checkpoint"):
-        path = _write(trainer, run, reason, with_envs=with_envs)
+        path = _write(trainer, run, reason)
         trainer.saved_step = trainer.counters.env_steps
         prune(run, trainer.config.checkpoint.keep, spare={*spare, *_before_alerts(trainer, run)})
     return path
 
 
-def _write(trainer: Trainer, run: Run, reason: str, *, with_envs: bool) -> Path:
+def _write(trainer: Trainer, run: Run, reason: str) -> Path:
     counters = trainer.counters
     judged = counters.last_eval == counters.env_steps
     weights, moments = trainer.policy.arrays(), trainer.arrays()
@@ -50,7 +48,7 @@ def _write(trainer: Trainer, run: Run, reason: str, *, with_envs: bool) -> Path:
         policy=weights,
         policy_metadata=trainer.policy.metadata(),
         trainer_arrays=moments,
-        trainer_state=trainer.state(with_envs=with_envs),
+        trainer_state=trainer.state(),
         meta={
             "vec_steps": counters.vec_steps,
             "updates": counters.updates,
@@ -70,14 +68,9 @@ def _before_alerts(trainer: Trainer, run: Run) -> set[str]:
 
 def _last_rollout(trainer: Trainer) -> str:
     """The rollout the weights last learned from, as a table; a few thousand rows of it."""
-    algo, rollout = trainer.config.algo, trainer.collector.rollout
+    rollout = trainer.collector.rollout
     then = Progress(trainer.counters.env_steps - rollout.env_steps, trainer.config.steps)
-    return rollout_csv(
-        rollout,
-        gamma=algo.gamma.at(then),
-        gae_lambda=1.0 if isinstance(algo, ReinforceConfig) else algo.gae_lambda.at(then),
-        most_rows=2000,
-    )
+    return rollout_csv(rollout, trainer.algorithm.credit(rollout, then), most_rows=2000)
 
 
 def keep_if_best(trainer: Trainer, run: Run, judgement: "Judgement") -> bool:

@@ -49,13 +49,11 @@ class Closing:
 
     def _save_state(self) -> None:
         """Keep the state of the last whole iteration, unless it is on disk already."""
-        trainer, whole = self.trainer, self.trainer.undo is None
+        trainer = self.trainer
         if trainer.undo is not None:
             trainer.undo()
-            trainer.collector.filled = False  # that rollout was never learned from
         if trainer.saved_step != trainer.counters.env_steps:
-            # In the middle of an iteration the environments' state belongs to no update: leave it out.
-            save(trainer, self.run, "error", with_envs=whole)
+            save(trainer, self.run, "error")
 
     def _write_down(self, error: BaseException) -> None:
         """Events and status: what ended the run."""

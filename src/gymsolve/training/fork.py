@@ -15,7 +15,6 @@ from gymsolve.errors import DivergenceError, EnvFaultError, UsageError
 from gymsolve.recipes import apply_overrides, validate
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import Run, create_run
-from gymsolve.seeding import generator, integer_seeds
 from gymsolve.training.checkpoint import save
 from gymsolve.training.observer import Observer, checked
 from gymsolve.training.publish import replay_alerts
@@ -95,16 +94,5 @@ def _take_over(trainer: Trainer, saved: Checkpoint, changes: Mapping[str, Any]) 
     notes = restore_trainer(trainer, saved, fresh_optimizer=False)
     trainer.counters.solved = False  # that proof is the parent's
     if "seed" in changes:
-        _reseed(trainer)
+        trainer.reseed()
     return notes
-
-
-def _reseed(trainer: Trainer) -> None:
-    """The same weights and statistics, another future."""
-    seed, step = trainer.config.seed, trainer.counters.env_steps
-    trainer.policy_rng = generator(seed, "policy", step)
-    trainer.minibatch_rng = generator(seed, "minibatch", step)
-    seeds = integer_seeds(seed, "env", trainer.envs.num_envs, step)
-    trainer.collector.obs, trainer.collector.masks = trainer.envs.reset(seeds)
-    if trainer.scaler is not None:
-        trainer.scaler.running[:] = 0.0  # sums of episodes that are not played on

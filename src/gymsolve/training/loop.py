@@ -9,16 +9,18 @@ checkpoint it leaves is one that can be continued exactly.
 import time
 from typing import Any
 
+import numpy as np
+
 from gymsolve.errors import EnvFaultError
 from gymsolve.metrics.quality import quality_so_far
+from gymsolve.rollout.bonus import pay_bonuses
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.runs.checkpoints import update_meta
 from gymsolve.runs.run import Run
 from gymsolve.training.checkpoint import keep_if_best, save
-from gymsolve.training.health.measure import learn
+from gymsolve.training.health.measure import look_after, look_before
 from gymsolve.training.health.nonfinite import (
     blame,
-    hold,
     raise_as,
     require_finite_rollout,
     require_finite_update,
@@ -49,7 +51,7 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
             return reason
 
         began = time.perf_counter()
-        trainer.undo = hold(trainer)
+        trainer.undo = trainer.hold()
         rollout = collect(trainer, observer)
         collected = time.perf_counter()
         for fault in rollout.faults:
@@ -83,10 +85,10 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
 
 
 def collect(trainer: Trainer, observer: Observer) -> Rollout:
-    """One rollout, with rewards scaled if the recipe asks for it."""
+    """One rollout, with its rewards scaled and bonuses paid if the recipe asks for it."""
     began = time.perf_counter()
     try:
-        rollout = trainer.collector.collect(trainer.policy, trainer.policy_rng, observer.rollout_step)
+        rollout = trainer.collector.collect(trainer.streams["policy"], observer.rollout_step)
     except EnvFaultError as error:
         raise_as(blame(trainer, error), error)
     trainer.clock.add("env", rollout.env_seconds)
@@ -94,7 +96,27 @@ def collect(trainer: Trainer, observer: Observer) -> Rollout:
     if trainer.scaler is not None:
         gamma = trainer.config.algo.gamma.at(trainer.progress)
         rollout.rewards[:] = trainer.scaler.scale(rollout.rewards, rollout.done, rollout.valid, gamma)
+    if trainer.bonuses:
+        pay_bonuses(rollout, trainer.bonuses, trainer.progress)
     return rollout
+
+
+def learn(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
+    """Update the policy with a rollout, then whoever paid for it; metrics by name."""
+    began = time.perf_counter()
+    before = look_before(trainer, rollout)
+    looked = time.perf_counter()
+    with np.errstate(all="ignore"):  # what overflows is found afterwards, and told better than by a warning
+        metrics = trainer.algorithm.update(rollout, trainer.progress, trainer.streams["minibatch"])
+        for bonus in trainer.bonuses.values():
+            metrics |= bonus.learn(rollout, trainer.streams["bonus"])
+    updated = time.perf_counter()
+    metrics["time/update_seconds"] = updated - looked
+    metrics |= look_after(trainer, rollout, before, metrics)
+    trainer.clock.add("update", updated - looked)
+    trainer.clock.updates += 1
+    trainer.clock.add("diagnose", looked - began + time.perf_counter() - updated)
+    return metrics
 
 
 def count(trainer: Trainer, rollout: Rollout, seconds: float) -> None:

@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
+from gymsolve.parts import Part
+from gymsolve.spec import Array
+
 __all__ = ["Averager", "Clock", "Phase", "next_multiple"]
 
 
@@ -15,7 +18,7 @@ def next_multiple(env_steps: int, every: int) -> int:
     return (env_steps // every + 1) * every
 
 
-class Averager:
+class Averager(Part):
     """Averages `train/…` metrics over the updates since the last record; keeps the latest of others."""
 
     def __init__(self) -> None:
@@ -41,9 +44,10 @@ class Averager:
     def state(self) -> dict[str, Any]:
         return {"sums": self.sums, "counts": self.counts, "latest": self.latest}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         self.sums, self.counts = dict(state["sums"]), dict(state["counts"])
         self.latest = dict(state["latest"])
+        return []
 
 
 Phase = Literal["env", "act", "update", "eval", "checkpoint", "record", "diagnose"]

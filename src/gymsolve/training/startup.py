@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gymsolve.config import ReinforceConfig, TrainConfig
+from gymsolve.config import TrainConfig
 from gymsolve.envs.determinism import know_determinism
 from gymsolve.envs.make import debugger_attached, describe_env
 from gymsolve.errors import ConfigError
@@ -45,19 +45,19 @@ def notes_at_start(trainer: Trainer) -> list[str]:
     notes = list(trainer.envs.spec.notes) + _unused_kernels(trainer)
     found = know_determinism(trainer.config.env)
     # Determinism was looked at in this process; the backend in use has a say too.
-    trainer.capturable = found.resumes_exactly and trainer.envs.capture() is not None
+    trainer.collector.capturable = found.resumes_exactly and trainer.envs.capture() is not None
     if trainer.envs.num_envs > 1 and found.copies_identical:
         notes.append(
             "every copy of this environment plays the same episode (it starts alike and has no randomness): "
             "only the policy's own sampling makes parallel copies differ"
         )
-    if not trainer.capturable:
+    if not trainer.collector.capturable:
         notes.append(
             "the state of this environment cannot be captured: a resumed run will begin new episodes "
             "instead of continuing those under way"
         )
     algo, limit = trainer.config.algo, trainer.envs.spec.max_episode_steps
-    if isinstance(algo, ReinforceConfig) and (limit is None or algo.num_steps < limit):
+    if algo.whole_episodes and (limit is None or algo.num_steps < limit):
         longest = f"last up to {limit} steps" if limit else "have no limit"
         notes.append(
             "REINFORCE learns from steps whose episode ends within the rollout: episodes "

@@ -1,15 +1,13 @@
 """Everything a training process holds, and how it is built, saved and brought back.
 
-`Trainer` is data: the loop in `loop.py` moves it. What `state` and `arrays` return is the whole of it;
-a trainer restored from them continues as if nothing had happened.
+`Trainer` is data: the loop in `loop.py` moves it. Its policy and its parts own all that must survive a
+restart; a trainer that was restored from a checkpoint continues as if nothing had happened.
 """
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
-
-import numpy as np
 
 from gymsolve.config import TrainConfig
 from gymsolve.envs.contract import Envs
@@ -17,22 +15,26 @@ from gymsolve.envs.make import make_envs
 from gymsolve.errors import CheckpointError
 from gymsolve.metrics.alerts import AlertTracker
 from gymsolve.metrics.rules.rule import Context
+from gymsolve.parts import Part
+from gymsolve.rollout.bonus import Bonus
 from gymsolve.rollout.collect import Collector
 from gymsolve.rollout.episodes import EpisodeWindow
 from gymsolve.rollout.moments import RewardScaler
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.schedules import Progress
-from gymsolve.seeding import generator, integer_seeds, restore_generator, save_generator
+from gymsolve.seeding import RandomStreams
 from gymsolve.spec import Array
-from gymsolve.training.engines.choose import Algorithm, Engine, Policy, choose_engine
+from gymsolve.training.engines.choose import choose_engine
+from gymsolve.training.engines.contract import Algorithm, Engine, Policy
 from gymsolve.training.health.probe import Probe
+from gymsolve.training.migrate import FORMAT, upgrade
 from gymsolve.training.records import Averager, Clock
 
 __all__ = ["Counters", "Trainer", "build_trainer", "restore_trainer"]
 
 
 @dataclass
-class Counters:
+class Counters(Part):
     """How far the run is."""
 
     env_steps: int = 0
@@ -54,10 +56,17 @@ class Counters:
     """The best checkpoint is one that proved the environment solved."""
     solved: bool = False
 
+    def state(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
+        vars(self).update({one.name: state[one.name] for one in fields(self) if one.name in state})
+        return []
+
 
 @dataclass
 class Trainer:
-    """One run's live objects."""
+    """One run's live objects. What must survive a restart is in `policy` and in `parts`, and nowhere else."""
 
     config: TrainConfig
     envs: Envs
@@ -67,17 +76,18 @@ class Trainer:
     algorithm: Algorithm
     threshold: float | None
     """Mean raw return that counts as solved."""
-    policy_rng: np.random.Generator
-    minibatch_rng: np.random.Generator
+    streams: RandomStreams
     scaler: RewardScaler | None
     alerts: AlertTracker
     """Follows the records; needs no state of its own, since those are on disk."""
+    probe: Probe
+    """Observations to look into the policy with; taken from the first rollout."""
     window: EpisodeWindow = field(default_factory=EpisodeWindow)
     counters: Counters = field(default_factory=Counters)
     averager: Averager = field(default_factory=Averager)
+    bonuses: dict[str, Bonus] = field(default_factory=dict)
+    """Rewards besides the task's own, by name."""
     clock: Clock = field(default_factory=Clock)
-    probe: Probe | None = None
-    """Observations to look into the policy with; taken from the first rollout."""
     evaluation: dict[str, float] | None = None
     """Metrics of the newest evaluation; `counters.last_eval` says which step it judged."""
     saved_step: int | None = None
@@ -86,8 +96,24 @@ class Trainer:
     """Step at which this sitting ends although the budget, and schedules with it, go on."""
     undo: Callable[[], None] | None = None
     """Puts weights and statistics back to before the iteration under way; None between two of them."""
-    capturable: bool = True
-    """False when the environments' state cannot be captured: resuming then begins new episodes."""
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """The owners of all state beside the policy's own, by the name they have in checkpoints."""
+        found: dict[str, Part] = {
+            "counters": self.counters,
+            "optimizer": self.algorithm.optimizer,
+            "algorithm": self.algorithm,
+            "engine": self.engine,
+            "random": self.streams,
+            "window": self.window,
+            "averager": self.averager,
+            "probe": self.probe,
+        }
+        if self.scaler is not None:
+            found["scaler"] = self.scaler
+        found |= self.bonuses
+        return found | {"collector": self.collector}
 
     @property
     def progress(self) -> Progress:
@@ -103,24 +129,32 @@ class Trainer:
         }
 
     def arrays(self) -> dict[str, Array]:
-        """The trainer's arrays, next to the policy's own."""
-        moments = {f"optimizer/{name}": a for name, a in self.algorithm.optimizer.arrays().items()}
-        probe = {} if self.probe is None else self.probe.arrays()
-        return moments | self.engine.random_state() | probe
-
-    def state(self, *, with_envs: bool = True) -> dict[str, Any]:
-        """The rest, JSON-ready."""
+        """The arrays of all parts, next to the policy's own."""
         return {
-            "counters": asdict(self.counters),
-            "algorithm": self.algorithm.state(),
-            "window": self.window.state(),
-            "averager": self.averager.state(),
-            "scaler": None if self.scaler is None else self.scaler.state(),
-            "policy_rng": save_generator(self.policy_rng),
-            "minibatch_rng": save_generator(self.minibatch_rng),
-            "capturable": self.capturable,
-            "envs": self.envs.capture() if with_envs and self.capturable else None,
+            f"{owner}/{name}": array
+            for owner, part in self.parts.items()
+            for name, array in part.arrays().items()
         }
+
+    def state(self) -> dict[str, Any]:
+        """The rest, JSON-ready."""
+        states = {owner: part.state() for owner, part in self.parts.items()}
+        return {"format": FORMAT, "parts": {owner: state for owner, state in states.items() if state}}
+
+    def hold(self) -> Callable[[], None]:
+        """What puts the policy and all parts back to where they are now."""
+        held = [self.policy.hold(), *(part.hold() for part in self.parts.values())]
+
+        def put_back() -> None:
+            for undo in held:
+                undo()
+
+        return put_back
+
+    def reseed(self) -> None:
+        """The same weights and statistics, another future: that of the seed in the settings."""
+        for part in self.parts.values():
+            part.reseed(self.config.seed, self.counters.env_steps)
 
 
 def build_trainer(config: TrainConfig) -> Trainer:
@@ -132,8 +166,7 @@ def build_trainer(config: TrainConfig) -> Trainer:
         policy, algorithm = engine.build(config, envs.spec)
         if engine.measured:  # kept as a number: with other threads sums have another order
             config = config.model_copy(update={"threads": engine.threads})
-        seeds = integer_seeds(config.seed, "env", envs.num_envs)
-        collector = Collector(envs, config.algo.num_steps, seeds, config.env.frame_stack)
+        collector = Collector(envs, policy, config.algo.num_steps, config.seed, config.env.frame_stack)
         cleanup.pop_all()
     trainer = Trainer(
         config=config,
@@ -143,10 +176,10 @@ def build_trainer(config: TrainConfig) -> Trainer:
         policy=policy,
         algorithm=algorithm,
         threshold=envs.spec.reward_threshold if config.solved_at is None else config.solved_at,
-        policy_rng=generator(config.seed, "policy"),
-        minibatch_rng=generator(config.seed, "minibatch"),
+        streams=RandomStreams(config.seed, ("policy", "minibatch", "bonus")),
         scaler=RewardScaler(envs.num_envs) if config.algo.normalize_rewards else None,
         alerts=AlertTracker(Context.of(config, envs.spec)),
+        probe=Probe(policy.spec),
     )
     trainer.counters.next_eval = max(config.eval_every, config.eval.warmup)
     trainer.counters.next_checkpoint = config.checkpoint_every
@@ -162,47 +195,13 @@ def restore_trainer(trainer: Trainer, saved: Checkpoint, *, fresh_optimizer: boo
             hint="A resumed run keeps its network; start a new one from these weights with `train --from`.",
         )
     notes = list(saved.notes)
-    state = saved.trainer_state
-    trainer.counters = Counters(**state["counters"])
-    trainer.saved_step, trainer.capturable = trainer.counters.env_steps, state["capturable"]
-    trainer.window.load(state["window"])
-    trainer.averager.load(state["averager"])
-    trainer.policy_rng = restore_generator(state["policy_rng"])
-    trainer.minibatch_rng = restore_generator(state["minibatch_rng"])
-    trainer.engine.load_random_state(saved.trainer)
-    trainer.probe = Probe.from_arrays(saved.trainer, trainer.policy.spec)
-    if fresh_optimizer:
-        notes.append("the optimizer starts afresh, as asked")
-    else:
-        moments = {
-            name.removeprefix("optimizer/"): array
-            for name, array in saved.trainer.items()
-            if name.startswith("optimizer/")
-        }
-        trainer.algorithm.optimizer.load_arrays(moments)
-    if state["algorithm"]:
-        trainer.algorithm.load(state["algorithm"])
-    notes += _restore_envs(trainer, state)
-    return notes
-
-
-def _restore_envs(trainer: Trainer, state: dict[str, Any]) -> list[str]:
-    """Continue the episodes under way, or say which start anew."""
-    notes = []
-    num_envs = trainer.envs.num_envs
-    if trainer.scaler is not None:
-        if state["scaler"] is not None and len(state["scaler"]["running"]) == num_envs:
-            trainer.scaler.load(state["scaler"])
-        else:
-            notes.append("the statistics of reward scaling start afresh")
-    # New seeds: an environment that cannot go on must not repeat the episodes of the start.
-    seeds = integer_seeds(trainer.config.seed, "env", num_envs, trainer.counters.env_steps)
-    if state["envs"] is None:
-        trainer.collector.obs, trainer.collector.masks = trainer.envs.reset(seeds)
-        return [*notes, "the environments' state was not in the checkpoint: all episodes start anew"]
-    obs, masks, restarted = trainer.envs.restore(state["envs"], seeds)
-    trainer.collector.obs, trainer.collector.masks = obs, masks
-    if restarted:
-        which = "all" if len(restarted) == num_envs else ", ".join(map(str, restarted))
-        notes.append(f"the state of environments ({which}) could not be restored: their episodes start anew")
+    arrays, states = upgrade(saved, trainer.algorithm.optimizer.names)
+    for owner, part in trainer.parts.items():
+        if owner == "optimizer" and fresh_optimizer:
+            notes.append("the optimizer starts afresh, as asked")
+            continue
+        prefix = f"{owner}/"
+        own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        notes += part.load(own, states.get(owner, {}))
+    trainer.saved_step = trainer.counters.env_steps
     return notes

@@ -3,14 +3,15 @@
 from gymsolve.config import TrainConfig
 from gymsolve.fast import FastAlgorithm, FastPolicy, build, set_blas_threads
 from gymsolve.kernels import find_kernels
+from gymsolve.parts import Part
 from gymsolve.seeding import generator
 from gymsolve.spec import Array, EnvSpec
 
 __all__ = ["NumpyEngine"]
 
 
-class NumpyEngine:
-    """Hand-derived gradients over one flat buffer."""
+class NumpyEngine(Part):
+    """Hand-derived gradients over one flat buffer; every draw comes from the trainer's own streams."""
 
     name = "numpy"
     measured = ""
@@ -25,10 +26,3 @@ class NumpyEngine:
 
     def load_policy(self, arrays: dict[str, Array], metadata: dict[str, str]) -> FastPolicy:
         return FastPolicy.from_arrays(arrays, metadata)
-
-    def random_state(self) -> dict[str, Array]:
-        """Nothing: every draw comes from the trainer's own streams."""
-        return {}
-
-    def load_random_state(self, arrays: dict[str, Array]) -> None:
-        pass

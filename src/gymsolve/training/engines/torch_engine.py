@@ -2,20 +2,22 @@
 
 import os
 import time
+from typing import Any
 
 import numpy as np
 import torch
 
-from gymsolve.config import PPOConfig, TrainConfig
+from gymsolve.config import TrainConfig
 from gymsolve.envs.backends.worker_pool import usable_cores
 from gymsolve.errors import ConfigError
 from gymsolve.fast import set_blas_threads
 from gymsolve.nn.policy import Policy
+from gymsolve.parts import Part
 from gymsolve.registry import ALGORITHMS, lookup
 from gymsolve.schedules import Progress
 from gymsolve.seeding import generator, integer_seeds
 from gymsolve.spec import Array, EnvSpec
-from gymsolve.training.engines.choose import Algorithm
+from gymsolve.training.engines.contract import Algorithm
 
 __all__ = ["TorchEngine"]
 
@@ -30,7 +32,7 @@ _WORTH = 1.15
 """What all cores must gain to be used: less is noise, and a core left to others is worth something."""
 
 
-class TorchEngine:
+class TorchEngine(Part):
     """Autograd on `device`."""
 
     name = "torch"
@@ -69,13 +71,14 @@ class TorchEngine:
     def load_policy(self, arrays: dict[str, Array], metadata: dict[str, str]) -> Policy:
         return Policy.from_arrays(arrays, metadata).to(self.device)
 
-    def random_state(self) -> dict[str, Array]:
+    def arrays(self) -> dict[str, Array]:
         """Torch's global generator, which dropout draws from."""
         return {"torch_rng": torch.get_rng_state().numpy()}
 
-    def load_random_state(self, arrays: dict[str, Array]) -> None:
+    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         if "torch_rng" in arrays:  # not in a checkpoint of the other engine
             torch.set_rng_state(torch.from_numpy(arrays["torch_rng"]))
+        return []
 
 
 def _choose_device(name: str, *, images: bool) -> torch.device:
@@ -97,10 +100,10 @@ def _measure_threads(config: TrainConfig, policy: Policy, counts: tuple[int, ...
     """Seconds of acting and learning per rollout, by number of threads: the best of alternating tries."""
     algo, num_envs = config.algo, config.env.num_envs
     steps = algo.num_steps * num_envs
-    rows, passes = steps, 1.0
-    if isinstance(algo, PPOConfig):
-        rows, passes = steps // algo.num_minibatches, float(algo.num_epochs.at(Progress(0, config.steps)))
-    rows = max(1, min(rows, _PROBE_ROWS_COMPILED if policy.encoder.compiled else _PROBE_ROWS))
+    passes = algo.passes(Progress(0, config.steps))
+    rows = max(
+        1, min(steps // algo.minibatches, _PROBE_ROWS_COMPILED if policy.encoder.compiled else _PROBE_ROWS)
+    )
     batch, seen = _blank(policy, rows), _blank(policy, num_envs)
     best: dict[int, list[float]] = {count: [float("inf")] * 2 for count in counts}
     began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""One update, and what can be measured around it.
+"""What can be measured around an update.
 
 The costly measures are taken some fifty times per run, where a record will be written, and the time they
 take is a metric itself. Nothing here changes what is learned: no random number is drawn, no statistic
@@ -6,11 +6,9 @@ of the policy moves.
 """
 
 import math
-import time
 
 import numpy as np
 
-from gymsolve.config import ReinforceConfig
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.rollout.statistics import (
     action_statistics,
@@ -24,11 +22,11 @@ from gymsolve.rollout.statistics import (
     typical_size,
 )
 from gymsolve.spec import Array
-from gymsolve.training.health.probe import churn, dormant_share, feature_rank, take_probe
+from gymsolve.training.health.probe import churn, dormant_share, feature_rank, sample_obs
 from gymsolve.training.records import next_multiple
 from gymsolve.training.trainer import Trainer
 
-__all__ = ["learn"]
+__all__ = ["Before", "look_after", "look_before"]
 
 _EARLY, _LATE = 100, 32
 """Measures are a hundredth of the budget apart in its first fifth, since rules wait for some in a row before
@@ -40,30 +38,28 @@ _SCALED = (
 """Losses as they count in the sum, the losses, and what they are multiplied by."""
 
 
-def learn(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
-    """Update the policy with a rollout; the update's own metrics, and all others when they are due."""
-    clock, counters, steps = trainer.clock, trainer.counters, rollout.env_steps
-    began = time.perf_counter()
-    here = counters.env_steps + steps
-    if trainer.probe is None and steps:
-        trainer.probe = take_probe(rollout, trainer.policy.spec)
-    due = here >= max(counters.next_record, counters.next_measure)
-    state = _State(trainer, rollout) if due and steps else None
-    prepared = time.perf_counter()
-    with np.errstate(all="ignore"):  # what overflows is found afterwards, and told better than by a warning
-        metrics = trainer.algorithm.update(rollout, trainer.progress, trainer.minibatch_rng)
-    updated = time.perf_counter()
-    clock.add("update", updated - prepared)
-    clock.updates += 1
-    metrics["time/update_seconds"] = updated - prepared
-    for scaled, loss, coefficient in _SCALED:
-        if loss in metrics:
-            metrics[scaled] = metrics[coefficient] * metrics[loss]
-    if state is not None:
-        metrics |= state.measured | _after(trainer, rollout, state, metrics)
-        counters.next_measure = next_multiple(here, _spacing(here, trainer.config.steps))
-    clock.add("diagnose", prepared - began + time.perf_counter() - updated)
-    return metrics
+def look_before(trainer: Trainer, rollout: Rollout) -> "Before | None":
+    """How things stand before an update; None unless the costly measures are due."""
+    trainer.probe.take(rollout)
+    counters, steps = trainer.counters, rollout.env_steps
+    due = counters.env_steps + steps >= max(counters.next_record, counters.next_measure)
+    return Before(trainer, rollout) if due and steps else None
+
+
+def look_after(
+    trainer: Trainer, rollout: Rollout, before: "Before | None", metrics: dict[str, float]
+) -> dict[str, float]:
+    """What follows from an update's own metrics, and all others when they are due."""
+    found = {
+        scaled: metrics[coefficient] * metrics[loss]
+        for scaled, loss, coefficient in _SCALED
+        if loss in metrics
+    }
+    if before is None:
+        return found
+    here = trainer.counters.env_steps + rollout.env_steps
+    trainer.counters.next_measure = next_multiple(here, _spacing(here, trainer.config.steps))
+    return found | before.measured | _after(trainer, rollout, before, metrics)
 
 
 def _spacing(env_steps: int, budget: int) -> int:
@@ -71,11 +67,10 @@ def _spacing(env_steps: int, budget: int) -> int:
     return max(1, budget // (_EARLY if env_steps < budget // 5 else _LATE))
 
 
-class _State:
+class Before:
     """How things stand before an update."""
 
     def __init__(self, trainer: Trainer, rollout: Rollout) -> None:
-        assert trainer.probe is not None
         self.measured = _before(trainer, rollout)
         self.weights = trainer.algorithm.optimizer.weights()
         self.greedy = trainer.policy.greedy(trainer.probe.obs, trainer.probe.masks)
@@ -84,13 +79,11 @@ class _State:
 @np.errstate(all="ignore")  # what overflows here is a metric that is not finite, and an alert
 def _before(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
     """Of the rollout, through the eyes of the policy that collected it."""
-    algo, policy = trainer.config.algo, trainer.policy
-    mean_return = trainer.algorithm.state().get("mean_return")
     return {
-        **credit_statistics(rollout, algo, trainer.progress, mean_return),
+        **credit_statistics(rollout, trainer.algorithm.credit(rollout, trainer.progress)),
         **episode_statistics(rollout),
         **component_statistics(rollout, trainer.envs.spec.components),
-        **action_statistics(rollout, policy.spec.action),
+        **action_statistics(rollout, trainer.policy.spec.action),
         **_observations(trainer, rollout),
     }
 
@@ -98,7 +91,7 @@ def _before(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
 def _observations(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
     """What the network sees: scaling keeps the order of numbers, so their ends tell the largest."""
     ends, still = observed_range(rollout)
-    some, first = take_probe(rollout, trainer.policy.spec).obs, first_observations(rollout)
+    some, first = sample_obs(rollout, trainer.policy.spec)[0], first_observations(rollout)
     parts = [some, ends] if first is None else [some, ends, first]
     together = {key: np.concatenate([part[key] for part in parts]) for key in ends}
     seen = trainer.policy.seen(together)  # once for all: it is a handful of calls, however few the rows
@@ -114,11 +107,10 @@ def _observations(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
 
 
 @np.errstate(all="ignore")
-def _after(trainer: Trainer, rollout: Rollout, state: _State, metrics: dict[str, float]) -> dict[str, float]:
+def _after(trainer: Trainer, rollout: Rollout, before: Before, metrics: dict[str, float]) -> dict[str, float]:
     """What the update did to the network."""
     policy, optimizer, probe = trainer.policy, trainer.algorithm.optimizer, trainer.probe
-    assert probe is not None
-    change = (optimizer.weights() - state.weights).astype(np.float64)
+    change = (optimizer.weights() - before.weights).astype(np.float64)
     hidden = policy.hidden(probe.obs)
     now = policy.greedy(probe.obs, probe.masks)
     found = {
@@ -126,11 +118,10 @@ def _after(trainer: Trainer, rollout: Rollout, state: _State, metrics: dict[str,
         "train/step_max": float(np.abs(change).max()),
         "train/dormant_share": dormant_share(hidden),
         "train/feature_rank": feature_rank(_features(hidden)),
-        "train/churn": churn(state.greedy, now, box=policy.spec.action.kind == "box"),
+        "train/churn": churn(before.greedy, now, box=policy.spec.action.kind == "box"),
     }
-    algo = trainer.config.algo
     for part, norm in optimizer.part_norms(policy.parts()).items():
-        if part != "value" or not isinstance(algo, ReinforceConfig) or algo.baseline == "value":
+        if part != "value" or trainer.config.algo.has_critic:
             found[f"train/grad_norm_{part}"] = norm
     largest = largest_entropy(rollout, policy.spec.action)
     if largest and "train/entropy" in metrics:

@@ -1,17 +1,15 @@
 """Numbers that are not finite: noticed with a few sums, traced to their place only once there is one.
 
 Whoever made the first of them is to blame: an environment (`EnvFaultError`), or what was learned from
-it (`DivergenceError`). Nothing is mended here; `hold` gives the way back to the state before.
+it (`DivergenceError`). Nothing is mended here; `Trainer.undo` is the way back to the state before.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from gymsolve.config import ReinforceConfig
 from gymsolve.envs.backends.episode_stats import fault
 from gymsolve.envs.labels import name_dimensions
 from gymsolve.errors import BadKind, BadNumber, DivergenceError, EnvFaultError, GymsolveError
@@ -25,7 +23,6 @@ __all__ = [
     "blame",
     "blame_evaluation",
     "date_fault",
-    "hold",
     "raise_as",
     "require_finite_actions",
     "require_finite_rollout",
@@ -42,22 +39,6 @@ _TRY = {
 }
 _LARGEST_SQUARED = float(np.sqrt(np.finfo(np.float32).max))
 _TRY_RATE = "Try a lower algo.learning_rate, algo.max_grad_norm=0.5 or net.normalize_obs=running."
-
-
-def hold(trainer: "Trainer") -> Callable[[], None]:
-    """What puts weights, moments and statistics back to what they are now."""
-    parts = [trainer.policy.hold(), trainer.algorithm.optimizer.hold()]
-    if trainer.scaler is not None:
-        parts.append(trainer.scaler.hold())
-    algorithm, state = trainer.algorithm, trainer.algorithm.state()
-
-    def put_back() -> None:
-        for part in parts:
-            part()
-        if state:
-            algorithm.load(state)
-
-    return put_back
 
 
 # ------------------------------------------------------------------------------- who is to blame
@@ -186,13 +167,14 @@ def _first_of(what: BadKind, entry: str | None, array: Array) -> tuple[int, BadN
 
 def _bad_credit(trainer: "Trainer", rollout: Rollout) -> BadNumber | None:
     """A value or an advantage whose square float32 cannot hold: no loss can be had from it."""
-    algo = trainer.config.algo
-    lam = 1.0 if isinstance(algo, ReinforceConfig) else algo.gae_lambda.at(trainer.progress)
-    credit = rollout.advantages(gamma=algo.gamma.at(trainer.progress), gae_lambda=lam)
+    credit = trainer.algorithm.credit(rollout, trainer.progress)
     # Values come one after the other; advantages are summed backwards, so the last bad row is their first.
-    columns: list[tuple[BadKind, Array, int]] = [("value", rollout.values, 1), ("advantage", credit, -1)]
+    columns: list[tuple[BadKind, Array, int]] = [
+        ("value", rollout.values, 1),
+        ("advantage", credit.advantages, -1),
+    ]
     for what, array, direction in columns:
-        place = _first_bad(np.where(rollout.valid, array, 0.0)[::direction], _LARGEST_SQUARED)
+        place = _first_bad(np.where(credit.rows, array, 0.0)[::direction], _LARGEST_SQUARED)
         if place is not None:
             row = place[0] if direction == 1 else len(array) - 1 - place[0]
             return _at(trainer, BadNumber(what, str(array[row, place[1]]), place[1]), row + 1)

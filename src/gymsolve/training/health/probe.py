@@ -3,42 +3,46 @@
 They are the same for the whole run and kept in its checkpoints, so that changes are the network's doing.
 """
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from gymsolve.parts import Part
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.rollout.statistics import sample_rows
 from gymsolve.spec import Array, EnvSpec, Obs
 
-__all__ = ["Probe", "churn", "dormant_share", "feature_rank", "take_probe"]
+__all__ = ["Probe", "churn", "dormant_share", "feature_rank", "sample_obs"]
 
 DORMANT = 0.025
 """A unit is dormant below this share of its layer's mean activation (Sokar et al. 2023)."""
 
 
-@dataclass(frozen=True)
-class Probe:
-    """A batch of observations, and what was legal there."""
+class Probe(Part):
+    """A batch of observations, and what was legal there; empty until the first rollout is in."""
 
-    obs: Obs
-    masks: Array | None
+    def __init__(self, spec: EnvSpec) -> None:
+        self.spec = spec
+        self.obs: Obs = {}
+        self.masks: Array | None = None
+
+    def take(self, rollout: Rollout) -> None:
+        """Keep some of a rollout, unless there is something already."""
+        if not self.obs and rollout.env_steps:
+            self.obs, self.masks = sample_obs(rollout, self.spec)
 
     def arrays(self) -> dict[str, Array]:
-        """By name, for a checkpoint."""
-        found = {f"probe/obs/{key}": array for key, array in self.obs.items()}
-        return found if self.masks is None else found | {"probe/masks": self.masks}
+        found = {f"obs/{key}": array for key, array in self.obs.items()}
+        return found if self.masks is None else found | {"masks": self.masks}
 
-    @staticmethod
-    def from_arrays(arrays: dict[str, Array], spec: EnvSpec) -> "Probe | None":
-        """The one saved in a checkpoint; None in one that has none for these spaces."""
-        obs = {key: arrays.get(f"probe/obs/{key}") for key in spec.obs}
-        found = {key: array for key, array in obs.items() if array is not None}
-        masks = arrays.get("probe/masks")
-        if len(found) < len(obs) or spec.masked != (masks is not None):
-            return None
-        fits = all(found[key].shape[1:] == entry.shape for key, entry in spec.obs.items())
-        return Probe(found, masks) if fits else None
+    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
+        """Take over what was saved; nothing where it does not fit these spaces."""
+        spec, masks = self.spec, arrays.get("masks")
+        found = {key: arrays[f"obs/{key}"] for key in spec.obs if f"obs/{key}" in arrays}
+        whole = len(found) == len(spec.obs) and spec.masked == (masks is not None)
+        if whole and all(found[key].shape[1:] == entry.shape for key, entry in spec.obs.items()):
+            self.obs, self.masks = found, masks
+        return []
 
 
 def _most_rows(spec: EnvSpec) -> int:
@@ -46,10 +50,11 @@ def _most_rows(spec: EnvSpec) -> int:
     return 32 if any(entry.kind == "image" for entry in spec.obs.values()) else 128
 
 
-def take_probe(rollout: Rollout, spec: EnvSpec) -> Probe:
+def sample_obs(rollout: Rollout, spec: EnvSpec) -> tuple[Obs, Array | None]:
+    """Observations of a rollout, evenly spread, and what was legal there."""
     rows = sample_rows(rollout, _most_rows(spec))
     masks = None if rollout.masks is None else rollout.masks.reshape(-1, rollout.masks.shape[2])[rows]
-    return Probe(rollout.seen(rows), masks)
+    return rollout.seen(rows), masks
 
 
 def dormant_share(hidden: dict[str, Array]) -> float:

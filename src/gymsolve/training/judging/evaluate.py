@@ -8,7 +8,7 @@ first step, so that long episodes count as often as short ones.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -16,23 +16,13 @@ from gymsolve.config import TrainConfig
 from gymsolve.envs.contract import Envs, Episode
 from gymsolve.envs.make import make_envs
 from gymsolve.errors import EnvFaultError
-from gymsolve.rollout.collect import Actor
+from gymsolve.rollout.agent import Agent
 from gymsolve.rollout.statistics import typical_size
 from gymsolve.seeding import Stream, generator, integer_seeds
-from gymsolve.spec import Array, Obs
+from gymsolve.training.engines.contract import Policy
 from gymsolve.training.health.nonfinite import blame_evaluation, raise_as, require_finite_actions
 
-__all__ = ["EvalResult", "Evaluator", "Player", "Verdict", "play_episodes"]
-
-
-class Player(Actor, Protocol):
-    """A policy that can also be asked for its likeliest actions."""
-
-    def greedy(self, obs: Obs, masks: Array | None) -> Array:
-        """The likeliest actions [N, A]."""
-
-    def seen(self, obs: Obs) -> dict[str, Array]:
-        """Observations as the network takes them: numbers [N, size] by entry, without categories."""
+__all__ = ["EvalResult", "Evaluator", "Verdict", "play_episodes"]
 
 
 @dataclass(frozen=True)
@@ -93,7 +83,7 @@ class Limits:
 
 
 def play_episodes(
-    policy: Player,
+    policy: Policy,
     envs: Envs,
     *,
     seeds: list[int],
@@ -115,8 +105,9 @@ def play_episodes(
     except EnvFaultError as error:
         raise_as(blame_evaluation(error, envs.spec, calls), error)
     first_size = typical_size(policy.seen(obs))
+    agent = Agent(policy, envs.num_envs)
     while still_open and steps < limits.max_steps:
-        actions = policy.greedy(obs, masks) if rng is None else policy.act(obs, masks, rng)[0]
+        actions = agent.choose(obs, masks, rng)
         calls += 1
         require_finite_actions(policy.spec, actions, calls)
         try:
@@ -130,6 +121,7 @@ def play_episodes(
                 enough = len(played[episode.env]) == quota[episode.env]
                 if enough or (limits.steps is not None and steps >= limits.steps):
                     still_open.remove(episode.env)
+        agent.forget(step.terminated | step.truncated | ~step.valid)
         obs, masks = step.obs, step.masks
         if on_step is not None:
             on_step(*_progress(played, steps, limits))
@@ -166,7 +158,7 @@ class Evaluator:
 
     def judge(
         self,
-        policy: Player,
+        policy: Policy,
         round_number: int,
         on_step: Callable[[int, int], None] | None = None,
     ) -> Verdict:
@@ -186,7 +178,7 @@ class Evaluator:
 
     def play(
         self,
-        policy: Player,
+        policy: Policy,
         count: int,
         *,
         fresh: int | None = None,

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from gymsolve.config import ReinforceConfig, TrainConfig
+from gymsolve.config import TrainConfig
 from gymsolve.envs.pay import Pay
 from gymsolve.text import count
 
@@ -45,7 +45,7 @@ def choose_num_steps(config: TrainConfig, pay: Pay) -> RolloutLength:
 def _wanted(config: TrainConfig, pay: Pay) -> tuple[float, str]:
     """How many steps a stretch should have, and what was seen."""
     between, longest = pay.between, pay.longest
-    if isinstance(config.algo, ReinforceConfig) and longest is not None:
+    if config.algo.whole_episodes and longest is not None:
         return _REWARDS * longest, f"episodes last {longest:.3g} steps, and REINFORCE needs whole ones"
     if between is None:
         seen = "every step pays the same" if pay.usual else "nothing is paid"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from gymsolve.config import ReinforceConfig, TrainConfig
+from gymsolve.config import TrainConfig
 
 __all__ = ["Choice", "Compute", "Costs", "Layout", "Prediction", "choose", "layouts", "predict"]
 
@@ -117,7 +117,7 @@ def layouts(config: TrainConfig, least: int = 1) -> list[Layout]:
     None has fewer than `least` steps per environment.
     """
     own = Layout(config.env.num_envs, config.algo.num_steps)
-    if isinstance(config.algo, ReinforceConfig):
+    if config.algo.whole_episodes:
         return [own]  # it learns from whole episodes, which must fit
     batch = own.num_envs * own.num_steps
     shortest, fewest = min(own.num_steps, max(least, _SHORTEST)), min(own.num_envs, _FEWEST)

@@ -10,7 +10,7 @@ from typing import TypeVar, get_args
 
 import numpy as np
 
-from gymsolve.config import EnvConfig, PPOConfig, TrainConfig
+from gymsolve.config import EnvConfig, TrainConfig
 from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.envs.random_policy import blind_actions
 from gymsolve.errors import UsageError
@@ -18,10 +18,11 @@ from gymsolve.fast import supports
 from gymsolve.rollout.collect import Collector
 from gymsolve.rollout.frames import Frames
 from gymsolve.rollout.rollout import Rollout
-from gymsolve.schedules import Progress, Schedule
+from gymsolve.schedules import Progress
 from gymsolve.seeding import generator
 from gymsolve.spec import Array, EnvSpec
-from gymsolve.training.engines.choose import Policy, choose_engine
+from gymsolve.training.engines.choose import choose_engine
+from gymsolve.training.engines.contract import Policy
 from gymsolve.training.planning.tuning import Choice, Compute, Costs, Layout, choose, layouts
 
 __all__ = ["tune"]
@@ -185,22 +186,11 @@ def _probe(config: TrainConfig, spec: EnvSpec) -> tuple[TrainConfig, float]:
 
     A whole update can take many seconds. A few passes tell as much, and of convolutions one minibatch.
     """
-    algo = config.algo
-    if not isinstance(algo, PPOConfig):
-        return config, 1.0
-    epochs = float(algo.num_epochs.at(Progress(0, config.steps)))
     images = any(entry.kind == "image" for entry in spec.obs.values())
-    passes = 1.0 if images else min(epochs, 4.0)
-    parts = algo.num_minibatches if images else 1
-    steps = max(1, algo.num_steps // parts)
-    small = {
-        "num_steps": steps,
-        "num_minibatches": algo.num_minibatches // parts,
-        "num_epochs": Schedule.constant(passes),
-        "target_kl": None,  # the same rollout again and again would soon reach it
-    }
-    factor = (epochs / passes) * (algo.num_steps / steps)
-    return config.model_copy(update={"algo": algo.model_copy(update=small)}), factor
+    algo, factor = config.algo.excerpt(
+        Progress(0, config.steps), most_passes=1 if images else 4, one_minibatch=images
+    )
+    return config.model_copy(update={"algo": algo}), factor
 
 
 def _sample(config: TrainConfig, policy: Policy) -> Rollout:
@@ -208,9 +198,8 @@ def _sample(config: TrainConfig, policy: Policy) -> Rollout:
     envs = make_envs(config.env.model_copy(update={"backend": "sync"}), "train", num_envs=config.env.num_envs)
     try:
         steps = min(_SAMPLE_STEPS, config.algo.num_steps)
-        seeds = list(range(envs.num_envs))
-        collector = Collector(envs, steps, seeds, config.env.frame_stack)
-        return collector.collect(policy, generator(config.seed, "policy"))
+        collector = Collector(envs, policy, steps, config.seed, config.env.frame_stack)
+        return collector.collect(generator(config.seed, "policy"))
     finally:
         envs.close()
 

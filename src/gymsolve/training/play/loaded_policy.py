@@ -11,6 +11,7 @@ from gymsolve.envs.contract import Envs
 from gymsolve.envs.make import make_envs
 from gymsolve.errors import UsageError
 from gymsolve.recipes import validate
+from gymsolve.rollout.agent import Agent
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.runs.refs import open_checkpoint
 from gymsolve.runs.run import Run
@@ -30,7 +31,12 @@ class LoadedPolicy:
         self.env_steps = int(checkpoint.meta["env_steps"])
         self.config = validate(run.config_json()["config"], "config.json")
         self.policy = rebuild(checkpoint.policy, checkpoint.policy_metadata, threads=self.config.threads)
+        self._agent = Agent(self.policy, 1)
         self._rng = np.random.default_rng(self.config.seed)
+
+    def reset(self) -> None:
+        """Begin an episode: a policy with a memory forgets the last one."""
+        self._agent.forget(np.ones(1, bool))
 
     def act(self, obs: Any, mask: Any = None, *, deterministic: bool = True) -> Any:
         """The action for one observation, in the environment's own terms.
@@ -39,11 +45,7 @@ class LoadedPolicy:
         them. With frame stacking or other wrappers in the recipe, that is the wrapped observation.
         """
         batch = _as_batch(obs, self.policy.spec.obs)
-        masks = self._masks(mask)
-        if deterministic:
-            actions = self.policy.greedy(batch, masks)
-        else:
-            actions = self.policy.act(batch, masks, self._rng)[0]
+        actions = self._agent.choose(batch, self._masks(mask), None if deterministic else self._rng)
         action = self.policy.spec.action.to_env(actions)[0]
         return action.item() if self.policy.spec.action.kind == "discrete" else action
 
@@ -69,7 +71,7 @@ class LoadedPolicy:
 
     def value(self, obs: Any) -> float:
         """The discounted return the policy expects from here."""
-        return float(self.policy.values(_as_batch(obs, self.policy.spec.obs))[0])
+        return float(self._agent.values(_as_batch(obs, self.policy.spec.obs))[0])
 
     def make_envs(self, num_envs: int = 1, *, render: bool = False) -> Envs:
         """The run's environments, wrapped as in evaluation."""

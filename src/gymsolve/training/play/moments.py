@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gymsolve.envs.single_env import Scene, Stage
+from gymsolve.rollout.agent import Agent
 from gymsolve.spec import Array
-from gymsolve.training.judging.evaluate import Player
+from gymsolve.training.engines.contract import Policy
 
 __all__ = ["Moment", "play"]
 
@@ -23,6 +24,8 @@ class Moment:
     action: Array | None  # as the environment takes it
     """The one that led here; None at the start."""
     scene: Scene
+    memory: Array | None = None  # [1, M]
+    """What the policy remembers of the episode, this moment not included."""
 
     @property
     def over(self) -> bool:
@@ -30,20 +33,20 @@ class Moment:
 
 
 def play(
-    policy: Player, stage: Stage, *, seed: int, rng: np.random.Generator | None, episodes: int
+    policy: Policy, stage: Stage, *, seed: int, rng: np.random.Generator | None, episodes: int
 ) -> Iterator[Moment]:
     """Play episodes; with `rng` actions are sampled, without it they are the likeliest.
 
     The stage is in the state of a moment until the next one is asked for.
     """
     for episode in range(1, episodes + 1):
+        agent = Agent(policy, 1)
         scene, step = stage.reset(seed if episode == 1 else None), 0
-        moment = Moment(episode, step, None, scene)
+        moment = Moment(episode, step, None, scene, agent.memory)
         yield moment
         while not moment.over:
-            obs, masks = moment.scene.obs, moment.scene.masks
-            chosen = policy.greedy(obs, masks) if rng is None else policy.act(obs, masks, rng)[0]
+            chosen = agent.choose(moment.scene.obs, moment.scene.masks, rng)
             action = policy.spec.action.to_env(chosen)  # [1, *shape]
             step += 1
-            moment = Moment(episode, step, action[0], stage.step(action))
+            moment = Moment(episode, step, action[0], stage.step(action), agent.memory)
             yield moment

@@ -16,7 +16,7 @@ import numpy as np
 from gymsolve.errors import RunDamagedError
 from gymsolve.runs.files import replace_bytes, to_json
 from gymsolve.spec import Array
-from gymsolve.training.judging.evaluate import Player
+from gymsolve.training.engines.contract import Policy
 from gymsolve.training.play.moments import Moment
 
 __all__ = ["EpisodeRecorder", "RecordedEpisode", "load_episode"]
@@ -63,7 +63,7 @@ def load_episode(path: Path) -> RecordedEpisode:
 class EpisodeRecorder:
     """Collects the moments of episodes."""
 
-    def __init__(self, policy: Player) -> None:
+    def __init__(self, policy: Policy) -> None:
         self.policy = policy
         self._moments: list[list[Moment]] = []
 
@@ -80,6 +80,8 @@ class EpisodeRecorder:
         taken, last = moments[1:], moments[-1].scene
         seen = [moment.scene.obs for moment in moments]
         obs = {key: np.concatenate([one[key] for one in seen]) for key in seen[0]}
+        memories = [moment.memory for moment in moments if moment.memory is not None]
+        memory = np.concatenate(memories) if memories else None
         masks = [moment.scene.masks for moment in moments[:-1] if moment.scene.masks is not None]
         end = "terminated" if last.terminated else "truncated" if last.truncated else "cut"
         told = {"episode": moments[0].episode, "length": len(taken), "return": last.raw_return, "end": end}
@@ -89,7 +91,7 @@ class EpisodeRecorder:
             actions=np.array([moment.action for moment in taken], action.dtype).reshape(-1, *action.shape),
             rewards=np.array([moment.scene.reward for moment in taken], np.float64),
             returns=np.array([moment.scene.raw_return for moment in taken], np.float64),
-            values=np.asarray(self.policy.values(obs), np.float64),
+            values=np.asarray(self.policy.values(obs, memory), np.float64),
             masks=np.concatenate(masks) if masks else None,
             facts=facts | told,
         )

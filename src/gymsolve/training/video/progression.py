@@ -15,7 +15,8 @@ from gymsolve.errors import CheckpointError, UnknownRunError
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import Run, now
-from gymsolve.training.engines.choose import Policy, load_policy
+from gymsolve.training.engines.choose import load_policy
+from gymsolve.training.engines.contract import Policy
 from gymsolve.training.play.moments import Moment, play
 from gymsolve.training.video.canvas import plan_canvas
 from gymsolve.training.video.captions import Caption, Captions

@@ -18,7 +18,7 @@ from gymsolve.envs.single_env import Stage
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.runs.run import now
 from gymsolve.seeding import generator, integer_seeds
-from gymsolve.training.judging.evaluate import Player
+from gymsolve.training.engines.contract import Policy
 from gymsolve.training.play.moments import Moment, play
 from gymsolve.training.video.canvas import Canvas, plan_canvas
 from gymsolve.training.video.encoding import Film
@@ -69,7 +69,7 @@ class Order:
 class Camera:
     """Turns moments into pictures."""
 
-    def __init__(self, policy: Player, stage: Stage, style: OverlayStyle, canvas: Canvas) -> None:
+    def __init__(self, policy: Policy, stage: Stage, style: OverlayStyle, canvas: Canvas) -> None:
         self.policy, self.stage, self.style, self.canvas = policy, stage, style, canvas
 
     def picture(self, moment: Moment, episodes: int) -> Any:
@@ -77,7 +77,7 @@ class Camera:
         panel = None
         if self.style.show:
             asked = "value" in self.style.show
-            value = float(self.policy.values(moment.scene.obs)[0]) if asked else None
+            value = float(self.policy.values(moment.scene.obs, moment.memory)[0]) if asked else None
             told = describe(moment, self.stage.labels, value, episodes)
             panel = draw_panel(
                 told,
@@ -90,7 +90,7 @@ class Camera:
 
 
 def film_episodes(
-    policy: Player,
+    policy: Policy,
     stage: Stage,
     path: Path,
     order: Order,

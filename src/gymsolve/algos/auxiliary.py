@@ -1,0 +1,55 @@
+"""Further losses beside an algorithm's own, such as predictions that shape the features.
+
+An auxiliary is a part: it owns its weights and statistics. Its loss is added to the algorithm's in one place
+and is minimised by the same optimizer.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from torch import Tensor, nn
+
+from gymsolve.nn.minibatch import Evaluated, Minibatch
+from gymsolve.nn.policy import Policy
+from gymsolve.parts import Part
+
+__all__ = ["Auxiliary", "add_losses", "trainable"]
+
+
+class Auxiliary(Part, Protocol):
+    """One more thing to learn from every minibatch."""
+
+    name: str
+
+    def parameters(self) -> Iterable[tuple[str, nn.Parameter]]:
+        """Its own weights by name, besides those of the policy."""
+        return ()
+
+    def loss(
+        self, policy: Policy, minibatch: Minibatch, evaluated: Evaluated
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The loss as it counts in the sum, and measures by metric name, detached."""
+        ...
+
+
+def add_losses(
+    loss: Tensor,
+    auxiliaries: Sequence[Auxiliary],
+    policy: Policy,
+    minibatch: Minibatch,
+    evaluated: Evaluated,
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """The sum of an algorithm's loss and all others, and what those measured."""
+    measures: dict[str, Tensor] = {}
+    for auxiliary in auxiliaries:
+        more, measured = auxiliary.loss(policy, minibatch, evaluated)
+        loss, measures = loss + more, measures | measured
+    return loss, measures
+
+
+def trainable(policy: Policy, auxiliaries: Sequence[Auxiliary]) -> list[tuple[str, nn.Parameter]]:
+    """Every weight that an update moves, by name."""
+    found = list(policy.named_parameters())
+    for auxiliary in auxiliaries:
+        found += [(f"{auxiliary.name}.{name}", weight) for name, weight in auxiliary.parameters()]
+    return found

@@ -1,0 +1,54 @@
+"""State has owners: whatever must survive a restart belongs to a `Part`, which saves and restores it itself.
+
+The trainer knows its parts by name only. It writes `arrays` and `state` of each into a checkpoint, gives them
+back to `load`, takes an iteration back with `hold`, and lets a fork on another seed `reseed` them. A new kind
+of state is a new part, and no list elsewhere has to learn of it.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from gymsolve.spec import Array
+
+__all__ = ["Part", "hold_state"]
+
+
+class Part(Protocol):
+    """One owner of state. The defaults are those of a part that has none of the kind in question."""
+
+    def arrays(self) -> dict[str, Array]:
+        """Arrays by name, for `trainer.safetensors`."""
+        return {}
+
+    def state(self) -> dict[str, Any]:
+        """The rest, JSON-ready."""
+        return {}
+
+    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
+        """Continue from what `arrays` and `state` gave; both are empty in a checkpoint without this part.
+
+        Returns what the user should know, in sentences.
+        """
+        return []
+
+    def hold(self) -> Callable[[], None]:
+        """What puts the part back to where it is now, when the iteration under way comes to nothing."""
+        return _keep
+
+    def reseed(self, seed: int, env_steps: int) -> None:
+        """Draw all that is random anew from here on: the same past, another future."""
+        return
+
+
+def hold_state(part: Part) -> Callable[[], None]:
+    """`hold` for a part whose whole state is small and plain."""
+    state = part.state()
+
+    def put_back() -> None:
+        part.load({}, state)
+
+    return put_back
+
+
+def _keep() -> None:
+    """Nothing moves before an iteration is whole, so there is nothing to put back."""

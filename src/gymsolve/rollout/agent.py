@@ -1,0 +1,84 @@
+"""A policy at play: the one place that acts, for collecting, evaluating, filming and users alike.
+
+A policy is a function; an agent is a policy with a memory for each of its environments. A policy without a
+recurrent cell has no memory (None), and pays nothing for the place it would have.
+"""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from gymsolve.spec import Array, EnvSpec, Obs
+
+__all__ = ["Acted", "Actor", "Agent", "Chosen"]
+
+
+class Acted(NamedTuple):
+    """What a policy did with a batch of observations, and all that learning wants to know of it."""
+
+    actions: Array  # [N, A] sampled
+    log_probs: Array  # [N]
+    values: Array  # [N]
+    memory: Array | None = None  # [N, M] after these observations
+
+
+class Chosen(NamedTuple):
+    """The likeliest actions, for those who only play."""
+
+    actions: Array  # [N, A]
+    memory: Array | None = None  # [N, M] after these observations
+
+
+class Actor(Protocol):
+    """A policy as an agent sees it: arrays in, arrays out."""
+
+    spec: EnvSpec
+
+    def act(
+        self, obs: Obs, masks: Array | None, rng: np.random.Generator, memory: Array | None = None
+    ) -> Acted:
+        """Sampled actions, their log-probabilities and the state values."""
+
+    def choose(self, obs: Obs, masks: Array | None, memory: Array | None = None) -> Chosen:
+        """The likeliest actions."""
+
+    def values(self, obs: Obs, memory: Array | None = None) -> Array:
+        """State values [N]."""
+
+    def first_memory(self, num_envs: int) -> Array | None:
+        """What is remembered at the start of an episode [N, M]; None without a recurrent cell."""
+
+
+class Agent:
+    """A policy, and what it remembers of the episode that each environment is in."""
+
+    def __init__(self, policy: Actor, num_envs: int) -> None:
+        self.policy = policy
+        self.memory = policy.first_memory(num_envs)  # [N, M]
+
+    def act(self, obs: Obs, masks: Array | None, rng: np.random.Generator) -> Acted:
+        """Sample actions, and remember."""
+        acted = self.policy.act(obs, masks, rng, self.memory)
+        self.memory = acted.memory
+        return acted
+
+    def choose(self, obs: Obs, masks: Array | None, rng: np.random.Generator | None) -> Array:
+        """Actions [N, A], sampled with `rng` and the likeliest without it; and remember."""
+        if rng is not None:
+            return self.act(obs, masks, rng).actions
+        chosen = self.policy.choose(obs, masks, self.memory)
+        self.memory = chosen.memory
+        return chosen.actions
+
+    def values(self, obs: Obs, rows: Array | None = None) -> Array:
+        """State values [N], or of some environments' observations; a look that is not remembered."""
+        memory = self.memory if self.memory is None or rows is None else self.memory[rows]
+        return self.policy.values(obs, memory)
+
+    def forget(self, ended: Array) -> None:
+        """Begin anew where an episode ended, `ended` [N] bool."""
+        if self.memory is None:
+            return
+        first = self.policy.first_memory(len(ended))
+        assert first is not None
+        self.memory = np.where(ended[:, None], first, self.memory)

@@ -1,0 +1,112 @@
+"""Credit: what each step of a rollout is worth to the policy, and what its value should have been.
+
+An algorithm gives credit once, as a pure function of a rollout; whoever wants to know what is learned from
+(statistics, tables, the search for bad numbers) asks the same function. Rewards may come in several streams,
+the task's own and those of bonuses; the advantages of all are summed, and each stream has targets of its own.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from gymsolve.config import A2CConfig, PPOConfig, ReinforceConfig
+from gymsolve.rollout.learning import flatten
+from gymsolve.rollout.returns import finished, gae, monte_carlo, standardize
+from gymsolve.rollout.rollout import Rollout
+from gymsolve.schedules import Progress
+from gymsolve.spec import Array
+
+__all__ = ["TASK", "Credit", "Credited", "actor_critic_credit", "monte_carlo_credit"]
+
+TASK = "task"
+"""The stream of the environment's own rewards."""
+
+
+class Credited(NamedTuple):
+    """The steps that are learned from, flat."""
+
+    advantages: Array  # [B]
+    returns: Array  # [B] what the values should have been
+    values: Array  # [B] what they were
+
+
+@dataclass(frozen=True)
+class Credit:
+    """By step [T, N]; `rows` says which of them are learned from."""
+
+    rows: Array  # [T, N] bool
+    advantages: Array  # [T, N] of all streams, before they are normalised
+    targets: dict[str, Array]  # [T, N] by stream: what the values should have been
+    mean_return: float | None = None
+    """The running baseline after this rollout, of an algorithm that has one."""
+
+    def flat(self, rollout: Rollout, *, standardized: bool) -> Credited:
+        """What a loss is made of."""
+        advantages = flatten(self.advantages, self.rows)
+        return Credited(
+            standardize(advantages) if standardized else advantages,
+            flatten(self.targets[TASK], self.rows),
+            flatten(rollout.values, self.rows).copy(),
+        )
+
+
+def actor_critic_credit(rollout: Rollout, config: PPOConfig | A2CConfig, progress: Progress) -> Credit:
+    """Generalised advantages, as measured with the values of collection time."""
+    gamma, gae_lambda = config.gamma.at(progress), config.gae_lambda.at(progress)
+    ends = rollout.terminated, rollout.truncated
+    values = rollout.values, rollout.next_values
+    advantages = gae(rollout.rewards, *values, *ends, gamma=gamma, gae_lambda=gae_lambda).astype(np.float32)
+    targets = {TASK: advantages + rollout.values}
+    for name, stream in rollout.streams.items():
+        cut = ends if stream.episodic else (np.zeros_like(ends[0]),) * 2
+        ahead = stream.values, stream.next_values
+        more = gae(stream.rewards, *ahead, *cut, gamma=stream.gamma, gae_lambda=gae_lambda).astype(np.float32)
+        targets[name] = more + stream.values
+        advantages = advantages + np.float32(stream.weight) * more
+    return Credit(rollout.valid, advantages, targets)
+
+
+def monte_carlo_credit(
+    rollout: Rollout, config: ReinforceConfig, progress: Progress, mean_return: float | None
+) -> Credit:
+    """REINFORCE's weights: what followed an action, or its whole episode, against a baseline.
+
+    Only steps whose episode ended inside the rollout are learned from. `mean_return` is the running baseline
+    before this rollout.
+    """
+    gamma = config.gamma.at(progress)
+    rows = finished(rollout.terminated, rollout.truncated) & rollout.valid
+    to_go = _rewards_to_go(rollout, config, gamma, mean_return)
+    earned = _whole_episode(to_go, rollout) if config.returns == "episode" else to_go
+    baseline: Array | float = 0.0
+    if config.baseline == "value":
+        baseline = rollout.values
+    elif config.baseline == "mean" and rows.any():
+        now = float(flatten(earned, rows).mean())
+        baseline = mean_return = now if mean_return is None else 0.9 * mean_return + 0.1 * now
+    advantages = (earned - baseline).astype(np.float32)
+    return Credit(rows, advantages, {TASK: to_go.astype(np.float32)}, mean_return)
+
+
+def _rewards_to_go(
+    rollout: Rollout, config: ReinforceConfig, gamma: float, mean_return: float | None
+) -> Array:
+    """Discounted sums of rewards [T, N] to the end of each episode."""
+    tails = np.zeros_like(rollout.values)
+    if config.baseline == "value":
+        tails = rollout.next_values
+    elif config.baseline == "mean" and mean_return is not None and gamma < 1.0:
+        # Undiscounted, an estimate that feeds on itself would grow without bound.
+        tails = np.full_like(rollout.values, mean_return)
+    return monte_carlo(rollout.rewards, tails, rollout.terminated, rollout.truncated, gamma=gamma)
+
+
+def _whole_episode(to_go: Array, rollout: Rollout) -> Array:
+    """Every step of an episode gets the return from its first step in the rollout."""
+    begins = np.ones(to_go.shape, bool)
+    begins[1:] = rollout.done[:-1] | ~rollout.valid[:-1]
+    whole = to_go.copy()
+    for t in range(1, len(to_go)):
+        whole[t] = np.where(begins[t], to_go[t], whole[t - 1])
+    return whole

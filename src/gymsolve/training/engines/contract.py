@@ -1,0 +1,92 @@
+"""What an engine gives: a policy that acts and can be looked into, and an algorithm that learns."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from gymsolve.config import TrainConfig
+from gymsolve.parts import Part
+from gymsolve.rollout.agent import Actor
+from gymsolve.rollout.credit import Credit
+from gymsolve.rollout.rollout import Rollout
+from gymsolve.schedules import Progress
+from gymsolve.spec import Array, EnvSpec, Obs
+
+__all__ = ["Algorithm", "Engine", "Optimizer", "Policy"]
+
+
+class Policy(Actor, Protocol):
+    """A policy that can act, be judged, trained and saved."""
+
+    def greedy(self, obs: Obs, masks: Array | None) -> Array:
+        """The likeliest actions [N, A] at the start of an episode."""
+
+    def arrays(self) -> dict[str, Array]:
+        """Weights and statistics by name."""
+
+    def load_arrays(self, arrays: dict[str, Array]) -> list[str]:
+        """Copy what fits by name and shape; say in sentences what did not."""
+
+    def metadata(self) -> dict[str, str]:
+        """What else is needed to rebuild the policy."""
+
+    def hold(self) -> Callable[[], None]:
+        """What brings the statistics back to what they are now; the weights are the optimizer's to hold."""
+
+    def checksum(self) -> float:
+        """The sum of all weights: not finite as soon as one of them is not."""
+
+    def parts(self) -> tuple[str, ...]:
+        """Whose each parameter is: `policy`, `value`, or `trunk` where the two share it."""
+
+    def log_std(self) -> Array | None:
+        """Log standard deviations [A] of a box's actions; None for categories."""
+
+    def seen(self, obs: Obs) -> dict[str, Array]:
+        """Observations [B, …] as the network takes them: numbers [B, size] by entry, without categories."""
+
+    def hidden(self, obs: Obs) -> dict[str, Array]:
+        """What every hidden layer gives [B, units] after its activation, by the activation's name."""
+
+
+class Optimizer(Part, Protocol):
+    """Moments that outlive a process, and what the newest step was made of. It holds the weights too."""
+
+    names: tuple[str, ...]
+    """Of the parameters it steps, in their order."""
+
+    def weights(self) -> Array:
+        """All trainable numbers, as one array of one's own."""
+
+    def part_norms(self, parts: Sequence[str]) -> dict[str, float]:
+        """Length of the newest gradient, before clipping, by the part that each parameter belongs to."""
+
+
+class Algorithm(Part, Protocol):
+    """One learning rule. It knows a policy and a rollout; no environment, no run, no logger."""
+
+    @property
+    def optimizer(self) -> Optimizer: ...
+
+    def credit(self, rollout: Rollout, progress: Progress) -> Credit:
+        """What each step is worth to the policy, and what its value should have been; changes nothing."""
+
+    def update(self, rollout: Rollout, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
+        """Learn from one rollout; metrics by name."""
+
+
+class Engine(Part, Protocol):
+    """Builds what learns, and keeps whatever randomness of its own it has."""
+
+    name: str
+    kernels: str | None
+    """`c` or `numpy`: what the NumPy engine computes with; None for one that has no choice."""
+    threads: int
+    """In use, once something was built."""
+    measured: str
+    """What that number rests on, when it was measured and not given; else empty."""
+
+    def build(self, config: TrainConfig, spec: EnvSpec) -> tuple[Policy, Algorithm]: ...
+
+    def load_policy(self, arrays: dict[str, Array], metadata: dict[str, str]) -> Policy: ...

@@ -1,0 +1,75 @@
+"""Credit by streams, and the true successor of every observation, against brute force."""
+
+import numpy as np
+import pytest
+
+from gymsolve.config import A2CConfig, PPOConfig
+from gymsolve.rollout.collect import Collector
+from gymsolve.rollout.credit import TASK, actor_critic_credit
+from gymsolve.rollout.rollout import Stream
+from gymsolve.spec import ObsSpec
+from probes import START, RandomEnvs, gather, make_case, make_policy, make_spec, vector
+
+STEPS = 30
+
+
+def brute_force(rewards, values, next_values, terminated, done, gamma, lam):
+    """A sum of discounted errors for every step, each computed on its own."""
+    found = np.zeros(rewards.shape)
+    for n in range(rewards.shape[1]):
+        for t in range(len(rewards)):
+            weight = 1.0
+            for k in range(t, len(rewards)):
+                future = 0.0 if terminated[k, n] else gamma * float(next_values[k, n])
+                found[t, n] += weight * (float(rewards[k, n]) + future - float(values[k, n]))
+                if done[k, n]:
+                    break
+                weight *= gamma * lam
+    return found
+
+
+@pytest.mark.parametrize("episodic", [True, False])
+@pytest.mark.parametrize("config", [PPOConfig(gae_lambda=0.8), A2CConfig()])
+def test_streams_have_advantages_of_their_own_and_are_summed_by_weight(config, episodic):
+    rollout = gather(*make_case("discrete"), STEPS)
+    rng = np.random.default_rng(0)
+    mine = rng.normal(size=(3, *rollout.rewards.shape)).astype(np.float32)
+    rollout.streams = {"curious": Stream(*mine, gamma=0.9, weight=0.25, episodic=episodic)}
+    credit = actor_critic_credit(rollout, config, START)
+    gamma, lam = config.gamma.at(START), config.gae_lambda.at(START)
+    task = rollout.rewards, rollout.values, rollout.next_values
+    own = brute_force(*task, rollout.terminated, rollout.done, gamma, lam)
+    never = np.zeros_like(rollout.done)
+    ends = (rollout.terminated, rollout.done) if episodic else (never, never)
+    more = brute_force(*mine, *ends, 0.9, lam)
+    np.testing.assert_allclose(credit.advantages, own + 0.25 * more, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(credit.targets[TASK], own + rollout.values, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(credit.targets["curious"], more + mine[1], rtol=1e-4, atol=1e-4)
+
+
+def test_giving_credit_changes_nothing():
+    rollout = gather(*make_case("discrete"), STEPS)
+    before = rollout.values.copy(), rollout.rewards.copy()
+    flat = actor_critic_credit(rollout, PPOConfig(), START).flat(rollout, standardized=True)
+    flat.values[:] = 7.0
+    np.testing.assert_array_equal(rollout.values, before[0])
+    np.testing.assert_array_equal(rollout.rewards, before[1])
+
+
+@pytest.mark.parametrize("stack", [1, 4])
+@pytest.mark.parametrize("next_step", [False, True])
+def test_the_successor_of_an_end_is_the_last_observation_of_its_episode(next_step, stack):
+    obs = {"a": vector(3), "b": ObsSpec("image", (4, 6, 6), "uint8")} if stack == 4 else {"a": vector(3)}
+    spec = make_spec(obs=obs)
+    envs = RandomEnvs(spec, next_step=next_step)
+    actor = make_policy(make_spec(obs={"a": vector(3)}))
+    collector = Collector(envs, actor, STEPS, 0, frame_stack=stack)
+    rollout = collector.collect(np.random.default_rng(0))
+    rows = np.random.default_rng(1).permutation(STEPS * envs.num_envs)
+    found = rollout.next_obs(rows)
+    for place, row in enumerate(rows):
+        t, n = divmod(row, envs.num_envs)
+        step = envs.steps[t]
+        source = step.final_obs if step.terminated[n] or step.truncated[n] else step.obs
+        for key in obs:
+            np.testing.assert_array_equal(found[key][place], source[key][n])
