@@ -219,6 +219,11 @@ class _OnPolicyConfig(_Model):
         return False
 
     @property
+    def collector(self) -> str:
+        """Who gathers what is learned from: a name in `registry.COLLECTORS`."""
+        return "steps"
+
+    @property
     def minibatches(self) -> int:
         """Gradient steps per pass over a rollout."""
         return 1

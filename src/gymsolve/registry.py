@@ -9,12 +9,16 @@ from typing import Any
 
 from gymsolve.errors import ConfigError, did_you_mean
 
-__all__ = ["ALGORITHMS", "TRACKERS", "WRAPPERS", "load", "lookup"]
+__all__ = ["ALGORITHMS", "COLLECTORS", "TRACKERS", "WRAPPERS", "load", "lookup"]
 
 ALGORITHMS = {
     "ppo": "gymsolve.algos.ppo:PPO",
     "a2c": "gymsolve.algos.a2c:A2C",
     "reinforce": "gymsolve.algos.reinforce:Reinforce",
+}
+
+COLLECTORS = {
+    "steps": "gymsolve.rollout.collect:Collector",
 }
 
 TRACKERS = {

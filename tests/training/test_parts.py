@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 import gymsolve
+from gymsolve.config import PPOConfig
 from gymsolve.errors import CheckpointError
 from gymsolve.parts import Part
+from gymsolve.registry import COLLECTORS
 from gymsolve.rollout.bonus import Bonus
+from gymsolve.rollout.collect import Collector
 from gymsolve.rollout.rollout import Stream
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.runs.tensors import pack, unpack
@@ -186,3 +189,24 @@ def test_a_checkpoint_of_a_newer_version_is_refused_in_one_sentence():
     with pytest.raises(CheckpointError, match=r"newer gymsolve \(format 99"):
         restore_trainer(make(), saved, fresh_optimizer=False)
     trainer.envs.close()
+
+
+class Patient(Collector):
+    """Lets every environment rest for one step of its own before a rollout."""
+
+    rests = 0
+
+    def collect(self, rng, on_step=None):
+        self.rests += 1
+        return super().collect(rng, on_step)
+
+
+def test_an_algorithm_chooses_its_collector(monkeypatch):
+    monkeypatch.setitem(COLLECTORS, "patient", f"{__name__}:Patient")
+    monkeypatch.setattr(PPOConfig, "collector", property(lambda config: "patient"))
+    trainer, other = make(), make(name="CartPole-v1:a2c")
+    advance(trainer, 2)
+    assert trainer.collector.rests == 2
+    assert type(other.collector) is Collector
+    for one in (trainer, other):
+        one.envs.close()

@@ -16,6 +16,7 @@ from gymsolve.errors import CheckpointError
 from gymsolve.metrics.alerts import AlertTracker
 from gymsolve.metrics.rules.rule import Context
 from gymsolve.parts import Part
+from gymsolve.registry import COLLECTORS, lookup
 from gymsolve.rollout.bonus import Bonus
 from gymsolve.rollout.collect import Collector
 from gymsolve.rollout.episodes import EpisodeWindow
@@ -166,7 +167,8 @@ def build_trainer(config: TrainConfig) -> Trainer:
         policy, algorithm = engine.build(config, envs.spec)
         if engine.measured:  # kept as a number: with other threads sums have another order
             config = config.model_copy(update={"threads": engine.threads})
-        collector = Collector(envs, policy, config.algo.num_steps, config.seed, config.env.frame_stack)
+        make_collector = lookup(COLLECTORS, config.algo.collector, "algo.name")
+        collector = make_collector(envs, policy, config.algo.num_steps, config.seed, config.env.frame_stack)
         cleanup.pop_all()
     trainer = Trainer(
         config=config,
