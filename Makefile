@@ -25,7 +25,8 @@ solve: $(VENV)/.installed
 	$(BIN)/gymsolve train $(ENV)
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n $(WORKERS)
+	@$(BIN)/python tests/chromium.py
+	GYMSOLVE_TEST_BROWSER=required $(BIN)/python -m pytest -n $(WORKERS)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

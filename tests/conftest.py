@@ -1,5 +1,9 @@
-"""One thread per process: two test workers do not fight over two cores, and sums have one order."""
+"""What all tests share. One thread per process: workers do not fight over cores, sums have one order."""
 
 import os
+
+from chromium import browser
+
+__all__ = ["browser"]
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
