@@ -4,16 +4,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 QUIET_PIP := $(PIP) install --quiet --constraint constraints.txt
+# Tests that share something costly to make (`xdist_group`) go to one process.
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 ENV ?= CartPole-v1
 WORKERS ?= 2
 # One thread per process: on small matrices more of them cost more than they save.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: solve test check learn bench doctor-bench format docs clean help
+.PHONY: solve test smoke check learn bench doctor-bench format docs clean help
 
 help:
 	@echo "make solve     install what is needed and train $(ENV) to solved (ENV=... for another)"
 	@echo "make test      install the test tools and run the whole test suite"
+	@echo "make smoke     train every shipped recipe for two updates; make test has one of each family"
 	@echo "make check     linter, types, dependency direction, recipes"
 	@echo "make learn     longer proofs: trainings to a threshold, several seeds"
 	@echo "make bench     measure speed beside other tools: some hours (benchmarks/README.md)"
@@ -26,7 +29,10 @@ solve: $(VENV)/.installed
 
 test: $(VENV)/.installed-dev
 	@$(BIN)/python tests/chromium.py
-	GYMSOLVE_TEST_BROWSER=required $(BIN)/python -m pytest -n $(WORKERS)
+	GYMSOLVE_TEST_BROWSER=required $(PYTEST)
+
+smoke: $(VENV)/.installed-dev
+	$(PYTEST) -m "smoke or not smoke" tests/recipes/test_recipe_smoke.py
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -36,7 +42,7 @@ check: $(VENV)/.installed-dev
 	$(BIN)/gymsolve recipes check
 
 learn: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n $(WORKERS) -m "learn or slow" --timeout 1800
+	$(PYTEST) -m "learn or slow" --timeout 1800
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/gymsolve bench

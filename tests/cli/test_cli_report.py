@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from PIL import Image
 
 from chromium import browse
@@ -21,6 +22,7 @@ def test_every_training_leaves_a_report(cli, place, trained):
     assert not [line for line in (folder / "events.jsonl").read_text().splitlines() if "no report" in line]
 
 
+@pytest.mark.videos
 def test_the_report_embeds_the_video_that_was_made_before_it(cli, place):
     answer = cli("train", "CartPole-v1", "--steps", "300", "--set", "video.max_seconds=1", "--json", "-q")
     page = (Path(answer.json["path"]) / "report.html").read_text()

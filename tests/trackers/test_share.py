@@ -30,7 +30,7 @@ def shell(folder: Path, extra: dict[str, str], *arguments: str) -> subprocess.Co
         env=os.environ | {"WANDB_DATA_DIR": str(folder), "WANDB_CACHE_DIR": str(folder)} | extra,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=280,
         check=False,
     )
 

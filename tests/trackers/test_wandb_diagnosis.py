@@ -37,7 +37,7 @@ def python(folder: Path, extra: dict[str, str], *arguments: str) -> subprocess.C
         env=os.environ | places | {"WANDB_SILENT": "true"} | extra,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=280,
         check=False,
     )
 
