@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.harness import call_worker, worker_environment
+from processes import is_running, soon_gone
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
 ROOT = Path(__file__).parents[2]
@@ -19,29 +20,12 @@ def python(source, *arguments):
     return [sys.executable, "-c", source, *arguments]
 
 
-def running(pid):
-    """Whether a process is there and is not just waiting to be forgotten."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
-
-
 def wait_for(path):
     deadline = time.monotonic() + 120
     while not (path.exists() and path.read_text()):
         assert time.monotonic() < deadline, "the worker never started"
         time.sleep(0.01)
     return int(path.read_text())
-
-
-def gone(pid):
-    """A killed process that is not our child lets go of its pipes a moment before it is gone."""
-    deadline = time.monotonic() + 120
-    while running(pid) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return not running(pid)
 
 
 def test_the_last_object_that_a_worker_prints_is_its_answer():
@@ -68,7 +52,7 @@ def call_until_it_has_begun(source, place):
 
 
 def test_a_worker_that_takes_too_long_is_ended(tmp_path):
-    assert not running(call_until_it_has_begun(SLEEPER, tmp_path / "pid"))
+    assert not is_running(call_until_it_has_begun(SLEEPER, tmp_path / "pid"))
 
 
 def test_children_of_a_worker_that_ended_are_ended_too(tmp_path):
@@ -78,7 +62,7 @@ def test_children_of_a_worker_that_ended_are_ended_too(tmp_path):
         "open(sys.argv[1], 'w').write(str(child.pid))\n"
     )
     # There is no answer, since the child has the worker's standard output.
-    assert gone(call_until_it_has_begun(source, tmp_path / "pid"))
+    assert soon_gone(call_until_it_has_begun(source, tmp_path / "pid"))
 
 
 def test_an_interrupted_benchmark_leaves_nobody_behind(tmp_path):
@@ -91,4 +75,4 @@ def test_an_interrupted_benchmark_leaves_nobody_behind(tmp_path):
     worker = wait_for(tmp_path / "pid")
     watcher.send_signal(signal.SIGINT)
     assert watcher.wait(120) != 0
-    assert not running(worker)
+    assert not is_running(worker)

@@ -22,6 +22,7 @@ from gymsolve.envs.make import make_envs
 from gymsolve.envs.random_policy import blind_actions
 from gymsolve.envs.step_timing import cores_spare, worth_workers
 from gymsolve.errors import EnvFaultError
+from processes import soon_gone
 
 SEEDS = [3, 1, 4, 1, 5]
 SETTINGS: list[dict[str, Any]] = [
@@ -311,15 +312,4 @@ def test_no_worker_outlives_a_killed_owner(threads: bool, tmp_path: Path) -> Non
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
     pids = [int(word) for word in done.stdout.split()]
     assert len(pids) == 4, done.stderr
-    deadline = time.monotonic() + 120
-    while any(_alive(pid) for pid in pids) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not [pid for pid in pids if _alive(pid)]
-
-
-def _alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"  # a zombie has ended; nobody has asked yet how
+    assert soon_gone(*pids)
