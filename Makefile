@@ -4,8 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 QUIET_PIP := $(PIP) install --quiet --constraint constraints.txt
-# Tests that share something costly to make (`xdist_group`) go to one process.
-PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+# The tests of a file run in one process: what they share is made, and what they need imported, once.
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 ENV ?= CartPole-v1
 WORKERS ?= 2
 # One thread per process: on small matrices more of them cost more than they save.

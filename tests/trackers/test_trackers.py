@@ -28,7 +28,6 @@ from gymsolve.text import number
 from gymsolve.training.observer import Silent
 from gymsolve.training.tracking import new_videos
 
-pytestmark = pytest.mark.xdist_group("trackers")  # they share a tracked run
 ALL = "csv,tensorboard,wandb,trackio"
 FAULT = ("--set", "algo.learning_rate=0.3", "--set", "eval.episodes=5", "--set", "eval.every=1000")
 

@@ -15,7 +15,6 @@ from gymsolve.metrics.foreign.wandb import WandbRun
 from gymsolve.runs.refs import find_run
 from gymsolve.service.diagnose import diagnose_path
 
-pytestmark = pytest.mark.xdist_group("wandb_diagnosis")  # they share a file of W&B
 LOGS = Path(__file__).parents[1] / "metrics" / "logs"
 FAULT = ["train", "CartPole-v1", "--steps", "4000", "--set", "algo.learning_rate=0.3"]
 QUIET = {"WANDB_SILENT": "true"}

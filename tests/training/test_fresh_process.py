@@ -10,7 +10,6 @@ import pytest
 import gymsolve
 from gymsolve.errors import UsageError
 
-pytestmark = pytest.mark.xdist_group("fresh_process")  # they share what one process answers
 HERE = Path(__file__).parent
 CASES = {
     "normalised": ("training_envs:Drifting-v0:ppo", {"net.normalize_obs": "running"}),
