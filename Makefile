@@ -4,8 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 QUIET_PIP := $(PIP) install --quiet --constraint constraints.txt
-# The tests of a file run in one process: what they share is made, and what they need imported, once.
-PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS)
 ENV ?= CartPole-v1
 WORKERS ?= 2
 # One thread per process: on small matrices more of them cost more than they save.
@@ -27,9 +26,10 @@ help:
 solve: $(VENV)/.installed
 	$(BIN)/gymsolve train $(ENV)
 
+# The tests of a file run in one process: what they share is made, and what they need imported, once.
 test: $(VENV)/.installed-dev
 	@$(BIN)/python tests/chromium.py
-	GYMSOLVE_TEST_BROWSER=required $(PYTEST)
+	GYMSOLVE_TEST_BROWSER=required $(PYTEST) --dist loadfile
 
 smoke: $(VENV)/.installed-dev
 	$(PYTEST) -m "smoke or not smoke" tests/recipes/test_recipe_smoke.py
