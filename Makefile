@@ -4,16 +4,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 QUIET_PIP := $(PIP) install --quiet --constraint constraints.txt
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS)
 ENV ?= CartPole-v1
 WORKERS ?= 2
 # One thread per process: on small matrices more of them cost more than they save.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: solve test check learn bench doctor-bench format docs clean help
+.PHONY: solve test smoke check learn bench doctor-bench format docs clean help
 
 help:
 	@echo "make solve     install what is needed and train $(ENV) to solved (ENV=... for another)"
 	@echo "make test      install the test tools and run the whole test suite"
+	@echo "make smoke     train every shipped recipe for two updates; make test has one of each family"
 	@echo "make check     linter, types, dependency direction, recipes"
 	@echo "make learn     longer proofs: trainings to a threshold, several seeds"
 	@echo "make bench     measure speed beside other tools: some hours (benchmarks/README.md)"
@@ -24,8 +26,13 @@ help:
 solve: $(VENV)/.installed
 	$(BIN)/gymsolve train $(ENV)
 
+# The tests of a file run in one process: what they share is made, and what they need imported, once.
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n $(WORKERS)
+	@$(BIN)/python tests/chromium.py
+	GYMSOLVE_TEST_BROWSER=required $(PYTEST) --dist loadfile
+
+smoke: $(VENV)/.installed-dev
+	$(PYTEST) -m "smoke or not smoke" tests/recipes/test_recipe_smoke.py
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -35,7 +42,7 @@ check: $(VENV)/.installed-dev
 	$(BIN)/gymsolve recipes check
 
 learn: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n $(WORKERS) -m "learn or slow" --timeout 1800
+	$(PYTEST) -m "learn or slow" --timeout 1800
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/gymsolve bench

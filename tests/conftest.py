@@ -1,5 +1,24 @@
-"""One thread per process: two test workers do not fight over two cores, and sums have one order."""
+"""What all tests share: one thread per process, no films that nobody watches, and a real browser.
+
+With one thread two workers do not fight over two cores, and sums have one order.
+"""
 
 import os
 
+import pytest
+
+from chromium import browser
+
+__all__ = ["browser"]
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture(autouse=True)
+def _no_videos(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainings find nothing to draw, as with Bandit-v0: drawing takes longer than a short training.
+
+    Settings stay as a user has them. Tests that are about videos carry the marker `videos`.
+    """
+    if request.node.get_closest_marker("videos") is None:
+        monkeypatch.setattr("gymsolve.training.video.automatic.open_stage", lambda env: None)

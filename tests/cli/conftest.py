@@ -1,7 +1,10 @@
 """The command line, in this process (fast) and in one of its own (real); runs go to a temporary folder."""
 
+import contextlib
+import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -63,7 +66,7 @@ def shell(place: Path) -> Cli:
             env=os.environ | {"COLUMNS": "100"},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=280,
             check=False,
         )
         return Answer(done.returncode, done.stdout, done.stderr)
@@ -71,10 +74,20 @@ def shell(place: Path) -> Cli:
     return call
 
 
-@pytest.fixture
-def trained(cli: Cli) -> str:
-    """The id of a small finished run that did not reach its threshold."""
+@pytest.fixture(scope="session")
+def trained_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A working directory with the runs of one small training."""
+    folder = tmp_path_factory.mktemp("trained")
     changes = ("--set", "eval.every=256", "--set", "solved_at=100")
-    answer = cli("train", "Bandit-v0", "--steps", "512", *changes, "--json", "-q")
-    assert answer.code == 0, answer.err
-    return str(answer.json["run"])
+    output = contextlib.redirect_stdout(io.StringIO())
+    with pytest.MonkeyPatch.context() as patch, contextlib.chdir(folder), output as said:
+        patch.delenv("GYMSOLVE_RUNS", raising=False)
+        assert main(["train", "Bandit-v0", "--steps", "512", *changes, "--json", "-q"]) == 0, said.getvalue()
+    return folder
+
+
+@pytest.fixture
+def trained(trained_once: Path, place: Path) -> str:
+    """The id of a small finished run that did not reach its threshold; a copy, so that it may be changed."""
+    shutil.copytree(trained_once / "runs", place / "runs", dirs_exist_ok=True)
+    return (place / "runs" / "@last").read_text().strip()

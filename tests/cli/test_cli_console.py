@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from gymsolve.cli.live.console import PlainScreen, Watcher
+from gymsolve.cli.live.progress import ProgressBar
 from gymsolve.cli.live.rows import choose_rows, sparkline
 from gymsolve.cli.live.screen import LiveScreen
 from gymsolve.cli.live.table import plain, render
@@ -279,9 +280,19 @@ def test_drawing_takes_a_hundredth_of_the_time_at_most(view, monkeypatch):
     assert 0 < screen.spent <= 0.0101 * clock.now
 
 
-def on_terminal(*words: str) -> tuple[int, str]:
+PATIENT = """
+import sys
+import gymsolve.cli.live.progress as progress
+progress._PATIENCE = float(sys.argv[1])
+from gymsolve.cli import main
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+def on_terminal(*words: str, patience: float | None = None) -> tuple[int, str]:
     """The real program on a pseudo-terminal: its exit code, and all it wrote."""
-    command = [sys.executable, "-m", "gymsolve", *words]
+    program = ["-m", "gymsolve"] if patience is None else ["-c", PATIENT, str(patience)]
+    command = [sys.executable, *program, *words]
     pid, terminal = pty.fork()
     if pid == 0:
         os.execve(
@@ -300,25 +311,48 @@ def on_terminal(*words: str) -> tuple[int, str]:
     return os.waitstatus_to_exitcode(status), seen.decode()
 
 
-def test_a_long_evaluation_has_a_bar_on_a_terminal_only(trained, shell):
-    """Enough episodes for it to take longer than the bar's patience, on any machine."""
-    code, text = on_terminal("eval", trained, "--episodes", "400000")
+def test_a_long_evaluation_has_a_bar_on_a_terminal_only(trained, cli):
+    """Whatever the machine, it is long for a bar that has no patience."""
+    code, text = on_terminal("eval", trained, "--episodes", "2000", patience=0.0)
     assert code == 0
     bars = [part for part in text.split("\r\x1b[K") if part.startswith("evaluating")]
     assert bars
-    assert "/ 400,000 episodes" in bars[0]
+    assert "/ 2,000 episodes" in bars[0]
     shown = [int(part.rpartition(" / ")[0].split()[-1].replace(",", "")) for part in bars]
     assert shown == sorted(shown)
     assert "mean return" in text.rpartition("\r\x1b[K")[2]  # the bar is gone before the result is told
-    piped = shell("eval", trained, "--episodes", "60000")
+    code, text = on_terminal("eval", trained, "--episodes", "2", patience=1e9)
+    assert code == 0
+    assert "evaluating" not in text
+
+
+def test_off_a_terminal_there_is_no_bar(trained, cli, monkeypatch):
+    monkeypatch.setattr("gymsolve.cli.live.progress._PATIENCE", 0.0)
+    piped = cli("eval", trained, "--episodes", "20")
     assert piped.err == ""
     assert "evaluating" not in piped.out
 
 
-def test_a_short_evaluation_has_no_bar(trained):
-    code, text = on_terminal("eval", trained, "--episodes", "2")
-    assert code == 0
-    assert "evaluating" not in text
+def test_a_bar_appears_after_a_second_and_is_drawn_five_times_a_second(monkeypatch):
+    class Clock:
+        now = 100.0
+
+        def perf_counter(self) -> float:
+            return self.now
+
+    clock, stream = Clock(), io.StringIO()
+    monkeypatch.setattr("gymsolve.cli.live.progress.time", clock)
+    bar = ProgressBar(stream, "evaluating", "episodes")
+    drawn = []
+    for tenths in range(1, 21):
+        clock.now = 100.0 + tenths * 0.100001
+        before = len(stream.getvalue())
+        bar.tell(tenths, 20)
+        if len(stream.getvalue()) > before:
+            drawn.append(tenths)
+    assert drawn == [10, 12, 14, 16, 18, 20]
+    bar.clear()
+    assert stream.getvalue().endswith("\r\x1b[K")
 
 
 def test_training_on_a_terminal(place):

@@ -1,13 +1,12 @@
-"""Reports and comparisons from the command line; and the page in a real browser, where there is one."""
+"""Reports and comparisons from the command line; and the page in a real browser."""
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+from chromium import browse
+
 LIGHT, DARK = (0xFB, 0xFB, 0xFA), (0x14, 0x17, 0x1A)
 """The colours of the page in both schemes."""
 BLUE, DARK_BLUE = (0x1F, 0x6F, 0xB2), (0x5A, 0xA9, 0xE6)
@@ -23,6 +22,7 @@ def test_every_training_leaves_a_report(cli, place, trained):
     assert not [line for line in (folder / "events.jsonl").read_text().splitlines() if "no report" in line]
 
 
+@pytest.mark.videos
 def test_the_report_embeds_the_video_that_was_made_before_it(cli, place):
     answer = cli("train", "CartPole-v1", "--steps", "300", "--set", "video.max_seconds=1", "--json", "-q")
     page = (Path(answer.json["path"]) / "report.html").read_text()
@@ -65,11 +65,10 @@ def test_runs_are_compared_on_an_axis_and_as_a_page(cli, place, trained):
     assert cli("runs", "compare", trained, "@last", "--x", "moons").code == 2
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
-def test_the_page_looks_right_in_a_browser(cli, place, trained):
+def test_the_page_looks_right_in_a_browser(browser, place, trained):
     page = place / "runs" / trained / "report.html"
-    light = _colours(page, place / "light.png")
-    dark = _colours(page, place / "dark.png", "--blink-settings=preferredColorScheme=0")
+    light = _colours(browser, page, place / "light.png")
+    dark = _colours(browser, page, place / "dark.png", "--blink-settings=preferredColorScheme=0")
     assert light[LIGHT] > 100_000
     assert dark[DARK] > 100_000
     assert LIGHT not in dark
@@ -77,26 +76,20 @@ def test_the_page_looks_right_in_a_browser(cli, place, trained):
     assert dark[DARK_BLUE] > 100
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
-def test_the_page_fits_a_telephone(cli, place, trained):
+def test_the_page_fits_a_telephone(browser, place, trained):
     frame = place / "runs" / trained / "frame.html"
     measure = "document.title = this.contentDocument.documentElement.scrollWidth"
     frame.write_text(
         f'<iframe src="report.html" style="width: 400px; border: 0" onload="{measure}"></iframe>'
     )
-    dom = _browse(frame, "--allow-file-access-from-files", "--hide-scrollbars", "--dump-dom")
+    dom = browse(browser, frame, "--allow-file-access-from-files", "--hide-scrollbars", "--dump-dom")
     assert "<title>400</title>" in dom
 
 
-def _colours(page: Path, picture: Path, *flags: str) -> dict[tuple[int, ...], int]:
+def _colours(browser: str, page: Path, picture: Path, *flags: str) -> dict[tuple[int, ...], int]:
     """How many pixels there are of each colour."""
-    _browse(page, f"--screenshot={picture}", "--window-size=1200,2400", "--hide-scrollbars", *flags)
+    browse(browser, page, f"--screenshot={picture}", "--window-size=1200,2400", "--hide-scrollbars", *flags)
     with Image.open(picture) as image:
         found = image.convert("RGB").getcolors(maxcolors=1 << 24)
     assert found is not None
     return {colour: count for count, colour in found}
-
-
-def _browse(page: Path, *flags: str) -> str:
-    command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", *flags, page.as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=True).stdout

@@ -130,7 +130,7 @@ def test_ctrl_c_ends_a_training_in_order(place):
     ) as process:
         _wait_for_metrics(place / "runs", process)
         os.kill(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=240)
 
     assert process.returncode == 130, err
     assert "Traceback" not in err
@@ -174,7 +174,7 @@ def test_stop_ends_a_training_from_another_process(place, cli):
         _wait_for_metrics(place / "runs", process)
         assert "running" in cli("runs").out
         asked = cli("stop", "@last", "--json")
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=240)
 
     assert asked.json["stop_requested"] is True
     assert process.returncode == 130
@@ -183,8 +183,8 @@ def test_stop_ends_a_training_from_another_process(place, cli):
 
 
 def _wait_for_metrics(runs: Path, process: "subprocess.Popen[str] | subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while not any(path.stat().st_size for path in runs.glob("*/metrics.jsonl")):
         assert process.poll() is None, "the training ended before it was stopped"
-        assert time.monotonic() < deadline, "no metrics after a minute"
+        assert time.monotonic() < deadline, "no metrics after four minutes"
         time.sleep(0.05)

@@ -7,6 +7,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import sample_envs
+from same_steps import assert_same_step
 
 from gymsolve.config import EnvConfig
 from gymsolve.envs.build import build_env
@@ -78,18 +79,6 @@ def play(envs: Envs, steps: int, seed: int = 0, start: Any = None) -> tuple[list
         results.append(envs.step(actions[-1]))
         masks = results[-1].masks
     return actions, results
-
-
-def assert_same(one: Step, other: Step) -> None:
-    for key in one.obs:
-        np.testing.assert_array_equal(one.obs[key], other.obs[key])
-    np.testing.assert_array_equal(one.rewards, other.rewards)
-    np.testing.assert_array_equal(one.terminated, other.terminated)
-    np.testing.assert_array_equal(one.truncated, other.truncated)
-    assert one.episodes == other.episodes
-    assert (one.masks is None) == (other.masks is None)
-    if one.masks is not None:
-        np.testing.assert_array_equal(one.masks, other.masks)
 
 
 @pytest.mark.parametrize("backend", ["sync", "async"])
@@ -229,7 +218,7 @@ def test_seeds_reproduce_and_differ(backend: str) -> None:
         runs.append(play(envs, 40, start=envs.reset(seeds))[1])
         envs.close()
     for one, same in zip(runs[0], runs[1], strict=True):
-        assert_same(one, same)
+        assert_same_step(one, same)
     assert any(not np.array_equal(a.obs["obs"], b.obs["obs"]) for a, b in zip(runs[0], runs[2], strict=True))
 
 
@@ -239,7 +228,7 @@ def test_a_second_reset_with_the_same_seeds_starts_the_same() -> None:
         _, first = play(envs, 20)
         _, again = play(envs, 20)
         for one, same in zip(first, again, strict=True):
-            assert_same(one, same)
+            assert_same_step(one, same)
         envs.close()
 
 
@@ -309,7 +298,7 @@ def test_a_restored_state_continues_bit_for_bit(settings: dict[str, Any], backen
     _, expected = play(envs, 150, seed=1, start=(before[-1].obs, before[-1].masks))
     _, found = play(fresh, 150, seed=1, start=(obs, masks))
     for one, other in zip(expected, found, strict=True):
-        assert_same(one, other)
+        assert_same_step(one, other)
     assert json.dumps(envs.capture()) == json.dumps(fresh.capture())
     envs.close()
     fresh.close()

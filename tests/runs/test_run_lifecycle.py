@@ -296,8 +296,9 @@ while True:
 
 
 def test_killed_at_any_moment_a_run_can_be_listed_read_and_resumed(base: Path) -> None:
+    """At a few random moments; test_run_kill_points.py tries every single change to the file system."""
     target, numbers = "new", random.Random(7)
-    for delay in [numbers.uniform(0.0, 0.15) for _ in range(24)]:
+    for delay in [numbers.uniform(0.0, 0.15) for _ in range(12)]:
         child = subprocess.Popen(
             [sys.executable, "-c", TRAIN, target, str(base)], stdout=subprocess.PIPE, text=True
         )

@@ -2,14 +2,13 @@
 
 import io
 import json
-import os
 import stat
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+from own_process import commands_in_one_process, python
 from wandb_files import of_kind, read_wandb
 from wandb_server import ENTITY, Store
 
@@ -24,15 +23,7 @@ from gymsolve.service.share import pull_run
 
 
 def shell(folder: Path, extra: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "gymsolve", *arguments],
-        cwd=folder,
-        env=os.environ | {"WANDB_DATA_DIR": str(folder), "WANDB_CACHE_DIR": str(folder)} | extra,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return python(folder, extra, "-m", "gymsolve", *arguments)
 
 
 @pytest.fixture
@@ -94,16 +85,21 @@ def test_push_and_pull_through_wandb(trained, server: Store, tmp_path):
     assert server.artifact["runName"] == trained.id
     packed = zipfile.ZipFile(io.BytesIO(server.files[f"/files/{trained.id}.zip"]))
     assert "run.json" in packed.namelist()
-    for ref, folder in ((place, "one"), (trained.id, "two")):
-        pulled = shell(tmp_path, server.environment, "pull", ref, "--runs-dir", folder, "--json")
-        assert pulled.returncode == 0, pulled.stderr
-        back = Run(Path(json.loads(pulled.stdout)["path"]))
-        assert contents(back) == contents(trained)
     other = trained.id[:-4] + "0000"
-    absent = shell(tmp_path, server.environment, "pull", f"{ENTITY}/Other-v0/{other}")
-    assert absent.returncode == 2
-    assert "Traceback" not in absent.stderr
-    assert f"W&B gave no run '{ENTITY}/Other-v0/run-{other}'" in absent.stderr
+    *pulls, absent = commands_in_one_process(
+        tmp_path,
+        server.environment,
+        ["pull", place, "--runs-dir", "one", "--json"],
+        ["pull", trained.id, "--runs-dir", "two", "--json"],
+        ["pull", f"{ENTITY}/Other-v0/{other}"],
+    )
+    for pulled in pulls:
+        assert pulled["code"] == 0, pulled
+        back = Run(Path(json.loads(pulled["out"])["path"]))
+        assert contents(back) == contents(trained)
+    assert absent["code"] == 2
+    assert "Traceback" not in absent["err"]
+    assert f"W&B gave no run '{ENTITY}/Other-v0/run-{other}'" in absent["err"]
 
 
 def test_an_offline_push_waits_to_be_sent(trained, tmp_path):

@@ -3,13 +3,10 @@
 import csv
 import json
 import math
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from own_process import commands_in_one_process, python
 from wandb_server import ENTITY, Store
 
 from gymsolve.errors import RunDamagedError, UsageError
@@ -20,6 +17,7 @@ from gymsolve.service.diagnose import diagnose_path
 
 LOGS = Path(__file__).parents[1] / "metrics" / "logs"
 FAULT = ["train", "CartPole-v1", "--steps", "4000", "--set", "algo.learning_rate=0.3"]
+QUIET = {"WANDB_SILENT": "true"}
 LOG_ROWS = """
 import json, sys, wandb
 rows = json.load(open(sys.argv[1]))
@@ -27,19 +25,6 @@ with wandb.init(project="p", mode="offline", config={"env_id": "CartPole-v1"}) a
     for row in rows:
         run.log(row)
 """
-
-
-def python(folder: Path, extra: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    places = {name: str(folder) for name in ("WANDB_DATA_DIR", "WANDB_CACHE_DIR")}
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env=os.environ | places | {"WANDB_SILENT": "true"} | extra,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
 
 
 def sb3_rows() -> list[dict[str, float]]:
@@ -53,15 +38,20 @@ def sb3_rows() -> list[dict[str, float]]:
     ]
 
 
-def logged(folder: Path, rows: list[dict[str, Any]]) -> Path:
-    (folder / "rows.json").write_text(json.dumps(rows))
-    done = python(folder, {}, "-c", LOG_ROWS, "rows.json")
+@pytest.fixture(scope="module")
+def sb3_offline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """W&B's folder with an offline run of Stable-Baselines3."""
+    folder = tmp_path_factory.mktemp("sb3")
+    (folder / "rows.json").write_text(json.dumps(sb3_rows()))
+    done = python(folder, QUIET, "-c", LOG_ROWS, "rows.json")
     assert done.returncode == 0, done.stderr
     return folder / "wandb"
 
 
 def test_an_offline_run_of_ours_is_diagnosed_as_the_run_itself(tmp_path):
-    done = python(tmp_path, {"WANDB_MODE": "offline"}, "-m", "gymsolve", *FAULT, "--track", "wandb", "--json")
+    done = python(
+        tmp_path, QUIET | {"WANDB_MODE": "offline"}, "-m", "gymsolve", *FAULT, "--track", "wandb", "--json"
+    )
     assert done.returncode == 0, done.stderr
     run = find_run("@last")
     there, here = diagnose_path(str(run.path / "wandb")), diagnose_path(run.id)
@@ -74,13 +64,12 @@ def test_an_offline_run_of_ours_is_diagnosed_as_the_run_itself(tmp_path):
     assert there["roots"][0]["changes"] == here["roots"][0]["changes"]
 
 
-def test_an_offline_run_of_stable_baselines_is_diagnosed(tmp_path):
-    folder = logged(tmp_path, sb3_rows())
-    told = diagnose_path(str(folder))
+def test_an_offline_run_of_stable_baselines_is_diagnosed(sb3_offline, tmp_path):
+    told = diagnose_path(str(sb3_offline))
     assert told["log"] == "Stable-Baselines3 W&B"
     assert told["env_id"] == "CartPole-v1"
     assert told["roots"][0]["id"] == "kl_shock"
-    (file,) = folder.glob("offline-run-*/run-*.wandb")
+    (file,) = sb3_offline.glob("offline-run-*/run-*.wandb")
     assert diagnose_path(str(file))["roots"] == told["roots"]
     torn = tmp_path / "run-torn.wandb"
     torn.write_bytes(file.read_bytes()[: file.stat().st_size * 2 // 3])
@@ -94,8 +83,8 @@ def test_a_file_that_is_none_of_theirs_is_refused(tmp_path):
         diagnose_path(str(strange))
 
 
-def test_a_damaged_file_is_one_sentence_wherever_the_damage_is(tmp_path):
-    (file,) = logged(tmp_path, sb3_rows()).glob("offline-run-*/run-*.wandb")
+def test_a_damaged_file_is_one_sentence_wherever_the_damage_is(sb3_offline, tmp_path):
+    (file,) = sb3_offline.glob("offline-run-*/run-*.wandb")
     whole, damaged = file.read_bytes(), tmp_path / "run-damaged.wandb"
     number = whole.index(b"global_step") + len(b"global_step") + 3  # where its JSON begins
     assert whole[number : number + 1].isdigit()
@@ -145,21 +134,20 @@ def test_a_folder_of_several_runs_is_refused(tmp_path):
 def test_an_online_run_is_diagnosed_through_the_interface(server: Store, tmp_path):
     server.history = {"abc123": sb3_rows()}
     place = f"wandb:{ENTITY}/cartpole/abc123"
-    done = python(tmp_path, server.environment, "-m", "gymsolve", "diagnose", place, "--json")
-    assert done.returncode == 0, done.stderr + done.stdout
-    told = json.loads(done.stdout)
+    commands = (["diagnose", place, "--json"], ["diagnose", place.replace("abc123", "nope")])
+    found, absent = commands_in_one_process(tmp_path, QUIET | server.environment, *commands)
+    assert found["code"] == 0, found
+    told = json.loads(found["out"])
     assert told["roots"][0]["id"] == "kl_shock"
     assert told["log"] == "Stable-Baselines3 W&B"
-    absent = place.replace("abc123", "nope")
-    done = python(tmp_path, server.environment, "-m", "gymsolve", "diagnose", absent)
-    assert done.returncode == 2
-    assert f"W&B has no run '{ENTITY}/cartpole/nope'" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert absent["code"] == 2
+    assert f"W&B has no run '{ENTITY}/cartpole/nope'" in absent["err"]
+    assert "Traceback" not in absent["err"]
 
 
 def test_without_an_account_or_a_whole_name_one_sentence_says_so(tmp_path):
     nobody = {"HOME": str(tmp_path), "NETRC": str(tmp_path / "netrc"), "WANDB_API_KEY": ""}
-    done = python(tmp_path, nobody, "-m", "gymsolve", "diagnose", "wandb:a/b/c")
+    done = python(tmp_path, QUIET | nobody, "-m", "gymsolve", "diagnose", "wandb:a/b/c")
     assert done.returncode == 2
     assert "wandb login" in done.stderr
     assert "Traceback" not in done.stderr

@@ -32,13 +32,14 @@ SMALL = {
 READER = """
 import sys, numpy as np, gymsolve
 sys.path.insert(0, {here!r})
-policy = gymsolve.load_policy({ref!r})
-recorded = np.load({recorded!r})
-obs = {{key.removeprefix("obs:"): recorded[key] for key in recorded.files if key.startswith("obs:")}}
-masks = recorded["masks"] if "masks" in recorded.files else None
-actions = policy.policy.greedy(obs, masks)
-sampled, log_probs, values = policy.policy.act(obs, masks, np.random.default_rng(3))[:3]
-np.savez({answers!r}, actions=actions, sampled=sampled, log_probs=log_probs, values=values)
+for ref, folder in {runs!r}:
+    policy = gymsolve.load_policy(ref)
+    recorded = np.load(folder + "/recorded.npz")
+    obs = {{key.removeprefix("obs:"): recorded[key] for key in recorded.files if key.startswith("obs:")}}
+    masks = recorded["masks"] if "masks" in recorded.files else None
+    actions = policy.policy.greedy(obs, masks)
+    sampled, log_probs, values = policy.policy.act(obs, masks, np.random.default_rng(3))[:3]
+    np.savez(folder + "/answers.npz", actions=actions, sampled=sampled, log_probs=log_probs, values=values)
 """
 
 
@@ -57,24 +58,30 @@ def record(policy, count):
     return joined, None if masks is None else np.concatenate(legal)
 
 
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory):
+    """Of each case the policy, what it saw, and the folder with another process's answers: one reads all."""
+    asked = {}
+    for case, (name, overrides) in CASES.items():
+        folder = tmp_path_factory.mktemp(case)
+        run = gymsolve.train(name, SMALL | overrides, runs_dir=folder).run
+        policy = gymsolve.load_policy(run)
+        obs, masks = record(policy, 1000)
+        arrays = {f"obs:{key}": value for key, value in obs.items()}
+        if masks is not None:
+            arrays["masks"] = masks
+        np.savez(folder / "recorded.npz", **arrays)
+        asked[case] = (policy, obs, masks, folder)
+    runs = [(str(policy.run.path), str(folder)) for policy, _, _, folder in asked.values()]
+    code = READER.format(here=str(HERE), runs=runs)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=240)
+    return asked
+
+
 @pytest.mark.parametrize("case", CASES)
-def test_another_process_acts_alike_on_a_thousand_observations(case, tmp_path):
-    name, overrides = CASES[case]
-    run = gymsolve.train(name, SMALL | overrides).run
-    policy = gymsolve.load_policy(run)
-    obs, masks = record(policy, 1000)
-    arrays = {f"obs:{key}": value for key, value in obs.items()}
-    if masks is not None:
-        arrays["masks"] = masks
-    np.savez(tmp_path / "recorded.npz", **arrays)
-    code = READER.format(
-        here=str(HERE),
-        ref=str(run.path),
-        recorded=str(tmp_path / "recorded.npz"),
-        answers=str(tmp_path / "answers.npz"),
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
-    answers = np.load(tmp_path / "answers.npz")
+def test_another_process_acts_alike_on_a_thousand_observations(case, answered):
+    policy, obs, masks, folder = answered[case]
+    answers = np.load(folder / "answers.npz")
     sampled, log_probs, values = policy.policy.act(obs, masks, np.random.default_rng(3))[:3]
     np.testing.assert_array_equal(answers["actions"], policy.policy.greedy(obs, masks))
     np.testing.assert_array_equal(answers["sampled"], sampled)

@@ -1,4 +1,8 @@
-"""Alerts of a real training with a fault: in its events, in its outcome, and again when replayed."""
+"""Alerts of a real training with a fault: in its events, in its outcome, and again when replayed.
+
+Where time goes depends on what else the machine does, so hints about it may come at any moment: they count
+where live and replayed alerts are compared, and not where their order or number is.
+"""
 
 import math
 from typing import Any
@@ -7,6 +11,7 @@ import pytest
 
 import gymsolve
 from gymsolve.errors import UndeclaredMetricError
+from gymsolve.metrics.rules.speed import SPEED
 from gymsolve.service.diagnose import diagnose_path
 from gymsolve.training.observer import Silent
 from gymsolve.training.planning.plan import plan_run
@@ -14,6 +19,7 @@ from gymsolve.training.publish import publish
 from gymsolve.training.session import start_run
 from gymsolve.training.trainer import build_trainer
 
+TIMED = {rule.id for rule in SPEED}
 FAULT: dict[str, Any] = {"algo.learning_rate": 0.3, "eval.episodes": 5}
 
 
@@ -26,9 +32,10 @@ def faulty(tmp_path_factory):
 
 def test_the_fault_is_in_events_and_outcome(faulty):
     events = [event for event in faulty.run.read_events().rows if event["kind"] == "alert"]
-    assert events[0]["id"] == "kl_shock"
-    assert events[0]["because"] is None
-    assert events[0]["changes"][0]["path"] == "algo.learning_rate"
+    first = next(event for event in events if event["id"] not in TIMED)
+    assert first["id"] == "kl_shock"
+    assert first["because"] is None
+    assert first["changes"][0]["path"] == "algo.learning_rate"
     assert {event["id"] for event in events} == {alert.id for alert in faulty.alerts}
     causes = [alert.id not in faulty.because for alert in faulty.alerts]
     assert causes == sorted(causes, reverse=True), "causes come before what follows from them"
@@ -49,7 +56,8 @@ def test_a_resumed_run_does_not_tell_the_same_alert_again(faulty):
     gymsolve.resume(str(faulty.run.path), steps=9000, runs_dir=faulty.run.path.parent)
     after = [event["id"] for event in faulty.run.read_events().rows if event["kind"] == "alert"]
     assert after[: len(before)] == before
-    assert len(after) == len(set(after)), "an alert that was active is not told twice"
+    lasting = [name for name in after if name not in TIMED]
+    assert len(lasting) == len(set(lasting)), "an alert that was active is not told twice"
     told = diagnose_path(str(faulty.run.path))
     assert {one["id"] for one in [*told["roots"], *told["consequences"]]} == set(after)
 

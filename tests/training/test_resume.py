@@ -23,7 +23,7 @@ CASES = {
     "torch-a2c": ("CartPole-v1:a2c", {"engine": "torch", "algo.num_steps": 16}),
     "torch-reinforce": ("CartPole-v1:reinforce", {"engine": "torch", "algo.num_steps": 64}),
     "sync": ("CartPole-v1:ppo", {"env.backend": "sync", "algo.normalize_rewards": True}),
-    "async": ("CartPole-v1:ppo", {"env.backend": "async", "env.num_envs": 2, "eval.num_envs": 2} | SHORT),
+    "async": ("CartPole-v1:ppo", {"env.backend": "async", "env.num_envs": 2, "eval.num_envs": 1} | SHORT),
     "box2d": ("LunarLander-v3:ppo", SMALL),
     "continuous": ("Pendulum-v1:ppo", SMALL | {"net.squash": True}),
     "masked": ("Taxi-v4:ppo", SMALL),

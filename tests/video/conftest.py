@@ -1,5 +1,6 @@
 """Short trainings whose runs go to a temporary folder."""
 
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,12 @@ from gymsolve.runs import Run
 sys.path.insert(0, str(Path(__file__).parent))
 
 Train = Callable[..., Run]
+
+
+@pytest.fixture(autouse=True)
+def _all_the_time_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may take longer to draw than a user should wait, and the video would be cut."""
+    monkeypatch.setattr("gymsolve.training.video.automatic._PATIENCE", math.inf)
 
 
 @pytest.fixture

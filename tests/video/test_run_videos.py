@@ -11,6 +11,8 @@ import gymsolve
 from gymsolve.runs.videos import find_best_video, list_videos
 from gymsolve.training.observer import Silent
 
+pytestmark = pytest.mark.videos
+
 
 def notes(run):
     return [event["text"] for event in run.read_events().rows if event["kind"] == "note"]

@@ -1,0 +1,23 @@
+"""Processes that should be gone: looked at in /proc, as their owner may not be us."""
+
+import time
+from pathlib import Path
+
+__all__ = ["is_running", "soon_gone"]
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there and is not just waiting for somebody to ask how it ended."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+def soon_gone(*pids: int, seconds: float = 120.0) -> bool:
+    """Wait until none of them runs: whoever is killed needs a moment, on a busy machine a long one."""
+    deadline = time.monotonic() + seconds
+    while any(is_running(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not any(is_running(pid) for pid in pids)
