@@ -7,7 +7,7 @@ drawing is rationed so that it never takes more than a four-hundredth of the tim
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol, TextIO
 
@@ -90,10 +90,11 @@ def choose_screen(*, quiet: bool, json: bool) -> Iterator[Screen]:
 
 
 class Watcher:
-    """The observer behind `gymsolve train`."""
+    """The observer behind `gymsolve train`; `on_start` hears of the run once it has begun."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: Screen, on_start: Callable[[Run], None] | None = None) -> None:
         self.screen = screen
+        self._on_start = on_start
         self._run: Run | None = None
         self._trainer: Trainer | None = None
         self._view: View | None = None
@@ -118,6 +119,8 @@ class Watcher:
         self._trainer = trainer
         self._next_line = self._view.began + _LINE_SECONDS[0]
         self._tell(f"run {run.path} (computing with {trainer.engine.name})")
+        if self._on_start is not None:
+            self._on_start(run)
 
     def rollout_step(self, step: int, total: int) -> None:
         now = time.perf_counter()
