@@ -243,7 +243,7 @@ def render_alerts() -> str:
 
 def _rule_row(rule: Rule) -> tuple[str, ...]:
     looks = ", ".join(f"`{name}`" for name in rule.needs)
-    return f"`{rule.id}`", rule.severity, rule.title, looks, rule.cause, rule.effect
+    return f"`{rule.id}`", rule.severity, rule.title, looks, rule.cause, str(rule.effect or "")
 
 
 # ---------------------------------------------------------------------------------- wrappers

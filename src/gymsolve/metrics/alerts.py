@@ -197,7 +197,7 @@ class AlertTracker:
             seconds=None if "time/elapsed" not in self.history.series else round(state.seconds, 3),
             cause=rule.cause,
             changes=tuple(rule.remedy(self.context, state.evidence)),
-            effect=rule.effect,
+            effect="" if rule.effect is None else str(rule.effect),
         )
 
 
