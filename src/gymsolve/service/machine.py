@@ -9,13 +9,15 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-__all__ = ["Finding", "examine"]
+from gymsolve.service.answers import Answer
+
+__all__ = ["Finding", "Machine", "examine"]
 
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[([^\]]+)\])?[^;]*(?:;\s*(.*))?")
 _NOT_EXTRAS = ("all", "dev")
@@ -29,7 +31,7 @@ _LOW_DISK = 2**30
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Answer):
     """One fact; `fix` is a command or a sentence when something is missing, be it only `optional`."""
 
     topic: str
@@ -37,13 +39,17 @@ class Finding:
     detail: str
     fix: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+
+@dataclass(frozen=True)
+class Machine(Answer):
+    """This machine, in the order in which a person would ask."""
+
+    findings: list[Finding]
 
 
-def examine(runs_folder: Path) -> list[Finding]:
-    """Everything, in the order a person would ask."""
-    return [
+def examine(runs_folder: Path) -> Machine:
+    """Look at everything."""
+    findings = [
         _python(),
         *_core_packages(),
         *_extras(),
@@ -55,6 +61,7 @@ def examine(runs_folder: Path) -> list[Finding]:
         _gpu(),
         _disk(runs_folder),
     ]
+    return Machine(findings)
 
 
 def _python() -> Finding:

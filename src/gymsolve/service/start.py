@@ -18,13 +18,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gymsolve.errors import BadNumber, GymsolveError, RunDamagedError
 from gymsolve.runs.files import read_json, replace_json, to_json
 from gymsolve.runs.run import Run
+from gymsolve.service.answers import Answer
 
 __all__ = ["ANSWER", "StartedRun", "announce_error", "announce_run", "resume_run", "start_run"]
 
@@ -39,15 +40,12 @@ Settings = Mapping[str, Any] | Sequence[str]
 
 
 @dataclass(frozen=True)
-class StartedRun:
+class StartedRun(Answer):
     """A run that trains in a process of its own."""
 
     run: str
     path: str
     pid: int
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def start_run(  # noqa: PLR0913 - the options of `gymsolve train`

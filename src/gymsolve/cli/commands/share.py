@@ -16,11 +16,11 @@ def push(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> int:
 
     told = push_run(run, runs_dir)
     if json:
-        print_json(told)
-    elif told["offline"]:
-        print(f"{told['run']} is packed ({told['files']} files); send it with: {told['next']}")
+        print_json(told.to_json())
+    elif told.offline:
+        print(f"{told.run} is packed ({told.files} files); send it with: {told.next}")
     else:
-        print(f"{told['run']} is at {told['url']}; get it anywhere with: {told['next']}")
+        print(f"{told.run} is at {told.url}; get it anywhere with: {told.next}")
     return 0
 
 
@@ -36,7 +36,7 @@ def pull(
 
     told = pull_run(run, runs_dir)
     if json:
-        print_json(told)
+        print_json(told.to_json())
     else:
-        print(f"{told['run']} is in {told['path']}")
+        print(f"{told.run} is in {told.path}")
     return 0

@@ -227,9 +227,9 @@ def stop(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
 
     answer = service.stop_run(run, runs_dir)
     if json:
-        print_json(answer)
+        print_json(answer.to_json())
     else:
-        print(f"Asked {answer['run']} to stop; it ends after its current update and can be resumed.")
+        print(f"Asked {answer.run} to stop; it ends after its current update and can be resumed.")
 
 
 def _read_split(run: Path) -> dict[str, Any]:
