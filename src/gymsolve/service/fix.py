@@ -1,6 +1,6 @@
 """Does the advice help? Which alert, from where, with what, for how long; decided before anything is trained.
 
-The training itself is not here: `training/fork.py` does it. `trials.py` compares what came out.
+`trials.py` trains both sides and compares what came out.
 """
 
 from collections.abc import Sequence

@@ -1,23 +1,27 @@
-"""Original and changed settings side by side: what the trials of a remedy say, and how surely.
+"""Trials of a remedy: original and changed settings side by side, what they say, and how surely.
 
 Never surer than the seeds allow: a side is better only if each of its seeds beats each of the other side's
 and the gap exceeds twice its standard error; and how often that happens by mere chance is told with it.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, variance
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from gymsolve.runs import Run
 from gymsolve.runs.fixes import record_fix
 from gymsolve.service.answers import Answer
 from gymsolve.service.fix import SIDES, FixPlan, Side, Trialled
 
+if TYPE_CHECKING:
+    from gymsolve.training.observer import Observer
+    from gymsolve.training.stopping import Reason
+
 __all__ = [
     *("KeptPromise", "SideResult", "Trial", "TriedFix"),
-    *("compare_trials", "read_trial", "record_trials"),
+    *("compare_trials", "read_trial", "record_trials", "try_fix"),
 ]
 
 Verdict = Literal["helped", "hurt", "unclear"]
@@ -82,6 +86,39 @@ class TriedFix(Trialled):
     chance: float | None
     """How often a change without any effect would part the sides as cleanly; None without a clear verdict."""
     promise: KeptPromise | None
+
+
+def try_fix(
+    plan: FixPlan,
+    *,
+    command: Sequence[str] | None = None,
+    make_observer: "Callable[[], Observer] | None" = None,
+    on_trial: Callable[[Trial], None] | None = None,
+) -> "TriedFix | Reason":
+    """Train all trials one after the other in this process, compare and record them.
+
+    Returns the reason instead, and records nothing, if one of them was stopped. `make_observer` gives each
+    training somebody who watches it; `on_trial` hears of each when it is over.
+    """
+    from gymsolve.training.fork import Fork, fork_run  # training needs torch, planning and comparing do not
+
+    assert plan.alert is not None
+    trials: list[Trial] = []
+    for seed in plan.seeds:
+        for side in SIDES:
+            settings = plan.overrides(side, seed)
+            until, source = plan.start + plan.steps, f"gymsolve fix {plan.alert.id}"
+            fork = Fork(plan.run, plan.checkpoint, settings, until, source)
+            observer = None if make_observer is None else make_observer()
+            run, reason = fork_run(fork, observer=observer, command=command)
+            if reason in ("interrupt", "stop file", "terminated"):
+                return reason
+            trials.append(read_trial(plan, side, seed, run))
+            if on_trial is not None:
+                on_trial(trials[-1])
+    tried = compare_trials(plan, trials)
+    record_trials(plan, tried)
+    return tried
 
 
 def read_trial(plan: FixPlan, side: Side, seed: int, run: Run) -> Trial:

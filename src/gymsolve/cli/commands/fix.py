@@ -53,17 +53,22 @@ def fix(
         return 0
     if not (quiet or json):
         _tell_plan(plan)
-    from gymsolve.service.trials import compare_trials, record_trials
+    from gymsolve.cli.live.console import PlainScreen, Watcher
+    from gymsolve.service.trials import try_fix
 
+    stream = sys.stderr if json else sys.stdout
     try:
-        trials, stopped = _train(plan, quiet=quiet, json=json)
+        tried = try_fix(
+            plan,
+            command=["gymsolve", *sys.argv[1:]],
+            make_observer=lambda: Watcher(PlainScreen(None)),
+            on_trial=None if quiet else lambda trial: print(_trial_line(trial), file=stream, flush=True),
+        )
     except KeyboardInterrupt:  # the second one, which does not wait for the update under way
-        trials, stopped = [], "interrupt"
-    if stopped is not None:
+        tried = "interrupt"
+    if isinstance(tried, str):
         print("stopped before there was anything to compare; nothing was recorded", file=sys.stderr)
-        return _STOPPED[stopped]
-    tried = compare_trials(plan, trials)
-    record_trials(plan, tried)
+        return _STOPPED[tried]
     if json:
         print_json(tried.to_json())
     else:
@@ -81,29 +86,6 @@ def _amount(text: str | None) -> int | None:
         return int(parse_amount(text))
     except ValueError as error:
         raise UsageError(f"{error}.", where="--steps") from error
-
-
-def _train(plan: "FixPlan", *, quiet: bool, json: bool) -> "tuple[list[Trial], str | None]":
-    """All trials, one after the other; the reason if one of them was stopped."""
-    from gymsolve.cli.live.console import PlainScreen, Watcher
-    from gymsolve.service.fix import SIDES
-    from gymsolve.service.trials import read_trial
-    from gymsolve.training.fork import Fork, fork_run
-
-    trials: list[Trial] = []
-    source = f"gymsolve fix {plan.alert.id}" if plan.alert else ""
-    for seed in plan.seeds:
-        for side in SIDES:
-            settings = plan.overrides(side, seed)
-            fork = Fork(plan.run, plan.checkpoint, settings, plan.start + plan.steps, source)
-            command = ["gymsolve", *sys.argv[1:]]
-            run, reason = fork_run(fork, observer=Watcher(PlainScreen(None)), command=command)
-            if reason in _STOPPED:
-                return trials, reason
-            trials.append(read_trial(plan, side, seed, run))
-            if not quiet:
-                print(_trial_line(trials[-1]), file=sys.stderr if json else sys.stdout, flush=True)
-    return trials, None
 
 
 def _trial_line(trial: "Trial") -> str:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from gymsolve.cli.live.screen import can_say, terminal_size
+from gymsolve.cli.live.screen import terminal_size
 from gymsolve.cli.live.table import small_bar
-from gymsolve.cli.printing.tables import cut, styled
+from gymsolve.cli.printing.tables import can_say, cut, styled
 from gymsolve.text import duration
 
 __all__ = ["ProgressBar", "show_progress"]

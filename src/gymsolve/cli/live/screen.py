@@ -1,6 +1,6 @@
 """A terminal whose last lines are redrawn in place, while events and foreign output scroll above them.
 
-A few control codes instead of rich's Live: no training should wait for rich to be imported.
+A few control codes do it: no training should wait for a library that draws.
 """
 
 import os
@@ -15,9 +15,9 @@ from typing import TextIO
 
 from gymsolve.cli.live.table import render
 from gymsolve.cli.live.view import View
-from gymsolve.cli.printing.tables import Line, styled, text_width
+from gymsolve.cli.printing.tables import Line, can_say, styled, text_width
 
-__all__ = ["LiveScreen", "can_say", "terminal_size"]
+__all__ = ["LiveScreen", "terminal_size"]
 
 _HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
 _CLEAR_LINE, _CLEAR_BELOW = "\x1b[K", "\x1b[J"
@@ -127,14 +127,6 @@ class _Above(TextIOBase):
 
     def fileno(self) -> int:
         return self._stream.fileno()
-
-
-def can_say(text: str, encoding: str | None) -> bool:
-    """Has a stream's encoding these characters?"""
-    with suppress(UnicodeEncodeError):
-        text.encode(encoding or "utf-8")
-        return True
-    return False
 
 
 def terminal_size(stream: TextIO) -> tuple[int, int]:

@@ -7,19 +7,16 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gymsolve.cli.printing.tables import GAP, styled, table_lines, text_width
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from gymsolve.cli.printing.tables import GAP, panel_lines, styled, table_lines, text_width
 
 __all__ = [
     "heading",
     "is_terminal",
-    "make_console",
     "print_json",
     "print_pairs",
+    "print_panel",
     "print_table",
     "print_whole_table",
 ]
@@ -37,13 +34,6 @@ def print_json(data: Any) -> None:
 
 def is_terminal() -> bool:
     return sys.stdout.isatty()
-
-
-def make_console() -> "Console":
-    """Standard output; text is never taken for markup, since settings contain square brackets."""
-    from rich.console import Console
-
-    return Console(width=None if is_terminal() else _WIDE, markup=False, highlight=False, emoji=False)
 
 
 def heading(text: str) -> None:
@@ -79,6 +69,12 @@ def print_whole_table(
     kept = [index for index, name in enumerate(headers) if name in widths]
     whole = sum(widths.values()) + GAP * (len(widths) - 1)
     _print(list(widths), [[row[index] for index in kept] for row in rows], right, whole)
+
+
+def print_panel(title: str, body: Sequence[str], style: str) -> None:
+    """Lines in a frame of that colour."""
+    for line in panel_lines(title, body, width=_width(), frame=_style(style), bold=_style("bold")):
+        print(line)
 
 
 def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:

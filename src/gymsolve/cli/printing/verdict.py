@@ -2,12 +2,15 @@
 
 import math
 import shlex
+import shutil
+import sys
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.cli.printing.alerts import summary_lines
-from gymsolve.cli.printing.output import is_terminal
+from gymsolve.cli.printing.output import is_terminal, print_panel
+from gymsolve.cli.printing.tables import can_say
 from gymsolve.text import count, number, plural, score, setting, size, took
 
 if TYPE_CHECKING:
@@ -31,19 +34,12 @@ _WHY = {
 
 def print_verdict(outcome: "Outcome", lines: list[str]) -> None:
     """A panel on a terminal, plain lines elsewhere."""
-    if not is_terminal():
+    if not (is_terminal() and can_say("╭─│╰", sys.stdout.encoding)):
         print("\n".join(lines))
         return
-    from rich.panel import Panel
-    from rich.text import Text
-
-    from gymsolve.cli.printing.output import make_console
-
-    colour = "green" if outcome.solved else "yellow"
-    console = make_console()
-    folded = [part for line in lines[1:] for part in _fold(line, console.width - 4)]
-    body = Text("\n").join(Text(line) for line in folded)
-    console.print(Panel(body, title=Text(lines[0], style="bold"), title_align="left", border_style=colour))
+    width = shutil.get_terminal_size().columns - 4
+    folded = [part for line in lines[1:] for part in _fold(line, width)]
+    print_panel(lines[0], folded, "green" if outcome.solved else "yellow")
 
 
 def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
