@@ -14,7 +14,7 @@ from gymsolve.cli.live.screen import LiveScreen
 from gymsolve.cli.live.table import plain, render
 from gymsolve.cli.live.view import View, progress_line
 from gymsolve.cli.printing.tables import panel_lines, styled, text_width
-from gymsolve.text import age, count, duration, number, score, setting, size, sparkline, took
+from gymsolve.text import age, count, duration, number, score, setting, short, size, sparkline, took
 from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.session import start_run
 from gymsolve.training.trainer import Counters
