@@ -115,7 +115,7 @@ class AlertTracker:
         return [fired[name] for name in sorted(fired)]
 
     def fail(self, failure: Alert) -> AlertChange:
-        """Take the number that ended the run: it never comes to be in a record."""
+        """Take the alert about the number that ended the run: no record holds that number."""
         self.failure = failure
         return AlertChange("alert", failure)
 

@@ -1,4 +1,4 @@
-"""Does the advice help? Which alert, from where, with what, for how long; decided before anything is trained.
+"""Plans the trial of a remedy: of which alert, from which checkpoint, with which settings, for how long.
 
 `trials.py` trains both sides and compares what came out.
 """
@@ -18,7 +18,7 @@ from gymsolve.runs import Run, find_run, list_checkpoints, load_checkpoint, spli
 from gymsolve.service.answers import Answer
 from gymsolve.service.diagnose import Findings, diagnose_path
 
-__all__ = ["SIDES", "FixPlan", "PlannedFix", "Side", "Trialled", "plan_fix"]
+__all__ = ["SIDES", "FixAnswer", "FixPlan", "PlannedFix", "Side", "plan_fix"]
 
 Side = Literal["original", "changed"]
 SIDES: tuple[Side, ...] = ("original", "changed")
@@ -68,7 +68,7 @@ class FixPlan:
         return remedy | dict(self.common) | {"seed": seed}
 
     def facts(self) -> dict[str, Any]:
-        """What `Trialled` tells of it."""
+        """The fields of `FixAnswer`."""
         alert = self.alert
         return {
             "run": self.run.id,
@@ -85,12 +85,12 @@ class FixPlan:
         }
 
     def answer(self) -> "PlannedFix":
-        """The plan as the answer to whoever wants to see it first."""
+        """The plan as a record, for `--dry-run`."""
         return PlannedFix(**self.facts())
 
 
 @dataclass(frozen=True)
-class Trialled(Answer):
+class FixAnswer(Answer):
     """A remedy and its trial, planned or done."""
 
     run: str
@@ -110,7 +110,7 @@ class Trialled(Answer):
 
 
 @dataclass(frozen=True)
-class PlannedFix(Trialled):
+class PlannedFix(FixAnswer):
     """What would be tried."""
 
     verdict: None = None

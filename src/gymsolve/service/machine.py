@@ -32,7 +32,7 @@ _LOW_DISK = 2**30
 
 @dataclass(frozen=True)
 class Finding(Answer):
-    """One fact; `fix` is a command or a sentence when something is missing, be it only `optional`."""
+    """One fact; `fix` is a command or a sentence that mends what is missing or optional."""
 
     topic: str
     state: Literal["ok", "missing", "optional", "warning"]
@@ -93,8 +93,8 @@ def _extras() -> list[Finding]:
 def _requirements(package: str, extra: str | None) -> list[tuple[str, str, str]]:
     """(name, its extras, extra that asks for it); of one extra, of all (""), or of none (None).
 
-    Requirements that depend on more than an extra (an operating system, a Python version) are left
-    out: they are not what a user could have forgotten.
+    This leaves out requirements with other conditions (an operating system, a Python version), which no user
+    could have forgotten.
     """
     found = []
     for line in requires(package) or []:
@@ -130,7 +130,7 @@ def _version(package: str) -> str | None:
 
 
 def _ffmpeg() -> Finding:
-    """What encodes videos: what the variable names, else what imageio-ffmpeg brings, else the system's."""
+    """The encoder of videos: IMAGEIO_FFMPEG_EXE, else the one of imageio-ffmpeg, else the system's."""
     named = os.environ.get("IMAGEIO_FFMPEG_EXE")
     if named:
         there = Path(named).is_file()

@@ -1,7 +1,7 @@
 """Trials of a remedy: original and changed settings side by side, what they say, and how surely.
 
-Never surer than the seeds allow: a side is better only if each of its seeds beats each of the other side's
-and the gap exceeds twice its standard error; and how often that happens by mere chance is told with it.
+A verdict is no surer than the seeds allow: a side is better only if each of its seeds beats each of the other
+side's and the gap exceeds twice its standard error. The answer also says how often chance alone does that.
 """
 
 import math
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from gymsolve.runs import Run
 from gymsolve.runs.fixes import record_fix
 from gymsolve.service.answers import Answer
-from gymsolve.service.fix import SIDES, FixPlan, Side, Trialled
+from gymsolve.service.fix import SIDES, FixAnswer, FixPlan, Side
 
 if TYPE_CHECKING:
     from gymsolve.training.observer import Observer
@@ -47,7 +47,7 @@ class Trial(Answer):
 
     @property
     def rank(self) -> float:
-        """What crashed, or never came to be judged, is worse than anything."""
+        """The reward; a crash, or a trial without an evaluation, ranks below every reward."""
         return -math.inf if self.status == "crashed" or self.reward is None else self.reward
 
 
@@ -76,7 +76,7 @@ class KeptPromise(Answer):
 
 
 @dataclass(frozen=True)
-class TriedFix(Trialled):
+class TriedFix(FixAnswer):
     """Both sides in numbers, and whether the remedy helped."""
 
     trials: tuple[Trial, ...]
@@ -188,7 +188,7 @@ def _verdict(plan: FixPlan, original: Sequence[Trial], changed: Sequence[Trial])
 
 
 def _is_wide(original: Sequence[Trial], changed: Sequence[Trial]) -> bool:
-    """The gap is more than what seeds and episodes make of nothing; a crash needs no such proof."""
+    """The gap exceeds the noise of seeds and episodes; a crash needs no such proof."""
     sides = [[one.rank for one in side] for side in (original, changed)]
     if not all(map(math.isfinite, (*sides[0], *sides[1]))):
         return True

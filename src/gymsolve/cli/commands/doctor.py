@@ -9,7 +9,7 @@ _MARKS = {"ok": "✓", "missing": "✗", "warning": "!", "optional": "–"}
 
 
 def doctor(runs_dir: RunsDir = None, json: Json = False) -> None:
-    """Look at this machine: packages, extras, ffmpeg, display, devices, disk; each fault with its fix."""
+    """Examine this machine: packages, extras, ffmpeg, display, devices, disk; name the fix of each fault."""
     from gymsolve.runs import runs_folder
     from gymsolve.service.machine import examine
 

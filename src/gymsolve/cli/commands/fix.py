@@ -30,10 +30,12 @@ def fix(
         typer.Option(
             "--steps",
             metavar="N",
-            help="Environment steps of each trial: a tenth of the run's budget or a few evaluations.",
+            help="Environment steps of each trial: a tenth of the run's budget or a few evaluations by default.",
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Trials of each side.")] = 2,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, help="Trials of each side, each with another seed.")
+    ] = 2,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be tried, train nothing.")
     ] = False,
@@ -41,7 +43,7 @@ def fix(
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
-    """Try the remedy of an alert: train original and changed settings from the last healthy checkpoint."""
+    """Try the remedy of an alert: train with and without it from the last healthy checkpoint, and compare."""
     from gymsolve.service.fix import plan_fix
 
     plan = plan_fix(run, alert, steps=_amount(steps), seeds=seeds, runs_dir=runs_dir)

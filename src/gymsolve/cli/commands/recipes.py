@@ -42,12 +42,12 @@ def list_them(
 def show(
     name: Annotated[str, typer.Argument(metavar="ENV[:VARIANT]", help="A recipe.")],
     explain: Annotated[
-        bool, typer.Option("--explain", help="Every setting and where its value comes from.")
+        bool, typer.Option("--explain", help="Show every setting and where its value comes from.")
     ] = False,
     set_: Set = None,
     json: Json = False,
 ) -> None:
-    """The settings of a recipe: those it decides, or with --explain all of them."""
+    """Show the settings that a recipe decides; with --explain, all settings."""
     from gymsolve.cli.printing.plan import settings_rows
     from gymsolve.recipes import validate
     from gymsolve.service import recipes as service
@@ -62,7 +62,7 @@ def show(
 
 
 def check(files: Files = None, json: Json = False) -> int:
-    """Say what is wrong with recipe files; without files, with all shipped and local ones."""
+    """Check recipe files; without FILES, all shipped and local ones."""
     from gymsolve.service import recipes as service
 
     found = service.check_recipes(files or ())
@@ -79,11 +79,11 @@ def check(files: Files = None, json: Json = False) -> int:
 def format_files(
     files: Files = None,
     check_only: Annotated[
-        bool, typer.Option("--check", help="Change nothing; exit 1 if something would.")
+        bool, typer.Option("--check", help="Change nothing; exit with 1 if a file would change.")
     ] = False,
     json: Json = False,
 ) -> int:
-    """Put the keys of recipe files in canonical order; without files, of the local ones."""
+    """Put the keys of recipe files in canonical order; without FILES, of the local ones."""
     from gymsolve.service import recipes as service
 
     found = service.format_recipes(files or (), write=not check_only)

@@ -1,4 +1,4 @@
-"""`gymsolve report`: what happened in a run, as a page and as text."""
+"""`gymsolve report`: write what happened in a run, as a page and as text."""
 
 import sys
 from pathlib import Path

@@ -26,7 +26,7 @@ def list_them(
             help="Words of the id or name, or status:solved, env:CartPole, algo:ppo, variant:fast.",
         ),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most so many, newest first.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most this many, newest first.")] = 20,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
@@ -56,7 +56,7 @@ def list_them(
 
 
 def show(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
-    """Everything about one run: settings, checkpoints, evaluations, newest metrics, events, damage."""
+    """Show one run: settings, checkpoints, evaluations, newest metrics, events, damage."""
     from gymsolve.service import runs as service
 
     told = service.get_run(run, runs_dir)
@@ -92,14 +92,14 @@ class Axis(StrEnum):
 
 def compare(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Two runs or more.")],
-    x: Annotated[Axis, typer.Option("--x", help="What curves are drawn over.")] = Axis.ENV_STEPS,
+    x: Annotated[Axis, typer.Option("--x", help="The horizontal axis of curves.")] = Axis.ENV_STEPS,
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Also write a page with charts.")
     ] = None,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
-    """Results and curves of several runs side by side, and the settings in which they differ."""
+    """Compare runs: results, curves, and the settings in which they differ."""
     from gymsolve.service import runs as service
 
     told = service.compare_runs(runs, runs_dir, axis=x.value, html=html)

@@ -11,7 +11,7 @@ __all__ = ["pull", "push"]
 
 
 def push(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> int:
-    """Zip a run and upload it to W&B, as an artifact in the project of its environment."""
+    """Upload a zipped run to W&B, as an artifact in the project of its environment."""
     from gymsolve.service.share import push_run
 
     told = push_run(run, runs_dir)
@@ -31,7 +31,7 @@ def pull(
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> int:
-    """Download a run from W&B that is not on this machine."""
+    """Download a run that was pushed to W&B."""
     from gymsolve.service.share import pull_run
 
     told = pull_run(run, runs_dir)

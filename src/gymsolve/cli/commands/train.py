@@ -28,7 +28,7 @@ Steps = Annotated[
 ]
 Profile = Annotated[
     bool,
-    typer.Option("--profile", help="Write a flame graph and a split of the time into the run's profile/."),
+    typer.Option("--profile", help="Write a flame graph and the time of each phase into the run's profile/."),
 ]
 Detach = Annotated[
     bool,
@@ -127,7 +127,7 @@ def resume(
     set_: Set = None,
     steps: Steps = None,
     fresh_optimizer: Annotated[
-        bool, typer.Option("--fresh-optimizer", help="Forget the optimizer's moments.")
+        bool, typer.Option("--fresh-optimizer", help="Start with a fresh optimizer state.")
     ] = False,
     track: Track = None,
     profile: Profile = False,
@@ -175,7 +175,7 @@ def resume(
 def _watch(
     work: "Callable[[Observer], Outcome]", runs_dir: Path | None, *, profile: bool, quiet: bool, json: bool
 ) -> int:
-    """Train under the eyes of whoever is there, then print the result."""
+    """Train while a screen shows the progress, then print the result."""
     from gymsolve.cli.live.console import Watcher, choose_screen
     from gymsolve.cli.printing.verdict import print_verdict, verdict_lines
     from gymsolve.service.start import announce_run

@@ -1,7 +1,7 @@
-"""Watching a run: to the log in its folder always, to a screen when there is one.
+"""Watches a run: writes to the log in its folder, and to a screen if there is one.
 
 The watcher is called after every vector step, so it only stores numbers there and looks at the clock;
-drawing is rationed so that it never takes more than a four-hundredth of the time.
+drawing takes at most a four-hundredth of the time.
 """
 
 import os
@@ -41,7 +41,7 @@ class Screen(Protocol):
         """Where the run stands, now and then."""
 
     def draw(self, view: View, now: float) -> None:
-        """The same, all the time."""
+        """Where the run stands, several times a second."""
 
     def give_way(self) -> None:
         """Something was written past the screen."""

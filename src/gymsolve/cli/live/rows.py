@@ -1,7 +1,7 @@
 """Rows of the live table: which metrics, in which order, and how each is told.
 
-All of it comes from the catalogue: priority decides what is seen, groups and their order are the
-catalogue's, and so are precision and the direction that counts as better.
+The catalogue decides all of it: the priority of a metric, the groups and their order, the precision, and the
+direction that counts as better.
 """
 
 import math
@@ -66,7 +66,7 @@ class Layout:
 
 
 def choose_rows(view: View, room: int) -> list[str]:
-    """The most important metrics that there is room for, group by group; those with an alert always."""
+    """The most important metrics that fit, group by group; metrics with an alert come first."""
     known = [name for name in view.history.series if name not in _ELSEWHERE and find_metric(name)]
     if "time/elapsed" not in known:
         known.append("time/elapsed")  # the clock runs before the first record

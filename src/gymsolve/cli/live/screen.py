@@ -78,7 +78,7 @@ class LiveScreen:
         self._drawn = []
 
     def _up(self) -> str:
-        """To where the table begins; a terminal that became narrower has folded its lines."""
+        """Moves to the first line of the table; a terminal that became narrower has folded its lines."""
         width, rows = max(1, self._size()[0]), len(self._drawn)
         if width < self._drawn_width:
             widths = (sum(text_width(text) for text, _ in line) for line in self._drawn)
@@ -130,7 +130,7 @@ class _Above(TextIOBase):
 
 
 def terminal_size(stream: TextIO) -> tuple[int, int]:
-    """Of this stream's terminal; pseudo-terminals without a size go by COLUMNS and LINES."""
+    """Columns and lines of this stream's terminal; COLUMNS and LINES where it does not know its size."""
     columns, lines = shutil.get_terminal_size()
     with suppress(OSError):
         found = os.get_terminal_size(stream.fileno())

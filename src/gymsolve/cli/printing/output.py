@@ -55,8 +55,8 @@ def print_whole_table(
 ) -> None:
     """A table whose cells are never folded, so that they can be copied.
 
-    Where the terminal is too narrow, `expendable` columns are left out, in their order; lines that are
-    still too long are the terminal's to break, which it undoes in what is copied.
+    On a narrow terminal this leaves out the `expendable` columns, in their order. The terminal breaks lines that
+    are still too long, and joins them again in what is copied.
     """
     widths = {
         name: max(map(text_width, column))
@@ -98,6 +98,6 @@ def _width() -> int:
 
 
 def _style(name: str) -> str:
-    """The style, where there is somebody to see it who has not asked for plain text."""
+    """The style on a terminal with colours, else none."""
     plain = not is_terminal() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
     return "" if plain else name

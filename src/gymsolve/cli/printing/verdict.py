@@ -66,7 +66,7 @@ def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
 
 
 def _fold(line: str, width: int) -> list[str]:
-    """Under its own beginning; ids and paths stay whole."""
+    """Folds a line with an indent; ids and paths stay whole."""
     indent = " " * _LABEL
     return textwrap.wrap(
         line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
@@ -92,7 +92,7 @@ def _labelled(label: str, lines: list[str]) -> list[str]:
 
 
 def _training(outcome: "Outcome") -> list[str]:
-    """What the episodes of training gave in the end: beside the evaluations, it tells the two apart."""
+    """The return of the last training episodes, to compare with the evaluations."""
     rows = outcome.run.read_metrics().rows
     last = next((row for row in reversed(rows) if math.isfinite(row.get(_RETURN, math.nan))), None)
     if last is None:
@@ -116,13 +116,13 @@ def _result(evaluation: dict[str, Any] | None, threshold: float | None) -> str:
 
 
 _GOES_ON = ("steps", "time", "stop file", "interrupt", "terminated")
-"""Ends of a training that has not had its fill."""
+"""Reasons after which a training could go on."""
 _SHAPING = ("env.kwargs", "env.wrappers", "env.max_episode_steps", "env.frame_stack", "env.action_masks")
-"""Settings that make another environment of it."""
+"""Settings that change the environment."""
 
 
 def next_steps(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
-    """More of the same is proposed only where no cause is known that it would meet again."""
+    """Commands to try next; more training only where no known cause would stop it again."""
     where = "" if runs_dir is None else f" --runs-dir {runs_dir}"
     causes = [one for one in outcome.alerts if one.id not in outcome.because and one.severity != "info"]
     known = bool(causes) and not outcome.solved
@@ -141,7 +141,7 @@ def next_steps(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
 
 
 def _look(outcome: "Outcome") -> list[str]:
-    """No setting mends it: what is left is the environment, and what lies around it."""
+    """What to look at where no setting helps: the environment and its wrappers."""
     from gymsolve.recipes import validate
 
     stored = outcome.run.config_json()
