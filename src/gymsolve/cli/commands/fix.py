@@ -30,7 +30,7 @@ def fix(
         typer.Option(
             "--steps",
             metavar="N",
-            help="Environment steps of each trial: a tenth of the run's budget or a few evaluations by default.",
+            help="Steps of each trial; a tenth of the run's budget by default, or a few evaluations.",
         ),
     ] = None,
     seeds: Annotated[

@@ -55,8 +55,8 @@ def print_whole_table(
 ) -> None:
     """A table whose cells are never folded, so that they can be copied.
 
-    On a narrow terminal this leaves out the `expendable` columns, in their order. The terminal breaks lines that
-    are still too long, and joins them again in what is copied.
+    On a narrow terminal this leaves out the `expendable` columns, in their order. The terminal breaks lines
+    that are still too long, and joins them again in what is copied.
     """
     widths = {
         name: max(map(text_width, column))
