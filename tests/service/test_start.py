@@ -98,7 +98,8 @@ def test_a_run_in_the_background_is_like_any_other(capsys):
     assert kinds[0] == kinds[1]
 
 
-def test_settings_arrive_as_they_were_given():
+def test_settings_arrive_as_they_were_given(monkeypatch):
+    monkeypatch.setenv("GYMSOLVE_CONFIRM", "1")  # a run in the background asks nothing
     given = {"net.hidden": [8, 4], "algo.learning_rate": 1e-05, "env.kwargs.std": 0.5, "algo.target_kl": None}
     run = find_run(start_run("Bandit-v0", given | FOREVER).run)
     config = run.config_json()["config"]

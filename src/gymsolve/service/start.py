@@ -108,11 +108,13 @@ def _common(track: str | Sequence[str] | None, runs_dir: Path | str | None, *, p
 def _start(words: Sequence[str], limit: float) -> StartedRun:
     place = Path(tempfile.mkdtemp(prefix="gymsolve-start-"))
     answer, output = place / "answer.json", place / "output.txt"
+    # Nobody is there to answer the question that this variable asks for.
+    inherited = {name: value for name, value in os.environ.items() if name != "GYMSOLVE_CONFIRM"}
     with output.open("wb") as stream:
         process = subprocess.Popen(
             # -P as in the installed script: a file of the working directory must not shadow a package.
             [sys.executable, "-P", "-m", "gymsolve", *words],
-            env=os.environ | {ANSWER: str(answer)},
+            env=inherited | {ANSWER: str(answer)},
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,
