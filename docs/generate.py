@@ -60,11 +60,12 @@ _METRICS_INTRO = """\
 Every name that a record of `metrics.jsonl` can hold. A record with another name is refused when it is
 written, and a test trains each algorithm and fails when a name is listed for one that does not emit it.
 
-A record is one line. Training records are written about 2000 times per run (at most once per update):
-`train/…` is the mean over the updates since the record before, everything else the newest value. What takes
-time to measure (all of *What was collected*, gradients by part, steps of the weights, dormant units, rank and
-churn) is in about 100 of them; `time/diagnose_share` says what that costs. Dormant units, rank and churn are
-looked for with up to 128 observations of the first rollout (32 pictures), which checkpoints keep.
+A record is one line. Training records come after every update at first, then farther apart, but never more
+than 16 updates apart: `train/…` is the mean over the updates since the record before, everything else the
+newest value. Some fifty of them also hold what takes time to measure (all of *What was collected*, gradients
+by part, steps of the weights, dormant units, rank and churn); `time/diagnose_share` says what that costs.
+Dormant units, rank and churn are measured on up to 128 observations of the first rollout (32 pictures), which
+checkpoints keep.
 Evaluation records are separate lines, under the step whose weights were judged. A value that was NaN or
 infinite is stored as `null`. The *for* column says which algorithms emit a metric; *evaluation* marks
 evaluation records, *both* is in every record. An asterisk means: only under the condition given. A value
@@ -243,7 +244,7 @@ def render_alerts() -> str:
 
 def _rule_row(rule: Rule) -> tuple[str, ...]:
     looks = ", ".join(f"`{name}`" for name in rule.needs)
-    return f"`{rule.id}`", rule.severity, rule.title, looks, rule.cause, rule.effect
+    return f"`{rule.id}`", rule.severity, rule.title, looks, rule.cause, str(rule.effect or "")
 
 
 # ---------------------------------------------------------------------------------- wrappers

@@ -36,7 +36,7 @@ def start_training(case: Case, root: Path) -> BaseProcess:
 def judge(case: Case, root: Path) -> dict[str, Any]:
     """The diagnosis of a stored run, as `gymsolve diagnose` gives it."""
     found = next(path for path in sorted(run_folder(root, case).iterdir()) if path.is_dir())
-    told = diagnose_path(str(found))
+    told = diagnose_path(str(found)).to_json()
     alerts = [*told["roots"], *told["consequences"]]
     serious = [one for one in alerts if one["severity"] != "info"]
     return {

@@ -1,10 +1,17 @@
-"""Numbers, spans of time and small tables of them, as people read them."""
+"""Numbers, spans of time and series of numbers, as people read them."""
 
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
-__all__ = ["age", "count", "duration", "number", "plural", "score", "setting", "size", "took"]
+__all__ = [
+    *("age", "count", "duration", "number", "plural", "resample", "score", "setting", "short", "size"),
+    *("sparkline", "took"),
+]
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 def count(value: float) -> str:
@@ -29,6 +36,15 @@ def number(value: float | None, precision: int = 4) -> str:
     if 100 <= abs(value) < 1e6:
         return f"{value:,.{max(1, precision - 3)}f}"
     return f"{value:.{precision}g}"
+
+
+def short(value: float, digits: int = 3) -> str:
+    """Where room is scarce, such as on an axis: `20k`, `1.5m`, `0.003`."""
+    for unit, letter in ((1e9, "g"), (1e6, "m"), (1e3, "k"), (1.0, "")):
+        if abs(value) >= unit:
+            text = f"{value / unit:.{digits}g}"
+            return f"{value / unit:.0f}{letter}" if "e" in text else f"{text}{letter}"
+    return f"{value:.{digits}g}"
 
 
 def plural(amount: int, thing: str) -> str:
@@ -84,3 +100,30 @@ def setting(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     return str(value)
+
+
+def sparkline(values: Sequence[float], width: int = 40, limits: tuple[float, float] | None = None) -> str:
+    """A series as blocks from its lowest to its highest (or between `limits`); blanks are not finite."""
+    means = resample(values, width)
+    finite = [mean for mean in means if mean == mean]
+    if not finite:
+        return " " * len(means)
+    low, high = limits or (min(finite), max(finite))
+    scale = (len(_BLOCKS) - 1) / (high - low or 1.0)
+    places = [min(max(mean, low), high) - low for mean in means]
+    return "".join([_BLOCKS[round(one * scale)] if one == one else " " for one in places])
+
+
+def resample(values: Sequence[float], width: int) -> list[float]:
+    """Means of `width` equal parts; fewer values stay as they are. NaN where nothing was finite."""
+    total = len(values)
+    if total <= width:
+        return [value if math.isfinite(value) else math.nan for value in values]
+    means = []
+    for begin, end in pairwise(index * total // width for index in range(width + 1)):
+        mean = sum(values[begin:end]) / (end - begin)
+        if not math.isfinite(mean):
+            part = [value for value in values[begin:end] if math.isfinite(value)]
+            mean = sum(part) / len(part) if part else math.nan
+        means.append(mean)
+    return means

@@ -10,12 +10,12 @@ import pytest
 
 from gymsolve.cli.live.console import PlainScreen, Watcher
 from gymsolve.cli.live.progress import ProgressBar
-from gymsolve.cli.live.rows import choose_rows, sparkline
+from gymsolve.cli.live.rows import choose_rows
 from gymsolve.cli.live.screen import LiveScreen
 from gymsolve.cli.live.table import plain, render
 from gymsolve.cli.live.view import View, progress_line
-from gymsolve.cli.printing.tables import styled, text_width
-from gymsolve.text import age, count, duration, number, score, setting, size, took
+from gymsolve.cli.printing.tables import panel_lines, styled, text_width
+from gymsolve.text import age, count, duration, number, score, setting, short, size, sparkline, took
 from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.session import start_run
 from gymsolve.training.trainer import Counters
@@ -114,6 +114,37 @@ def test_a_row_with_an_alert_is_there_however_little_room(view):
 )
 def test_the_sparkline_of_a_known_history(values, width, expected):
     assert sparkline(values, width) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "expected"),
+    [
+        (0.0, 3, "0"),
+        (0.0031234, 3, "0.00312"),
+        (150.0, 1, "150"),
+        (999.0, 3, "999"),
+        (20_000, 3, "20k"),
+        (-1_500_000, 3, "-1.5m"),
+        (2e9, 3, "2g"),
+        (123_456, 2, "123k"),
+    ],
+)
+def test_short_numbers(value, digits, expected):
+    assert short(value, digits) == expected
+
+
+def test_a_panel_is_as_wide_as_the_terminal_and_breaks_no_path():
+    path = "/somewhere/far/down"
+    assert panel_lines("SOLVED  日本", ["one", "二", path], width=20) == [
+        "╭─ SOLVED  日本 ───╮",
+        "│ one              │",
+        "│ 二               │",
+        f"│ {path}",
+        "╰──────────────────╯",
+    ]
+    assert panel_lines("a title that is too long", [], width=16)[0] == "╭─ a title t… ─╮"
+    (top, *_) = panel_lines("T", [], width=8, frame="green", bold="bold")
+    assert top == "\x1b[32m╭─\x1b[0m\x1b[1;32m T \x1b[0m\x1b[32m──╮\x1b[0m"
 
 
 def test_changes_are_coloured_by_what_is_better(view):

@@ -283,7 +283,7 @@ def test_doctor_looks_inside_extras_of_other_packages(monkeypatch):
     installed = {"numpy": "2", "ring": "1"}
     monkeypatch.setattr(machine, "requires", lambda name: needs.get(name))
     monkeypatch.setattr(machine, "_version", installed.get)
-    findings = {one.topic: one for one in machine.examine(Path())}
+    findings = {one.topic: one for one in machine.examine(Path()).findings}
     assert findings["extra robots"].detail == "without shoes"
     assert findings["extra robots"].fix == "pip install 'gymsolve[robots]'"
     assert "colorama" not in findings

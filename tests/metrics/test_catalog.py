@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from stories import make_config, make_spec
 
@@ -17,6 +18,7 @@ from gymsolve.metrics.catalog import (
     require_declared,
     undeclared,
 )
+from gymsolve.rollout.moments import RewardScaler
 from gymsolve.spec import ActionSpec, EnvSpec
 
 
@@ -52,6 +54,18 @@ def test_hard_bounds_are_sane():
     assert hard_bounds()["train/explained_variance"] == (-math.inf, 1)
     assert all(low < high for low, high in hard_bounds().values())
     assert set(hard_bounds()) <= set(CATALOG)
+
+
+def test_the_spread_of_scaled_rewards_is_bounded_by_what_the_scaler_clips_to():
+    limit = derived_bounds(make_config(algo={"normalize_rewards": True}), make_spec())["rollout/reward_std"][
+        1
+    ]
+    scaler = RewardScaler(1)
+    scaler.count = 1e12  # of so many rewards that a burst hardly moves the statistics
+    burst = np.where(np.arange(64) % 2, 1e6, -1e6)[:, None]  # [T, 1]
+    scaled = scaler.scale(burst, np.zeros((64, 1), bool), np.ones((64, 1), bool), 0.0)
+    assert np.std(scaled) == pytest.approx(limit)
+    assert "rollout/reward_std" not in derived_bounds(make_config(), make_spec())
 
 
 def test_the_largest_entropy_counts_legal_choices_only():

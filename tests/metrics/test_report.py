@@ -25,12 +25,13 @@ from gymsolve.metrics.report.document import Figures
 from gymsolve.metrics.report.facts import gather
 from gymsolve.metrics.report.figures import Curves, Line, Split, Stack, thin, ticks
 from gymsolve.metrics.report.prompt import prompt_text
-from gymsolve.metrics.report.settings import train_command
+from gymsolve.metrics.report.sections import train_command
 from gymsolve.metrics.report.svg import draw
-from gymsolve.metrics.report.textchart import plot, sparkline
+from gymsolve.metrics.report.textchart import plot
 from gymsolve.metrics.report.verdict import verdict
 from gymsolve.metrics.report.write import write_report
 from gymsolve.runs.checkpoints import save_checkpoint
+from gymsolve.text import sparkline
 
 VOID = {"meta", "br"}
 

@@ -4,15 +4,42 @@ from pathlib import Path
 
 import pytest
 
+from gymsolve.metrics.alerts import Alert
+from gymsolve.metrics.rules import RULES
+from gymsolve.metrics.rules.rule import Effect, Evidence
 from gymsolve.runs.run import Run
 from gymsolve.service.fix import FixPlan
-from gymsolve.service.trials import Promise, Trial, compare_trials, read_promise
+from gymsolve.service.trials import KeptPromise, SideResult, Trial, compare_trials
+
+EFFECTS = {str(rule.effect): rule.id for rule in RULES if rule.effect is not None}
+"""A rule for every text of an effect."""
+
+
+def alert(effect):
+    """One whose remedy has this effect; without one, of a rule that cannot promise anything."""
+    return Alert(
+        id=EFFECTS[effect] if effect else "kl_high",
+        signal=7,
+        severity="warn",
+        title="t",
+        evidence=Evidence("train/approx_kl", 1.0, 0.1, ">"),
+        step=7,
+        onset=7,
+        active=True,
+        count=1,
+        share=1.0,
+        steps=1,
+        seconds=None,
+        cause="c",
+        changes=(),
+        effect=effect,
+    )
 
 
 def compare(original, changed, *, error=0.0, effect="", comparable=True):
     """Rewards of both sides by seed; None is a crash."""
-    alert = {"id": "kl_high", "title": "t", "onset": 7, "changes": [], "effect": effect}
-    plan = FixPlan(Run(Path("nowhere")), alert, seeds=tuple(range(len(original))), comparable=comparable)
+    seeds = tuple(range(len(original)))
+    plan = FixPlan(Run(Path("nowhere")), alert(effect), seeds=seeds, comparable=comparable)
     trials = [
         Trial(side, seed, "r", "finished" if value is not None else "crashed", value, error, value, False)
         for side, values in (("original", original), ("changed", changed))
@@ -37,56 +64,65 @@ def compare(original, changed, *, error=0.0, effect="", comparable=True):
     ],
 )
 def test_verdicts(original, changed, verdict):
-    assert compare(original, changed)["verdict"] == verdict
+    assert compare(original, changed).verdict == verdict
 
 
 def test_the_noise_of_evaluations_counts():
-    assert compare([10, 11], [20, 21], error=1.0)["verdict"] == "helped"
-    assert compare([10, 11], [20, 21], error=5.0)["verdict"] == "unclear"
+    assert compare([10, 11], [20, 21], error=1.0).verdict == "helped"
+    assert compare([10, 11], [20, 21], error=5.0).verdict == "unclear"
 
 
 def test_chance_is_that_of_drawing_the_sides_from_one_urn():
-    assert compare([1, 2], [100, 101])["chance"] == pytest.approx(1 / 3)
-    assert compare([1, 2, 3], [100, 101, 102])["chance"] == pytest.approx(1 / 10)
-    assert compare([1, 2], [1, 2])["chance"] is None
+    assert compare([1, 2], [100, 101]).chance == pytest.approx(1 / 3)
+    assert compare([1, 2, 3], [100, 101, 102]).chance == pytest.approx(1 / 10)
+    assert compare([1, 2], [1, 2]).chance is None
 
 
 def test_returns_under_another_bar_do_not_compare():
-    assert compare([1, 2], [100, 101], comparable=False)["verdict"] == "unclear"
+    assert compare([1, 2], [100, 101], comparable=False).verdict == "unclear"
 
 
 def test_means_and_spread():
     told = compare([10, 14], [None, None])
-    assert told["original"] == {"mean_reward": 12, "spread": pytest.approx(8**0.5), "crashed": 0, "fired": 0}
-    assert told["changed"] == {"mean_reward": None, "spread": None, "crashed": 2, "fired": 0}
+    assert told.original == SideResult(12, pytest.approx(8**0.5), 0, 0)
+    assert told.changed == SideResult(None, None, 2, 0)
 
 
 @pytest.mark.parametrize(
-    ("effect", "promise"),
+    ("effect", "text", "sign", "bar"),
     [
-        ("train/approx_kl falls below 0.02", Promise("train/approx_kl", -1, 0.02)),
-        ("train/step_rms rises above 1e-6", Promise("train/step_rms", 1, 1e-6)),
-        ("policy/log_std_mean stays above -2", Promise("policy/log_std_mean", 1, -2.0)),
-        ("time/env_share falls below 0.6 and time/fps rises", Promise("time/env_share", -1, 0.6)),
-        ("train/grad_norm falls", Promise("train/grad_norm", -1, None)),
-        ("train/entropy falls more slowly", Promise("train/entropy", 0, None)),
-        (
-            "train/grad_norm_value falls below 100 times train/grad_norm_policy",
-            Promise("train/grad_norm_value", 0, None),
-        ),
-        ("the spread of train/explained_variance falls", Promise("train/explained_variance", 0, None)),
-        ("train/loss stays finite", Promise("train/loss", 0, None)),
-        ("the metric returns to its bounds", None),
-        ("", None),
+        (Effect("train/approx_kl", "falls", below=0.02), "train/approx_kl falls below 0.02", -1, 0.02),
+        (Effect("train/step_rms", "rises", above=1e-6), "train/step_rms rises above 1e-6", 1, 1e-6),
+        (Effect("policy/log_std_mean", "stays", above=-2), "policy/log_std_mean stays above -2", 1, -2),
+        (Effect("train/grad_norm", "falls"), "train/grad_norm falls", -1, None),
+        (Effect("rollout/episodes", "grows", more="a lot"), "rollout/episodes grows a lot", 1, None),
+        (Effect("train/entropy", "falls more slowly"), "train/entropy falls more slowly", 0, None),
+        (Effect("train/loss", "falls", of="the spread of"), "the spread of train/loss falls", 0, None),
+        (Effect("train/loss", "stays finite"), "train/loss stays finite", 0, None),
+        (Effect(None, "the metric returns to its bounds"), "the metric returns to its bounds", 0, None),
     ],
 )
-def test_promises_are_read_as_far_as_a_number_can_tell(effect, promise):
-    assert read_promise(effect) == promise
+def test_an_effect_is_told_in_words_and_checked_as_far_as_a_number_can_tell(effect, text, sign, bar):
+    assert (str(effect), effect.sign, effect.bar) == (text, sign, bar)
 
 
 def test_a_promise_is_kept_seed_by_seed():
-    told = compare([1, 2], [4, 9], effect="train/loss falls below 5")["promise"]
-    assert told == {"metric": "train/loss", "original": 1.5, "changed": 6.5, "kept": 1, "of": 2}
-    assert compare([1, 9], [4, 4], effect="train/loss falls")["promise"]["kept"] == 1
-    assert compare([None, None], [4, 4], effect="train/loss falls below 5")["promise"]["kept"] == 2
-    assert compare([1, 9], [4, 4], effect="train/loss stays finite")["promise"]["kept"] is None
+    below = "train/approx_kl falls below 0.02"
+    told = compare([0.001, 0.01], [0.01, 0.05], effect=below).promise
+    assert told == KeptPromise("train/approx_kl", pytest.approx(0.0055), pytest.approx(0.03), kept=1, of=2)
+    assert compare([1, 9], [4, 10], effect="rollout/ep_rew_mean rises").promise.kept == 2
+    assert compare([1, 9], [4, 4], effect="rollout/ep_rew_mean rises").promise.kept == 1
+    assert compare([None, None], [0.01, 0.01], effect=below).promise.kept == 2
+    assert compare([1, 9], [4, 4], effect="train/loss stays finite").promise.kept is None
+    assert compare([1, 9], [4, 4], effect="the metric returns to its bounds").promise is None
+    assert compare([1, 9], [4, 4]).promise is None
+
+
+def test_every_rule_with_a_remedy_says_what_to_expect_of_it():
+    from gymsolve.metrics.catalog import find_metric
+    from gymsolve.metrics.rules.rule import nothing
+
+    for rule in RULES:
+        assert rule.effect is not None or rule.remedy is nothing, rule.id
+        if rule.effect is not None and rule.effect.metric is not None:
+            assert find_metric(rule.effect.metric) is not None, rule.id

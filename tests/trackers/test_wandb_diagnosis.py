@@ -54,7 +54,7 @@ def test_an_offline_run_of_ours_is_diagnosed_as_the_run_itself(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     run = find_run("@last")
-    there, here = diagnose_path(str(run.path / "wandb")), diagnose_path(run.id)
+    there, here = diagnose_path(str(run.path / "wandb")).to_json(), diagnose_path(run.id).to_json()
     assert there["log"] == "gymsolve W&B"
     assert there["env_id"] == "CartPole-v1"
     assert there["run"] == run.id
@@ -65,15 +65,15 @@ def test_an_offline_run_of_ours_is_diagnosed_as_the_run_itself(tmp_path):
 
 
 def test_an_offline_run_of_stable_baselines_is_diagnosed(sb3_offline, tmp_path):
-    told = diagnose_path(str(sb3_offline))
+    told = diagnose_path(str(sb3_offline)).to_json()
     assert told["log"] == "Stable-Baselines3 W&B"
     assert told["env_id"] == "CartPole-v1"
     assert told["roots"][0]["id"] == "kl_shock"
     (file,) = sb3_offline.glob("offline-run-*/run-*.wandb")
-    assert diagnose_path(str(file))["roots"] == told["roots"]
+    assert diagnose_path(str(file)).to_json()["roots"] == told["roots"]
     torn = tmp_path / "run-torn.wandb"
     torn.write_bytes(file.read_bytes()[: file.stat().st_size * 2 // 3])
-    assert 0 < diagnose_path(str(torn))["records"] < told["records"]
+    assert 0 < diagnose_path(str(torn)).to_json()["records"] < told["records"]
 
 
 def test_a_file_that_is_none_of_theirs_is_refused(tmp_path):

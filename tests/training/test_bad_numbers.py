@@ -69,7 +69,7 @@ def assert_told_everywhere(error, run, watch):
     events = run.read_events().rows
     assert [event["kind"] for event in events][-2:] == ["alert", "error"]
     assert events[-2]["bad"] == events[-1]["bad"] == json.loads(json.dumps(bad.to_json()))
-    found = diagnose_path(str(run.path))["roots"][0]
+    found = diagnose_path(str(run.path)).to_json()["roots"][0]
     assert found["id"] == "nonfinite"
     assert found["onset"] == told["onset"] == bad.env_steps
     assert found["evidence"]["note"] == told["remark"]
@@ -249,7 +249,7 @@ def test_resume_says_what_it_does_and_the_run_can_be_finished():
     assert "nan in the observation entry 'obs' (element 1) of environment 2 at vector step 70" in note
     assert "it goes on from checkpoint 256, which is from before" in note
     assert "nonfinite" not in {alert.id for alert in outcome.alerts}
-    assert not [row for row in diagnose_path(str(run.path))["roots"] if row["id"] == "nonfinite"]
+    assert not [row for row in diagnose_path(str(run.path)).to_json()["roots"] if row["id"] == "nonfinite"]
 
 
 def test_steps_are_those_of_the_whole_run_after_a_resume():
@@ -277,7 +277,7 @@ def test_an_environment_that_raises_is_no_bad_number(monkeypatch):
         )
     assert caught.value.bad is None
     assert repr(caught.value.__cause__) == "RuntimeError('the emulator died')"  # its traceback says where
-    told = diagnose_path(str(gymsolve.open_run("@last").path))
+    told = diagnose_path(str(gymsolve.open_run("@last").path)).to_json()
     assert "nonfinite" not in {one["id"] for one in told["roots"]}
 
 

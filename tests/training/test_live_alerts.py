@@ -43,7 +43,7 @@ def test_the_fault_is_in_events_and_outcome(faulty):
 
 
 def test_a_replay_finds_the_same(faulty):
-    told = diagnose_path(str(faulty.run.path))
+    told = diagnose_path(str(faulty.run.path)).to_json()
     fired = {one["id"]: one for one in [*told["roots"], *told["consequences"]]}
     assert set(fired) == {alert.id for alert in faulty.alerts}
     assert told["roots"][0]["id"] == "kl_shock"
@@ -58,7 +58,7 @@ def test_a_resumed_run_does_not_tell_the_same_alert_again(faulty):
     assert after[: len(before)] == before
     lasting = [name for name in after if name not in TIMED]
     assert len(lasting) == len(set(lasting)), "an alert that was active is not told twice"
-    told = diagnose_path(str(faulty.run.path))
+    told = diagnose_path(str(faulty.run.path)).to_json()
     assert {one["id"] for one in [*told["roots"], *told["consequences"]]} == set(after)
 
 

@@ -37,7 +37,7 @@ class ListByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
     def _refuse_near_miss(self, word: str) -> None:
-        """A word that is almost a command is not searched for: silence would be the answer."""
+        """Refuse a word that is almost a command: a search for it would find nothing and say so little."""
         near = difflib.get_close_matches(word.lower(), self.commands, n=1, cutoff=0.75)
         if near:
             raise UsageError(

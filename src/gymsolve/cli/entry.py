@@ -15,6 +15,7 @@ from typer.exceptions import Abort, TyperException
 
 from gymsolve.cli.app import app
 from gymsolve.errors import GymsolveError, UsageError
+from gymsolve.service.start import announce_error
 
 __all__ = ["main"]
 
@@ -31,6 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _run(arguments)
         sys.stdout.flush()
     except GymsolveError as error:
+        announce_error(error)
         if debug:
             raise
         code = _report(error, as_json="--json" in arguments)

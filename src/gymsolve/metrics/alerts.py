@@ -115,7 +115,7 @@ class AlertTracker:
         return [fired[name] for name in sorted(fired)]
 
     def fail(self, failure: Alert) -> AlertChange:
-        """Take the number that ended the run: it never comes to be in a record."""
+        """Take the alert about the number that ended the run: no record holds that number."""
         self.failure = failure
         return AlertChange("alert", failure)
 
@@ -197,7 +197,7 @@ class AlertTracker:
             seconds=None if "time/elapsed" not in self.history.series else round(state.seconds, 3),
             cause=rule.cause,
             changes=tuple(rule.remedy(self.context, state.evidence)),
-            effect=rule.effect,
+            effect="" if rule.effect is None else str(rule.effect),
         )
 
 

@@ -95,8 +95,8 @@ def derived_bounds(config: TrainConfig, spec: "EnvSpec | None") -> Bounds:
         bounds["train/entropy"] = (-1e-4, highest * 1.001 + 1e-4)
     bounds |= _action_bounds(spec.action)
     if config.algo.normalize_rewards:
-        # The scaler clips nothing, but a spread far from 1 means that its statistics are wrong.
-        bounds["rollout/reward_std"] = (0.0, 100.0)
+        # The scaler clips to ±10 (`rollout.moments.RewardScaler`), so no spread can be larger.
+        bounds["rollout/reward_std"] = (0.0, 10.0)
     return bounds
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from gymsolve.errors import BadNumber
 from gymsolve.metrics.alerts import Alert, AlertTracker
 from gymsolve.metrics.rules import RULES
-from gymsolve.metrics.rules.rule import Change, Context, Evidence, all_of, set_to
+from gymsolve.metrics.rules.remedies import all_of, set_to
+from gymsolve.metrics.rules.rule import Change, Context, Evidence
 
 __all__ = ["bad_number_of", "failure_alert"]
 
@@ -58,7 +59,7 @@ def failure_alert(tracker: AlertTracker, text: str, bad: BadNumber | None) -> Al
         seconds=0.0,
         cause=_CAUSES.get(what, "the weights ran away: a learning rate far too high"),
         changes=tuple(_remedy(what, tracker.context, evidence)),
-        effect="" if what in _ENVIRONMENTS_OWN else rule.effect,
+        effect="" if what in _ENVIRONMENTS_OWN else str(rule.effect),
     )
 
 

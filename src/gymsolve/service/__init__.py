@@ -1,5 +1,9 @@
-"""The light verbs that every door shares: plain data in, plain data out, no torch, no gymnasium.
+"""The verbs that every door shares (command line, Python, servers): light, with typed records as answers.
 
-Training itself is not here: a door that starts a run starts a process, `gymsolve train …`. Listing runs
-needs nothing but the disk, so it does not wait for the code that understands recipes.
+    runs.py      list, show, compare, stop            start.py    start and resume runs in the background
+    diagnose.py  what went wrong                      fix.py, trials.py   try a remedy, and compare
+    report.py    write a report                       recipes.py  list, show, check, format
+    machine.py   what this machine has and lacks      share.py    push to and pull from W&B
+
+Importing these needs neither torch nor gymnasium: a run trains in a process of its own.
 """

@@ -1,23 +1,56 @@
 """What the rules say about a run, or about somebody else's log."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gymsolve.metrics.alerts import AlertTracker
+from gymsolve.metrics.alerts import Alert, AlertTracker
 from gymsolve.metrics.diagnosis import Diagnosis, diagnose, explain_run, run_context
 from gymsolve.metrics.foreign import ForeignLog, fetch_wandb, read_foreign, wandb_log
 from gymsolve.metrics.history import read_rows
 from gymsolve.metrics.lint import lint
 from gymsolve.recipes import validate
 from gymsolve.runs import Run, find_run, split_ref
+from gymsolve.service.answers import Answer
 
-__all__ = ["diagnose_path"]
+__all__ = ["ExplainedAlert", "Findings", "diagnose_path"]
 
 _ONLINE = "wandb:"
 
 
-def diagnose_path(ref: str, runs_dir: Path | str | None = None) -> dict[str, Any]:
-    """Findings in causal order, what was not found, what could not be checked, what could not be read."""
+@dataclass(frozen=True, kw_only=True)
+class ExplainedAlert(Alert):
+    """An alert that follows from another one."""
+
+    because: str
+    """The id of the root it follows from."""
+
+
+@dataclass(frozen=True)
+class Findings(Answer):
+    """What went wrong in a training, in causal order; also what was not found and what was not checked."""
+
+    run: str
+    path: str
+    log: str
+    """Who wrote it: `gymsolve`, or another tool."""
+    env_id: str | None
+    records: int
+    env_steps: int
+    roots: tuple[Alert, ...]
+    """Causes, the most urgent one first."""
+    consequences: tuple[ExplainedAlert, ...]
+    not_fired: tuple[str, ...]
+    not_checked: dict[str, str]
+    """Ids of rules, and why they could not be checked."""
+    problems: list[str]
+    """What could not be read."""
+    lint: list[str]
+    """Settings that rarely work."""
+
+
+def diagnose_path(ref: str, runs_dir: Path | str | None = None) -> Findings:
+    """Explain a run, the log of another tool at a path, or `wandb:ENTITY/PROJECT/RUN`."""
     path = Path(ref)
     if ref.startswith(_ONLINE):
         return _of_log(wandb_log(fetch_wandb(ref.removeprefix(_ONLINE))))
@@ -26,21 +59,41 @@ def diagnose_path(ref: str, runs_dir: Path | str | None = None) -> dict[str, Any
     return _of_run(find_run(split_ref(ref)[0], runs_dir))
 
 
-def _of_run(run: Run) -> dict[str, Any]:
+def _of_run(run: Run) -> Findings:
     rows, problems = read_rows(run.path)
     config = validate(run.config_json()["config"], f"{run.id}/config.json")
     context = run_context(run, config)
-    notes = [str(finding) for finding in lint(config, context.spec)]
-    about = {"run": run.id, "path": str(run.path), "log": "gymsolve", "env_id": config.env.id}
-    return about | _told(explain_run(run, AlertTracker(context, rows)), rows, problems) | {"lint": notes}
+    return Findings(
+        run=run.id,
+        path=str(run.path),
+        log="gymsolve",
+        env_id=config.env.id,
+        **_found(explain_run(run, AlertTracker(context, rows)), rows),
+        problems=problems,
+        lint=[str(finding) for finding in lint(config, context.spec)],
+    )
 
 
-def _of_log(log: ForeignLog) -> dict[str, Any]:
-    found = diagnose(log.records, log.context)
-    about = {"run": log.name, "path": log.where, "log": log.kind, "env_id": log.env_id}
-    return about | _told(found, log.records, []) | {"lint": []}
+def _of_log(log: ForeignLog) -> Findings:
+    return Findings(
+        run=log.name,
+        path=log.where,
+        log=log.kind,
+        env_id=log.env_id,
+        **_found(diagnose(log.records, log.context), log.records),
+        problems=[],
+        lint=[],
+    )
 
 
-def _told(found: Diagnosis, rows: list[dict[str, Any]], problems: list[str]) -> dict[str, Any]:
-    steps = max((int(row.get("env_steps") or 0) for row in rows), default=0)
-    return {"records": len(rows), "env_steps": steps, **found.to_json(), "problems": problems}
+def _found(found: Diagnosis, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "records": len(rows),
+        "env_steps": max((int(row.get("env_steps") or 0) for row in rows), default=0),
+        "roots": found.roots,
+        "consequences": tuple(
+            ExplainedAlert(**vars(one.alert), because=one.because) for one in found.consequences
+        ),
+        "not_fired": found.not_fired,
+        "not_checked": dict(found.not_checked),
+    }

@@ -1,6 +1,6 @@
-"""Does the advice help? Which alert, from where, with what, for how long; decided before anything is trained.
+"""Plans the trial of a remedy: of which alert, from which checkpoint, with which settings, for how long.
 
-The training itself is not here: `training/fork.py` does it. `trials.py` compares what came out.
+`trials.py` trains both sides and compares what came out.
 """
 
 from collections.abc import Sequence
@@ -10,12 +10,15 @@ from typing import Any, Literal
 
 from gymsolve.config import JUDGED, LASTING, TrainConfig
 from gymsolve.errors import CheckpointError, UnknownRunError, UsageError, did_you_mean
+from gymsolve.metrics.alerts import Alert
 from gymsolve.metrics.rules import RULES
+from gymsolve.metrics.rules.rule import Change, Effect
 from gymsolve.recipes import apply_overrides, validate
 from gymsolve.runs import Run, find_run, list_checkpoints, load_checkpoint, split_ref
-from gymsolve.service.diagnose import diagnose_path
+from gymsolve.service.answers import Answer
+from gymsolve.service.diagnose import Findings, diagnose_path
 
-__all__ = ["SIDES", "FixPlan", "Side", "plan_fix"]
+__all__ = ["SIDES", "FixAnswer", "FixPlan", "PlannedFix", "Side", "plan_fix"]
 
 Side = Literal["original", "changed"]
 SIDES: tuple[Side, ...] = ("original", "changed")
@@ -29,8 +32,8 @@ class FixPlan:
     """A remedy and the trial it will get."""
 
     run: Run
-    alert: dict[str, Any] | None
-    """As `diagnose` tells it; None when nothing fired."""
+    alert: Alert | None
+    """None when nothing fired."""
     obstacle: str | None = None
     """Why there is nothing to try, in a sentence."""
     checkpoint: str | None = None
@@ -49,33 +52,68 @@ class FixPlan:
         return int(self.checkpoint or 0)
 
     @property
-    def changes(self) -> list[dict[str, Any]]:
-        return [] if self.alert is None else list(self.alert["changes"])
+    def changes(self) -> tuple[Change, ...]:
+        return () if self.alert is None else self.alert.changes
 
     @property
-    def effect(self) -> str:
-        return "" if self.alert is None else str(self.alert["effect"])
+    def promise(self) -> Effect | None:
+        """What the remedy should do to which metric; None where that was not promised."""
+        if self.alert is None or not self.alert.effect:
+            return None
+        return next(rule.effect for rule in RULES if rule.id == self.alert.id)
 
     def overrides(self, side: Side, seed: int) -> dict[str, Any]:
         """The settings of one trial that differ from those of the run."""
-        remedy = {one["path"]: one["new"] for one in self.changes} if side == "changed" else {}
+        remedy = {one.path: one.new for one in self.changes} if side == "changed" else {}
         return remedy | dict(self.common) | {"seed": seed}
 
-    def to_json(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
+        """The fields of `FixAnswer`."""
         alert = self.alert
         return {
             "run": self.run.id,
-            "alert": None if alert is None else alert["id"],
-            "title": None if alert is None else alert["title"],
-            "onset": None if alert is None else alert["onset"],
+            "alert": None if alert is None else alert.id,
+            "title": None if alert is None else alert.title,
+            "onset": None if alert is None else alert.onset,
             "changes": self.changes,
-            "effect": self.effect,
+            "effect": "" if alert is None else alert.effect,
             "obstacle": self.obstacle,
             "checkpoint": self.checkpoint,
             "steps": self.steps,
-            "seeds": list(self.seeds),
-            "notes": list(self.notes),
+            "seeds": self.seeds,
+            "notes": self.notes,
         }
+
+    def answer(self) -> "PlannedFix":
+        """The plan as a record, for `--dry-run`."""
+        return PlannedFix(**self.facts())
+
+
+@dataclass(frozen=True)
+class FixAnswer(Answer):
+    """A remedy and its trial, planned or done."""
+
+    run: str
+    alert: str | None
+    title: str | None
+    onset: int | None
+    changes: tuple[Change, ...]
+    effect: str
+    """What the remedy should do, in words."""
+    obstacle: str | None
+    """Why there is nothing to try."""
+    checkpoint: str | None
+    """Where both sides begin; None is step 0."""
+    steps: int
+    seeds: tuple[int, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PlannedFix(FixAnswer):
+    """What would be tried."""
+
+    verdict: None = None
 
 
 def plan_fix(
@@ -92,7 +130,7 @@ def plan_fix(
     if steps is not None and steps < 1:
         raise UsageError(f"{steps} steps are none.", where="--steps", hint="Give at least one.")
     found = diagnose_path(ref, runs_dir)
-    if found["log"] != "gymsolve":
+    if found.log != "gymsolve":
         raise UsageError(
             f"'{ref}' is a log of another tool: it has no checkpoint and no settings to train with.",
             hint=f"Read what is advised with: gymsolve diagnose {ref}",
@@ -105,14 +143,14 @@ def plan_fix(
     return _trial(FixPlan(run, chosen), steps, seeds)
 
 
-def _choose(found: dict[str, Any], name: str | None) -> dict[str, Any] | None:
-    fired: list[dict[str, Any]] = [*found["roots"], *found["consequences"]]
+def _choose(found: Findings, name: str | None) -> Alert | None:
+    fired: list[Alert] = [*found.roots, *found.consequences]
     if name is None:
         return fired[0] if fired else None
     for one in fired:
-        if one["id"] == name:
+        if one.id == name:
             return one
-    ids = [one["id"] for one in fired]
+    ids = [one.id for one in fired]
     told = f"Those that did: {', '.join(ids)}." if ids else "None did."
     if name in {rule.id for rule in RULES}:
         hint = did_you_mean(name, ids) or told
@@ -121,29 +159,29 @@ def _choose(found: dict[str, Any], name: str | None) -> dict[str, Any] | None:
     raise UsageError(f"there is no alert called '{name}'.", where="ALERT", hint=hint)
 
 
-def _obstacle(run: Run, found: dict[str, Any], alert: dict[str, Any] | None) -> str | None:
+def _obstacle(run: Run, found: Findings, alert: Alert | None) -> str | None:
     """Why there is nothing to try, if there is nothing."""
     if alert is None:
-        checks = len(found["not_fired"])
+        checks = len(found.not_fired)
         return f"no alert fired in this run ({checks} checks were made), so there is nothing to fix."
-    if alert["changes"]:
+    if alert.changes:
         return None
-    others = [one["id"] for one in found["roots"] if one["changes"] and one["id"] != alert["id"]]
+    others = [one.id for one in found.roots if one.changes and one.id != alert.id]
     also = f" A remedy can be tried for: gymsolve fix {run.id} {others[0]}" if others else ""
-    return f"no setting mends '{alert['id']}': {alert['cause']}.{also}"
+    return f"no setting mends '{alert.id}': {alert.cause}.{also}"
 
 
 def _trial(plan: FixPlan, steps: int | None, seeds: int) -> FixPlan:
     config = validate(plan.run.config_json()["config"], f"{plan.run.id}/config.json")
     # What the remedy breaks is said before anything is trained.
-    _, changed = apply_overrides(config, {one["path"]: one["new"] for one in plan.changes})
+    _, changed = apply_overrides(config, {one.path: one.new for one in plan.changes})
     notes = []
     misfit = next((path for path in changed if path.startswith(LASTING)), None)
     if misfit is not None:
         checkpoint = None
         notes.append(f"saved weights do not fit another {misfit}: both sides begin at step 0")
     else:
-        checkpoint, passed_over = _last_healthy(plan.run, plan.alert["onset"] if plan.alert else 0)
+        checkpoint, passed_over = _last_healthy(plan.run, plan.alert.onset if plan.alert else 0)
         notes += passed_over
     start = int(checkpoint or 0)
     budget = steps or _enough(config, start)

@@ -9,13 +9,15 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-__all__ = ["Finding", "examine"]
+from gymsolve.service.answers import Answer
+
+__all__ = ["Finding", "Machine", "examine"]
 
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[([^\]]+)\])?[^;]*(?:;\s*(.*))?")
 _NOT_EXTRAS = ("all", "dev")
@@ -29,21 +31,25 @@ _LOW_DISK = 2**30
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One fact; `fix` is a command or a sentence when something is missing, be it only `optional`."""
+class Finding(Answer):
+    """One fact; `fix` is a command or a sentence that mends what is missing or optional."""
 
     topic: str
     state: Literal["ok", "missing", "optional", "warning"]
     detail: str
     fix: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+
+@dataclass(frozen=True)
+class Machine(Answer):
+    """This machine, in the order in which a person would ask."""
+
+    findings: list[Finding]
 
 
-def examine(runs_folder: Path) -> list[Finding]:
-    """Everything, in the order a person would ask."""
-    return [
+def examine(runs_folder: Path) -> Machine:
+    """Look at everything."""
+    findings = [
         _python(),
         *_core_packages(),
         *_extras(),
@@ -55,6 +61,7 @@ def examine(runs_folder: Path) -> list[Finding]:
         _gpu(),
         _disk(runs_folder),
     ]
+    return Machine(findings)
 
 
 def _python() -> Finding:
@@ -86,8 +93,8 @@ def _extras() -> list[Finding]:
 def _requirements(package: str, extra: str | None) -> list[tuple[str, str, str]]:
     """(name, its extras, extra that asks for it); of one extra, of all (""), or of none (None).
 
-    Requirements that depend on more than an extra (an operating system, a Python version) are left
-    out: they are not what a user could have forgotten.
+    This leaves out requirements with other conditions (an operating system, a Python version), which no user
+    could have forgotten.
     """
     found = []
     for line in requires(package) or []:
@@ -123,7 +130,7 @@ def _version(package: str) -> str | None:
 
 
 def _ffmpeg() -> Finding:
-    """What encodes videos: what the variable names, else what imageio-ffmpeg brings, else the system's."""
+    """The encoder of videos: IMAGEIO_FFMPEG_EXE, else the one of imageio-ffmpeg, else the system's."""
     named = os.environ.get("IMAGEIO_FFMPEG_EXE")
     if named:
         there = Path(named).is_file()

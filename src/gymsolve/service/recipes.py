@@ -1,57 +1,117 @@
-"""Listing, checking and formatting recipes."""
+"""Listing, showing, checking and formatting recipes."""
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gymsolve.errors import ConfigError
-from gymsolve.recipes.files import Recipe, load_recipes, search_recipes, survey_recipes
+from gymsolve.recipes.files import load_recipes, search_recipes, survey_recipes
+from gymsolve.service.answers import Answer
 
-__all__ = ["check_recipes", "format_recipes", "lint_recipes", "list_recipes"]
+if TYPE_CHECKING:
+    from gymsolve.recipes import Overrides
+
+__all__ = [
+    *("CheckedRecipes", "FormattedRecipes", "FoundRecipes", "ListedRecipe", "ShownRecipe"),
+    *("check_recipes", "format_recipes", "list_recipes", "show_recipe"),
+]
 
 
-def list_recipes(query: str | None = None) -> tuple[list[dict[str, Any]], list[str]]:
-    """Recipes that fit the words of a query, or all of them; and which files could not be read, and why."""
+@dataclass(frozen=True)
+class ListedRecipe(Answer):
+    """One of a list of recipes."""
+
+    name: str
+    env_id: str
+    variant: str
+    description: str
+    path: str
+
+
+@dataclass(frozen=True)
+class FoundRecipes(Answer):
+    """Recipes that fit a query, and which files could not be read, and why."""
+
+    recipes: list[ListedRecipe]
+    faults: list[str]
+
+
+@dataclass(frozen=True)
+class ShownRecipe(Answer):
+    """All settings of a recipe."""
+
+    name: str
+    config: dict[str, Any]
+    provenance: dict[str, str]
+    """Which layer decided each setting."""
+    path: str
+
+
+@dataclass(frozen=True)
+class CheckedRecipes(Answer):
+    """What is wrong with recipe files."""
+
+    files: int
+    problems: list[str]
+    notes: list[str]
+    """What is doubtful, though allowed; looked for where there are no problems."""
+
+
+@dataclass(frozen=True)
+class FormattedRecipes(Answer):
+    """Files whose form is, or was, not the canonical one."""
+
+    changed: list[str]
+    written: bool
+    """False where this was only a question."""
+
+
+def list_recipes(query: str | None = None) -> FoundRecipes:
+    """Recipes that fit the words of a query, or all of them."""
     recipes, faults = survey_recipes()
     found = search_recipes(query, recipes) if query else recipes
-    return [_recipe_json(recipe) for recipe in found], [str(fault) for fault in faults]
+    listed = [
+        ListedRecipe(one.name, one.env_id, one.variant, one.description, str(one.path)) for one in found
+    ]
+    return FoundRecipes(listed, [str(fault) for fault in faults])
 
 
-def check_recipes(files: Sequence[Path] = ()) -> dict[str, list[str]]:
-    """Faults by file, as sentences; without files, of every recipe and family that can be found."""
-    return {str(path): _faults(path) for path in files or _all_files(shipped=True)}
+def show_recipe(name: str, overrides: "Overrides" = ()) -> ShownRecipe:
+    """The settings of `ENV[:VARIANT]`, and where each of them comes from."""
+    from gymsolve.recipes import find_recipe, resolve
+
+    resolved = resolve(name, overrides)
+    return ShownRecipe(**resolved.to_json(), path=str(find_recipe(name).path))
 
 
-def lint_recipes(files: Sequence[Path] = ()) -> list[str]:
-    """What is doubtful, though allowed, in the settings of recipes that have no faults."""
+def check_recipes(files: Sequence[Path] = ()) -> CheckedRecipes:
+    """Check files; without any, every recipe and family that can be found."""
+    paths = files or _all_files(shipped=True)
+    problems = [fault for path in paths for fault in _faults(path)]
+    notes = [] if problems else [note for path in paths for note in _doubts(path)]
+    return CheckedRecipes(len(paths), problems, notes)
+
+
+def format_recipes(files: Sequence[Path] = (), *, write: bool = True) -> FormattedRecipes:
+    """Put the keys of files in canonical order; without files, of one's own recipes."""
+    paths = files or _all_files(shipped=False)
+    return FormattedRecipes([str(path) for path in paths if _formatted(path, write)], write)
+
+
+def _doubts(path: Path) -> list[str]:
     # Listing recipes need not wait for the rules and the models.
     from gymsolve.metrics.lint import lint
     from gymsolve.recipes.layers import merge_layers
     from gymsolve.recipes.validation import validate
 
     notes = []
-    for path in files or _all_files(shipped=True):
-        for recipe in [] if path.name.startswith("_") else load_recipes(path):
-            config = validate(merge_layers(recipe.layers, {})[0], str(path))
-            notes += [f"{path}: {finding} (variant {recipe.variant})" for finding in lint(config)]
+    for recipe in [] if path.name.startswith("_") else load_recipes(path):
+        config = validate(merge_layers(recipe.layers, {})[0], str(path))
+        notes += [f"{path}: {finding} (variant {recipe.variant})" for finding in lint(config)]
     return notes
-
-
-def format_recipes(files: Sequence[Path] = (), *, write: bool = True) -> dict[str, bool]:
-    """Which files were (or without `write` would be) changed; without files, one's own recipes."""
-    return {str(path): _formatted(path, write) for path in files or _all_files(shipped=False)}
-
-
-def _recipe_json(recipe: Recipe) -> dict[str, Any]:
-    return {
-        "name": recipe.name,
-        "env_id": recipe.env_id,
-        "variant": recipe.variant,
-        "description": recipe.description,
-        "path": str(recipe.path),
-    }
 
 
 def _faults(path: Path) -> list[str]:

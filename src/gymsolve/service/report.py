@@ -1,31 +1,53 @@
 """Reports of runs, on request."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from gymsolve.metrics.report.verdict import verdict
 from gymsolve.metrics.report.write import write_report
-from gymsolve.runs import find_run, split_ref
+from gymsolve.runs import Status, find_run, split_ref
+from gymsolve.service.answers import Answer
 
-__all__ = ["report_run"]
+__all__ = ["WrittenReport", "report_run"]
 
 
-def report_run(ref: str, runs_dir: Path | str | None = None) -> dict[str, Any]:
-    """Write the report of a run, also of one that is still trained; where it is and what it says."""
+@dataclass(frozen=True)
+class WrittenReport(Answer):
+    """Where the report of a run is, and what it says."""
+
+    run: str
+    markdown: str
+    html: str
+    status: Status
+    solved: bool
+    verdict: str
+    mean_reward: float | None
+    threshold: float | None
+    env_steps: int
+    seconds: float
+    quality: float | None
+    alerts: list[str]
+    """Ids of the root causes."""
+    problems: list[str]
+    """What of the run could not be read."""
+
+
+def report_run(ref: str, runs_dir: Path | str | None = None) -> WrittenReport:
+    """Write the report of a run, also of one that is still trained."""
     report = write_report(find_run(split_ref(ref)[0], runs_dir))
     facts = report.facts
-    return {
-        "run": facts.run.id,
-        "markdown": str(report.markdown),
-        "html": str(report.html),
-        "status": facts.summary.status,
-        "solved": facts.solved,
-        "verdict": verdict(facts),
-        "mean_reward": None if facts.best is None else facts.best["eval/mean_reward"],
-        "threshold": facts.threshold,
-        "env_steps": facts.env_steps,
-        "seconds": facts.seconds,
-        "quality": facts.quality,
-        "alerts": [alert.id for alert in facts.diagnosis.roots],
-        "problems": facts.problems,
-    }
+    return WrittenReport(
+        run=facts.run.id,
+        markdown=str(report.markdown),
+        html=str(report.html),
+        status=facts.summary.status,
+        solved=facts.solved,
+        verdict=verdict(facts),
+        mean_reward=None if facts.best is None else facts.best["eval/mean_reward"],
+        threshold=facts.threshold,
+        env_steps=facts.env_steps,
+        seconds=facts.seconds,
+        quality=facts.quality,
+        alerts=[alert.id for alert in facts.diagnosis.roots],
+        problems=facts.problems,
+    )

@@ -1,77 +1,187 @@
 """Looking at runs, comparing and stopping them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.errors import UsageError
-from gymsolve.runs import Run, best_reward, find_run, read_meta, runs_folder, split_ref
+from gymsolve.runs import Run, RunSummary, best_reward, find_run, read_meta, runs_folder, split_ref
 from gymsolve.runs import list_runs as find_runs
 from gymsolve.runs.checkpoints import pointed, survey_checkpoints
 from gymsolve.runs.files import replace_text
 from gymsolve.runs.videos import list_videos
+from gymsolve.service.answers import Answer
 
 if TYPE_CHECKING:
-    from gymsolve.metrics.report.comparison import Axis
+    from gymsolve.metrics.report.comparison import Axis, Contender
 
-__all__ = ["best_evaluation", "compare_runs", "get_run", "list_runs", "stop_run"]
+__all__ = [
+    *("ComparedRun", "Comparison", "ListedRun", "RunDetails", "SeedGroup", "StopRequest", "StoredCheckpoint"),
+    *("best_evaluation", "compare_runs", "get_run", "list_runs", "stop_run"),
+]
 
 RunsDir = Path | str | None
 _EVENTS_SHOWN = 20
 
 
+@dataclass(frozen=True, kw_only=True)
+class ListedRun(Answer, RunSummary):
+    """One of a list of runs."""
+
+    best_reward: float | None
+    """Mean reward of the best checkpoint."""
+
+
+@dataclass(frozen=True)
+class StoredCheckpoint(Answer):
+    """A checkpoint of a run."""
+
+    name: str
+    best: bool
+    last: bool
+    env_steps: int
+    time: str
+    reason: str | None
+    """Why it was saved."""
+    eval: dict[str, Any] | None
+    """Metrics of the evaluation of these weights, if there was one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunDetails(Answer, RunSummary):
+    """Everything worth knowing of one run, and what of it could not be read."""
+
+    path: str
+    seconds: float
+    """Spent training, over all sittings; pauses between them do not count."""
+    best_reward: float | None
+    config: dict[str, Any]
+    provenance: dict[str, str]
+    command: list[str]
+    versions: dict[str, str | None]
+    checkpoints: list[StoredCheckpoint]
+    videos: list[dict[str, Any]]
+    evaluations: list[dict[str, Any]]
+    last_metrics: dict[str, Any]
+    """The newest value of each metric."""
+    events: list[dict[str, Any]]
+    """The newest ones."""
+    problems: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedRun(Answer, RunSummary):
+    """One of several runs beside each other."""
+
+    letter: str
+    """Stands for the run in the columns of the comparison."""
+    seconds: float
+    final_reward: float | None
+    best_reward: float | None
+    threshold: float | None
+    reached_at: float | None
+    """Where on the axis an evaluation first reached the threshold."""
+    fps: float | None
+    quality: float | None
+    curve: list[tuple[float, float]]
+    """Mean rewards of evaluations over the axis."""
+
+
+@dataclass(frozen=True)
+class SeedGroup(Answer):
+    """Runs that differ in their seed alone: what to quote of them."""
+
+    letters: tuple[str, ...]
+    seeds: tuple[int, ...]
+    iqm: float
+    low: float
+    high: float
+    best: float
+    lucky: bool
+    remark: str
+
+
+@dataclass(frozen=True)
+class Comparison(Answer):
+    """Runs side by side."""
+
+    x: str
+    runs: list[ComparedRun]
+    results: list[tuple[str, ...]]
+    """A table: a name, then one text per run."""
+    seeds: list[SeedGroup]
+    differences: dict[str, list[Any]]
+    """Settings in which the runs differ, with the value of each run."""
+    remark: str
+    """What a reader must know before comparing; may be empty."""
+    charts: dict[str, str]
+    """Curves drawn in text, by title."""
+    html: str | None
+    problems: list[str]
+
+
+@dataclass(frozen=True)
+class StopRequest(Answer):
+    """A run that was asked to stop."""
+
+    run: str
+    stop_requested: bool = True
+
+
 def list_runs(
     query: str | None = None, limit: int | None = None, runs_dir: RunsDir = None
-) -> list[dict[str, Any]]:
-    """Runs, newest first, each with the mean reward of its best checkpoint."""
+) -> list[ListedRun]:
+    """Runs, newest first."""
     folder = runs_folder(runs_dir)
     return [
-        summary.to_json() | {"best_reward": best_reward(Run((folder / summary.id).absolute()))}
+        ListedRun(**vars(summary), best_reward=best_reward(Run((folder / summary.id).absolute())))
         for summary in find_runs(runs_dir, query, limit)
     ]
 
 
-def get_run(ref: str, runs_dir: RunsDir = None) -> dict[str, Any]:
-    """Everything worth knowing of one run, and what of it could not be read."""
+def get_run(ref: str, runs_dir: RunsDir = None) -> RunDetails:
+    """One run in detail."""
     run = find_run(split_ref(ref)[0], runs_dir)
     metrics, events = run.read_metrics(), run.read_events()
     checkpoints, damage = survey_checkpoints(run)
+    stored, info = run.config_json(), run.info()
     last: dict[str, Any] = {}
     for row in metrics.rows:
         last |= row
-    return {
-        **run.summary().to_json(),
-        "path": str(run.path),
-        "seconds": _seconds(metrics.rows),
-        "best_reward": best_reward(run),
-        **{key: run.config_json()[key] for key in ("config", "provenance")},
-        "command": run.info()["command"],
-        "versions": run.info()["versions"],
-        "checkpoints": checkpoints,
-        "videos": [video.to_json() for video in list_videos(run)],
-        "evaluations": [row for row in metrics.rows if "eval/mean_reward" in row],
-        "last_metrics": last,
-        "events": events.rows[-_EVENTS_SHOWN:],
-        "problems": [*metrics.problems, *events.problems, *damage],
-    }
+    return RunDetails(
+        **vars(run.summary()),
+        path=str(run.path),
+        seconds=_seconds(metrics.rows),
+        best_reward=best_reward(run),
+        config=stored["config"],
+        provenance=stored["provenance"],
+        command=info["command"],
+        versions=info["versions"],
+        checkpoints=[StoredCheckpoint(**one) for one in checkpoints],
+        videos=[video.to_json() for video in list_videos(run)],
+        evaluations=[row for row in metrics.rows if "eval/mean_reward" in row],
+        last_metrics=last,
+        events=events.rows[-_EVENTS_SHOWN:],
+        problems=[*metrics.problems, *events.problems, *damage],
+    )
 
 
 def _seconds(rows: list[dict[str, Any]]) -> float:
-    """Spent training, over all sittings; pauses between them do not count."""
     elapsed = [row["time/elapsed"] for row in rows if "time/elapsed" in row]
     return float(elapsed[-1]) if elapsed else 0.0
 
 
-def stop_run(ref: str, runs_dir: RunsDir = None) -> dict[str, Any]:
+def stop_run(ref: str, runs_dir: RunsDir = None) -> StopRequest:
     """Ask the process that trains a run to stop."""
     run = find_run(ref, runs_dir)
     run.request_stop()
-    return {"run": run.id, "stop_requested": True}
+    return StopRequest(run.id)
 
 
 def compare_runs(
     refs: Sequence[str], runs_dir: RunsDir = None, *, axis: "Axis" = "env_steps", html: Path | None = None
-) -> dict[str, Any]:
+) -> Comparison:
     """Results side by side, every setting in which the runs differ, and curves over a common axis.
 
     With `html`, a page of it is written there.
@@ -85,26 +195,29 @@ def compare_runs(
     if len({run.id for run in runs}) < 2:
         raise UsageError("a comparison needs at least two different runs.")
     contenders = comparison.contend(runs)
-    charts = comparison.compare_curves(contenders, axis)
     if html is not None:
         replace_text(html, render_comparison(contenders, axis))
-    return {
-        "x": axis,
-        "runs": [
-            one.run.summary().to_json()
-            | {"letter": one.letter, "seconds": _seconds(one.rows)}
-            | one.results(axis)
-            | {"curve": [list(point) for point in one.points("eval/mean_reward", axis)]}
-            for one in contenders
-        ],
-        "results": result_rows(contenders, axis),
-        "seeds": [one.to_json() | {"remark": one.remark()} for one in spread_over_seeds(contenders)],
-        "differences": comparison.differences(contenders),
-        "remark": comparison.remark(contenders),
-        "charts": {chart.title: plot(chart) for chart in charts},
-        "html": None if html is None else str(html),
-        "problems": [f"{one.run.id}: {problem}" for one in contenders for problem in one.problems],
-    }
+    return Comparison(
+        x=axis,
+        runs=[_compared(one, axis) for one in contenders],
+        results=result_rows(contenders, axis),
+        seeds=[SeedGroup(**vars(one), remark=one.remark()) for one in spread_over_seeds(contenders)],
+        differences=comparison.differences(contenders),
+        remark=comparison.remark(contenders),
+        charts={chart.title: plot(chart) for chart in comparison.compare_curves(contenders, axis)},
+        html=None if html is None else str(html),
+        problems=[f"{one.run.id}: {problem}" for one in contenders for problem in one.problems],
+    )
+
+
+def _compared(one: "Contender", axis: "Axis") -> ComparedRun:
+    return ComparedRun(
+        **vars(one.run.summary()),
+        letter=one.letter,
+        seconds=_seconds(one.rows),
+        **one.results(axis),
+        curve=one.points("eval/mean_reward", axis),
+    )
 
 
 def best_evaluation(run: Run) -> dict[str, Any] | None:

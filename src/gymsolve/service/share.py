@@ -1,6 +1,7 @@
 """Runs kept at W&B: a zip of the folder as an artifact of the run's project, and back again."""
 
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +10,40 @@ from gymsolve.metrics.sinks.wandb import choose_mode, first_line, project_of
 from gymsolve.runs.archive import pack_run, unpack_run
 from gymsolve.runs.refs import find_run
 from gymsolve.runs.run import RUN_ID
+from gymsolve.service.answers import Answer, left_out
 
-__all__ = ["pull_run", "push_run"]
+__all__ = ["PulledRun", "PushedRun", "pull_run", "push_run"]
 
 _KIND = "gymsolve-run"
 _LOGIN = "Log in with: wandb login"
 _SECONDS = 600
 
 
-def push_run(ref: str, runs_dir: Path | str | None = None) -> dict[str, Any]:
-    """Zip a run and upload it as an artifact of its W&B run; where it went."""
+@dataclass(frozen=True, kw_only=True)
+class PushedRun(Answer):
+    """A run that was uploaded, or packed where W&B is offline."""
+
+    run: str
+    files: int
+    bytes: int
+    """Size of the zip file."""
+    offline: bool
+    url: str | None = left_out()
+    """Where it can be seen; not there when offline."""
+    next: str
+    """The command that sends it, or brings it back."""
+
+
+@dataclass(frozen=True)
+class PulledRun(Answer):
+    """A run that was downloaded."""
+
+    run: str
+    path: str
+
+
+def push_run(ref: str, runs_dir: Path | str | None = None) -> PushedRun:
+    """Zip a run and upload it as an artifact of its W&B run."""
     wandb = _wandb()
     run = find_run(ref, runs_dir)
     info, project = run.info(), project_of(run.info()["env_id"])
@@ -47,13 +72,14 @@ def push_run(ref: str, runs_dir: Path | str | None = None) -> dict[str, Any]:
                 entity, url, folder = session.entity, session.url, session.dir
         except (wandb.errors.Error, ValueError, TimeoutError) as error:
             raise GymsolveError(f"the upload failed ({first_line(error)}).", where="W&B") from error
-    told = {"run": run.id, "files": files, "bytes": size, "offline": mode != "online"}
-    if mode != "online":
-        return told | {"next": f"wandb sync {Path(folder).parent}"}
-    return told | {"url": url, "next": f"gymsolve pull {entity}/{project}/{run.id}"}
+    offline = mode != "online"
+    back = f"wandb sync {Path(folder).parent}" if offline else f"gymsolve pull {entity}/{project}/{run.id}"
+    return PushedRun(
+        run=run.id, files=files, bytes=size, offline=offline, url=None if offline else url, next=back
+    )
 
 
-def pull_run(ref: str, runs_dir: Path | str | None = None) -> dict[str, Any]:
+def pull_run(ref: str, runs_dir: Path | str | None = None) -> PulledRun:
     """Download a run that was pushed: its id, PROJECT/ID or ENTITY/PROJECT/ID."""
     *place, run_id = ref.strip("/").split("/")
     if not RUN_ID.fullmatch(run_id) or len(place) > 2:
@@ -75,7 +101,7 @@ def pull_run(ref: str, runs_dir: Path | str | None = None) -> dict[str, Any]:
                 hint="Name its project too: PROJECT/RUN or ENTITY/PROJECT/RUN.",
             ) from error
         run = unpack_run(Path(folder) / f"{run_id}.zip", runs_dir)
-    return {"run": run.id, "path": str(run.path)}
+    return PulledRun(run.id, str(run.path))
 
 
 def _guess_project(run_id: str) -> str:

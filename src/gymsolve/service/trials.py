@@ -1,45 +1,35 @@
-"""Original and changed settings side by side: what the trials of a remedy say, and how surely.
+"""Trials of a remedy: original and changed settings side by side, what they say, and how surely.
 
-Never surer than the seeds allow: a side is better only if each of its seeds beats each of the other side's
-and the gap exceeds twice its standard error; and how often that happens by mere chance is told with it.
+A verdict is no surer than the seeds allow: a side is better only if each of its seeds beats each of the other
+side's and the gap exceeds twice its standard error. The answer also says how often chance alone does that.
 """
 
 import math
-import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from statistics import fmean, median, variance
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from gymsolve.runs import Run
 from gymsolve.runs.fixes import record_fix
-from gymsolve.service.fix import SIDES, FixPlan, Side
+from gymsolve.service.answers import Answer
+from gymsolve.service.fix import SIDES, FixAnswer, FixPlan, Side
 
-__all__ = ["Promise", "Trial", "compare_trials", "read_promise", "read_trial", "record_trials"]
+if TYPE_CHECKING:
+    from gymsolve.training.observer import Observer
+    from gymsolve.training.stopping import Reason
+
+__all__ = [
+    *("KeptPromise", "SideResult", "Trial", "TriedFix"),
+    *("compare_trials", "read_trial", "record_trials", "try_fix"),
+]
 
 Verdict = Literal["helped", "hurt", "unclear"]
-_METRIC = re.compile(r"\b[a-z]+/\w+")
-_BOUND = re.compile(r"\b(below|above) (-?[\d.]+(?:e-?\d+)?)(?! times)(?=\s|$)")
-_DIRECTIONS = {"rises": 1, "grows": 1, "falls": -1}
 _ERRORS = 2.0
 
 
-class Promise(NamedTuple):
-    """What a remedy is said to do to which metric, as far as a number can tell."""
-
-    metric: str
-    sign: int
-    """1 up, -1 down, 0 when the words give no direction."""
-    bar: float | None
-    """The value to reach; None when any move in that direction will do."""
-
-    def is_kept(self, changed: float, original: float | None) -> bool:
-        bar = original if self.bar is None else self.bar
-        return bar is not None and self.sign * (changed - bar) > 0
-
-
 @dataclass(frozen=True)
-class Trial:
+class Trial(Answer):
     """One training on one side."""
 
     side: Side
@@ -57,22 +47,78 @@ class Trial:
 
     @property
     def rank(self) -> float:
-        """What crashed, or never came to be judged, is worse than anything."""
+        """The reward; a crash, or a trial without an evaluation, ranks below every reward."""
         return -math.inf if self.status == "crashed" or self.reward is None else self.reward
 
 
-def read_promise(effect: str) -> Promise | None:
-    """The first metric that a sentence names, and where it should go."""
-    metric = _METRIC.search(effect)
-    if metric is None:
-        return None
-    bound = _BOUND.search(effect, metric.end())
-    if bound is not None:
-        return Promise(metric[0], 1 if bound[1] == "above" else -1, float(bound[2]))
-    # Longer sentences promise more than that the number moves.
-    plain = re.fullmatch(r" (rises|grows|falls)( while .*)?", effect[metric.end() :])
-    begins = metric.start() == 0 and plain is not None
-    return Promise(metric[0], _DIRECTIONS[plain[1]] if begins and plain else 0, None)
+@dataclass(frozen=True)
+class SideResult(Answer):
+    """All trials of one side."""
+
+    mean_reward: float | None
+    spread: float | None
+    """Standard deviation over seeds."""
+    crashed: int
+    fired: int
+
+
+@dataclass(frozen=True)
+class KeptPromise(Answer):
+    """The metric that the remedy should move, on both sides."""
+
+    metric: str
+    original: float | None
+    changed: float | None
+    kept: int | None
+    """Seeds on which it went where it should; None when a number cannot tell."""
+    of: int
+    """Seeds on which it was measured."""
+
+
+@dataclass(frozen=True)
+class TriedFix(FixAnswer):
+    """Both sides in numbers, and whether the remedy helped."""
+
+    trials: tuple[Trial, ...]
+    original: SideResult
+    changed: SideResult
+    verdict: Verdict
+    chance: float | None
+    """How often a change without any effect would part the sides as cleanly; None without a clear verdict."""
+    promise: KeptPromise | None
+
+
+def try_fix(
+    plan: FixPlan,
+    *,
+    command: Sequence[str] | None = None,
+    make_observer: "Callable[[], Observer] | None" = None,
+    on_trial: Callable[[Trial], None] | None = None,
+) -> "TriedFix | Reason":
+    """Train all trials one after the other in this process, compare and record them.
+
+    Returns the reason instead, and records nothing, if one of them was stopped. `make_observer` gives each
+    training somebody who watches it; `on_trial` hears of each when it is over.
+    """
+    from gymsolve.training.fork import Fork, fork_run  # training needs torch, planning and comparing do not
+
+    assert plan.alert is not None
+    trials: list[Trial] = []
+    for seed in plan.seeds:
+        for side in SIDES:
+            settings = plan.overrides(side, seed)
+            until, source = plan.start + plan.steps, f"gymsolve fix {plan.alert.id}"
+            fork = Fork(plan.run, plan.checkpoint, settings, until, source)
+            observer = None if make_observer is None else make_observer()
+            run, reason = fork_run(fork, observer=observer, command=command)
+            if reason in ("interrupt", "stop file", "terminated"):
+                return reason
+            trials.append(read_trial(plan, side, seed, run))
+            if on_trial is not None:
+                on_trial(trials[-1])
+    tried = compare_trials(plan, trials)
+    record_trials(plan, tried)
+    return tried
 
 
 def read_trial(plan: FixPlan, side: Side, seed: int, run: Run) -> Trial:
@@ -81,7 +127,7 @@ def read_trial(plan: FixPlan, side: Side, seed: int, run: Run) -> Trial:
     rows = [row for row in run.read_metrics().rows if row.get("env_steps", 0) > plan.start]
     judged = [row for row in rows if math.isfinite(row.get("eval/mean_reward", math.nan))]
     last = judged[-1] if judged else {}
-    promise = read_promise(plan.effect)
+    promise = plan.promise
     middle = plan.start + plan.steps / 2
     late = [row for row in rows if row["env_steps"] > middle] or rows
     values = [row[promise.metric] for row in late if promise is not None and promise.metric in row]
@@ -95,36 +141,38 @@ def read_trial(plan: FixPlan, side: Side, seed: int, run: Run) -> Trial:
         reward=last.get("eval/mean_reward"),
         error=last.get("eval/std_reward", 0.0) / math.sqrt(last.get("eval/episodes", 1)),
         metric=median(finite) if finite else None,
-        fired=any(row["kind"] == "alert" and row.get("id") == plan.alert["id"] for row in events),
+        fired=any(row["kind"] == "alert" and row.get("id") == plan.alert.id for row in events),
     )
 
 
-def compare_trials(plan: FixPlan, trials: Sequence[Trial]) -> dict[str, Any]:
-    """Both sides in numbers, and whether the remedy helped."""
+def compare_trials(plan: FixPlan, trials: Sequence[Trial]) -> TriedFix:
+    """Say whether the remedy helped."""
     sides = {side: [one for one in trials if one.side == side] for side in SIDES}
     verdict = _verdict(plan, sides["original"], sides["changed"])
-    return {
-        **plan.to_json(),
-        "trials": [asdict(one) for one in trials],
-        **{side: _summary(found) for side, found in sides.items()},
-        "verdict": verdict,
-        "chance": None if verdict == "unclear" else _chance(len(plan.seeds)),
-        "promise": _promise(plan, sides["original"], sides["changed"]),
-    }
+    return TriedFix(
+        **plan.facts(),
+        trials=tuple(trials),
+        original=_result(sides["original"]),
+        changed=_result(sides["changed"]),
+        verdict=verdict,
+        chance=None if verdict == "unclear" else _chance(len(plan.seeds)),
+        promise=_kept(plan, sides["original"], sides["changed"]),
+    )
 
 
-def record_trials(plan: FixPlan, told: dict[str, Any]) -> None:
+def record_trials(plan: FixPlan, tried: TriedFix) -> None:
     """Write the result into the run whose alert it is about."""
     assert plan.alert is not None
-    record_fix(plan.run, plan.alert["id"], told)
+    told = tried.to_json()
+    record_fix(plan.run, plan.alert.id, told)
     plan.run.append_event(
         "fix",
         env_steps=plan.start,
-        alert=plan.alert["id"],
-        changes=plan.changes,
-        children=[one["run"] for one in told["trials"]],
-        verdict=told["verdict"],
-        chance=told["chance"],
+        alert=plan.alert.id,
+        changes=told["changes"],
+        children=[one.run for one in tried.trials],
+        verdict=tried.verdict,
+        chance=tried.chance,
     )
 
 
@@ -140,7 +188,7 @@ def _verdict(plan: FixPlan, original: Sequence[Trial], changed: Sequence[Trial])
 
 
 def _is_wide(original: Sequence[Trial], changed: Sequence[Trial]) -> bool:
-    """The gap is more than what seeds and episodes make of nothing; a crash needs no such proof."""
+    """The gap exceeds the noise of seeds and episodes; a crash needs no such proof."""
     sides = [[one.rank for one in side] for side in (original, changed)]
     if not all(map(math.isfinite, (*sides[0], *sides[1]))):
         return True
@@ -154,32 +202,32 @@ def _chance(seeds: int) -> float:
     return 2 / math.comb(2 * seeds, seeds)
 
 
-def _summary(trials: Sequence[Trial]) -> dict[str, Any]:
+def _result(trials: Sequence[Trial]) -> SideResult:
     rewards = [one.reward for one in trials if one.reward is not None]
-    return {
-        "mean_reward": fmean(rewards) if rewards else None,
-        "spread": math.sqrt(variance(rewards)) if len(rewards) > 1 else None,
-        "crashed": sum(one.status == "crashed" for one in trials),
-        "fired": sum(one.fired for one in trials),
-    }
+    return SideResult(
+        mean_reward=fmean(rewards) if rewards else None,
+        spread=math.sqrt(variance(rewards)) if len(rewards) > 1 else None,
+        crashed=sum(one.status == "crashed" for one in trials),
+        fired=sum(one.fired for one in trials),
+    )
 
 
-def _promise(plan: FixPlan, original: Sequence[Trial], changed: Sequence[Trial]) -> dict[str, Any] | None:
-    promise = read_promise(plan.effect)
-    if promise is None:
+def _kept(plan: FixPlan, original: Sequence[Trial], changed: Sequence[Trial]) -> KeptPromise | None:
+    promise = plan.promise
+    if promise is None or promise.metric is None:
         return None
     pairs = [
         (after.metric, before.metric)
         for after, before in zip(changed, original, strict=True)
         if after.metric is not None
     ]
-    return {
-        "metric": promise.metric,
-        "original": _mean(original),
-        "changed": _mean(changed),
-        "kept": sum(promise.is_kept(*pair) for pair in pairs) if promise.sign else None,
-        "of": len(pairs),
-    }
+    return KeptPromise(
+        metric=promise.metric,
+        original=_mean(original),
+        changed=_mean(changed),
+        kept=sum(promise.is_kept(*pair) for pair in pairs) if promise.sign else None,
+        of=len(pairs),
+    )
 
 
 def _mean(trials: Sequence[Trial]) -> float | None:

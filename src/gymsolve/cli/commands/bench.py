@@ -1,4 +1,4 @@
-"""`gymsolve bench`: hand over to the benchmark of the clone this command runs from."""
+"""`gymsolve bench`: run the benchmark of the clone that this command belongs to."""
 
 import subprocess
 import sys
@@ -34,7 +34,7 @@ def bench(
     ] = False,
     json: Json = False,
 ) -> int:
-    """Measure speed beside other tools, on this machine; needs a clone and some hours without other work."""
+    """Compare speed with other tools on this machine; needs a clone and some hours without other work."""
     words = list(parts or ())
     for name, values in (("--tasks", tasks), ("--peers", peers)):
         words += [word for value in values or () for word in (name, value)]
@@ -46,7 +46,7 @@ def bench(
 
 
 def _clone() -> Path:
-    """The root of the clone this package is installed from in place."""
+    """The clone from which this package is installed in place."""
     root = Path(__file__).parents[4]
     if not (root / "benchmarks" / "__main__.py").is_file():
         raise UsageError(

@@ -1,4 +1,4 @@
-"""`gymsolve check`: look at an environment before hours go into it."""
+"""`gymsolve check`: examine an environment before training on it."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +19,7 @@ def check(
     set_: Set = None,
     json: Json = False,
 ) -> int:
-    """Pre-flight of an environment: spaces, seeds, speed, rewards of blind policies, problems."""
+    """Examine an environment: spaces, seeds, speed, what policies that know nothing earn, problems."""
     changes = overrides(set_)
     from gymsolve.envs.preflight import preflight
     from gymsolve.metrics.lint import lint
@@ -44,7 +44,7 @@ def check(
 
 
 def _stepping_seconds(report: dict[str, Any], steps: int) -> float | None:
-    """How long the budget takes if learning took no time: a lower bound."""
+    """Seconds that stepping alone takes for the whole budget; training takes longer."""
     speed = report["steps_per_second"].get(report["backend"])
     return steps / speed if speed else None
 

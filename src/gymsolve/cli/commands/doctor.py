@@ -9,20 +9,20 @@ _MARKS = {"ok": "✓", "missing": "✗", "warning": "!", "optional": "–"}
 
 
 def doctor(runs_dir: RunsDir = None, json: Json = False) -> None:
-    """Look at this machine: packages, extras, ffmpeg, display, devices, disk; each fault with its fix."""
+    """Examine this machine: packages, extras, ffmpeg, display, devices, disk; name the fix of each fault."""
     from gymsolve.runs import runs_folder
     from gymsolve.service.machine import examine
 
-    findings = examine(runs_folder(runs_dir))
+    machine = examine(runs_folder(runs_dir))
     if json:
-        print_json({"findings": [finding.to_json() for finding in findings]})
+        print_json(machine.to_json())
         return
     rows = [
         (_MARKS[one.state], one.topic, f"optional: {one.detail}" if one.state == "optional" else one.detail)
-        for one in findings
+        for one in machine.findings
     ]
     print_table(("", "", ""), rows)
-    fixes = [one for one in findings if one.fix is not None]
+    fixes = [one for one in machine.findings if one.fix is not None]
     if fixes:
         print("\nTo put right, where you need it:")
         for one in fixes:

@@ -21,18 +21,20 @@ def evaluate(
     ],
     episodes: Annotated[int, typer.Option("--episodes", min=1, help="How many to play.")] = 100,
     steps: Annotated[
-        int | None, typer.Option("--steps", min=1, help="Whole episodes worth this many steps instead.")
+        int | None,
+        typer.Option("--steps", min=1, help="Play as many episodes as begin within this many steps instead."),
     ] = None,
     stochastic: Annotated[
         bool, typer.Option("--stochastic", help="Sample actions instead of taking the likeliest.")
     ] = False,
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="Episodes of another seed than the run's own.")
+        int | None,
+        typer.Option("--seed", min=0, help="Use this seed for the episodes instead of the run's own."),
     ] = None,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
-    """Judge a policy by the raw returns of whole episodes."""
+    """Play whole episodes with a trained policy and report their raw returns."""
     from gymsolve.cli.live.progress import show_progress
     from gymsolve.training.judging.evaluate import result_json
     from gymsolve.training.play.loaded_policy import evaluate_run
@@ -76,7 +78,7 @@ def _tell(told: dict[str, Any], asked: int) -> None:
 
 
 def _judged(told: dict[str, Any]) -> str:
-    """The threshold, and whether these episodes reach it; too few of them decide nothing."""
+    """The threshold, and whether these episodes reach it; a cut evaluation decides nothing."""
     threshold = told["threshold"]
     if threshold is None:
         return "none known"

@@ -1,7 +1,7 @@
 """`gymsolve fix`: try the remedy of an alert beside the original settings, and say whether it helped."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,7 +11,7 @@ from gymsolve.text import count, number, plural, score, size
 
 if TYPE_CHECKING:
     from gymsolve.service.fix import FixPlan
-    from gymsolve.service.trials import Trial
+    from gymsolve.service.trials import KeptPromise, SideResult, Trial, TriedFix
 
 __all__ = ["fix"]
 
@@ -30,10 +30,12 @@ def fix(
         typer.Option(
             "--steps",
             metavar="N",
-            help="Environment steps of each trial: a tenth of the run's budget or a few evaluations.",
+            help="Steps of each trial; a tenth of the run's budget by default, or a few evaluations.",
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Trials of each side.")] = 2,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, help="Trials of each side, each with another seed.")
+    ] = 2,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be tried, train nothing.")
     ] = False,
@@ -41,33 +43,38 @@ def fix(
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
-    """Try the remedy of an alert: train original and changed settings from the last healthy checkpoint."""
+    """Try the remedy of an alert: train with and without it from the last healthy checkpoint, and compare."""
     from gymsolve.service.fix import plan_fix
 
     plan = plan_fix(run, alert, steps=_amount(steps), seeds=seeds, runs_dir=runs_dir)
     if plan.obstacle is not None or dry_run:
         if json:
-            print_json(plan.to_json() | {"verdict": None})
+            print_json(plan.answer().to_json())
         else:
             _tell_plan(plan)
         return 0
     if not (quiet or json):
         _tell_plan(plan)
-    from gymsolve.service.trials import compare_trials, record_trials
+    from gymsolve.cli.live.console import PlainScreen, Watcher
+    from gymsolve.service.trials import try_fix
 
+    stream = sys.stderr if json else sys.stdout
     try:
-        trials, stopped = _train(plan, quiet=quiet, json=json)
+        tried = try_fix(
+            plan,
+            command=["gymsolve", *sys.argv[1:]],
+            make_observer=lambda: Watcher(PlainScreen(None)),
+            on_trial=None if quiet else lambda trial: print(_trial_line(trial), file=stream, flush=True),
+        )
     except KeyboardInterrupt:  # the second one, which does not wait for the update under way
-        trials, stopped = [], "interrupt"
-    if stopped is not None:
+        tried = "interrupt"
+    if isinstance(tried, str):
         print("stopped before there was anything to compare; nothing was recorded", file=sys.stderr)
-        return _STOPPED[stopped]
-    told = compare_trials(plan, trials)
-    record_trials(plan, told)
+        return _STOPPED[tried]
     if json:
-        print_json(told)
+        print_json(tried.to_json())
     else:
-        _tell_result(told, plan.run.info()["steps"])
+        _tell_result(tried, plan.run.info()["steps"])
     return 0
 
 
@@ -81,29 +88,6 @@ def _amount(text: str | None) -> int | None:
         return int(parse_amount(text))
     except ValueError as error:
         raise UsageError(f"{error}.", where="--steps") from error
-
-
-def _train(plan: "FixPlan", *, quiet: bool, json: bool) -> "tuple[list[Trial], str | None]":
-    """All trials, one after the other; the reason if one of them was stopped."""
-    from gymsolve.cli.live.console import PlainScreen, Watcher
-    from gymsolve.service.fix import SIDES
-    from gymsolve.service.trials import read_trial
-    from gymsolve.training.fork import Fork, fork_run
-
-    trials: list[Trial] = []
-    source = f"gymsolve fix {plan.alert['id']}" if plan.alert else ""
-    for seed in plan.seeds:
-        for side in SIDES:
-            settings = plan.overrides(side, seed)
-            fork = Fork(plan.run, plan.checkpoint, settings, plan.start + plan.steps, source)
-            command = ["gymsolve", *sys.argv[1:]]
-            run, reason = fork_run(fork, observer=Watcher(PlainScreen(None)), command=command)
-            if reason in _STOPPED:
-                return trials, reason
-            trials.append(read_trial(plan, side, seed, run))
-            if not quiet:
-                print(_trial_line(trials[-1]), file=sys.stderr if json else sys.stdout, flush=True)
-    return trials, None
 
 
 def _trial_line(trial: "Trial") -> str:
@@ -121,53 +105,50 @@ def _tell_plan(plan: "FixPlan") -> None:
     begin = "step 0" if plan.checkpoint is None else f"checkpoint {plan.checkpoint}"
     trials = plural(2 * len(plan.seeds), "trial")
     rows = [
-        ("alert", f"{plan.alert['id']}: {plan.alert['title']}, since step {count(plan.alert['onset'])}"),
-        ("remedy", remedy_text(plan.changes).removeprefix("try ")),
-        ("expect", plan.effect or "–"),
+        ("alert", f"{plan.alert.id}: {plan.alert.title}, since step {count(plan.alert.onset)}"),
+        ("remedy", remedy_text([vars(one) for one in plan.changes]).removeprefix("try ")),
+        ("expect", plan.alert.effect or "–"),
         ("from", f"{begin}, {trials} of {count(plan.steps)} steps, seeds {', '.join(map(str, plan.seeds))}"),
         *(("note", note) for note in plan.notes),
     ]
     print_pairs(rows)
 
 
-def _tell_result(told: dict[str, Any], budget: int) -> None:
-    heading(_WORDS[told["verdict"]])
-    rows = [(side, _side(told[side], len(told["seeds"]))) for side in ("original", "changed")]
-    if told["promise"] is not None:
-        rows.append(("expected", _kept(told["promise"], told["effect"])))
-    print_pairs([*rows, ("how sure", _certainty(told))])
-    if told["verdict"] == "helped":
-        spent = int(told["checkpoint"] or 0) + told["steps"]
+def _tell_result(tried: "TriedFix", budget: int) -> None:
+    seeds = len(tried.seeds)
+    heading(_WORDS[tried.verdict])
+    rows = [("original", _side(tried.original, seeds)), ("changed", _side(tried.changed, seeds))]
+    if tried.promise is not None:
+        rows.append(("expected", _kept(tried.promise, tried.effect)))
+    print_pairs([*rows, ("how sure", _certainty(tried))])
+    if tried.verdict == "helped":
+        spent = int(tried.checkpoint or 0) + tried.steps
         more = "" if spent < budget else f" --steps {size(2 * spent)}"
-        best = max((one for one in told["trials"] if one["side"] == "changed"), key=_reward)
-        print(f"go on with it: gymsolve resume {best['run']}{more}")
+        best = max((one for one in tried.trials if one.side == "changed"), key=lambda one: one.rank)
+        print(f"go on with it: gymsolve resume {best.run}{more}")
 
 
-def _reward(trial: dict[str, Any]) -> float:
-    return float("-inf") if trial["reward"] is None else float(trial["reward"])
+def _side(side: "SideResult", seeds: int) -> str:
+    told = f"mean return {score(side.mean_reward, side.spread)} over {plural(seeds, 'seed')}"
+    told += f", the alert came in {side.fired} of {seeds}"
+    return told + (f", {side.crashed} crashed" if side.crashed else "")
 
 
-def _side(side: dict[str, Any], seeds: int) -> str:
-    told = f"mean return {score(side['mean_reward'], side['spread'])} over {plural(seeds, 'seed')}"
-    told += f", the alert came in {side['fired']} of {seeds}"
-    return told + (f", {side['crashed']} crashed" if side["crashed"] else "")
-
-
-def _kept(promise: dict[str, Any], effect: str) -> str:
-    before, after = number(promise["original"]), number(promise["changed"])
-    values = f"{promise['metric']} {before} with the original settings, {after} with the changed ones"
-    if promise["kept"] is None or not promise["of"]:
+def _kept(promise: "KeptPromise", effect: str) -> str:
+    before, after = number(promise.original), number(promise.changed)
+    values = f"{promise.metric} {before} with the original settings, {after} with the changed ones"
+    if promise.kept is None or not promise.of:
         return f"{effect}: {values}"
-    return f"{effect}: so on {promise['kept']} of {plural(promise['of'], 'seed')} ({values})"
+    return f"{effect}: so on {promise.kept} of {plural(promise.of, 'seed')} ({values})"
 
 
-def _certainty(told: dict[str, Any]) -> str:
-    seeds = len(told["seeds"])
-    if told["verdict"] == "unclear":
+def _certainty(tried: "TriedFix") -> str:
+    seeds = len(tried.seeds)
+    if tried.chance is None:
         return (
             "one seed cannot tell; try --seeds 4" if seeds == 1 else "the seeds overlap or differ too little"
         )
     return (
         f"every seed of one side beats every seed of the other; with {plural(seeds, 'seed')} "
-        f"chance alone does that 1 time in {number(1 / told['chance'])}"
+        f"chance alone does that 1 time in {number(1 / tried.chance)}"
     )

@@ -28,72 +28,70 @@ def list_them(
     from gymsolve.service import recipes as service
 
     words = " ".join(query or ())
-    found, faults = service.list_recipes(words)
-    for fault in faults:
+    found = service.list_recipes(words)
+    for fault in found.faults:
         print(f"left out: {fault}", file=sys.stderr)
     if json:
-        print_json(found)
-    elif not found:
+        print_json([one.to_json() for one in found.recipes])
+    elif not found.recipes:
         print(f"No recipe fits '{words}'. `gymsolve train` also takes any Gymnasium id.")
     else:
-        print_table(("recipe", "description"), [(one["name"], one["description"]) for one in found])
+        print_table(("recipe", "description"), [(one.name, one.description) for one in found.recipes])
 
 
 def show(
     name: Annotated[str, typer.Argument(metavar="ENV[:VARIANT]", help="A recipe.")],
     explain: Annotated[
-        bool, typer.Option("--explain", help="Every setting and where its value comes from.")
+        bool, typer.Option("--explain", help="Show every setting and where its value comes from.")
     ] = False,
     set_: Set = None,
     json: Json = False,
 ) -> None:
-    """The settings of a recipe: those it decides, or with --explain all of them."""
+    """Show the settings that a recipe decides; with --explain, all settings."""
     from gymsolve.cli.printing.plan import settings_rows
-    from gymsolve.recipes import find_recipe, resolve
+    from gymsolve.recipes import validate
+    from gymsolve.service import recipes as service
 
-    resolved = resolve(name, overrides(set_))
-    path = str(find_recipe(name).path)
+    shown = service.show_recipe(name, overrides(set_))
     if json:
-        print_json({**resolved.to_json(), "path": path})
+        print_json(shown.to_json())
         return
-    print(f"{resolved.name}  {resolved.config.description}\n{path}\n")
-    print_table(("setting", "value", "from"), settings_rows(resolved, everything=explain))
+    config = validate(shown.config)
+    print(f"{shown.name}  {config.description}\n{shown.path}\n")
+    print_table(("setting", "value", "from"), settings_rows(config, shown.provenance, everything=explain))
 
 
 def check(files: Files = None, json: Json = False) -> int:
-    """Say what is wrong with recipe files; without files, with all shipped and local ones."""
+    """Check recipe files; without FILES, all shipped and local ones."""
     from gymsolve.service import recipes as service
 
-    faults = service.check_recipes(files or ())
-    wrong = [fault for found in faults.values() for fault in found]
-    notes = service.lint_recipes(files or ()) if not wrong else []
+    found = service.check_recipes(files or ())
+    wrong = found.problems
     if json:
-        print_json({"files": len(faults), "problems": wrong, "notes": notes})
+        print_json(found.to_json())
     else:
-        for line in [*wrong, *(f"note: {note}" for note in notes)]:
+        for line in [*wrong, *(f"note: {note}" for note in found.notes)]:
             print(line)
-        print(f"{plural(len(faults), 'file')}, {plural(len(wrong), 'problem') if wrong else 'no problems'}.")
+        print(f"{plural(found.files, 'file')}, {plural(len(wrong), 'problem') if wrong else 'no problems'}.")
     return 1 if wrong else 0
 
 
 def format_files(
     files: Files = None,
     check_only: Annotated[
-        bool, typer.Option("--check", help="Change nothing; exit 1 if something would.")
+        bool, typer.Option("--check", help="Change nothing; exit with 1 if a file would change.")
     ] = False,
     json: Json = False,
 ) -> int:
-    """Put the keys of recipe files in canonical order; without files, of the local ones."""
+    """Put the keys of recipe files in canonical order; without FILES, of the local ones."""
     from gymsolve.service import recipes as service
 
-    changed = [
-        path for path, change in service.format_recipes(files or (), write=not check_only).items() if change
-    ]
+    found = service.format_recipes(files or (), write=not check_only)
     if json:
-        print_json({"changed": changed, "written": not check_only})
+        print_json(found.to_json())
     else:
-        for path in changed:
-            print(f"{'would be changed' if check_only else 'changed'}: {path}")
-        if not changed:
+        for path in found.changed:
+            print(f"{'changed' if found.written else 'would be changed'}: {path}")
+        if not found.changed:
             print("Nothing to change.")
-    return 1 if changed and check_only else 0
+    return 1 if found.changed and check_only else 0

@@ -24,7 +24,8 @@ def record(
     ],
     episodes: Annotated[int, typer.Option("--episodes", min=1, help="How many to play.")] = 1,
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="Episodes of another seed than the run's own.")
+        int | None,
+        typer.Option("--seed", min=0, help="Use this seed for the episodes instead of the run's own."),
     ] = None,
     progression: Annotated[
         bool, typer.Option("--progression", help="One episode of every checkpoint, with the learning curve.")
@@ -39,7 +40,9 @@ def record(
     max_seconds: Annotated[
         float | None,
         typer.Option(
-            "--max-seconds", min=0.1, help="Length at which it ends: 120; 6 for each clip of a progression."
+            "--max-seconds",
+            min=0.1,
+            help="Longest video, in seconds: 120 by default; 6 for each clip of a progression.",
         ),
     ] = None,
     stochastic: Annotated[

@@ -1,4 +1,4 @@
-"""`gymsolve report`: what happened in a run, as a page and as text."""
+"""`gymsolve report`: write what happened in a run, as a page and as text."""
 
 import sys
 from pathlib import Path
@@ -23,13 +23,13 @@ def report(
 
     told = report_run(run, runs_dir)
     if open_:
-        _show(Path(told["html"]))
+        _show(Path(told.html))
     if json:
-        print_json(told)
+        print_json(told.to_json())
         return
-    print(told["verdict"])
-    print_pairs([("page", told["html"]), ("text", told["markdown"])])
-    for problem in told["problems"]:
+    print(told.verdict)
+    print_pairs([("page", told.html), ("text", told.markdown)])
+    for problem in told.problems:
         print(f"  {problem}")
 
 

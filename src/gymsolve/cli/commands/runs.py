@@ -2,13 +2,16 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gymsolve.cli.options import Json, RunRef, RunsDir
 from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_table, print_whole_table
 from gymsolve.text import age, count, duration, number, score, setting
+
+if TYPE_CHECKING:
+    from gymsolve.service.runs import Comparison, ListedRun, RunDetails, StoredCheckpoint
 
 __all__ = ["compare", "list_them", "show"]
 
@@ -23,7 +26,7 @@ def list_them(
             help="Words of the id or name, or status:solved, env:CartPole, algo:ppo, variant:fast.",
         ),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most so many, newest first.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most this many, newest first.")] = 20,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
@@ -35,7 +38,7 @@ def list_them(
     found = service.list_runs(words, limit + 1, runs_dir)
     shown = found[:limit]
     if json:
-        print_json(shown)
+        print_json([run.to_json() for run in shown])
         return
     if not found:
         fitting = f" fits '{words}'" if words else " yet"
@@ -53,29 +56,29 @@ def list_them(
 
 
 def show(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
-    """Everything about one run: settings, checkpoints, evaluations, newest metrics, events, damage."""
+    """Show one run: settings, checkpoints, evaluations, newest metrics, events, damage."""
     from gymsolve.service import runs as service
 
     told = service.get_run(run, runs_dir)
     if json:
-        print_json(told)
+        print_json(told.to_json())
         return
-    print(told["id"])
+    print(told.id)
     print_pairs(_facts(told))
-    _show_checkpoints(told["checkpoints"])
-    _show_evaluations(told["evaluations"])
-    _show_videos(told["videos"])
-    if told["last_metrics"]:
+    _show_checkpoints(told.checkpoints)
+    _show_evaluations(told.evaluations)
+    _show_videos(told.videos)
+    if told.last_metrics:
         heading("Newest metrics")
         print_pairs(
-            (name, _metric(value)) for name, value in sorted(told["last_metrics"].items()) if "/" in name
+            (name, _metric(value)) for name, value in sorted(told.last_metrics.items()) if "/" in name
         )
-    if told["events"]:
+    if told.events:
         heading("Events")
-        print_table(("time", "event", "details"), [_event(event) for event in told["events"]])
-    if told["problems"]:
+        print_table(("time", "event", "details"), [_event(event) for event in told.events])
+    if told.problems:
         heading("Problems")
-        for problem in told["problems"]:
+        for problem in told.problems:
             print(f"  {problem}")
 
 
@@ -89,41 +92,41 @@ class Axis(StrEnum):
 
 def compare(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Two runs or more.")],
-    x: Annotated[Axis, typer.Option("--x", help="What curves are drawn over.")] = Axis.ENV_STEPS,
+    x: Annotated[Axis, typer.Option("--x", help="The horizontal axis of curves.")] = Axis.ENV_STEPS,
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Also write a page with charts.")
     ] = None,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
-    """Results and curves of several runs side by side, and the settings in which they differ."""
+    """Compare runs: results, curves, and the settings in which they differ."""
     from gymsolve.service import runs as service
 
     told = service.compare_runs(runs, runs_dir, axis=x.value, html=html)
     if json:
-        print_json(told)
+        print_json(told.to_json())
         return
-    letters = [run["letter"] for run in told["runs"]]
-    for run in told["runs"]:
-        print(f"{run['letter']}  {run['id']}")
-    if told["remark"]:
-        print(f"\n{told['remark']}")
+    letters = [run.letter for run in told.runs]
+    for run in told.runs:
+        print(f"{run.letter}  {run.id}")
+    if told.remark:
+        print(f"\n{told.remark}")
     rows = [
-        ("status", *(run["status"] for run in told["runs"])),
-        ("steps", *(count(run["env_steps"]) for run in told["runs"])),
-        ("time", *(duration(run["seconds"]) for run in told["runs"])),
-        *told["results"],
+        ("status", *(run.status for run in told.runs)),
+        ("steps", *(count(run.env_steps) for run in told.runs)),
+        ("time", *(duration(run.seconds) for run in told.runs)),
+        *told.results,
     ]
     heading("Results")
     print_table(("", *letters), rows)
-    if told["seeds"]:
+    if told.seeds:
         heading("Over seeds")
-        print("\n".join(f"  {one['remark']}" for one in told["seeds"]))
-    for title, chart in told["charts"].items():
+        print("\n".join(f"  {one.remark}" for one in told.seeds))
+    for title, chart in told.charts.items():
         heading(title)
         print(chart)
     heading("Settings that differ")
-    differing = [(path, *map(setting, values)) for path, values in told["differences"].items()]
+    differing = [(path, *map(setting, values)) for path, values in told.differences.items()]
     if differing:
         print_table(("", *letters), differing)
     else:
@@ -131,45 +134,45 @@ def compare(
     _print_rest(told)
 
 
-def _print_rest(told: dict[str, Any]) -> None:
-    if told["problems"]:
+def _print_rest(told: "Comparison") -> None:
+    if told.problems:
         heading("Could not be read")
-        print("\n".join(f"  {problem}" for problem in told["problems"]))
-    if told["html"]:
-        print(f"\npage  {told['html']}")
+        print("\n".join(f"  {problem}" for problem in told.problems))
+    if told.html:
+        print(f"\npage  {told.html}")
 
 
-def _row(run: dict[str, Any]) -> tuple[str, ...]:
-    steps = count(run["env_steps"])
+def _row(run: "ListedRun") -> tuple[str, ...]:
+    steps = count(run.env_steps)
     return (
-        run["id"],
-        run["env_id"],
-        run["variant"],
-        run["status"],
+        run.id,
+        run.env_id,
+        run.variant,
+        run.status,
         steps,
-        number(run["best_reward"]),
-        age(run["created"]),
+        number(run.best_reward),
+        age(run.created),
     )
 
 
-def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
-    reason = f" ({told['reason']})" if told["reason"] not in (None, "", told["status"]) else ""
-    result = told["result"] or {}
+def _facts(told: "RunDetails") -> list[tuple[str, str]]:
+    reason = f" ({told.reason})" if told.reason not in (None, "", told.status) else ""
+    result = told.result or {}
     needed = "" if result.get("threshold") is None else f" (threshold {number(result['threshold'])})"
-    config = told["config"]
+    config = told.config
     facts = [
-        ("recipe", told["name"]),
-        ("status", f"{told['status']}{reason}"),
-        ("best return", f"{number(told['best_reward'])}{needed}"),
-        ("steps", f"{count(told['env_steps'])} of {count(told['steps'])}"),
-        ("time", duration(told["seconds"])),
-        ("started", f"{told['created'][:19].replace('T', ' ')} UTC"),
-        ("folder", told["path"]),
-        ("command", " ".join(told["command"])),
+        ("recipe", told.name),
+        ("status", f"{told.status}{reason}"),
+        ("best return", f"{number(told.best_reward)}{needed}"),
+        ("steps", f"{count(told.env_steps)} of {count(told.steps or 0)}"),
+        ("time", duration(told.seconds)),
+        ("started", f"{told.created[:19].replace('T', ' ')} UTC"),
+        ("folder", told.path),
+        ("command", " ".join(told.command)),
     ]
-    if told["parent"]:
-        begun = told["parent"]["checkpoint"]
-        facts.append(("begun from", told["parent"]["run"] + ("" if begun is None else f"@{begun}")))
+    if told.parent:
+        begun = told.parent["checkpoint"]
+        facts.append(("begun from", told.parent["run"] + ("" if begun is None else f"@{begun}")))
     values = [(path, _lookup(config, path)) for path in _HIGHLIGHTS]
     facts.append(("settings", "  ".join(f"{path}={setting(value)}" for path, value in values)))
     return facts
@@ -182,16 +185,16 @@ def _lookup(config: dict[str, Any], path: str) -> Any:
     return node
 
 
-def _show_checkpoints(checkpoints: list[dict[str, Any]]) -> None:
+def _show_checkpoints(checkpoints: "list[StoredCheckpoint]") -> None:
     if not checkpoints:
         return
     heading("Checkpoints")
     rows = []
     for one in checkpoints:
-        marks = [mark for mark in ("best", "last") if one[mark]]
-        evaluation = one["eval"] or {}
+        marks = [mark for mark, there in (("best", one.best), ("last", one.last)) if there]
+        evaluation = one.eval or {}
         reward = score(evaluation.get("eval/mean_reward"), evaluation.get("eval/std_reward"))
-        rows.append((one["name"], ", ".join(marks), one["reason"] or "", reward))
+        rows.append((one.name, ", ".join(marks), one.reason or "", reward))
     print_table(("steps", "pointers", "saved because", "evaluation"), rows, right=("steps",))
 
 

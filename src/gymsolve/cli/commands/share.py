@@ -11,16 +11,16 @@ __all__ = ["pull", "push"]
 
 
 def push(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> int:
-    """Zip a run and upload it to W&B, as an artifact in the project of its environment."""
+    """Upload a zipped run to W&B, as an artifact in the project of its environment."""
     from gymsolve.service.share import push_run
 
     told = push_run(run, runs_dir)
     if json:
-        print_json(told)
-    elif told["offline"]:
-        print(f"{told['run']} is packed ({told['files']} files); send it with: {told['next']}")
+        print_json(told.to_json())
+    elif told.offline:
+        print(f"{told.run} is packed ({told.files} files); send it with: {told.next}")
     else:
-        print(f"{told['run']} is at {told['url']}; get it anywhere with: {told['next']}")
+        print(f"{told.run} is at {told.url}; get it anywhere with: {told.next}")
     return 0
 
 
@@ -31,12 +31,12 @@ def pull(
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> int:
-    """Download a run from W&B that is not on this machine."""
+    """Download a run that was pushed to W&B."""
     from gymsolve.service.share import pull_run
 
     told = pull_run(run, runs_dir)
     if json:
-        print_json(told)
+        print_json(told.to_json())
     else:
-        print(f"{told['run']} is in {told['path']}")
+        print(f"{told.run} is in {told.path}")
     return 0

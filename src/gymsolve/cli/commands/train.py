@@ -9,10 +9,12 @@ import typer
 
 from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Set, overrides
 from gymsolve.cli.printing.output import heading, is_terminal, print_json, print_table
+from gymsolve.errors import UsageError
 from gymsolve.runs.files import read_json
 from gymsolve.text import number
 
 if TYPE_CHECKING:
+    from gymsolve.service.start import StartedRun
     from gymsolve.training.observer import Observer
     from gymsolve.training.session import Outcome
 
@@ -26,7 +28,13 @@ Steps = Annotated[
 ]
 Profile = Annotated[
     bool,
-    typer.Option("--profile", help="Write a flame graph and a split of the time into the run's profile/."),
+    typer.Option("--profile", help="Write a flame graph and the time of each phase into the run's profile/."),
+]
+Detach = Annotated[
+    bool,
+    typer.Option(
+        "--detach", help="Train in the background: print the run's id once it has begun, and return."
+    ),
 ]
 Track = Annotated[
     str | None,
@@ -59,11 +67,29 @@ def train(
     ] = False,
     track: Track = None,
     profile: Profile = False,
+    detach: Detach = False,
     runs_dir: RunsDir = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
     """Train an agent until the environment is solved or the budget is spent."""
+    if detach:
+        _refuse_question(confirm)
+        from gymsolve.service import start as service
+
+        return _tell_started(
+            service.start_run(
+                env,
+                set_ or (),
+                seed=seed,
+                steps=steps,
+                start_from=start_from,
+                track=track,
+                profile=profile,
+                runs_dir=runs_dir,
+            ),
+            json=json,
+        )
     changes = overrides(set_, steps=steps, seed=seed, track=track)
     from gymsolve.cli.printing.plan import print_plan
     from gymsolve.training.planning.plan import plan_run
@@ -101,15 +127,31 @@ def resume(
     set_: Set = None,
     steps: Steps = None,
     fresh_optimizer: Annotated[
-        bool, typer.Option("--fresh-optimizer", help="Forget the optimizer's moments.")
+        bool, typer.Option("--fresh-optimizer", help="Start with a fresh optimizer state.")
     ] = False,
     track: Track = None,
     profile: Profile = False,
+    detach: Detach = False,
     runs_dir: RunsDir = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
     """Continue a run where a checkpoint left it, optionally with other settings."""
+    if detach:
+        from gymsolve.service import start as service
+
+        return _tell_started(
+            service.resume_run(
+                run,
+                set_ or (),
+                steps=steps,
+                fresh_optimizer=fresh_optimizer,
+                track=track,
+                profile=profile,
+                runs_dir=runs_dir,
+            ),
+            json=json,
+        )
     changes = overrides(set_, steps=steps, track=track)
     from gymsolve.training.session import resume_run
 
@@ -133,13 +175,14 @@ def resume(
 def _watch(
     work: "Callable[[Observer], Outcome]", runs_dir: Path | None, *, profile: bool, quiet: bool, json: bool
 ) -> int:
-    """Train under the eyes of whoever is there, then print the result."""
+    """Train while a screen shows the progress, then print the result."""
     from gymsolve.cli.live.console import Watcher, choose_screen
     from gymsolve.cli.printing.verdict import print_verdict, verdict_lines
+    from gymsolve.service.start import announce_run
 
     try:
         with choose_screen(quiet=quiet, json=json) as screen:
-            outcome = work(Watcher(screen))
+            outcome = work(Watcher(screen, announce_run))
     except KeyboardInterrupt:  # the second one: there was no time for a verdict
         print("interrupted; go on with: gymsolve resume @last", file=sys.stderr)
         return 130
@@ -155,9 +198,20 @@ def _watch(
     return _STOPPED.get(outcome.reason, 0)
 
 
-def _agreed() -> bool:
-    from gymsolve.errors import UsageError
+def _tell_started(started: "StartedRun", *, json: bool) -> int:
+    if json:
+        print_json(started.to_json())
+    else:
+        print(started.run)
+    return 0
 
+
+def _refuse_question(confirm: bool) -> None:
+    if confirm:
+        raise UsageError("a run in the background cannot ask.", where="--detach", hint="Use --yes.")
+
+
+def _agreed() -> bool:
     if not (is_terminal() and sys.stdin.isatty()):
         raise UsageError("there is no terminal to ask on.", where="--confirm", hint="Use --yes.")
     return typer.confirm("Start training?", default=True, err=True)
@@ -173,9 +227,9 @@ def stop(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
 
     answer = service.stop_run(run, runs_dir)
     if json:
-        print_json(answer)
+        print_json(answer.to_json())
     else:
-        print(f"Asked {answer['run']} to stop; it ends after its current update and can be resumed.")
+        print(f"Asked {answer.run} to stop; it ends after its current update and can be resumed.")
 
 
 def _read_split(run: Path) -> dict[str, Any]:

@@ -23,16 +23,16 @@ def tune_speed(
     ],
     set_: Set = None,
     seconds: Annotated[
-        float, typer.Option("--seconds", min=1, help="How long to measure, about; more is less noisy.")
+        float, typer.Option("--seconds", min=1, help="How long to measure, roughly; longer is less noisy.")
     ] = 10.0,
     write: Annotated[
-        bool, typer.Option("--write", help="Write the choice as a variant of your own into ./recipes.")
+        bool, typer.Option("--write", help="Save the choice as a variant in ./recipes.")
     ] = False,
     json: Json = False,
 ) -> None:
     """Measure stepping, acting and learning on this machine, and choose the fastest settings.
 
-    Rollouts keep their number of steps, so that what is learned from stays the recipe's.
+    Rollouts keep their number of steps, so that each update learns from as much as before.
     """
     from gymsolve.training.planning.plan import plan_run
     from gymsolve.training.planning.tuning_costs import tune

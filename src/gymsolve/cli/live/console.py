@@ -1,13 +1,13 @@
-"""Watching a run: to the log in its folder always, to a screen when there is one.
+"""Watches a run: writes to the log in its folder, and to a screen if there is one.
 
 The watcher is called after every vector step, so it only stores numbers there and looks at the clock;
-drawing is rationed so that it never takes more than a four-hundredth of the time.
+drawing takes at most a four-hundredth of the time.
 """
 
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol, TextIO
 
@@ -41,7 +41,7 @@ class Screen(Protocol):
         """Where the run stands, now and then."""
 
     def draw(self, view: View, now: float) -> None:
-        """The same, all the time."""
+        """Where the run stands, several times a second."""
 
     def give_way(self) -> None:
         """Something was written past the screen."""
@@ -90,10 +90,11 @@ def choose_screen(*, quiet: bool, json: bool) -> Iterator[Screen]:
 
 
 class Watcher:
-    """The observer behind `gymsolve train`."""
+    """The observer behind `gymsolve train`; `on_start` hears of the run once it has begun."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: Screen, on_start: Callable[[Run], None] | None = None) -> None:
         self.screen = screen
+        self._on_start = on_start
         self._run: Run | None = None
         self._trainer: Trainer | None = None
         self._view: View | None = None
@@ -118,6 +119,8 @@ class Watcher:
         self._trainer = trainer
         self._next_line = self._view.began + _LINE_SECONDS[0]
         self._tell(f"run {run.path} (computing with {trainer.engine.name})")
+        if self._on_start is not None:
+            self._on_start(run)
 
     def rollout_step(self, step: int, total: int) -> None:
         now = time.perf_counter()

@@ -1,4 +1,4 @@
-"""A bar on standard error for work that takes long; nothing where nobody watches."""
+"""A progress bar on standard error, on terminals only."""
 
 import os
 import sys
@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from gymsolve.cli.live.screen import can_say, terminal_size
+from gymsolve.cli.live.screen import terminal_size
 from gymsolve.cli.live.table import small_bar
-from gymsolve.cli.printing.tables import cut, styled
+from gymsolve.cli.printing.tables import can_say, cut, styled
 from gymsolve.text import duration
 
 __all__ = ["ProgressBar", "show_progress"]
@@ -62,7 +62,7 @@ class ProgressBar:
 
 @contextmanager
 def show_progress(label: str, unit: str) -> Iterator[Tell | None]:
-    """What to tell of the work under way; None off a terminal. The bar is gone when this closes."""
+    """A function to call with (done, total), or None without a terminal; closing this removes the bar."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield None
         return

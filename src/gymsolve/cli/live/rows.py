@@ -1,19 +1,17 @@
 """Rows of the live table: which metrics, in which order, and how each is told.
 
-All of it comes from the catalogue: priority decides what is seen, groups and their order are the
-catalogue's, and so are precision and the direction that counts as better.
+The catalogue decides all of it: the priority of a metric, the groups and their order, the precision, and the
+direction that counts as better.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from gymsolve.cli.live.view import View
 from gymsolve.cli.printing.tables import Line
 from gymsolve.metrics.catalog import Metric, by_priority, find_metric
 from gymsolve.metrics.history import Series
-from gymsolve.text import count, duration, number, score
+from gymsolve.text import count, duration, number, score, short, sparkline
 
 __all__ = [
     "MARKS",
@@ -23,7 +21,6 @@ __all__ = [
     "group_of",
     "header",
     "metric_row",
-    "sparkline",
 ]
 
 SEVERITY_STYLES = {"error": "bold red", "warn": "bold yellow", "info": "bold cyan"}
@@ -32,7 +29,6 @@ MARKS = {"error": "!", "warn": "!", "info": "·", None: " "}
 
 _ELSEWHERE = {"env_steps", "progress", "solved", "eval/std_reward"}
 """Told by the bar, the title, or beside another value."""
-_BLOCKS = "▁▂▃▄▅▆▇█"
 _COUNTED = {"steps", "steps/s", "episodes"}
 
 _PREFIX, _NAME, _VALUE, _CHANGE, _SPARK, _RANGE, _MEANING = 8, 22, 14, 10, 12, 14, 24
@@ -70,7 +66,7 @@ class Layout:
 
 
 def choose_rows(view: View, room: int) -> list[str]:
-    """The most important metrics that there is room for, group by group; those with an alert always."""
+    """The most important metrics that fit, group by group; metrics with an alert come first."""
     known = [name for name in view.history.series if name not in _ELSEWHERE and find_metric(name)]
     if "time/elapsed" not in known:
         known.append("time/elapsed")  # the clock runs before the first record
@@ -122,30 +118,6 @@ def metric_row(view: View, name: str, layout: Layout, now: float, *, first: bool
     return line
 
 
-def sparkline(values: Sequence[float], width: int) -> str:
-    """A series as blocks from its lowest to its highest; means where values outnumber the columns."""
-    total = len(values)
-    columns = min(total, width)
-    bounds = [index * total // columns for index in range(columns + 1)] if columns else []
-    means = [sum(values[begin:end]) / (end - begin) for begin, end in pairwise(bounds)]
-    if not math.isfinite(sum(means)):
-        means = [_finite_mean(values[begin:end]) for begin, end in pairwise(bounds)]
-    finite = [mean for mean in means if mean == mean]
-    if not finite:
-        return " " * len(means)
-    low, span = min(finite), max(finite) - min(finite)
-    if not span > 0.0:
-        return "".join([_BLOCKS[0] if mean == mean else " " for mean in means])
-    top = len(_BLOCKS) - 1
-    return "".join([_BLOCKS[round((mean - low) / span * top)] if mean == mean else " " for mean in means])
-
-
-def _finite_mean(values: Sequence[float]) -> float:
-    """Of those that are finite; NaN when none is."""
-    finite = [value for value in values if math.isfinite(value)]
-    return sum(finite) / len(finite) if finite else math.nan
-
-
 def group_of(name: str) -> str:
     """The part of a name that related metrics share."""
     return name.partition("/")[0] if "/" in name else "run"
@@ -185,10 +157,5 @@ def _range(series: Series, width: int) -> str:
     """The lowest and highest value so far, with as many digits as fit."""
     if not math.isfinite(series.peak) or series.low == series.peak:
         return ""
-    told = (f"{_short(series.low, digits)}…{_short(series.peak, digits)}" for digits in (3, 2, 1))
+    told = (f"{short(series.low, digits)}…{short(series.peak, digits)}" for digits in (3, 2, 1))
     return next((text for text in told if len(text) <= width), "")
-
-
-def _short(value: float, digits: int) -> str:
-    text = f"{value:.{digits}g}"
-    return f"{value:.0f}" if "e" in text and 1 <= abs(value) < 1e5 else text

@@ -1,6 +1,6 @@
 """A terminal whose last lines are redrawn in place, while events and foreign output scroll above them.
 
-A few control codes instead of rich's Live: no training should wait for rich to be imported.
+A few control codes do it: no training should wait for a library that draws.
 """
 
 import os
@@ -15,9 +15,9 @@ from typing import TextIO
 
 from gymsolve.cli.live.table import render
 from gymsolve.cli.live.view import View
-from gymsolve.cli.printing.tables import Line, styled, text_width
+from gymsolve.cli.printing.tables import Line, can_say, styled, text_width
 
-__all__ = ["LiveScreen", "can_say", "terminal_size"]
+__all__ = ["LiveScreen", "terminal_size"]
 
 _HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
 _CLEAR_LINE, _CLEAR_BELOW = "\x1b[K", "\x1b[J"
@@ -78,7 +78,7 @@ class LiveScreen:
         self._drawn = []
 
     def _up(self) -> str:
-        """To where the table begins; a terminal that became narrower has folded its lines."""
+        """Moves to the first line of the table; a terminal that became narrower has folded its lines."""
         width, rows = max(1, self._size()[0]), len(self._drawn)
         if width < self._drawn_width:
             widths = (sum(text_width(text) for text, _ in line) for line in self._drawn)
@@ -129,16 +129,8 @@ class _Above(TextIOBase):
         return self._stream.fileno()
 
 
-def can_say(text: str, encoding: str | None) -> bool:
-    """Has a stream's encoding these characters?"""
-    with suppress(UnicodeEncodeError):
-        text.encode(encoding or "utf-8")
-        return True
-    return False
-
-
 def terminal_size(stream: TextIO) -> tuple[int, int]:
-    """Of this stream's terminal; pseudo-terminals without a size go by COLUMNS and LINES."""
+    """Columns and lines of this stream's terminal; COLUMNS and LINES where it does not know its size."""
     columns, lines = shutil.get_terminal_size()
     with suppress(OSError):
         found = os.get_terminal_size(stream.fileno())

@@ -1,7 +1,7 @@
 """The live table of a training, as lines of text: what it says and what fits. No terminal here.
 
-Lines are put together by hand: libraries measure every cell, which costs several times as much, and it is
-training that pays.
+This code puts lines together by hand: libraries measure every cell, which takes several times as long, and
+training waits meanwhile.
 """
 
 import textwrap
@@ -88,7 +88,7 @@ def small_bar(label: str, done_of: tuple[int, int], unit: str) -> Line:
 
 
 def _alerts(view: View, width: int, room: int) -> list[Line]:
-    """What is wrong, each once: the root of it in full, the others by name, what does not fit by number."""
+    """The root cause in full, other alerts by name, and the number of those that do not fit."""
     if not view.alerts:
         return [[("no alerts", "dim")]]
     roots = [one for one in view.alerts.values() if one["because"] is None]
@@ -130,7 +130,7 @@ def _hence(follows: list[dict[str, Any]], width: int) -> list[Line]:
 
 
 def _details(alert: dict[str, Any], follows: list[dict[str, Any]], width: int) -> list[Line]:
-    """Evidence, remedy and likely cause, in the order in which they are given up where there is no room."""
+    """Evidence, remedy and likely cause; the last ones are left out first where there is no room."""
     proof = f"{event_evidence(alert)}, {lasting(alert, follows)}"
     pieces = [(proof, ""), (remedy_text(alert["changes"]), "bold")]
     # Where no setting helps, the cause is all that leads anywhere.

@@ -30,7 +30,7 @@ class View:
     history: History = field(default_factory=History)
     """All records so far, those of earlier sittings included; the rules keep it, screens only read it."""
     alerts: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """By id, as events tell them: active ones and what they follow from, the root of the trouble first."""
+    """Active alerts and their causes by id, as in events; the root cause first."""
     rollout: tuple[int, int] = (0, 0)
     """Vector steps of the rollout under way, done and in total."""
     evaluation: tuple[int, int] | None = None

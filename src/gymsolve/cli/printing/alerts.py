@@ -52,7 +52,7 @@ def alert_paragraph(alert: Mapping[str, Any], follows: Sequence[Mapping[str, Any
 
 
 def _when(alert: Mapping[str, Any], follows: Sequence[Mapping[str, Any]]) -> str:
-    """What was over soon says when it was: its share of training would belittle it."""
+    """When an alert was active; its share of training only while it lasts, since a short one may matter."""
     if not alert["active"]:
         return f", {lasting(alert, follows)}"
     return f", {alert['share']:.0%} of training" if alert["share"] >= 0.01 else ""

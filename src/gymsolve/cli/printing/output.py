@@ -7,19 +7,16 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gymsolve.cli.printing.tables import GAP, styled, table_lines, text_width
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from gymsolve.cli.printing.tables import GAP, panel_lines, styled, table_lines, text_width
 
 __all__ = [
     "heading",
     "is_terminal",
-    "make_console",
     "print_json",
     "print_pairs",
+    "print_panel",
     "print_table",
     "print_whole_table",
 ]
@@ -37,13 +34,6 @@ def print_json(data: Any) -> None:
 
 def is_terminal() -> bool:
     return sys.stdout.isatty()
-
-
-def make_console() -> "Console":
-    """Standard output; text is never taken for markup, since settings contain square brackets."""
-    from rich.console import Console
-
-    return Console(width=None if is_terminal() else _WIDE, markup=False, highlight=False, emoji=False)
 
 
 def heading(text: str) -> None:
@@ -65,8 +55,8 @@ def print_whole_table(
 ) -> None:
     """A table whose cells are never folded, so that they can be copied.
 
-    Where the terminal is too narrow, `expendable` columns are left out, in their order; lines that are
-    still too long are the terminal's to break, which it undoes in what is copied.
+    On a narrow terminal this leaves out the `expendable` columns, in their order. The terminal breaks lines
+    that are still too long, and joins them again in what is copied.
     """
     widths = {
         name: max(map(text_width, column))
@@ -79,6 +69,12 @@ def print_whole_table(
     kept = [index for index, name in enumerate(headers) if name in widths]
     whole = sum(widths.values()) + GAP * (len(widths) - 1)
     _print(list(widths), [[row[index] for index in kept] for row in rows], right, whole)
+
+
+def print_panel(title: str, body: Sequence[str], style: str) -> None:
+    """Lines in a frame of that colour."""
+    for line in panel_lines(title, body, width=_width(), frame=_style(style), bold=_style("bold")):
+        print(line)
 
 
 def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
@@ -102,6 +98,6 @@ def _width() -> int:
 
 
 def _style(name: str) -> str:
-    """The style, where there is somebody to see it who has not asked for plain text."""
+    """The style on a terminal with colours, else none."""
     plain = not is_terminal() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
     return "" if plain else name

@@ -1,13 +1,13 @@
 """What a run is going to do, told before it does it."""
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gymsolve.text import count, setting
 
 if TYPE_CHECKING:
     from gymsolve.config import TrainConfig
-    from gymsolve.recipes import Resolved
     from gymsolve.training.planning.plan import Plan
 
 __all__ = ["plan_lines", "print_plan", "settings_rows"]
@@ -39,7 +39,7 @@ def plan_lines(plan: "Plan", start_from: str | None = None) -> list[str]:
     if plan.measured:
         lines.append("  Settings that were auto have been measured:")
         lines += [f"    {reason}" for reason in plan.measured]
-    rows = settings_rows(resolved)
+    rows = settings_rows(config, resolved.provenance)
     if rows:
         lines.append("  Settings that differ from the defaults:")
         width = max(len(path) + len(told) for path, told, _ in rows)
@@ -47,15 +47,16 @@ def plan_lines(plan: "Plan", start_from: str | None = None) -> list[str]:
     return lines
 
 
-def settings_rows(resolved: "Resolved", *, everything: bool = False) -> list[tuple[str, str, str]]:
+def settings_rows(
+    config: "TrainConfig", provenance: Mapping[str, str], *, everything: bool = False
+) -> list[tuple[str, str, str]]:
     """Path, value and source of each setting; by default only of those that differ from the default."""
-    from gymsolve.recipes import explain, flatten, validate
+    from gymsolve.recipes import flatten, validate
 
-    config = resolved.config
     bare = flatten(validate({"env": {"id": config.env.id}, "algo": {"name": config.algo.name}}))
     return [
-        (path, setting(value), source)
-        for path, value, source in explain(resolved)
+        (path, setting(value), provenance[path])
+        for path, value in flatten(config).items()
         if everything or (path != "description" and value != bare.get(path))
     ]
 

@@ -1,11 +1,12 @@
-"""Tables of text, with nothing but the standard library: listing things should not wait for rich."""
+"""Tables and frames of text, with nothing but the standard library, so that listing things is quick."""
 
 import textwrap
 import unicodedata
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 
-__all__ = ["GAP", "Line", "cut", "styled", "table_lines", "text_width"]
+__all__ = ["GAP", "Line", "can_say", "cut", "panel_lines", "styled", "table_lines", "text_width"]
 
 GAP = 2
 """Blanks between two columns."""
@@ -27,6 +28,14 @@ def _char_width(char: str) -> int:
     if unicodedata.combining(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def can_say(text: str, encoding: str | None) -> bool:
+    """Has a stream's encoding these characters?"""
+    with suppress(UnicodeEncodeError):
+        text.encode(encoding or "utf-8")
+        return True
+    return False
 
 
 def styled(text: str, style: str) -> str:
@@ -67,6 +76,20 @@ def table_lines(
                 cells.append(blanks + shown if column in right else shown + blanks)
             lines.append((" " * GAP).join(cells).rstrip())
     return lines
+
+
+def panel_lines(title: str, body: Sequence[str], *, width: int, frame: str = "", bold: str = "") -> list[str]:
+    """Lines in a frame with a title in it; a line that is too long runs out of it, so that it stays whole."""
+    inside = max(1, width - 4)
+    ((head, _), *rest) = cut([(title, "")], inside - 2)
+    head = f" {head}{''.join(text for text, _ in rest)} "
+    top = "─" * max(0, width - 3 - text_width(head))
+    name = styled(head, f"{bold} {frame}".strip())
+    lines = [f"{styled('╭─', frame)}{name}{styled(f'{top}╮', frame)}"]
+    for line in body:
+        edge = styled("│", frame) if text_width(line) <= inside else ""
+        lines.append(f"{styled('│', frame)} {line}{' ' * (inside - text_width(line))} {edge}".rstrip())
+    return [*lines, styled(f"╰{'─' * max(0, width - 2)}╯", frame)]
 
 
 def _fit(widths: list[int], most: int) -> list[int]:

@@ -2,12 +2,15 @@
 
 import math
 import shlex
+import shutil
+import sys
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.cli.printing.alerts import summary_lines
-from gymsolve.cli.printing.output import is_terminal
+from gymsolve.cli.printing.output import is_terminal, print_panel
+from gymsolve.cli.printing.tables import can_say
 from gymsolve.text import count, number, plural, score, setting, size, took
 
 if TYPE_CHECKING:
@@ -31,19 +34,12 @@ _WHY = {
 
 def print_verdict(outcome: "Outcome", lines: list[str]) -> None:
     """A panel on a terminal, plain lines elsewhere."""
-    if not is_terminal():
+    if not (is_terminal() and can_say("╭─│╰", sys.stdout.encoding)):
         print("\n".join(lines))
         return
-    from rich.panel import Panel
-    from rich.text import Text
-
-    from gymsolve.cli.printing.output import make_console
-
-    colour = "green" if outcome.solved else "yellow"
-    console = make_console()
-    folded = [part for line in lines[1:] for part in _fold(line, console.width - 4)]
-    body = Text("\n").join(Text(line) for line in folded)
-    console.print(Panel(body, title=Text(lines[0], style="bold"), title_align="left", border_style=colour))
+    width = shutil.get_terminal_size().columns - 4
+    folded = [part for line in lines[1:] for part in _fold(line, width)]
+    print_panel(lines[0], folded, "green" if outcome.solved else "yellow")
 
 
 def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
@@ -70,7 +66,7 @@ def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
 
 
 def _fold(line: str, width: int) -> list[str]:
-    """Under its own beginning; ids and paths stay whole."""
+    """Folds a line with an indent; ids and paths stay whole."""
     indent = " " * _LABEL
     return textwrap.wrap(
         line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
@@ -96,7 +92,7 @@ def _labelled(label: str, lines: list[str]) -> list[str]:
 
 
 def _training(outcome: "Outcome") -> list[str]:
-    """What the episodes of training gave in the end: beside the evaluations, it tells the two apart."""
+    """The return of the last training episodes, to compare with the evaluations."""
     rows = outcome.run.read_metrics().rows
     last = next((row for row in reversed(rows) if math.isfinite(row.get(_RETURN, math.nan))), None)
     if last is None:
@@ -120,13 +116,13 @@ def _result(evaluation: dict[str, Any] | None, threshold: float | None) -> str:
 
 
 _GOES_ON = ("steps", "time", "stop file", "interrupt", "terminated")
-"""Ends of a training that has not had its fill."""
+"""Reasons after which a training could go on."""
 _SHAPING = ("env.kwargs", "env.wrappers", "env.max_episode_steps", "env.frame_stack", "env.action_masks")
-"""Settings that make another environment of it."""
+"""Settings that change the environment."""
 
 
 def next_steps(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
-    """More of the same is proposed only where no cause is known that it would meet again."""
+    """Commands to try next; more training only where no known cause would stop it again."""
     where = "" if runs_dir is None else f" --runs-dir {runs_dir}"
     causes = [one for one in outcome.alerts if one.id not in outcome.because and one.severity != "info"]
     known = bool(causes) and not outcome.solved
@@ -145,7 +141,7 @@ def next_steps(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
 
 
 def _look(outcome: "Outcome") -> list[str]:
-    """No setting mends it: what is left is the environment, and what lies around it."""
+    """What to look at where no setting helps: the environment and its wrappers."""
     from gymsolve.recipes import validate
 
     stored = outcome.run.config_json()

@@ -6,11 +6,11 @@ from gymsolve.metrics.catalog import by_priority, find_metric
 from gymsolve.metrics.report.curves import return_figure
 from gymsolve.metrics.report.document import Block, Code, Fold, Paragraph, Section
 from gymsolve.metrics.report.facts import Facts
-from gymsolve.metrics.report.settings import train_command
-from gymsolve.metrics.report.textchart import plot, resample, sparkline
+from gymsolve.metrics.report.sections import train_command
+from gymsolve.metrics.report.textchart import plot
 from gymsolve.metrics.report.verdict import verdict
 from gymsolve.metrics.wording import remedy_text
-from gymsolve.text import number, setting
+from gymsolve.text import number, resample, setting, sparkline
 
 __all__ = ["language_model", "prompt_text"]
 

@@ -17,7 +17,7 @@ from gymsolve.metrics.report.figures import (
     ticks,
     value_range,
 )
-from gymsolve.text import number
+from gymsolve.text import number, short
 
 __all__ = ["draw"]
 
@@ -39,14 +39,6 @@ def draw(chart: Figure) -> str:
             return _split(chart)
         case Bars():
             return _bars(chart)
-
-
-def short(value: float) -> str:
-    """A number on an axis: `20k`, `1.5m`, `0.003`."""
-    for unit, letter in ((1e9, "g"), (1e6, "m"), (1e3, "k")):
-        if abs(value) >= unit:
-            return f"{value / unit:.3g}{letter}"
-    return "0" if value == 0 else f"{value:.3g}"
 
 
 def _curves(chart: Curves) -> str:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
 from gymsolve.metrics.report.figures import (
     Bars,
@@ -11,14 +10,12 @@ from gymsolve.metrics.report.figures import (
     Line,
     Split,
     Stack,
-    finite,
     value_range,
 )
-from gymsolve.text import number
+from gymsolve.text import number, sparkline
 
-__all__ = ["plot", "resample", "sparkline", "text_of"]
+__all__ = ["plot", "text_of"]
 
-_BLOCKS = "▁▂▃▄▅▆▇█"
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _WIDTH, _HEIGHT = 64, 12
 
@@ -44,34 +41,6 @@ def text_of(chart: Figure) -> str:
             names = [f"{number(low)} to {number(high)}" for low, high in edges]
             counts = zip(names, chart.counts, strict=True)
             return _rows([(name, count / largest, f"{count:,}") for name, count in counts])
-
-
-def sparkline(values: Sequence[float], width: int = 40, limits: tuple[float, float] | None = None) -> str:
-    """One character per period, the mean of it; a blank where nothing was finite."""
-    solid = finite(values)
-    if not solid:
-        return ""
-    low, high = limits or (min(solid), max(solid))
-    span = high - low or 1.0
-    return "".join(
-        " " if math.isnan(value) else _BLOCKS[round(min(1.0, max(0.0, (value - low) / span)) * 7)]
-        for value in resample(values, width)
-    )
-
-
-def resample(values: Sequence[float], width: int) -> list[float]:
-    """Means of `width` equal parts; fewer values stay as they are. NaN where nothing was finite."""
-    total = len(values)
-    if total <= width:
-        return [value if math.isfinite(value) else math.nan for value in values]
-    means = []
-    for begin, end in pairwise(index * total // width for index in range(width + 1)):
-        mean = sum(values[begin:end]) / (end - begin)
-        if not math.isfinite(mean):
-            part = finite(values[begin:end])
-            mean = sum(part) / len(part) if part else math.nan
-        means.append(mean)
-    return means
 
 
 def plot(chart: Curves, width: int = _WIDTH, height: int = _HEIGHT) -> str:

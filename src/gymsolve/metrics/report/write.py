@@ -8,12 +8,19 @@ from gymsolve.metrics.report.audit import reward_audit
 from gymsolve.metrics.report.curves import learning_curves
 from gymsolve.metrics.report.document import Document
 from gymsolve.metrics.report.facts import Facts, gather
-from gymsolve.metrics.report.findings import findings, problems
 from gymsolve.metrics.report.markdown import render_markdown
-from gymsolve.metrics.report.outcome import checkpoints, evaluations, speed, video
 from gymsolve.metrics.report.page import render_page
 from gymsolve.metrics.report.prompt import language_model
-from gymsolve.metrics.report.settings import configuration, reproduce
+from gymsolve.metrics.report.sections import (
+    checkpoints,
+    configuration,
+    evaluations,
+    findings,
+    problems,
+    reproduce,
+    speed,
+    video,
+)
 from gymsolve.metrics.report.verdict import badge, tiles, tone, verdict
 from gymsolve.runs.files import replace_text
 from gymsolve.runs.run import Run

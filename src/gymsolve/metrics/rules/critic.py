@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from gymsolve.metrics.history import History
 from gymsolve.metrics.rules.outlook import is_flat, is_reached
-from gymsolve.metrics.rules.rule import Context, Evidence, Rule, all_of, below, scale, set_to
+from gymsolve.metrics.rules.remedies import all_of, scale, set_to
+from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, below
 
 __all__ = ["CRITIC"]
 
@@ -146,7 +147,7 @@ CRITIC = (
         check=_untrained,
         cause="vf_coef is 0: nothing of the value loss reaches the weights",
         remedy=set_to("algo.vf_coef", 0.5),
-        effect="train/explained_variance rises above 0.3",
+        effect=Effect("train/explained_variance", "rises", above=0.3),
         explains=("ev_negative", "ev_zero", "ev_oscillates", "policy_frozen", "return_flat"),
         warmup=0.0,
         applies=_has_critic,
@@ -165,7 +166,7 @@ CRITIC = (
             scale("algo.learning_rate", 0.5),
             scale("algo.vf_coef", 0.5, at_least=0.1),
         ),
-        effect="train/explained_variance rises above 0",
+        effect=Effect("train/explained_variance", "rises", above=0),
         explains=("ev_oscillates", "return_flat", "advantage_biased", "rank_collapse", "clip_unused"),
         warmup=0.1,
         applies=_has_critic,
@@ -179,7 +180,7 @@ CRITIC = (
         check=_useless,
         cause="observations do not tell what will be rewarded, gamma does not fit, or no value loss",
         remedy=all_of(set_to("net.normalize_obs", "running"), scale("algo.vf_coef", 1.0, at_least=0.5)),
-        effect="train/explained_variance rises above 0.3",
+        effect=Effect("train/explained_variance", "rises", above=0.3),
         explains=("return_flat", "advantage_biased"),
         warmup=0.1,
         applies=_has_critic,
@@ -193,7 +194,7 @@ CRITIC = (
         check=_oscillates,
         cause="the value function's learning rate is too high, or a rollout holds too little",
         remedy=all_of(scale("algo.learning_rate", 0.5), scale("algo.num_steps", 2.0)),
-        effect="the spread of train/explained_variance falls",
+        effect=Effect("train/explained_variance", "falls", of="the spread of"),
         warmup=0.1,
         applies=_has_critic,
     ),
@@ -206,7 +207,7 @@ CRITIC = (
         check=_scale,
         cause="rewards are far from 1 in size, and nothing scales them",
         remedy=set_to("algo.normalize_rewards", True),
-        effect="rollout/return_p95abs comes to lie between 0.1 and 10",
+        effect=Effect("rollout/return_p95abs", "comes to lie between 0.1 and 10"),
         explains=(
             *("ev_negative", "ev_zero", "value_dominates", "grad_jump", "grad_clipped", "entropy_stuck"),
             "advantage_biased",
@@ -221,7 +222,7 @@ CRITIC = (
         needs=("rollout/advantage_std",),
         check=_dead,
         cause="the reward is constant, so there is nothing to learn from",
-        effect="rollout/advantage_std rises above 0.1",
+        effect=Effect("rollout/advantage_std", "rises", above=0.1),
         explains=("return_flat", "policy_frozen", "grad_vanished", "entropy_stuck", "clip_unused"),
     ),
     Rule(
@@ -233,7 +234,7 @@ CRITIC = (
         check=_biased,
         cause="the values lag behind the returns: they learn too slowly, or advantages are wrong",
         remedy=scale("algo.vf_coef", 2.0, at_least=0.5),
-        effect="rollout/advantage_mean comes near 0",
+        effect=Effect("rollout/advantage_mean", "comes near 0"),
         warmup=0.1,
         applies=_has_critic,
     ),
@@ -246,7 +247,7 @@ CRITIC = (
         check=_dominates,
         cause="rewards are large, and policy and value share a trunk",
         remedy=all_of(scale("algo.vf_coef", 0.1), set_to("net.shared", False)),
-        effect="train/grad_norm_value falls below 100 times train/grad_norm_policy",
+        effect=Effect("train/grad_norm_value", "falls below 100 times train/grad_norm_policy"),
         explains=("return_flat", "policy_frozen", "grad_clipped", "ev_negative"),
         applies=_shares,
     ),
@@ -258,7 +259,7 @@ CRITIC = (
         needs=("train/terminal_correlation", _EV),
         check=_uncorrelated,
         cause="returns are not propagated at an episode's end",
-        effect="train/terminal_correlation rises",
+        effect=Effect("train/terminal_correlation", "rises"),
         warmup=0.1,
         applies=_has_critic,
     ),

@@ -5,7 +5,8 @@ from dataclasses import replace
 from gymsolve.metrics.catalog import find_metric
 from gymsolve.metrics.history import History
 from gymsolve.metrics.rules.outlook import is_confirmed
-from gymsolve.metrics.rules.rule import Context, Evidence, Rule, above, all_of, below, scale, set_to
+from gymsolve.metrics.rules.remedies import all_of, scale, set_to
+from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, above, below
 
 __all__ = ["ENVIRONMENT"]
 
@@ -112,7 +113,7 @@ ENVIRONMENT = (
         check=_nonfinite,
         cause="the environment returned such a number, or the weights ran away: a learning rate far too high",
         remedy=all_of(scale("algo.learning_rate", 0.1), set_to("algo.max_grad_norm", 0.5)),
-        effect="train/loss stays finite",
+        effect=Effect("train/loss", "stays finite"),
         explains=("out_of_bounds", "return_fell", "grad_jump", "kl_extreme", "kl_high"),
         persistence=1,
         warmup=0.0,
@@ -125,7 +126,7 @@ ENVIRONMENT = (
         needs=("env_steps",),
         check=_out_of_bounds,
         cause="the environment leaves its declared spaces, or what measures it is wrong",
-        effect="the metric returns to its bounds",
+        effect=Effect(None, "the metric returns to its bounds"),
         persistence=1,
         warmup=0.0,
     ),
@@ -138,7 +139,7 @@ ENVIRONMENT = (
         check=_obs_huge,
         cause="observations are not scaled: units of very different size, or raw pixels",
         remedy=set_to("net.normalize_obs", "running"),
-        effect="obs/abs_max falls below 10",
+        effect=Effect("obs/abs_max", "falls", below=10),
         explains=("ev_negative", "ev_zero", "return_flat", "dormant", "grad_jump", "entropy_collapse"),
         warmup=0.0,
     ),
@@ -150,7 +151,7 @@ ENVIRONMENT = (
         needs=("obs/constant_share",),
         check=_still,
         cause="a wrapper or the environment returns the same observation whatever happens",
-        effect="obs/constant_share falls",
+        effect=Effect("obs/constant_share", "falls"),
         explains=(
             *("ev_zero", "return_flat", "entropy_stuck", "policy_frozen", "action_stuck", "eval_gap"),
             *("advantage_biased", "churn_dead", "clip_unused"),
@@ -168,7 +169,7 @@ ENVIRONMENT = (
         check=_no_reward,
         cause="rewards are too rare for chance to find one, or a wrapper swallows them",
         remedy=scale("algo.ent_coef", 10.0, at_least=0.01),
-        effect="rollout/ep_rew_max rises above 0",
+        effect=Effect("rollout/ep_rew_max", "rises", above=0),
         explains=(
             *("same_return", "ev_zero", "ev_negative", "return_flat", "entropy_stuck", "policy_frozen"),
             *("advantage_dead", "grad_vanished", "value_scale", "entropy_collapse", "action_stuck"),
@@ -185,7 +186,7 @@ ENVIRONMENT = (
         check=_same_return,
         cause="nothing the policy tried so far made a difference: the reward is too rare, or constant",
         remedy=scale("algo.ent_coef", 10.0, at_least=0.01),
-        effect="rollout/ep_rew_max moves away from rollout/ep_rew_min",
+        effect=Effect("rollout/ep_rew_max", "moves away from rollout/ep_rew_min"),
         explains=(
             *("ev_zero", "return_flat", "entropy_stuck", "policy_frozen", "advantage_dead", "grad_vanished"),
             *("ev_negative", "value_scale", "equal_lengths"),
@@ -202,7 +203,7 @@ ENVIRONMENT = (
         needs=("rollout/bootstrapped_share", "rollout/truncated_share"),
         check=_bootstrap,
         cause="the environment's last observation is lost at a time limit (another autoreset mode)",
-        effect="rollout/bootstrapped_share becomes 1",
+        effect=Effect("rollout/bootstrapped_share", "becomes 1"),
         explains=("ev_negative", "return_flat", "terminal_uncorrelated"),
         persistence=2,
         warmup=0.0,
@@ -216,7 +217,7 @@ ENVIRONMENT = (
         check=_first_ratio,
         cause="log-probabilities are stale, dropout is active, or the normaliser moved in between",
         remedy=set_to("net.dropout", 0.0),
-        effect="train/first_ratio is exactly 1",
+        effect=Effect("train/first_ratio", "is exactly 1"),
         explains=("kl_high", "kl_extreme", "clip_high", "clip_extreme", "return_flat", "return_fell"),
         persistence=1,
         warmup=0.0,

@@ -4,7 +4,8 @@ import statistics
 
 from gymsolve.metrics.history import History
 from gymsolve.metrics.rules.outlook import is_confirmed, is_flat, is_reached
-from gymsolve.metrics.rules.rule import Context, Evidence, Rule, above, below, set_to
+from gymsolve.metrics.rules.remedies import set_to
+from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, above, below
 from gymsolve.text import number
 
 __all__ = ["EPISODES"]
@@ -107,7 +108,9 @@ EPISODES = (
         needs=("rollout/ep_len_mean", "rollout/truncated_share"),
         check=_limit_as_end,
         cause="the environment, or a wrapper, reports `terminated` where a time limit cut the episode",
-        effect="rollout/truncated_share rises above 0 while episodes last as long as they may",
+        effect=Effect(
+            "rollout/truncated_share", "rises", above=0, more="while episodes last as long as they may"
+        ),
         explains=("ev_negative", "ev_zero", "ev_oscillates", "equal_lengths", "terminal_uncorrelated"),
         persistence=3,
         warmup=0.0,
@@ -121,7 +124,7 @@ EPISODES = (
         needs=(_PAID, "rollout/ep_rew_mean"),
         check=_misleads,
         cause="a reward wrapper has the wrong sign, or pays for something that gets in the way",
-        effect="rollout/ep_shaped_rew_mean and rollout/ep_rew_mean rise together",
+        effect=Effect("rollout/ep_shaped_rew_mean", "and rollout/ep_rew_mean rise together"),
         explains=("return_flat", "return_fell", "one_component", "entropy_collapse", "eval_gap"),
         applies=_may_be_shaped,
         standing=True,
@@ -135,7 +138,7 @@ EPISODES = (
         check=_no_end,
         cause="there is no time limit, and nothing the policy does ends an episode",
         remedy=set_to("env.max_episode_steps", 1000),
-        effect="rollout/episodes grows",
+        effect=Effect("rollout/episodes", "grows"),
         explains=("return_flat", "ev_zero"),
         warmup=0.1,
     ),
@@ -147,7 +150,7 @@ EPISODES = (
         needs=("rollout/ep_len_mean",),
         check=_one_step,
         cause="the environment's reset is broken, or the policy learned to end episodes at once",
-        effect="rollout/ep_len_mean rises above 1",
+        effect=Effect("rollout/ep_len_mean", "rises", above=1),
         explains=("return_flat", "return_fell", "equal_lengths"),
     ),
     Rule(
@@ -158,7 +161,7 @@ EPISODES = (
         needs=("rollout/ep_len_std", "rollout/ep_len_mean"),
         check=_equal_lengths,
         cause="the environment ends by itself after so many steps, or every episode is the same one",
-        effect="rollout/ep_len_std rises above 0",
+        effect=Effect("rollout/ep_len_std", "rises", above=0),
         persistence=20,
     ),
     Rule(
@@ -169,7 +172,7 @@ EPISODES = (
         needs=("rollout/reset_synchrony",),
         check=above("rollout/reset_synchrony", 0.9, 0.8),
         cause="episodes of one fixed length: every rollout holds the same part of an episode",
-        effect="rollout/reset_synchrony falls below 0.9",
+        effect=Effect("rollout/reset_synchrony", "falls", below=0.9),
         persistence=20,
         applies=_many_copies,
     ),
@@ -181,7 +184,7 @@ EPISODES = (
         needs=("rollout/ep_rew_mean", "reward_share/<component>"),
         check=_one_component,
         cause="the policy earns from shaping what the task does not pay for",
-        effect="rollout/ep_rew_mean rises while the component's share falls",
+        effect=Effect("rollout/ep_rew_mean", "rises", more="while the component's share falls"),
         explains=("return_flat",),
     ),
 )

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from gymsolve.config import WrapperConfig
 from gymsolve.metrics.history import History
-from gymsolve.metrics.rules.rule import Change, Context, Evidence, Rule, set_to
+from gymsolve.metrics.rules.remedies import set_to
+from gymsolve.metrics.rules.rule import Change, Context, Effect, Evidence, Rule
 
 __all__ = ["EVALUATION"]
 
@@ -143,7 +144,7 @@ EVALUATION = (
         check=_sight,
         cause="the normaliser's statistics are lost, or updated, in evaluation; or a wrapper scales "
         "observations in one of the two only",
-        effect="eval/first_obs_size comes near obs/first_size",
+        effect=Effect("eval/first_obs_size", "comes near obs/first_size"),
         explains=("eval_gap",),
         persistence=2,
         patience=2,
@@ -159,7 +160,9 @@ EVALUATION = (
         cause="evaluation does not see what training sees (another wrapper, a normaliser that lost its "
         "statistics or is not frozen), or the likeliest action alone is not a good policy",
         remedy=_sample,
-        effect="eval/mean_reward comes near rollout/ep_rew_mean; if not, evaluation sees other observations",
+        effect=Effect(
+            "eval/mean_reward", "comes near rollout/ep_rew_mean; if not, evaluation sees other observations"
+        ),
         persistence=1,
         patience=2,
     ),

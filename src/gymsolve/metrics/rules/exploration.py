@@ -2,7 +2,8 @@
 
 from gymsolve.metrics.history import History
 from gymsolve.metrics.rules.outlook import DECIDED, categorical, is_flat, is_reached, relative_entropy
-from gymsolve.metrics.rules.rule import Context, Evidence, Rule, above, all_of, below, scale, set_to
+from gymsolve.metrics.rules.remedies import all_of, scale, set_to
+from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, above, below
 
 __all__ = ["EXPLORATION"]
 
@@ -121,7 +122,7 @@ EXPLORATION = (
         check=_collapse,
         cause="nothing rewards exploring: the entropy bonus is too small for rewards of this size",
         remedy=_EXPLORE,
-        effect="train/entropy stays above a tenth of its maximum until the return has risen",
+        effect=Effect("train/entropy", "stays above a tenth of its maximum until the return has risen"),
         explains=(
             "return_flat",
             "action_stuck",
@@ -141,7 +142,7 @@ EXPLORATION = (
         check=_arrival,
         cause="the entropy bonus is too small, or the learning rate too high",
         remedy=_EXPLORE,
-        effect="train/entropy falls more slowly",
+        effect=Effect("train/entropy", "falls more slowly"),
         applies=categorical,
     ),
     Rule(
@@ -153,7 +154,7 @@ EXPLORATION = (
         check=_stuck,
         cause="the entropy bonus outweighs the reward, or no gradient reaches the policy",
         remedy=all_of(scale("algo.ent_coef", 0.1), scale("algo.learning_rate", 3.0)),
-        effect="train/entropy begins to fall",
+        effect=Effect("train/entropy", "begins to fall"),
         explains=("return_flat", "clip_unused"),
         warmup=0.2,
         applies=categorical,
@@ -168,7 +169,7 @@ EXPLORATION = (
         cause="the last layer of the policy starts with weights too large (net.policy_gain), with a bias "
         "toward some actions, or with weights of something that was trained before",
         remedy=set_to("net.policy_gain", 0.01),
-        effect="train/entropy starts at its maximum",
+        effect=Effect("train/entropy", "starts at its maximum"),
         explains=("entropy_collapse",),
         persistence=1,
         warmup=0.0,
@@ -182,7 +183,7 @@ EXPLORATION = (
         needs=("train/entropy",),
         check=_no_choice,
         cause="the mask allows one action at a time: it is inverted, or made from something else",
-        effect="train/entropy rises above 0",
+        effect=Effect("train/entropy", "rises", above=0),
         explains=("action_stuck", "entropy_collapse", "policy_frozen", "grad_vanished", "return_flat"),
         persistence=3,
         warmup=0.0,
@@ -198,7 +199,7 @@ EXPLORATION = (
         check=below("policy/log_std_mean", -3.0, -2.5),
         cause="nothing rewards exploring: the entropy bonus is too small for rewards of this size",
         remedy=_EXPLORE,
-        effect="policy/log_std_mean stays above -2",
+        effect=Effect("policy/log_std_mean", "stays", above=-2),
         explains=("return_flat",),
     ),
     Rule(
@@ -210,7 +211,7 @@ EXPLORATION = (
         check=_wide,
         cause="the entropy bonus outweighs the reward; actions beyond the bounds cost nothing",
         remedy=all_of(scale("algo.ent_coef", 0.1), set_to("net.squash", True)),
-        effect="policy/log_std_mean falls below 0",
+        effect=Effect("policy/log_std_mean", "falls", below=0),
         explains=("action_saturated", "return_flat"),
     ),
     Rule(
@@ -222,7 +223,7 @@ EXPLORATION = (
         check=_saturated,
         cause="the actions' scale does not fit, or only extremes are rewarded",
         remedy=all_of(set_to("net.squash", True), set_to("net.log_std_init", -1.0)),
-        effect="action/saturated_share falls below 0.5",
+        effect=Effect("action/saturated_share", "falls", below=0.5),
         explains=("return_flat",),
     ),
     Rule(
@@ -234,7 +235,7 @@ EXPLORATION = (
         check=_one_action,
         cause="an action mask that allows nothing else, a reward for doing nothing, or a collapsed policy",
         remedy=_EXPLORE,
-        effect="action/largest_share falls below 0.9",
+        effect=Effect("action/largest_share", "falls", below=0.9),
         explains=("return_flat", "ev_negative", "ev_zero"),
         applies=categorical,
     ),

@@ -4,7 +4,8 @@ import statistics
 
 from gymsolve.metrics.history import History, Series
 from gymsolve.metrics.rules.outlook import is_flat, is_reached
-from gymsolve.metrics.rules.rule import Change, Check, Context, Evidence, Rule, all_of, scale, set_to
+from gymsolve.metrics.rules.remedies import all_of, scale, set_to
+from gymsolve.metrics.rules.rule import Change, Check, Context, Effect, Evidence, Rule
 
 __all__ = ["NETWORK"]
 
@@ -119,7 +120,7 @@ NETWORK = (
         check=_vanished,
         cause="the network is dead, or rewards carry no signal",
         remedy=all_of(set_to("net.activation", "tanh"), set_to("net.layer_norm", True)),
-        effect="train/grad_norm rises above 0.001",
+        effect=Effect("train/grad_norm", "rises", above=0.001),
         explains=("policy_frozen", "return_flat", "entropy_stuck", "step_tiny", "clip_unused", "churn_dead"),
     ),
     Rule(
@@ -131,7 +132,7 @@ NETWORK = (
         check=_jump("train/grad_norm", 10.0),
         cause="the learning rate is too high, or rewards have suddenly become large",
         remedy=all_of(scale("algo.learning_rate", 0.3), set_to("algo.max_grad_norm", 0.5)),
-        effect="train/grad_norm returns to what it was",
+        effect=Effect("train/grad_norm", "returns to what it was"),
         explains=("return_fell",),
     ),
     Rule(
@@ -143,7 +144,7 @@ NETWORK = (
         check=_clipped,
         cause="max_grad_norm is far too small, or rewards, and with them the value loss, are too large",
         remedy=_looser,
-        effect="train/grad_norm comes within a hundred times max_grad_norm",
+        effect=Effect("train/grad_norm", "comes within a hundred times max_grad_norm"),
         explains=("return_flat", "policy_frozen", "step_tiny", "ev_negative", "ev_zero"),
     ),
     Rule(
@@ -155,7 +156,7 @@ NETWORK = (
         check=_no_rate,
         cause="its schedule ends too early, or its value is wrong",
         remedy=set_to("algo.learning_rate", 3e-4),
-        effect="hyper/learning_rate stays above 0 to the end",
+        effect=Effect("hyper/learning_rate", "stays", above=0, more="to the end"),
         explains=(
             *("step_tiny", "policy_frozen", "return_flat", "entropy_stuck", "clip_unused", "churn_dead"),
             *("ev_negative", "ev_zero", "advantage_biased"),
@@ -170,7 +171,7 @@ NETWORK = (
         check=_tiny_steps,
         cause="the learning rate is too low",
         remedy=scale("algo.learning_rate", 10.0),
-        effect="train/step_rms rises above 1e-6",
+        effect=Effect("train/step_rms", "rises", above=1e-6),
         explains=(
             *("policy_frozen", "return_flat", "entropy_stuck", "clip_unused", "churn_dead", "ev_negative"),
             *("ev_zero", "advantage_biased"),
@@ -185,7 +186,7 @@ NETWORK = (
         check=_jump("train/step_rms", 10.0),
         cause="a schedule raised the learning rate, or the optimizer lost its moments",
         remedy=scale("algo.learning_rate", 0.3),
-        effect="train/step_rms returns to what it was",
+        effect=Effect("train/step_rms", "returns to what it was"),
         explains=("return_fell", "kl_high"),
     ),
     Rule(
@@ -197,7 +198,7 @@ NETWORK = (
         check=_dormant(0.25, 0.2),
         cause="the learning rate is too high for this activation",
         remedy=_CALMER,
-        effect="train/dormant_share falls below 0.25",
+        effect=Effect("train/dormant_share", "falls", below=0.25),
         explains=("return_flat", "rank_collapse"),
     ),
     Rule(
@@ -209,7 +210,7 @@ NETWORK = (
         check=_dormant(0.5, 0.4),
         cause="a learning rate far too high killed them, or inputs too large for a rectifier",
         remedy=all_of(_CALMER, set_to("net.activation", "tanh")),
-        effect="train/dormant_share falls below 0.25",
+        effect=Effect("train/dormant_share", "falls", below=0.25),
         explains=(
             *("dormant", "rank_collapse", "grad_vanished", "policy_frozen", "return_flat", "ev_zero"),
             *("entropy_stuck", "action_stuck", "clip_unused", "churn_dead", "advantage_biased"),
@@ -225,7 +226,7 @@ NETWORK = (
         check=_rank,
         cause="too many passes over each rollout wear the features out",
         remedy=all_of(scale("algo.num_epochs", 0.5), scale("algo.ent_coef", 3.0, at_least=0.01)),
-        effect="train/feature_rank stays near its peak",
+        effect=Effect("train/feature_rank", "stays near its peak"),
         explains=("return_flat",),
     ),
     Rule(
@@ -237,7 +238,7 @@ NETWORK = (
         check=_jump("train/churn", 3.0),
         cause="the learning rate is too high, or there are too many passes over a rollout",
         remedy=all_of(scale("algo.learning_rate", 0.3), scale("algo.num_epochs", 0.5)),
-        effect="train/churn returns to what it was",
+        effect=Effect("train/churn", "returns to what it was"),
         explains=("return_fell",),
     ),
     Rule(
@@ -249,7 +250,7 @@ NETWORK = (
         check=_no_churn,
         cause="the policy is frozen",
         remedy=scale("algo.learning_rate", 3.0),
-        effect="train/churn rises above 0",
+        effect=Effect("train/churn", "rises", above=0),
         explains=("return_flat",),
     ),
 )

@@ -4,7 +4,8 @@ import math
 
 from gymsolve.metrics.history import History
 from gymsolve.metrics.rules.outlook import is_decided, is_flat
-from gymsolve.metrics.rules.rule import Context, Evidence, Rule, above, all_of, scale, set_to
+from gymsolve.metrics.rules.remedies import all_of, scale, set_to
+from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, above
 
 __all__ = ["POLICY"]
 
@@ -70,7 +71,7 @@ POLICY = (
         check=_closed,
         cause="clip_coef is 0, or its schedule ends too early",
         remedy=set_to("algo.clip_coef", 0.2),
-        effect="train/clip_fraction falls below 0.3",
+        effect=Effect("train/clip_fraction", "falls", below=0.3),
         explains=("clip_extreme", "clip_high", "policy_frozen", "entropy_stuck", "return_flat", "churn_dead"),
         warmup=0.0,
         applies=_clips,
@@ -84,7 +85,7 @@ POLICY = (
         check=above("train/approx_kl", 2.0),
         cause="the learning rate is far too high: a single update undid or decided everything",
         remedy=all_of(scale("algo.learning_rate", _toward_usual), set_to("algo.target_kl", 0.02)),
-        effect="train/approx_kl stays below 0.02",
+        effect=Effect("train/approx_kl", "stays", below=0.02),
         explains=(
             *("kl_extreme", "entropy_collapse", "policy_frozen", "clip_unused", "ev_zero", "ev_negative"),
             *("initial_policy", "action_stuck", "dead_network", "grad_jump", "grad_vanished", "step_jump"),
@@ -105,7 +106,7 @@ POLICY = (
             scale("algo.num_epochs", 0.5),
             set_to("algo.target_kl", 0.02),
         ),
-        effect="train/approx_kl falls below 0.02",
+        effect=Effect("train/approx_kl", "falls", below=0.02),
         explains=("kl_high", *_TOO_FAR, "dormant", "rank_collapse", "return_flat", "step_jump", "grad_jump"),
     ),
     Rule(
@@ -117,7 +118,7 @@ POLICY = (
         check=above("train/approx_kl", 0.05, 0.03),
         cause="the learning rate is too high, or there are too many passes over a rollout",
         remedy=_SMALLER_STEPS,
-        effect="train/approx_kl falls below 0.02",
+        effect=Effect("train/approx_kl", "falls", below=0.02),
         explains=_TOO_FAR,
     ),
     Rule(
@@ -129,7 +130,7 @@ POLICY = (
         check=above("train/clip_fraction", 0.6, 0.5),
         cause="steps are far too large for clip_coef",
         remedy=_SMALLER_STEPS,
-        effect="train/clip_fraction falls below 0.3",
+        effect=Effect("train/clip_fraction", "falls", below=0.3),
         explains=("clip_high", "return_fell", "entropy_collapse", "return_flat"),
         applies=_clips,
     ),
@@ -142,7 +143,7 @@ POLICY = (
         check=above("train/clip_fraction", 0.4, 0.3),
         cause="steps are too large for clip_coef",
         remedy=_SMALLER_STEPS,
-        effect="train/clip_fraction falls below 0.3",
+        effect=Effect("train/clip_fraction", "falls", below=0.3),
         explains=("return_fell",),
         applies=_clips,
     ),
@@ -155,7 +156,7 @@ POLICY = (
         check=_frozen,
         cause="the learning rate is too low, or no gradient reaches the policy",
         remedy=scale("algo.learning_rate", _toward_usual),
-        effect="train/approx_kl rises above 0.001",
+        effect=Effect("train/approx_kl", "rises", above=0.001),
         explains=("return_flat", "entropy_stuck", "clip_unused", "churn_dead", "ev_zero", "advantage_biased"),
     ),
     Rule(
@@ -167,7 +168,7 @@ POLICY = (
         check=_unclipped,
         cause="the learning rate is too low, or there are too few passes over a rollout",
         remedy=all_of(_LARGER_STEPS, scale("algo.num_epochs", 2.0)),
-        effect="train/clip_fraction rises above 0.05",
+        effect=Effect("train/clip_fraction", "rises", above=0.05),
         explains=("return_flat",),
         applies=_clips,
     ),

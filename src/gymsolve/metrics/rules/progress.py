@@ -4,7 +4,8 @@ import math
 
 from gymsolve.metrics.history import History
 from gymsolve.metrics.rules.outlook import is_flat, is_reached
-from gymsolve.metrics.rules.rule import Context, Evidence, Rule, all_of, scale, set_to
+from gymsolve.metrics.rules.remedies import all_of, scale, set_to
+from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule
 
 __all__ = ["PROGRESS"]
 
@@ -58,7 +59,7 @@ PROGRESS = (
         check=_short_sight,
         cause="gamma is too small for episodes of this length, and the return is flat",
         remedy=set_to("algo.gamma", 0.99),
-        effect="rollout/ep_rew_mean rises",
+        effect=Effect("rollout/ep_rew_mean", "rises"),
         explains=(
             "return_flat",
             "ev_zero",
@@ -80,7 +81,7 @@ PROGRESS = (
         check=_fell,
         cause="a step too large destroyed what had been learned",
         remedy=all_of(scale("algo.learning_rate", 0.3), scale("algo.num_epochs", 0.5)),
-        effect="rollout/ep_rew_mean keeps its best value",
+        effect=Effect("rollout/ep_rew_mean", "keeps its best value"),
         explains=("eval_gap",),
         persistence=10,
     ),
@@ -93,7 +94,7 @@ PROGRESS = (
         check=_flat,
         cause="too little exploration, a learning rate that does not fit, or a gamma too small",
         remedy=all_of(scale("algo.ent_coef", 3.0, at_least=0.01), scale("algo.learning_rate", 0.5)),
-        effect="rollout/ep_rew_mean rises",
+        effect=Effect("rollout/ep_rew_mean", "rises"),
         persistence=10,
         warmup=0.2,
     ),

@@ -9,7 +9,6 @@ from gymsolve.config import TrainConfig
 from gymsolve.errors import BadNumber
 from gymsolve.metrics.catalog import Bounds, derived_bounds, hard_bounds, max_entropy
 from gymsolve.metrics.history import History
-from gymsolve.schedules import Schedule
 
 if TYPE_CHECKING:
     from gymsolve.spec import EnvSpec
@@ -18,22 +17,19 @@ __all__ = [
     "Change",
     "Check",
     "Context",
+    "Effect",
     "Evidence",
     "Remedy",
     "Rule",
     "Severity",
     "above",
-    "all_of",
     "below",
     "nothing",
-    "scale",
-    "set_to",
 ]
 
 Severity = Literal["info", "warn", "error"]
 _ROUNDING = 1e-6
-_WHOLE = ("algo.num_epochs",)
-"""Schedules of whole numbers."""
+_DIRECTIONS = {"rises": 1, "grows": 1, "falls": -1}
 
 
 @dataclass(frozen=True)
@@ -61,6 +57,45 @@ class Change:
     new: Any
     advice: str = ""
     """In words, where the setting's value is not known (logs of others)."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a remedy should do to a metric, so that the next run can confirm or refute it."""
+
+    metric: str | None
+    """None where it is whichever metric the alert is about."""
+    verb: str
+    """`rises`, `falls`, `grows` and `stays` can be checked; other words say what no single number shows."""
+    above: float | None = None
+    below: float | None = None
+    """The bar to reach; without one, any move in the direction of the verb will do."""
+    of: str = ""
+    """What of the metric moves, where it is not the metric itself; this cannot be checked either."""
+    more: str = ""
+    """What else should happen, in words."""
+
+    @property
+    def bar(self) -> float | None:
+        return self.below if self.above is None else self.above
+
+    @property
+    def sign(self) -> int:
+        """1 up, -1 down, 0 when a number cannot tell."""
+        if self.bar is not None:
+            return -1 if self.above is None else 1
+        return 0 if self.of else _DIRECTIONS.get(self.verb, 0)
+
+    def is_kept(self, value: float, before: float | None) -> bool:
+        """Whether the metric went where it should; `before` is its value without the remedy."""
+        bar = before if self.bar is None else self.bar
+        return bar is not None and self.sign * (value - bar) > 0
+
+    def __str__(self) -> str:
+        """`train/approx_kl falls below 0.02`."""
+        side = "" if self.bar is None else "below" if self.above is None else "above"
+        bar = "" if self.bar is None else f"{self.bar:g}".replace("e-0", "e-")
+        return " ".join(filter(None, (self.of, self.metric, self.verb, side, bar, self.more)))
 
 
 @dataclass(frozen=True)
@@ -149,8 +184,7 @@ class Rule:
     check: Check
     cause: str
     remedy: Remedy = nothing
-    effect: str = ""
-    """What the remedy should do to which metric, so that the next run can confirm or refute it."""
+    effect: Effect | None = None
     explains: tuple[str, ...] = ()
     """Rules that fire as a consequence of this one."""
     persistence: int = 5
@@ -187,66 +221,3 @@ def below(metric: str, limit: float, release: float | None = None) -> Check:
         return Evidence(metric, value, limit, "<") if value < bar else None
 
     return check
-
-
-def scale(path: str, by: float | Callable[[Evidence], float], *, at_least: float = 0.0) -> Remedy:
-    """Multiply a setting, a schedule as a whole; 0 becomes `at_least`."""
-
-    def remedy(context: Context, evidence: Evidence) -> list[Change]:
-        factor = by(evidence) if callable(by) else by
-        old = context.setting(path)
-        if context.config is None:
-            verb = "raise" if factor > 1 else "lower"
-            return [Change(path, None, None, f"{verb} it by a factor of {_round(max(factor, 1 / factor))}")]
-        if old is None:
-            return []
-        before, after = _plain(old), _scaled(old, factor, at_least, whole=path in _WHOLE)
-        return [Change(path, before, after)] if before != after else []
-
-    return remedy
-
-
-def set_to(path: str, new: Any) -> Remedy:
-    """Give a setting a value, unless it has it."""
-
-    def remedy(context: Context, evidence: Evidence) -> list[Change]:
-        old = _plain(context.setting(path))
-        if context.config is None:
-            return [Change(path, None, new, f"set it to {new}")]
-        known = path.rpartition(".")[2] in _fields(context, path)
-        return [Change(path, old, new)] if known and old != new else []
-
-    return remedy
-
-
-def all_of(*remedies: Remedy) -> Remedy:
-    """Several changes, in the order in which to try them."""
-    return lambda context, evidence: [one for remedy in remedies for one in remedy(context, evidence)]
-
-
-def _round(factor: float) -> str:
-    return f"{factor:,.0f}" if factor >= 10 else f"{factor:.2g}"
-
-
-def _fields(context: Context, path: str) -> dict[str, Any]:
-    section = path.rpartition(".")[0]
-    node = context.setting(section) if section else context.config
-    return {} if node is None else type(node).model_fields
-
-
-def _plain(value: Any) -> Any:
-    return value.model_dump() if isinstance(value, Schedule) else value
-
-
-def _scaled(value: Any, factor: float, at_least: float, *, whole: bool = False) -> Any:
-    plain = _plain(value)
-    if isinstance(plain, dict):
-        out = dict(plain)
-        for key in ("start", "end", "floor"):
-            if key in out:
-                out[key] = _scaled(out[key], factor, 0.0, whole=whole)
-        if "points" in out:
-            out["points"] = [[at, _scaled(one, factor, 0.0, whole=whole)] for at, one in out["points"]]
-        return out
-    scaled = float(f"{max(plain * factor, at_least):.3g}")
-    return max(1, round(scaled)) if whole or isinstance(plain, int) else scaled

@@ -1,7 +1,7 @@
 """Where time and memory go. Never more than a hint: nothing here makes a result wrong."""
 
 from gymsolve.metrics.history import History
-from gymsolve.metrics.rules.rule import Change, Context, Evidence, Rule, above
+from gymsolve.metrics.rules.rule import Change, Context, Effect, Evidence, Rule, above
 
 __all__ = ["SPEED"]
 
@@ -50,7 +50,7 @@ SPEED = (
         check=above("time/env_share", 0.6, 0.5),
         cause="the environment is slow, and few copies run at once",
         remedy=_faster_envs,
-        effect="time/env_share falls below 0.6 and time/fps rises",
+        effect=Effect("time/env_share", "falls", below=0.6, more="and time/fps rises"),
     ),
     Rule(
         id="overhead",
@@ -61,7 +61,7 @@ SPEED = (
         check=_aside,
         cause="evaluations are too frequent or too long",
         remedy=_rarer_evaluations,
-        effect="time/eval_share falls below 0.2",
+        effect=Effect("time/eval_share", "falls", below=0.2),
     ),
     Rule(
         id="memory_growth",
@@ -71,6 +71,6 @@ SPEED = (
         needs=("time/memory",),
         check=_memory,
         cause="the environment, or a wrapper, keeps what it should let go",
-        effect="time/memory stays level",
+        effect=Effect("time/memory", "stays level"),
     ),
 )

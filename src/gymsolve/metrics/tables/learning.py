@@ -140,12 +140,12 @@ LEARNING = (
     ),
     Metric(
         "train/terminal_correlation",
-        "correlation of the value before an episode's end with its last reward, over a rollout",
+        "correlation of the value before an episode terminates with its last reward, over a rollout",
         low=-1,
         high=1,
         priority=3,
         may_be_nan=True,
-        condition="when 8 episodes or more ended in it, with different rewards",
+        condition="when 8 episodes or more terminated in it, with different values and rewards",
     ),
 )
 

@@ -19,7 +19,7 @@ EPISODES = (
     Metric("rollout/truncated_share", "share that a time limit cut", unit="share", low=0, high=1),
     Metric(
         "rollout/ep_shaped_rew_mean",
-        "mean of what the agent saw",
+        "mean return as wrappers made it, before scaling",
         unit="reward",
         better="up",
         condition="when wrappers changed rewards",
@@ -70,7 +70,7 @@ EPISODES = (
 )
 
 _SUBJECTS = (
-    ("reward", "rewards as the agent saw them"),
+    ("reward", "rewards that are learned from, after wrappers and scaling"),
     ("return", "value targets"),
     ("advantage", "advantages before normalisation"),
     ("value", "predicted values"),

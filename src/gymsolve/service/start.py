@@ -1,0 +1,217 @@
+"""Starting and resuming runs in a process of their own, which outlives whoever asked for it.
+
+`start_run` runs `python -m gymsolve train …`, waits until that process has made the folder of the run and
+returns the run's id; training goes on in the background. The process has its own session and none of its
+starter's pipes. It answers with the run, or the error that prevented it, in a file; the environment variable
+ANSWER names that file, so that the command line is the one that a person would type, and the run remembers it
+as such. `announce_run` and `announce_error` are what the new process calls.
+"""
+
+import contextlib
+import faulthandler
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gymsolve.errors import BadNumber, GymsolveError, RunDamagedError
+from gymsolve.runs.files import read_json, replace_json, to_json
+from gymsolve.runs.run import Run
+from gymsolve.service.answers import Answer
+
+__all__ = ["ANSWER", "StartedRun", "announce_error", "announce_run", "resume_run", "start_run"]
+
+ANSWER = "GYMSOLVE_ANSWER"
+_LIMIT = 300.0
+"""Seconds until a start counts as failed: importing torch from a slow disk alone may take a minute."""
+_GLANCE = 0.05
+_TAIL = 5
+"""Lines of output that an error quotes."""
+
+Settings = Mapping[str, Any] | Sequence[str]
+
+
+@dataclass(frozen=True)
+class StartedRun(Answer):
+    """A run that trains in a process of its own."""
+
+    run: str
+    path: str
+    pid: int
+
+
+def start_run(  # noqa: PLR0913 - the options of `gymsolve train`
+    env: str,
+    overrides: Settings = (),
+    *,
+    seed: int | None = None,
+    steps: int | str | None = None,
+    start_from: str | None = None,
+    track: str | Sequence[str] | None = None,
+    profile: bool = False,
+    runs_dir: Path | str | None = None,
+    limit: float = _LIMIT,
+) -> StartedRun:
+    """Train `ENV[:VARIANT]` in the background; arguments are those of `gymsolve.train`.
+
+    Returns once the run has begun. Raises what `gymsolve train` would say if it cannot begin, also after
+    `limit` seconds; nothing trains then.
+    """
+    words = [*_settings(overrides), *_flag("--seed", seed), *_flag("--steps", steps)]
+    words += [*_flag("--from", start_from), *_common(track, runs_dir, profile=profile)]
+    return _start(["train", env, *words], limit)
+
+
+def resume_run(
+    ref: str,
+    overrides: Settings = (),
+    *,
+    steps: int | str | None = None,
+    fresh_optimizer: bool = False,
+    track: str | Sequence[str] | None = None,
+    profile: bool = False,
+    runs_dir: Path | str | None = None,
+    limit: float = _LIMIT,
+) -> StartedRun:
+    """Continue `RUN[@CHECKPOINT]` in the background; like `start_run` in everything else."""
+    words = [*_settings(overrides), *_flag("--steps", steps), *_common(track, runs_dir, profile=profile)]
+    words += ["--fresh-optimizer"] if fresh_optimizer else []
+    return _start(["resume", ref, *words], limit)
+
+
+def _settings(overrides: Settings) -> list[str]:
+    if isinstance(overrides, Mapping):  # values are read as YAML, and JSON is YAML
+        overrides = [f"{path}={to_json(value)}" for path, value in overrides.items()]
+    return [word for one in overrides for word in ("--set", one)]
+
+
+def _flag(name: str, value: object) -> list[str]:
+    return [] if value is None else [name, str(value)]
+
+
+def _common(track: str | Sequence[str] | None, runs_dir: Path | str | None, *, profile: bool) -> list[str]:
+    names = track if track is None or isinstance(track, str) else ",".join(track)
+    return [*_flag("--track", names), *(["--profile"] if profile else []), *_flag("--runs-dir", runs_dir)]
+
+
+# ------------------------------------------------------------------------------------- the starter
+
+
+def _start(words: Sequence[str], limit: float) -> StartedRun:
+    place = Path(tempfile.mkdtemp(prefix="gymsolve-start-"))
+    answer, output = place / "answer.json", place / "output.txt"
+    # Nobody is there to answer the question that this variable asks for.
+    inherited = {name: value for name, value in os.environ.items() if name != "GYMSOLVE_CONFIRM"}
+    with output.open("wb") as stream:
+        process = subprocess.Popen(
+            # -P as in the installed script: a file of the working directory must not shadow a package.
+            [sys.executable, "-P", "-m", "gymsolve", *words],
+            env=inherited | {ANSWER: str(answer)},
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        told = _wait_for(answer, process, limit)
+        if told is None:
+            raise _unanswered(process, words, limit, output)
+    except BaseException:
+        _end(process)  # whoever stops waiting must not leave a training that nobody knows of
+        raise
+    finally:
+        # Somebody has to take note when the process ends, or it would stay in the table of processes.
+        threading.Thread(target=process.wait, daemon=True, name=f"wait for {process.pid}").start()
+    shutil.rmtree(place, ignore_errors=True)
+    if "error" in told:
+        raise _rebuild(told["error"])
+    return StartedRun(**told)
+
+
+def _wait_for(answer: Path, process: "subprocess.Popen[bytes]", limit: float) -> dict[str, Any] | None:
+    """What the new process says; None if it ends, or the time is up, before it has said anything."""
+    deadline = time.monotonic() + limit
+    while time.monotonic() < deadline:
+        ended = process.poll() is not None  # asked before looking: its last act may be the answer
+        if answer.exists():
+            return read_json(answer)
+        if ended:
+            return None
+        time.sleep(_GLANCE)
+    return None
+
+
+def _unanswered(
+    process: "subprocess.Popen[bytes]", words: Sequence[str], limit: float, output: Path
+) -> GymsolveError:
+    code = process.poll()
+    if code is None:
+        happened = f"the run has not begun within {limit:g} seconds, and its process was ended"
+    elif code < 0:
+        happened = f"the process was killed ({signal.Signals(-code).name}) before the run began"
+    else:
+        happened = f"the process ended with exit code {code} before the run began"
+    lines = output.read_text(errors="replace").strip().splitlines()[-_TAIL:]
+    said = f" It said: {' / '.join(line.strip() for line in lines)}" if lines else ""
+    return GymsolveError(f"{happened}.{said}", where=words[0], hint=f"All of its output is in {output}.")
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+def _rebuild(told: dict[str, Any]) -> GymsolveError:
+    """The error as the new process raised it."""
+    kinds = {kind.__name__: kind for kind in _kinds(GymsolveError)}
+    bad = None if told["bad"] is None else BadNumber.from_json(told["bad"])
+    return kinds[told["kind"]](told["message"], where=told["where"], hint=told["hint"], bad=bad)
+
+
+def _kinds(kind: type[GymsolveError]) -> list[type[GymsolveError]]:
+    return [kind, *(inner for child in kind.__subclasses__() for inner in _kinds(child))]
+
+
+# -------------------------------------------------------------------------------- the new process
+
+
+def announce_run(run: Run) -> None:
+    """Tell the starter, if there is one, that the run has begun; from here on it trains for itself.
+
+    Its log keeps what goes to standard error after this, such as where the interpreter crashed.
+    """
+    answer = os.environ.pop(ANSWER, None)
+    if answer is None:
+        return
+    _answer(answer, StartedRun(run.id, str(run.path), os.getpid()).to_json())
+    for stream, target in ((1, os.devnull), (2, run.path / "log.txt")):
+        descriptor = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        os.dup2(descriptor, stream)
+        os.close(descriptor)
+    faulthandler.enable()
+
+
+def announce_error(error: GymsolveError) -> None:
+    """Tell the starter, if one still waits, why there is no run."""
+    answer = os.environ.pop(ANSWER, None)
+    if answer is None:
+        return
+    facts = {"message": error.message, "where": error.where, "hint": error.hint}
+    bad = None if error.bad is None else error.bad.to_json()
+    _answer(answer, {"error": {"kind": type(error).__name__, **facts, "bad": bad}})
+
+
+def _answer(path: str, told: dict[str, Any]) -> None:
+    with contextlib.suppress(RunDamagedError):  # nobody waits any more; that is no reason not to train
+        replace_json(Path(path), told)
