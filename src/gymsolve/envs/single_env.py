@@ -16,17 +16,18 @@ import numpy as np
 
 from gymsolve.config import EnvConfig
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env
+from gymsolve.envs.describe import describe
+from gymsolve.envs.families import find_family
 from gymsolve.envs.labels import ActionLabels, find_labels
-from gymsolve.envs.make import masks_in_info
 from gymsolve.envs.masks import legal_mask, refuse_empty
-from gymsolve.envs.spaces import ObsLayout, action_spec, half_bounds
+from gymsolve.envs.spaces import ObsLayout, half_bounds
 from gymsolve.envs.wrappers.actions import FrameSkip
 from gymsolve.errors import EnvFaultError
 from gymsolve.spec import ActionSpec, Array, Obs
 
 __all__ = ["Scene", "Stage", "open_stage"]
 
-_USUAL_FPS, _ATARI_FPS = 30.0, 60.0
+_USUAL_FPS = 30.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Stage:
         self._action = action
         self._return = 0.0
         self.labels: ActionLabels = find_labels(built.env, config.id, action)
-        self.fps = _frames_per_second(built.env)
+        self.fps = _frames_per_second(config.id, built.env)
         """Of the environment's own time, one frame per agent step."""
 
     def reset(self, seed: int | None) -> Scene:
@@ -112,16 +113,11 @@ class Stage:
 
 def open_stage(config: EnvConfig) -> Stage | None:
     """The environment of a run, ready to be filmed; None when it cannot be drawn into an array."""
-    first = build_env(config, "eval")
-    try:
-        if "rgb_array" not in (first.env.metadata.get("render_modes") or ()):
-            return None
-        action = action_spec(first.env.action_space)
-        from_info = masks_in_info(config, first, action)
-    finally:
-        first.env.close()
+    known = describe(config, "eval")
+    if not known.drawable:
+        return None
     _draw_without_screen()
-    return Stage(config, build_env(config, "eval", render=True), action, from_info)
+    return Stage(config, build_env(config, "eval", render=True), known.spec.action, known.masks_in_info)
 
 
 def _draw_without_screen() -> None:
@@ -132,14 +128,9 @@ def _draw_without_screen() -> None:
             os.environ.setdefault(name, value)
 
 
-def _frames_per_second(env: gym.Env[Any, Any]) -> float:
+def _frames_per_second(env_id: str, env: gym.Env[Any, Any]) -> float:
     """Of agent steps: skipped frames pass without being seen."""
-    fps = float(env.metadata.get("render_fps") or _USUAL_FPS)
-    game = env.unwrapped.spec
-    if game is not None and game.id.startswith("ALE/"):  # which says 30, however many a step skips
-        skipped = game.kwargs.get("frameskip", 4)
-        # Of a pair, the second is never drawn.
-        fps = _ATARI_FPS / (skipped if isinstance(skipped, int) else (sum(skipped) - 1) / 2)
+    fps = find_family(env_id).fps(env) or _USUAL_FPS
     while isinstance(env, gym.Wrapper):
         if isinstance(env, FrameSkip):
             fps /= env.low

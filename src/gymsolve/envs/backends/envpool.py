@@ -15,8 +15,9 @@ import numpy as np
 
 from gymsolve.config import EnvConfig
 from gymsolve.envs.backends.bare import bare_obstacle
-from gymsolve.envs.backends.episode_stats import Tally, refuse_bad_obs, refuse_bad_rewards
+from gymsolve.envs.backends.episode_stats import EpisodeStats, refuse_bad_obs, refuse_bad_rewards
 from gymsolve.envs.contract import Episode, Step
+from gymsolve.envs.families.ale import FAMILY as ALE
 from gymsolve.envs.spaces import ObsLayout, action_spec
 from gymsolve.errors import ConfigError, MissingExtraError
 from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs
@@ -56,7 +57,7 @@ _NOTE = "training steps EnvPool's version of this environment, evaluation the st
 
 def envpool_obstacle(config: EnvConfig) -> str | None:
     """Why EnvPool cannot train this environment, or None."""
-    if config.id.startswith("ALE/"):
+    if ALE.owns(config.id):
         return "Atari games have a faster backend of their own, `ale`"
     if config.id not in _SERVED:
         return f"EnvPool has no version of {config.id} that is known to agree with the stock one"
@@ -77,7 +78,7 @@ class EnvPoolEnvs:
         self._pool = self._build([0] * num_envs)
         self._layout = ObsLayout(self._spaces[0])
         self._refuse_other_spaces()
-        self._tally = Tally(num_envs)
+        self._stats = EpisodeStats(num_envs)
         self._limit = stock.max_episode_steps or _NO_LIMIT
         self._valid = np.ones(num_envs, dtype=bool)  # [N]
         self._valid.flags.writeable = False
@@ -88,7 +89,7 @@ class EnvPoolEnvs:
         self._pool.close()
         self._pool = self._build(seeds)
         observed, _ = self._pool.reset()
-        self._tally.clear()
+        self._stats.clear()
         self._steps = 0
         return self._take(observed), None
 
@@ -97,15 +98,15 @@ class EnvPoolEnvs:
         self._steps += 1
         obs = self._take(observed)
         refuse_bad_rewards(rewards, self.spec.id, self._steps)
-        self._tally.returns += rewards
-        self._tally.lengths += 1
-        truncated = (self._tally.lengths >= self._limit) & ~terminated  # [N]
+        self._stats.returns += rewards
+        self._stats.lengths += 1
+        truncated = (self._stats.lengths >= self._limit) & ~terminated  # [N]
         rows = np.flatnonzero(terminated | truncated)
         final_obs: Obs | None = None
         episodes: list[Episode] = []
         if rows.size:
             final_obs = {key: values.copy() for key, values in obs.items()}
-            episodes = [self._tally.finish(int(row), bool(truncated[row])) for row in rows]
+            episodes = [self._stats.finish(int(row), bool(truncated[row])) for row in rows]
             observed, info = self._pool.reset(rows.astype(np.int32))
             for key, values in self._take(observed).items():
                 obs[key][info["env_id"]] = values

@@ -8,7 +8,7 @@ from gymsolve.envs.contract import Episode
 from gymsolve.errors import BadNumber, EnvFaultError
 from gymsolve.spec import Array, Obs
 
-__all__ = ["ADVICE", "Tally", "fault", "refuse_bad_obs", "refuse_bad_rewards"]
+__all__ = ["ADVICE", "EpisodeStats", "fault", "refuse_bad_obs", "refuse_bad_rewards"]
 
 ADVICE = "An environment should never return NaN or infinity; wrap or fix it."
 _LARGEST = float(np.finfo(np.float32).max)
@@ -16,7 +16,7 @@ _UNSUSPICIOUS = 1e77
 """A sum of squares below this has no term that float32 cannot hold."""
 
 
-class Tally:
+class EpisodeStats:
     """Sums that belong to unfinished episodes."""
 
     def __init__(self, num_envs: int) -> None:

@@ -1,6 +1,6 @@
 """The contract over Python environments, in this process or in workers.
 
-Both reset in the same step, so every row is valid. What they leave on the board is copied once, into
+Both reset in the same step, so every row is valid. What they leave in the buffers is copied once, into
 the arrays we return; nothing here loops over environments unless an episode ended.
 """
 
@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gymsolve.envs.backends.episode_stats import Tally, refuse_bad_obs, refuse_bad_rewards
-from gymsolve.envs.backends.shared_buffers import Board
+from gymsolve.envs.backends.episode_stats import EpisodeStats, refuse_bad_obs, refuse_bad_rewards
+from gymsolve.envs.backends.shared_buffers import SharedBuffers
 from gymsolve.envs.backends.worker_pool import Workers, name_rows
 from gymsolve.envs.contract import Episode, Step
 from gymsolve.envs.masks import refuse_empty
@@ -21,9 +21,9 @@ __all__ = ["SameStepEnvs", "Vector"]
 
 
 class Vector(Protocol):
-    """Environments that leave their results on a board."""
+    """Environments that leave their results in buffers."""
 
-    board: Board
+    buffers: SharedBuffers
 
     def reset(self, seeds: Sequence[int | None]) -> None: ...
 
@@ -52,8 +52,8 @@ class SameStepEnvs:
         backend: str,
         render: bool = False,
     ) -> None:
-        self._vec, self._board = vec, vec.board
-        self.num_envs = len(vec.board.rewards)
+        self._vec, self._buffers = vec, vec.buffers
+        self.num_envs = len(vec.buffers.rewards)
         self.spec = spec
         self.backend = backend
         self._legal = legal  # [mask_size]
@@ -61,7 +61,7 @@ class SameStepEnvs:
         self._render = render
         self._bounds = bounds
         self._float_keys = tuple(key for key, entry in spec.obs.items() if entry.dtype == "float32")
-        self._tally = Tally(self.num_envs)
+        self._stats = EpisodeStats(self.num_envs)
         self._valid = np.ones(self.num_envs, dtype=bool)  # [N]
         self._valid.flags.writeable = False
         self._steps = 0
@@ -72,7 +72,7 @@ class SameStepEnvs:
 
     def reset(self, seeds: list[int]) -> tuple[Obs, Array | None]:
         self._vec.reset(seeds)
-        self._tally.clear()
+        self._stats.clear()
         self._steps = 0
         self._obs = self._take_obs()
         return self._obs, self._take_masks()
@@ -80,52 +80,52 @@ class SameStepEnvs:
     def restart(self) -> Array | None:
         """Begin new episodes everywhere, as after an end: generators go on from where they are. The masks."""
         self._vec.reset([None] * self.num_envs)
-        self._tally.clear()
+        self._stats.clear()
         self._obs = self._take_obs()
         return self._take_masks()
 
     def step(self, actions: Array) -> Step:
         if self._bounds is not None:
             actions = np.clip(actions, *self._bounds)
-        board = self._board
+        buffers = self._buffers
         self._steps += 1
         lost = self._vec.step(actions)
         faults = self._rebuild(lost) if lost else ()
         obs = self._take_obs()
-        refuse_bad_rewards(board.rewards, self.spec.id, self._steps)
-        self._tally.returns += board.rewards
-        self._tally.lengths += 1
-        terminated = board.terminated.copy()
-        truncated = board.truncated > terminated  # True only where terminated is not
+        refuse_bad_rewards(buffers.rewards, self.spec.id, self._steps)
+        self._stats.returns += buffers.rewards
+        self._stats.lengths += 1
+        terminated = buffers.terminated.copy()
+        truncated = buffers.truncated > terminated  # True only where terminated is not
         final_obs: Obs | None = None
         episodes: list[Episode] = []
-        ended = board.terminated | board.truncated
+        ended = buffers.terminated | buffers.truncated
         if ended.any():
             final_obs, episodes = self._finish(np.flatnonzero(ended), truncated, obs)
-        rewards = board.rewards.astype(np.float32)
+        rewards = buffers.rewards.astype(np.float32)
         masks = self._take_masks()
         self._obs = obs
-        parts = None if board.components is None else board.components.copy()
+        parts = None if buffers.components is None else buffers.components.copy()
         return Step(
             obs, rewards, terminated, truncated, self._valid, final_obs, masks, episodes, faults, parts
         )
 
     def _take_obs(self) -> Obs:
-        obs = {key: rows.copy() for key, rows in self._board.obs.items()}
+        obs = {key: rows.copy() for key, rows in self._buffers.obs.items()}
         refuse_bad_obs(obs, self._float_keys, self.spec.id, self._steps)
         return obs
 
     def _finish(self, ended: Array, truncated: Array, obs: Obs) -> tuple[Obs, list[Episode]]:
-        board = self._board
+        buffers = self._buffers
         final = {key: values.copy() for key, values in obs.items()}
         for key, values in final.items():
-            values[ended] = board.final_obs[key][ended]
+            values[ended] = buffers.final_obs[key][ended]
         refuse_bad_obs(final, self._float_keys, self.spec.id, self._steps)
         episodes = []
         for row in ended.tolist():
-            raw, success = float(board.raw_returns[row]), int(board.successes[row])
+            raw, success = float(buffers.raw_returns[row]), int(buffers.successes[row])
             episodes.append(
-                self._tally.finish(
+                self._stats.finish(
                     row,
                     bool(truncated[row]),
                     None if np.isnan(raw) else raw,
@@ -135,9 +135,9 @@ class SameStepEnvs:
         return final, episodes
 
     def _take_masks(self) -> Array | None:
-        if self._board.masks is None:
+        if self._buffers.masks is None:
             return self._legal_rows
-        masks = self._board.masks.copy() if self._legal is None else self._board.masks & self._legal
+        masks = self._buffers.masks.copy() if self._legal is None else self._buffers.masks & self._legal
         refuse_empty(masks, self.spec.action, self.spec.id)
         return masks  # [N, mask_size]
 
@@ -150,18 +150,18 @@ class SameStepEnvs:
         stands in for the final one and its reward is 0.
         """
         assert isinstance(self._vec, Workers)
-        board = self._board
+        buffers = self._buffers
         self._rebuilt += 1
         seeds = np.random.SeedSequence([self._rebuilt, self._steps]).generate_state(self.num_envs)
         self._vec.rebuild(lost, [int(seed) & 0x7FFFFFFF for seed in seeds])
         for rows in lost:
-            board.rewards[rows] = 0.0
-            if board.components is not None:
-                board.components[rows] = 0.0
-            board.terminated[rows], board.truncated[rows] = False, True
-            board.raw_returns[rows], board.successes[rows] = np.nan, -1
+            buffers.rewards[rows] = 0.0
+            if buffers.components is not None:
+                buffers.components[rows] = 0.0
+            buffers.terminated[rows], buffers.truncated[rows] = False, True
+            buffers.raw_returns[rows], buffers.successes[rows] = np.nan, -1
             for key, values in self._obs.items():
-                board.final_obs[key][rows] = values[rows]
+                buffers.final_obs[key][rows] = values[rows]
         return tuple(
             f"The worker of {name_rows(rows)} of {self.spec.id} died and was rebuilt; what was under way "
             "there was cut."
@@ -171,15 +171,15 @@ class SameStepEnvs:
     # ------------------------------------------------------------------------ capture and restore
 
     def capture(self) -> dict[str, Any] | None:
-        return {"kind": "replay", "envs": self._vec.snapshots(), **self._tally.to_json()}
+        return {"kind": "replay", "envs": self._vec.snapshots(), **self._stats.to_json()}
 
     def restore(self, state: dict[str, Any], seeds: list[int]) -> tuple[Obs, Array | None, list[int]]:
         known = state["envs"] if state["kind"] == "replay" else []
         snapshots = [known[i] if i < len(known) else None for i in range(self.num_envs)]
         reached = self._vec.restore(snapshots, seeds)
-        self._tally.clear()
+        self._stats.clear()
         for env in np.flatnonzero(reached).tolist():
-            self._tally.load(state, env)
+            self._stats.load(state, env)
         self._obs = self._take_obs()
         return self._obs, self._take_masks(), np.flatnonzero(np.logical_not(reached)).tolist()
 

@@ -6,7 +6,7 @@ workers stay awake between two steps. Without it, whatever breaks a worker leave
 Results go through shared memory (`shared_buffers.py`), orders and their ends through one byte on a socket:
 the kernel wakes whoever waits for it, and an end of file tells that the other side died,
 whichever side that is. All else (resets, snapshots, errors) is pickled and follows its byte. The other
-end of the talk is in `worker.py`.
+end of the talk is in `worker_process.py`.
 
 Workers are forked while this process is alone in itself, which takes milliseconds; once it has threads
 of its own or has loaded torch, a fork could inherit a lock nobody will release, and they are started
@@ -17,21 +17,21 @@ import multiprocessing
 import os
 import pickle
 import sys
-import threading
 from collections.abc import Sequence
 from itertools import pairwise
 from multiprocessing.sharedctypes import RawArray
 from typing import Any
 
-from gymsolve.envs.backends.in_process import Copies
-from gymsolve.envs.backends.shared_buffers import BoardPlan
+from gymsolve.envs.apart import can_fork
+from gymsolve.envs.backends.in_process import InProcessEnvs
+from gymsolve.envs.backends.shared_buffers import BufferPlan
 from gymsolve.envs.backends.worker_process import CALL, FAILED, LOST, QUIT, STEP, Line, Task, serve
 from gymsolve.envs.build import CopyBuilder, find_spec
 from gymsolve.envs.replay import Snapshot
 from gymsolve.errors import EnvFaultError, GymsolveError
 from gymsolve.spec import Array
 
-__all__ = ["Workers", "can_fork", "name_rows", "usable_cores"]
+__all__ = ["Workers", "name_rows", "usable_cores"]
 
 _PATIENCE = 5.0
 """Seconds that a worker gets to close its environments."""
@@ -40,11 +40,6 @@ _PATIENCE = 5.0
 def usable_cores() -> int:
     """Cores this process may run on."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-
-
-def can_fork() -> bool:
-    """Is a copy of this process sure to be a sound one?"""
-    return sys.platform == "linux" and threading.active_count() == 1 and "torch" not in sys.modules
 
 
 class _Worker:
@@ -98,11 +93,11 @@ class Workers:
     """Processes that step slices of the environments; the death of one can be mended."""
 
     def __init__(
-        self, builders: Sequence[CopyBuilder], plan: BoardPlan, count: int, *, share: bool = False
+        self, builders: Sequence[CopyBuilder], plan: BufferPlan, count: int, *, share: bool = False
     ) -> None:
         """As many slices as `count`; with `share` the first of them is stepped by this process."""
         memory: Any = RawArray("b", plan.size)
-        self.board = plan.place(memory)
+        self.buffers = plan.place(memory)
         registered = find_spec(builders[0].config.id)
         ends = [len(builders) * i // count for i in range(count + 1)]
         self._name = builders[0].config.id
@@ -112,7 +107,7 @@ class Workers:
         ]
         self._tasks = tasks[1:] if share else tasks
         self._own_rows = tasks[0].rows if share else slice(0, 0)
-        self._own: Copies | None = None
+        self._own: InProcessEnvs | None = None
         self._workers: list[_Worker] = []
         try:
             for task in self._tasks:
@@ -120,7 +115,7 @@ class Workers:
             for worker in self._workers:
                 self._await_ready(worker)
             if share:
-                self._own = Copies(tasks[0].builders, self.board.rows(self._own_rows))
+                self._own = InProcessEnvs(tasks[0].builders, self.buffers.rows(self._own_rows))
         except BaseException:
             self.close()
             raise
@@ -138,7 +133,7 @@ class Workers:
 
     def step(self, actions: Array) -> tuple[slice, ...]:
         """Rows whose worker died meanwhile: they mean nothing until `rebuild`."""
-        self.board.actions[...] = actions
+        self.buffers.actions[...] = actions
         lost: list[slice] = []
         working: list[_Worker] = []
         for worker in self._workers:
@@ -160,7 +155,7 @@ class Workers:
         """Step the rows of this process; an error waits until the others have been heard."""
         if self._own is not None:
             try:
-                self._own.step(self._own.board.actions.copy())
+                self._own.step(self._own.buffers.actions.copy())
             except GymsolveError as error:
                 return error
         return None

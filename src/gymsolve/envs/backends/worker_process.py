@@ -1,7 +1,7 @@
 """One worker process: it builds its environments, then obeys until told to quit or nobody is left to tell.
 
 The talk: an order is one byte, its end another. A call is followed by its name and arguments, and its
-end by the result; a failure by the error. See `workers.py` for the side that gives the orders.
+end by the result; a failure by the error. See `worker_pool.py` for the side that gives the orders.
 """
 
 import os
@@ -14,8 +14,8 @@ from typing import Any
 
 import gymnasium as gym
 
-from gymsolve.envs.backends.in_process import Copies
-from gymsolve.envs.backends.shared_buffers import BoardPlan
+from gymsolve.envs.backends.in_process import InProcessEnvs
+from gymsolve.envs.backends.shared_buffers import BufferPlan
 from gymsolve.envs.build import CopyBuilder
 from gymsolve.errors import GymsolveError
 
@@ -57,10 +57,10 @@ class Task:
     """What a worker needs to know; picklable."""
 
     builders: tuple[CopyBuilder, ...]
-    plan: BoardPlan
+    plan: BufferPlan
     rows: slice
     memory: Any
-    """The block that holds the board of all."""
+    """The block that holds the buffers of all."""
     registered: Any
     """Gymnasium's registration: a process that was not forked may not know the environment."""
     eager: bool
@@ -75,9 +75,9 @@ def serve(connection: Connection, far_end: Connection, task: Task) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gym.registry.setdefault(task.registered.id, task.registered)
     line = Line(connection, eager=task.eager)
-    board = task.plan.place(task.memory).rows(task.rows)
+    buffers = task.plan.place(task.memory).rows(task.rows)
     try:
-        copies = Copies(task.builders, board)
+        copies = InProcessEnvs(task.builders, buffers)
     except GymsolveError as error:
         _fail(line, error)
         return
@@ -91,10 +91,10 @@ def serve(connection: Connection, far_end: Connection, task: Task) -> None:
         copies.close()
 
 
-def _obey(order: bytes, line: Line, copies: Copies) -> None:
+def _obey(order: bytes, line: Line, copies: InProcessEnvs) -> None:
     try:
         if order == STEP:
-            copies.step(copies.board.actions.copy())  # an environment may keep the action it was given
+            copies.step(copies.buffers.actions.copy())  # an environment may keep the action it was given
             line.say(DONE)
         else:
             name, arguments = line.connection.recv()
@@ -105,7 +105,7 @@ def _obey(order: bytes, line: Line, copies: Copies) -> None:
         _fail(line, error)
 
 
-def _call(copies: Copies, name: str, arguments: tuple[Any, ...]) -> Any:
+def _call(copies: InProcessEnvs, name: str, arguments: tuple[Any, ...]) -> Any:
     if name == "reset":
         return copies.reset(*arguments)
     if name == "restore":

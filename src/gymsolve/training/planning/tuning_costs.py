@@ -12,7 +12,7 @@ import numpy as np
 
 from gymsolve.config import EnvConfig, PPOConfig, TrainConfig
 from gymsolve.envs.make import choose_backend, make_envs
-from gymsolve.envs.random_policy import blind_actions
+from gymsolve.envs.random_policy import random_actions
 from gymsolve.errors import UsageError
 from gymsolve.fast import supports
 from gymsolve.rollout.collect import Collector
@@ -109,14 +109,14 @@ def _time_envs(config: EnvConfig, count: int, seconds: float, costs: Costs) -> E
     try:
         action, rng = envs.spec.action, np.random.default_rng(0)
         masks = envs.reset(list(range(count)))[1]
-        drawn = [action.to_env(blind_actions(action, count, masks, rng)) for _ in range(32)]
+        drawn = [action.to_env(random_actions(action, count, masks, rng)) for _ in range(32)]
         turns = itertools.cycle(drawn)
 
         def step() -> None:
             nonlocal masks
             # Drawing costs more than some environments' steps, so it is done before; masks are a step's own.
             actions = (
-                next(turns) if masks is None else action.to_env(blind_actions(action, count, masks, rng))
+                next(turns) if masks is None else action.to_env(random_actions(action, count, masks, rng))
             )
             masks = envs.step(actions).masks
 
