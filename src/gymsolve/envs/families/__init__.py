@@ -8,8 +8,11 @@ metadata of its class: `metadata = {"exclusive": True}`.
 import importlib
 import re
 import sys
+import warnings
 from functools import cache
 from typing import Any, Protocol, runtime_checkable
+
+from gymnasium.error import DependencyNotInstalled
 
 from gymsolve.envs.families.family import Clone, Extra, Family
 
@@ -74,8 +77,10 @@ def find_creator(entry_point: Any) -> Any:
         return entry_point
     module, _, name = entry_point.partition(":")
     try:
-        found: Any = sys.modules.get(module) or importlib.import_module(module)
-    except ImportError:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # advice to authors of packages
+            found: Any = sys.modules.get(module) or importlib.import_module(module)
+    except (ImportError, DependencyNotInstalled):
         return None  # an optional package; building the environment says which
     for part in name.split("."):
         found = vars(found).get(part)
