@@ -6,8 +6,8 @@ from typing import Literal
 
 from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.apart import can_fork
+from gymsolve.envs.backends import bare_obstacle
 from gymsolve.envs.backends.ale import AleEnvs, ale_obstacle
-from gymsolve.envs.backends.bare import bare_obstacle
 from gymsolve.envs.backends.compiled import CompiledEnvs, compiled_obstacle
 from gymsolve.envs.backends.envpool import EnvPoolEnvs, envpool_obstacle
 from gymsolve.envs.backends.in_process import InProcessEnvs

@@ -12,7 +12,8 @@ import numpy as np
 
 from gymsolve.envs.backends.shared_buffers import SharedBuffers
 from gymsolve.envs.build import CopyBuilder
-from gymsolve.envs.replay import Info, Snapshot
+from gymsolve.envs.contract import Snapshot
+from gymsolve.envs.replay import Info
 from gymsolve.envs.spaces import ObsLayout
 from gymsolve.spec import Array
 
@@ -66,8 +67,23 @@ class InProcessEnvs:
 
     # ------------------------------------------------------------------------------ seldom asked
 
-    def snapshots(self) -> list[Snapshot | None]:
-        return [env.snapshot() for env in self._envs]
+    def configure(self, rows: Sequence[int], options: Sequence[dict[str, Any] | None]) -> None:
+        for row, chosen in zip(rows, options, strict=True):
+            self._envs[row].configure(chosen)
+
+    def snapshots(self, rows: Sequence[int], native: bool) -> list[Snapshot | None]:
+        return [self._envs[row].snapshot(native=native) for row in rows]
+
+    def jump(
+        self, rows: Sequence[int], snapshots: Sequence[Snapshot | None], seeds: Sequence[int]
+    ) -> list[bool]:
+        """Go to the snapshots; which of them were reached."""
+        reached = []
+        for row, snapshot, seed in zip(rows, snapshots, seeds, strict=True):
+            obs, info, there = self._envs[row].jump(snapshot, seed)
+            self._write(row, obs, info)
+            reached.append(there)
+        return reached
 
     def restore(self, snapshots: Sequence[Snapshot | None], seeds: Sequence[int]) -> list[bool]:
         """Go to the snapshots; which of them were reached."""

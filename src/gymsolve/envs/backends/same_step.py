@@ -12,9 +12,8 @@ import numpy as np
 from gymsolve.envs.backends.episode_stats import EpisodeStats, refuse_bad_obs, refuse_bad_rewards
 from gymsolve.envs.backends.shared_buffers import SharedBuffers
 from gymsolve.envs.backends.worker_pool import Workers, name_rows
-from gymsolve.envs.contract import Episode, Step
+from gymsolve.envs.contract import Episode, Snapshot, Step
 from gymsolve.envs.masks import refuse_empty
-from gymsolve.envs.replay import Snapshot
 from gymsolve.spec import Array, EnvSpec, Obs
 
 __all__ = ["SameStepEnvs", "Vector"]
@@ -30,7 +29,13 @@ class Vector(Protocol):
     def step(self, actions: Array) -> tuple[slice, ...]:
         """Rows that were lost with their process."""
 
-    def snapshots(self) -> list[Snapshot | None]: ...
+    def configure(self, rows: Sequence[int], options: Sequence[dict[str, Any] | None]) -> None: ...
+
+    def snapshots(self, rows: Sequence[int], native: bool) -> list[Snapshot | None]: ...
+
+    def jump(
+        self, rows: Sequence[int], snapshots: Sequence[Snapshot | None], seeds: Sequence[int]
+    ) -> list[bool]: ...
 
     def restore(self, snapshots: Sequence[Snapshot | None], seeds: Sequence[int]) -> list[bool]: ...
 
@@ -67,6 +72,8 @@ class SameStepEnvs:
         self._steps = 0
         self._obs: Obs = {}
         self._rebuilt = 0
+        self._options: list[dict[str, Any] | None] = [None] * self.num_envs
+        """Of coming resets, by row."""
 
     # --------------------------------------------------------------------------- reset and step
 
@@ -153,7 +160,7 @@ class SameStepEnvs:
         buffers = self._buffers
         self._rebuilt += 1
         seeds = np.random.SeedSequence([self._rebuilt, self._steps]).generate_state(self.num_envs)
-        self._vec.rebuild(lost, [int(seed) & 0x7FFFFFFF for seed in seeds])
+        self._vec.rebuild(lost, [int(seed) & 0x7FFFFFFF for seed in seeds], self._options)
         for rows in lost:
             buffers.rewards[rows] = 0.0
             if buffers.components is not None:
@@ -171,17 +178,55 @@ class SameStepEnvs:
     # ------------------------------------------------------------------------ capture and restore
 
     def capture(self) -> dict[str, Any] | None:
-        return {"kind": "replay", "envs": self._vec.snapshots(), **self._stats.to_json()}
+        envs = self._vec.snapshots(range(self.num_envs), False)
+        return {"kind": "replay", "envs": envs, "options": list(self._options), **self._stats.to_json()}
 
     def restore(self, state: dict[str, Any], seeds: list[int]) -> tuple[Obs, Array | None, list[int]]:
         known = state["envs"] if state["kind"] == "replay" else []
         snapshots = [known[i] if i < len(known) else None for i in range(self.num_envs)]
+        for row, options in enumerate(state.get("options", ())[: self.num_envs]):
+            if options != self._options[row]:
+                self.configure([row], options)
         reached = self._vec.restore(snapshots, seeds)
         self._stats.clear()
         for env in np.flatnonzero(reached).tolist():
             self._stats.load(state, env)
         self._obs = self._take_obs()
         return self._obs, self._take_masks(), np.flatnonzero(np.logical_not(reached)).tolist()
+
+    # --------------------------------------------------------------------- options and snapshots
+
+    def configure(self, rows: Sequence[int], options: dict[str, Any] | None) -> None:
+        for row in rows:
+            self._options[row] = options
+        self._vec.configure(rows, [options] * len(rows))
+
+    def snapshots(self, rows: Sequence[int]) -> list[Snapshot | None]:
+        return [
+            None
+            if env is None
+            else {
+                "kind": "replay",
+                "env": env,
+                "return": float(self._stats.returns[row]),
+                "length": int(self._stats.lengths[row]),
+            }
+            for row, env in zip(rows, self._vec.snapshots(rows, True), strict=True)
+        ]
+
+    def jump(
+        self, rows: Sequence[int], snapshots: Sequence[Snapshot], seeds: Sequence[int]
+    ) -> tuple[Obs, Array | None, list[int]]:
+        known = [one["env"] if one["kind"] == "replay" else None for one in snapshots]
+        reached = self._vec.jump(rows, known, seeds)
+        for row, snapshot, there in zip(rows, snapshots, reached, strict=True):
+            if there:
+                self._stats.begin(row, snapshot["return"], snapshot["length"], jumped=True)
+            else:
+                self._stats.begin(row)
+        self._obs = self._take_obs()
+        restarted = [row for row, there in zip(rows, reached, strict=True) if not there]
+        return self._obs, self._take_masks(), restarted
 
     def render(self) -> list[Array]:
         if not self._render:

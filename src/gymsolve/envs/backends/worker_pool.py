@@ -25,9 +25,19 @@ from typing import Any
 from gymsolve.envs.apart import can_fork
 from gymsolve.envs.backends.in_process import InProcessEnvs
 from gymsolve.envs.backends.shared_buffers import BufferPlan
-from gymsolve.envs.backends.worker_process import CALL, FAILED, LOST, QUIT, STEP, Line, Task, serve
+from gymsolve.envs.backends.worker_process import (
+    CALL,
+    FAILED,
+    LOST,
+    QUIT,
+    STEP,
+    Line,
+    Task,
+    call_method,
+    serve,
+)
 from gymsolve.envs.build import CopyBuilder, find_spec
-from gymsolve.envs.replay import Snapshot
+from gymsolve.envs.contract import Snapshot
 from gymsolve.errors import EnvFaultError, GymsolveError
 from gymsolve.spec import Array
 
@@ -160,8 +170,10 @@ class Workers:
                 return error
         return None
 
-    def rebuild(self, lost: Sequence[slice], seeds: Sequence[int]) -> None:
-        """New workers for lost rows, whose environments begin with these of the seeds [N]."""
+    def rebuild(
+        self, lost: Sequence[slice], seeds: Sequence[int], options: Sequence[dict[str, Any] | None]
+    ) -> None:
+        """New workers for lost rows, whose environments begin with these of the seeds [N] and options [N]."""
         for index, task in enumerate(self._tasks):
             if task.rows in lost:
                 self._workers[index].bury(patience=0.0)
@@ -169,15 +181,24 @@ class Workers:
         for worker in self._workers:
             if worker.rows in lost:
                 self._await_ready(worker)
+        rows = [row for part in lost for row in range(part.start, part.stop)]
+        self.configure(rows, [options[row] for row in rows])
         self._call(
             "reset", {worker: (list(seeds[worker.rows]),) for worker in self._workers if worker.rows in lost}
         )
 
     # ------------------------------------------------------------------------------ seldom asked
 
-    def snapshots(self) -> list[Snapshot | None]:
-        own = [] if self._own is None else self._own.snapshots()
-        return own + self._call("snapshots", dict.fromkeys(self._workers, ()))
+    def configure(self, rows: Sequence[int], options: Sequence[dict[str, Any] | None]) -> None:
+        self._ask_rows("configure", rows, options)
+
+    def snapshots(self, rows: Sequence[int], native: bool) -> list[Snapshot | None]:
+        return self._ask_rows("snapshots", rows, extra=(native,))
+
+    def jump(
+        self, rows: Sequence[int], snapshots: Sequence[Snapshot | None], seeds: Sequence[int]
+    ) -> list[bool]:
+        return self._ask_rows("jump", rows, snapshots, seeds)
 
     def restore(self, snapshots: Sequence[Snapshot | None], seeds: Sequence[int]) -> list[bool]:
         rows = self._own_rows
@@ -200,6 +221,27 @@ class Workers:
         if self._own is not None:
             self._own.close()
             self._own = None
+
+    def _ask_rows(
+        self, name: str, rows: Sequence[int], *columns: Sequence[Any], extra: tuple[Any, ...] = ()
+    ) -> list[Any]:
+        """Ask whoever has these rows, each with its item of every column; the answers in their order."""
+        answers: dict[int, Any] = {}
+        asked: dict[_Worker, tuple[Any, ...]] = {}
+        order: list[int] = []
+        for owner, part in [(self._own, self._own_rows), *((one, one.rows) for one in self._workers)]:
+            places = [place for place, row in enumerate(rows) if part.start <= row < part.stop]
+            if owner is None or not places:
+                continue
+            local = [rows[place] - part.start for place in places]
+            arguments = (local, *([column[place] for place in places] for column in columns), *extra)
+            if isinstance(owner, _Worker):
+                asked[owner] = arguments
+                order += places
+            else:
+                answers |= zip(places, call_method(owner, name, arguments) or places, strict=True)
+        answers |= zip(order, self._call(name, asked) or order, strict=True)
+        return [answers[place] for place in range(len(rows))]
 
     def _call(self, name: str, asked: dict[_Worker, tuple[Any, ...]]) -> list[Any]:
         """Ask all at once, then collect what they return, row by row."""

@@ -8,6 +8,7 @@ import os
 import select
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
@@ -19,7 +20,7 @@ from gymsolve.envs.backends.shared_buffers import BufferPlan
 from gymsolve.envs.build import CopyBuilder
 from gymsolve.errors import GymsolveError
 
-__all__ = ["CALL", "DONE", "FAILED", "LOST", "QUIT", "STEP", "Line", "Task", "serve"]
+__all__ = ["CALL", "DONE", "FAILED", "LOST", "QUIT", "STEP", "Line", "Task", "call_method", "serve"]
 
 STEP, CALL, QUIT = b"s", b"c", b"q"
 DONE, FAILED = b"d", b"f"
@@ -98,19 +99,24 @@ def _obey(order: bytes, line: Line, copies: InProcessEnvs) -> None:
             line.say(DONE)
         else:
             name, arguments = line.connection.recv()
-            result = _call(copies, name, arguments)
+            result = call_method(copies, name, arguments)
             line.say(DONE)
             line.connection.send(result)
     except GymsolveError as error:
         _fail(line, error)
 
 
-def _call(copies: InProcessEnvs, name: str, arguments: tuple[Any, ...]) -> Any:
-    if name == "reset":
-        return copies.reset(*arguments)
-    if name == "restore":
-        return copies.restore(*arguments)
-    return copies.snapshots() if name == "snapshots" else copies.render()
+def call_method(copies: InProcessEnvs, name: str, arguments: tuple[Any, ...]) -> Any:
+    """One of the seldom asked."""
+    methods: dict[str, Callable[..., Any]] = {
+        "configure": copies.configure,
+        "jump": copies.jump,
+        "render": copies.render,
+        "reset": copies.reset,
+        "restore": copies.restore,
+        "snapshots": copies.snapshots,
+    }
+    return methods[name](*arguments)
 
 
 def _fail(line: Line, error: GymsolveError) -> None:

@@ -1,8 +1,10 @@
 """Atari games in the Arcade Learning Environment: `ALE/…`."""
 
+import base64
 import importlib
+from typing import Any
 
-from gymsolve.envs.families.family import AnyEnv, Extra, Family, by_namespace
+from gymsolve.envs.families.family import AnyEnv, Clone, Extra, Family, by_namespace
 from gymsolve.errors import MissingExtraError
 
 __all__ = ["FAMILY"]
@@ -27,4 +29,23 @@ def _fps(env: AnyEnv) -> float | None:
     return _FPS / (skipped if isinstance(skipped, int) else (sum(skipped) - 1) / 2)
 
 
-FAMILY = Family("ale", owns=by_namespace("ALE"), register=_register, extra=_EXTRA, fps=_fps)
+def _save(env: AnyEnv) -> str:
+    game: Any = env
+    state: bytes = game.ale.cloneState(include_rng=True).serialize()
+    return base64.b64encode(state).decode()
+
+
+def _load(env: AnyEnv, saved: str) -> None:
+    game: Any = env
+    kind = importlib.import_module(_EXTRA.module).ALEState
+    game.ale.restoreState(kind(base64.b64decode(saved)))
+
+
+FAMILY = Family(
+    "ale",
+    owns=by_namespace("ALE"),
+    register=_register,
+    extra=_EXTRA,
+    clone=Clone(_save, _load),
+    fps=_fps,
+)

@@ -125,7 +125,7 @@ def play_episodes(
             raise_as(blame_evaluation(error, envs.spec, calls), error)
         steps += int(np.count_nonzero(step.valid))
         for episode in step.episodes:
-            if episode.env in still_open:
+            if episode.env in still_open and not episode.jumped:
                 played[episode.env].append(episode)
                 enough = len(played[episode.env]) == quota[episode.env]
                 if enough or (limits.steps is not None and steps >= limits.steps):
