@@ -16,7 +16,7 @@ import gymnasium as gym
 from gymnasium import error as gym_error
 
 from gymsolve.config import EnvConfig, Role
-from gymsolve.envs.families import Extra, families, find_family
+from gymsolve.envs.families import Extra, families, find_family, is_exclusive
 from gymsolve.envs.lean.choice import find_lean
 from gymsolve.envs.options import Planned, check_wrappers
 from gymsolve.envs.replay import Replay
@@ -29,7 +29,7 @@ from gymsolve.envs.wrappers.rewards import RawReturn, TimeLimit
 from gymsolve.errors import ConfigError, EnvFaultError, MissingExtraError, UnknownEnvError, did_you_mean
 from gymsolve.spec import ActionSpec
 
-__all__ = ["BuiltEnv", "CopyBuilder", "build_env", "find_spec", "notes_on"]
+__all__ = ["BuiltEnv", "CopyBuilder", "build_env", "find_spec", "needs_own_process", "notes_on"]
 
 AnyEnv: TypeAlias = gym.Env[Any, Any]
 
@@ -121,6 +121,11 @@ def find_spec(env_id: str) -> Any:
                 family.register()  # so that their ids can be suggested
         hint = did_you_mean(name, gym.registry) or str(error)
         raise UnknownEnvError(f"there is no environment {env_id!r}.", where="env.id", hint=hint) from error
+
+
+def needs_own_process(config: EnvConfig) -> bool:
+    """Can a process hold only one of these environments?"""
+    return is_exclusive(config.id, find_spec(config.id))
 
 
 def notes_on(spec: Any) -> tuple[str, ...]:

@@ -14,8 +14,8 @@ import numpy as np
 from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.apart import call_apart
 from gymsolve.envs.backends.ale import AleEnvs, ale_obstacle
-from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec, notes_on
-from gymsolve.envs.families import find_creator, is_exclusive
+from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec, needs_own_process, notes_on
+from gymsolve.envs.families import find_creator
 from gymsolve.envs.masks import legal_mask
 from gymsolve.envs.options import check_wrappers
 from gymsolve.envs.random_policy import random_actions
@@ -60,10 +60,10 @@ def describe(config: EnvConfig, role: Role, *, timed: bool = False) -> Descripti
     key = _key(config, role)
     found = None if key is None else _known.get(key)
     if found is None or (timed and not found.timed):
-        registered = find_spec(config.id)
-        if is_exclusive(config.id, registered):
+        if needs_own_process(config):
             # Where timing decides nothing: workers it will be.
-            found = replace(call_apart(registered, _look, config, role, False), exclusive=True, timed=True)
+            looked = call_apart(find_spec(config.id), _look, config, role, False)
+            found = replace(looked, exclusive=True, timed=True)
         else:
             found = _look(config, role, timed)
         if key is not None:

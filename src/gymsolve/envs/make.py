@@ -15,7 +15,7 @@ from gymsolve.envs.backends.native import NATIVE_OPTIONS, NativeEnvs
 from gymsolve.envs.backends.same_step import SameStepEnvs, Vector
 from gymsolve.envs.backends.shared_buffers import BufferPlan
 from gymsolve.envs.backends.worker_pool import Workers, usable_cores
-from gymsolve.envs.build import CopyBuilder, find_spec
+from gymsolve.envs.build import CopyBuilder, find_spec, needs_own_process
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.describe import describe
 from gymsolve.envs.masks import legal_mask
@@ -32,13 +32,14 @@ def make_envs(config: EnvConfig, role: Role, *, num_envs: int | None = None, ren
     """A vector of `num_envs` environments (by default as many as the config says).
 
     With a debugger attached, everything runs in this process, and a number that was not asked for
-    explicitly becomes one. `render` is ignored by environments that cannot render.
+    explicitly becomes one. Environments of which a process can hold only one (`families/`) always have a
+    process each. `render` is ignored by environments that cannot render.
     """
     check_wrappers(config)
     count = num_envs or config.num_envs
     backend = choose_backend(config, role, render=render)
     if debugger_attached():
-        backend = "sync"
+        backend = backend if needs_own_process(config) else "sync"
         count = num_envs or 1
     if backend == "compiled":
         return CompiledEnvs.make(config, describe(config, role).spec, count)
@@ -57,6 +58,8 @@ def choose_backend(config: EnvConfig, role: Role, *, render: bool = False) -> Ba
     EnvPool is another implementation of the environment, so it trains on request and never judges.
     """
     asked = config.backend
+    if needs_own_process(config):
+        return "async"  # one process each; the results are those of any other way
     if asked in ("sync", "async"):
         return asked
     obstacles = {

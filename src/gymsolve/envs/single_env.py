@@ -9,13 +9,14 @@ import math
 import os
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import gymnasium as gym
 import numpy as np
 
 from gymsolve.config import EnvConfig
-from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env
+from gymsolve.envs.apart import Apart
+from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec
 from gymsolve.envs.describe import describe
 from gymsolve.envs.families import find_family
 from gymsolve.envs.labels import ActionLabels, find_labels
@@ -44,8 +45,27 @@ class Scene:
     truncated: bool
 
 
-class Stage:
+class Stage(Protocol):
     """An environment, its camera and the words for its actions."""
+
+    labels: ActionLabels
+    fps: float
+    """Of the environment's own time, one frame per agent step."""
+
+    def reset(self, seed: int | None) -> Scene:
+        """Begin an episode; without a seed, the one that follows the last."""
+
+    def step(self, actions: Array) -> Scene:
+        """One step; `actions` is [1, *shape], as `ActionSpec.to_env` makes it."""
+
+    def render(self) -> Array:
+        """What it looks like now: uint8 [H, W, 3]."""
+
+    def close(self) -> None: ...
+
+
+class _StageHere:
+    """A stage in this process."""
 
     def __init__(self, config: EnvConfig, built: BuiltEnv, action: ActionSpec, from_info: bool) -> None:
         self._id, self._built = config.id, built
@@ -57,16 +77,16 @@ class Stage:
         self._return = 0.0
         self.labels: ActionLabels = find_labels(built.env, config.id, action)
         self.fps = _frames_per_second(config.id, built.env)
-        """Of the environment's own time, one frame per agent step."""
+
+    def facts(self) -> tuple[ActionLabels, float]:
+        return self.labels, self.fps
 
     def reset(self, seed: int | None) -> Scene:
-        """Begin an episode; without a seed, the one that follows the last."""
         observed, info = self._env.reset(seed=seed)
         self._return = 0.0
         return Scene(self._layout.stack([observed]), self._masks(info), 0.0, 0.0, False, False)
 
     def step(self, actions: Array) -> Scene:
-        """One step; `actions` is [1, *shape], as `ActionSpec.to_env` makes it."""
         if self._bounds is not None:
             actions = np.clip(actions, *self._bounds)
         observed, reward, terminated, truncated, info = self._env.step(actions[0])
@@ -82,7 +102,6 @@ class Stage:
         )
 
     def render(self) -> Array:
-        """What it looks like now: uint8 [H, W, 3]."""
         try:
             frame = np.asarray(self._env.render())
         except Exception as error:  # drawing is the environment's own code, down to the graphics driver
@@ -111,13 +130,41 @@ class Stage:
         return masks
 
 
+class _StageApart:
+    """The same in a process of its own, for an environment that cannot be here beside another one."""
+
+    def __init__(self, apart: Apart) -> None:
+        self._apart = apart
+        self.labels, self.fps = apart.call("facts")
+
+    def reset(self, seed: int | None) -> Scene:
+        scene: Scene = self._apart.call("reset", seed)
+        return scene
+
+    def step(self, actions: Array) -> Scene:
+        scene: Scene = self._apart.call("step", actions)
+        return scene
+
+    def render(self) -> Array:
+        frame: Array = self._apart.call("render")
+        return frame
+
+    def close(self) -> None:
+        self._apart.close()
+
+
 def open_stage(config: EnvConfig) -> Stage | None:
     """The environment of a run, ready to be filmed; None when it cannot be drawn into an array."""
     known = describe(config, "eval")
     if not known.drawable:
         return None
     _draw_without_screen()
-    return Stage(config, build_env(config, "eval", render=True), known.spec.action, known.masks_in_info)
+    facts = config, known.spec.action, known.masks_in_info
+    return _StageApart(Apart(find_spec(config.id), _open, *facts)) if known.exclusive else _open(*facts)
+
+
+def _open(config: EnvConfig, action: ActionSpec, from_info: bool) -> _StageHere:
+    return _StageHere(config, build_env(config, "eval", render=True), action, from_info)
 
 
 def _draw_without_screen() -> None:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gymsolve.config import TrainConfig
+from gymsolve.envs.build import needs_own_process
 from gymsolve.envs.contract import Envs, Episode
 from gymsolve.envs.make import make_envs
 from gymsolve.errors import EnvFaultError
@@ -227,8 +228,10 @@ class Evaluator:
         return self.threshold is not None and result.complete and result.mean >= self.threshold
 
     def _num_envs(self) -> int:
-        settings = self.config.eval
-        return settings.num_envs or min(settings.episodes, 32)
+        settings, env = self.config.eval, self.config.env
+        # Where each is an emulator in a process of its own, as many as train are plenty.
+        most = min(env.num_envs, 32) if needs_own_process(env) else 32
+        return settings.num_envs or min(settings.episodes, most)
 
 
 def result_json(result: EvalResult, checkpoint: str, env_steps: int) -> dict[str, Any]:

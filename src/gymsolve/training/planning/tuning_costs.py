@@ -11,6 +11,7 @@ from typing import TypeVar, get_args
 import numpy as np
 
 from gymsolve.config import EnvConfig, PPOConfig, TrainConfig
+from gymsolve.envs.build import needs_own_process
 from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.envs.random_policy import random_actions
 from gymsolve.errors import UsageError
@@ -72,6 +73,9 @@ def _measure_envs(
     names = (
         [own, *(name for name in others if name != own)] if wide and config.env.backend == "auto" else [own]
     )
+    if "sync" in names and needs_own_process(config.env):
+        names.remove("sync")
+        costs.obstacles["sync"] = f"Backend sync was not measured: a process can hold one {config.env.id}."
     spec: EnvSpec | None = None
     for name in names:
         if name == "async" and name != own and _step_seconds(costs, own) < _CHEAP_STEP:
