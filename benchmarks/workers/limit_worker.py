@@ -18,10 +18,10 @@ from benchmarks.timing import typical  # noqa: E402
 from gymsolve.config import EnvConfig  # noqa: E402
 from gymsolve.envs.backends.compiled import compiled_obstacle  # noqa: E402
 from gymsolve.envs.build import find_spec  # noqa: E402
+from gymsolve.envs.describe import describe_env  # noqa: E402
 from gymsolve.envs.lean.choice import find_classic  # noqa: E402
 from gymsolve.envs.lean.classic import ClassicRows  # noqa: E402
-from gymsolve.envs.make import describe_env  # noqa: E402
-from gymsolve.envs.random_policy import blind_actions  # noqa: E402
+from gymsolve.envs.random_policy import random_actions  # noqa: E402
 from gymsolve.kernels import load_kernels  # noqa: E402
 
 SECONDS = 0.1 if job["quick"] else 1.0
@@ -79,7 +79,7 @@ def _compiled_cost(env_id: str, count: int) -> float | None:
             rows.begin(np.flatnonzero(rows.terminated | rows.truncated))
 
     rng = np.random.default_rng(0)
-    draws = [spec.action.to_env(blind_actions(spec.action, count, None, rng)) for _ in range(256)]
+    draws = [spec.action.to_env(random_actions(spec.action, count, None, rng)) for _ in range(256)]
     return seconds_per_env_step(step, draws, count, SECONDS)
 
 

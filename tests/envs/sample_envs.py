@@ -132,6 +132,22 @@ class Curiosity(gym.Wrapper[Any, Any, Any, Any]):
         return obs, reward, terminated, truncated, {**info, "curiosity": 7.0}
 
 
+class Placed(Counter):
+    """Counts from where the options of a reset say; a coin, which differs by seed, is beside the count."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        _, info = super().reset(seed=seed)
+        self._count = (options or {}).get("start", 0.0)
+        return self._look(), info
+
+    def step(self, action: Any) -> Any:
+        self._count += 1.0
+        return self._look(), 1.0, self._count >= 6, False, {}
+
+    def _look(self) -> Any:
+        return np.array([self._count, self.np_random.integers(1000)], dtype=np.float32)
+
+
 class Slow(Counter):
     """Takes its time for every step."""
 
@@ -294,6 +310,7 @@ def register() -> None:
         Mixed,
         Counter,
         Paid,
+        Placed,
         Slow,
         Faulty,
         Hidden,

@@ -12,8 +12,9 @@ from gymsolve.envs import determinism
 from gymsolve.envs.backends import ale
 from gymsolve.envs.backends.ale import AleEnvs
 from gymsolve.envs.contract import Envs
+from gymsolve.envs.describe import describe_env
 from gymsolve.envs.determinism import check_determinism, know_determinism
-from gymsolve.envs.make import choose_backend, describe_env, make_envs
+from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.errors import ConfigError
 
 STOCK = {"frameskip": 1, "obs_type": "grayscale"}

@@ -53,7 +53,7 @@ def test_sticky_actions_make_copies_differ() -> None:
 
 
 def test_preflight_of_a_sound_environment() -> None:
-    report = preflight(EnvConfig(id="FrozenLake-v1"), seconds=0.5)
+    report = preflight(EnvConfig(id="FrozenLake-v1"))
     assert report.problems == ()
     assert [census.policy for census in report.census] == ["random", "first", "repeat"]
     assert report.census[0].nonzero_rewards < 0.02
@@ -74,7 +74,7 @@ def test_preflight_of_a_sound_environment() -> None:
     ],
 )
 def test_preflight_says_what_is_wrong(env_id: str, kwargs: dict[str, Any], words: str) -> None:
-    report = preflight(EnvConfig(id=env_id, kwargs=kwargs, num_envs=1), seconds=0.1)
+    report = preflight(EnvConfig(id=env_id, kwargs=kwargs, num_envs=1))
     assert any(words in problem for problem in report.problems), report.problems
 
 
@@ -91,7 +91,7 @@ def test_preflight_says_what_is_wrong(env_id: str, kwargs: dict[str, Any], words
 def test_preflight_cautions_where_learning_will_be_hard(
     env_id: str, kwargs: dict[str, Any], words: str
 ) -> None:
-    report = preflight(EnvConfig(id=env_id, kwargs=kwargs, num_envs=1), seconds=0.1)
+    report = preflight(EnvConfig(id=env_id, kwargs=kwargs, num_envs=1))
     assert any(words in caution for caution in report.cautions), report.cautions
 
 

@@ -15,11 +15,11 @@ import pytest
 import sample_envs
 
 from gymsolve.config import EnvConfig
+from gymsolve.envs.apart import can_fork
 from gymsolve.envs.backends.same_step import SameStepEnvs
-from gymsolve.envs.backends.worker_pool import can_fork
 from gymsolve.envs.contract import Envs, Step
 from gymsolve.envs.make import make_envs
-from gymsolve.envs.random_policy import blind_actions
+from gymsolve.envs.random_policy import random_actions
 from gymsolve.envs.step_timing import cores_spare, worth_workers
 from gymsolve.errors import EnvFaultError
 from processes import soon_gone
@@ -46,7 +46,7 @@ def make(settings: dict[str, Any], **more: Any) -> Envs:
 def play(envs: Envs, steps: int, masks: Any, seed: int = 0) -> list[Step]:
     rng, found = np.random.default_rng(seed), []
     for _ in range(steps):
-        actions = blind_actions(envs.spec.action, envs.num_envs, masks, rng)
+        actions = random_actions(envs.spec.action, envs.num_envs, masks, rng)
         found.append(envs.step(envs.spec.action.to_env(actions)))
         masks = found[-1].masks
     return found

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from stories import make_config, make_spec
 
-from gymsolve.envs.make import describe_env
+from gymsolve.envs.describe import describe_env
 from gymsolve.metrics.lint import lint
 from gymsolve.recipes import apply_overrides, list_recipes, resolve
 

@@ -6,7 +6,8 @@ import pytest
 import training_envs
 
 from gymsolve.config import EnvConfig, TrainConfig
-from gymsolve.envs.pay import Pay, measure_pay
+from gymsolve.envs.make import make_envs
+from gymsolve.envs.random_policy import PAY_COPIES, Pay, measure_pay
 from gymsolve.recipes import resolve
 from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.planning.rollout_length import choose_num_steps
@@ -17,8 +18,16 @@ assert training_envs.Every
 EVERY = "training_envs:Every-v0:ppo"
 
 
+def measured(config):
+    envs = make_envs(config.model_copy(update={"backend": "sync"}), "train", num_envs=PAY_COPIES)
+    try:
+        return measure_pay(envs)
+    finally:
+        envs.close()
+
+
 def pay_of(**kwargs):
-    return measure_pay(EnvConfig(id="training_envs:Every-v0", kwargs=kwargs))
+    return measured(EnvConfig(id="training_envs:Every-v0", kwargs=kwargs))
 
 
 def make_config(algo="ppo", num_envs=8, steps=1_000_000, **more):
@@ -53,13 +62,18 @@ def test_the_end_tells_nothing_where_nothing_is_paid():
 
 
 def test_a_time_limit_is_no_news():
-    found = measure_pay(EnvConfig(id="MountainCar-v0"))
+    found = measured(EnvConfig(id="MountainCar-v0"))
     assert found.between is None
     assert found.longest == 200.0
 
 
 def test_the_same_answer_twice():
-    assert measure_pay(EnvConfig(id="CartPole-v1")) == measure_pay(EnvConfig(id="CartPole-v1"))
+    assert measured(EnvConfig(id="CartPole-v1")) == measured(EnvConfig(id="CartPole-v1"))
+
+
+def test_slow_environments_get_as_many_steps_as_quick_ones():
+    quick, slow = (pay_of(k=16, length=64, sleep=sleep) for sleep in (0.0, 2e-4))
+    assert slow == quick
 
 
 # ------------------------------------------------------------------------------- choosing

@@ -1,6 +1,7 @@
 """Environments for tests of training; importing registers them, so configs can say `training_envs:Id`."""
 
 import os
+import time
 from typing import Any
 
 import gymnasium as gym
@@ -61,12 +62,12 @@ class Parts(gym.Env[Any, Any]):
 
 
 class Every(gym.Env[Any, Any]):
-    """Pays 1 in every k-th step and nothing else; episodes last `length` steps."""
+    """Pays 1 in every k-th step and nothing else; episodes last `length` steps, which may be slow."""
 
-    def __init__(self, k: int = 10, length: int = 4000, usual: float = 0.0) -> None:
+    def __init__(self, k: int = 10, length: int = 4000, usual: float = 0.0, sleep: float = 0.0) -> None:
         self.observation_space = spaces.Box(0.0, 1.0, (1,), dtype=np.float32)
         self.action_space = spaces.Discrete(2)
-        self.k, self.length, self.usual = k, length, usual
+        self.k, self.length, self.usual, self.sleep = k, length, usual, sleep
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         super().reset(seed=seed)
@@ -74,6 +75,8 @@ class Every(gym.Env[Any, Any]):
         return np.zeros(1, np.float32), {}
 
     def step(self, action: Any) -> Any:
+        if self.sleep:
+            time.sleep(self.sleep)
         self.steps += 1
         reward = 1.0 if self.steps % self.k == 0 else self.usual
         return np.zeros(1, np.float32), reward, self.steps >= self.length, False, {}

@@ -16,13 +16,12 @@ import gymnasium as gym
 from gymnasium import error as gym_error
 
 from gymsolve.config import EnvConfig, Role
-from gymsolve.envs import bandit
+from gymsolve.envs.families import Extra, families, find_family, is_exclusive
 from gymsolve.envs.lean.choice import find_lean
 from gymsolve.envs.options import Planned, check_wrappers
 from gymsolve.envs.replay import Replay
 from gymsolve.envs.spaces import Space, is_image
 from gymsolve.envs.wrappers.actions import FrameSkip
-from gymsolve.envs.wrappers.box2d import FreshWorld, keeps_its_world
 from gymsolve.envs.wrappers.components import RewardComponents
 from gymsolve.envs.wrappers.images import ChannelsFirst
 from gymsolve.envs.wrappers.nested import FrameStack
@@ -30,15 +29,12 @@ from gymsolve.envs.wrappers.rewards import RawReturn, TimeLimit
 from gymsolve.errors import ConfigError, EnvFaultError, MissingExtraError, UnknownEnvError, did_you_mean
 from gymsolve.spec import ActionSpec
 
-__all__ = ["BuiltEnv", "CopyBuilder", "build_env", "find_spec", "notes_on"]
+__all__ = ["BuiltEnv", "CopyBuilder", "build_env", "find_spec", "needs_own_process", "notes_on"]
 
 AnyEnv: TypeAlias = gym.Env[Any, Any]
 
-_EXTRAS = {
-    "mujoco": ("mujoco", "mujoco"),
-    "ale": ("ale-py", "atari"),
-    "cv2": ("opencv-python-headless", "images"),
-}
+_IMAGES = Extra("opencv-python-headless", "images", "cv2")
+"""What some wrappers and environments of any family need."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +105,8 @@ def _build(config: EnvConfig, plan: tuple[Planned, ...], render: bool) -> BuiltE
 
 def find_spec(env_id: str) -> Any:
     """Gymnasium's registration of an id, or an error that suggests near ones."""
-    bandit.register()
     module, _, name = env_id.rpartition(":")
-    if name.startswith("ALE/"):
-        _import_ale()
+    find_family(env_id).register()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -122,8 +116,16 @@ def find_spec(env_id: str) -> Any:
     except ImportError as error:
         raise UnknownEnvError(f"cannot import the module of {env_id!r}: {error}.", where="env.id") from error
     except gym_error.Error as error:
+        for family in families():
+            if family.extra is None:
+                family.register()  # so that their ids can be suggested
         hint = did_you_mean(name, gym.registry) or str(error)
         raise UnknownEnvError(f"there is no environment {env_id!r}.", where="env.id", hint=hint) from error
+
+
+def needs_own_process(config: EnvConfig) -> bool:
+    """Can a process hold only one of these environments?"""
+    return is_exclusive(config.id, find_spec(config.id))
 
 
 def notes_on(spec: Any) -> tuple[str, ...]:
@@ -132,14 +134,6 @@ def notes_on(spec: Any) -> tuple[str, ...]:
     if latest is None or spec.version is None or latest <= spec.version:
         return ()
     return (f"{spec.id} is out of date; the latest version is v{latest}.",)
-
-
-def _import_ale() -> None:
-    try:
-        ale = importlib.import_module("ale_py")
-    except ImportError as error:
-        raise MissingExtraError.of("ale-py", "atari") from error
-    ale.ALEInterface.setLoggerMode(ale.LoggerMode.Error)  # it greets on standard error otherwise
 
 
 def _lean_class(config: EnvConfig, registered: Any, render: bool) -> type[Any] | None:
@@ -158,7 +152,7 @@ def _make(config: EnvConfig, registered: Any, lean: type[Any] | None, render: bo
     # Nobody here steps before a reset, so nothing has to watch for it in every step.
     wanted = replace(registered, entry_point=lean or registered.entry_point, order_enforce=False)
     env = _construct(config, wanted, options)
-    return FreshWorld(env) if keeps_its_world(env) else env
+    return find_family(config.id).prepare(env)
 
 
 def _construct(config: EnvConfig, wanted: Any, options: dict[str, Any]) -> AnyEnv:
@@ -178,9 +172,9 @@ def _construct(config: EnvConfig, wanted: Any, options: dict[str, Any]) -> AnyEn
 
 def _missing(env_id: str, error: Exception) -> MissingExtraError:
     text = str(error)
-    for word, (package, extra) in _EXTRAS.items():
-        if word in text.lower():
-            return MissingExtraError.of(package, extra)
+    for extra in (*(family.extra for family in families()), _IMAGES):
+        if extra is not None and extra.module in text.lower():
+            return MissingExtraError.of(extra.package, extra.name)
     return MissingExtraError(f"{env_id} needs a package that is not installed: {text}")
 
 

@@ -3,14 +3,21 @@
 At an episode's end the returned observation is the first one of the next episode and the true last
 one is in `final_obs`. A backend that can only reset on the next call marks that call's row as not
 `valid`; such a row is never learned from, counted or averaged.
+
+An environment can be put into a state it was in before (`snapshots`, `jump`), and told how to begin its next
+episodes (`configure`). A backend that cannot says so with a `ConfigError`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from gymsolve.spec import Array, EnvSpec, Obs
 
-__all__ = ["Envs", "Episode", "Step"]
+__all__ = ["Envs", "Episode", "Snapshot", "Step"]
+
+Snapshot: TypeAlias = dict[str, Any]
+"""The state of one environment as JSON-ready data; of use to the backend that made it."""
 
 
 class Episode(NamedTuple):
@@ -27,6 +34,8 @@ class Episode(NamedTuple):
     """Cut by a time limit, not ended by the task."""
     success: bool | None = None
     """`info["is_success"]` of the last step, where the environment gives it."""
+    jumped: bool = False
+    """It began by a jump, not by a reset: its return is nobody's achievement and never counts."""
 
 
 @dataclass(slots=True)
@@ -67,6 +76,22 @@ class Envs(Protocol):
 
     def restore(self, state: dict[str, Any], seeds: list[int]) -> tuple[Obs, Array | None, list[int]]:
         """Continue from a captured state; the last item names environments that had to start anew."""
+
+    def configure(self, rows: Sequence[int], options: dict[str, Any] | None) -> None:
+        """Reset options (JSON-ready) for all coming episodes of these environments; None for none."""
+
+    def snapshots(self, rows: Sequence[int]) -> list[Snapshot | None]:
+        """Where these environments are; None for one whose state cannot be had now."""
+
+    def jump(
+        self, rows: Sequence[int], snapshots: Sequence[Snapshot], seeds: Sequence[int]
+    ) -> tuple[Obs, Array | None, list[int]]:
+        """Leave these environments' episodes for the states of snapshots, of whichever environment.
+
+        What follows is what followed then, under the same actions. The seeds decide what comes after: the
+        next episode, or one at once where a snapshot cannot be reached; those rows are the last item. The
+        observations and masks are of all environments.
+        """
 
     def render(self) -> list[Array]:
         """One RGB frame per environment; empty when the environment cannot render."""

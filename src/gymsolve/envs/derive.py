@@ -13,7 +13,6 @@ from gymsolve.spec import EnvSpec, ObsSpec
 
 __all__ = ["derive_recipe"]
 
-_LOOK_SECONDS = 0.6
 _SPARSE = 0.02
 
 
@@ -37,7 +36,7 @@ def derive_recipe(env_id: str, kwargs: dict[str, Any] | None = None) -> tuple[di
     envs = make_envs(EnvConfig.model_validate({**draft.env, "backend": "sync"}), "train", num_envs=4)
     try:
         spec = envs.spec
-        census = take_census(envs, "random", _LOOK_SECONDS)
+        census = take_census(envs, "random")
     finally:
         envs.close()
     images = [entry for entry in spec.obs.values() if entry.kind == "image"]

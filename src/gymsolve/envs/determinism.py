@@ -1,6 +1,9 @@
-"""What seeds do in an environment: do copies differ, does a seed repeat, does a resumed copy go on alike?"""
+"""What seeds do in an environment: do copies differ, does a seed repeat, does a resumed copy go on alike?
 
-import time
+Two copies are stepped beside each other, then two fresh ones are put where those are. Everything is counted
+in steps and nothing in seconds: whether a resume is exact must not depend on how busy a machine is.
+"""
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,13 +12,15 @@ import numpy as np
 from gymsolve.config import EnvConfig
 from gymsolve.envs.backends.ale import games_differ
 from gymsolve.envs.backends.same_step import SameStepEnvs
-from gymsolve.envs.contract import Envs
+from gymsolve.envs.contract import Envs, Step
 from gymsolve.envs.make import choose_backend, make_envs
-from gymsolve.envs.random_policy import blind_actions
+from gymsolve.envs.random_policy import random_actions
 
 __all__ = ["Determinism", "check_determinism", "know_determinism"]
 
-_FEWEST = 8
+_STEPS = 64
+_OTHER_SEEDS = ([2, 3], [4, 5], [6, 7])
+"""Pairs that are compared until one of them differs: where there are few ways to start, two may be alike."""
 
 
 @dataclass(frozen=True)
@@ -40,72 +45,61 @@ def know_determinism(config: EnvConfig) -> Determinism:
     return check_determinism(config)
 
 
-def check_determinism(config: EnvConfig, steps: int = 64) -> Determinism:
-    """Step four copies alike (two of one seed, two of others), then four restored ones beside them.
-
-    Slow environments get fewer steps, so that this takes a second or two at the most.
-    """
-    # ALE's vector class draws and restores in a way of its own; the others give what sync gives.
-    own = "ale" if choose_backend(config, "train") == "ale" else "sync"
+def check_determinism(config: EnvConfig, steps: int = _STEPS) -> Determinism:
+    """Step two copies alike, on one seed and on others, then restored copies beside them."""
+    # These two draw and restore in ways of their own; the others give what sync gives.
+    trained = choose_backend(config, "train")
+    own = trained if trained in ("ale", "compiled") else "sync"
     calm = config.model_copy(update={"backend": own})
-    envs = make_envs(calm, "train", num_envs=4)
-    twins = make_envs(calm, "train", num_envs=4)
+    envs = make_envs(calm, "train", num_envs=2)
     try:
-        alike, taken = _compare_seeds(envs, steps)
-        resumes = _compare_resumed(envs, twins, taken)
+        if own != "ale":  # what only the first seed reaches must not differ; emulators start slowly
+            envs.reset([0, 1])
+        reproduces = _alike(envs, [1, 1], steps)
+        identical = reproduces and all(_alike(envs, seeds, steps) for seeds in _OTHER_SEEDS)
+        twins = make_envs(calm, "train", num_envs=2)
+        try:
+            resumes = _goes_on_alike(envs, twins, steps)
+        finally:
+            twins.close()
     finally:
         envs.close()
-        twins.close()
-    return Determinism(all(alike.values()), alike[1], resumes)
+    return Determinism(identical, reproduces, resumes)
 
 
-def _compare_seeds(envs: Envs, most: int) -> tuple[dict[int, bool], int]:
-    """Which rows went the way of row 0 (row 1 had its seed), and for how many steps that was looked at.
-
-    As many as fit into about half a second, at least a few. The quickest of the first three counts: on a
-    busy machine a verdict must not rest on fewer steps than elsewhere.
-    """
-    if envs.backend != "ale":  # what only the first seed reaches must not differ; emulators start slowly
-        envs.reset([0, 1, 2, 3])
-    obs, masks = envs.reset([1, 1, 2, 3])
+def _alike(envs: Envs, seeds: list[int], steps: int) -> bool:
+    """Do two copies go the same way, under the same actions?"""
+    obs, masks = envs.reset(seeds)
     rng = np.random.default_rng(0)
-    alike = {row: _rows_equal(obs, 0, row) for row in (1, 2, 3)}
-    taken, quickest = 0, float("inf")
-    while taken < most and (taken < _FEWEST or taken * quickest < 0.5):
-        actions = blind_actions(envs.spec.action, 4, masks, rng)
-        if masks is None:
-            actions[:] = actions[0]
-        else:  # masks that differ are a difference already; each copy stays legal
-            same = (masks == masks[0]).all(axis=1)  # [4]
-            actions[same] = actions[0]
-            alike = {row: alike[row] and bool(same[row]) for row in alike}
-        began = time.perf_counter()
+    if not _rows_equal(obs):
+        return False
+    for _ in range(steps):
+        if masks is not None and not (masks[0] == masks[1]).all():
+            return False
+        actions = random_actions(envs.spec.action, 2, masks, rng)
+        actions[1] = actions[0]
         step = envs.step(envs.spec.action.to_env(actions))
-        if taken < 3:
-            quickest = min(quickest, time.perf_counter() - began)
-        taken += 1
         masks = step.masks
         seen = {**step.obs, "reward": step.rewards, "ended": step.terminated | step.truncated}
-        alike = {row: alike[row] and _rows_equal(seen, 0, row) for row in alike}
-    return alike, taken
+        if not _rows_equal(seen):
+            return False
+    return True
 
 
-def _compare_resumed(envs: Envs, twins: Envs, steps: int) -> bool:
+def _goes_on_alike(envs: Envs, twins: Envs, steps: int) -> bool:
     rng = np.random.default_rng(1)
-    if isinstance(envs, SameStepEnvs):
-        # Generators that only a seed reaches show in later episodes, and few steps may see none of those.
-        masks = envs.restart()
-        for _ in range(min(steps, 8)):
-            actions = envs.spec.action.to_env(blind_actions(envs.spec.action, 4, masks, rng))
-            masks = envs.step(actions).masks
+    # Generators that only a seed reaches show in later episodes, and few steps may see none of those.
+    masks = envs.restart() if isinstance(envs, SameStepEnvs) else None
+    for _ in range(min(steps, 8)):
+        masks = _step(envs, masks, rng).masks
     state = envs.capture()
     if state is None:
         return False
-    _, masks, restarted = twins.restore(state, [4, 5, 6, 7])
+    _, masks, restarted = twins.restore(state, [8, 9])
     if restarted:
         return False
     for _ in range(steps):
-        actions = envs.spec.action.to_env(blind_actions(envs.spec.action, 4, masks, rng))
+        actions = envs.spec.action.to_env(random_actions(envs.spec.action, envs.num_envs, masks, rng))
         one, other = envs.step(actions), twins.step(actions)
         masks = one.masks
         same = all(np.array_equal(one.obs[key], other.obs[key]) for key in one.obs)
@@ -114,5 +108,9 @@ def _compare_resumed(envs: Envs, twins: Envs, steps: int) -> bool:
     return True
 
 
-def _rows_equal(values: dict[str, Any], one: int, other: int) -> bool:
-    return all(np.array_equal(array[one], array[other]) for array in values.values())
+def _step(envs: Envs, masks: Any, rng: np.random.Generator) -> Step:
+    return envs.step(envs.spec.action.to_env(random_actions(envs.spec.action, envs.num_envs, masks, rng)))
+
+
+def _rows_equal(values: dict[str, Any]) -> bool:
+    return all(np.array_equal(array[0], array[1]) for array in values.values())

@@ -1,4 +1,4 @@
-"""What actions are called, for people who watch: from the environment where it says, else from tables."""
+"""What actions are called and which keys stand for them: the environment says it, or its family."""
 
 import re
 from typing import Any, Protocol, runtime_checkable
@@ -6,31 +6,24 @@ from typing import Any, Protocol, runtime_checkable
 import gymnasium as gym
 import numpy as np
 
+from gymsolve.envs.families import bare_name, find_family
 from gymsolve.envs.wrappers.actions import DiscreteActions
 from gymsolve.spec import ActionSpec, Array
 
-__all__ = ["ActionLabels", "find_labels", "name_dimensions"]
+__all__ = ["ActionLabels", "find_keys", "find_labels", "name_dimensions"]
 
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "CartPole": ("left", "right"),
-    "MountainCar": ("left", "coast", "right"),
-    "Acrobot": ("torque -1", "torque 0", "torque +1"),
-    "LunarLander": ("coast", "left engine", "main engine", "right engine"),
-    "CarRacing": ("coast", "right", "left", "gas", "brake"),
-    "FrozenLake": ("left", "down", "right", "up"),
-    "CliffWalking": ("up", "right", "down", "left"),
-    "Taxi": ("south", "north", "east", "west", "pick up", "drop off"),
-    "Blackjack": ("stick", "hit"),
-}
-_DIMENSIONS: dict[str, tuple[str, ...]] = {
-    "Pendulum": ("torque",),
-    "MountainCarContinuous": ("force",),
-    "LunarLander": ("main", "side"),
-    "LunarLanderContinuous": ("main", "side"),
-    "CarRacing": ("steer", "gas", "brake"),
-}
 _MOST_NUMBERS = 4
 """More dimensions than this are counted instead of listed: nobody reads them from a moving picture."""
+_WORDS = {
+    "left": "left",
+    "right": "right",
+    "up": "up",
+    "down": "down",
+    "fire": "space",
+    "noop": "",
+    "coast": "",
+}
+"""Keys that names of actions speak of."""
 
 
 @runtime_checkable
@@ -45,6 +38,10 @@ class ActionLabels:
         self._action = action
         self.names = names
         """One per choice of a Discrete action or per dimension of a box; empty when none are known."""
+
+    @property
+    def discrete(self) -> bool:
+        return self._action.kind == "discrete"
 
     def describe(self, action: Array) -> str:
         """One action, as the environment takes it, in a few words."""
@@ -69,7 +66,7 @@ def find_labels(env: gym.Env[Any, Any], env_id: str, action: ActionSpec) -> Acti
     if isinstance(inner, _Meaningful) and action.kind == "discrete":
         names = tuple(_spaced(name.lower()) for name in inner.get_action_meanings())
     elif action.kind == "discrete":
-        names = _CHOICES.get(_family(env_id), ())
+        names = find_family(env_id).choices.get(bare_name(env_id), ())
     else:
         return ActionLabels(action, name_dimensions(env_id, action))
     return ActionLabels(action, names if len(names) == action.nvec[0] else ())
@@ -77,13 +74,26 @@ def find_labels(env: gym.Env[Any, Any], env_id: str, action: ActionSpec) -> Acti
 
 def name_dimensions(env_id: str, action: ActionSpec) -> tuple[str, ...]:
     """What the dimensions of a box are called, if it is known."""
-    names = _DIMENSIONS.get(_family(env_id), ())
+    names = find_family(env_id).dimensions.get(bare_name(env_id), ())
     return names if action.kind == "box" and len(names) == action.size else ()
 
 
-def _family(env_id: str) -> str:
-    """The id without namespace and version."""
-    return re.sub(r"-v\d+$", "", env_id.rpartition(":")[2].rpartition("/")[2])
+def find_keys(env_id: str, labels: ActionLabels) -> dict[tuple[str, ...], int]:
+    """Which keys, pressed together, stand for which choice of a Discrete action; empty when nobody knows.
+
+    No key at all is a choice too, where the environment has one that does nothing.
+    """
+    names = labels.names if labels.discrete else ()
+    keys = find_family(env_id).keys.get(bare_name(env_id), ())
+    if names and len(keys) == len(names):
+        return {(key,) if key else (): choice for choice, key in enumerate(keys)}
+    found = {}
+    for choice, name in enumerate(names):
+        words = name.split()
+        if any(word not in _WORDS for word in words):
+            return {}
+        found[tuple(_WORDS[word] for word in words if _WORDS[word])] = choice
+    return found
 
 
 def _spaced(name: str) -> str:

@@ -2,27 +2,40 @@
 
 import time
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
+import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
 from gymsolve.config import EnvConfig
+from gymsolve.envs.apart import call_apart
 from gymsolve.envs.backends.worker_pool import usable_cores
-from gymsolve.envs.build import CopyBuilder, build_env
+from gymsolve.envs.build import CopyBuilder, build_env, find_spec
+from gymsolve.envs.contract import Envs
+from gymsolve.envs.describe import describe, describe_env
 from gymsolve.envs.determinism import Determinism, check_determinism
-from gymsolve.envs.make import choose_backend, describe_env, make_envs, masks_in_info
-from gymsolve.envs.offers import Offers
-from gymsolve.envs.random_policy import Census, blind_actions, take_census
+from gymsolve.envs.make import choose_backend, make_envs
+from gymsolve.envs.random_policy import Census, SimplePolicy, random_actions, take_census
 from gymsolve.envs.spaces import action_spec
 from gymsolve.envs.step_timing import worth_workers
+from gymsolve.envs.wrappers.components import is_number
 from gymsolve.errors import EnvFaultError
 from gymsolve.spec import EnvSpec
 
 __all__ = ["PreflightReport", "preflight"]
 
+_Looked: TypeAlias = tuple[list[str], tuple[float | None, float | None], tuple[str, ...]]
+"""Problems; seconds of a reset and of a step; numbers in `info`."""
+
 _LOOK_STEPS = 200
-_LOOK_SECONDS = 1.0
+_CENSUS_STEPS: dict[SimplePolicy, int] = {"random": 1000, "first": 500, "repeat": 500}
+"""Vector steps under each policy."""
+_SPEED_SECONDS = 0.25
+"""For each backend: speed is all that the clock decides here."""
+_INFO_STEPS = 20
+"""Whose `info` is looked at; later ones cost nothing."""
+_PAYING = ("reward", "cost", "bonus", "penalty")
 
 
 @dataclass(frozen=True)
@@ -54,9 +67,9 @@ class PreflightReport:
         return {**asdict(self), "has_time_limit": self.has_time_limit}
 
 
-def preflight(config: EnvConfig, *, seconds: float = 4.0) -> PreflightReport:
+def preflight(config: EnvConfig) -> PreflightReport:
     """Spaces, determinism, timing, rewards under blind policies, and problems found on the way."""
-    problems, timing, offers = _look_closely(config)
+    problems, timing, offers = _look_at_one(config)
     try:
         spec = describe_env(config)
     except EnvFaultError:  # it cannot even be reset, which the list of problems says already
@@ -66,8 +79,8 @@ def preflight(config: EnvConfig, *, seconds: float = 4.0) -> PreflightReport:
     speeds: dict[str, float] = {}
     try:
         determinism = check_determinism(config)
-        census = _censuses(config, seconds / 2)
-        speeds = _speeds(config, seconds / 6)
+        census = _censuses(config)
+        speeds = _speeds(config)
     except EnvFaultError as error:
         problems.append(str(error))
     return PreflightReport(
@@ -94,21 +107,29 @@ def _backend(config: EnvConfig, step_seconds: float | None) -> str:
     return backend
 
 
-def _look_closely(
-    config: EnvConfig,
-) -> tuple[list[str], tuple[float | None, float | None], tuple[str, ...]]:
+def _look_at_one(config: EnvConfig) -> _Looked:
+    try:
+        known = describe(config, "train")
+    except EnvFaultError as error:
+        return [str(error)], (None, None), ()
+    if known.exclusive:
+        looked: _Looked = call_apart(find_spec(config.id), _look_closely, config, known.masks_in_info)
+        return looked
+    return _look_closely(config, known.masks_in_info)
+
+
+def _look_closely(config: EnvConfig, masked: bool) -> _Looked:
     """Step one environment and compare what it returns with what its space promises."""
     built = build_env(config, "train")
-    offers = Offers(built.env)
+    offers = _Offers(built.env)
     action, rng = action_spec(built.env.action_space), np.random.default_rng(0)
     problems: list[str] = []
     resets: list[float] = []
     steps: list[float] = []
     try:
-        masked = masks_in_info(config, built, action)
         env = CopyBuilder(config, "train", 0, action, masked, render=False).finish(replace(built, env=offers))
         done = True
-        while len(steps) < _LOOK_STEPS and sum(steps) + sum(resets) < _LOOK_SECONDS:
+        while len(steps) < _LOOK_STEPS:
             started = time.perf_counter()
             if done:
                 obs, info = env.reset(seed=None if resets else 0)
@@ -116,7 +137,7 @@ def _look_closely(
                 done = False
             else:
                 masks = info["action_mask"][None] if masked else None  # [1, mask_size]
-                choice = action.to_env(blind_actions(action, 1, masks, rng))[0]
+                choice = action.to_env(random_actions(action, 1, masks, rng))[0]
                 started = time.perf_counter()
                 obs, reward, terminated, truncated, info = env.step(choice)
                 steps.append(time.perf_counter() - started)
@@ -157,34 +178,39 @@ def _complaints(obs: Any, space: Any, name: str) -> list[str]:
     return found
 
 
-def _censuses(config: EnvConfig, seconds: float) -> list[Census]:
+def _censuses(config: EnvConfig) -> list[Census]:
     envs = make_envs(config, "train", num_envs=min(4, config.num_envs))
     try:
-        return [
-            take_census(envs, "random", seconds / 2),
-            take_census(envs, "first", seconds / 4),
-            take_census(envs, "repeat", seconds / 4),
-        ]
+        return [take_census(envs, policy, steps) for policy, steps in _CENSUS_STEPS.items()]
     finally:
         envs.close()
 
 
-def _speeds(config: EnvConfig, seconds: float) -> dict[str, float]:
-    backends = ["sync", "async"]
+def _speeds(config: EnvConfig) -> dict[str, float]:
+    """Environment steps per second; of an exclusive environment there are no two ways to step it."""
     fastest = choose_backend(config.model_copy(update={"backend": "auto"}), "train")
-    if fastest not in backends:
+    backends = ["async"] if describe(config, "train").exclusive else ["sync", "async"]
+    if fastest not in ("sync", "async"):
         backends.append(fastest)
+    count = min(8, config.num_envs)
     speeds = {}
     for backend in backends:
-        envs = make_envs(
-            config.model_copy(update={"backend": backend}), "train", num_envs=min(8, config.num_envs)
-        )
+        envs = make_envs(config.model_copy(update={"backend": backend}), "train", num_envs=count)
         try:
-            census = take_census(envs, "random", seconds / len(backends))
+            speeds[backend] = _measure_speed(envs)
         finally:
             envs.close()
-        speeds[backend] = census.env_steps / census.seconds
     return speeds
+
+
+def _measure_speed(envs: Envs) -> float:
+    rng, action, taken = np.random.default_rng(0), envs.spec.action, 0
+    _, masks = envs.reset(list(range(envs.num_envs)))
+    began = time.perf_counter()
+    while (spent := time.perf_counter() - began) < _SPEED_SECONDS:
+        step = envs.step(action.to_env(random_actions(action, envs.num_envs, masks, rng)))
+        masks, taken = step.masks, taken + int(np.count_nonzero(step.valid))
+    return taken / spent
 
 
 def _cautions(spec: EnvSpec, determinism: Determinism | None, census: list[Census]) -> list[str]:
@@ -211,3 +237,31 @@ def _cautions(spec: EnvSpec, determinism: Determinism | None, census: list[Censu
 
 def _median(values: list[float]) -> float | None:
     return float(np.median(values)) if values else None
+
+
+class _Offers(gym.Wrapper[Any, Any, Any, Any]):
+    """Notes which numbers are in `info`, to shape a reward with; flags are not worth a mention."""
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self._left = _INFO_STEPS
+        self._found: set[str] = set()
+
+    def step(self, action: Any) -> Any:
+        stepped = self.env.step(action)
+        if self._left:
+            self._left -= 1
+            self._found |= {str(key) for key, value in stepped[4].items() if _counts(value)}
+        return stepped
+
+    def names(self) -> tuple[str, ...]:
+        """Those that speak of rewards first."""
+        return tuple(sorted(self._found, key=lambda name: (not _speaks_of_reward(name), name)))
+
+
+def _speaks_of_reward(name: str) -> bool:
+    return any(word in name.lower() for word in _PAYING)
+
+
+def _counts(value: Any) -> bool:
+    return is_number(value) and not isinstance(value, bool | np.bool_)

@@ -1,24 +1,37 @@
-"""What an environment does under policies that know nothing: rewards, lengths, ends, speed."""
+"""What an environment does under policies that know nothing: what it pays, how episodes end.
 
-import time
+All of it decides settings (`algo.num_steps: auto`, derived recipes), so budgets are counted in steps: the
+same question has the same answer on any machine. Images take longer to make and get fewer steps.
+
+How often an environment pays is more than how often a reward is not 0: one that is the same in every step
+tells nothing by itself, be it 0 or -1. What counts is where it differs; and where every step pays alike, the
+end, since only the length of an episode makes a difference.
+"""
+
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from gymsolve.envs.contract import Envs
-from gymsolve.spec import ActionSpec, Array
+from gymsolve.spec import ActionSpec, Array, EnvSpec
 
-__all__ = ["Census", "blind_actions", "take_census"]
+__all__ = ["PAY_COPIES", "Census", "Pay", "SimplePolicy", "measure_pay", "random_actions", "take_census"]
 
-BlindPolicy = Literal["random", "first", "repeat"]
+SimplePolicy = Literal["random", "first", "repeat"]
+
+PAY_COPIES = 8
+_PAY_STEPS = 2048
+_CENSUS_STEPS = 2000
+_IMAGE_SHARE = 0.125
+"""Of these vector steps, where observations have images."""
 
 
 @dataclass(frozen=True)
 class Census:
     """Counts over the steps one blind policy took."""
 
-    policy: BlindPolicy
+    policy: SimplePolicy
     env_steps: int
     episodes: int
     """Finished ones; the means below are None when there were none."""
@@ -31,14 +44,13 @@ class Census:
     """Share of steps whose reward was not 0."""
     min_reward: float
     max_reward: float
-    seconds: float
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def take_census(envs: Envs, policy: BlindPolicy, seconds: float, max_steps: int = 4000) -> Census:
-    """Step until the time or the number of vector steps is used up."""
+def take_census(envs: Envs, policy: SimplePolicy, vec_steps: int | None = None) -> Census:
+    """Take so many vector steps, by default as many as suit the observations."""
     rng = np.random.default_rng(0)
     _, masks = envs.reset(list(range(envs.num_envs)))
     returns: list[float] = []
@@ -46,10 +58,9 @@ def take_census(envs: Envs, policy: BlindPolicy, seconds: float, max_steps: int 
     cut = steps = nonzero = 0
     low, high = np.inf, -np.inf
     held: Array | None = None  # [N, size]
-    started = time.perf_counter()
-    for _ in range(max_steps):
+    for _ in range(vec_steps or _budget(envs.spec, _CENSUS_STEPS)):
         if policy != "repeat" or held is None or masks is not None:
-            held = blind_actions(envs.spec.action, envs.num_envs, masks, None if policy == "first" else rng)
+            held = random_actions(envs.spec.action, envs.num_envs, masks, None if policy == "first" else rng)
         step = envs.step(envs.spec.action.to_env(held))
         masks = step.masks
         rewards = step.rewards[step.valid]
@@ -62,8 +73,6 @@ def take_census(envs: Envs, policy: BlindPolicy, seconds: float, max_steps: int 
             lengths.append(episode.length)
             cut += episode.truncated
             held = None  # `repeat` takes another action for the next episodes
-        if time.perf_counter() - started > seconds:
-            break
     return Census(
         policy=policy,
         env_steps=steps,
@@ -76,11 +85,10 @@ def take_census(envs: Envs, policy: BlindPolicy, seconds: float, max_steps: int 
         nonzero_rewards=nonzero / steps if steps else 0.0,
         min_reward=low if steps else 0.0,
         max_reward=high if steps else 0.0,
-        seconds=time.perf_counter() - started,
     )
 
 
-def blind_actions(
+def random_actions(
     action: ActionSpec, count: int, masks: Array | None, rng: np.random.Generator | None
 ) -> Array:
     """Policy actions [count, size]: random legal ones, or without a generator the first legal ones."""
@@ -94,3 +102,62 @@ def blind_actions(
         parts.append(weights.argmax(axis=1))
         offset += choices
     return np.stack(parts, axis=1)
+
+
+@dataclass(frozen=True)
+class Pay:
+    """Counts over all copies."""
+
+    env_steps: int
+    usual: float
+    """The commonest reward."""
+    other: int
+    """Steps that paid something else."""
+    episodes: int
+    terminated: int
+    mean_length: float | None
+    """Of finished episodes; None without any."""
+    limit: int | None
+    """Steps after which an episode is cut."""
+
+    @property
+    def between(self) -> float | None:
+        """Mean number of steps from one reward that tells something to the next; None if none was seen."""
+        telling = self.other + (self.terminated if self.usual else 0)
+        return self.env_steps / telling if telling else None
+
+    @property
+    def longest(self) -> float | None:
+        """How long an episode is, as far as it is known."""
+        return self.mean_length or self.limit
+
+
+def measure_pay(envs: Envs) -> Pay:
+    """Act at random in copies (`PAY_COPIES` is a good number) of the environment as the agent sees it."""
+    rng, action = np.random.default_rng(0), envs.spec.action
+    counts: dict[float, int] = {}
+    lengths: list[int] = []
+    cut = 0
+    masks = envs.reset(list(range(envs.num_envs)))[1]
+    for _ in range(_budget(envs.spec, _PAY_STEPS)):
+        step = envs.step(action.to_env(random_actions(action, envs.num_envs, masks, rng)))
+        masks = step.masks
+        for reward in step.rewards[step.valid].tolist():
+            counts[reward] = counts.get(reward, 0) + 1
+        lengths += [episode.length for episode in step.episodes]
+        cut += sum(episode.truncated for episode in step.episodes)
+    total, usual = sum(counts.values()), max(counts, key=lambda reward: counts[reward])
+    return Pay(
+        env_steps=total,
+        usual=usual,
+        other=total - counts[usual],
+        episodes=len(lengths),
+        terminated=len(lengths) - cut,
+        mean_length=float(np.mean(lengths)) if lengths else None,
+        limit=envs.spec.max_episode_steps,
+    )
+
+
+def _budget(spec: EnvSpec, vec_steps: int) -> int:
+    images = any(entry.kind == "image" for entry in spec.obs.values())
+    return int(vec_steps * _IMAGE_SHARE) if images else vec_steps

@@ -16,6 +16,8 @@ import gymnasium as gym
 import numpy as np
 
 from gymsolve.envs.backends.episode_stats import ADVICE
+from gymsolve.envs.contract import Snapshot
+from gymsolve.envs.family_state import load_native, save_native
 from gymsolve.envs.masks import flat_mask
 from gymsolve.envs.spaces import ObsLayout
 from gymsolve.envs.wrappers.components import RewardComponents
@@ -23,10 +25,10 @@ from gymsolve.envs.wrappers.rewards import RawReturn
 from gymsolve.errors import BadNumber, EnvFaultError, GymsolveError
 from gymsolve.spec import ActionSpec
 
-__all__ = ["Info", "Replay", "Snapshot"]
+__all__ = ["Info", "Options", "Replay"]
 
 Info: TypeAlias = dict[str, Any]
-Snapshot: TypeAlias = dict[str, Any]
+Options: TypeAlias = dict[str, Any] | None
 
 _LONGEST_REPLAY = 200_000
 """Episodes longer than this are not recorded further; they start anew when a run is resumed."""
@@ -64,9 +66,24 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         self._actions: list[Any] = []
         self._steps = 0
         self._obs: Any = None
+        self._configured: Options = None
+        """Of coming episodes."""
+        self._options: Options = None
+        """Of the episode under way."""
+        self._next_seed: int | None = None
+        """Of the next episode, after a jump: what follows a snapshot is the same for all who went there."""
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Info]:
-        self._seed = seed
+    def configure(self, options: Options) -> None:
+        """Reset options of all coming episodes."""
+        self._configured = options
+
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[Any, Info]:
+        return self._begin(
+            self._next_seed if seed is None else seed, self._configured if options is None else options
+        )
+
+    def _begin(self, seed: int | None, options: Options) -> tuple[Any, Info]:
+        self._seed, self._options, self._next_seed = seed, options, None
         # A seed says all there is to know; without one, the episode starts where the last one stopped.
         self._rng = {} if seed is not None else dict(self.env.unwrapped.np_random.bit_generator.state)
         self._actions = []
@@ -108,22 +125,51 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
 
     # ------------------------------------------------------------------------------- snapshots
 
-    def snapshot(self) -> Snapshot | None:
-        """JSON-ready; None once an episode is too long to be replayed."""
+    def snapshot(self, *, native: bool = False) -> Snapshot | None:
+        """JSON-ready; None once an episode is too long to be replayed.
+
+        A `native` one takes more room, and no time to go to, where the family has them.
+        """
         if self._steps > _LONGEST_REPLAY or self._obs is None:
             return None
-        return {
+        state = {
             "seed": self._seed,
             "rng": _listed(self._rng),
             "actions": list(self._actions),
             "digest": self._digest(),
+            "options": self._options,
+            "next_seed": self._next_seed,
         }
+        if native and not self._masked:
+            clone = save_native(self._name, self.env, self._obs)
+            return state if clone is None else {**state, "native": clone}
+        return state
+
+    def jump(self, state: Snapshot | None, seed: int) -> tuple[Any, Info, bool]:
+        """Go to a snapshot of any copy; the seed is that of the episode after it."""
+        if state is not None and "native" in state:
+            obs, info, reached = *self._load(state, seed), True
+        else:
+            obs, info, reached = self.restore(state, seed)
+        if reached:
+            self._next_seed = seed
+        return obs, info, reached
+
+    def _load(self, state: Snapshot, seed: int) -> tuple[Any, Info]:
+        if self._obs is None:
+            self._begin(seed, None)
+        self._obs = load_native(self._name, self.env, state["native"])
+        self._seed, self._rng = state["seed"], dict(state["rng"])
+        self._options, self._actions = state["options"], list(state["actions"])
+        self._steps = len(self._actions)
+        return self._obs, {}
 
     def restore(self, state: Snapshot | None, seed: int) -> tuple[Any, Info, bool]:
         """Go to a snapshot; where that fails, start an episode with the given seed.
 
         The observation there, its info, and whether the snapshot was reached.
         """
+        self._next_seed = None
         try:
             restored = self._replay(state, seed) if state is not None else None
         except EnvFaultError:  # actions that fit the old episode need not fit what came out of the replay
@@ -134,17 +180,21 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         if state["seed"] is None:
             # The episode was not the first one. Seeding first fixes generators of the environment's
             # own that we cannot see; then the recorded state goes where it was before the reset.
-            self.reset(seed=seed)
+            self._begin(seed, None)
             bits = self.env.unwrapped.np_random.bit_generator
             if state["rng"]["bit_generator"] != type(bits).__name__:
                 return None
             bits.state = state["rng"]
-        obs, info = self.reset(seed=state["seed"])
+        # Snapshots of older versions know of neither options nor jumps.
+        obs, info = self._begin(state["seed"], state.get("options"))
         for action in state["actions"]:
             obs, _, terminated, truncated, info = self.step(np.asarray(action, dtype=self._action.dtype)[()])
             if terminated or truncated:
                 return None
-        return (obs, info) if self._digest() == state["digest"] else None
+        if self._digest() != state["digest"]:
+            return None
+        self._next_seed = state.get("next_seed")
+        return obs, info
 
     def _digest(self) -> str:
         whole = hashlib.sha256()

@@ -9,24 +9,26 @@ import math
 import os
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import gymnasium as gym
 import numpy as np
 
 from gymsolve.config import EnvConfig
-from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env
+from gymsolve.envs.apart import Apart
+from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec
+from gymsolve.envs.describe import describe
+from gymsolve.envs.families import find_family
 from gymsolve.envs.labels import ActionLabels, find_labels
-from gymsolve.envs.make import masks_in_info
 from gymsolve.envs.masks import legal_mask, refuse_empty
-from gymsolve.envs.spaces import ObsLayout, action_spec, half_bounds
+from gymsolve.envs.spaces import ObsLayout, half_bounds
 from gymsolve.envs.wrappers.actions import FrameSkip
 from gymsolve.errors import EnvFaultError
 from gymsolve.spec import ActionSpec, Array, Obs
 
 __all__ = ["Scene", "Stage", "open_stage"]
 
-_USUAL_FPS, _ATARI_FPS = 30.0, 60.0
+_USUAL_FPS = 30.0
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,27 @@ class Scene:
     truncated: bool
 
 
-class Stage:
+class Stage(Protocol):
     """An environment, its camera and the words for its actions."""
+
+    labels: ActionLabels
+    fps: float
+    """Of the environment's own time, one frame per agent step."""
+
+    def reset(self, seed: int | None) -> Scene:
+        """Begin an episode; without a seed, the one that follows the last."""
+
+    def step(self, actions: Array) -> Scene:
+        """One step; `actions` is [1, *shape], as `ActionSpec.to_env` makes it."""
+
+    def render(self) -> Array:
+        """What it looks like now: uint8 [H, W, 3]."""
+
+    def close(self) -> None: ...
+
+
+class _StageHere:
+    """A stage in this process."""
 
     def __init__(self, config: EnvConfig, built: BuiltEnv, action: ActionSpec, from_info: bool) -> None:
         self._id, self._built = config.id, built
@@ -55,17 +76,17 @@ class Stage:
         self._action = action
         self._return = 0.0
         self.labels: ActionLabels = find_labels(built.env, config.id, action)
-        self.fps = _frames_per_second(built.env)
-        """Of the environment's own time, one frame per agent step."""
+        self.fps = _frames_per_second(config.id, built.env)
+
+    def facts(self) -> tuple[ActionLabels, float]:
+        return self.labels, self.fps
 
     def reset(self, seed: int | None) -> Scene:
-        """Begin an episode; without a seed, the one that follows the last."""
         observed, info = self._env.reset(seed=seed)
         self._return = 0.0
         return Scene(self._layout.stack([observed]), self._masks(info), 0.0, 0.0, False, False)
 
     def step(self, actions: Array) -> Scene:
-        """One step; `actions` is [1, *shape], as `ActionSpec.to_env` makes it."""
         if self._bounds is not None:
             actions = np.clip(actions, *self._bounds)
         observed, reward, terminated, truncated, info = self._env.step(actions[0])
@@ -81,7 +102,6 @@ class Stage:
         )
 
     def render(self) -> Array:
-        """What it looks like now: uint8 [H, W, 3]."""
         try:
             frame = np.asarray(self._env.render())
         except Exception as error:  # drawing is the environment's own code, down to the graphics driver
@@ -110,18 +130,41 @@ class Stage:
         return masks
 
 
+class _StageApart:
+    """The same in a process of its own, for an environment that cannot be here beside another one."""
+
+    def __init__(self, apart: Apart) -> None:
+        self._apart = apart
+        self.labels, self.fps = apart.call("facts")
+
+    def reset(self, seed: int | None) -> Scene:
+        scene: Scene = self._apart.call("reset", seed)
+        return scene
+
+    def step(self, actions: Array) -> Scene:
+        scene: Scene = self._apart.call("step", actions)
+        return scene
+
+    def render(self) -> Array:
+        frame: Array = self._apart.call("render")
+        return frame
+
+    def close(self) -> None:
+        self._apart.close()
+
+
 def open_stage(config: EnvConfig) -> Stage | None:
     """The environment of a run, ready to be filmed; None when it cannot be drawn into an array."""
-    first = build_env(config, "eval")
-    try:
-        if "rgb_array" not in (first.env.metadata.get("render_modes") or ()):
-            return None
-        action = action_spec(first.env.action_space)
-        from_info = masks_in_info(config, first, action)
-    finally:
-        first.env.close()
+    known = describe(config, "eval")
+    if not known.drawable:
+        return None
     _draw_without_screen()
-    return Stage(config, build_env(config, "eval", render=True), action, from_info)
+    facts = config, known.spec.action, known.masks_in_info
+    return _StageApart(Apart(find_spec(config.id), _open, *facts)) if known.exclusive else _open(*facts)
+
+
+def _open(config: EnvConfig, action: ActionSpec, from_info: bool) -> _StageHere:
+    return _StageHere(config, build_env(config, "eval", render=True), action, from_info)
 
 
 def _draw_without_screen() -> None:
@@ -132,14 +175,9 @@ def _draw_without_screen() -> None:
             os.environ.setdefault(name, value)
 
 
-def _frames_per_second(env: gym.Env[Any, Any]) -> float:
+def _frames_per_second(env_id: str, env: gym.Env[Any, Any]) -> float:
     """Of agent steps: skipped frames pass without being seen."""
-    fps = float(env.metadata.get("render_fps") or _USUAL_FPS)
-    game = env.unwrapped.spec
-    if game is not None and game.id.startswith("ALE/"):  # which says 30, however many a step skips
-        skipped = game.kwargs.get("frameskip", 4)
-        # Of a pair, the second is never drawn.
-        fps = _ATARI_FPS / (skipped if isinstance(skipped, int) else (sum(skipped) - 1) / 2)
+    fps = find_family(env_id).fps(env) or _USUAL_FPS
     while isinstance(env, gym.Wrapper):
         if isinstance(env, FrameSkip):
             fps /= env.low

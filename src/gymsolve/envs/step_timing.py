@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gymsolve.envs.random_policy import blind_actions
+from gymsolve.envs.random_policy import random_actions
 from gymsolve.envs.replay import Info, Replay
 from gymsolve.spec import ActionSpec
 
@@ -33,7 +33,7 @@ def time_steps(env: Replay, action: ActionSpec, masked: bool, seconds: float) ->
             _, info = env.reset(seed=None if resets else 0)
             resets.append(time.perf_counter() - started)
         masks = info["action_mask"][None] if masked else None  # [1, mask_size]
-        choice = action.to_env(blind_actions(action, 1, masks, rng))[0]
+        choice = action.to_env(random_actions(action, 1, masks, rng))[0]
         started = time.perf_counter()
         _, _, terminated, truncated, info = env.step(choice)
         steps.append(time.perf_counter() - started)

@@ -25,6 +25,8 @@ class EpisodeWindow(Part):
 
     def add(self, episodes: Iterable[Episode]) -> None:
         for episode in episodes:
+            if episode.jumped:
+                continue  # what it was paid before the jump is nobody's achievement
             self._measured = None
             self.recent.append(episode)
             self.total += 1
@@ -44,7 +46,7 @@ class EpisodeWindow(Part):
         return dict(self._measured)
 
     def _measure(self) -> dict[str, float]:
-        _, raw, shaped, length, truncated, success = zip(*self.recent, strict=True)
+        _, raw, shaped, length, truncated, success, _ = zip(*self.recent, strict=True)
         both = np.array([raw, length], np.float64)  # [2, episodes]
         means = np.add.reduce(both, axis=1) / len(raw)
         away = both - means[:, None]

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from gymsolve.config import TrainConfig
+from gymsolve.envs.describe import describe_env
 from gymsolve.envs.determinism import know_determinism
-from gymsolve.envs.make import debugger_attached, describe_env
+from gymsolve.envs.make import debugger_attached
 from gymsolve.errors import ConfigError
 from gymsolve.kernels import find_kernels
 from gymsolve.metrics.lint import lint

@@ -10,7 +10,7 @@ tenth of a second, so not in every game), and the actions since then lead back t
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,9 +18,11 @@ import gymnasium as gym
 import numpy as np
 
 from gymsolve.config import EnvConfig, Role
-from gymsolve.envs.backends.episode_stats import Tally
+from gymsolve.envs.backends import refuse
+from gymsolve.envs.backends.episode_stats import EpisodeStats
 from gymsolve.envs.build import find_spec, notes_on
-from gymsolve.envs.contract import Episode, Step
+from gymsolve.envs.contract import Episode, Snapshot, Step
+from gymsolve.envs.families.ale import FAMILY as ALE
 from gymsolve.envs.options import check_wrappers
 from gymsolve.envs.spaces import ImageBox, ObsLayout, action_spec
 from gymsolve.envs.wrappers.atari import STOCK_KWARGS, Atari, AtariOptions
@@ -29,6 +31,8 @@ from gymsolve.spec import Array, EnvSpec, Obs
 
 __all__ = ["AleEnvs", "ale_obstacle", "games_differ"]
 
+_NO_JUMPS = "steps all games at once, so that none of them can be put elsewhere"
+
 _TAKEN = {*STOCK_KWARGS, "repeat_action_probability", "full_action_space", "max_num_frames_per_episode"}
 _RESEED = 4000
 """Steps of one environment after which its next game gets a new seed; bounds what a resume replays."""
@@ -36,7 +40,7 @@ _RESEED = 4000
 
 def ale_obstacle(config: EnvConfig, role: Role) -> str | None:
     """Why ALE's vector class cannot serve this role, or None."""
-    if not config.id.startswith("ALE/"):
+    if not ALE.owns(config.id):
         return f"{config.id} is no Atari game (ALE/…)"
     kinds = [planned.wrapper for planned in check_wrappers(config, role)]
     if kinds not in ([Atari], [Atari, ClipReward]):
@@ -70,7 +74,7 @@ class AleEnvs:
         self.spec = spec
         self._clip = clip
         self._stack = np.zeros((self.num_envs, *spec.obs["obs"].shape), dtype=np.uint8)  # [N, k, H, W]
-        self._tally = Tally(self.num_envs)
+        self._stats = EpisodeStats(self.num_envs)
         self._scores = np.zeros(self.num_envs)  # [N]
         self._valid = np.ones(self.num_envs, dtype=bool)  # [N]
         self._valid.flags.writeable = False
@@ -104,7 +108,7 @@ class AleEnvs:
         self._seeds = list(seeds)
         self._rounds = [0] * self.num_envs
         self._actions = [[] for _ in range(self.num_envs)]
-        self._tally.clear()
+        self._stats.clear()
         self._scores[:] = 0.0
         self._begin(np.arange(self.num_envs), [self._seed(row) for row in range(self.num_envs)])
         return {"obs": self._stack}, None
@@ -117,15 +121,15 @@ class AleEnvs:
         seen = rewards.astype(np.float32)  # [N]
         if self._clip is not None:
             seen = self._clip(seen)
-        self._tally.returns += seen
-        self._tally.lengths += 1
+        self._stats.returns += seen
+        self._stats.lengths += 1
         rows = np.flatnonzero(terminated | truncated)
         final_obs: Obs | None = None
         episodes: list[Episode] = []
         if rows.size:
             final_obs = {"obs": self._stack.copy()}
             for row in rows:
-                episodes.append(self._tally.finish(int(row), bool(truncated[row]), float(self._scores[row])))
+                episodes.append(self._stats.finish(int(row), bool(truncated[row]), float(self._scores[row])))
                 self._scores[row] = 0.0
             self._begin(rows, [self._next_seed(int(row)) for row in rows])
         return Step({"obs": self._stack}, seen, terminated, truncated, self._valid, final_obs, None, episodes)
@@ -170,20 +174,20 @@ class AleEnvs:
             "actions": [list(played) for played in self._actions],
             "scores": self._scores.tolist(),
             "digests": [self._digest(row) for row in range(self.num_envs)],
-            **self._tally.to_json(),
+            **self._stats.to_json(),
         }
 
     def restore(self, state: dict[str, Any], seeds: list[int]) -> tuple[Obs, None, list[int]]:
         if state["kind"] != "ale" or len(state["seeds"]) != self.num_envs:
             return *self.reset(seeds), list(range(self.num_envs))
-        self._tally.clear()
+        self._stats.clear()
         self._scores[:] = 0.0
         self._seeds, self._rounds = list(state["seeds"]), list(state["rounds"])
         self._actions = [list(played) for played in state["actions"]]
         self._replay()
         restarted = [row for row in range(self.num_envs) if self._digest(row) != state["digests"][row]]
         for row in set(range(self.num_envs)) - set(restarted):
-            self._tally.load(state, row)
+            self._stats.load(state, row)
             self._scores[row] = state["scores"][row]
         if restarted:
             for row in restarted:
@@ -214,6 +218,18 @@ class AleEnvs:
         return hashlib.sha256(self._stack[row].tobytes()).hexdigest()
 
     # ---------------------------------------------------------------------------------- the rest
+
+    def configure(self, rows: Sequence[int], options: dict[str, Any] | None) -> None:
+        if options:
+            raise refuse(self.backend, "takes no reset options")
+
+    def snapshots(self, rows: Sequence[int]) -> list[Snapshot | None]:
+        raise refuse(self.backend, _NO_JUMPS)
+
+    def jump(
+        self, rows: Sequence[int], snapshots: Sequence[Snapshot], seeds: Sequence[int]
+    ) -> tuple[Obs, None, list[int]]:
+        raise refuse(self.backend, _NO_JUMPS)
 
     def render(self) -> list[Array]:
         return []

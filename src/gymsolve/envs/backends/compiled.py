@@ -3,16 +3,17 @@
 They reset in the same step, each copy by its own generator, and give what the `sync` backend gives.
 """
 
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from gymsolve.config import EnvConfig, Role
-from gymsolve.envs.backends.bare import bare_obstacle
+from gymsolve.envs.backends import bare_obstacle, refuse
 from gymsolve.envs.backends.episode_stats import refuse_bad_obs
 from gymsolve.envs.build import find_spec
-from gymsolve.envs.contract import Episode, Step
+from gymsolve.envs.contract import Episode, Snapshot, Step
 from gymsolve.envs.lean.choice import find_classic
 from gymsolve.envs.lean.classic import Classic, ClassicRows
 from gymsolve.kernels import find_kernels, load_kernels
@@ -56,6 +57,8 @@ class CompiledEnvs:
         # A policy that diverged sends NaN; no choice can do harm.
         self._may_break = spec.action.kind == "box"
         self._steps = 0
+        self._jumped: dict[int, int] = {}
+        """Rows whose episode began by a jump, and the seeds of their next ones."""
 
     @classmethod
     def make(cls, config: EnvConfig, spec: EnvSpec, count: int) -> "CompiledEnvs":
@@ -73,6 +76,7 @@ class CompiledEnvs:
     def reset(self, seeds: list[int]) -> tuple[Obs, None]:
         self._rows.reset(seeds)
         self._steps = 0
+        self._jumped = {}
         return {self._key: self._rows.obs.copy()}, None
 
     def step(self, actions: Array) -> Step:
@@ -94,11 +98,13 @@ class CompiledEnvs:
         return Step(obs, rewards, terminated, truncated, self._valid, final_obs, None, episodes)
 
     def _finish(self, row: int, truncated: bool) -> Episode:
-        total = float(self._rows.returns[row])
-        return Episode(row, total, total, int(self._rows.lengths[row]), truncated)
+        total, jumped = float(self._rows.returns[row]), row in self._jumped
+        if jumped:
+            self._rows.reseed(row, self._jumped.pop(row))
+        return Episode(row, total, total, int(self._rows.lengths[row]), truncated, jumped=jumped)
 
     def capture(self) -> dict[str, Any]:
-        return {"kind": "compiled", **self._rows.capture()}
+        return {"kind": "compiled", **self._rows.capture(), "jumped": list(self._jumped.items())}
 
     def restore(self, state: dict[str, Any], seeds: list[int]) -> tuple[Obs, None, list[int]]:
         obs, _ = self.reset(seeds)
@@ -106,7 +112,30 @@ class CompiledEnvs:
         if not fits or len(state["lengths"]) != self.num_envs:
             return obs, None, list(range(self.num_envs))
         self._rows.restore(state)
+        self._jumped = dict(state.get("jumped", ()))  # older states know of no jumps
         return {self._key: self._rows.obs.copy()}, None, []
+
+    def configure(self, rows: Sequence[int], options: dict[str, Any] | None) -> None:
+        if options:
+            raise refuse(self.backend, "takes no reset options")
+
+    def snapshots(self, rows: Sequence[int]) -> list[Snapshot | None]:
+        return [{"kind": "compiled", "name": self._kind.name, **self._rows.capture_row(row)} for row in rows]
+
+    def jump(
+        self, rows: Sequence[int], snapshots: Sequence[Snapshot], seeds: Sequence[int]
+    ) -> tuple[Obs, None, list[int]]:
+        restarted = []
+        for row, snapshot, seed in zip(rows, snapshots, seeds, strict=True):
+            self._jumped.pop(row, None)
+            if snapshot["kind"] == "compiled" and snapshot["name"] == self._kind.name:
+                self._rows.restore_row(row, snapshot)
+                self._jumped[row] = seed
+            else:
+                self._rows.reseed(row, seed)
+                self._rows.begin(np.array([row]))
+                restarted.append(row)
+        return {self._key: self._rows.obs.copy()}, None, restarted
 
     def render(self) -> list[Array]:
         return []

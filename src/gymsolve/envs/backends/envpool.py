@@ -8,20 +8,24 @@ reports an episode that terminates in its last permitted step as truncated; the 
 
 import importlib
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from gymsolve.config import EnvConfig
-from gymsolve.envs.backends.bare import bare_obstacle
-from gymsolve.envs.backends.episode_stats import Tally, refuse_bad_obs, refuse_bad_rewards
-from gymsolve.envs.contract import Episode, Step
+from gymsolve.envs.backends import bare_obstacle, refuse
+from gymsolve.envs.backends.episode_stats import EpisodeStats, refuse_bad_obs, refuse_bad_rewards
+from gymsolve.envs.contract import Episode, Snapshot, Step
+from gymsolve.envs.families.ale import FAMILY as ALE
 from gymsolve.envs.spaces import ObsLayout, action_spec
 from gymsolve.errors import ConfigError, MissingExtraError
 from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs
 
 __all__ = ["EnvPoolEnvs", "envpool_obstacle"]
+
+_NO_JUMPS = "cannot tell where its environments are"
 
 _SERVED = (
     "Acrobot-v1",
@@ -56,7 +60,7 @@ _NOTE = "training steps EnvPool's version of this environment, evaluation the st
 
 def envpool_obstacle(config: EnvConfig) -> str | None:
     """Why EnvPool cannot train this environment, or None."""
-    if config.id.startswith("ALE/"):
+    if ALE.owns(config.id):
         return "Atari games have a faster backend of their own, `ale`"
     if config.id not in _SERVED:
         return f"EnvPool has no version of {config.id} that is known to agree with the stock one"
@@ -77,7 +81,7 @@ class EnvPoolEnvs:
         self._pool = self._build([0] * num_envs)
         self._layout = ObsLayout(self._spaces[0])
         self._refuse_other_spaces()
-        self._tally = Tally(num_envs)
+        self._stats = EpisodeStats(num_envs)
         self._limit = stock.max_episode_steps or _NO_LIMIT
         self._valid = np.ones(num_envs, dtype=bool)  # [N]
         self._valid.flags.writeable = False
@@ -88,7 +92,7 @@ class EnvPoolEnvs:
         self._pool.close()
         self._pool = self._build(seeds)
         observed, _ = self._pool.reset()
-        self._tally.clear()
+        self._stats.clear()
         self._steps = 0
         return self._take(observed), None
 
@@ -97,15 +101,15 @@ class EnvPoolEnvs:
         self._steps += 1
         obs = self._take(observed)
         refuse_bad_rewards(rewards, self.spec.id, self._steps)
-        self._tally.returns += rewards
-        self._tally.lengths += 1
-        truncated = (self._tally.lengths >= self._limit) & ~terminated  # [N]
+        self._stats.returns += rewards
+        self._stats.lengths += 1
+        truncated = (self._stats.lengths >= self._limit) & ~terminated  # [N]
         rows = np.flatnonzero(terminated | truncated)
         final_obs: Obs | None = None
         episodes: list[Episode] = []
         if rows.size:
             final_obs = {key: values.copy() for key, values in obs.items()}
-            episodes = [self._tally.finish(int(row), bool(truncated[row])) for row in rows]
+            episodes = [self._stats.finish(int(row), bool(truncated[row])) for row in rows]
             observed, info = self._pool.reset(rows.astype(np.int32))
             for key, values in self._take(observed).items():
                 obs[key][info["env_id"]] = values
@@ -116,6 +120,18 @@ class EnvPoolEnvs:
 
     def restore(self, state: dict[str, Any], seeds: list[int]) -> tuple[Obs, None, list[int]]:
         return self.reset(seeds)[0], None, list(range(self.num_envs))
+
+    def configure(self, rows: Sequence[int], options: dict[str, Any] | None) -> None:
+        if options:
+            raise refuse(self.backend, "takes no reset options")
+
+    def snapshots(self, rows: Sequence[int]) -> list[Snapshot | None]:
+        raise refuse(self.backend, _NO_JUMPS)
+
+    def jump(
+        self, rows: Sequence[int], snapshots: Sequence[Snapshot], seeds: Sequence[int]
+    ) -> tuple[Obs, None, list[int]]:
+        raise refuse(self.backend, _NO_JUMPS)
 
     def render(self) -> list[Array]:
         return []

@@ -8,7 +8,7 @@ from gymsolve.envs.contract import Episode
 from gymsolve.errors import BadNumber, EnvFaultError
 from gymsolve.spec import Array, Obs
 
-__all__ = ["ADVICE", "Tally", "fault", "refuse_bad_obs", "refuse_bad_rewards"]
+__all__ = ["ADVICE", "EpisodeStats", "fault", "refuse_bad_obs", "refuse_bad_rewards"]
 
 ADVICE = "An environment should never return NaN or infinity; wrap or fix it."
 _LARGEST = float(np.finfo(np.float32).max)
@@ -16,32 +16,41 @@ _UNSUSPICIOUS = 1e77
 """A sum of squares below this has no term that float32 cannot hold."""
 
 
-class Tally:
+class EpisodeStats:
     """Sums that belong to unfinished episodes."""
 
     def __init__(self, num_envs: int) -> None:
         self.returns = np.zeros(num_envs)  # [N] float64: float32 would drift over long episodes
         self.lengths = np.zeros(num_envs, dtype=np.int64)  # [N]
+        self.jumped = np.zeros(num_envs, dtype=bool)  # [N]
 
     def clear(self) -> None:
         self.returns[:] = 0.0
         self.lengths[:] = 0
+        self.jumped[:] = False
 
     def finish(
         self, env: int, truncated: bool, raw: float | None = None, success: bool | None = None
     ) -> Episode:
         """The episode of one environment, whose sums start again."""
-        shaped, length = float(self.returns[env]), int(self.lengths[env])
-        self.returns[env] = 0.0
-        self.lengths[env] = 0
-        return Episode(env, shaped if raw is None else raw, shaped, length, truncated, success)
+        shaped, length, jumped = float(self.returns[env]), int(self.lengths[env]), bool(self.jumped[env])
+        self.begin(env)
+        return Episode(env, shaped if raw is None else raw, shaped, length, truncated, success, jumped)
+
+    def begin(self, env: int, total: float = 0.0, length: int = 0, *, jumped: bool = False) -> None:
+        """Another episode in one environment: a new one, or one that is under way already."""
+        self.returns[env], self.lengths[env], self.jumped[env] = total, length, jumped
 
     def to_json(self) -> dict[str, Any]:
-        return {"returns": self.returns.tolist(), "lengths": self.lengths.tolist()}
+        return {
+            "returns": self.returns.tolist(),
+            "lengths": self.lengths.tolist(),
+            "jumped": self.jumped.tolist(),
+        }
 
     def load(self, data: dict[str, Any], env: int) -> None:
-        self.returns[env] = data["returns"][env]
-        self.lengths[env] = data["lengths"][env]
+        jumped = "jumped" in data and data["jumped"][env]  # older states know of no jumps
+        self.begin(env, data["returns"][env], data["lengths"][env], jumped=jumped)
 
 
 def fault(bad: BadNumber, env_id: str) -> EnvFaultError:

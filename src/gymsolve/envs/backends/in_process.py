@@ -1,7 +1,7 @@
 """Copies of an environment in this process, stepped one after the other.
 
 The loop that all Python environments go through, whether in the training process or in a worker, so
-it does nothing that is not needed: results go straight to the board, an episode that ended begins
+it does nothing that is not needed: results go straight to the buffers, an episode that ended begins
 anew in the same step, and `info` is only looked at for masks, components of the reward, and at an end.
 """
 
@@ -10,20 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.envs.backends.shared_buffers import Board
+from gymsolve.envs.backends.shared_buffers import SharedBuffers
 from gymsolve.envs.build import CopyBuilder
-from gymsolve.envs.replay import Info, Snapshot
+from gymsolve.envs.contract import Snapshot
+from gymsolve.envs.replay import Info
 from gymsolve.envs.spaces import ObsLayout
 from gymsolve.spec import Array
 
-__all__ = ["Copies"]
+__all__ = ["InProcessEnvs"]
 
 
-class Copies:
-    """Some environments and their rows of the board."""
+class InProcessEnvs:
+    """Some environments and their rows of the buffers."""
 
-    def __init__(self, builders: Sequence[CopyBuilder], board: Board) -> None:
-        self.board = board
+    def __init__(self, builders: Sequence[CopyBuilder], buffers: SharedBuffers) -> None:
+        self.buffers = buffers
         self._envs = [build() for build in builders]
         self._layout = ObsLayout(self._envs[0].observation_space)
 
@@ -32,18 +33,18 @@ class Copies:
             self._write(row, *env.reset(seed=seed))
 
     def step(self, actions: Array) -> tuple[slice, ...]:
-        """Everything goes to the board; no rows are ever lost here."""
-        board, write, only = self.board, self._layout.write, self._layout.only_plain
-        obs_rows, rewards, masks, components = board.obs, board.rewards, board.masks, board.components
+        """Everything goes to the buffers; no rows are ever lost here."""
+        buffers, write, only = self.buffers, self._layout.write, self._layout.only_plain
+        obs_rows, rewards, masks, components = buffers.obs, buffers.rewards, buffers.masks, buffers.components
         plain_rows = None if only is None else obs_rows[only]
-        board.terminated.fill(False)
-        board.truncated.fill(False)
+        buffers.terminated.fill(False)
+        buffers.truncated.fill(False)
         for row, (env, action) in enumerate(zip(self._envs, actions, strict=True)):
             obs, rewards[row], terminated, truncated, info = env.step(action)
             if components is not None:
                 components[row] = info["reward_components"]
             if terminated or truncated:
-                board.terminated[row], board.truncated[row] = terminated, truncated
+                buffers.terminated[row], buffers.truncated[row] = terminated, truncated
                 self._tell_end(row, obs, info)
                 obs, info = env.reset()
             if plain_rows is not None:
@@ -55,19 +56,34 @@ class Copies:
         return ()
 
     def _tell_end(self, row: int, obs: Any, info: Info) -> None:
-        self._layout.write(self.board.final_obs, row, obs)
-        self.board.raw_returns[row] = info.get("raw_return", np.nan)
-        self.board.successes[row] = info.get("success", -1)
+        self._layout.write(self.buffers.final_obs, row, obs)
+        self.buffers.raw_returns[row] = info.get("raw_return", np.nan)
+        self.buffers.successes[row] = info.get("success", -1)
 
     def _write(self, row: int, obs: Any, info: Info) -> None:
-        self._layout.write(self.board.obs, row, obs)
-        if self.board.masks is not None:
-            self.board.masks[row] = info["action_mask"]
+        self._layout.write(self.buffers.obs, row, obs)
+        if self.buffers.masks is not None:
+            self.buffers.masks[row] = info["action_mask"]
 
     # ------------------------------------------------------------------------------ seldom asked
 
-    def snapshots(self) -> list[Snapshot | None]:
-        return [env.snapshot() for env in self._envs]
+    def configure(self, rows: Sequence[int], options: Sequence[dict[str, Any] | None]) -> None:
+        for row, chosen in zip(rows, options, strict=True):
+            self._envs[row].configure(chosen)
+
+    def snapshots(self, rows: Sequence[int], native: bool) -> list[Snapshot | None]:
+        return [self._envs[row].snapshot(native=native) for row in rows]
+
+    def jump(
+        self, rows: Sequence[int], snapshots: Sequence[Snapshot | None], seeds: Sequence[int]
+    ) -> list[bool]:
+        """Go to the snapshots; which of them were reached."""
+        reached = []
+        for row, snapshot, seed in zip(rows, snapshots, seeds, strict=True):
+            obs, info, there = self._envs[row].jump(snapshot, seed)
+            self._write(row, obs, info)
+            reached.append(there)
+        return reached
 
     def restore(self, snapshots: Sequence[Snapshot | None], seeds: Sequence[int]) -> list[bool]:
         """Go to the snapshots; which of them were reached."""

@@ -5,6 +5,7 @@ Only classes listed here are used; each was read to make sure of its autoreset, 
 """
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -12,14 +13,17 @@ import numpy as np
 from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv
 
 from gymsolve.config import EnvConfig
-from gymsolve.envs.backends.episode_stats import Tally
+from gymsolve.envs.backends import refuse
+from gymsolve.envs.backends.episode_stats import EpisodeStats
 from gymsolve.envs.build import find_spec, notes_on
-from gymsolve.envs.contract import Episode, Step
+from gymsolve.envs.contract import Episode, Snapshot, Step
 from gymsolve.envs.spaces import ObsLayout, action_spec
 from gymsolve.seeding import save_generator
 from gymsolve.spec import Array, EnvSpec, Obs
 
 __all__ = ["NATIVE_OPTIONS", "NativeEnvs"]
+
+_NO_JUMPS = "has one generator for all environments, so that none of them can be put elsewhere"
 
 NATIVE_OPTIONS: dict[str, frozenset[str]] = {
     "gymnasium.envs.classic_control.cartpole:CartPoleVectorEnv": frozenset({"sutton_barto_reward"}),
@@ -38,7 +42,7 @@ class NativeEnvs:
         self.spec = spec
         self._layout = layout
         self._render = render
-        self._tally = Tally(self.num_envs)
+        self._stats = EpisodeStats(self.num_envs)
 
     @classmethod
     def make(cls, config: EnvConfig, num_envs: int, *, render: bool) -> "NativeEnvs":
@@ -66,22 +70,22 @@ class NativeEnvs:
         # The class has one generator for all rows, so all seeds together decide.
         joint = np.random.SeedSequence(seeds).generate_state(1)[0]
         observed, _ = self._vec.reset(seed=int(joint))
-        self._tally.clear()
+        self._stats.clear()
         return self._layout.batch(observed), None
 
     def step(self, actions: Array) -> Step:
         valid = ~self._vec.prev_done  # [N]
         observed, rewards, terminated, truncated, _ = self._vec.step(actions)
         obs = {"obs": np.ascontiguousarray(observed)}  # fresh in every step; no row of it can be NaN
-        self._tally.returns += rewards
-        self._tally.lengths += valid
+        self._stats.returns += rewards
+        self._stats.lengths += valid
         truncated = truncated & ~terminated
         ended = self._vec.prev_done  # [N]
         final_obs: Obs | None = None
         episodes: list[Episode] = []
         if ended.any():
             final_obs = {key: values.copy() for key, values in obs.items()}
-            episodes = [self._tally.finish(int(row), bool(truncated[row])) for row in np.flatnonzero(ended)]
+            episodes = [self._stats.finish(int(row), bool(truncated[row])) for row in np.flatnonzero(ended)]
         return Step(obs, rewards, terminated, truncated, valid, final_obs, None, episodes)
 
     def capture(self) -> dict[str, Any] | None:
@@ -93,7 +97,7 @@ class NativeEnvs:
             "steps": self._vec.steps.tolist(),
             "prev_done": self._vec.prev_done.tolist(),
             "rng": save_generator(self._vec.np_random),
-            **self._tally.to_json(),
+            **self._stats.to_json(),
         }
 
     def restore(self, state: dict[str, Any], seeds: list[int]) -> tuple[Obs, None, list[int]]:
@@ -107,8 +111,20 @@ class NativeEnvs:
         self._vec.prev_done = np.array(state["prev_done"], dtype=bool)  # [N]
         self._vec.np_random.bit_generator.state = state["rng"]
         for env in range(self.num_envs):
-            self._tally.load(state, env)
+            self._stats.load(state, env)
         return self._layout.batch(inner.state.T.astype(np.float32)), None, []
+
+    def configure(self, rows: Sequence[int], options: dict[str, Any] | None) -> None:
+        if options:
+            raise refuse(self.backend, "takes no reset options")
+
+    def snapshots(self, rows: Sequence[int]) -> list[Snapshot | None]:
+        raise refuse(self.backend, _NO_JUMPS)
+
+    def jump(
+        self, rows: Sequence[int], snapshots: Sequence[Snapshot], seeds: Sequence[int]
+    ) -> tuple[Obs, None, list[int]]:
+        raise refuse(self.backend, _NO_JUMPS)
 
     def render(self) -> list[Array]:
         drawing: Any = self._vec

@@ -1,7 +1,7 @@
 """Where environments leave what they see and the training process picks it up: plain arrays, one row each.
 
 All arrays lie in one block of memory, which may be shared between processes; each worker writes its own
-rows. Nothing here waits or locks: who may touch which rows when is the business of `workers.py`.
+rows. Nothing here waits or locks: who may touch which rows when is the business of `worker_pool.py`.
 """
 
 import math
@@ -13,14 +13,14 @@ import numpy as np
 
 from gymsolve.spec import Array, EnvSpec, Obs
 
-__all__ = ["Board", "BoardPlan"]
+__all__ = ["BufferPlan", "SharedBuffers"]
 
 _LINE = 64
 """Arrays begin at a cache line, so that two processes do not fight over one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class SharedBuffers:
     """The results of one vector step."""
 
     obs: Obs
@@ -35,9 +35,9 @@ class Board:
     masks: Array | None  # [N, mask_size] bool
     components: Array | None  # [N, parts] float64, what each part of the reward paid
 
-    def rows(self, part: slice) -> "Board":
+    def rows(self, part: slice) -> "SharedBuffers":
         """The same memory, some rows of it."""
-        return Board(
+        return SharedBuffers(
             {key: array[part] for key, array in self.obs.items()},
             {key: array[part] for key, array in self.final_obs.items()},
             self.actions[part],
@@ -52,8 +52,8 @@ class Board:
 
 
 @dataclass(frozen=True)
-class BoardPlan:
-    """How large a board is and what lies where."""
+class BufferPlan:
+    """How large the buffers are and what lies where."""
 
     spec: EnvSpec
     num_envs: int
@@ -64,12 +64,12 @@ class BoardPlan:
     def size(self) -> int:
         return sum(_padded(shape, dtype) for shape, dtype in self._fields())
 
-    def allocate(self) -> Board:
-        """A board in this process's own memory."""
+    def allocate(self) -> SharedBuffers:
+        """Buffers in this process's own memory."""
         return self.place(bytearray(self.size))
 
-    def place(self, memory: Any) -> Board:
-        """The board in a writable buffer of `size` bytes."""
+    def place(self, memory: Any) -> SharedBuffers:
+        """The buffers in a writable buffer of `size` bytes."""
         arrays, offset = [], 0
         for shape, dtype in self._fields():
             arrays.append(np.ndarray(shape, dtype, memory, offset))
@@ -80,10 +80,12 @@ class BoardPlan:
         actions, rewards, terminated, truncated, raw, successes, masks, parts = arrays[2 * entries :]
         given = masks if self.masked else None
         named = parts if self.spec.components else None
-        return Board(obs, final, actions, rewards, terminated, truncated, raw, successes, given, named)
+        return SharedBuffers(
+            obs, final, actions, rewards, terminated, truncated, raw, successes, given, named
+        )
 
     def _fields(self) -> Iterator[tuple[tuple[int, ...], str]]:
-        """Shape and dtype of every array, in the order of `Board`."""
+        """Shape and dtype of every array, in the order of `SharedBuffers`."""
         count = self.num_envs
         for _ in ("obs", "final_obs"):
             for entry in self.spec.obs.values():

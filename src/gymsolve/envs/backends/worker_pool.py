@@ -6,7 +6,7 @@ workers stay awake between two steps. Without it, whatever breaks a worker leave
 Results go through shared memory (`shared_buffers.py`), orders and their ends through one byte on a socket:
 the kernel wakes whoever waits for it, and an end of file tells that the other side died,
 whichever side that is. All else (resets, snapshots, errors) is pickled and follows its byte. The other
-end of the talk is in `worker.py`.
+end of the talk is in `worker_process.py`.
 
 Workers are forked while this process is alone in itself, which takes milliseconds; once it has threads
 of its own or has loaded torch, a fork could inherit a lock nobody will release, and they are started
@@ -17,21 +17,31 @@ import multiprocessing
 import os
 import pickle
 import sys
-import threading
 from collections.abc import Sequence
 from itertools import pairwise
 from multiprocessing.sharedctypes import RawArray
 from typing import Any
 
-from gymsolve.envs.backends.in_process import Copies
-from gymsolve.envs.backends.shared_buffers import BoardPlan
-from gymsolve.envs.backends.worker_process import CALL, FAILED, LOST, QUIT, STEP, Line, Task, serve
+from gymsolve.envs.apart import can_fork
+from gymsolve.envs.backends.in_process import InProcessEnvs
+from gymsolve.envs.backends.shared_buffers import BufferPlan
+from gymsolve.envs.backends.worker_process import (
+    CALL,
+    FAILED,
+    LOST,
+    QUIT,
+    STEP,
+    Line,
+    Task,
+    call_method,
+    serve,
+)
 from gymsolve.envs.build import CopyBuilder, find_spec
-from gymsolve.envs.replay import Snapshot
+from gymsolve.envs.contract import Snapshot
 from gymsolve.errors import EnvFaultError, GymsolveError
 from gymsolve.spec import Array
 
-__all__ = ["Workers", "can_fork", "name_rows", "usable_cores"]
+__all__ = ["Workers", "name_rows", "usable_cores"]
 
 _PATIENCE = 5.0
 """Seconds that a worker gets to close its environments."""
@@ -40,11 +50,6 @@ _PATIENCE = 5.0
 def usable_cores() -> int:
     """Cores this process may run on."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-
-
-def can_fork() -> bool:
-    """Is a copy of this process sure to be a sound one?"""
-    return sys.platform == "linux" and threading.active_count() == 1 and "torch" not in sys.modules
 
 
 class _Worker:
@@ -98,11 +103,11 @@ class Workers:
     """Processes that step slices of the environments; the death of one can be mended."""
 
     def __init__(
-        self, builders: Sequence[CopyBuilder], plan: BoardPlan, count: int, *, share: bool = False
+        self, builders: Sequence[CopyBuilder], plan: BufferPlan, count: int, *, share: bool = False
     ) -> None:
         """As many slices as `count`; with `share` the first of them is stepped by this process."""
         memory: Any = RawArray("b", plan.size)
-        self.board = plan.place(memory)
+        self.buffers = plan.place(memory)
         registered = find_spec(builders[0].config.id)
         ends = [len(builders) * i // count for i in range(count + 1)]
         self._name = builders[0].config.id
@@ -112,7 +117,7 @@ class Workers:
         ]
         self._tasks = tasks[1:] if share else tasks
         self._own_rows = tasks[0].rows if share else slice(0, 0)
-        self._own: Copies | None = None
+        self._own: InProcessEnvs | None = None
         self._workers: list[_Worker] = []
         try:
             for task in self._tasks:
@@ -120,7 +125,7 @@ class Workers:
             for worker in self._workers:
                 self._await_ready(worker)
             if share:
-                self._own = Copies(tasks[0].builders, self.board.rows(self._own_rows))
+                self._own = InProcessEnvs(tasks[0].builders, self.buffers.rows(self._own_rows))
         except BaseException:
             self.close()
             raise
@@ -138,7 +143,7 @@ class Workers:
 
     def step(self, actions: Array) -> tuple[slice, ...]:
         """Rows whose worker died meanwhile: they mean nothing until `rebuild`."""
-        self.board.actions[...] = actions
+        self.buffers.actions[...] = actions
         lost: list[slice] = []
         working: list[_Worker] = []
         for worker in self._workers:
@@ -160,13 +165,15 @@ class Workers:
         """Step the rows of this process; an error waits until the others have been heard."""
         if self._own is not None:
             try:
-                self._own.step(self._own.board.actions.copy())
+                self._own.step(self._own.buffers.actions.copy())
             except GymsolveError as error:
                 return error
         return None
 
-    def rebuild(self, lost: Sequence[slice], seeds: Sequence[int]) -> None:
-        """New workers for lost rows, whose environments begin with these of the seeds [N]."""
+    def rebuild(
+        self, lost: Sequence[slice], seeds: Sequence[int], options: Sequence[dict[str, Any] | None]
+    ) -> None:
+        """New workers for lost rows, whose environments begin with these of the seeds [N] and options [N]."""
         for index, task in enumerate(self._tasks):
             if task.rows in lost:
                 self._workers[index].bury(patience=0.0)
@@ -174,15 +181,24 @@ class Workers:
         for worker in self._workers:
             if worker.rows in lost:
                 self._await_ready(worker)
+        rows = [row for part in lost for row in range(part.start, part.stop)]
+        self.configure(rows, [options[row] for row in rows])
         self._call(
             "reset", {worker: (list(seeds[worker.rows]),) for worker in self._workers if worker.rows in lost}
         )
 
     # ------------------------------------------------------------------------------ seldom asked
 
-    def snapshots(self) -> list[Snapshot | None]:
-        own = [] if self._own is None else self._own.snapshots()
-        return own + self._call("snapshots", dict.fromkeys(self._workers, ()))
+    def configure(self, rows: Sequence[int], options: Sequence[dict[str, Any] | None]) -> None:
+        self._ask_rows("configure", rows, options)
+
+    def snapshots(self, rows: Sequence[int], native: bool) -> list[Snapshot | None]:
+        return self._ask_rows("snapshots", rows, extra=(native,))
+
+    def jump(
+        self, rows: Sequence[int], snapshots: Sequence[Snapshot | None], seeds: Sequence[int]
+    ) -> list[bool]:
+        return self._ask_rows("jump", rows, snapshots, seeds)
 
     def restore(self, snapshots: Sequence[Snapshot | None], seeds: Sequence[int]) -> list[bool]:
         rows = self._own_rows
@@ -205,6 +221,27 @@ class Workers:
         if self._own is not None:
             self._own.close()
             self._own = None
+
+    def _ask_rows(
+        self, name: str, rows: Sequence[int], *columns: Sequence[Any], extra: tuple[Any, ...] = ()
+    ) -> list[Any]:
+        """Ask whoever has these rows, each with its item of every column; the answers in their order."""
+        answers: dict[int, Any] = {}
+        asked: dict[_Worker, tuple[Any, ...]] = {}
+        order: list[int] = []
+        for owner, part in [(self._own, self._own_rows), *((one, one.rows) for one in self._workers)]:
+            places = [place for place, row in enumerate(rows) if part.start <= row < part.stop]
+            if owner is None or not places:
+                continue
+            local = [rows[place] - part.start for place in places]
+            arguments = (local, *([column[place] for place in places] for column in columns), *extra)
+            if isinstance(owner, _Worker):
+                asked[owner] = arguments
+                order += places
+            else:
+                answers |= zip(places, call_method(owner, name, arguments) or places, strict=True)
+        answers |= zip(order, self._call(name, asked) or order, strict=True)
+        return [answers[place] for place in range(len(rows))]
 
     def _call(self, name: str, asked: dict[_Worker, tuple[Any, ...]]) -> list[Any]:
         """Ask all at once, then collect what they return, row by row."""

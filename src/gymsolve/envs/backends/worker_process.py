@@ -1,25 +1,26 @@
 """One worker process: it builds its environments, then obeys until told to quit or nobody is left to tell.
 
 The talk: an order is one byte, its end another. A call is followed by its name and arguments, and its
-end by the result; a failure by the error. See `workers.py` for the side that gives the orders.
+end by the result; a failure by the error. See `worker_pool.py` for the side that gives the orders.
 """
 
 import os
 import select
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
 import gymnasium as gym
 
-from gymsolve.envs.backends.in_process import Copies
-from gymsolve.envs.backends.shared_buffers import BoardPlan
+from gymsolve.envs.backends.in_process import InProcessEnvs
+from gymsolve.envs.backends.shared_buffers import BufferPlan
 from gymsolve.envs.build import CopyBuilder
 from gymsolve.errors import GymsolveError
 
-__all__ = ["CALL", "DONE", "FAILED", "LOST", "QUIT", "STEP", "Line", "Task", "serve"]
+__all__ = ["CALL", "DONE", "FAILED", "LOST", "QUIT", "STEP", "Line", "Task", "call_method", "serve"]
 
 STEP, CALL, QUIT = b"s", b"c", b"q"
 DONE, FAILED = b"d", b"f"
@@ -57,10 +58,10 @@ class Task:
     """What a worker needs to know; picklable."""
 
     builders: tuple[CopyBuilder, ...]
-    plan: BoardPlan
+    plan: BufferPlan
     rows: slice
     memory: Any
-    """The block that holds the board of all."""
+    """The block that holds the buffers of all."""
     registered: Any
     """Gymnasium's registration: a process that was not forked may not know the environment."""
     eager: bool
@@ -75,9 +76,9 @@ def serve(connection: Connection, far_end: Connection, task: Task) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gym.registry.setdefault(task.registered.id, task.registered)
     line = Line(connection, eager=task.eager)
-    board = task.plan.place(task.memory).rows(task.rows)
+    buffers = task.plan.place(task.memory).rows(task.rows)
     try:
-        copies = Copies(task.builders, board)
+        copies = InProcessEnvs(task.builders, buffers)
     except GymsolveError as error:
         _fail(line, error)
         return
@@ -91,26 +92,31 @@ def serve(connection: Connection, far_end: Connection, task: Task) -> None:
         copies.close()
 
 
-def _obey(order: bytes, line: Line, copies: Copies) -> None:
+def _obey(order: bytes, line: Line, copies: InProcessEnvs) -> None:
     try:
         if order == STEP:
-            copies.step(copies.board.actions.copy())  # an environment may keep the action it was given
+            copies.step(copies.buffers.actions.copy())  # an environment may keep the action it was given
             line.say(DONE)
         else:
             name, arguments = line.connection.recv()
-            result = _call(copies, name, arguments)
+            result = call_method(copies, name, arguments)
             line.say(DONE)
             line.connection.send(result)
     except GymsolveError as error:
         _fail(line, error)
 
 
-def _call(copies: Copies, name: str, arguments: tuple[Any, ...]) -> Any:
-    if name == "reset":
-        return copies.reset(*arguments)
-    if name == "restore":
-        return copies.restore(*arguments)
-    return copies.snapshots() if name == "snapshots" else copies.render()
+def call_method(copies: InProcessEnvs, name: str, arguments: tuple[Any, ...]) -> Any:
+    """One of the seldom asked."""
+    methods: dict[str, Callable[..., Any]] = {
+        "configure": copies.configure,
+        "jump": copies.jump,
+        "render": copies.render,
+        "reset": copies.reset,
+        "restore": copies.restore,
+        "snapshots": copies.snapshots,
+    }
+    return methods[name](*arguments)
 
 
 def _fail(line: Line, error: GymsolveError) -> None:

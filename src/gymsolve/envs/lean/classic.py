@@ -148,6 +148,10 @@ class ClassicRows:
             self._generators[row] = np_random(seed)[0]
         self.begin(np.arange(len(seeds)))
 
+    def reseed(self, row: int, seed: int) -> None:
+        """What is drawn next in this row is what a reset with the seed would draw."""
+        self._generators[row] = np_random(seed)[0]
+
     def begin(self, rows: Array) -> None:
         """New episodes in these rows, with the random numbers that come next there."""
         for row in rows.tolist():
@@ -181,6 +185,23 @@ class ClassicRows:
             "lengths": self.lengths.tolist(),
             "rngs": [generator.bit_generator.state for generator in self._generators],
         }
+
+    def capture_row(self, row: int) -> dict[str, Any]:
+        """One copy, JSON-ready."""
+        return {
+            "state": self._state[:, row].tolist(),
+            "obs": self.obs[row].tolist(),
+            "return": float(self.returns[row]),
+            "length": int(self.lengths[row]),
+            "rng": self._generators[row].bit_generator.state,
+        }
+
+    def restore_row(self, row: int, saved: dict[str, Any]) -> None:
+        self._state[:, row], self.obs[row] = saved["state"], saved["obs"]
+        self.returns[row], self.lengths[row] = saved["return"], saved["length"]
+        self._generators[row] = np_random(0)[0]  # its own, whoever shared the old one
+        self._generators[row].bit_generator.state = saved["rng"]
+        self._measure_angles()
 
     def restore(self, saved: dict[str, Any]) -> None:
         self._state[:] = saved["state"]

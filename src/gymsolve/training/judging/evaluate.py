@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gymsolve.config import TrainConfig
+from gymsolve.envs.build import needs_own_process
 from gymsolve.envs.contract import Envs, Episode
 from gymsolve.envs.make import make_envs
 from gymsolve.errors import EnvFaultError
@@ -116,7 +117,7 @@ def play_episodes(
             raise_as(blame_evaluation(error, envs.spec, calls), error)
         steps += int(np.count_nonzero(step.valid))
         for episode in step.episodes:
-            if episode.env in still_open:
+            if episode.env in still_open and not episode.jumped:
                 played[episode.env].append(episode)
                 enough = len(played[episode.env]) == quota[episode.env]
                 if enough or (limits.steps is not None and steps >= limits.steps):
@@ -219,8 +220,10 @@ class Evaluator:
         return self.threshold is not None and result.complete and result.mean >= self.threshold
 
     def _num_envs(self) -> int:
-        settings = self.config.eval
-        return settings.num_envs or min(settings.episodes, 32)
+        settings, env = self.config.eval, self.config.env
+        # Where each is an emulator in a process of its own, as many as train are plenty.
+        most = min(env.num_envs, 32) if needs_own_process(env) else 32
+        return settings.num_envs or min(settings.episodes, most)
 
 
 def result_json(result: EvalResult, checkpoint: str, env_steps: int) -> dict[str, Any]:

@@ -105,9 +105,9 @@ class ProcessJudge:
     def __init__(self, config: TrainConfig, threshold: float | None) -> None:
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(
-            target=_serve, args=(theirs, config.model_dump_json(), threshold), daemon=True
-        )
+        # Not a daemon, which may have no processes of its own: some environments need one each. It is ended
+        # by `close`, and ends by itself once nobody is left to ask it.
+        self._process = context.Process(target=_serve, args=(theirs, config.model_dump_json(), threshold))
         self._process.start()
         theirs.close()
         self._env_id = config.env.id

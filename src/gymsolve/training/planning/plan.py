@@ -80,11 +80,17 @@ def _measured(plan: Plan) -> Plan:
 
 def _long_enough(plan: Plan) -> Plan:
     """The plan with rollouts that see rewards."""
-    from gymsolve.envs.pay import measure_pay
+    from gymsolve.envs.make import make_envs
+    from gymsolve.envs.random_policy import PAY_COPIES, measure_pay
     from gymsolve.training.planning.rollout_length import choose_num_steps
 
     path = "algo.num_steps"
-    chosen = choose_num_steps(plan.config, measure_pay(plan.config.env))
+    calm = plan.config.env.model_copy(update={"backend": "sync"})
+    envs = make_envs(calm, "train", num_envs=PAY_COPIES)
+    try:
+        chosen = choose_num_steps(plan.config, measure_pay(envs))
+    finally:
+        envs.close()
     config, _ = apply_overrides(plan.config, {path: chosen.num_steps})
     resolved = replace(
         plan.resolved,

@@ -1,10 +1,10 @@
-"""`algo.num_steps: auto`, rollouts long enough to see rewards: pure arithmetic on counts of `envs/pay.py`."""
+"""`algo.num_steps: auto`, rollouts long enough to see rewards: arithmetic on counts of `random_policy.py`."""
 
 import math
 from typing import NamedTuple
 
 from gymsolve.config import TrainConfig
-from gymsolve.envs.pay import Pay
+from gymsolve.envs.random_policy import Pay
 from gymsolve.text import count
 
 __all__ = ["RolloutLength", "choose_num_steps"]

@@ -11,8 +11,9 @@ from typing import TypeVar, get_args
 import numpy as np
 
 from gymsolve.config import EnvConfig, TrainConfig
+from gymsolve.envs.build import needs_own_process
 from gymsolve.envs.make import choose_backend, make_envs
-from gymsolve.envs.random_policy import blind_actions
+from gymsolve.envs.random_policy import random_actions
 from gymsolve.errors import UsageError
 from gymsolve.fast import supports
 from gymsolve.rollout.collect import Collector
@@ -73,6 +74,9 @@ def _measure_envs(
     names = (
         [own, *(name for name in others if name != own)] if wide and config.env.backend == "auto" else [own]
     )
+    if "sync" in names and needs_own_process(config.env):
+        names.remove("sync")
+        costs.obstacles["sync"] = f"Backend sync was not measured: a process can hold one {config.env.id}."
     spec: EnvSpec | None = None
     for name in names:
         if name == "async" and name != own and _step_seconds(costs, own) < _CHEAP_STEP:
@@ -110,14 +114,14 @@ def _time_envs(config: EnvConfig, count: int, seconds: float, costs: Costs) -> E
     try:
         action, rng = envs.spec.action, np.random.default_rng(0)
         masks = envs.reset(list(range(count)))[1]
-        drawn = [action.to_env(blind_actions(action, count, masks, rng)) for _ in range(32)]
+        drawn = [action.to_env(random_actions(action, count, masks, rng)) for _ in range(32)]
         turns = itertools.cycle(drawn)
 
         def step() -> None:
             nonlocal masks
             # Drawing costs more than some environments' steps, so it is done before; masks are a step's own.
             actions = (
-                next(turns) if masks is None else action.to_env(blind_actions(action, count, masks, rng))
+                next(turns) if masks is None else action.to_env(random_actions(action, count, masks, rng))
             )
             masks = envs.step(actions).masks
 

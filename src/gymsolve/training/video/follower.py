@@ -40,8 +40,7 @@ class Follower:
             self._process = context.Process(
                 target=_follow,
                 args=(str(run.path), config.model_dump_json(), env_steps, self._over, os.getpid()),
-                daemon=True,
-            )
+            )  # not a daemon, which may have no processes of its own: some environments need one
 
     def __enter__(self) -> None:
         if self._process is not None:

@@ -1,4 +1,4 @@
-"""Box2D environments that keep one physics world for life.
+"""Gymnasium's Box2D environments, two of which keep one physics world for life.
 
 Such a world remembers earlier episodes in the order of its contacts, so the same seed leads elsewhere
 after a different past, and a resumed run would drift from the one that was not interrupted. Gymnasium
@@ -10,17 +10,13 @@ from typing import Any
 
 import gymnasium as gym
 
-__all__ = ["FreshWorld", "keeps_its_world"]
+from gymsolve.envs.families.family import AnyEnv, Family, by_code
+
+__all__ = ["FAMILY", "FreshWorld"]
 
 _LASTING_WORLDS = frozenset(
     {"gymnasium.envs.box2d.bipedal_walker:BipedalWalker", "gymnasium.envs.box2d.car_racing:CarRacing"}
 )
-
-
-def keeps_its_world(env: gym.Env[Any, Any]) -> bool:
-    """Is this one of the environments known to need it?"""
-    kind = type(env.unwrapped)
-    return f"{kind.__module__}:{kind.__qualname__}" in _LASTING_WORLDS
 
 
 class FreshWorld(gym.Wrapper[Any, Any, Any, Any]):
@@ -35,3 +31,29 @@ class FreshWorld(gym.Wrapper[Any, Any, Any, Any]):
         inner._destroy()  # bodies go with the world they are in; doing it again in reset is harmless
         inner.world = type(inner.world)(gravity=inner.world.gravity)
         return self.env.reset(seed=seed, options=options)
+
+
+def _prepare(env: AnyEnv) -> AnyEnv:
+    kind = type(env.unwrapped)
+    lasting = f"{kind.__module__}:{kind.__qualname__}" in _LASTING_WORLDS
+    return FreshWorld(env) if lasting else env
+
+
+FAMILY = Family(
+    "box2d",
+    owns=by_code("gymnasium.envs.box2d"),
+    prepare=_prepare,
+    choices={
+        "LunarLander": ("coast", "left engine", "main engine", "right engine"),
+        "CarRacing": ("coast", "right", "left", "gas", "brake"),
+    },
+    dimensions={
+        "LunarLander": ("main", "side"),
+        "LunarLanderContinuous": ("main", "side"),
+        "CarRacing": ("steer", "gas", "brake"),
+    },
+    keys={
+        "LunarLander": ("", "left", "up", "right"),
+        "CarRacing": ("", "right", "left", "up", "down"),
+    },
+)

@@ -1,0 +1,170 @@
+"""The facts of an environment, found by building one and looking at it, once for everybody who asks.
+
+What was found is kept as long as the answer cannot have changed: the key holds the settings that matter, the
+wrappers of the role, the registration and the class behind it. So a changed registration, other arguments or
+a reloaded class are looked at anew, and two roles with the same wrappers are one question.
+"""
+
+import pickle
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gymsolve.config import EnvConfig, Role
+from gymsolve.envs.apart import call_apart
+from gymsolve.envs.backends.ale import AleEnvs, ale_obstacle
+from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec, needs_own_process, notes_on
+from gymsolve.envs.families import find_creator
+from gymsolve.envs.masks import legal_mask
+from gymsolve.envs.options import check_wrappers
+from gymsolve.envs.random_policy import random_actions
+from gymsolve.envs.replay import Replay
+from gymsolve.envs.spaces import ObsLayout, action_spec, half_bounds
+from gymsolve.envs.step_timing import time_steps
+from gymsolve.errors import ConfigError, EnvFaultError
+from gymsolve.spec import ActionSpec, Array, EnvSpec
+
+__all__ = ["Description", "describe", "describe_env"]
+
+_TIMED_SECONDS = 0.02
+"""How long an environment is timed to see whether workers pay."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """What can be known of an environment, wrapped for a role, without keeping one."""
+
+    spec: EnvSpec
+    masks_in_info: bool
+    """Does `info["action_mask"]` count?"""
+    bounds: tuple[Array, Array] | None
+    """Of box actions with an open end, which the environment itself may clip."""
+    drawable: bool
+    """Can it be drawn into an array?"""
+    lean: bool
+    """Is it of a quicker class than the stock one?"""
+    exclusive: bool
+    """Does each environment need a process of its own?"""
+    timed: bool = False
+    step_us: float | None = None
+    """Microseconds of a step, where it was `timed`; None if it broke, which training will report."""
+
+
+_known: dict[Hashable, Description] = {}
+_known_specs: dict[Hashable, EnvSpec] = {}
+
+
+def describe(config: EnvConfig, role: Role, *, timed: bool = False) -> Description:
+    """Build one environment, look at it, close it; or remember what was found then."""
+    key = _key(config, role)
+    found = None if key is None else _known.get(key)
+    if found is None or (timed and not found.timed):
+        if needs_own_process(config):
+            # Where timing decides nothing: workers it will be.
+            looked = call_apart(find_spec(config.id), _look, config, role, False)
+            found = replace(looked, exclusive=True, timed=True)
+        else:
+            found = _look(config, role, timed)
+        if key is not None:
+            _known[key] = found
+    return found
+
+
+def describe_env(config: EnvConfig, role: Role = "train") -> EnvSpec:
+    """The facts of an environment, without keeping one."""
+    if config.backend not in ("auto", "ale") or ale_obstacle(config, role) is not None:
+        return describe(config, role).spec
+    # Emulators start slowly, and ALE's own class knows them without a game.
+    key = _key(config, role)
+    found = None if key is None else _known_specs.get(key)
+    if found is None:
+        envs = AleEnvs.make(config, role, 1)
+        envs.close()
+        found = envs.spec
+        if key is not None:
+            _known_specs[key] = found
+    return found
+
+
+def _key(config: EnvConfig, role: Role) -> Hashable:
+    """Everything the answer depends on; None where that cannot be compared, so that nothing is kept."""
+    registered = find_spec(config.id)
+    plan = check_wrappers(config, role)
+    settings = config.model_dump(exclude={"wrappers", "num_envs", "backend", "workers"})
+    facts = {name: value for name, value in vars(registered).items() if not callable(value)}
+    entry = registered.entry_point
+    try:
+        rest = pickle.dumps((settings, facts, notes_on(registered), [planned.options for planned in plan]))
+        key = (rest, entry, find_creator(entry), *((planned.wrapper, planned.where) for planned in plan))
+        hash(key)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return None
+    return key
+
+
+def _look(config: EnvConfig, role: Role, timed: bool) -> Description:
+    built = build_env(config, role)
+    try:
+        action = action_spec(built.env.action_space)
+        from_info = _masks_in_info(config, built, action)
+        env = CopyBuilder(config, role, 0, action, from_info, render=False).finish(built)
+        if built.parts is not None:
+            _try_components(env, action, from_info)
+        return Description(
+            spec=_spec(config, built, action, from_info),
+            masks_in_info=from_info,
+            bounds=half_bounds(built.env.action_space),
+            drawable="rgb_array" in (built.env.metadata.get("render_modes") or ()),
+            lean=built.lean,
+            exclusive=False,
+            timed=timed,
+            step_us=_step_cost(env, action, from_info) if timed else None,
+        )
+    finally:
+        built.env.close()
+
+
+def _spec(config: EnvConfig, built: BuiltEnv, action: ActionSpec, from_info: bool) -> EnvSpec:
+    legal = legal_mask(config.legal_actions, action)
+    return EnvSpec(
+        id=config.id,
+        obs=ObsLayout(built.env.observation_space).specs,
+        action=action,
+        masked=from_info or legal is not None,
+        legal=() if legal is None else tuple(bool(flag) for flag in legal),
+        reward_threshold=built.reward_threshold,
+        max_episode_steps=built.max_episode_steps,
+        components=() if built.parts is None else built.parts.names,
+        notes=built.notes,
+    )
+
+
+def _masks_in_info(config: EnvConfig, built: BuiltEnv, action: ActionSpec) -> bool:
+    """Under `auto`, one reset tells."""
+    if config.action_masks == "off" or (config.action_masks == "auto" and action.kind == "box"):
+        return False
+    if action.kind == "box":
+        raise ConfigError("a Box action space has no masks.", where="env.action_masks")
+    try:
+        _, info = built.env.reset(seed=0)
+    except Exception as error:
+        raise EnvFaultError(f"{config.id} raised {type(error).__name__} in reset: {error}.") from error
+    present = "action_mask" in info
+    if config.action_masks == "on" and not present:
+        raise ConfigError(f'{config.id} gives no info["action_mask"].', where="env.action_masks")
+    return present
+
+
+def _try_components(env: Replay, action: ActionSpec, masked: bool) -> None:
+    """One step tells whether all components of the reward are there: an error now is better than later."""
+    _, info = env.reset(seed=0)
+    masks = info["action_mask"][None] if masked else None  # [1, mask_size]
+    env.step(action.to_env(random_actions(action, 1, masks, np.random.default_rng(0)))[0])
+
+
+def _step_cost(env: Replay, action: ActionSpec, masked: bool) -> float | None:
+    try:
+        return time_steps(env, action, masked, _TIMED_SECONDS)[0]
+    except EnvFaultError:
+        return None

@@ -1,0 +1,87 @@
+"""Families of environments: what is known about each of them stands in one module, and nowhere else.
+
+A new family is a module here with a `FAMILY`, and a line in the table. Whatever belongs to none of them is
+served by `GENERIC`. An environment of somebody else's that can exist only once in a process says so in the
+metadata of its class: `metadata = {"exclusive": True}`.
+"""
+
+import importlib
+import re
+import sys
+import warnings
+from functools import cache
+from typing import Any, Protocol, runtime_checkable
+
+from gymnasium.error import DependencyNotInstalled
+
+from gymsolve.envs.families.family import Clone, Extra, Family
+
+__all__ = [
+    "GENERIC",
+    "Clone",
+    "Extra",
+    "Family",
+    "bare_name",
+    "families",
+    "find_creator",
+    "find_family",
+    "is_exclusive",
+]
+
+_MODULES = (
+    "ale",
+    "bandit",
+    "box2d",
+    "classic_control",
+    "mujoco",
+    "toy_text",
+)
+"""The table."""
+
+GENERIC = Family("generic", owns=lambda env_id: True)
+"""A stranger: Gymnasium's interface and nothing else is taken for granted."""
+
+
+@cache
+def families() -> tuple[Family, ...]:
+    """Those with a module of their own."""
+    return tuple(importlib.import_module(f"gymsolve.envs.families.{name}").FAMILY for name in _MODULES)
+
+
+def find_family(env_id: str) -> Family:
+    """The family of an id, as `env.id` has it."""
+    return next((family for family in families() if family.owns(env_id)), GENERIC)
+
+
+def bare_name(env_id: str) -> str:
+    """The id without module, namespace and version."""
+    return re.sub(r"-v\d+$", "", env_id.rpartition(":")[2].rpartition("/")[2])
+
+
+@runtime_checkable
+class _Described(Protocol):
+    metadata: dict[str, Any]
+
+
+def is_exclusive(env_id: str, registered: Any) -> bool:
+    """Can a process hold only one of these? The family knows, or the registered class (or function)."""
+    if find_family(env_id).exclusive:
+        return True
+    creator = find_creator(registered.entry_point)
+    return isinstance(creator, _Described) and bool(creator.metadata.get("exclusive"))
+
+
+def find_creator(entry_point: Any) -> Any:
+    """The class or function behind an entry point; None where its module cannot be imported."""
+    if not isinstance(entry_point, str):
+        return entry_point
+    module, _, name = entry_point.partition(":")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # advice to authors of packages
+            found: Any = sys.modules.get(module) or importlib.import_module(module)
+    except (ImportError, DependencyNotInstalled):
+        return None  # an optional package; building the environment says which
+    for part in name.split("."):
+        found = vars(found).get(part)
+    return found

@@ -1,0 +1,51 @@
+"""Atari games in the Arcade Learning Environment: `ALE/…`."""
+
+import base64
+import importlib
+from typing import Any
+
+from gymsolve.envs.families.family import AnyEnv, Clone, Extra, Family, by_namespace
+from gymsolve.errors import MissingExtraError
+
+__all__ = ["FAMILY"]
+
+_FPS = 60.0
+_EXTRA = Extra("ale-py", "atari", "ale_py")
+
+
+def _register() -> None:
+    try:
+        ale = importlib.import_module(_EXTRA.module)
+    except ImportError as error:
+        raise MissingExtraError.of(_EXTRA.package, _EXTRA.name) from error
+    ale.ALEInterface.setLoggerMode(ale.LoggerMode.Error)  # it greets on standard error otherwise
+
+
+def _fps(env: AnyEnv) -> float | None:
+    """Its metadata say 30, however many frames a step skips."""
+    game = env.unwrapped.spec
+    skipped = 4 if game is None else game.kwargs.get("frameskip", 4)
+    # Of a pair, the second is never drawn.
+    return _FPS / (skipped if isinstance(skipped, int) else (sum(skipped) - 1) / 2)
+
+
+def _save(env: AnyEnv) -> str:
+    game: Any = env
+    state: bytes = game.ale.cloneState(include_rng=True).serialize()
+    return base64.b64encode(state).decode()
+
+
+def _load(env: AnyEnv, saved: str) -> None:
+    game: Any = env
+    kind = importlib.import_module(_EXTRA.module).ALEState
+    game.ale.restoreState(kind(base64.b64decode(saved)))
+
+
+FAMILY = Family(
+    "ale",
+    owns=by_namespace("ALE"),
+    register=_register,
+    extra=_EXTRA,
+    clone=Clone(_save, _load),
+    fps=_fps,
+)

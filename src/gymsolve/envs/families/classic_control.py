@@ -1,0 +1,17 @@
+"""Gymnasium's classic control: CartPole, MountainCar, Acrobot, Pendulum."""
+
+from gymsolve.envs.families.family import Family, by_code
+
+__all__ = ["FAMILY"]
+
+FAMILY = Family(
+    "classic control",
+    owns=by_code("gymnasium.envs.classic_control"),
+    choices={
+        "CartPole": ("left", "right"),
+        "MountainCar": ("left", "coast", "right"),
+        "Acrobot": ("torque -1", "torque 0", "torque +1"),
+    },
+    dimensions={"Pendulum": ("torque",), "MountainCarContinuous": ("force",)},
+    keys={"MountainCar": ("left", "", "right"), "Acrobot": ("left", "", "right")},
+)

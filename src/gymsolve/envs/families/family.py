@@ -1,0 +1,91 @@
+"""What gymsolve knows of a family of environments: one record, which every other module asks.
+
+A fact belongs here when it follows from where an environment comes from and not from its spaces: which
+package it needs, how many fit into a process, what its actions are called.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+import gymnasium as gym
+
+__all__ = ["AnyEnv", "Clone", "Extra", "Family", "by_code", "by_namespace", "declared_fps"]
+
+AnyEnv: TypeAlias = gym.Env[Any, Any]
+
+
+class Extra(NamedTuple):
+    """What has to be installed."""
+
+    package: str
+    name: str
+    """Of the extra: `pip install 'gymsolve[name]'`."""
+    module: str
+    """What the package is imported as; errors about its absence mention it."""
+
+
+class Clone(NamedTuple):
+    """Copies of the state of a running environment, without its wrappers."""
+
+    save: Callable[[AnyEnv], Any]
+    """JSON-ready; generators included."""
+    load: Callable[[AnyEnv, Any], None]
+    """Into an environment that has been reset."""
+
+
+def declared_fps(env: AnyEnv) -> float | None:
+    """Steps per second of an environment's own time, as its metadata say."""
+    fps = env.metadata.get("render_fps")
+    return None if fps is None else float(fps)
+
+
+def _as_it_is(env: AnyEnv) -> AnyEnv:
+    return env
+
+
+def _nothing() -> None: ...
+
+
+@dataclass(frozen=True)
+class Family:
+    """Everything known about environments of one origin; the defaults are those of a stranger."""
+
+    name: str
+    owns: Callable[[str], bool]
+    """Is this id (as `env.id` has it) one of them?"""
+    register: Callable[[], None] = _nothing
+    """Make its ids known to Gymnasium; doing so again changes nothing."""
+    extra: Extra | None = None
+    """What to install; None where nothing optional is needed."""
+    exclusive: bool = False
+    """A process can hold one environment, and no second one ever: each gets a process of its own."""
+    clone: Clone | None = None
+    """Native snapshots; None where only a replay of the actions leads back to a state."""
+    prepare: Callable[[AnyEnv], AnyEnv] = _as_it_is
+    """Mends what every environment of the family needs, right above `gym.make`."""
+    fps: Callable[[AnyEnv], float | None] = declared_fps
+    """Steps of the bare environment per second of its own time; None where nobody says."""
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What Discrete actions are called, by id without namespace and version."""
+    dimensions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What the dimensions of Box actions are called, likewise."""
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Which key a person presses for each choice, likewise; "" for none. Missing where the names say it."""
+
+
+def by_namespace(namespace: str) -> Callable[[str], bool]:
+    """Owns ids like `namespace/Name-v0`, whether or not they are registered."""
+    return lambda env_id: env_id.rpartition(":")[2].startswith(f"{namespace}/")
+
+
+def by_code(package: str) -> Callable[[str], bool]:
+    """Owns registered ids whose class comes from a package, under whatever name."""
+
+    def owns(env_id: str) -> bool:
+        registered = gym.registry.get(env_id.rpartition(":")[2])
+        entry = None if registered is None else registered.entry_point
+        place = entry.__module__ if isinstance(entry, type) else entry
+        return isinstance(place, str) and f"{place}.".startswith(f"{package}.")
+
+    return owns

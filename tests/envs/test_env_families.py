@@ -1,0 +1,110 @@
+"""Families: one place that knows where an environment comes from, and what follows from that."""
+
+from pathlib import Path
+
+import gymnasium as gym
+import pytest
+import sample_envs
+
+import gymsolve.envs.families
+from gymsolve.config import EnvConfig
+from gymsolve.envs.build import build_env, find_spec
+from gymsolve.envs.families import GENERIC, families, find_family, is_exclusive
+from gymsolve.envs.families.box2d import FreshWorld
+from gymsolve.envs.labels import find_keys, find_labels, name_dimensions
+from gymsolve.envs.spaces import action_spec
+
+assert sample_envs.Counter
+
+
+@pytest.mark.parametrize(
+    ("env_id", "name"),
+    [
+        ("ALE/Pong-v5", "ale"),
+        ("ale_py:ALE/Pong-v5", "ale"),
+        ("CartPole-v1", "classic control"),
+        ("Pendulum-v1", "classic control"),
+        ("LunarLander-v3", "box2d"),
+        ("BipedalWalkerHardcore-v3", "box2d"),
+        ("Hopper-v5", "mujoco"),
+        ("Taxi-v4", "toy text"),
+        ("Bandit-v0", "bandit"),
+        ("sample_envs:Sample/Counter-v0", "generic"),
+        ("Nowhere-v0", "generic"),
+    ],
+)
+def test_every_id_belongs_to_one_family(env_id: str, name: str) -> None:
+    assert find_family(env_id).name == name
+    assert sum(family.owns(env_id) for family in families()) == (name != "generic")
+
+
+def test_every_module_of_the_room_is_in_the_table() -> None:
+    modules = {path.stem for path in Path(gymsolve.envs.families.__file__).parent.glob("*.py")}
+    assert modules - {"__init__", "family"} == {family.name.replace(" ", "_") for family in families()}
+
+
+def test_a_class_brings_its_family_along_under_another_id() -> None:
+    gym.register("Mine/Walker-v0", entry_point="gymnasium.envs.box2d.bipedal_walker:BipedalWalker")
+    try:
+        built = build_env(EnvConfig(id="Mine/Walker-v0"), "train")
+        layers = []
+        env = built.env
+        while isinstance(env, gym.Wrapper):
+            layers.append(type(env))
+            env = env.env
+        built.env.close()
+        assert FreshWorld in layers
+    finally:
+        del gym.registry["Mine/Walker-v0"]
+
+
+@pytest.mark.parametrize(
+    ("env_id", "labels", "keys"),
+    [
+        ("CartPole-v1", ("left", "right"), {("left",): 0, ("right",): 1}),
+        ("MountainCar-v0", ("left", "coast", "right"), {("left",): 0, (): 1, ("right",): 2}),
+        (
+            "LunarLander-v3",
+            ("coast", "left engine", "main engine", "right engine"),
+            {(): 0, ("left",): 1, ("up",): 2, ("right",): 3},
+        ),
+        (
+            "FrozenLake8x8-v1",
+            ("left", "down", "right", "up"),
+            {("left",): 0, ("down",): 1, ("right",): 2, ("up",): 3},
+        ),
+        (
+            "ALE/Breakout-v5",
+            ("noop", "fire", "right", "left"),
+            {(): 0, ("space",): 1, ("right",): 2, ("left",): 3},
+        ),
+        ("Pendulum-v1", ("torque",), {}),
+        ("sample_envs:Sample/Counter-v0", (), {}),
+    ],
+)
+def test_actions_have_names_and_keys(
+    env_id: str, labels: tuple[str, ...], keys: dict[tuple[str, ...], int]
+) -> None:
+    env = build_env(EnvConfig(id=env_id), "eval").env
+    action = action_spec(env.action_space)
+    found = find_labels(env, env_id, action)
+    env.close()
+    assert found.names == labels
+    assert find_keys(env_id, found) == keys
+    assert name_dimensions(env_id, action) == (labels if action.kind == "box" else ())
+
+
+def test_an_environment_of_ones_own_says_that_it_is_exclusive() -> None:
+    assert not is_exclusive("Sample/Counter-v0", find_spec("Sample/Counter-v0"))
+    assert not GENERIC.exclusive
+
+    def build() -> gym.Env[object, object]:
+        return sample_envs.Counter()
+
+    gym.register("Mine/Function-v0", entry_point=build)
+    try:
+        assert not is_exclusive("Mine/Function-v0", find_spec("Mine/Function-v0"))
+        build.metadata = {"exclusive": True}  # type: ignore[attr-defined]
+        assert is_exclusive("Mine/Function-v0", find_spec("Mine/Function-v0"))
+    finally:
+        del gym.registry["Mine/Function-v0"]
