@@ -6,12 +6,16 @@ With one thread two workers do not fight over two cores, and sums have one order
 import os
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from chromium import browser
 
 __all__ = ["browser"]
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# How long an example takes says something about the machine, nothing about what is tested.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 @pytest.fixture(autouse=True)

@@ -47,7 +47,7 @@ def assert_near(ours: np.ndarray, theirs: np.ndarray, about: str = "") -> None:
     np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=5e-6 * scale, err_msg=about)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     case=st.sampled_from(CASES),
     obs=st.sampled_from(list(OBS)),

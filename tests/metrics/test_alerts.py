@@ -4,7 +4,7 @@ import json
 import math
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from stories import BUDGET, make_context, story
 
@@ -103,8 +103,7 @@ def spoiled_runs(draw: st.DrawFn) -> list[dict[str, Any]]:
     return rows
 
 
-# How long examples take to be made says something about the machine, nothing about alerts.
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @given(spoiled_runs(), st.integers(0, 119))
 def test_live_resumed_and_replayed_alerts_are_the_same(rows, stopped):
     live = AlertTracker(make_context())

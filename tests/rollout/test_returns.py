@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gymsolve.rollout.returns import finished, gae, monte_carlo, standardize
@@ -56,13 +56,11 @@ def brute_returns(r: dict[str, Any], gamma: float) -> Array:
 
 
 @given(recordings(), shares, shares)
-@settings(deadline=None)
 def test_gae_is_the_discounted_sum_of_errors_up_to_the_episodes_end(r, gamma, lam):
     np.testing.assert_allclose(gae(**r, gamma=gamma, gae_lambda=lam), brute_gae(r, gamma, lam), atol=1e-12)
 
 
 @given(recordings(), shares)
-@settings(deadline=None)
 def test_returns_are_the_discounted_sum_of_rewards_up_to_the_episodes_end(r, gamma):
     ends = {"terminated": r["terminated"], "truncated": r["truncated"]}
     found = monte_carlo(r["rewards"], r["next_values"], **ends, gamma=gamma)
@@ -70,7 +68,6 @@ def test_returns_are_the_discounted_sum_of_rewards_up_to_the_episodes_end(r, gam
 
 
 @given(recordings(), shares)
-@settings(deadline=None)
 def test_with_lambda_one_a_consistent_critic_drops_out_of_advantage_plus_value(r, gamma):
     # Consistent: the successor's value is the next row's, wherever the episode goes on.
     goes_on = ~(r["terminated"] | r["truncated"])[:-1]
@@ -80,7 +77,6 @@ def test_with_lambda_one_a_consistent_critic_drops_out_of_advantage_plus_value(r
 
 
 @given(recordings(), shares, shares)
-@settings(deadline=None)
 def test_one_trajectory_alone_gives_the_same_numbers_as_in_a_batch(r, gamma, lam):
     batch = gae(**r, gamma=gamma, gae_lambda=lam)
     ends = {"terminated": r["terminated"], "truncated": r["truncated"]}
@@ -94,7 +90,6 @@ def test_one_trajectory_alone_gives_the_same_numbers_as_in_a_batch(r, gamma, lam
 
 
 @given(recordings(), shares, shares, st.data())
-@settings(deadline=None)
 def test_what_follows_a_reset_changes_nothing_before_it(r, gamma, lam, data):
     steps = len(r["rewards"])
     boundary = data.draw(st.integers(0, steps - 1))
