@@ -11,7 +11,7 @@ from gymsolve.training.judging.evaluate import Evaluator
 __all__ = ["PATCHES"]
 
 
-def _copy(policy: FastPolicy) -> FastPolicy:
+def _copy(policy: Any) -> FastPolicy:
     return FastPolicy.from_arrays(policy.arrays(), policy.metadata())
 
 
@@ -20,15 +20,15 @@ def keep_old_log_probs() -> None:
     collect = Collector.collect
     before: list[FastPolicy] = []
 
-    def stale(self: Collector, actor: Any, *rest: Any) -> Any:
-        rollout = collect(self, actor, *rest)
+    def stale(self: Collector, *rest: Any) -> Any:
+        rollout = collect(self, *rest)
         if before:
             rows = rollout.valid.size
             obs = {key: array.reshape(rows, *array.shape[2:]) for key, array in rollout.obs.items()}
             actions = rollout.actions.reshape(rows, -1)
             work = before[0].evaluate(before[0].samples(obs, actions, None))
             rollout.log_probs[...] = work.log_probs.reshape(rollout.log_probs.shape)
-        before[:] = [_copy(actor)]
+        before[:] = [_copy(self.agent.policy)]
         return rollout
 
     Collector.collect = stale  # type: ignore[method-assign]

@@ -188,7 +188,7 @@ def test_reinforces_running_mean_survives_a_restart():
     train(algorithm, envs, updates=3, num_steps=20)
     twin = make_algorithm("reinforce", policy, baseline="mean")
     twin.load({}, algorithm.state())
-    assert twin.credit.mean_return == algorithm.credit.mean_return is not None
+    assert twin.mean_return == algorithm.mean_return is not None
 
 
 # --------------------------------------------------------------------------------- the policy's side

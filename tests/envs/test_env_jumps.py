@@ -250,7 +250,7 @@ def test_jumped_episodes_are_no_returns() -> None:
     window.add([Episode(0, 5.0, 5.0, 3, False), Episode(0, 500.0, 500.0, 3, False, jumped=True)])
     assert (window.total, window.best, window.mean_return) == (1, 5.0, 5.0)
     again = EpisodeWindow()
-    again.load(stored(window.state()))
+    again.load({}, stored(window.state()))
     assert again.metrics() == window.metrics()
-    again.load({"recent": [[0, 5.0, 5.0, 3, False, None]], "total": 1, "best": 5.0})  # of an older run
+    again.load({}, {"recent": [[0, 5.0, 5.0, 3, False, None]], "total": 1, "best": 5.0})  # of an older run
     assert again.metrics() == window.metrics()

@@ -21,7 +21,7 @@ def test_hidden_layers_and_inputs_are_the_same(obs, shared):
         assert list(one) == list(other)
         for name in one:
             np.testing.assert_allclose(one[name], other[name], rtol=1e-5, atol=1e-5, err_msg=name)
-    assert torchs.parts() == fast.parts()
+    assert torchs.parameter_groups() == fast.parameter_groups()
 
 
 def test_hidden_layers_are_what_the_head_reads():
@@ -52,7 +52,10 @@ def test_gradients_by_part_are_the_same_and_add_up(name, shared):
     rows = [one.update(rollout, START, np.random.default_rng(3)) for one in algorithms]
     assert rows[0].keys() == rows[1].keys()
     assert [row["train/grad_clipped_share"] for row in rows] == [1.0, 1.0]
-    norms = [one.optimizer.part_norms(policy.parts()) for one, policy in zip(algorithms, pair, strict=True)]
+    norms = [
+        one.optimizer.group_norms(policy.parameter_groups())
+        for one, policy in zip(algorithms, pair, strict=True)
+    ]
     assert set(norms[0]) == {"policy", "value"} | ({"trunk"} if shared else set())
     for part, norm in norms[0].items():
         np.testing.assert_allclose(norm, norms[1][part], err_msg=part, **CLOSE)

@@ -132,7 +132,7 @@ class Optimizer(Part):
         """All trainable numbers, as one array of one's own."""
         return self._values.cpu().numpy().copy()
 
-    def part_norms(self, parts: Sequence[str]) -> dict[str, float]:
+    def group_norms(self, parts: Sequence[str]) -> dict[str, float]:
         """Length of the newest gradient, before clipping, by the part that each parameter belongs to.
 
         `parts` are those of the policy's parameters, which come first; auxiliary ones are left out.

@@ -133,7 +133,7 @@ class FastOptimizer(Part):
         """All trainable numbers, as one array of one's own."""
         return self._parameters.values.copy()
 
-    def part_norms(self, parts: Sequence[str]) -> dict[str, float]:
+    def group_norms(self, parts: Sequence[str]) -> dict[str, float]:
         """Length of the newest gradient, before clipping, by the part that each parameter belongs to."""
         squares = dict.fromkeys(parts, 0.0)
         for part, together in groupby(zip(parts, self._parameters.slots, strict=True), key=itemgetter(0)):

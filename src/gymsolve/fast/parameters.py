@@ -62,7 +62,7 @@ class Parameters:
             self._add("_head.log_std", (outputs,), None, {"policy"})
         self._add_linear("_head.linear", width, outputs, config.policy_gain, {"policy"})
         self._add_linear("value_head", width, 1, 1.0, {"value"})
-        self.parts = tuple("trunk" if len(s.losses) > 1 else next(iter(s.losses)) for s in self.slots)
+        self.groups = tuple("trunk" if len(s.losses) > 1 else next(iter(s.losses)) for s in self.slots)
         self.values, self.grads = _aligned_zeros(self.size), _aligned_zeros(self.size)
 
     @property

@@ -140,9 +140,9 @@ class FastPolicy:
         """
         self._passes.backward(work, d_log_probs, d_entropy, d_values)
 
-    def parts(self) -> tuple[str, ...]:
+    def parameter_groups(self) -> tuple[str, ...]:
         """Whose each parameter is: `policy`, `value`, or `trunk` where the two share it."""
-        return self.parameters.parts
+        return self.parameters.groups
 
     def log_std(self) -> Array | None:
         """Log standard deviations [A] of a box's actions; None for categories."""

@@ -134,7 +134,7 @@ class Policy(nn.Module):
     def _mask_tensor(self, masks: Array | None) -> Tensor | None:
         return None if masks is None else torch.from_numpy(masks).to(self.device)
 
-    def parts(self) -> tuple[str, ...]:
+    def parameter_groups(self) -> tuple[str, ...]:
         """Whose each parameter is: `policy`, `value`, or `trunk` where the two share it."""
         body = "trunk" if self.shared else "policy"
         owners = {"encoder": body, "actor": body, "_head": "policy"}

@@ -37,7 +37,7 @@ class Policy(Actor, Protocol):
     def checksum(self) -> float:
         """The sum of all weights: not finite as soon as one of them is not."""
 
-    def parts(self) -> tuple[str, ...]:
+    def parameter_groups(self) -> tuple[str, ...]:
         """Whose each parameter is: `policy`, `value`, or `trunk` where the two share it."""
 
     def log_std(self) -> Array | None:
@@ -59,7 +59,7 @@ class Optimizer(Part, Protocol):
     def weights(self) -> Array:
         """All trainable numbers, as one array of one's own."""
 
-    def part_norms(self, parts: Sequence[str]) -> dict[str, float]:
+    def group_norms(self, parts: Sequence[str]) -> dict[str, float]:
         """Length of the newest gradient, before clipping, by the part that each parameter belongs to."""
 
 
@@ -84,6 +84,7 @@ class Engine(Part, Protocol):
     """`c` or `numpy`: what the NumPy engine computes with; None for one that has no choice."""
     threads: int
     """In use, once something was built."""
+    on_gpu: bool
     measured: str
     """What that number rests on, when it was measured and not given; else empty."""
 

@@ -15,6 +15,7 @@ class NumpyEngine(Part):
 
     name = "numpy"
     measured = ""
+    on_gpu = False
 
     def __init__(self, threads: int) -> None:
         self.threads = threads or 1

@@ -19,7 +19,7 @@ from gymsolve.seeding import generator, integer_seeds
 from gymsolve.spec import Array, EnvSpec
 from gymsolve.training.engines.contract import Algorithm
 
-__all__ = ["TorchEngine"]
+__all__ = ["TorchEngine", "has_gpu"]
 
 
 _LARGE_IMAGE = 48 * 48
@@ -41,6 +41,7 @@ class TorchEngine(Part):
     def __init__(self, device: str, threads: int, spec: EnvSpec) -> None:
         pixels = [entry.shape[1] * entry.shape[2] for entry in spec.obs.values() if entry.kind == "image"]
         self.device = _choose_device(device, images=bool(pixels))
+        self.on_gpu = self.device.type == "cuda"
         self.threads = threads or 1  # splitting small matrices costs more than it saves
         self.measured = ""
         self._undecided = not threads and max(pixels, default=0) >= _LARGE_IMAGE
@@ -81,12 +82,17 @@ class TorchEngine(Part):
         return []
 
 
+def has_gpu() -> bool:
+    """Is there one that torch could use?"""
+    return torch.cuda.is_available()
+
+
 def _choose_device(name: str, *, images: bool) -> torch.device:
     """`auto` takes an accelerator for convolutions only; small networks are faster without."""
-    if name == "cuda" and not torch.cuda.is_available():
+    if name == "cuda" and not has_gpu():
         raise ConfigError("torch finds no CUDA device here.", where="device", hint="Use device=cpu.")
     if name == "auto":
-        name = "cuda" if images and torch.cuda.is_available() else "cpu"
+        name = "cuda" if images and has_gpu() else "cpu"
     return torch.device(name)
 
 

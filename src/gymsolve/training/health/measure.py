@@ -120,7 +120,7 @@ def _after(trainer: Trainer, rollout: Rollout, before: Before, metrics: dict[str
         "train/feature_rank": feature_rank(_features(hidden)),
         "train/churn": churn(before.greedy, now, box=policy.spec.action.kind == "box"),
     }
-    for part, norm in optimizer.part_norms(policy.parts()).items():
+    for part, norm in optimizer.group_norms(policy.parameter_groups()).items():
         if part != "value" or trainer.config.algo.has_critic:
             found[f"train/grad_norm_{part}"] = norm
     largest = largest_entropy(rollout, policy.spec.action)

@@ -139,13 +139,8 @@ def _own_compute(config: TrainConfig, spec: EnvSpec) -> Compute:
     numpy_serves = config.engine != "torch" and supports(config, spec) is None
     if numpy_serves:
         return Compute("numpy", "cpu", config.threads or 1)
-    import torch
-
     engine = choose_engine(config, spec)
-    assert engine.name == "torch"
-    images = any(entry.kind == "image" for entry in spec.obs.values())
-    on_gpu = config.device == "cuda" or (config.device == "auto" and images and torch.cuda.is_available())
-    return Compute("torch", "cuda" if on_gpu else "cpu", config.threads or torch.get_num_threads())
+    return Compute("torch", "cuda" if engine.on_gpu else "cpu", config.threads or engine.threads)
 
 
 def _computes(config: TrainConfig, spec: EnvSpec, own: Compute, costs: Costs, *, wide: bool) -> list[Compute]:
@@ -157,9 +152,9 @@ def _computes(config: TrainConfig, spec: EnvSpec, own: Compute, costs: Costs, *,
     if own.engine == "numpy" and config.engine == "auto":
         found.append(Compute("torch", "cpu", 1))
     if own.device == "cpu" and config.device == "auto":
-        import torch
+        from gymsolve.training.engines.torch_engine import has_gpu
 
-        if torch.cuda.is_available():
+        if has_gpu():
             found.append(Compute("torch", "cuda", 1))
         else:
             costs.obstacles["cuda"] = "There is no GPU that torch could use."
