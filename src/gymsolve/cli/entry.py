@@ -4,6 +4,7 @@ A person gets one line on standard error; with `--json` a program gets an object
 Tracebacks are for `--debug`, and for errors that nobody foresaw.
 """
 
+import gc
 import json
 import os
 import sys
@@ -15,7 +16,7 @@ from typer.exceptions import Abort, TyperException
 
 from gymsolve.cli.app import app
 from gymsolve.errors import GymsolveError, UsageError
-from gymsolve.service.start import announce_error
+from gymsolve.service.announce import announce_error
 
 __all__ = ["main"]
 
@@ -40,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader (`head`, a pager) has seen enough; the interpreter must not flush into it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 128 + 13
+    finally:
+        gc.enable()  # a training that was refused had it switched off
     return code
 
 

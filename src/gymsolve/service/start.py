@@ -4,11 +4,9 @@
 returns the run's id; training goes on in the background. The process has its own session and none of its
 starter's pipes. It answers with the run, or the error that prevented it, in a file; the environment variable
 ANSWER names that file, so that the command line is the one that a person would type, and the run remembers it
-as such. `announce_run` and `announce_error` are what the new process calls.
+as such. The other side of it is `service/announce.py`.
 """
 
-import contextlib
-import faulthandler
 import os
 import shutil
 import signal
@@ -22,14 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gymsolve.errors import BadNumber, GymsolveError, RunDamagedError
-from gymsolve.runs.files import read_json, replace_json, to_json
-from gymsolve.runs.run import Run
+from gymsolve.errors import BadNumber, GymsolveError
+from gymsolve.runs.files import read_json, to_json
+from gymsolve.service.announce import ANSWER
 from gymsolve.service.answers import Answer
 
-__all__ = ["ANSWER", "StartedRun", "announce_error", "announce_run", "resume_run", "start_run"]
+__all__ = ["StartedRun", "resume_run", "start_run"]
 
-ANSWER = "GYMSOLVE_ANSWER"
 _LIMIT = 300.0
 """Seconds until a start counts as failed: importing torch from a slow disk alone may take a minute."""
 _GLANCE = 0.05
@@ -184,34 +181,3 @@ def _kinds(kind: type[GymsolveError]) -> list[type[GymsolveError]]:
 
 
 # -------------------------------------------------------------------------------- the new process
-
-
-def announce_run(run: Run) -> None:
-    """Tell the starter, if there is one, that the run has begun; from here on it trains for itself.
-
-    Its log keeps what goes to standard error after this, such as where the interpreter crashed.
-    """
-    answer = os.environ.pop(ANSWER, None)
-    if answer is None:
-        return
-    _answer(answer, StartedRun(run.id, str(run.path), os.getpid()).to_json())
-    for stream, target in ((1, os.devnull), (2, run.path / "log.txt")):
-        descriptor = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-        os.dup2(descriptor, stream)
-        os.close(descriptor)
-    faulthandler.enable()
-
-
-def announce_error(error: GymsolveError) -> None:
-    """Tell the starter, if one still waits, why there is no run."""
-    answer = os.environ.pop(ANSWER, None)
-    if answer is None:
-        return
-    facts = {"message": error.message, "where": error.where, "hint": error.hint}
-    bad = None if error.bad is None else error.bad.to_json()
-    _answer(answer, {"error": {"kind": type(error).__name__, **facts, "bad": bad}})
-
-
-def _answer(path: str, told: dict[str, Any]) -> None:
-    with contextlib.suppress(RunDamagedError):  # nobody waits any more; that is no reason not to train
-        replace_json(Path(path), told)

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,14 +24,11 @@ from gymsolve.training.judging.judge import Judge, make_judge
 from gymsolve.training.loop import next_multiple, take_judgements, train_loop, write_record
 from gymsolve.training.observer import Observer, checked
 from gymsolve.training.planning.plan import Plan
-from gymsolve.training.profile.sampling import profiling
 from gymsolve.training.publish import replay_alerts
 from gymsolve.training.startup import for_debugger, notes_at_start, other_arithmetic, require_same_pipeline
 from gymsolve.training.stopping import Reason, StopSignal
 from gymsolve.training.tracking import tracking
 from gymsolve.training.trainer import Trainer, build_trainer, restore_trainer
-from gymsolve.training.video.automatic import leave_videos
-from gymsolve.training.video.follower import Follower
 
 __all__ = ["Outcome", "execute", "rearrange", "resume_run", "start_run"]
 
@@ -230,9 +227,8 @@ def execute(
     """Run the loop and leave the run in a state that tells what happened, whatever happens."""
     signalled = StopSignal(lambda reason: observer.event("stopping", {"reason": reason}))
     judge = make_judge(trainer, cancelled=lambda: signalled.reason is not None)
-    follower = Follower(run, trainer.config, trainer.counters.env_steps)
-    profiled = profiling(run) if profile else nullcontext()
-    with Closing(trainer, run, judge, observer), signalled.listening(), follower, profiled:
+    profiled = _profiled(run) if profile else nullcontext()
+    with Closing(trainer, run, judge, observer), signalled.listening(), _filming(trainer, run), profiled:
         engine = trainer.engine
         means = {"engine": engine.name, "kernels": engine.kernels, "threads": engine.threads}
         means["backend"] = trainer.envs.backend
@@ -253,8 +249,25 @@ def execute(
             save(trainer, run, "end")
         outcome = _finish(trainer, run, reason)
     if outcome.reason in ("solved", "steps", "time"):  # whoever stops a run does not want to wait
+        from gymsolve.training.video.automatic import leave_videos
+
         leave_videos(run, trainer.config, observer)
     return outcome
+
+
+def _profiled(run: Run) -> AbstractContextManager[None]:
+    from gymsolve.training.profile.sampling import profiling
+
+    return profiling(run)
+
+
+def _filming(trainer: Trainer, run: Run) -> AbstractContextManager[None]:
+    """Whoever films while the run trains; cameras are imported only where they are used."""
+    if not (trainer.config.video.enabled and trainer.config.video.every):
+        return nullcontext()
+    from gymsolve.training.video.follower import Follower
+
+    return Follower(run, trainer.config, trainer.counters.env_steps)
 
 
 def _judge_last(trainer: Trainer, run: Run, judge: Judge, observer: Observer) -> None:

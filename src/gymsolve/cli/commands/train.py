@@ -1,5 +1,6 @@
 """`gymsolve train`, `resume` and `stop`: say what will happen, train, say what came of it."""
 
+import gc
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +11,11 @@ import typer
 from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Set, overrides
 from gymsolve.cli.printing.output import heading, is_terminal, print_json, print_table
 from gymsolve.errors import UsageError
-from gymsolve.runs.files import read_json
+from gymsolve.service.announce import announce_run
 from gymsolve.text import number
 
 if TYPE_CHECKING:
+    from gymsolve.runs.run import Run
     from gymsolve.service.start import StartedRun
     from gymsolve.training.observer import Observer
     from gymsolve.training.session import Outcome
@@ -90,6 +92,7 @@ def train(
             ),
             json=json,
         )
+    gc.disable()  # until the first step (`_begin`): imports make many objects and no garbage
     changes = overrides(set_, steps=steps, seed=seed, track=track)
     from gymsolve.cli.printing.plan import print_plan
     from gymsolve.training.planning.plan import plan_run
@@ -152,6 +155,7 @@ def resume(
             ),
             json=json,
         )
+    gc.disable()  # as in `train`
     changes = overrides(set_, steps=steps, track=track)
     from gymsolve.training.session import resume_run
 
@@ -172,17 +176,22 @@ def resume(
     )
 
 
+def _begin(run: "Run") -> None:
+    """All is imported and built, and training begins."""
+    gc.enable()
+    announce_run(run)
+
+
 def _watch(
     work: "Callable[[Observer], Outcome]", runs_dir: Path | None, *, profile: bool, quiet: bool, json: bool
 ) -> int:
     """Train while a screen shows the progress, then print the result."""
     from gymsolve.cli.live.console import Watcher, choose_screen
     from gymsolve.cli.printing.verdict import print_verdict, verdict_lines
-    from gymsolve.service.start import announce_run
 
     try:
         with choose_screen(quiet=quiet, json=json) as screen:
-            outcome = work(Watcher(screen, announce_run))
+            outcome = work(Watcher(screen, _begin))
     except KeyboardInterrupt:  # the second one: there was no time for a verdict
         print("interrupted; go on with: gymsolve resume @last", file=sys.stderr)
         return 130
@@ -234,6 +243,8 @@ def stop(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
 
 def _read_split(run: Path) -> dict[str, Any]:
     """What `--profile` wrote, with the path of the flame graph."""
+    from gymsolve.runs.files import read_json
+
     return read_json(run / "profile" / "split.json") | {"flame_graph": str(run / "profile" / "flame.html")}
 
 

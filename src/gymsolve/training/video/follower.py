@@ -29,28 +29,23 @@ _LAST_SECONDS = 60.0
 
 
 class Follower:
-    """Films every `video.every` steps while its block is open; nothing when that is 0."""
+    """Films every `video.every` steps while its block is open."""
 
     def __init__(self, run: Run, config: TrainConfig, env_steps: int) -> None:
         self._run = run
-        self._process: multiprocessing.process.BaseProcess | None = None
-        if config.video.enabled and config.video.every:
-            context = multiprocessing.get_context("spawn")
-            self._over: Event = context.Event()
-            self._process = context.Process(
-                target=_follow,
-                args=(str(run.path), config.model_dump_json(), env_steps, self._over, os.getpid()),
-            )  # not a daemon, which may have no processes of its own: some environments need one
+        context = multiprocessing.get_context("spawn")
+        self._over: Event = context.Event()
+        self._process = context.Process(
+            target=_follow,
+            args=(str(run.path), config.model_dump_json(), env_steps, self._over, os.getpid()),
+        )  # not a daemon, which may have no processes of its own: some environments need one
 
     def __enter__(self) -> None:
-        if self._process is not None:
-            self._process.start()
+        self._process.start()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._process is None:
-            return
         if error is None:
             self._over.set()  # it finishes what it has begun
             self._process.join(_LAST_SECONDS)

@@ -1,0 +1,53 @@
+"""What a process says to whoever started it in the background (`service/start.py`), if anybody did.
+
+The environment variable ANSWER names the file for the answer. Every training passes through here, so this
+module is light: without that variable nothing else is imported.
+"""
+
+import contextlib
+import faulthandler
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gymsolve.errors import GymsolveError, RunDamagedError
+
+if TYPE_CHECKING:
+    from gymsolve.runs.run import Run
+
+__all__ = ["ANSWER", "announce_error", "announce_run"]
+
+ANSWER = "GYMSOLVE_ANSWER"
+
+
+def announce_run(run: "Run") -> None:
+    """Tell the starter, if there is one, that the run has begun; from here on it trains for itself.
+
+    Its log keeps what goes to standard error after this, such as where the interpreter crashed.
+    """
+    answer = os.environ.pop(ANSWER, None)
+    if answer is None:
+        return
+    _answer(answer, {"run": run.id, "path": str(run.path), "pid": os.getpid()})
+    for stream, target in ((1, os.devnull), (2, run.path / "log.txt")):
+        descriptor = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        os.dup2(descriptor, stream)
+        os.close(descriptor)
+    faulthandler.enable()
+
+
+def announce_error(error: GymsolveError) -> None:
+    """Tell the starter, if one still waits, why there is no run."""
+    answer = os.environ.pop(ANSWER, None)
+    if answer is None:
+        return
+    facts = {"message": error.message, "where": error.where, "hint": error.hint}
+    bad = None if error.bad is None else error.bad.to_json()
+    _answer(answer, {"error": {"kind": type(error).__name__, **facts, "bad": bad}})
+
+
+def _answer(path: str, told: dict[str, Any]) -> None:
+    from gymsolve.runs.files import replace_json
+
+    with contextlib.suppress(RunDamagedError):  # nobody waits any more; that is no reason not to train
+        replace_json(Path(path), told)
