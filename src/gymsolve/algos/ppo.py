@@ -5,6 +5,7 @@ with a clipped objective, then the running statistics move.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,11 +65,13 @@ class PPO(Part):
         stopped = False
         policy.gradient_mode(True)
         passes = (batch.minibatches(config.num_minibatches, rng) for _ in range(config.passes(progress)))
-        for minibatch in (one for minibatches in passes for one in minibatches):
+        for minibatch in chain.from_iterable(passes):
+            last = minibatch.index
             rows = torch.from_numpy(minibatch.index).to(policy.device)
             advantages = self._advantages(credited.advantages[minibatch.index])
             goals = _Goals(advantages, targets[rows], old_values[rows])
             approx_kl, row = self._step(minibatch, goals, in_force)
+            del minibatch  # its memory is the next one's
             moves.append(approx_kl)
             if row is None:
                 stopped = True
@@ -76,7 +79,7 @@ class PPO(Part):
             steps.append(row)
         policy.gradient_mode(False)
         if config.desired_kl is not None and steps:
-            kl = self._measure_kl(minibatch)
+            kl = self._measure_kl(batch.select(last))
             self.rate_factor = adapt_rate(self.rate_factor, config.desired_kl, kl)
         policy.observe(batch.raw_obs)
 
