@@ -122,7 +122,8 @@ def play_episodes(
                 enough = len(played[episode.env]) == quota[episode.env]
                 if enough or (limits.steps is not None and steps >= limits.steps):
                     still_open.remove(episode.env)
-        agent.forget(step.terminated | step.truncated | ~step.valid)
+        if agent.memory is not None:
+            agent.forget(step.terminated | step.truncated | ~step.valid)
         obs, masks = step.obs, step.masks
         if on_step is not None:
             on_step(*_progress(played, steps, limits))
