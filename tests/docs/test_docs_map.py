@@ -68,10 +68,24 @@ def test_the_glossary_explains_each_term_once_in_order():
     assert terms == sorted(set(terms))
 
 
+def missing_files(text: str, kinds: str) -> set[str]:
+    """Source files that a text names and nobody has, by the end of their path."""
+    named = set(re.findall(rf"(?<![\w/.<>-])((?:\w+/)*\w+\.(?:{kinds}))\b", text)) - EXAMPLES
+    return {name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in SOURCES)}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_modules_that_pages_name_exist(page):
     text = page.read_text()
-    named = set(re.findall(r"(?<![\w/.<>-])((?:\w+/)*\w+\.(?:pyi?|c|h))\b", text)) - EXAMPLES
-    missing = {name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in SOURCES)}
+    missing = missing_files(text, "pyi?|c|h")
     dotted = set(re.findall(r"\bgymsolve(?:\.[A-Za-z_]\w*)+", text))
     assert sorted(missing | {name for name in dotted if not has_module(name)}) == []
+
+
+def test_modules_that_docstrings_and_comments_name_exist():
+    missing = {
+        f"{path.relative_to(PACKAGE)}: {name}"
+        for path in PACKAGE.rglob("*.py")
+        for name in missing_files(path.read_text(), "py")
+    }
+    assert sorted(missing) == []

@@ -1,6 +1,6 @@
 """Passes of a batch through the network, forwards and backwards, in NumPy.
 
-`compiled.py` is the same by way of the compiled kernels.
+`compiled.py` does the same with the compiled kernels.
 """
 
 from typing import Any, Protocol

@@ -1,4 +1,4 @@
-"""What the NumPy engine serves; everything else is the torch engine's."""
+"""What the NumPy engine can serve; the torch engine serves everything else."""
 
 from gymsolve.config import NetConfig, TrainConfig
 from gymsolve.fast.activations import ACTIVATIONS

@@ -1,4 +1,4 @@
-"""What the bundled recipe files hold, as JSON: parsing their YAML is most of what listing them would take.
+"""The contents of the bundled recipe files as JSON, since parsing their YAML would take most of the time.
 
 Each entry carries the checksum of the text it was made from. A file that has been edited since is simply
 parsed again, so the index can be old but never wrong. `python -m gymsolve.recipes.index` writes it anew.

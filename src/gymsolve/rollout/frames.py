@@ -1,8 +1,8 @@
 """Stacked pictures in which every frame is stored once.
 
-A stack of k frames shares k − 1 of them with the stack before it. What is kept is therefore one pool of
-frames and, for every step, which of them its stack consists of. Nothing is assumed about how a stack comes
-about: frames that are not those of the step before, as at the start of an episode, go into the pool too.
+A stack of k frames shares k − 1 of them with the stack before it. So a rollout keeps one pool of frames and,
+for every step, which of them its stack consists of. Nothing is assumed about how environments stack: frames
+that differ from those of the step before, as at the start of an episode, go into the pool too.
 """
 
 from typing import Any

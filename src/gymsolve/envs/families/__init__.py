@@ -1,8 +1,8 @@
 """Families of environments: what is known about each of them stands in one module, and nowhere else.
 
-A new family is a module here with a `FAMILY`, and a line in the table. Whatever belongs to none of them is
-served by `GENERIC`. An environment of somebody else's that can exist only once in a process says so in the
-metadata of its class: `metadata = {"exclusive": True}`.
+A new family is a module here with a `FAMILY`, and a line in the table. `GENERIC` serves environments of no
+family. A class of somebody else's that can exist only once in a process says so in its metadata:
+`metadata = {"exclusive": True}`.
 """
 
 import importlib
@@ -39,7 +39,7 @@ _MODULES = (
 """The table."""
 
 GENERIC = Family("generic", owns=lambda env_id: True)
-"""A stranger: Gymnasium's interface and nothing else is taken for granted."""
+"""The family of unknown environments; it relies on Gymnasium's interface alone."""
 
 
 @cache

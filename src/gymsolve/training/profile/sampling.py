@@ -141,7 +141,7 @@ def _stack(frame: FrameType | None, places: dict[CodeType, Place]) -> Stack:
         if code not in places:
             places[code] = (_short(code.co_filename), code.co_qualname)
         if places[code] == _OWNER:
-            break  # it and everything above it is the same in every sample
+            break  # this frame and everything above it are the same in every sample
         found.append(places[code])
         frame = frame.f_back
     return tuple(reversed(found))
