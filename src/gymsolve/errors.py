@@ -53,7 +53,7 @@ class BadNumber:
 
     what: BadKind
     number: str
-    """As it was: `nan`, `inf`, `-inf`, `1e+300`; a string, because JSON has no such numbers."""
+    """The number itself: `nan`, `inf`, `-inf`, `1e+300`; a string, because JSON has no such numbers."""
     env: int | None = None
     """Index of the environment, counted over all processes."""
     entry: str | None = None

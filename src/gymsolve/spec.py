@@ -119,9 +119,9 @@ class EnvSpec:
     """The recipe's constant mask, which every other one is combined with; empty when all is legal."""
     reward_threshold: float | None = None
     max_episode_steps: int | None = None
-    """In agent steps, after frame skipping; None when episodes are unlimited."""
+    """Time limit in agent steps, after frame skipping; None when episodes are unlimited."""
     components: tuple[str, ...] = ()
-    """Names of the parts that rewards are the sum of; empty when nobody names them."""
+    """Names of the parts that rewards are the sum of; empty without the wrapper `reward_components`."""
     notes: tuple[str, ...] = field(default=())
     """Facts found while building, worth telling a user."""
 

@@ -29,7 +29,7 @@ class Episode(NamedTuple):
     shaped_return: float
     """Sum of the rewards the agent saw."""
     length: int
-    """In agent steps."""
+    """Length in agent steps."""
     truncated: bool
     """Cut by a time limit, not ended by the task."""
     success: bool | None = None
@@ -72,7 +72,7 @@ class Envs(Protocol):
         """`actions` are environment actions [N, *shape], as `ActionSpec.to_env` makes them."""
 
     def capture(self) -> dict[str, Any] | None:
-        """The state of all environments as JSON-ready data (arrays as lists); None if it cannot be had."""
+        """The state of all environments as JSON-ready data (arrays as lists); None if it cannot be captured."""
 
     def restore(self, state: dict[str, Any], seeds: list[int]) -> tuple[Obs, Array | None, list[int]]:
         """Continue from a captured state; the last item names environments that had to start anew."""

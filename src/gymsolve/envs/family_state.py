@@ -22,7 +22,7 @@ _SIMPLE = (bool, int, float, str, type(None))
 
 
 def save_native(env_id: str, env: AnyEnv, obs: Any) -> dict[str, Any] | None:
-    """The state of an environment and its observation there; None where it cannot be had natively."""
+    """The state of an environment and its observation there; None where no native snapshot is possible."""
     clone = find_family(env_id).clone
     layers = _layers(env)
     if clone is None or any(type(layer).__module__.partition(".")[0] not in _KNOWN for layer in layers):

@@ -79,7 +79,7 @@ def name_dimensions(env_id: str, action: ActionSpec) -> tuple[str, ...]:
 
 
 def find_keys(env_id: str, labels: ActionLabels) -> dict[tuple[str, ...], int]:
-    """Which keys, pressed together, stand for which choice of a Discrete action; empty when nobody knows.
+    """Which keys, pressed together, stand for which choice of a Discrete action; empty when unknown.
 
     No key at all is a choice too, where the environment has one that does nothing.
     """

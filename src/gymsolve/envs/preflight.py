@@ -240,7 +240,7 @@ def _median(values: list[float]) -> float | None:
 
 
 class _Offers(gym.Wrapper[Any, Any, Any, Any]):
-    """Notes which numbers are in `info`, to shape a reward with; flags are not worth a mention."""
+    """Collects the keys of `info` that hold numbers to shape a reward with; it skips flags."""
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         super().__init__(env)
@@ -255,7 +255,7 @@ class _Offers(gym.Wrapper[Any, Any, Any, Any]):
         return stepped
 
     def names(self) -> tuple[str, ...]:
-        """Those that speak of rewards first."""
+        """The keys found, those that speak of rewards first."""
         return tuple(sorted(self._found, key=lambda name: (not _speaks_of_reward(name), name)))
 
 

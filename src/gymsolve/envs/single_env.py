@@ -33,7 +33,7 @@ _USUAL_FPS = 30.0
 
 @dataclass(frozen=True)
 class Scene:
-    """Where an episode stands; arrays have a leading axis of 1."""
+    """The state of an episode after a step; arrays have a leading axis of 1."""
 
     obs: Obs
     masks: Array | None  # [1, mask_size]
@@ -168,7 +168,7 @@ def _open(config: EnvConfig, action: ActionSpec, from_info: bool) -> _StageHere:
 
 
 def _draw_without_screen() -> None:
-    """Where there is no screen, drawing libraries must not look for one: some complain, some fail."""
+    """Tell drawing libraries that there is no screen, if so: some complain without it, some fail."""
     screens = (os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
     if sys.platform == "linux" and not any(screens):
         for name, value in (("SDL_VIDEODRIVER", "dummy"), ("SDL_AUDIODRIVER", "dummy"), ("MUJOCO_GL", "egl")):

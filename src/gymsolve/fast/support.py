@@ -25,7 +25,7 @@ def supports(config: TrainConfig, spec: EnvSpec) -> str | None:
 
 
 def why_not(config: NetConfig, spec: EnvSpec) -> str | None:
-    """The same for the network alone."""
+    """Like `supports`, for the network alone."""
     for key, entry in spec.obs.items():
         if entry.kind == "image":
             return f"the observation {key!r} is an image"

@@ -221,7 +221,7 @@ class _Image(nn.Module):
         return any(layer._forward_hooks for layer in self.stack)
 
     def scaled(self, x: Tensor) -> Tensor:
-        """What the scaled first weights amount to."""
+        """Scaled pixels; the scaled first weights amount to the same."""
         return (x.float() - self.low) * self.scale
 
     def _first(self, pixels: Tensor) -> Tensor:

@@ -59,7 +59,7 @@ class CompiledStack:
         self._rows, self._geometry = rows, np.array(rows, np.int64)
         self._pixels = rows[0][0] * rows[0][3] * rows[0][4] ** 2
         self._scale = scale
-        """Of pixels; the weights that meet them take it, the first `_pixels` ones."""
+        """Scale of pixels; it is multiplied into the first `_pixels` weights, which meet them."""
         _, height, width, outputs, kernel, stride = rows[-1]
         self._features = outputs * ((height - kernel) // stride + 1) * ((width - kernel) // stride + 1)
         self._kept = sum(
@@ -150,7 +150,7 @@ class _Convolve(torch.autograd.Function):
         features = stack.forward(x, weights, biases, kept)
         if kept is not None:
             ctx.stack, ctx.kept = stack, kept
-            ctx.save_for_backward(x, features, *parameters[::2])  # torch watches that nobody changes them
+            ctx.save_for_backward(x, features, *parameters[::2])  # torch raises an error if they are changed meanwhile
         return features
 
     @staticmethod

@@ -78,13 +78,13 @@ class Policy(nn.Module):
         return params, values
 
     def _pass(self, obs: dict[str, Tensor], masks: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """The same with the features [B, F] that the action head reads."""
+        """Like `forward`, with the features [B, F] that the action head reads in front."""
         features = self.actor(self.encoder(obs))
         critic = features if self.shared else self.critic(self.value_encoder(obs))
         return features, self.head(features, masks), self.value_head(critic).squeeze(-1)
 
     def evaluate(self, minibatch: Minibatch) -> Evaluated:
-        """What the policy says now of steps that were taken."""
+        """Log-probabilities, entropies and values that the policy now gives to past steps."""
         features, params, values = self._pass(minibatch.obs, minibatch.masks)
         log_probs = self.head.log_prob(params, minibatch.actions)
         return Evaluated(log_probs, self.head.entropy(params), values, features, params)

@@ -31,7 +31,7 @@ def make_index() -> str:
     entries = {}
     for path in sorted(ZOO.glob("*.yaml")):
         text = path.read_text(encoding="utf-8")
-        # Text within text, so that every reader gets a copy of its own and only what is asked for is decoded.
+        # JSON text within JSON: readers decode only the entries they need, and get copies of their own.
         content = json.dumps(parse_yaml(text, str(path)), ensure_ascii=False)
         entries[path.name] = {"sha256": _checksum(text), "json": content}
     return json.dumps(entries, ensure_ascii=False, indent=1) + "\n"

@@ -61,7 +61,7 @@ class Frames:
         return self._pool[numbers].reshape(len(rows), *self.shape[2:])
 
     def repeated(self, steps: int) -> "Frames":
-        """The same stacks over and over, until there are `steps` of them."""
+        """These stacks, repeated until there are `steps` of them."""
         longer = Frames(steps, self.shape[1], self.shape[2:], str(self.dtype), self.numbers.shape[2])
         for t in range(steps):
             longer[t] = self[t % len(self.numbers)]

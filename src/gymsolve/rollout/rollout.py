@@ -48,7 +48,7 @@ class Rollout:
     streams: dict[str, Stream] = field(default_factory=dict)
     """Rewards besides the task's own, such as those of curiosity, each with a discount of its own."""
     final_obs: dict[int, Obs] = field(default_factory=dict)
-    """By step in which episodes ended: the true last observations [N, …], in the rows that ended."""
+    """The true last observations [N, …] by step, for steps in which episodes ended; other rows are unused."""
     last_obs: Obs = field(default_factory=dict)
     """What the environments showed after the last step [N, …]."""
     episodes: list[Episode] = field(default_factory=list)
@@ -94,14 +94,14 @@ class Rollout:
 
     @property
     def done(self) -> Array:
-        """Where an episode ended, for whatever reason."""
+        """True where an episode ended, for whatever reason."""
         return self.terminated | self.truncated
 
 
 def allocate(
     spec: EnvSpec, num_steps: int, num_envs: int, frame_stack: int = 1, memory_size: int | None = None
 ) -> Rollout:
-    """An empty rollout for this environment, whose pictures are stacks of so many frames."""
+    """An empty rollout for this environment; `frame_stack` is the number of frames in a picture."""
     size = (num_steps, num_envs)
     kind = np.float32 if spec.action.kind == "box" else np.int64
     return Rollout(

@@ -164,7 +164,7 @@ def typical_size(seen: Mapping[str, Array]) -> float | None:
 
 
 def sample_rows(rollout: Rollout, most: int) -> Array:
-    """Positions among the flattened steps of at most so many valid ones, two or more, evenly spread."""
+    """Positions of at most `most` valid steps (two or more) among the flattened ones, evenly spread."""
     valid = np.flatnonzero(rollout.valid)
     if len(valid) <= most:
         return valid

@@ -1,4 +1,4 @@
-"""From the metrics of single updates to the records that are written."""
+"""Turns the metrics of single updates into records: averages, and a clock for where the time goes."""
 
 import resource
 import sys

@@ -52,7 +52,7 @@ class Outcome:
     alerts: tuple[Alert, ...] = ()
     """Every alert that fired: causes first, the most urgent in front, then what follows from them."""
     because: Mapping[str, str] = field(default_factory=dict)
-    """Alerts that are a consequence, and of which one."""
+    """Alerts that follow from another one, and its id."""
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -153,7 +153,7 @@ class Trainer:
         return put_back
 
     def reseed(self) -> None:
-        """The same weights and statistics, another future: that of the seed in the settings."""
+        """Keep weights and statistics, and draw everything random anew from the seed in the settings."""
         for part in self.parts.values():
             part.reseed(self.config.seed, self.counters.env_steps)
 

@@ -65,7 +65,7 @@ class InProcessEnvs:
         if self.buffers.masks is not None:
             self.buffers.masks[row] = info["action_mask"]
 
-    # ------------------------------------------------------------------------------ seldom asked
+    # ------------------------------------------------------------- calls that are not steps
 
     def configure(self, rows: Sequence[int], options: Sequence[dict[str, Any] | None]) -> None:
         for row, chosen in zip(rows, options, strict=True):

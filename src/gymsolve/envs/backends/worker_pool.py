@@ -88,7 +88,7 @@ class _Worker:
         try:
             self.order(QUIT)
         except ConnectionError:
-            return  # nobody listens any more
+            return  # the worker is gone
 
     def bury(self, patience: float) -> None:
         self.process.join(patience)
@@ -186,7 +186,7 @@ class Workers:
             "reset", {worker: (list(seeds[worker.rows]),) for worker in self._workers if worker.rows in lost}
         )
 
-    # ------------------------------------------------------------------------------ seldom asked
+    # ------------------------------------------------------------- calls that are not steps
 
     def configure(self, rows: Sequence[int], options: Sequence[dict[str, Any] | None]) -> None:
         self._ask_rows("configure", rows, options)
@@ -224,7 +224,7 @@ class Workers:
     def _ask_rows(
         self, name: str, rows: Sequence[int], *columns: Sequence[Any], extra: tuple[Any, ...] = ()
     ) -> list[Any]:
-        """Ask whoever has these rows, each with its item of every column; the answers in their order."""
+        """Call a method where each row lives, with its item of every column; answers in the order of rows."""
         answers: dict[int, Any] = {}
         asked: dict[_Worker, tuple[Any, ...]] = {}
         order: list[int] = []

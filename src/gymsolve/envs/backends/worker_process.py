@@ -49,7 +49,7 @@ class Line:
         if self._watch is not None:
             until = time.perf_counter() + _EAGER_SECONDS
             while not self._watch.poll(0) and time.perf_counter() < until:
-                os.sched_yield()  # whoever else has work for this core goes first, perhaps the one waited for
+                os.sched_yield()  # lets others use this core, perhaps the process we wait for
         return os.read(self._number, 1)
 
 

@@ -36,7 +36,7 @@ _MODULES = (
     "mujoco",
     "toy_text",
 )
-"""The table."""
+"""The table of families: names of modules, in the order in which they are asked."""
 
 GENERIC = Family("generic", owns=lambda env_id: True)
 """The family of unknown environments; it relies on Gymnasium's interface alone."""
@@ -44,7 +44,7 @@ GENERIC = Family("generic", owns=lambda env_id: True)
 
 @cache
 def families() -> tuple[Family, ...]:
-    """Those with a module of their own."""
+    """All families with a module of their own."""
     return tuple(importlib.import_module(f"gymsolve.envs.families.{name}").FAMILY for name in _MODULES)
 
 

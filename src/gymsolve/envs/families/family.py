@@ -65,7 +65,7 @@ class Family:
     prepare: Callable[[AnyEnv], AnyEnv] = _as_it_is
     """Mends what every environment of the family needs, right above `gym.make`."""
     fps: Callable[[AnyEnv], float | None] = declared_fps
-    """Steps of the bare environment per second of its own time; None where nobody says."""
+    """Steps of the bare environment per second of its own time; None where it is unknown."""
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What Discrete actions are called, by id without namespace and version."""
     dimensions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

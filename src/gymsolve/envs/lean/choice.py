@@ -89,7 +89,7 @@ def _find_classic(entry_point: str) -> Classic | None:
 
 
 def fingerprint(module: ModuleType) -> str | None:
-    """Of the code of a module's functions and classes and of its constants; None without source to read.
+    """A hash of the functions, classes and constants of a module; None without source to read.
 
     Comments count, docstrings of classes and Python's version do not.
     """

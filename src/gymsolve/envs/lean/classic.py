@@ -101,7 +101,7 @@ CLASSICS = {
         stages=5,
     ),
 }
-"""By entry point, below `gymnasium.envs.classic_control`."""
+"""The kinds by entry point, below `gymnasium.envs.classic_control`."""
 
 
 class ClassicRows:
@@ -199,7 +199,7 @@ class ClassicRows:
     def restore_row(self, row: int, saved: dict[str, Any]) -> None:
         self._state[:, row], self.obs[row] = saved["state"], saved["obs"]
         self.returns[row], self.lengths[row] = saved["return"], saved["length"]
-        self._generators[row] = np_random(0)[0]  # its own, whoever shared the old one
+        self._generators[row] = np_random(0)[0]  # its own: another row may share the old one
         self._generators[row].bit_generator.state = saved["rng"]
         self._measure_angles()
 

@@ -201,7 +201,7 @@ def _first_bad(array: Array, largest: float | None = None) -> tuple[int, ...] | 
 
 
 def _at(trainer: "Trainer", bad: BadNumber, steps: int) -> BadNumber:
-    """The same number, after so many vector steps of the rollout under way."""
+    """The number, dated to this many vector steps into the rollout under way."""
     counters, rollout = trainer.counters, trainer.collector.rollout
     # The flags of the newest row may not be there yet; all of its environments were stepped.
     done = int(np.count_nonzero(rollout.valid[: steps - 1])) + trainer.envs.num_envs if steps else 0

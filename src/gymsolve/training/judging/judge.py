@@ -106,7 +106,7 @@ class ProcessJudge:
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
         # Not a daemon, which may have no processes of its own: some environments need one each. It is ended
-        # by `close`, and ends by itself once nobody is left to ask it.
+        # by `close`, and ends by itself once the training process is gone.
         self._process = context.Process(target=_serve, args=(theirs, config.model_dump_json(), threshold))
         self._process.start()
         theirs.close()

@@ -13,7 +13,7 @@ _REWARDS = 2
 """Rewards that one environment's part of a rollout should hold on average: then one in seven has none."""
 _LONGEST = 2048
 _FEWEST_UPDATES = 20
-"""A budget is worth at least so many updates."""
+"""A budget must allow at least this many updates."""
 
 
 class RolloutLength(NamedTuple):

@@ -67,7 +67,7 @@ class Samples:
 
 
 def phase_of(stack: Stack) -> str:
-    """The phase a stack belongs to; frames outside of gymsolve count with whoever called them."""
+    """The phase that a stack belongs to; frames outside of gymsolve count with their caller."""
     files = [file for file, _ in stack]
     for depth, file in enumerate(files):
         if file.startswith("rollout/collect.py"):

@@ -35,7 +35,7 @@ class OverlayStyle:
     text: Colour = (236, 239, 244)
     label: Colour = (136, 146, 166)
     accent: Colour = (94, 214, 160)
-    """For what matters: the return once an episode is over, the position on a curve."""
+    """Colour of what matters: the return once an episode is over, the position on a curve."""
 
     @property
     def lines(self) -> int:

@@ -153,7 +153,7 @@ def identify(saved: Checkpoint) -> dict[str, Any]:
 
 
 def stride_for(fps: float, most: float) -> int:
-    """Every how many steps a frame is shown, so that there are at most so many per second."""
+    """The number of steps per shown frame that keeps frames per second within the limit."""
     return max(1, math.ceil(fps / most - 1e-9))
 
 
