@@ -72,7 +72,7 @@ class Envs(Protocol):
         """`actions` are environment actions [N, *shape], as `ActionSpec.to_env` makes them."""
 
     def capture(self) -> dict[str, Any] | None:
-        """The state of all environments as JSON-ready data (arrays as lists); None if it cannot be captured."""
+        """The state of all environments as JSON-ready data (arrays as lists); None if that is impossible."""
 
     def restore(self, state: dict[str, Any], seeds: list[int]) -> tuple[Obs, Array | None, list[int]]:
         """Continue from a captured state; the last item names environments that had to start anew."""

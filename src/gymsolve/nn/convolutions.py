@@ -150,7 +150,7 @@ class _Convolve(torch.autograd.Function):
         features = stack.forward(x, weights, biases, kept)
         if kept is not None:
             ctx.stack, ctx.kept = stack, kept
-            ctx.save_for_backward(x, features, *parameters[::2])  # torch raises an error if they are changed meanwhile
+            ctx.save_for_backward(x, features, *parameters[::2])  # torch checks that they stay unchanged
         return features
 
     @staticmethod
