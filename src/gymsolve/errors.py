@@ -53,13 +53,13 @@ class BadNumber:
 
     what: BadKind
     number: str
-    """As it was: `nan`, `inf`, `-inf`, `1e+300`; a string, because JSON has no such numbers."""
+    """The number itself: `nan`, `inf`, `-inf`, `1e+300`; a string, because JSON has no such numbers."""
     env: int | None = None
     """Index of the environment, counted over all processes."""
     entry: str | None = None
-    """Of the observation, or the name of a weight or statistic."""
+    """Entry of the observation, or name of a weight or statistic."""
     element: tuple[int, ...] = ()
-    """Index within that, or the dimension of an action."""
+    """Index within that entry, or dimension of an action."""
     label: str | None = None
     """What that element is called, where it is known."""
     role: Literal["train", "eval"] = "train"

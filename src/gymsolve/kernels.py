@@ -1,7 +1,8 @@
 """Which arithmetic the engines use: the compiled kernels where they can be, else NumPy or torch itself.
 
-They are built from the package's C files when it is installed, for the machine that installs it. What was
-built from another version of the source is never used. Without NumPy, since `gymsolve doctor` asks too.
+Installing the package builds the kernels from its C files, for the machine that installs it. A build of
+another version of the source is never used. This module does not import NumPy, since `gymsolve doctor` asks
+it too.
 """
 
 import functools
@@ -26,11 +27,11 @@ _SOURCES = ("fast/kernels.c", "fast/convolutions.c", "fast/vectors.h", "envs/lea
 
 
 class Kernels(NamedTuple):
-    """The arithmetic in use, and why not the compiled one."""
+    """The arithmetic in use, and why it is not the compiled one."""
 
     kind: Literal["c", "numpy"]
     obstacle: str | None = None
-    """What keeps the compiled ones from being used, to follow "the compiled kernels"; None if wanted so."""
+    """Why the compiled ones cannot be used, to follow "the compiled kernels"; None if nothing is wrong."""
     fix: str | None = None
     built: bool = False
 

@@ -1,4 +1,4 @@
-"""State has owners: whatever must survive a restart belongs to a `Part`, which saves and restores it itself.
+"""Owners of state: whatever must survive a restart belongs to a `Part`, which saves and restores it itself.
 
 The trainer knows its parts by name only. It writes `arrays` and `state` of each into a checkpoint, gives them
 back to `load`, takes an iteration back with `hold`, and lets a fork on another seed `reseed` them. A new kind
@@ -32,11 +32,11 @@ class Part(Protocol):
         return []
 
     def hold(self) -> Callable[[], None]:
-        """What puts the part back to where it is now, when the iteration under way comes to nothing."""
+        """A function that puts the part back to where it is now, for an iteration that comes to nothing."""
         return _keep
 
     def reseed(self, seed: int, env_steps: int) -> None:
-        """Draw all that is random anew from here on: the same past, another future."""
+        """Draw everything random anew from here on: the same past, another future."""
         return
 
 

@@ -1,8 +1,7 @@
 """What a policy must know of an environment, as plain data.
 
-Gymnasium spaces stay in `envs/`; networks, rollouts and checkpoints speak of these records. They
-are stored with the weights, so that a policy can be rebuilt without its environment. Whoever only reads
-them does not wait for NumPy.
+Gymnasium spaces stay in `envs/`; networks, rollouts and checkpoints use these records. They are stored with
+the weights, so that a policy can be rebuilt without its environment. Reading them does not import NumPy.
 """
 
 import math
@@ -48,7 +47,7 @@ class ActionSpec:
 
     kind: Literal["discrete", "multi_discrete", "multi_binary", "box"]
     shape: tuple[int, ...]
-    """Of one action as the environment takes it: () for Discrete."""
+    """Shape of one action as the environment takes it: () for Discrete."""
     nvec: tuple[int, ...] = ()
     """Choices per part: (n,) for Discrete, (2, 2, …) for MultiBinary, empty for a box."""
     start: tuple[int, ...] = ()
@@ -109,7 +108,7 @@ class ActionSpec:
 
 @dataclass(frozen=True)
 class EnvSpec:
-    """Everything downstream of `make_envs` needs to know about the environment."""
+    """Everything that code downstream of `make_envs` needs to know about the environment."""
 
     id: str
     obs: dict[str, ObsSpec]
@@ -120,9 +119,9 @@ class EnvSpec:
     """The recipe's constant mask, which every other one is combined with; empty when all is legal."""
     reward_threshold: float | None = None
     max_episode_steps: int | None = None
-    """In agent steps, after frame skipping; None when episodes are unlimited."""
+    """Time limit in agent steps, after frame skipping; None when episodes are unlimited."""
     components: tuple[str, ...] = ()
-    """Names of the parts that rewards are the sum of; empty when nobody names them."""
+    """Names of the parts that rewards are the sum of; empty without the wrapper `reward_components`."""
     notes: tuple[str, ...] = field(default=())
     """Facts found while building, worth telling a user."""
 

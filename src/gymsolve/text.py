@@ -28,7 +28,7 @@ def size(steps: int) -> str:
 
 
 def number(value: float | None, precision: int = 4) -> str:
-    """So many significant digits; a dash for what is not known."""
+    """A number with so many significant digits; a dash for an unknown one."""
     if value is None or math.isnan(value):
         return "–"
     if value == int(value) and abs(value) < 1e6:
@@ -39,7 +39,7 @@ def number(value: float | None, precision: int = 4) -> str:
 
 
 def short(value: float, digits: int = 3) -> str:
-    """Where room is scarce, such as on an axis: `20k`, `1.5m`, `0.003`."""
+    """A number where room is scarce, such as on an axis: `20k`, `1.5m`, `0.003`."""
     for unit, letter in ((1e9, "g"), (1e6, "m"), (1e3, "k"), (1.0, "")):
         if abs(value) >= unit:
             text = f"{value / unit:.{digits}g}"

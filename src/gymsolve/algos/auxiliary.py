@@ -1,7 +1,7 @@
 """Further losses beside an algorithm's own, such as predictions that shape the features.
 
-An auxiliary is a part: it owns its weights and statistics. Its loss is added to the algorithm's in one place
-and is minimised by the same optimizer.
+An auxiliary is a part: it owns its weights and statistics. `add_losses` adds its loss to the algorithm's, and
+the same optimizer minimises the sum.
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,7 +39,7 @@ def add_losses(
     minibatch: Minibatch,
     evaluated: Evaluated,
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """The sum of an algorithm's loss and all others, and what those measured."""
+    """The sum of an algorithm's loss and the auxiliary ones, and what the auxiliaries measured."""
     measures: dict[str, Tensor] = {}
     for auxiliary in auxiliaries:
         more, measured = auxiliary.loss(policy, minibatch, evaluated)

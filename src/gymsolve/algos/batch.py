@@ -24,7 +24,7 @@ class Batch:
         masks = None if rollout.masks is None else flatten(rollout.masks, rows)
         self._obs: dict[str, Tensor | _Stacks] = {}
         self.raw_obs: dict[str, Array] = {}
-        """What statistics are taken of."""
+        """The raw observations, for the running statistics."""
         for key, stored in rollout.obs.items():
             if isinstance(stored, Frames) and (device.type != "cpu" or policy.encoder.reads_planes(key)):
                 self._obs[key] = _Stacks(stored, rows, device)
@@ -34,7 +34,7 @@ class Batch:
             self.raw_obs[key] = flatten_entry(stored, rows)
             x = torch.from_numpy(self.raw_obs[key]).to(device)
             if policy.spec.obs[key].kind == "image":
-                # Once, for the convolutions' sake, instead of in every minibatch.
+                # Once per update instead of in every minibatch: the convolutions read this layout faster.
                 x = x.contiguous(memory_format=torch.channels_last)
             self._obs[key] = x
         self.masks = None if masks is None else torch.from_numpy(masks).to(device)
@@ -44,7 +44,7 @@ class Batch:
     def minibatches(self, count: int, rng: np.random.Generator) -> Iterator[Minibatch]:
         """One pass: every row once, in a new order, in `count` minibatches."""
         rows = len(self.actions)
-        # There may be fewer rows than planned, when resets took some.
+        # There may be fewer rows than planned, when backends spent some on resets.
         for index in np.array_split(rng.permutation(rows), min(count, rows)):
             yield self.select(index)
 

@@ -36,8 +36,8 @@ class Optimizer(Part):
         self._values = torch.cat([p.detach().reshape(-1) for p in self.parameters])
         for parameter, slot in zip(self.parameters, self._slots, strict=True):
             parameter.data = self._values[slot].view(parameter.shape)
-        self._gradient = torch.zeros_like(self._values)  # of each one's newest step, before clipping
-        self._taken = torch.zeros_like(self._values)  # what of it is stepped along
+        self._gradient = torch.zeros_like(self._values)  # newest gradient of each parameter, before clipping
+        self._taken = torch.zeros_like(self._values)  # the part of it that the step follows
         self._moments = {name: torch.zeros_like(self._values) for name in _moment_names(config)}
         self._steps = [0] * len(self.parameters)
         self._spans: list[_Span] = []  # of the parameters in `_reached`
@@ -129,7 +129,7 @@ class Optimizer(Part):
         self._spans, self._reached = [], []
 
     def weights(self) -> Array:
-        """All trainable numbers, as one array of one's own."""
+        """A copy of all trainable numbers, as one array."""
         return self._values.cpu().numpy().copy()
 
     def group_norms(self, parts: Sequence[str]) -> dict[str, float]:
@@ -152,7 +152,7 @@ class Optimizer(Part):
             flat.zero_()
 
     def hold(self) -> Callable[[], None]:
-        """What brings weights and moments back to what they are now."""
+        """A function that brings weights and moments back to what they are now."""
         flat = (self._values, *self._moments.values())
         kept = [tensor.clone() for tensor in flat]
         steps, reached = list(self._steps), self._reached

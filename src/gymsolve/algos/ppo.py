@@ -30,7 +30,7 @@ __all__ = ["PPO"]
 
 
 class _Goals(NamedTuple):
-    """What the rows of a minibatch are to become."""
+    """What an update learns from each row of a minibatch."""
 
     advantages: torch.Tensor  # [B]
     targets: torch.Tensor  # [B] of the value head, in its units
@@ -92,7 +92,7 @@ class PPO(Part):
         return metrics
 
     def _advantages(self, advantages: Array) -> torch.Tensor:
-        """Those of a minibatch, as they weigh in its loss."""
+        """Advantages of a minibatch, as its loss uses them."""
         if self.config.normalize_advantages == "minibatch" and len(advantages) > 1:
             advantages = standardize(advantages)
         return torch.from_numpy(advantages).to(self.policy.device)
@@ -133,7 +133,7 @@ class PPO(Part):
             learning_rate=in_force["hyper/learning_rate"],
             max_grad_norm=in_force["hyper/max_grad_norm"],
         )
-        return approx_kl, further | {  # detached: whoever holds a loss holds all that led to it
+        return approx_kl, further | {  # detached: a loss that is kept keeps its whole graph
             "train/policy_loss": policy_loss.detach(),
             "train/value_loss": critic_loss.detach(),
             "train/entropy": entropy.detach(),

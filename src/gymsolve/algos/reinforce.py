@@ -1,9 +1,9 @@
 """REINFORCE (Williams 1992): the Monte Carlo policy gradient, on finished episodes only.
 
-A step is learned from once the end of its episode is in the rollout; steps whose episode is still
-running are left out, never treated as if it had ended there. A time limit is an end of the
-recording, not of the task: the baseline's estimate stands for what was not seen. Without a baseline
-there is no such estimate, and the return up to the limit is the objective.
+The algorithm learns from a step once the end of its episode is in the rollout. It leaves out steps whose
+episode is still running; it never treats such an episode as ended. A time limit ends the recording, not
+the task: the baseline's estimate stands for what was not seen. Without a baseline there is no such
+estimate, and the return up to the limit is the objective.
 """
 
 from collections.abc import Callable, Sequence

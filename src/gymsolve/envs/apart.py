@@ -1,4 +1,4 @@
-"""Work in a process of its own: for environments of which a process can hold only one.
+"""Work in another process, for environments of which a process can hold only one.
 
 `call_apart` runs a function there and gives back what it returns; `Apart` keeps an object there and calls its
 methods. The process ends with its owner.
@@ -24,12 +24,12 @@ _PATIENCE = 5.0
 
 
 def can_fork() -> bool:
-    """Is a copy of this process sure to be a sound one?"""
+    """Is a fork of this process safe?"""
     return sys.platform == "linux" and threading.active_count() == 1 and "torch" not in sys.modules
 
 
 def start_process(serve: Callable[..., None], *arguments: Any) -> tuple[Any, Connection]:
-    """A process that runs `serve(its connection, ours, *arguments)`, and our end of the talk."""
+    """Start a process that runs `serve(its connection, ours, *arguments)`; the process and our connection."""
     context: Any = multiprocessing.get_context("fork" if can_fork() else "spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=serve, args=(theirs, ours, *arguments), daemon=True)
@@ -56,7 +56,7 @@ class Apart:
     """An object that lives in a process of its own."""
 
     def __init__(self, registered: Any, build: Callable[..., Any], *arguments: Any) -> None:
-        """`build` makes the object there, of an environment that is registered as here."""
+        """`build` makes the object there; `registered` makes its environment known there."""
         self._name = registered.id
         self._process, self._connection = start_process(_serve, registered, build, arguments)
         try:
@@ -74,7 +74,7 @@ class Apart:
         return self._hear()
 
     def get(self) -> Any:
-        """The object itself, sent here."""
+        """A copy of the object itself, sent here."""
         return self.call("")
 
     def close(self) -> None:
@@ -114,7 +114,7 @@ def _serve(
     build: Callable[..., Any],
     arguments: tuple[Any, ...],
 ) -> None:
-    """The life of the process. What is not one of our errors ends it, with a traceback for the terminal."""
+    """Serve calls until the owner quits. Any error but ours ends the process with a traceback."""
     far_end.close()  # a fork has it too, and would never see the other side close
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the owner's business
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -2,8 +2,8 @@
 
 From the inside out: `gym.make` with its time limit (of a quicker class where `lean/` has one), the
 raw-return recorder (when a wrapper above changes rewards), the recipe's wrappers for this role, channels
-first, frame stack. `Replay` comes around that, per copy. Everything Gymnasium may complain about becomes
-one of our sentences here.
+first, frame stack. `Replay` comes around that, per copy. This module turns Gymnasium's complaints into our
+errors.
 """
 
 import importlib
@@ -34,7 +34,7 @@ __all__ = ["BuiltEnv", "CopyBuilder", "build_env", "find_spec", "needs_own_proce
 AnyEnv: TypeAlias = gym.Env[Any, Any]
 
 _IMAGES = Extra("opencv-python-headless", "images", "cv2")
-"""What some wrappers and environments of any family need."""
+"""Extras that some wrappers and environments of any family need."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class BuiltEnv:
     max_episode_steps: int | None
     notes: tuple[str, ...]
     lean: bool
-    """Is it of a quicker class than the stock one?"""
+    """True if its class is a quicker one than the stock class."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def notes_on(spec: Any) -> tuple[str, ...]:
 
 
 def _lean_class(config: EnvConfig, registered: Any, render: bool) -> type[Any] | None:
-    """A class to take in place of the registered one; pictures are the stock class's business."""
+    """A class to take in place of the registered one; only the stock class draws."""
     drawn = render or "render_mode" in {**registered.kwargs, **config.kwargs}
     entry = registered.entry_point
     return find_lean(entry) if config.lean and not drawn and isinstance(entry, str) else None
@@ -149,7 +149,7 @@ def _make(config: EnvConfig, registered: Any, lean: type[Any] | None, render: bo
         options["max_episode_steps"] = config.max_episode_steps
     if render:
         options["render_mode"] = "rgb_array"
-    # Nobody here steps before a reset, so nothing has to watch for it in every step.
+    # gymsolve never steps before a reset, so no wrapper has to check for it in every step.
     wanted = replace(registered, entry_point=lean or registered.entry_point, order_enforce=False)
     env = _construct(config, wanted, options)
     return find_family(config.id).prepare(env)

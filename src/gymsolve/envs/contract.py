@@ -17,7 +17,7 @@ from gymsolve.spec import Array, EnvSpec, Obs
 __all__ = ["Envs", "Episode", "Snapshot", "Step"]
 
 Snapshot: TypeAlias = dict[str, Any]
-"""The state of one environment as JSON-ready data; of use to the backend that made it."""
+"""The state of one environment as JSON-ready data; only the backend that made it can read it."""
 
 
 class Episode(NamedTuple):
@@ -29,13 +29,13 @@ class Episode(NamedTuple):
     shaped_return: float
     """Sum of the rewards the agent saw."""
     length: int
-    """In agent steps."""
+    """Length in agent steps."""
     truncated: bool
     """Cut by a time limit, not ended by the task."""
     success: bool | None = None
     """`info["is_success"]` of the last step, where the environment gives it."""
     jumped: bool = False
-    """It began by a jump, not by a reset: its return is nobody's achievement and never counts."""
+    """It began by a jump, not by a reset, so its return never counts."""
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ class Envs(Protocol):
         """`actions` are environment actions [N, *shape], as `ActionSpec.to_env` makes them."""
 
     def capture(self) -> dict[str, Any] | None:
-        """The state of all environments as JSON-ready data (arrays as lists); None if it cannot be had."""
+        """The state of all environments as JSON-ready data (arrays as lists); None if that is impossible."""
 
     def restore(self, state: dict[str, Any], seeds: list[int]) -> tuple[Obs, Array | None, list[int]]:
         """Continue from a captured state; the last item names environments that had to start anew."""
@@ -81,16 +81,16 @@ class Envs(Protocol):
         """Reset options (JSON-ready) for all coming episodes of these environments; None for none."""
 
     def snapshots(self, rows: Sequence[int]) -> list[Snapshot | None]:
-        """Where these environments are; None for one whose state cannot be had now."""
+        """The states of these environments; None for one that cannot be saved now."""
 
     def jump(
         self, rows: Sequence[int], snapshots: Sequence[Snapshot], seeds: Sequence[int]
     ) -> tuple[Obs, Array | None, list[int]]:
-        """Leave these environments' episodes for the states of snapshots, of whichever environment.
+        """Leave these environments' episodes and continue from snapshots, taken of any copy.
 
-        What follows is what followed then, under the same actions. The seeds decide what comes after: the
-        next episode, or one at once where a snapshot cannot be reached; those rows are the last item. The
-        observations and masks are of all environments.
+        The same actions lead to what followed the snapshot then. The seeds decide the episode after it. Where
+        a snapshot cannot be reached, an episode with that seed begins at once; the last item names those
+        rows. The observations and masks are of all environments.
         """
 
     def render(self) -> list[Array]:

@@ -1,4 +1,4 @@
-"""A recipe for an environment nobody wrote one for, derived from its facts, each value with its reason.
+"""Derives a recipe for an environment without one from its facts, each value with its reason.
 
 The values are those that recur in presets known to work; they are a start, not a tuned recipe.
 """

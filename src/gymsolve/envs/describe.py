@@ -37,13 +37,13 @@ class Description:
 
     spec: EnvSpec
     masks_in_info: bool
-    """Does `info["action_mask"]` count?"""
+    """True if `info["action_mask"]` is used."""
     bounds: tuple[Array, Array] | None
-    """Of box actions with an open end, which the environment itself may clip."""
+    """Limits of box actions with an open end, which cannot be scaled."""
     drawable: bool
     """Can it be drawn into an array?"""
     lean: bool
-    """Is it of a quicker class than the stock one?"""
+    """True if its class is a quicker one than the stock class."""
     exclusive: bool
     """Does each environment need a process of its own?"""
     timed: bool = False
@@ -61,7 +61,7 @@ def describe(config: EnvConfig, role: Role, *, timed: bool = False) -> Descripti
     found = None if key is None else _known.get(key)
     if found is None or (timed and not found.timed):
         if needs_own_process(config):
-            # Where timing decides nothing: workers it will be.
+            # Not timed: it gets workers whatever a step takes.
             looked = call_apart(find_spec(config.id), _look, config, role, False)
             found = replace(looked, exclusive=True, timed=True)
         else:
@@ -75,7 +75,7 @@ def describe_env(config: EnvConfig, role: Role = "train") -> EnvSpec:
     """The facts of an environment, without keeping one."""
     if config.backend not in ("auto", "ale") or ale_obstacle(config, role) is not None:
         return describe(config, role).spec
-    # Emulators start slowly, and ALE's own class knows them without a game.
+    # Emulators start slowly, and ALE's own class knows its spaces without playing a game.
     key = _key(config, role)
     found = None if key is None else _known_specs.get(key)
     if found is None:
@@ -141,7 +141,7 @@ def _spec(config: EnvConfig, built: BuiltEnv, action: ActionSpec, from_info: boo
 
 
 def _masks_in_info(config: EnvConfig, built: BuiltEnv, action: ActionSpec) -> bool:
-    """Under `auto`, one reset tells."""
+    """Does `info` hold action masks? Under `auto`, one reset tells."""
     if config.action_masks == "off" or (config.action_masks == "auto" and action.kind == "box"):
         return False
     if action.kind == "box":

@@ -36,7 +36,7 @@ class Determinism:
 
 
 def know_determinism(config: EnvConfig) -> Determinism:
-    """The same without a trial where none is needed: emulators start slowly and are known.
+    """What seeds do, without a trial where the answer is known: emulators start slowly.
 
     ALE's own class resumes by replay, and a resume that is not exact is found by comparing pictures.
     """
@@ -53,7 +53,7 @@ def check_determinism(config: EnvConfig, steps: int = _STEPS) -> Determinism:
     calm = config.model_copy(update={"backend": own})
     envs = make_envs(calm, "train", num_envs=2)
     try:
-        if own != "ale":  # what only the first seed reaches must not differ; emulators start slowly
+        if own != "ale":  # generators that only a first seed reaches must not differ; emulators start slowly
             envs.reset([0, 1])
         reproduces = _alike(envs, [1, 1], steps)
         identical = reproduces and all(_alike(envs, seeds, steps) for seeds in _OTHER_SEEDS)
@@ -88,7 +88,7 @@ def _alike(envs: Envs, seeds: list[int], steps: int) -> bool:
 
 def _goes_on_alike(envs: Envs, twins: Envs, steps: int) -> bool:
     rng = np.random.default_rng(1)
-    # Generators that only a seed reaches show in later episodes, and few steps may see none of those.
+    # Generators that only a seed reaches show in later episodes, and a few steps may not get that far.
     masks = envs.restart() if isinstance(envs, SameStepEnvs) else None
     for _ in range(min(steps, 8)):
         masks = _step(envs, masks, rng).masks

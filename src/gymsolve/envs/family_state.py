@@ -1,8 +1,8 @@
 """Native snapshots: the state of an emulator as its family clones it, and of the wrappers around it.
 
-A clone knows nothing of wrappers, so theirs is taken too: the plain data among their attributes (counters,
-frames, sums). That is known to be all of it for wrappers of ours and Gymnasium's; an environment with any
-other one is reached by replay instead.
+A clone does not hold the state of wrappers, so a snapshot also holds the plain data among their attributes
+(counters, frames, sums). For our wrappers and Gymnasium's that is known to be all of it; an environment with
+any other wrapper is reached by replay instead.
 """
 
 import base64
@@ -22,7 +22,7 @@ _SIMPLE = (bool, int, float, str, type(None))
 
 
 def save_native(env_id: str, env: AnyEnv, obs: Any) -> dict[str, Any] | None:
-    """Where an environment is, with what it shows there; None where that cannot be had natively."""
+    """The state of an environment and its observation there; None where no native snapshot is possible."""
     clone = find_family(env_id).clone
     layers = _layers(env)
     if clone is None or any(type(layer).__module__.partition(".")[0] not in _KNOWN for layer in layers):
@@ -36,7 +36,7 @@ def save_native(env_id: str, env: AnyEnv, obs: Any) -> dict[str, Any] | None:
 
 
 def load_native(env_id: str, env: AnyEnv, saved: dict[str, Any]) -> Any:
-    """Put an environment that has been reset there; what it shows."""
+    """Put an environment that has been reset into a saved state; its observation there."""
     clone = find_family(env_id).clone
     assert clone is not None
     clone.load(env.unwrapped, saved["state"])

@@ -13,7 +13,7 @@ from gymsolve.spec import ActionSpec, Array
 __all__ = ["ActionLabels", "find_keys", "find_labels", "name_dimensions"]
 
 _MOST_NUMBERS = 4
-"""More dimensions than this are counted instead of listed: nobody reads them from a moving picture."""
+"""More dimensions than this are counted instead of listed: nobody can read them in a video."""
 _WORDS = {
     "left": "left",
     "right": "right",
@@ -23,7 +23,7 @@ _WORDS = {
     "noop": "",
     "coast": "",
 }
-"""Keys that names of actions speak of."""
+"""Keys, by the words in names of actions."""
 
 
 @runtime_checkable
@@ -79,7 +79,7 @@ def name_dimensions(env_id: str, action: ActionSpec) -> tuple[str, ...]:
 
 
 def find_keys(env_id: str, labels: ActionLabels) -> dict[tuple[str, ...], int]:
-    """Which keys, pressed together, stand for which choice of a Discrete action; empty when nobody knows.
+    """Which keys, pressed together, stand for which choice of a Discrete action; empty when unknown.
 
     No key at all is a choice too, where the environment has one that does nothing.
     """

@@ -79,7 +79,7 @@ def choose_backend(config: EnvConfig, role: Role, *, render: bool = False) -> Ba
 
 
 def debugger_attached() -> bool:
-    """Is somebody stepping through this process? (A coverage tracer is nobody.)"""
+    """Is a debugger stepping through this process? (A coverage tracer is none.)"""
     if "debugpy" in sys.modules or "pydevd" in sys.modules:
         return True
     tracer = sys.gettrace()
@@ -123,7 +123,7 @@ def _make_same_step(
 
 
 def _may_have_workers(config: EnvConfig, backend: Backend, render: bool) -> bool:
-    """Asked for, or left to us where a fork is safe; a daemonic process may have no children at all.
+    """Workers were asked for, or `auto` may take them because a fork is safe; a daemon may have no children.
 
     Results are the same with and without, so nothing has to be refused.
     """
@@ -133,7 +133,7 @@ def _may_have_workers(config: EnvConfig, backend: Backend, render: bool) -> bool
 
 
 def _weigh_workers(step_us: float | None, count: int, workers: int) -> tuple[int, str]:
-    """How many processes it shall be under `auto`, and what decided it."""
+    """How many processes `auto` takes, and what decided it."""
     if step_us is None:
         return 0, ""
     if not worth_workers(step_us, count, workers):

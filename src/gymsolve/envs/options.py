@@ -50,7 +50,7 @@ def _plan(name: str, options: dict[str, Any], place: str) -> Planned:
 
 
 def _changes_reward(wrapper: type[Any]) -> bool:
-    """As declared; a stranger that cannot touch rewards is trusted, any other one is not."""
+    """What the class declares; without a declaration, only classes that cannot touch rewards count as no."""
     harmless = issubclass(wrapper, gym.ObservationWrapper | gym.ActionWrapper)
     return bool(getattr(wrapper, "changes_reward", not harmless))
 
@@ -88,5 +88,5 @@ def _refusal(error: ValidationError, known: dict[str, Any], where: str) -> Confi
         return ConfigError("there is no such option.", where=f"{where}.{option}", hint=hint)
     if first["type"] == "missing":
         return ConfigError("this option is needed.", where=f"{where}.{option}")
-    told = first["msg"].removeprefix("Value error, ")  # pydantic's word for a validator of our own
+    told = first["msg"].removeprefix("Value error, ")  # how pydantic marks the message of our own validator
     return ConfigError(f"{told}; got {first['input']!r}.", where=f"{where}.{place}")

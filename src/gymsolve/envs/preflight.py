@@ -1,4 +1,4 @@
-"""A look at an environment before hours go into it: is it sound, what does it pay, how fast is it?"""
+"""`gymsolve check`: is an environment sound, what does it pay, how fast is it?"""
 
 import time
 from dataclasses import asdict, dataclass, replace
@@ -32,9 +32,9 @@ _LOOK_STEPS = 200
 _CENSUS_STEPS: dict[SimplePolicy, int] = {"random": 1000, "first": 500, "repeat": 500}
 """Vector steps under each policy."""
 _SPEED_SECONDS = 0.25
-"""For each backend: speed is all that the clock decides here."""
+"""Seconds to time each backend; the clock decides nothing else here."""
 _INFO_STEPS = 20
-"""Whose `info` is looked at; later ones cost nothing."""
+"""Steps whose `info` is looked at for numbers."""
 _PAYING = ("reward", "cost", "bonus", "penalty")
 
 
@@ -47,7 +47,7 @@ class PreflightReport:
     determinism: Determinism | None
     reset_seconds: float | None
     step_seconds: float | None
-    """Of one environment, wrappers included."""
+    """Seconds of one environment, wrappers included."""
     steps_per_second: dict[str, float]
     """Environment steps per second by backend, with random actions and no learning."""
     census: tuple[Census, ...]
@@ -68,7 +68,7 @@ class PreflightReport:
 
 
 def preflight(config: EnvConfig) -> PreflightReport:
-    """Spaces, determinism, timing, rewards under blind policies, and problems found on the way."""
+    """Spaces, determinism, timing, rewards under policies that know nothing, and problems."""
     problems, timing, offers = _look_at_one(config)
     try:
         spec = describe_env(config)
@@ -99,7 +99,7 @@ def preflight(config: EnvConfig) -> PreflightReport:
 
 
 def _backend(config: EnvConfig, step_seconds: float | None) -> str:
-    """What training would use, as far as the time of a step tells."""
+    """The backend that training would use, judged by the time of a step."""
     backend = choose_backend(config, "train")
     workers = min(config.num_envs, config.workers or usable_cores())
     if config.backend == "auto" and backend == "sync" and step_seconds is not None:
@@ -187,7 +187,7 @@ def _censuses(config: EnvConfig) -> list[Census]:
 
 
 def _speeds(config: EnvConfig) -> dict[str, float]:
-    """Environment steps per second; of an exclusive environment there are no two ways to step it."""
+    """Environment steps per second by backend; an exclusive environment has only one way to be stepped."""
     fastest = choose_backend(config.model_copy(update={"backend": "auto"}), "train")
     backends = ["async"] if describe(config, "train").exclusive else ["sync", "async"]
     if fastest not in ("sync", "async"):
@@ -240,7 +240,7 @@ def _median(values: list[float]) -> float | None:
 
 
 class _Offers(gym.Wrapper[Any, Any, Any, Any]):
-    """Notes which numbers are in `info`, to shape a reward with; flags are not worth a mention."""
+    """Collects the keys of `info` that hold numbers to shape a reward with; it skips flags."""
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         super().__init__(env)
@@ -255,7 +255,7 @@ class _Offers(gym.Wrapper[Any, Any, Any, Any]):
         return stepped
 
     def names(self) -> tuple[str, ...]:
-        """Those that speak of rewards first."""
+        """The keys found, those that speak of rewards first."""
         return tuple(sorted(self._found, key=lambda name: (not _speaks_of_reward(name), name)))
 
 

@@ -1,11 +1,11 @@
 """What an environment does under policies that know nothing: what it pays, how episodes end.
 
-All of it decides settings (`algo.num_steps: auto`, derived recipes), so budgets are counted in steps: the
+These counts decide settings (`algo.num_steps: auto`, derived recipes), so budgets are counted in steps: the
 same question has the same answer on any machine. Images take longer to make and get fewer steps.
 
-How often an environment pays is more than how often a reward is not 0: one that is the same in every step
-tells nothing by itself, be it 0 or -1. What counts is where it differs; and where every step pays alike, the
-end, since only the length of an episode makes a difference.
+A reward that is the same in every step tells nothing, be it 0 or -1. So "how often an environment pays"
+counts rewards that differ from the usual one. Where every step pays alike and not 0, it counts the ends of
+episodes, since only their length makes a difference.
 """
 
 from dataclasses import asdict, dataclass
@@ -24,17 +24,17 @@ PAY_COPIES = 8
 _PAY_STEPS = 2048
 _CENSUS_STEPS = 2000
 _IMAGE_SHARE = 0.125
-"""Of these vector steps, where observations have images."""
+"""Share of these vector steps that is taken where observations have images."""
 
 
 @dataclass(frozen=True)
 class Census:
-    """Counts over the steps one blind policy took."""
+    """Counts over the steps of one policy that knows nothing."""
 
     policy: SimplePolicy
     env_steps: int
     episodes: int
-    """Finished ones; the means below are None when there were none."""
+    """Number of finished episodes; the means below are None when there were none."""
     terminated: int
     truncated: int
     mean_return: float | None
@@ -50,7 +50,7 @@ class Census:
 
 
 def take_census(envs: Envs, policy: SimplePolicy, vec_steps: int | None = None) -> Census:
-    """Take so many vector steps, by default as many as suit the observations."""
+    """Take so many vector steps, by default fewer where observations have images."""
     rng = np.random.default_rng(0)
     _, masks = envs.reset(list(range(envs.num_envs)))
     returns: list[float] = []
@@ -106,7 +106,7 @@ def random_actions(
 
 @dataclass(frozen=True)
 class Pay:
-    """Counts over all copies."""
+    """How often an environment pays under random actions; counts over all copies."""
 
     env_steps: int
     usual: float
@@ -116,7 +116,7 @@ class Pay:
     episodes: int
     terminated: int
     mean_length: float | None
-    """Of finished episodes; None without any."""
+    """Mean length of finished episodes; None without any."""
     limit: int | None
     """Steps after which an episode is cut."""
 

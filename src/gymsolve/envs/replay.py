@@ -4,8 +4,8 @@ An episode is the random state before its reset plus the actions since; replayin
 leads to the same state, which a digest of the observation confirms. That holds for any environment
 whose randomness comes from `np_random`, as Gymnasium asks, and needs no help from the environment.
 
-The same wrapper is where faults get the environment's number, and where `info` is cut down to what
-the backends read. Every step of every environment goes through it, so it takes care to be short.
+The wrapper also adds the environment's number to faults, and cuts `info` down to what the backends read.
+Every step of every environment goes through it, so its code is short.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         self._index = index
         self._name = name
         self._action = action
-        # Of a NumPy scalar, `tolist` takes as long as the rest of this wrapper.
+        # `tolist` of a NumPy scalar takes as long as the rest of this wrapper.
         self._whole = action.kind == "discrete"
         self._masked = masked
         self._raw, self._parts = recorders
@@ -67,11 +67,11 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         self._steps = 0
         self._obs: Any = None
         self._configured: Options = None
-        """Of coming episodes."""
+        """Reset options of coming episodes."""
         self._options: Options = None
-        """Of the episode under way."""
+        """Reset options of the episode under way."""
         self._next_seed: int | None = None
-        """Of the next episode, after a jump: what follows a snapshot is the same for all who went there."""
+        """Seed of the episode after a jump: without it, copies that jumped to one place would go on alike."""
 
     def configure(self, options: Options) -> None:
         """Reset options of all coming episodes."""
@@ -84,7 +84,7 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
 
     def _begin(self, seed: int | None, options: Options) -> tuple[Any, Info]:
         self._seed, self._options, self._next_seed = seed, options, None
-        # A seed says all there is to know; without one, the episode starts where the last one stopped.
+        # A seed decides the episode; without one, its randomness goes on where the last episode stopped.
         self._rng = {} if seed is not None else dict(self.env.unwrapped.np_random.bit_generator.state)
         self._actions = []
         self._steps = 0
@@ -110,7 +110,7 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         except Exception as error:
             raise self._fault(f"raised {_name(error)} in step {self._steps} of an episode") from error
         if self._raw is not None and not math.isfinite(self._raw.total):
-            raise self._bad_reward()  # a wrapper above may have made something harmless of it
+            raise self._bad_reward()  # a wrapper above may have hidden it
         if type(obs) is not np.ndarray or obs.dtype is not self._dtype or obs.shape != self._shape:
             self._check(obs)
         self._obs = obs
@@ -128,7 +128,7 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
     def snapshot(self, *, native: bool = False) -> Snapshot | None:
         """JSON-ready; None once an episode is too long to be replayed.
 
-        A `native` one takes more room, and no time to go to, where the family has them.
+        A `native` snapshot, where the family has them, takes more room and no time to go to.
         """
         if self._steps > _LONGEST_REPLAY or self._obs is None:
             return None

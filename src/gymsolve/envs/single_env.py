@@ -1,8 +1,8 @@
-"""One environment that can be looked at: the helper behind every video.
+"""One environment with a camera, for every video.
 
-Wrapped as for evaluation, but stepped by hand: a vector resets in the step that ends an episode, and the
-frame in which the flag is reached would never be seen. On the same seed it plays the episodes that the
-first copy of an evaluation plays.
+It is wrapped as for evaluation, but stepped by hand: a vector resets in the step that ends an episode, and
+nobody would see the last frame. On the same seed it plays the episodes that the first copy of an evaluation
+plays.
 """
 
 import math
@@ -33,12 +33,12 @@ _USUAL_FPS = 30.0
 
 @dataclass(frozen=True)
 class Scene:
-    """Where an episode stands; arrays have a leading axis of 1."""
+    """The state of an episode after a step; arrays have a leading axis of 1."""
 
     obs: Obs
     masks: Array | None  # [1, mask_size]
     reward: float
-    """Of the last step, as the agent sees it."""
+    """Reward of the last step, as the agent sees it."""
     raw_return: float
     """Sum of the stock environment's rewards so far."""
     terminated: bool
@@ -50,7 +50,7 @@ class Stage(Protocol):
 
     labels: ActionLabels
     fps: float
-    """Of the environment's own time, one frame per agent step."""
+    """Frames per second of the environment's own time, one frame per agent step."""
 
     def reset(self, seed: int | None) -> Scene:
         """Begin an episode; without a seed, the one that follows the last."""
@@ -131,7 +131,7 @@ class _StageHere:
 
 
 class _StageApart:
-    """The same in a process of its own, for an environment that cannot be here beside another one."""
+    """A stage in a process of its own, for exclusive environments."""
 
     def __init__(self, apart: Apart) -> None:
         self._apart = apart
@@ -168,7 +168,7 @@ def _open(config: EnvConfig, action: ActionSpec, from_info: bool) -> _StageHere:
 
 
 def _draw_without_screen() -> None:
-    """Where there is no screen, drawing libraries must not look for one: some complain, some fail."""
+    """Tell drawing libraries that there is no screen, if so: some complain without it, some fail."""
     screens = (os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
     if sys.platform == "linux" and not any(screens):
         for name, value in (("SDL_VIDEODRIVER", "dummy"), ("SDL_AUDIODRIVER", "dummy"), ("MUJOCO_GL", "egl")):
@@ -176,7 +176,7 @@ def _draw_without_screen() -> None:
 
 
 def _frames_per_second(env_id: str, env: gym.Env[Any, Any]) -> float:
-    """Of agent steps: skipped frames pass without being seen."""
+    """Agent steps per second; skipped frames are not seen."""
     fps = find_family(env_id).fps(env) or _USUAL_FPS
     while isinstance(env, gym.Wrapper):
         if isinstance(env, FrameSkip):

@@ -65,7 +65,7 @@ class _Leaf:
 
     @property
     def plain(self) -> bool:
-        """Is writing it into a row all that there is to do?"""
+        """True if the entry is written into its row without any conversion."""
         return self.start is None and self.space.shape == self.spec.shape
 
     def convert(self, values: Array, count: int) -> Array:
@@ -258,7 +258,7 @@ def action_spec(space: Space) -> ActionSpec:
 
 
 def half_bounds(space: Space) -> tuple[Array, Array] | None:
-    """Limits of a box with finite and infinite ones: it cannot be scaled, so actions are clipped to it."""
+    """Limits of a box with finite and infinite bounds: it cannot be scaled, so actions are clipped to it."""
     if not isinstance(space, spaces.Box):
         return None
     finite = np.isfinite(np.concatenate([space.low.ravel(), space.high.ravel()]))

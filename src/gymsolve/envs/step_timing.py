@@ -13,7 +13,7 @@ from gymsolve.spec import ActionSpec
 __all__ = ["cores_spare", "time_steps", "worth_workers"]
 
 _WORTHWHILE_US = 100.0
-"""What workers must save per vector step; telling them and hearing from them costs some 35 of it."""
+"""Microseconds that workers must save per vector step; messages to and from them cost some 35."""
 _FEWEST_STEPS = 3
 _GLANCES = 6
 _GLANCE_SECONDS = 0.002

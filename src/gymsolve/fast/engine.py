@@ -20,7 +20,7 @@ _CLASSES: dict[str, Any] = {"ppo": FastPPO, "a2c": FastA2C, "reinforce": FastRei
 
 
 def build(config: TrainConfig, spec: EnvSpec, rng: np.random.Generator) -> tuple[FastPolicy, FastAlgorithm]:
-    """For a config that `supports` has nothing against."""
+    """Policy and algorithm for a config that `supports` accepts."""
     policy = FastPolicy(spec, config.net, rng)
     return policy, build_algorithm(config.algo, policy)
 

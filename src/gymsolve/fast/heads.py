@@ -35,15 +35,15 @@ class Head(Protocol):
         """Likeliest actions [B, A]."""
 
     def log_prob(self, work: Any, actions: Array) -> Array:
-        """Of actions [B, A]: [B]."""
+        """Log-probabilities [B] of actions [B, A]."""
 
     def entropy(self, work: Any) -> Array:
-        """[B]"""
+        """Entropies [B]."""
 
     def backward(self, features: Array, work: Any, d_log_prob: Array, d_entropy: float, d: Array) -> None:
         """Slopes of the head's weights, and of the features [width, B] into `d`.
 
-        For the actions of the last `log_prob`; `d_entropy` is the same for every row.
+        They are for the actions of the last `log_prob`; `d_entropy` is the same for every row.
         """
 
 

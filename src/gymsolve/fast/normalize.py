@@ -18,7 +18,7 @@ class ObsNorm(Protocol):
     """Scales one vector entry of an observation."""
 
     def apply(self, x: Array) -> None:
-        """In place on float32 [size, B]."""
+        """Scale float32 [size, B] in place."""
 
     def arrays(self) -> dict[str, Array]:
         """What is saved, by name: the live arrays, in the entry's own shape."""

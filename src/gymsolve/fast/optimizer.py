@@ -130,7 +130,7 @@ class FastOptimizer(Part):
         values -= np.multiply(direction, rate, out=spare)
 
     def weights(self) -> Array:
-        """All trainable numbers, as one array of one's own."""
+        """A copy of all trainable numbers, as one array."""
         return self._parameters.values.copy()
 
     def group_norms(self, parts: Sequence[str]) -> dict[str, float]:
@@ -159,7 +159,7 @@ class FastOptimizer(Part):
             array[...] = 0.0
 
     def hold(self) -> Callable[[], None]:
-        """What brings weights and moments back to what they are now."""
+        """A function that brings weights and moments back to what they are now."""
         flat = (self._parameters.values, *self._moments.values())
         kept = [array.copy() for array in flat]
         steps, spans, spans_of = list(self._steps), self._spans, self._spans_of

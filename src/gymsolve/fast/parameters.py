@@ -28,7 +28,7 @@ class Slot:
     shape: tuple[int, ...]
     start: int
     gain: float | None
-    """Of the orthogonal start; None for what starts at a constant."""
+    """Gain of the orthogonal first weights; None for a tensor that starts at a constant."""
     losses: frozenset[str]
     """Which losses have a gradient for it: `policy`, `value`."""
 

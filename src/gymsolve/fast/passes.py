@@ -1,6 +1,6 @@
 """Passes of a batch through the network, forwards and backwards, in NumPy.
 
-`compiled.py` is the same by way of the compiled kernels.
+`compiled.py` does the same with the compiled kernels.
 """
 
 from typing import Any, Protocol
@@ -28,7 +28,7 @@ class Work(Protocol):
 
 
 class Passes(Protocol):
-    """What the policy asks of the arithmetic; values are in the value head's units."""
+    """The passes that a policy needs; values are in the value head's units."""
 
     def act(self, x: Features, illegal: Array | None, noise: Array) -> tuple[Array, Array, Array]:
         """Sampled actions [N, A], their log-probabilities [N], values [N]."""
@@ -37,10 +37,10 @@ class Passes(Protocol):
         """The likeliest actions [N, A]."""
 
     def values(self, x: Features) -> Array:
-        """[N]"""
+        """State values [N]."""
 
     def evaluate(self, samples: Samples) -> Any:
-        """A `Work` with everything."""
+        """A `Work` with log-probabilities, entropies and values."""
 
     def critic_values(self, samples: Samples) -> Any:
         """A `Work` with values alone."""

@@ -103,7 +103,7 @@ class FastPolicy:
         return self.choose(obs, masks).actions
 
     def first_memory(self, num_envs: int) -> Array | None:
-        """Nothing is remembered: recurrent cells are the torch engine's."""
+        """None: this engine has no recurrent cells."""
         return None
 
     @np.errstate(all="ignore")
@@ -141,7 +141,7 @@ class FastPolicy:
         self._passes.backward(work, d_log_probs, d_entropy, d_values)
 
     def parameter_groups(self) -> tuple[str, ...]:
-        """Whose each parameter is: `policy`, `value`, or `trunk` where the two share it."""
+        """The group of each parameter: `policy`, `value`, or `trunk` where the two share it."""
         return self.parameters.groups
 
     def log_std(self) -> Array | None:
@@ -171,7 +171,7 @@ class FastPolicy:
             self.value_norm.observe(returns, self._value_row[:-1], self._value_row[-1:])
 
     def hold(self) -> Callable[[], None]:
-        """What brings the statistics back to what they are now; the weights are the optimizer's to hold."""
+        """A function that brings the statistics back to what they are now; the optimizer holds weights."""
         live = [*self.inputs.arrays().values()]
         live += [] if self.value_norm is None else self.value_norm.arrays().values()
         kept = [array.copy() for array in live]

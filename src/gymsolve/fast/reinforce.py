@@ -1,7 +1,7 @@
 """REINFORCE: `algos/reinforce.py` with its gradient written out.
 
-A step is learned from once the end of its episode is in the rollout; what stands for the unseen rest
-of an episode cut by a time limit is said there.
+That module says which steps are learned from, and what stands for the unseen rest of an episode that a time
+limit cut.
 """
 
 from collections.abc import Callable

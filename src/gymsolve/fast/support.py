@@ -1,4 +1,4 @@
-"""What the NumPy engine serves; everything else is the torch engine's."""
+"""What the NumPy engine can serve; the torch engine serves everything else."""
 
 from gymsolve.config import NetConfig, TrainConfig
 from gymsolve.fast.activations import ACTIVATIONS
@@ -25,7 +25,7 @@ def supports(config: TrainConfig, spec: EnvSpec) -> str | None:
 
 
 def why_not(config: NetConfig, spec: EnvSpec) -> str | None:
-    """The same for the network alone."""
+    """Like `supports`, for the network alone."""
     for key, entry in spec.obs.items():
         if entry.kind == "image":
             return f"the observation {key!r} is an image"

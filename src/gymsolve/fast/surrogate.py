@@ -15,11 +15,11 @@ __all__ = ["Surrogate", "SurrogateMeans", "compiled_surrogate", "numpy_surrogate
 
 
 class SurrogateMeans(NamedTuple):
-    """Over the rows of a minibatch, before its gradient step."""
+    """Means over the rows of a minibatch, before its gradient step."""
 
     approx_kl: float
     gain: float
-    """What the policy is to raise; the policy loss is its negative."""
+    """The clipped objective that the policy maximises; the policy loss is its negative."""
     value_loss: float
     entropy: float
     clip_fraction: float
@@ -33,7 +33,7 @@ Surrogate = tuple[SurrogateMeans, Array, Array]
 def compiled_surrogate(
     kernels: ModuleType, config: PPOConfig, work: Any, columns: Array, in_force: dict[str, float]
 ) -> Surrogate:
-    """As `numpy_surrogate`, in one call; `work` is that of the compiled passes."""
+    """Like `numpy_surrogate`, in one call; `work` is that of the compiled passes."""
     means = kernels.ppo_loss(
         columns,
         work.log_probs,
@@ -51,7 +51,7 @@ def compiled_surrogate(
 
 
 def numpy_surrogate(config: PPOConfig, work: Work, columns: Array, in_force: dict[str, float]) -> Surrogate:
-    """Of rows with old log-probability, advantage, target and old value in `columns` [4, B]."""
+    """The objective of rows; `columns` [4, B] are old log-probability, advantage, target and old value."""
     old_log_probs, advantages, targets, old_values = columns
     clip, size = in_force["hyper/clip_coef"], len(targets)
     if config.normalize_advantages == "minibatch" and size > 1:

@@ -99,7 +99,7 @@ class Trunk:
         return found
 
     def backward(self, x: Features, work: TrunkWork, loss: Loss = "both") -> None:
-        """From the slope in `work.d_out` to the slopes of all weights, overwriting them."""
+        """Compute the slopes of all weights from the slope in `work.d_out`, overwriting the old ones."""
         layers, matrices, grads = work.layers[loss], self._matrices[loss], self._grads[loss]
         for k in range(len(layers) - 1, -1, -1):
             d = layers[k].d

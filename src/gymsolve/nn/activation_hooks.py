@@ -15,8 +15,8 @@ __all__ = ["watching_activations"]
 def watching_activations(module: nn.Module) -> Iterator[dict[str, Tensor]]:
     """Fills with what each activation gives [B, units], by its name, while passes go through `module`.
 
-    A unit of a convolution is a channel, by the mean of its size over the picture: places where nothing ever
-    happens are the picture's business, not the network's.
+    A unit of a convolution is a channel, measured by the mean of its size over the picture: places where
+    nothing ever happens say something about the picture, not about the network.
     """
     found: dict[str, Tensor] = {}
     kinds = tuple(ACTIVATIONS.values())

@@ -1,7 +1,7 @@
 """Bodies: from an observation entry to features.
 
-Convolutions take uint8 or float images [B, C, H, W]; `mlp` stacks fully connected layers. How the
-pieces join is `policy.py`'s business.
+Convolutions take uint8 or float images [B, C, H, W]; `mlp` stacks fully connected layers. `policy.py` joins
+the pieces.
 """
 
 from itertools import islice
@@ -217,11 +217,11 @@ class _Image(nn.Module):
         return x.device.type == "cpu" and x.dtype == torch.uint8
 
     def _watched(self) -> bool:
-        """Whether somebody looks at what single layers give."""
+        """True while hooks look at single layers."""
         return any(layer._forward_hooks for layer in self.stack)
 
     def scaled(self, x: Tensor) -> Tensor:
-        """What the scaled first weights amount to."""
+        """Scaled pixels; the scaled first weights amount to the same."""
         return (x.float() - self.low) * self.scale
 
     def _first(self, pixels: Tensor) -> Tensor:

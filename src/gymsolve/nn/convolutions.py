@@ -1,8 +1,8 @@
 """Stacks of convolutions over uint8 pictures by the compiled kernels: torch's numbers, a third sooner.
 
-`fast/convolutions.c` wants weights in an order of its own. That order is found once, by rearranging
-indices instead of numbers; weights and slopes then pass through it by a single lookup. Pictures are divided
-among torch's threads, whose slopes are added in a fixed order, so that a repeated run gives the same bits.
+`fast/convolutions.c` needs weights in an order of its own. This module finds that order once, by rearranging
+indices instead of numbers; a single lookup then reorders weights and slopes. Torch's threads share the
+pictures, and their slopes are added in a fixed order, so that a repeated run gives the same bits.
 """
 
 import ctypes
@@ -40,7 +40,7 @@ def compile_stack(layers: list[nn.Conv2d], shape: tuple[int, ...], scale: float)
 
 
 def _compile(rows: Sequence[tuple[int, ...]], scale: float) -> "CompiledStack | None":
-    """For this machine and this process."""
+    """Compile the stack for this machine and this process."""
     kernels, fork = load_kernels(), _find_fork()
     if kernels is None or kernels.LANES < _NARROWEST or fork is None:
         return None
@@ -59,7 +59,7 @@ class CompiledStack:
         self._rows, self._geometry = rows, np.array(rows, np.int64)
         self._pixels = rows[0][0] * rows[0][3] * rows[0][4] ** 2
         self._scale = scale
-        """Of pixels; the weights that meet them take it, the first `_pixels` ones."""
+        """Scale of pixels; it is multiplied into the first `_pixels` weights, which meet them."""
         _, height, width, outputs, kernel, stride = rows[-1]
         self._features = outputs * ((height - kernel) // stride + 1) * ((width - kernel) // stride + 1)
         self._kept = sum(
@@ -117,14 +117,14 @@ class CompiledStack:
         return [slope for pair in zip(shaped, _cut(d_biases.sum(0), outputs), strict=True) for slope in pair]
 
     def room(self, pictures: int) -> Array:
-        """For what a pass forwards leaves to the pass back; that of an earlier pass if it is free."""
+        """Memory that a forward pass leaves to its backward pass; that of an earlier pass if it is free."""
         spare, self._spare = self._spare, None
         if spare is not None and len(spare) == pictures:
             return spare
         return torch.empty(pictures, self._kept).numpy()
 
     def give_back(self, room: Array) -> None:
-        """A pass back is done with it: pages that are there already cost nothing."""
+        """Take memory back after a backward pass: pages that exist already cost nothing."""
         self._spare = room
 
     def _flatten(self, weights: list[Tensor]) -> Tensor:
@@ -134,14 +134,14 @@ class CompiledStack:
 
 
 class _Saved:
-    """What the pass back needs."""
+    """What the backward pass needs."""
 
     def __init__(self, x: Tensor, weights: list[Tensor], features: Tensor, kept: Array) -> None:
         self.x, self.weights, self.features, self.kept = x, weights, features, kept
 
 
 class _Convolve(torch.autograd.Function):
-    """Pictures themselves have no slopes."""
+    """Slopes of weights and biases; pictures have none."""
 
     @staticmethod
     def forward(ctx: Any, stack: CompiledStack, learning: bool, x: Tensor, *parameters: Tensor) -> Tensor:
@@ -150,7 +150,7 @@ class _Convolve(torch.autograd.Function):
         features = stack.forward(x, weights, biases, kept)
         if kept is not None:
             ctx.stack, ctx.kept = stack, kept
-            ctx.save_for_backward(x, features, *parameters[::2])  # torch watches that nobody changes them
+            ctx.save_for_backward(x, features, *parameters[::2])  # torch checks that they stay unchanged
         return features
 
     @staticmethod

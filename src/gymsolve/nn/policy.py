@@ -78,13 +78,13 @@ class Policy(nn.Module):
         return params, values
 
     def _pass(self, obs: dict[str, Tensor], masks: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """The same with the features [B, F] that the action head reads."""
+        """Like `forward`, with the features [B, F] that the action head reads in front."""
         features = self.actor(self.encoder(obs))
         critic = features if self.shared else self.critic(self.value_encoder(obs))
         return features, self.head(features, masks), self.value_head(critic).squeeze(-1)
 
     def evaluate(self, minibatch: Minibatch) -> Evaluated:
-        """What the policy says now of steps that were taken."""
+        """Log-probabilities, entropies and values that the policy now gives to past steps."""
         features, params, values = self._pass(minibatch.obs, minibatch.masks)
         log_probs = self.head.log_prob(params, minibatch.actions)
         return Evaluated(log_probs, self.head.entropy(params), values, features, params)
@@ -117,7 +117,7 @@ class Policy(nn.Module):
         return self.choose(obs, masks, self.first_memory(len(next(iter(obs.values()))))).actions
 
     def first_memory(self, num_envs: int) -> Array | None:
-        """Nothing is remembered: there is no recurrent cell."""
+        """None: this policy has no recurrent cell."""
         return None
 
     @torch.inference_mode()
@@ -135,7 +135,7 @@ class Policy(nn.Module):
         return None if masks is None else torch.from_numpy(masks).to(self.device)
 
     def parameter_groups(self) -> tuple[str, ...]:
-        """Whose each parameter is: `policy`, `value`, or `trunk` where the two share it."""
+        """The group of each parameter: `policy`, `value`, or `trunk` where the two share it."""
         body = "trunk" if self.shared else "policy"
         owners = {"encoder": body, "actor": body, "_head": "policy"}
         return tuple(owners.get(name.partition(".")[0], "value") for name, _ in self.named_parameters())
@@ -177,7 +177,7 @@ class Policy(nn.Module):
                 module.train(on)
 
     def hold(self) -> Callable[[], None]:
-        """What brings the statistics back to what they are now; the weights are the optimizer's to hold."""
+        """A function that brings the statistics back to what they are now; the optimizer holds weights."""
         live = list(self.buffers())
         kept = [tensor.clone() for tensor in live]
 

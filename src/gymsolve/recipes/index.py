@@ -1,4 +1,4 @@
-"""What the bundled recipe files hold, as JSON: parsing their YAML is most of what listing them would take.
+"""The contents of the bundled recipe files as JSON, since parsing their YAML would take most of the time.
 
 Each entry carries the checksum of the text it was made from. A file that has been edited since is simply
 parsed again, so the index can be old but never wrong. `python -m gymsolve.recipes.index` writes it anew.
@@ -31,7 +31,7 @@ def make_index() -> str:
     entries = {}
     for path in sorted(ZOO.glob("*.yaml")):
         text = path.read_text(encoding="utf-8")
-        # Text within text, so that every reader gets a copy of its own and only what is asked for is decoded.
+        # JSON text within JSON: readers decode only the entries they need, and get copies of their own.
         content = json.dumps(parse_yaml(text, str(path)), ensure_ascii=False)
         entries[path.name] = {"sha256": _checksum(text), "json": content}
     return json.dumps(entries, ensure_ascii=False, indent=1) + "\n"

@@ -1,4 +1,4 @@
-"""Laying settings over one another: family, recipe, variant, `--set`.
+"""Merges layers of settings: family, recipe, variant, `--set`.
 
 Mappings merge key by key; lists, scalars and schedules are replaced as a whole. Settings of an
 algorithm must not leak into another one, so `algo` has a rule of its own:
@@ -26,7 +26,7 @@ __all__ = ["Flagged", "Layers", "assign", "merge_layers", "nest"]
 
 
 class Flagged(dict[str, Any]):
-    """Overrides some of which were given by a flag of their own, which then counts as their source."""
+    """Overrides that know which of them a flag such as `--seed` gave, so that it counts as their source."""
 
     def __init__(self, overrides: Mapping[str, Any], flags: Mapping[str, str]) -> None:
         super().__init__(overrides)

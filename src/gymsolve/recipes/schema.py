@@ -42,7 +42,7 @@ MEASURED = ("env.num_envs", "algo.num_steps", "threads")
 
 
 def without_autos(data: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Settings without those that are `auto`, whose default takes their place, and the paths of these."""
+    """The settings with defaults in the place of `auto`, and the paths that were `auto`."""
     plain = {key: dict(value) if isinstance(value, Mapping) else value for key, value in data.items()}
     found = []
     for path in MEASURED:

@@ -1,4 +1,4 @@
-"""The one place where pydantic's findings become sentences a person can act on."""
+"""Turns pydantic's findings into sentences that a person can act on."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """A policy at play: the one place that acts, for collecting, evaluating, filming and users alike.
 
 A policy is a function; an agent is a policy with a memory for each of its environments. A policy without a
-recurrent cell has no memory (None), and pays nothing for the place it would have.
+recurrent cell has no memory (None), and pays one comparison for it.
 """
 
 from typing import NamedTuple, Protocol
@@ -14,7 +14,7 @@ __all__ = ["Acted", "Actor", "Agent", "Chosen"]
 
 
 class Acted(NamedTuple):
-    """What a policy did with a batch of observations, and all that learning wants to know of it."""
+    """What a policy did with a batch of observations, and everything that learning needs of it."""
 
     actions: Array  # [N, A] sampled
     log_probs: Array  # [N]
@@ -63,7 +63,7 @@ class Agent:
         return acted
 
     def choose(self, obs: Obs, masks: Array | None, rng: np.random.Generator | None) -> Array:
-        """Actions [N, A], sampled with `rng` and the likeliest without it; and remember."""
+        """Actions [N, A], sampled with `rng`, the likeliest without it; and remember."""
         if rng is not None:
             return self.act(obs, masks, rng).actions
         chosen = self.policy.choose(obs, masks, self.memory)
@@ -71,12 +71,12 @@ class Agent:
         return chosen.actions
 
     def values(self, obs: Obs, rows: Array | None = None) -> Array:
-        """State values [N], or of some environments' observations; a look that is not remembered."""
+        """State values of all environments, or of those in `rows`; the agent does not remember this look."""
         memory = self.memory if self.memory is None or rows is None else self.memory[rows]
         return self.policy.values(obs, memory)
 
     def forget(self, ended: Array) -> None:
-        """Begin anew where an episode ended, `ended` [N] bool."""
+        """Clear the memory of environments whose episode ended, `ended` [N] bool."""
         if self.memory is None:
             return
         first = self.policy.first_memory(len(ended))

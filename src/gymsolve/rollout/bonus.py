@@ -1,7 +1,7 @@
 """Rewards that a run pays itself, besides those of the task: curiosity, counts, prediction errors.
 
-A bonus is a part: its statistics and networks are saved, restored and taken back with everything else. It
-pays after a rollout is collected, and learns once the policy has learned from it, so that what it pays does
+A bonus is a part: the trainer saves, restores and takes back its statistics and networks with everything
+else. It pays after a rollout is collected, and learns after the policy has learned, so that what it pays does
 not move within a rollout. Raw returns, evaluation and *solved* never see it.
 """
 
@@ -26,11 +26,11 @@ class Bonus(Part, Protocol):
         ...
 
     def stream(self, rollout: Rollout, paid: Array) -> Stream | None:
-        """The stream it is paid in; None adds it to the task's own rewards."""
+        """The stream that the bonus is paid in; None adds it to the task's own rewards."""
         return None
 
     def learn(self, rollout: Rollout, rng: np.random.Generator) -> dict[str, float]:
-        """Take a rollout in; metrics by name."""
+        """Learn from a rollout; returns metrics by name."""
         ...
 
 

@@ -36,7 +36,7 @@ class Collector(Part):
         self.capturable = True
         """False when the environments' state cannot be captured: resuming then begins new episodes."""
         self._between = True
-        """Do the environments stand where a rollout ended that was learned from?"""
+        """True while the environments stand at the end of a rollout that was learned from."""
         self.obs: Obs
         self.masks: Array | None
         self.begin(integer_seeds(seed, "env", envs.num_envs))
@@ -44,7 +44,7 @@ class Collector(Part):
     def collect(self, rng: np.random.Generator, on_step: Callable[[int, int], None] | None = None) -> Rollout:
         """Fill the rollout with the next `num_steps` steps of every environment.
 
-        `on_step` is told after each of them how many are done, and of how many.
+        After each step, `on_step` hears how many are done, and of how many.
         """
         out, agent, to_env = self.rollout, self.agent, self.agent.policy.spec.action.to_env
         out.episodes, out.faults = [], []
@@ -99,7 +99,7 @@ class Collector(Part):
         return {} if memory is None or not self._between else {"memory": memory}
 
     def state(self) -> dict[str, Any]:
-        # In the middle of an iteration the environments' state belongs to no update: it is left out.
+        # In the middle of an iteration the environments' state belongs to no update, so it is not saved.
         capture = self.capturable and self._between
         return {
             "env_steps": self.env_steps,
@@ -127,7 +127,7 @@ class Collector(Part):
         return [f"the state of environments ({which}) could not be restored: their episodes start anew"]
 
     def hold(self) -> Callable[[], None]:
-        """Environments cannot go back: they are left where they are, and not saved."""
+        """Environments cannot go back: they stay where they are, and are not saved."""
         env_steps = self.env_steps
 
         def put_back() -> None:

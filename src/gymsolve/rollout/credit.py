@@ -1,8 +1,8 @@
 """Credit: what each step of a rollout is worth to the policy, and what its value should have been.
 
-An algorithm gives credit once, as a pure function of a rollout; whoever wants to know what is learned from
-(statistics, tables, the search for bad numbers) asks the same function. Rewards may come in several streams,
-the task's own and those of bonuses; the advantages of all are summed, and each stream has targets of its own.
+An algorithm gives credit with one pure function of a rollout; statistics, tables and the search for bad
+numbers call the same function. Rewards may come in several streams: the task's own and those of bonuses. The
+advantages of all streams are summed; each stream has value targets of its own.
 """
 
 from dataclasses import dataclass
@@ -33,16 +33,16 @@ class Credited(NamedTuple):
 
 @dataclass(frozen=True)
 class Credit:
-    """By step [T, N]; `rows` says which of them are learned from."""
+    """Credit by step [T, N]; `rows` says which steps the algorithm learns from."""
 
     rows: Array  # [T, N] bool
     advantages: Array  # [T, N] of all streams, before they are normalised
     targets: dict[str, Array]  # [T, N] by stream: what the values should have been
     mean_return: float | None = None
-    """The running baseline after this rollout, of an algorithm that has one."""
+    """The running baseline after this rollout; None for an algorithm without one."""
 
     def flat(self, rollout: Rollout, *, standardized: bool) -> Credited:
-        """What a loss is made of."""
+        """The rows that a loss is computed from."""
         advantages = flatten(self.advantages, self.rows)
         return Credited(
             standardize(advantages) if standardized else advantages,
@@ -52,7 +52,7 @@ class Credit:
 
 
 def actor_critic_credit(rollout: Rollout, config: PPOConfig | A2CConfig, progress: Progress) -> Credit:
-    """Generalised advantages, as measured with the values of collection time."""
+    """Generalised advantages, computed with the values from the time of collection."""
     gamma, gae_lambda = config.gamma.at(progress), config.gae_lambda.at(progress)
     ends = rollout.terminated, rollout.truncated
     values = rollout.values, rollout.next_values

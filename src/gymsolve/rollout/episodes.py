@@ -1,4 +1,4 @@
-"""Statistics of finished episodes: the last hundred, as the field reports them."""
+"""Statistics of finished episodes: the last hundred, as is usual in reinforcement learning."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ class EpisodeWindow(Part):
     def add(self, episodes: Iterable[Episode]) -> None:
         for episode in episodes:
             if episode.jumped:
-                continue  # what it was paid before the jump is nobody's achievement
+                continue  # it did not begin at a reset, so its return says nothing
             self._measured = None
             self.recent.append(episode)
             self.total += 1

@@ -1,8 +1,8 @@
 """Stacked pictures in which every frame is stored once.
 
-A stack of k frames shares k − 1 of them with the stack before it. What is kept is therefore one pool of
-frames and, for every step, which of them its stack consists of. Nothing is assumed about how a stack comes
-about: frames that are not those of the step before, as at the start of an episode, go into the pool too.
+A stack of k frames shares k − 1 of them with the stack before it. So a rollout keeps one pool of frames and,
+for every step, which of them its stack consists of. Nothing is assumed about how environments stack: frames
+that differ from those of the step before, as at the start of an episode, go into the pool too.
 """
 
 from typing import Any
@@ -61,7 +61,7 @@ class Frames:
         return self._pool[numbers].reshape(len(rows), *self.shape[2:])
 
     def repeated(self, steps: int) -> "Frames":
-        """The same stacks over and over, until there are `steps` of them."""
+        """These stacks, repeated until there are `steps` of them."""
         longer = Frames(steps, self.shape[1], self.shape[2:], str(self.dtype), self.numbers.shape[2])
         for t in range(steps):
             longer[t] = self[t % len(self.numbers)]

@@ -48,7 +48,7 @@ class RewardScaler(Part):
         return np.clip(rewards * factor, -self.limit, self.limit).astype(np.float32)
 
     def hold(self) -> Callable[[], None]:
-        """What brings the statistics back to what they are now: `scale` replaces them, it never writes."""
+        """A function that brings the statistics back; `scale` replaces them and never writes into them."""
         kept = self.mean, self.var, self.count, self.running
 
         def put_back() -> None:
@@ -72,4 +72,4 @@ class RewardScaler(Part):
         return []
 
     def reseed(self, seed: int, env_steps: int) -> None:
-        self.running = np.zeros_like(self.running)  # sums of episodes that are not played on
+        self.running = np.zeros_like(self.running)  # these episodes do not go on

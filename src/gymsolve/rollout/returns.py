@@ -28,7 +28,7 @@ def gae(
     """
     deltas = rewards + gamma * next_values * ~terminated - values
     keep = (gamma * gae_lambda) * ~(terminated | truncated)
-    advantages = deltas.astype(np.float64)  # in double: what follows is added to each row in its place
+    advantages = deltas.astype(np.float64)  # in double, since the loop adds to each row in place
     future: Array | float = 0.0
     for row, kept in zip(_rows(advantages)[::-1], _rows(keep)[::-1], strict=True):
         row += kept * future
@@ -37,7 +37,7 @@ def gae(
 
 
 def _rows(array: Array) -> Array:
-    """[T, …] → [T, n]: of [T] alone, the rows would be copies and not parts of it."""
+    """[T, …] → [T, n], a view; iterating over [T] would give copies of its numbers."""
     return array.reshape(len(array), -1)
 
 
@@ -52,7 +52,7 @@ def monte_carlo(
     """Discounted sums of the rewards up to the episode's end.
 
     Where an episode was cut, by a time limit or by the rollout's last step, `tail_values` stands for
-    what was not seen; give zeros only if there is truly nothing to say (see `finished`).
+    what was not seen; give zeros only if nothing is known about it (see `finished`).
     """
     cut = truncated & ~terminated
     returns = np.empty(rewards.shape, np.result_type(rewards, tail_values, np.float32))

@@ -17,16 +17,16 @@ __all__ = ["Rollout", "Stream", "allocate"]
 
 @dataclass(slots=True)
 class Stream:
-    """One kind of reward, with all that its advantages are made of."""
+    """One kind of reward, with everything that its advantages are computed from."""
 
     rewards: Array  # [T, N]
     values: Array  # [T, N]
     next_values: Array  # [T, N] of the true successor
     gamma: float
     weight: float = 1.0
-    """Of its advantages in the sum that the policy learns from."""
+    """Weight of its advantages in the sum that the policy learns from."""
     episodic: bool = True
-    """False lets the future go on beyond the end of an episode, as curiosity wants it."""
+    """False counts the future beyond the end of an episode, as curiosity needs it."""
 
 
 @dataclass(slots=True)
@@ -48,16 +48,16 @@ class Rollout:
     streams: dict[str, Stream] = field(default_factory=dict)
     """Rewards besides the task's own, such as those of curiosity, each with a discount of its own."""
     final_obs: dict[int, Obs] = field(default_factory=dict)
-    """Of the steps in which episodes ended: the true last observations [N, …] in the rows that ended."""
+    """The true last observations [N, …] by step, for steps in which episodes ended; other rows are unused."""
     last_obs: Obs = field(default_factory=dict)
     """What the environments showed after the last step [N, …]."""
     episodes: list[Episode] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
-    """What broke and was mended meanwhile, such as a worker that died."""
+    """Sentences on what broke and was mended meanwhile, such as a worker that died."""
     bootstrapped: int = 0
-    """Truncated episodes whose last observation was there to be valued."""
+    """Number of truncated episodes whose last observation was valued."""
     env_seconds: float = 0.0
-    """Spent in the environments' own steps."""
+    """Seconds spent in the environments' own steps."""
 
     @property
     def env_steps(self) -> int:
@@ -94,14 +94,14 @@ class Rollout:
 
     @property
     def done(self) -> Array:
-        """Where an episode ended, for whatever reason."""
+        """True where an episode ended, for whatever reason."""
         return self.terminated | self.truncated
 
 
 def allocate(
     spec: EnvSpec, num_steps: int, num_envs: int, frame_stack: int = 1, memory_size: int | None = None
 ) -> Rollout:
-    """An empty rollout for this environment, whose pictures are stacks of so many frames."""
+    """An empty rollout for this environment; `frame_stack` is the number of frames in a picture."""
     size = (num_steps, num_envs)
     kind = np.float32 if spec.action.kind == "box" else np.int64
     return Rollout(

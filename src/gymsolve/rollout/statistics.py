@@ -1,7 +1,7 @@
 """What a rollout says about rewards, credit, observations and actions: pure functions, metrics by name.
 
-Rows that a backend spent on a reset count nowhere. What is compared with the reference in tests is the
-definition, so everything is summed in double precision.
+Rows that a backend spent on a reset count nowhere. Sums are in double precision, so that tests can compare
+them with their definitions.
 """
 
 import math
@@ -32,13 +32,13 @@ __all__ = [
 _FEWEST_ENDS = 8
 """Episodes that must end in a rollout before a correlation over them means anything."""
 _MOST_CHOICES = 32
-"""Choices of which each gets a metric of its own."""
+"""Up to this many choices, each has a metric of its own."""
 _LARGE, _MOST_LARGE = 1024, 128
-"""Numbers that make an observation large, and how many of those are looked at."""
+"""An observation with more numbers than this is large; this many rows of large ones are looked at."""
 _MOST_FIRST = 64
-"""Beginnings of episodes that are looked at in a rollout."""
+"""At most this many beginnings of episodes are looked at in a rollout."""
 _NEAR_BOUND = 0.99
-"""Of half the action's range: beyond it an action counts as being at its bound."""
+"""Share of half the action's range beyond which an action counts as being at its bound."""
 
 
 def describe(named: Mapping[str, Array]) -> dict[str, float]:
@@ -105,7 +105,7 @@ def episode_statistics(rollout: Rollout) -> dict[str, float]:
 
 
 def _terminal_correlation(rollout: Rollout) -> float:
-    """Of values before an end with the rewards that came with it; NaN when it cannot be told."""
+    """Correlation of the values before an end with the rewards at it; NaN when there are too few ends."""
     ends = rollout.terminated & rollout.valid
     if np.count_nonzero(ends) < _FEWEST_ENDS:
         return float("nan")
@@ -118,7 +118,7 @@ def _terminal_correlation(rollout: Rollout) -> float:
 
 
 def mean_and_std(numbers: Array) -> tuple[float, float]:
-    """Of all numbers, at least one."""
+    """Mean and spread of all numbers, of which there is at least one."""
     exact = numbers.reshape(-1).astype(np.float64)
     mean = float(np.add.reduce(exact)) / len(exact)
     exact -= mean
@@ -128,7 +128,7 @@ def mean_and_std(numbers: Array) -> tuple[float, float]:
 def observed_range(rollout: Rollout) -> tuple[Obs, float]:
     """Two rows with the smallest and the largest value of every element, and the share that did not vary.
 
-    Of what is as large as a picture some rows are looked at, evenly spread.
+    Of entries as large as a picture, only some rows are looked at, evenly spread.
     """
     ends: Obs = {}
     still = total = 0
@@ -143,10 +143,10 @@ def observed_range(rollout: Rollout) -> tuple[Obs, float]:
 
 
 def first_observations(rollout: Rollout) -> Obs | None:
-    """Those with which episodes began in the rollout, where no policy had a say; None when none did."""
+    """The observations with which episodes began in the rollout, before any action; None when none began."""
     valid = rollout.valid
     begun = np.zeros_like(valid)
-    begun[1:] = valid[1:] & (rollout.done[:-1] | ~valid[:-1])  # a row spent on a reset lies between, or none
+    begun[1:] = valid[1:] & (rollout.done[:-1] | ~valid[:-1])  # a row spent on a reset may lie between
     rows = np.flatnonzero(begun.reshape(-1))[:_MOST_FIRST]
     if not len(rows):
         return None
@@ -164,7 +164,7 @@ def typical_size(seen: Mapping[str, Array]) -> float | None:
 
 
 def sample_rows(rollout: Rollout, most: int) -> Array:
-    """Positions among the flattened steps of at most so many valid ones, two or more, evenly spread."""
+    """Positions of at most `most` valid steps (two or more) among the flattened ones, evenly spread."""
     valid = np.flatnonzero(rollout.valid)
     if len(valid) <= most:
         return valid
@@ -172,7 +172,7 @@ def sample_rows(rollout: Rollout, most: int) -> Array:
 
 
 def action_statistics(rollout: Rollout, action: ActionSpec) -> dict[str, float]:
-    """What was done: how often each choice, or how far and how often at the bounds."""
+    """How often each choice was taken; for boxes how far actions went, and how often to the bounds."""
     chosen = flatten(rollout.actions, rollout.valid)  # [B, A]
     mean, std = mean_and_std(action.to_env(chosen))
     found = {"action/mean": mean, "action/std": std}
@@ -186,7 +186,7 @@ def action_statistics(rollout: Rollout, action: ActionSpec) -> dict[str, float]:
 
 
 def _choices(chosen: Array, nvec: tuple[int, ...]) -> dict[str, float]:
-    """Shares of the choices of each part; of several parts the most one-sided has the largest share."""
+    """Shares of the choices of each part; of several parts, the most one-sided has the largest share."""
     shares = [
         np.bincount(chosen[:, part], minlength=choices) / len(chosen) for part, choices in enumerate(nvec)
     ]

@@ -11,7 +11,7 @@ from gymsolve.spec import Array
 __all__ = ["rollout_columns", "rollout_csv"]
 
 _WIDEST = 16
-"""Observations with more numbers than this are left out: nobody reads a picture in a table."""
+"""The table leaves out observations with more numbers than this: nobody reads a picture in a table."""
 
 
 def rollout_columns(rollout: Rollout, credit: Credit, *, most_rows: int | None = None) -> dict[str, Array]:

@@ -15,11 +15,11 @@ from gymsolve.runs.summary import runs_folder
 __all__ = ["pack_run", "unpack_run"]
 
 _LEFT_OUT = ("wandb", "stop")
-"""Of a run's folder: what another service keeps anyway, and a request that has been answered."""
+"""Files that stay out of the archive: W&B's own copy, and a request to stop that was met."""
 
 
 def pack_run(run: Run, archive: Path) -> int:
-    """Write a run that is over into a zip file; how many files that are."""
+    """Write a run that is over into a zip file; returns the number of files."""
     if run.status == "running":
         raise UsageError(
             f"run {run.id} is still training.", hint=f"Wait for it, or stop it with: gymsolve stop {run.id}"
@@ -32,7 +32,7 @@ def pack_run(run: Run, archive: Path) -> int:
 
 
 def unpack_run(archive: Path, base: Path | str | None = None) -> Run:
-    """Put the run in a zip file among the others; nothing of it is there before all of it is."""
+    """Unpack a run among the others; its folder appears only when it is complete."""
     folder = runs_folder(base).absolute()
     with os_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Reading checkpoints back, and refusing what is not exactly what was saved."""
+"""Reads checkpoints back, and refuses files that are not exactly what was saved."""
 
 import hashlib
 import json
@@ -105,7 +105,7 @@ def _load_last(run: Run, policy_only: bool) -> Checkpoint:
 
 
 def _last_first(run: Run) -> Iterator[str]:
-    """The checkpoint that `last` names, and only if that will not do the others."""
+    """The checkpoint that `last` names, then, in case it is damaged, the others."""
     named = pointed(run, "last")
     if named is not None:
         yield named

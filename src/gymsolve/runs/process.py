@@ -34,7 +34,7 @@ def is_alive(info: dict[str, Any], folder: Path) -> bool:
         os.kill(info["pid"], 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # alive, and somebody else's
+    except PermissionError:  # alive, and owned by another user
         return True
     return True
 
@@ -72,7 +72,7 @@ def _process_start(pid: int) -> str | None:
         return None
     # The command name in parentheses may itself contain spaces and parentheses.
     fields = stat[stat.rindex(")") + 2 :].split()
-    if fields[0] in "ZX":  # dead, its parent has just not asked about it yet
+    if fields[0] in "ZX":  # dead, but its parent has not collected it yet
         return None
     return f"{boot[:8]}:{fields[19]}"
 

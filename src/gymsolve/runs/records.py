@@ -1,8 +1,8 @@
 """Lines of JSON that are only ever appended: metrics, events, the log.
 
-A line is written by one call while the file is locked. What a crash leaves of a line is dropped
-before the next one is written, and reading skips anything damaged and says so. Appends are not synced
-one by one: a killed process loses nothing, a power cut may lose the last seconds.
+One call writes a line while the file is locked. The next append drops what a crash left of a line, and
+readers skip anything damaged and say so. Appends are not synced one by one: a killed process loses nothing, a
+power cut may lose the last seconds.
 """
 
 import json

@@ -133,7 +133,7 @@ def _unknown(ref: str, ids: list[str], folder: Path) -> UnknownRunError:
 def open_checkpoint(
     ref: str | Path | Run, runs_dir: Path | str | None, *, policy_only: bool = False
 ) -> tuple[Run, Checkpoint]:
-    """The checkpoint that `ref` names: the best one when it does not say, else the last."""
+    """The checkpoint that `ref` names; without a name the best one, and where there is none the last."""
     if isinstance(ref, Run):
         run, which = ref, None
     else:

@@ -1,4 +1,4 @@
-"""What a list of runs says about each of them, told from its folder alone.
+"""The summary of a run that lists show, read from its folder alone.
 
 `run.json` holds what was true when it was last written; whether the run still runs, and how far it
 has come, is looked up when asked.
@@ -83,7 +83,7 @@ def summarize(folder: Path) -> RunSummary:
 
 
 def _reached(folder: Path, stored: int) -> int:
-    """Env steps of the newest metrics: `run.json` is not rewritten at every update."""
+    """Environment steps of the newest record, since `run.json` is not rewritten at every update."""
     record = last_record(folder / "metrics.jsonl") or {}
     steps = record.get("env_steps")
     return steps if isinstance(steps, int) else stored

@@ -28,7 +28,7 @@ def pack(arrays: "Arrays", metadata: dict[str, str] | None = None) -> bytes:
     # safetensors writes the memory of a strided view as it lies, that is: the wrong numbers.
     dense = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     data = bytes(save(dense))
-    # Its metadata has no order of its own; equal contents shall be equal bytes.
+    # safetensors writes metadata in no fixed order; equal contents must be equal bytes.
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + size])
     if metadata:

@@ -52,7 +52,7 @@ def list_videos(run: Run) -> list[Video]:
 
 
 def find_best_video(run: Run) -> Video | None:
-    """The one to show of a run: of its best policy, else of the final one, else of the longest trained."""
+    """The video to show of a run: of its best policy, else of the final one, else of the longest trained."""
     videos = list_videos(run)
     favourites = [video for video in videos if video.name in _FAVOURITES]
     return next(iter(favourites or videos[-1:]), None)

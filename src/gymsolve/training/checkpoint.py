@@ -29,7 +29,7 @@ def save(
     *,
     spare: Iterable[str] = (),
 ) -> Path:
-    """Write the whole state, with the metrics of the evaluation these very weights got, if any."""
+    """Write the whole state, with the metrics of the evaluation that these weights got, if any."""
     with trainer.clock.timing("checkpoint"):
         path = _write(trainer, run, reason)
         trainer.saved_step = trainer.counters.env_steps
@@ -67,14 +67,14 @@ def _before_alerts(trainer: Trainer, run: Run) -> set[str]:
 
 
 def _last_rollout(trainer: Trainer) -> str:
-    """The rollout the weights last learned from, as a table; a few thousand rows of it."""
+    """The rollout that the weights last learned from, as a table of up to 2000 rows."""
     rollout = trainer.collector.rollout
     then = Progress(trainer.counters.env_steps - rollout.env_steps, trainer.config.steps)
     return rollout_csv(rollout, trainer.algorithm.credit(rollout, then), most_rows=2000)
 
 
 def keep_if_best(trainer: Trainer, run: Run, judgement: "Judgement") -> bool:
-    """Call the judged weights best if they beat the best so far: proven first, then by mean return."""
+    """Mark the judged weights as best if they beat the best so far: solved first, then by mean return."""
     verdict, counters = judgement.verdict, trainer.counters
     if not verdict.complete or math.isnan(verdict.mean):
         return False
@@ -93,7 +93,7 @@ def keep_if_best(trainer: Trainer, run: Run, judgement: "Judgement") -> bool:
 
 
 def _require_same_actions(trainer: Trainer, path: Path) -> None:
-    """Rebuilt from its files alone, the policy must act like the live one on what was last seen."""
+    """Rebuild the policy from its files alone; it must act like the live one on the last observations."""
     saved = trainer.engine.load_policy(*load_policy_file(path / "policy.safetensors"))
     rollout = trainer.collector.rollout
     seen = {key: array[-1] for key, array in rollout.obs.items()}

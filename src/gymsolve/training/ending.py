@@ -1,4 +1,4 @@
-"""How a run ends when something went wrong: its files say what, and a checkpoint from before it stays."""
+"""How a run ends after an error: its files say what happened, and a checkpoint from before it stays."""
 
 import contextlib
 from contextlib import suppress
@@ -90,13 +90,13 @@ def notes_on_bad_end(run: Run, saved: Checkpoint | None) -> list[str]:
 
 
 def leave_report(run: Run, trainer: Trainer, observer: Observer) -> None:
-    """Write report.md and report.html; the rules need no second look at what they have followed."""
-    from gymsolve.metrics.report.write import write_report  # no run has to wait for it at its start
+    """Write report.md and report.html with the alerts of this process; the rules need not run again."""
+    from gymsolve.metrics.report.write import write_report  # not at a run's start
 
     try:
         write_report(run, trainer.alerts)
     except GymsolveError as error:
         text = f"no report was written: {error}"
-        with contextlib.suppress(RunDamagedError):  # the disk that has no room for it has none for this
+        with contextlib.suppress(RunDamagedError):  # a disk without room for the report has none for this
             run.append_event("note", text=text)
         observer.event("note", {"text": text})

@@ -1,7 +1,7 @@
-"""A new run that begins in the exact state of another one's checkpoint, or like it at step 0.
+"""Forks: a new run that begins in the exact state of another run's checkpoint, or like it at step 0.
 
 `train --from` takes over weights alone; a fork takes over all that a resume would: optimizer, statistics,
-random streams, episodes under way. Forked without changes and on the same seed, a run repeats its parent.
+random streams, episodes under way. A fork without changes and on the same seed repeats its parent.
 """
 
 import sys
@@ -34,7 +34,7 @@ class Fork:
     checkpoint: str | None
     """None begins at step 0."""
     overrides: Mapping[str, Any]
-    """Settings that differ from the origin's. Another seed draws all that is random from there on anew."""
+    """Settings that differ from the origin's. Another seed draws everything random from there on anew."""
     until: int
     """Environment steps, counted from step 0, at which it ends; schedules go by `steps` of the settings."""
     source: str
@@ -46,8 +46,8 @@ def fork_run(
 ) -> tuple[Run, Reason | None]:
     """Train a fork, as a run beside its origin, and say why it ended; None when it broke down.
 
-    Numbers that overflow and environments that fail are findings here, and stand in the run. Whoever
-    resumes a fork goes on to the whole budget.
+    Numbers that overflow and environments that fail are findings here, and the run records them. A resumed
+    fork goes on to the whole budget.
     """
     watcher, stored = checked(observer), fork.origin.config_json()
     before = validate(stored["config"], f"{fork.origin.id}/config.json")

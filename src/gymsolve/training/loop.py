@@ -1,9 +1,8 @@
 """The training loop: collect, learn, record, judge, save; until there is a reason to stop.
 
-Everything that happens in a run happens here, in this order, in plain sight. Stop conditions are
-looked at before anything is collected; an evaluation that ends meanwhile is looked at again before
-anything is learned. A request to stop that comes during an iteration is met at its end, so that the
-checkpoint it leaves is one that can be continued exactly.
+Everything that happens in a run happens here, in this order, in plain sight. The loop checks the stop
+conditions before it collects, and once more before it learns if an evaluation has ended meanwhile. It meets
+a request to stop at the end of the iteration, so that a resume can continue its checkpoint exactly.
 """
 
 import time
@@ -35,13 +34,13 @@ from gymsolve.training.trainer import Trainer
 __all__ = ["next_multiple", "take_judgements", "train_loop", "write_record"]
 
 _DENSITY, _FARTHEST = 32, 16
-"""A record for every update at first, then whenever the run is 1/32 longer: curves are read by proportion,
-and what is done with a record takes most of a millisecond, in which a small network learns a lot. But never
-more than 16 updates go unrecorded, since somebody may be watching."""
+"""A record for every update at first, then whenever the run is 1/32 longer: people read curves by proportion,
+and handling a record takes most of a millisecond, in which a small network learns a lot. But records are at
+most 16 updates apart, since somebody may be watching."""
 
 
 def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, signalled: StopSignal) -> Reason:
-    """Train until there is a reason to stop; that reason."""
+    """Train until there is a reason to stop; returns that reason."""
     counters, config = trainer.counters, trainer.config
     trainer.clock.start()
     while True:
@@ -102,11 +101,11 @@ def collect(trainer: Trainer, observer: Observer) -> Rollout:
 
 
 def learn(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
-    """Update the policy with a rollout, then whoever paid for it; metrics by name."""
+    """Update the policy with a rollout, then the bonuses; returns metrics by name."""
     began = time.perf_counter()
     before = look_before(trainer, rollout)
     looked = time.perf_counter()
-    with np.errstate(all="ignore"):  # what overflows is found afterwards, and told better than by a warning
+    with np.errstate(all="ignore"):  # `require_finite_update` finds overflows and explains them better
         metrics = trainer.algorithm.update(rollout, trainer.progress, trainer.streams["minibatch"])
         for bonus in trainer.bonuses.values():
             metrics |= bonus.learn(rollout, trainer.streams["bonus"])
@@ -120,7 +119,7 @@ def learn(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
 
 
 def count(trainer: Trainer, rollout: Rollout, seconds: float) -> None:
-    """Take note of a rollout that was learned from."""
+    """Count a rollout that was learned from."""
     trainer.window.add(rollout.episodes)
     trainer.counters.env_steps += rollout.env_steps
     trainer.counters.vec_steps += rollout.vec_steps
@@ -139,7 +138,7 @@ def write_record(trainer: Trainer, run: Run, observer: Observer) -> None:
 
 
 def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: list[Judgement]) -> None:
-    """Write down finished evaluations, under the step their weights come from."""
+    """Record finished evaluations under the step that their weights come from."""
     for judgement in judgements:
         verdict, counters = judgement.verdict, trainer.counters
         counters.seconds += judgement.seconds

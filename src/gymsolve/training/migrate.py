@@ -1,4 +1,4 @@
-"""Checkpoints of earlier versions, brought into today's form when they are read; files stay as they are.
+"""Brings checkpoints of earlier versions into today's form when they are read; files stay as they are.
 
 Format 1 kept the trainer's state in one flat list and numbered the optimizer's parameters. Since format 2
 every part has an entry of its own, and moments go by the name of their parameter.
@@ -14,7 +14,7 @@ from gymsolve.spec import Array
 __all__ = ["FORMAT", "upgrade"]
 
 FORMAT = 2
-"""Of the trainer's files in a checkpoint: `format` in trainer.json; 1 where it is not said."""
+"""Format of the trainer's files in a checkpoint: `format` in trainer.json; 1 where that is missing."""
 
 
 def upgrade(

@@ -1,4 +1,4 @@
-"""Who watches a run while it trains: the console, or nobody."""
+"""Observers watch a run while it trains: the console, code of a user, or nobody."""
 
 from typing import Any, Protocol, runtime_checkable
 
@@ -11,7 +11,7 @@ __all__ = ["Observer", "Silent", "checked"]
 
 @runtime_checkable
 class Observer(Protocol):
-    """Told what happens, in order; must not change anything. Derive from `Silent` to hear only some of it."""
+    """Hears what happens, in order, and must not change it. Derive from `Silent` to hear only some of it."""
 
     def started(self, run: Run, trainer: Trainer) -> None: ...
 

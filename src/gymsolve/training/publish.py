@@ -1,4 +1,4 @@
-"""One record to everybody who reads it: the file, the rules, whoever watches."""
+"""Hands each record to the file, the rules and the observer."""
 
 import time
 from dataclasses import asdict
@@ -29,7 +29,7 @@ def publish(trainer: Trainer, run: Run, observer: Observer, record: dict[str, An
 
 
 def publish_failure(trainer: Trainer, run: Run, observer: Observer, text: str, bad: BadNumber) -> None:
-    """Say that a number which is not finite ends the run; no record comes to hold it."""
+    """Publish the alert on a number that is not finite and ends the run; no record holds it."""
     failure = failure_alert(trainer.alerts, text, bad)
     _tell(trainer, run, observer, [trainer.alerts.fail(failure)])
 
@@ -45,13 +45,13 @@ def _tell(trainer: Trainer, run: Run, observer: Observer, changes: list[AlertCha
 
 
 def replay_alerts(trainer: Trainer, run: Run) -> None:
-    """Bring the rules to where the run's records end: what has been told is not told again."""
+    """Run the rules over the run's stored records, so that old alerts are not published again."""
     context = Context.of(trainer.config, trainer.envs.spec, warm_start=run.is_warm_start)
     trainer.alerts = AlertTracker(context, run.read_metrics().rows)
 
 
 def present_alerts(tracker: AlertTracker) -> dict[str, dict[str, Any]]:
-    """What is wrong right now, by id and as events tell it: causes first, the most urgent in front.
+    """The active alerts by id, as events store them: causes first, the most urgent in front.
 
     A cause stays as long as one of its consequences does: a single bad update is over at once, and is still
     the answer to why nothing is learned.
@@ -69,7 +69,7 @@ def present_alerts(tracker: AlertTracker) -> dict[str, dict[str, Any]]:
 
 
 def _facts(alert: Alert) -> dict[str, Any]:
-    """As events store it: flat, and without what the rule's own text says better."""
+    """An alert as events store it: flat, and without the rule's own text."""
     evidence = alert.evidence
     return {
         "id": alert.id,

@@ -1,4 +1,4 @@
-"""From the metrics of single updates to the records that are written."""
+"""Turns the metrics of single updates into records: averages, and a clock for where the time goes."""
 
 import resource
 import sys
@@ -53,11 +53,11 @@ class Averager(Part):
 Phase = Literal["env", "act", "update", "eval", "checkpoint", "record", "diagnose"]
 _PHASES: tuple[Phase, ...] = ("env", "act", "update", "eval", "checkpoint", "record", "diagnose")
 _PER_MB = 1024 * 1024 if sys.platform == "darwin" else 1024
-"""In what the system counts memory: bytes, or kilobytes."""
+"""Units of the system's memory count per MB: it counts bytes on macOS, kilobytes elsewhere."""
 
 
 class Clock:
-    """Sums seconds by what they were spent on; belongs to one sitting, so a resumed run starts a new one."""
+    """Sums seconds by phase. It belongs to one sitting: a resumed run starts a new clock."""
 
     def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
         self._now = now
@@ -74,7 +74,7 @@ class Clock:
 
     @contextmanager
     def timing(self, part: Phase) -> Iterator[None]:
-        """Count what is done meanwhile; parts must not enclose each other."""
+        """Count the time inside this block; blocks must not enclose each other."""
         began = self._now()
         try:
             yield

@@ -1,4 +1,4 @@
-"""Starting, resuming and judging runs: the verbs behind the Python API and the command line."""
+"""Starting and resuming runs: the verbs behind the Python API and the command line."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,12 +44,12 @@ class Outcome:
     env_steps: int
     seconds: float
     mean_reward: float | None
-    """Of the best evaluation, if there was one."""
+    """Mean return of the best evaluation, if there was one."""
     threshold: float | None
     alerts: tuple[Alert, ...] = ()
-    """Everything that fired: causes first, the most urgent in front, then what follows from them."""
+    """Every alert that fired: causes first, the most urgent in front, then what follows from them."""
     because: Mapping[str, str] = field(default_factory=dict)
-    """Alerts that are a consequence, and of which one."""
+    """Alerts that follow from another one, and its id."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -81,7 +81,7 @@ def start_run(
 ) -> Outcome:
     """Train a planned run to its end; `start_from` is RUN[@CHECKPOINT] whose weights it begins with.
 
-    With `profile`, where the time went is written into the run.
+    With `profile`, it also writes into the run where the time went.
     """
     watcher, config = checked(observer), for_debugger(plan.config)
     sinks = make_sinks(config.track)
@@ -147,7 +147,7 @@ def resume_run(
                 *notes_at_start(trainer),
             ]
         notes += ended + other_arithmetic(trainer, run.read_events().rows)
-        # Only now, when nothing can be refused any more, is anything written.
+        # Nothing was written so far; from here on, nothing is refused.
         run.claim(command=list(sys.argv if command is None else command))
         dropped = run.rewind(trainer.counters.env_steps)
         discarded = discard_after(run, trainer.counters.env_steps)
@@ -181,7 +181,7 @@ def _nothing_to_do(trainer: Trainer) -> list[str]:
 
 
 def _refuse_changes(changes: Iterable[str]) -> None:
-    """What makes a run another run cannot change on the way."""
+    """Refuse to change settings that would make it another run."""
     for path in changes:
         if path.startswith(LASTING):
             raise UsageError(
@@ -198,9 +198,9 @@ def _saved_state(run: Run, which: str | None) -> Checkpoint | None:
 
 
 def rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> list[str]:
-    """Cadences and verdicts under settings that have changed; what a user should know of it."""
+    """Adapt cadences and verdicts to settings that have changed; returns notes for the user."""
     counters, config = trainer.counters, trainer.config
-    changed = tuple(path for path in changes if path != "track")  # who looks on changes nothing
+    changed = tuple(path for path in changes if path != "track")  # trackers change nothing
     if changed:
         counters.next_eval = max(next_multiple(counters.env_steps, config.eval_every), config.eval.warmup)
         counters.next_checkpoint = next_multiple(counters.env_steps, config.checkpoint_every)
@@ -208,7 +208,7 @@ def rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> list[str]:
     if not other_bar and pointed(run, "best") is not None:
         return []
     had = counters.best_return
-    counters.solved = counters.solved and not other_bar  # it has to be proved under what now counts
+    counters.solved = counters.solved and not other_bar  # it must be proved again under the new settings
     counters.best_return, counters.best_solved = None, False
     if had is None or not other_bar:
         return []
@@ -224,7 +224,7 @@ def execute(
     judge_first: bool = False,
     profile: bool = False,
 ) -> Outcome:
-    """Run the loop and leave the run in a state that tells what happened, whatever happens."""
+    """Run the loop; whatever happens, the run's files then tell what happened."""
     signalled = StopSignal(lambda reason: observer.event("stopping", {"reason": reason}))
     judge = make_judge(trainer, cancelled=lambda: signalled.reason is not None)
     profiled = _profiled(run) if profile else nullcontext()
@@ -248,7 +248,7 @@ def execute(
         if trainer.saved_step != trainer.counters.env_steps:
             save(trainer, run, "end")
         outcome = _finish(trainer, run, reason)
-    if outcome.reason in ("solved", "steps", "time"):  # whoever stops a run does not want to wait
+    if outcome.reason in ("solved", "steps", "time"):  # a user who stops a run does not want to wait
         from gymsolve.training.video.automatic import leave_videos
 
         leave_videos(run, trainer.config, observer)
@@ -283,7 +283,7 @@ def _finish(trainer: Trainer, run: Run, reason: Reason) -> Outcome:
     status: Status = "finished" if reason in ("steps", "time") else "stopped"
     if counters.solved:
         status = "solved"
-        # A final evaluation may prove it after the budget has ended the loop; a request to stop is one.
+        # A final evaluation may prove it after the budget ended the loop; a request to stop stays the reason.
         reason = (
             "solved" if reason in ("steps", "time") and counters.last_eval == counters.env_steps else reason
         )

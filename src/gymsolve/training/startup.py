@@ -1,4 +1,4 @@
-"""What is looked at between a plan and its first step: debugger, pipelines, facts worth a note."""
+"""Checks between a plan and the first step: debugger, pipelines, notes for the user."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,7 +26,7 @@ def for_debugger(config: TrainConfig) -> TrainConfig:
 
 
 def require_same_pipeline(trainer: Trainer) -> None:
-    """A wrapper of one role only must not change what the network sees or does."""
+    """Refuse a wrapper of one role that changes what the network sees or does."""
     judged, trained = describe_env(trainer.config.env, "eval"), trainer.envs.spec
     if (_shapes(judged), judged.action) != (_shapes(trained), trained.action):
         raise ConfigError(
@@ -45,7 +45,7 @@ def notes_at_start(trainer: Trainer) -> list[str]:
     """What a user should know about this environment and these settings before it starts."""
     notes = list(trainer.envs.spec.notes) + _unused_kernels(trainer)
     found = know_determinism(trainer.config.env)
-    # Determinism was looked at in this process; the backend in use has a say too.
+    # The trial ran in this process; the backend in use must be able to capture, too.
     trainer.collector.capturable = found.resumes_exactly and trainer.envs.capture() is not None
     if trainer.envs.num_envs > 1 and found.copies_identical:
         notes.append(
@@ -71,7 +71,7 @@ def notes_at_start(trainer: Trainer) -> list[str]:
 
 
 def _unused_kernels(trainer: Trainer) -> list[str]:
-    """Compiled kernels that are there but cannot be used; that none were built is no news."""
+    """A note on kernels that are built but cannot be used; no note where none are built."""
     if trainer.engine.kernels != "numpy":
         return []
     found = find_kernels()
@@ -81,7 +81,7 @@ def _unused_kernels(trainer: Trainer) -> list[str]:
 
 
 def other_arithmetic(trainer: Trainer, events: Sequence[dict[str, Any]]) -> list[str]:
-    """Whether a resumed run goes on with another engine or other kernels than it had."""
+    """A note if a resumed run goes on with another engine or other kernels than it had."""
     started = [event for event in events if event["kind"] == "started"]
     if not started:
         return []

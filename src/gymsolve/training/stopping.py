@@ -1,4 +1,4 @@
-"""Why a run ends: the budget, a proof that it is solved, or somebody asks."""
+"""Why a run ends: the budget is spent, it is solved, or somebody asks."""
 
 import signal
 import sys

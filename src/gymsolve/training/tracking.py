@@ -1,6 +1,6 @@
-"""Feeds the trackers of a run (`track`) with what everybody else is told.
+"""Feeds the trackers of a run (`track`) with what the observer hears.
 
-Whatever goes wrong in one of them is said once, and training goes on without it. All are closed however
+When a tracker fails, that is reported once and training goes on without it. All trackers are closed however
 the run ends.
 """
 
@@ -46,10 +46,10 @@ class Tracking:
     observer: Observer
     working: dict[str, Sink] = field(default_factory=dict)
     broken: dict[str, Sink] = field(default_factory=dict)
-    """Not open yet, or failed: told nothing, but closed with the others, as something may have begun."""
+    """Trackers not open yet, or failed: they hear nothing, but are closed with the others."""
     reported: set[str] = field(default_factory=set)
     videos: list[Video] = field(default_factory=list)
-    """Those of earlier sittings."""
+    """Videos of earlier sittings."""
 
     def started(self, run: Run, trainer: Trainer) -> None:
         self.observer.started(run, trainer)
@@ -84,7 +84,7 @@ class Tracking:
     def close(self) -> None:
         """Hand over the videos of this sitting, then close every tracker that had been opened."""
         status, result = _ending(self.run)
-        with ExitStack() as closing:  # one Ctrl-C more ends the waiting for one tracker, not for all
+        with ExitStack() as closing:  # another Ctrl-C ends the wait for one tracker, not for all
             for sink in self.broken.values():
                 closing.callback(_close_broken, sink, status, result)
             for name, sink in self.working.items():
@@ -119,7 +119,7 @@ class Tracking:
 
 
 def _close_broken(sink: Sink, status: str, result: Mapping[str, Any]) -> None:
-    with suppress(Exception):  # that it failed has been told
+    with suppress(Exception):  # its failure has been reported
         sink.close(status, result)
 
 
@@ -137,7 +137,7 @@ def as_kept(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def new_videos(before: Iterable[Video], now: Iterable[Video]) -> list[Video]:
-    """Those that are there now and were not before, also where a name was used again."""
+    """Videos that were not there before, also under a name that was used again."""
     known = {(video.name, str(video.facts)) for video in before}
     return [video for video in now if (video.name, str(video.facts)) not in known]
 

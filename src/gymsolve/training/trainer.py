@@ -80,7 +80,7 @@ class Trainer:
     streams: RandomStreams
     scaler: RewardScaler | None
     alerts: AlertTracker
-    """Follows the records; needs no state of its own, since those are on disk."""
+    """Follows the records; it saves no state, since the records are on disk."""
     probe: Probe
     """Observations to look into the policy with; taken from the first rollout."""
     window: EpisodeWindow = field(default_factory=EpisodeWindow)
@@ -92,11 +92,11 @@ class Trainer:
     evaluation: dict[str, float] | None = None
     """Metrics of the newest evaluation; `counters.last_eval` says which step it judged."""
     saved_step: int | None = None
-    """Step of the newest checkpoint this very process wrote or started from."""
+    """Step of the newest checkpoint that this process wrote or started from."""
     until: int | None = None
-    """Step at which this sitting ends although the budget, and schedules with it, go on."""
+    """Step at which this sitting ends, although the budget and the schedules go on."""
     undo: Callable[[], None] | None = None
-    """Puts weights and statistics back to before the iteration under way; None between two of them."""
+    """Puts weights and statistics back to before the iteration under way; None between iterations."""
 
     @property
     def parts(self) -> dict[str, Part]:
@@ -143,7 +143,7 @@ class Trainer:
         return {"format": FORMAT, "parts": {owner: state for owner, state in states.items() if state}}
 
     def hold(self) -> Callable[[], None]:
-        """What puts the policy and all parts back to where they are now."""
+        """A function that puts the policy and all parts back to where they are now."""
         held = [self.policy.hold(), *(part.hold() for part in self.parts.values())]
 
         def put_back() -> None:
@@ -153,7 +153,7 @@ class Trainer:
         return put_back
 
     def reseed(self) -> None:
-        """The same weights and statistics, another future: that of the seed in the settings."""
+        """Keep weights and statistics, and draw everything random anew from the seed in the settings."""
         for part in self.parts.values():
             part.reseed(self.config.seed, self.counters.env_steps)
 
@@ -165,7 +165,7 @@ def build_trainer(config: TrainConfig) -> Trainer:
         cleanup.callback(envs.close)
         engine = choose_engine(config, envs.spec)
         policy, algorithm = engine.build(config, envs.spec)
-        if engine.measured:  # kept as a number: with other threads sums have another order
+        if engine.measured:  # stored as a number: another number of threads sums in another order
             config = config.model_copy(update={"threads": engine.threads})
         make_collector = lookup(COLLECTORS, config.algo.collector, "algo.name")
         collector = make_collector(envs, policy, config.algo.num_steps, config.seed, config.env.frame_stack)
@@ -189,7 +189,7 @@ def build_trainer(config: TrainConfig) -> Trainer:
 
 
 def restore_trainer(trainer: Trainer, saved: Checkpoint, *, fresh_optimizer: bool) -> list[str]:
-    """Put a checkpoint's state into a newly built trainer; what could not be restored, in sentences."""
+    """Put a checkpoint's state into a newly built trainer; returns sentences on what was not restored."""
     misfits = trainer.policy.load_arrays(saved.policy)
     if misfits:
         raise CheckpointError(

@@ -54,9 +54,9 @@ def ale_obstacle(config: EnvConfig, role: Role) -> str | None:
 
 
 def games_differ(config: EnvConfig) -> bool:
-    """Whether chance surely plays a part: sticky actions, or starts after so and so many idle frames.
+    """Does chance surely play a part: sticky actions, or a random number of idle frames at the start?
 
-    One or two of those may be no choice at all, where the frame of FIRE counts as one of them.
+    A limit of one or two idle frames may leave no choice, where the frame of FIRE counts as one of them.
     """
     kwargs = find_spec(config.id).kwargs | config.kwargs
     options = AtariOptions(**check_wrappers(config, "train")[0].options)
@@ -82,7 +82,7 @@ class AleEnvs:
         self._rounds = [0] * self.num_envs
         """How often each environment was given a new seed since `reset`."""
         self._actions: list[list[int]] = [[] for _ in range(self.num_envs)]
-        """Since then."""
+        """Actions since then, by environment."""
 
     @classmethod
     def make(cls, config: EnvConfig, role: Role, num_envs: int) -> "AleEnvs":

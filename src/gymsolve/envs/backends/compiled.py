@@ -23,7 +23,7 @@ __all__ = ["CompiledEnvs", "compiled_obstacle"]
 
 
 def compiled_obstacle(config: EnvConfig, role: Role) -> str | None:
-    """What keeps the compiled rules from stepping this environment, to follow "it cannot be used:"."""
+    """Why compiled rules cannot step this environment, or None; the text follows "cannot be used:"."""
     registered = find_spec(config.id)
     kind = find_classic(registered.entry_point)
     if kind is None:
@@ -54,7 +54,7 @@ class CompiledEnvs:
         (self._key,) = spec.obs
         self._valid = np.ones(self.num_envs, dtype=bool)  # [N]
         self._valid.flags.writeable = False
-        # A policy that diverged sends NaN; no choice can do harm.
+        # A policy that diverged sends NaN in boxes; choices are always valid.
         self._may_break = spec.action.kind == "box"
         self._steps = 0
         self._jumped: dict[int, int] = {}
@@ -62,7 +62,7 @@ class CompiledEnvs:
 
     @classmethod
     def make(cls, config: EnvConfig, spec: EnvSpec, count: int) -> "CompiledEnvs":
-        """Where there is no obstacle; `spec` is that of the stock environment."""
+        """For settings without an obstacle; `spec` is that of the stock environment."""
         registered = find_spec(config.id)
         kind, kernels = find_classic(registered.entry_point), load_kernels()
         assert kind is not None

@@ -1,9 +1,9 @@
 """The contract over EnvPool, for training only.
 
-EnvPool is another implementation of the environment. So it must agree with the stock one on spaces, its
-state cannot be captured, and evaluation never runs on it. Two of its habits are not taken over. It can
-reset late; each ended row is reset by name instead, so that every row is valid. And its own time limit
-reports an episode that terminates in its last permitted step as truncated; the limit is kept here.
+EnvPool is another implementation of the environment, so it must agree with the stock one on spaces, and
+evaluation never runs on it. Its state cannot be captured. This module changes two of its habits. EnvPool
+resets a step late; here each ended row is reset by name, so that every row is valid. And its own time limit
+reports an episode that terminates in its last permitted step as truncated; here the limit is counted instead.
 """
 
 import importlib

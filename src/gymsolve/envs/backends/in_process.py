@@ -1,8 +1,8 @@
 """Copies of an environment in this process, stepped one after the other.
 
-The loop that all Python environments go through, whether in the training process or in a worker, so
-it does nothing that is not needed: results go straight to the buffers, an episode that ended begins
-anew in the same step, and `info` is only looked at for masks, components of the reward, and at an end.
+All Python environments go through this loop, whether in the training process or in a worker, so it does
+only what is needed: results go straight to the buffers, an environment whose episode ended is reset in the
+same step, and `info` is read for masks, for components of the reward, and at an end.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class InProcessEnvs:
             self._write(row, *env.reset(seed=seed))
 
     def step(self, actions: Array) -> tuple[slice, ...]:
-        """Everything goes to the buffers; no rows are ever lost here."""
+        """Step all; results go to the buffers. No rows are ever lost in this process."""
         buffers, write, only = self.buffers, self._layout.write, self._layout.only_plain
         obs_rows, rewards, masks, components = buffers.obs, buffers.rewards, buffers.masks, buffers.components
         plain_rows = None if only is None else obs_rows[only]
@@ -65,7 +65,7 @@ class InProcessEnvs:
         if self.buffers.masks is not None:
             self.buffers.masks[row] = info["action_mask"]
 
-    # ------------------------------------------------------------------------------ seldom asked
+    # ------------------------------------------------------------- calls that are not steps
 
     def configure(self, rows: Sequence[int], options: Sequence[dict[str, Any] | None]) -> None:
         for row, chosen in zip(rows, options, strict=True):

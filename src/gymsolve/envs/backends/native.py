@@ -1,7 +1,7 @@
 """The contract over environments that bring their own vector class.
 
-These reset one step late: the step after an end has no action's meaning and is marked as not valid.
-Only classes listed here are used; each was read to make sure of its autoreset, time limit and state.
+These reset one step late: the step after an end ignores its action and is marked as not valid. Only the
+classes listed here are used; the autoreset, time limit and state of each were checked by reading its code.
 """
 
 import warnings

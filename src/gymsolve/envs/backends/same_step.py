@@ -73,7 +73,7 @@ class SameStepEnvs:
         self._obs: Obs = {}
         self._rebuilt = 0
         self._options: list[dict[str, Any] | None] = [None] * self.num_envs
-        """Of coming resets, by row."""
+        """Reset options of coming episodes, by row."""
 
     # --------------------------------------------------------------------------- reset and step
 
@@ -85,7 +85,7 @@ class SameStepEnvs:
         return self._obs, self._take_masks()
 
     def restart(self) -> Array | None:
-        """Begin new episodes everywhere, as after an end: generators go on from where they are. The masks."""
+        """Begin new episodes everywhere, as after an end, without new seeds; returns the masks."""
         self._vec.reset([None] * self.num_envs)
         self._stats.clear()
         self._obs = self._take_obs()

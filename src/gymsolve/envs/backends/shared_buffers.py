@@ -1,7 +1,7 @@
-"""Where environments leave what they see and the training process picks it up: plain arrays, one row each.
+"""Buffers between environments and the training process: plain arrays, one row per environment.
 
 All arrays lie in one block of memory, which may be shared between processes; each worker writes its own
-rows. Nothing here waits or locks: who may touch which rows when is the business of `worker_pool.py`.
+rows. Nothing here waits or locks: `worker_pool.py` decides who may touch which rows when.
 """
 
 import math
@@ -25,7 +25,7 @@ class SharedBuffers:
 
     obs: Obs
     final_obs: Obs
-    """Rows mean something where an episode has just ended."""
+    """Final observations; a row is meaningful only where an episode has just ended."""
     actions: Array  # [N, *shape]
     rewards: Array  # [N] float64
     terminated: Array  # [N] bool

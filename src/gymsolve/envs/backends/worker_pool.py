@@ -3,14 +3,13 @@
 This process can take a slice too (`share`): then every core has one, nobody sleeps while others work, and
 workers stay awake between two steps. Without it, whatever breaks a worker leaves this process alone.
 
-Results go through shared memory (`shared_buffers.py`), orders and their ends through one byte on a socket:
-the kernel wakes whoever waits for it, and an end of file tells that the other side died,
-whichever side that is. All else (resets, snapshots, errors) is pickled and follows its byte. The other
-end of the talk is in `worker_process.py`.
+Results go through shared memory (`shared_buffers.py`). An order is one byte on a socket, and so is the answer
+that it was carried out; an end of file tells either side that the other died. Everything else (resets,
+snapshots, errors) is pickled and follows its byte. `worker_process.py` has the worker's side.
 
-Workers are forked while this process is alone in itself, which takes milliseconds; once it has threads
-of its own or has loaded torch, a fork could inherit a lock nobody will release, and they are started
-afresh instead, which takes a second.
+Workers are forked while this process has one thread and has not loaded torch, which takes milliseconds.
+Otherwise a fork could inherit a lock that nobody will release, so workers are started afresh, which takes a
+second.
 """
 
 import multiprocessing
@@ -53,7 +52,7 @@ def usable_cores() -> int:
 
 
 class _Worker:
-    """One process, its rows, and the talk with it."""
+    """One process, its rows, and the connection to it."""
 
     def __init__(self, task: Task) -> None:
         self.rows = task.rows
@@ -89,7 +88,7 @@ class _Worker:
         try:
             self.order(QUIT)
         except ConnectionError:
-            return  # nobody listens any more
+            return  # the worker is gone
 
     def bury(self, patience: float) -> None:
         self.process.join(patience)
@@ -105,7 +104,7 @@ class Workers:
     def __init__(
         self, builders: Sequence[CopyBuilder], plan: BufferPlan, count: int, *, share: bool = False
     ) -> None:
-        """As many slices as `count`; with `share` the first of them is stepped by this process."""
+        """`count` slices; with `share`, this process steps the first of them."""
         memory: Any = RawArray("b", plan.size)
         self.buffers = plan.place(memory)
         registered = find_spec(builders[0].config.id)
@@ -162,7 +161,7 @@ class Workers:
         return tuple(sorted(lost, key=lambda rows: rows.start)) if lost else ()
 
     def _step_own(self) -> GymsolveError | None:
-        """Step the rows of this process; an error waits until the others have been heard."""
+        """Step the rows of this process; an error waits until the others have answered."""
         if self._own is not None:
             try:
                 self._own.step(self._own.buffers.actions.copy())
@@ -187,7 +186,7 @@ class Workers:
             "reset", {worker: (list(seeds[worker.rows]),) for worker in self._workers if worker.rows in lost}
         )
 
-    # ------------------------------------------------------------------------------ seldom asked
+    # ------------------------------------------------------------- calls that are not steps
 
     def configure(self, rows: Sequence[int], options: Sequence[dict[str, Any] | None]) -> None:
         self._ask_rows("configure", rows, options)
@@ -225,7 +224,7 @@ class Workers:
     def _ask_rows(
         self, name: str, rows: Sequence[int], *columns: Sequence[Any], extra: tuple[Any, ...] = ()
     ) -> list[Any]:
-        """Ask whoever has these rows, each with its item of every column; the answers in their order."""
+        """Call a method where each row lives, with its item of every column; answers in the order of rows."""
         answers: dict[int, Any] = {}
         asked: dict[_Worker, tuple[Any, ...]] = {}
         order: list[int] = []
@@ -278,7 +277,7 @@ class Workers:
 
 
 def _raise_first(errors: Sequence[GymsolveError | None]) -> None:
-    """Of the lowest number, so that a rerun says the same; by now everybody has been heard."""
+    """Raise the error of the lowest environment, so that a rerun says the same; all workers have answered."""
     for error in errors:
         if error is not None:
             raise error

@@ -1,7 +1,7 @@
-"""One worker process: it builds its environments, then obeys until told to quit or nobody is left to tell.
+"""One worker process: it builds its environments, then obeys orders until its owner quits or is gone.
 
-The talk: an order is one byte, its end another. A call is followed by its name and arguments, and its
-end by the result; a failure by the error. See `worker_pool.py` for the side that gives the orders.
+An order is one byte, and so is the answer that it was carried out. The name and arguments of a call follow
+its byte; its result, or the error, follows the answer. `worker_pool.py` has the side that gives the orders.
 """
 
 import os
@@ -25,14 +25,14 @@ __all__ = ["CALL", "DONE", "FAILED", "LOST", "QUIT", "STEP", "Line", "Task", "ca
 STEP, CALL, QUIT = b"s", b"c", b"q"
 DONE, FAILED = b"d", b"f"
 LOST = (EOFError, ConnectionError)
-"""What it looks like when the other side is gone."""
+"""Errors that mean that the other side is gone."""
 
 _EAGER_SECONDS = 1e-3
-"""How long an eager listener stays awake: to wake one may take 100 µs."""
+"""How long an eager listener stays awake; waking a sleeping one may take 100 µs."""
 
 
 class Line:
-    """One end of the talk. An eager one looks again and again for a while before it sleeps."""
+    """One end of the connection. An eager one polls for a while before it sleeps."""
 
     def __init__(self, connection: Connection, *, eager: bool) -> None:
         self.connection = connection
@@ -49,7 +49,7 @@ class Line:
         if self._watch is not None:
             until = time.perf_counter() + _EAGER_SECONDS
             while not self._watch.poll(0) and time.perf_counter() < until:
-                os.sched_yield()  # whoever else has work for this core goes first, perhaps the one waited for
+                os.sched_yield()  # lets others use this core, perhaps the process we wait for
         return os.read(self._number, 1)
 
 
@@ -61,15 +61,15 @@ class Task:
     plan: BufferPlan
     rows: slice
     memory: Any
-    """The block that holds the buffers of all."""
+    """The block of memory that holds the buffers of all environments."""
     registered: Any
     """Gymnasium's registration: a process that was not forked may not know the environment."""
     eager: bool
-    """There is a core for each process, so waiting on it takes it from nobody."""
+    """There is a core for each process, so polling takes a core from nobody."""
 
 
 def serve(connection: Connection, far_end: Connection, task: Task) -> None:
-    """The worker's life. What is not one of our errors ends it, with a traceback for the terminal."""
+    """Obey orders until the owner quits. Any error but ours ends the process with a traceback."""
     far_end.close()  # a fork has it too, and would never see the other side close
     # Ctrl-C reaches the whole process group; whether to stop is the owner's decision alone.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -107,7 +107,7 @@ def _obey(order: bytes, line: Line, copies: InProcessEnvs) -> None:
 
 
 def call_method(copies: InProcessEnvs, name: str, arguments: tuple[Any, ...]) -> Any:
-    """One of the seldom asked."""
+    """Call one of the methods that are needed less often than `step`."""
     methods: dict[str, Callable[..., Any]] = {
         "configure": copies.configure,
         "jump": copies.jump,

@@ -1,8 +1,8 @@
 """Families of environments: what is known about each of them stands in one module, and nowhere else.
 
-A new family is a module here with a `FAMILY`, and a line in the table. Whatever belongs to none of them is
-served by `GENERIC`. An environment of somebody else's that can exist only once in a process says so in the
-metadata of its class: `metadata = {"exclusive": True}`.
+A new family is a module here with a `FAMILY`, and a line in the table. `GENERIC` serves environments of no
+family. A class of somebody else's that can exist only once in a process says so in its metadata:
+`metadata = {"exclusive": True}`.
 """
 
 import importlib
@@ -36,15 +36,15 @@ _MODULES = (
     "mujoco",
     "toy_text",
 )
-"""The table."""
+"""The table of families: names of modules, in the order in which they are asked."""
 
 GENERIC = Family("generic", owns=lambda env_id: True)
-"""A stranger: Gymnasium's interface and nothing else is taken for granted."""
+"""The family of unknown environments; it relies on Gymnasium's interface alone."""
 
 
 @cache
 def families() -> tuple[Family, ...]:
-    """Those with a module of their own."""
+    """All families with a module of their own."""
     return tuple(importlib.import_module(f"gymsolve.envs.families.{name}").FAMILY for name in _MODULES)
 
 

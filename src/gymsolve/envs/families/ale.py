@@ -25,7 +25,7 @@ def _fps(env: AnyEnv) -> float | None:
     """Its metadata say 30, however many frames a step skips."""
     game = env.unwrapped.spec
     skipped = 4 if game is None else game.kwargs.get("frameskip", 4)
-    # Of a pair, the second is never drawn.
+    # Of a pair, the upper end is never drawn.
     return _FPS / (skipped if isinstance(skipped, int) else (sum(skipped) - 1) / 2)
 
 

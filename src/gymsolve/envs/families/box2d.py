@@ -1,4 +1,4 @@
-"""Gymnasium's Box2D environments, two of which keep one physics world for life.
+"""Gymnasium's Box2D environments, two of which keep one physics world over all episodes.
 
 Such a world remembers earlier episodes in the order of its contacts, so the same seed leads elsewhere
 after a different past, and a resumed run would drift from the one that was not interrupted. Gymnasium

@@ -1,4 +1,4 @@
-"""What gymsolve knows of a family of environments: one record, which every other module asks.
+"""What gymsolve knows of a family of environments: one record, which every other module reads.
 
 A fact belongs here when it follows from where an environment comes from and not from its spaces: which
 package it needs, how many fit into a process, what its actions are called.
@@ -20,7 +20,7 @@ class Extra(NamedTuple):
 
     package: str
     name: str
-    """Of the extra: `pip install 'gymsolve[name]'`."""
+    """Name of the extra: `pip install 'gymsolve[name]'`."""
     module: str
     """What the package is imported as; errors about its absence mention it."""
 
@@ -49,7 +49,7 @@ def _nothing() -> None: ...
 
 @dataclass(frozen=True)
 class Family:
-    """Everything known about environments of one origin; the defaults are those of a stranger."""
+    """Everything known about environments of one origin; the defaults are those of an unknown environment."""
 
     name: str
     owns: Callable[[str], bool]
@@ -65,7 +65,7 @@ class Family:
     prepare: Callable[[AnyEnv], AnyEnv] = _as_it_is
     """Mends what every environment of the family needs, right above `gym.make`."""
     fps: Callable[[AnyEnv], float | None] = declared_fps
-    """Steps of the bare environment per second of its own time; None where nobody says."""
+    """Steps of the bare environment per second of its own time; None where it is unknown."""
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What Discrete actions are called, by id without namespace and version."""
     dimensions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """Which environments have a quicker class here, and whether it may stand in for the one installed.
 
-Such a class repeats what the stock class did when it was written. So it is taken only where the stock code
-is still that code: a fingerprint covers all functions, methods and constants of its module, also those that
-somebody exchanged at run time. Whatever differs is stepped by the stock class.
+Such a class repeats what the stock class did when it was written, so gymsolve takes it only while the stock
+code is still that code. A fingerprint covers all functions, methods and constants of the stock module, also
+those that somebody replaced at run time. Where it differs, the stock class steps.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ class _StandIn:
     module: str
     name: str
     fingerprints: frozenset[str]
-    """Of the stock code that it was compared with."""
+    """Fingerprints of the stock code that it was compared with."""
 
 
 _STAND_INS = {
@@ -57,7 +57,7 @@ _CLASSIC_CODE = frozenset(
 def find_lean(entry_point: str) -> type[Any] | None:
     """The class to construct in place of a registered entry point; None where there is none.
 
-    Looked at once in a process: what is exchanged later finds the quicker class in use.
+    Looked at once per process: code that is replaced later does not change the answer.
     """
     stand_in = _STAND_INS.get(entry_point)
     if stand_in is None:
@@ -89,7 +89,7 @@ def _find_classic(entry_point: str) -> Classic | None:
 
 
 def fingerprint(module: ModuleType) -> str | None:
-    """Of the code of a module's functions and classes and of its constants; None without source to read.
+    """A hash of the functions, classes and constants of a module; None without source to read.
 
     Comments count, docstrings of classes and Python's version do not.
     """

@@ -1,8 +1,8 @@
-"""The classic control environments, all copies at once by compiled rules: the stock classes' results.
+"""Classic control with compiled rules, all copies at once, with the results of the stock classes.
 
 What differs between them stands in one table here; the arithmetic of a step is in `classic.c`. Each copy
-has a generator of its own, seeded and drawn from as in the stock class, so that a vector of these is a
-vector of those, bit for bit. `choice.py` says when they may stand in.
+has a generator of its own, seeded and drawn from as in the stock class, so that a vector of these equals a
+vector of stock environments bit for bit. `choice.py` says when they may stand in.
 """
 
 from collections.abc import Callable
@@ -28,20 +28,20 @@ class Classic:
 
     name: str
     variables: int
-    """Of its state, with what the rules keep there between stages."""
+    """Variables of its state, including those that the rules keep between stages."""
     functions: int
     """Rows of `trig`."""
     begin: Callable[[np.random.Generator], Array]
     """The first values of its state."""
     first_seen: Callable[[Array], Array]
-    """What is seen of them."""
+    """The observation of a state."""
     option: str | None = None
     """The one argument of the class that matters, and what it is by default."""
     default: float = 0.0
     stages: int = 1
     angle: int | None = None
-    """Which variable of the state is one, with a cosine and a sine in `trig`; None where there is none, or
-    where `trig` begins with three angles itself, followed by their cosines and the sines of two."""
+    """Index of the state variable whose cosine and sine are in `trig`; None where there is none, or where
+    `trig` begins with three angles itself, followed by their cosines and the sines of two."""
 
 
 def _as_is(state: Array) -> Array:
@@ -101,7 +101,7 @@ CLASSICS = {
         stages=5,
     ),
 }
-"""By entry point, below `gymnasium.envs.classic_control`."""
+"""The kinds by entry point, below `gymnasium.envs.classic_control`."""
 
 
 class ClassicRows:
@@ -149,7 +149,7 @@ class ClassicRows:
         self.begin(np.arange(len(seeds)))
 
     def reseed(self, row: int, seed: int) -> None:
-        """What is drawn next in this row is what a reset with the seed would draw."""
+        """Seed the generator of a row, as a reset with the seed would."""
         self._generators[row] = np_random(seed)[0]
 
     def begin(self, rows: Array) -> None:
@@ -162,7 +162,7 @@ class ClassicRows:
         self._measure_angles()
 
     def step(self, actions: Array) -> int:
-        """Everything goes to the arrays; how many episodes ended."""
+        """Step all copies; results go to the arrays. Returns how many episodes ended."""
         for stage in range(self._kind.stages):
             self._rules.advance(actions, stage)
             self._measure_angles()
@@ -199,7 +199,7 @@ class ClassicRows:
     def restore_row(self, row: int, saved: dict[str, Any]) -> None:
         self._state[:, row], self.obs[row] = saved["state"], saved["obs"]
         self.returns[row], self.lengths[row] = saved["return"], saved["length"]
-        self._generators[row] = np_random(0)[0]  # its own, whoever shared the old one
+        self._generators[row] = np_random(0)[0]  # its own: another row may share the old one
         self._generators[row].bit_generator.state = saved["rng"]
         self._measure_angles()
 

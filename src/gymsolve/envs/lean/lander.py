@@ -1,9 +1,9 @@
-"""LunarLander with the physics of Box2D and little else: the stock class's results, bit for bit.
+"""A quicker LunarLander with the stock class's results, bit for bit.
 
 Stock spends two thirds of a step around `world.Step`: vectors fetched twice, NumPy calls on single numbers,
-checks. Here the same numbers reach the same Box2D calls in the same order, by the same operations on the
-same floats; definitions of bodies are made once per process instead of in every episode. Nothing is drawn:
-whoever wants pictures takes the stock class. `choice.py` says when this one stands in for it.
+checks. This class makes the same Box2D calls with the same numbers in the same order, by the same operations
+on the same floats; it defines bodies once per process instead of in every episode. It cannot draw: the stock
+class makes pictures. `choice.py` says when this class stands in for it.
 """
 
 import math
@@ -65,7 +65,7 @@ class _Contacts(ContactDetector):
 
 
 class LeanLander(LunarLander):
-    """Steps like its parent, which still takes whatever is unusual."""
+    """Steps like its parent, which still handles unusual actions."""
 
     lander: Any
     moon: Any
@@ -181,7 +181,7 @@ _ENGINES = ((0.0, 0, 0.0), (0.0, -1, 1.0), (1.0, 0, 0.0), (0.0, 1, 1.0))
 
 
 def _throttles(action: Any) -> tuple[float, int, float]:
-    """The same of a continuous action."""
+    """The same for a continuous action."""
     first, second = np.asarray(action).tolist()
     main = (min(first, 1.0) + 1.0) * 0.5 if first > 0.0 else 0.0
     if not abs(second) > 0.5:  # also when it is not a number
@@ -206,6 +206,6 @@ def _fire_side(lander: Any, place: Any, direction: int, power: float, spread: tu
     ox = tip_x * spread[0] + -tip_y * reach
     oy = -tip_y * spread[0] - tip_x * reach
     impulse = -ox * SIDE_ENGINE_POWER * power, -oy * SIDE_ENGINE_POWER * power
-    # 17 where one expects the engine's height: stock has it so.
+    # 17 where one expects the engine's height, as in the stock class.
     x, y = get_x(place) + ox - tip_x * 17 / SCALE, get_y(place) + oy + tip_y * SIDE_ENGINE_HEIGHT / SCALE
     kick(lander, impulse, (x, y), True)

@@ -63,7 +63,7 @@ class RewardComponents(gym.Wrapper[Any, Any, Any, Any]):
         self._base = base
         self._parts = [(name, one.key or name, one.weight) for name, one in components.items()]
         self.names = (*((BASE,) if base else ()), *components)
-        """Of the parts, in the order in which `take` gives them; a base without weight is none."""
+        """Names of the parts, in the order in which `take` gives them; a base without weight is no part."""
         self._paid = [0.0] * len(self.names)
         self._steps = 0
 

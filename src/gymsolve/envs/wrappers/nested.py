@@ -116,7 +116,7 @@ def _stacked_space(space: Space, count: int) -> Space:
         axis = 0 if kind is ImageBox else -1
         low, high = (_repeat(np.atleast_1d(limit), count, axis) for limit in (space.low, space.high))
         return kind(low, high, dtype=space.dtype)
-    return space  # refused with advice when the space is described
+    return space  # describing the space refuses it, with advice
 
 
 def _repeat(values: Array, count: int, axis: int = -1) -> Array:

@@ -62,7 +62,7 @@ class ClipReward(gym.RewardWrapper[Any, Any]):
     def reward(self, reward: SupportsFloat) -> SupportsFloat:
         value = float(reward)
         if not math.isfinite(value):
-            return value  # a fault to be reported, not to be clipped away
+            return value  # a fault that must be reported, not clipped away
         if self._sign:
             return float((value > 0) - (value < 0))
         return min(max(value, self._low), self._high)

@@ -1,1 +1,1 @@
-"""What computes: the NumPy engine for small networks, the torch engine for everything else."""
+"""The engines: NumPy for small networks, torch for everything else."""

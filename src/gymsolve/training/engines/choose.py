@@ -1,4 +1,4 @@
-"""Which engine computes: NumPy for small networks, torch for everything else.
+"""Chooses the engine: NumPy for small networks, torch for everything else.
 
 Both give the same policy file, the same checkpoints and the same numbers up to rounding. Torch is
 imported only when it is chosen: its two seconds are more than some trainings take.
@@ -37,9 +37,9 @@ def load_policy(arrays: dict[str, Array], metadata: dict[str, str], *, threads: 
 
 
 _SPINS = "2000"
-"""Rounds, some microseconds, that a thread of torch's waits for more work before it gives its core away.
+"""Rounds (some microseconds) for which a torch thread waits for more work before it gives its core away.
 
-By default it would be some milliseconds, taken from the environments, whose turn it is.
+The default is some milliseconds, which the environments would lose: it is their turn then.
 """
 
 

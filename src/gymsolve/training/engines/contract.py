@@ -1,4 +1,4 @@
-"""What an engine gives: a policy that acts and can be looked into, and an algorithm that learns."""
+"""What an engine gives: a policy that acts and can be measured, and an algorithm that learns."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -32,13 +32,13 @@ class Policy(Actor, Protocol):
         """What else is needed to rebuild the policy."""
 
     def hold(self) -> Callable[[], None]:
-        """What brings the statistics back to what they are now; the weights are the optimizer's to hold."""
+        """A function that brings the statistics back to what they are now; the optimizer holds weights."""
 
     def checksum(self) -> float:
         """The sum of all weights: not finite as soon as one of them is not."""
 
     def parameter_groups(self) -> tuple[str, ...]:
-        """Whose each parameter is: `policy`, `value`, or `trunk` where the two share it."""
+        """The group of each parameter: `policy`, `value`, or `trunk` where the two share it."""
 
     def log_std(self) -> Array | None:
         """Log standard deviations [A] of a box's actions; None for categories."""
@@ -51,13 +51,13 @@ class Policy(Actor, Protocol):
 
 
 class Optimizer(Part, Protocol):
-    """Moments that outlive a process, and what the newest step was made of. It holds the weights too."""
+    """Owns the moments and the newest gradient; its `hold` covers the weights too."""
 
     names: tuple[str, ...]
-    """Of the parameters it steps, in their order."""
+    """Names of the parameters that it steps, in their order."""
 
     def weights(self) -> Array:
-        """All trainable numbers, as one array of one's own."""
+        """A copy of all trainable numbers, as one array."""
 
     def group_norms(self, parts: Sequence[str]) -> dict[str, float]:
         """Length of the newest gradient, before clipping, by the part that each parameter belongs to."""
@@ -77,16 +77,16 @@ class Algorithm(Part, Protocol):
 
 
 class Engine(Part, Protocol):
-    """Builds what learns, and keeps whatever randomness of its own it has."""
+    """Builds policy and algorithm, and owns the randomness of its library."""
 
     name: str
     kernels: str | None
     """`c` or `numpy`: what the NumPy engine computes with; None for one that has no choice."""
     threads: int
-    """In use, once something was built."""
+    """Threads in use, once something was built."""
     on_gpu: bool
     measured: str
-    """What that number rests on, when it was measured and not given; else empty."""
+    """How that number was measured; empty when it was given."""
 
     def build(self, config: TrainConfig, spec: EnvSpec) -> tuple[Policy, Algorithm]: ...
 

@@ -26,10 +26,10 @@ _LARGE_IMAGE = 48 * 48
 """Pixels from which convolutions may gain from more than one thread."""
 _PROBE_SECONDS = 0.8
 _PROBE_ROWS, _PROBE_ROWS_COMPILED = 64, 256
-"""Of a minibatch, at the most: as many images tell how threads share the work. The compiled kernels are so
-quick that fewer would tell of what surrounds them."""
+"""At most so many rows of a minibatch are timed: enough to show how threads share the work. The compiled
+kernels are so quick that with fewer rows the overhead would decide."""
 _WORTH = 1.15
-"""What all cores must gain to be used: less is noise, and a core left to others is worth something."""
+"""The gain that all cores must bring: less is noise, and a core left to others is worth something."""
 
 
 class TorchEngine(Part):
@@ -83,7 +83,7 @@ class TorchEngine(Part):
 
 
 def has_gpu() -> bool:
-    """Is there one that torch could use?"""
+    """Is there a GPU that torch can use?"""
     return torch.cuda.is_available()
 
 
@@ -97,7 +97,7 @@ def _choose_device(name: str, *, images: bool) -> torch.device:
 
 
 def _most_threads() -> int:
-    """As many as the process may use; the usual variable limits it."""
+    """As many threads as the process may use; `OMP_NUM_THREADS` limits them."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     return int(asked) if asked.isdigit() and asked != "0" else usable_cores()
 
@@ -127,7 +127,7 @@ def _measure_threads(config: TrainConfig, policy: Policy, counts: tuple[int, ...
 
 
 def _blank(policy: Policy, rows: int) -> dict[str, torch.Tensor]:
-    """Observations of nothing; what is in them does not change the time."""
+    """Empty observations; their contents do not change the time."""
     arrays = {key: np.zeros((rows, *entry.shape), entry.dtype) for key, entry in policy.spec.obs.items()}
     return policy.tensors(arrays)
 

@@ -1,8 +1,8 @@
-"""What can be measured around an update.
+"""Measures around an update.
 
-The costly measures are taken some fifty times per run, where a record will be written, and the time they
-take is a metric itself. Nothing here changes what is learned: no random number is drawn, no statistic
-of the policy moves.
+It takes the costly measures some fifty times per run, when a record is due, and the time that they take is a
+metric itself. Nothing here changes what is learned: it draws no random number and moves no statistic of the
+policy.
 """
 
 import math
@@ -35,11 +35,11 @@ _SCALED = (
     ("train/scaled_value_loss", "train/value_loss", "hyper/vf_coef"),
     ("train/scaled_entropy", "train/entropy", "hyper/ent_coef"),
 )
-"""Losses as they count in the sum, the losses, and what they are multiplied by."""
+"""Metric of a loss as it counts in the sum, metric of the loss itself, and its coefficient."""
 
 
 def look_before(trainer: Trainer, rollout: Rollout) -> "Before | None":
-    """How things stand before an update; None unless the costly measures are due."""
+    """Measure before an update; None unless the costly measures are due."""
     trainer.probe.take(rollout)
     counters, steps = trainer.counters, rollout.env_steps
     due = counters.env_steps + steps >= max(counters.next_record, counters.next_measure)
@@ -49,7 +49,7 @@ def look_before(trainer: Trainer, rollout: Rollout) -> "Before | None":
 def look_after(
     trainer: Trainer, rollout: Rollout, before: "Before | None", metrics: dict[str, float]
 ) -> dict[str, float]:
-    """What follows from an update's own metrics, and all others when they are due."""
+    """Metrics that follow from an update's own, and the costly ones when they are due."""
     found = {
         scaled: metrics[coefficient] * metrics[loss]
         for scaled, loss, coefficient in _SCALED
@@ -63,12 +63,12 @@ def look_after(
 
 
 def _spacing(env_steps: int, budget: int) -> int:
-    """From one measure to the next."""
+    """Environment steps from one measure to the next."""
     return max(1, budget // (_EARLY if env_steps < budget // 5 else _LATE))
 
 
 class Before:
-    """How things stand before an update."""
+    """What was measured before an update, and what comparing needs afterwards."""
 
     def __init__(self, trainer: Trainer, rollout: Rollout) -> None:
         self.measured = _before(trainer, rollout)
@@ -78,7 +78,7 @@ class Before:
 
 @np.errstate(all="ignore")  # what overflows here is a metric that is not finite, and an alert
 def _before(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
-    """Of the rollout, through the eyes of the policy that collected it."""
+    """Measure the rollout with the policy that collected it."""
     return {
         **credit_statistics(rollout, trainer.algorithm.credit(rollout, trainer.progress)),
         **episode_statistics(rollout),
@@ -94,7 +94,7 @@ def _observations(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
     some, first = sample_obs(rollout, trainer.policy.spec)[0], first_observations(rollout)
     parts = [some, ends] if first is None else [some, ends, first]
     together = {key: np.concatenate([part[key] for part in parts]) for key in ends}
-    seen = trainer.policy.seen(together)  # once for all: it is a handful of calls, however few the rows
+    seen = trainer.policy.seen(together)  # in one call for all rows: its cost hardly depends on their number
     found = {"obs/constant_share": still}
     if not seen:
         return found

@@ -1,7 +1,7 @@
-"""Numbers that are not finite: noticed with a few sums, traced to their place only once there is one.
+"""Numbers that are not finite: a few sums notice them, and only then a search finds their place.
 
-Whoever made the first of them is to blame: an environment (`EnvFaultError`), or what was learned from
-it (`DivergenceError`). Nothing is mended here; `Trainer.undo` is the way back to the state before.
+The error blames whoever made the first of them: an environment (`EnvFaultError`), or what was learned from it
+(`DivergenceError`). Nothing is mended here; `Trainer.undo` is the way back to the state before.
 """
 
 import math
@@ -73,7 +73,7 @@ def date_fault(error: GymsolveError, env_id: str, env_steps: int) -> GymsolveErr
 
 
 def raise_as(told: GymsolveError, error: GymsolveError) -> NoReturn:
-    """Raise an error in other words; one that has kept its words keeps its cause, an exception of others."""
+    """Raise `told` in place of `error`; the same error keeps its own cause."""
     if told is error:
         raise error
     raise told from error
@@ -112,7 +112,7 @@ def require_finite_rollout(trainer: "Trainer", rollout: Rollout) -> None:
     if first is None:
         return  # only the sum is too large
     row, bad = first
-    # What a step returned was there after it; what the policy made of the last one, before it.
+    # A step's results exist after it; the policy's numbers exist before it.
     bad = _at(trainer, bad, row + (bad.what == "reward"))
     theirs = bad.what == "observation" or (bad.what == "reward" and trainer.scaler is None)
     raise fault(bad, trainer.envs.spec.id) if theirs else _diverged(bad)
@@ -145,7 +145,7 @@ def require_finite_weights(trainer: "Trainer", arrays: dict[str, Array]) -> None
 
 
 def _columns(trainer: "Trainer", rollout: Rollout) -> list[tuple[BadKind, str | None, Array]]:
-    """What a rollout holds, in the order in which one follows from the other."""
+    """The arrays of a rollout, in the order in which one follows from the other."""
     columns: list[tuple[BadKind, str | None, Array]] = [
         ("observation", key, np.asarray(stored))
         for key, stored in rollout.obs.items()
@@ -166,7 +166,7 @@ def _first_of(what: BadKind, entry: str | None, array: Array) -> tuple[int, BadN
 
 
 def _bad_credit(trainer: "Trainer", rollout: Rollout) -> BadNumber | None:
-    """A value or an advantage whose square float32 cannot hold: no loss can be had from it."""
+    """The first value or advantage whose square float32 cannot hold: no loss can be computed from it."""
     credit = trainer.algorithm.credit(rollout, trainer.progress)
     # Values come one after the other; advantages are summed backwards, so the last bad row is their first.
     columns: list[tuple[BadKind, Array, int]] = [
@@ -201,7 +201,7 @@ def _first_bad(array: Array, largest: float | None = None) -> tuple[int, ...] | 
 
 
 def _at(trainer: "Trainer", bad: BadNumber, steps: int) -> BadNumber:
-    """The same number, after so many vector steps of the rollout under way."""
+    """The number, dated to this many vector steps into the rollout under way."""
     counters, rollout = trainer.counters, trainer.collector.rollout
     # The flags of the newest row may not be there yet; all of its environments were stepped.
     done = int(np.count_nonzero(rollout.valid[: steps - 1])) + trainer.envs.num_envs if steps else 0

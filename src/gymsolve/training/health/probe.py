@@ -1,6 +1,6 @@
-"""Looking into the policy with the same observations again and again: some of the first rollout.
+"""The probe: observations of the first rollout with which the policy is measured again and again.
 
-They are the same for the whole run and kept in its checkpoints, so that changes are the network's doing.
+They stay the same for the whole run, and checkpoints keep them, so that changes are the network's doing.
 """
 
 from typing import Any
@@ -46,7 +46,7 @@ class Probe(Part):
 
 
 def _most_rows(spec: EnvSpec) -> int:
-    """So many observations say enough; pictures are large, and their network slow."""
+    """How many observations to keep; fewer pictures, which are large and whose network is slow."""
     return 32 if any(entry.kind == "image" for entry in spec.obs.values()) else 128
 
 
@@ -58,7 +58,7 @@ def sample_obs(rollout: Rollout, spec: EnvSpec) -> tuple[Obs, Array | None]:
 
 
 def dormant_share(hidden: dict[str, Array]) -> float:
-    """Share of the units of all layers [B, units] whose mean size is next to nothing in their layer."""
+    """Share of the units of all layers [B, units] whose mean size is tiny compared with their layer's."""
     dormant = units = 0
     for layer in hidden.values():
         size = np.add.reduce(np.abs(layer), axis=0)  # [units]

@@ -36,7 +36,7 @@ class EvalResult:
     env_steps: int
     seconds: float
     first_size: float | None = None
-    """Of the numbers the network saw in first observations; None where there are categories only."""
+    """Size of the numbers that the network saw in first observations; None with categories only."""
 
     @property
     def mean(self) -> float:
@@ -44,12 +44,12 @@ class EvalResult:
 
     @property
     def standard_error(self) -> float:
-        """Of the mean."""
+        """Standard error of the mean."""
         returns = [e.raw_return for e in self.episodes]
         return float(np.std(returns) / np.sqrt(len(returns))) if returns else float("nan")
 
     def metrics(self) -> dict[str, float]:
-        """By metric name; exactly these numbers go to the record and beside the checkpoint."""
+        """Metrics by name; exactly these numbers go into the record and beside the checkpoint."""
         returns = np.array([e.raw_return for e in self.episodes])
         lengths = np.array([e.length for e in self.episodes])
         measured = {
@@ -75,7 +75,7 @@ class EvalResult:
 
 @dataclass(frozen=True)
 class Limits:
-    """How much is asked for, and where it ends at the latest."""
+    """How much to play, and where to stop at the latest."""
 
     episodes: int
     max_steps: int
@@ -201,7 +201,7 @@ class Evaluator:
 
     @property
     def envs(self) -> Envs:
-        """Built when first needed: a run may never come to be judged."""
+        """Built when first needed: a run may end before its first evaluation."""
         if self._envs is None:
             self._envs = make_envs(self.config.env, "eval", num_envs=self._num_envs())
         return self._envs

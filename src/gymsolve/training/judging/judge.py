@@ -34,9 +34,9 @@ class Judgement:
     where: dict[str, Any]
     """env_steps, vec_steps, updates and progress of the weights."""
     seconds: float
-    """Of training time that the evaluation took."""
+    """Seconds of training time that the evaluation took."""
     checkpoint: str | None
-    """Name of the one they were saved in, or None when the live trainer still has these weights."""
+    """Name of the checkpoint with these weights, or None while the live trainer still has them."""
 
 
 class Judge(Protocol):
@@ -47,7 +47,7 @@ class Judge(Protocol):
         """Checkpoints that are being judged and must stay."""
 
     def submit(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
-        """Evaluate the policy as it is; judgements that are ready."""
+        """Evaluate the policy as it is; returns judgements that are ready."""
 
     def finished(self) -> list[Judgement]:
         """Judgements that have become ready."""
@@ -81,7 +81,7 @@ class LiveJudge:
 
         try:
             verdict = self.evaluator.judge(trainer.policy, trainer.counters.eval_round, watch)
-        except _CancelledError:  # whoever wants to stop does not wait; it is due again after a resume
+        except _CancelledError:  # a user who stops does not wait; the evaluation is due again after a resume
             trainer.counters.eval_round -= 1
             trainer.counters.next_eval = trainer.counters.env_steps
             return []
@@ -106,7 +106,7 @@ class ProcessJudge:
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
         # Not a daemon, which may have no processes of its own: some environments need one each. It is ended
-        # by `close`, and ends by itself once nobody is left to ask it.
+        # by `close`, and ends by itself once the training process is gone.
         self._process = context.Process(target=_serve, args=(theirs, config.model_dump_json(), threshold))
         self._process.start()
         theirs.close()

@@ -1,1 +1,1 @@
-"""What a run would do, thought through and measured before it starts."""
+"""Plans: the settings of a run, resolved and measured before it starts."""

@@ -1,7 +1,7 @@
-"""What a run would do, thought through before anything is started.
+"""Plans a run: resolves its settings and measures those that are `auto`, before anything starts.
 
-Imports no torch, and gymnasium only once the settings themselves are known to be right: a typing error is
-answered at once.
+It imports gymnasium only once the settings are valid, so that a typing error is answered at once; and torch
+only to measure.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _MEASURE_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Plan:
-    """A run that has been thought through and not yet started: nothing of it is on disk."""
+    """A run that is planned and not yet started: nothing of it is on disk."""
 
     resolved: Resolved
     reasons: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""`algo.num_steps: auto`, rollouts long enough to see rewards: arithmetic on counts of `random_policy.py`."""
+"""`algo.num_steps: auto`: chooses rollouts long enough to see rewards, from counts of `random_policy.py`."""
 
 import math
 from typing import NamedTuple
@@ -10,24 +10,24 @@ from gymsolve.text import count
 __all__ = ["RolloutLength", "choose_num_steps"]
 
 _REWARDS = 2
-"""A stretch should hold so many on average: then one in seven holds none."""
+"""Rewards that one environment's part of a rollout should hold on average: then one in seven has none."""
 _LONGEST = 2048
 _FEWEST_UPDATES = 20
-"""A budget is worth at least so many updates."""
+"""A budget must allow at least this many updates."""
 
 
 class RolloutLength(NamedTuple):
     """What was chosen, and why."""
 
     num_steps: int
-    """A power of two, or the number there was."""
+    """A power of two, or the recipe's own number."""
     least: int
-    """Below this, rollouts would miss rewards; what is tuned for speed must not go there."""
+    """Below this, rollouts would miss rewards; tuning for speed must not go there."""
     reason: str
 
 
 def choose_num_steps(config: TrainConfig, pay: Pay) -> RolloutLength:
-    """Steps per environment: what there is, or more where rewards are further apart."""
+    """Steps per environment: the recipe's own, or more where rewards are further apart."""
     own = config.algo.num_steps
     wanted, told = _wanted(config, pay)
     needed = 2 ** math.ceil(math.log2(max(1.0, wanted)))

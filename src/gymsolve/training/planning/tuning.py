@@ -1,8 +1,8 @@
 """Which settings make a run fastest here: candidates, what each would give, and which to take.
 
-Pure arithmetic on measured costs (`tuning_costs.py` has the clock), so the same costs always give the same
-answer. Only what does not change the task of learning is varied: a rollout keeps its number of steps, so
-more environments mean shorter stretches of each.
+This is pure arithmetic on measured costs (`tuning_costs.py` has the clock), so the same costs always give the
+same answer. It varies only what does not change the task of learning: a rollout keeps its number of steps, so
+more environments take fewer steps each.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ _SHORTEST = 16
 _FEWEST = 8
 """Environments below which rollouts vary too little."""
 _SPREAD = 8
-"""How many times more or fewer environments than the recipe has are looked at."""
+"""Up to this many times more or fewer environments than the recipe's are candidates."""
 _WORTH = 1.05
-"""What is not faster by this factor is not changed: it would be noise."""
+"""A change must be faster by this factor: less is noise."""
 _OTHER_DYNAMICS = ("envpool",)
 """Backends that are another implementation of the environment: measured, never chosen unasked."""
 
@@ -85,7 +85,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Choice:
-    """The combination to take, the one there is, and all that were looked at (fastest first)."""
+    """The combination to take, the current one, and all candidates (fastest first)."""
 
     best: Prediction
     current: Prediction
@@ -150,7 +150,7 @@ def predict(costs: Costs, shapes: Sequence[Layout]) -> list[Prediction]:
 
 
 def choose(costs: Costs, shapes: Sequence[Layout], current: tuple[Layout, str, Compute]) -> Choice:
-    """The fastest combination, unless it is hardly faster than the one there is."""
+    """The fastest combination, unless it is hardly faster than the current one."""
     found = predict(costs, shapes)
     (mine,) = [one for one in found if (one.layout, one.backend, one.compute) == current]
     allowed = [one for one in found if one.backend == mine.backend or one.backend not in _OTHER_DYNAMICS]
@@ -160,7 +160,7 @@ def choose(costs: Costs, shapes: Sequence[Layout], current: tuple[Layout, str, C
 
 
 def _simplest(found: Sequence[Prediction], mine: Prediction) -> Prediction:
-    """The fastest, with each of its changes taken back that brings less than noise."""
+    """The fastest combination, without those of its changes that bring no more than noise."""
     best = found[0]
     if best.steps_per_second < _WORTH * mine.steps_per_second:
         return mine

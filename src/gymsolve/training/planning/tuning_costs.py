@@ -119,7 +119,7 @@ def _time_envs(config: EnvConfig, count: int, seconds: float, costs: Costs) -> E
 
         def step() -> None:
             nonlocal masks
-            # Drawing costs more than some environments' steps, so it is done before; masks are a step's own.
+            # Drawing costs more than some environments' steps, so it is done before; masks need new actions.
             actions = (
                 next(turns) if masks is None else action.to_env(random_actions(action, count, masks, rng))
             )
@@ -183,7 +183,7 @@ def _measure_compute(
 def _probe(config: TrainConfig, spec: EnvSpec) -> tuple[TrainConfig, float]:
     """Settings to time an update with, and how many of those an update is.
 
-    A whole update can take many seconds. A few passes tell as much, and of convolutions one minibatch.
+    A whole update can take many seconds. A few passes tell as much; with convolutions, one minibatch does.
     """
     images = any(entry.kind == "image" for entry in spec.obs.values())
     algo, factor = config.algo.excerpt(

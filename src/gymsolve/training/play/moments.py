@@ -1,4 +1,4 @@
-"""Whole episodes on a stage, one moment at a time; whoever watches decides which moments to look at."""
+"""Whole episodes on a stage, one moment at a time; the caller decides which moments to draw."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

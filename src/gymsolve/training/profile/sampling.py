@@ -67,7 +67,7 @@ class Samples:
 
 
 def phase_of(stack: Stack) -> str:
-    """The phase a stack belongs to; frames outside of gymsolve count with whoever called them."""
+    """The phase that a stack belongs to; frames outside of gymsolve count with their caller."""
     files = [file for file, _ in stack]
     for depth, file in enumerate(files):
         if file.startswith("rollout/collect.py"):
@@ -141,7 +141,7 @@ def _stack(frame: FrameType | None, places: dict[CodeType, Place]) -> Stack:
         if code not in places:
             places[code] = (_short(code.co_filename), code.co_qualname)
         if places[code] == _OWNER:
-            break  # it and everything above it is the same in every sample
+            break  # this frame and everything above it are the same in every sample
         found.append(places[code])
         frame = frame.f_back
     return tuple(reversed(found))

@@ -1,6 +1,5 @@
 """Videos of trained policies.
 
-    playing.py      whole episodes on a stage, one moment at a time
     canvas.py       frames of any size → pictures of one size
     overlay.py      what is written below a frame
     encoding.py     pictures → mp4
@@ -8,7 +7,7 @@
     progression.py  all checkpoints of a run → one video, with captions.py and curve.py
     automatic.py    the videos that every run leaves
     follower.py     videos while a run trains
-    request.py      videos on demand
+    record.py       videos on demand
 
 Training knows only `automatic.py` and `follower.py`; everything else works from the run's folder.
 """

@@ -1,7 +1,7 @@
 """The videos that every run leaves: of its best policy and of its final one.
 
-They are made once training is over and everything else is written. Nothing that goes wrong here may
-change what became of the run: it is one sentence in the events.
+They are made once training is over and everything else is written. A failure here never changes the outcome
+of the run: it is one sentence in the events.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ class _CancelledError(Exception):
 
 
 def leave_videos(run: Run, config: TrainConfig, observer: Observer) -> None:
-    """Film the best and the final policy; an environment that cannot be drawn is passed over silently."""
+    """Film the best and the final policy; an environment that cannot be drawn gets no video."""
     if not config.video.enabled:
         return
     asked = StopSignal()
@@ -74,7 +74,7 @@ def film_checkpoint(
     order: Order,
     on_moment: Callable[[Moment], None] = lambda moment: None,
 ) -> dict[str, Any]:
-    """A video of one checkpoint and the file that describes it; what that says."""
+    """Film one checkpoint and write the file that describes the video; returns that description."""
     policy = load_policy(saved.policy, saved.policy_metadata)
     facts = {"run": run.id, **identify(saved)} | film_episodes(policy, stage, path, order, on_moment)
     describe_video(path, facts)

@@ -17,7 +17,7 @@ __all__ = ["Caption", "Captions"]
 
 @dataclass(frozen=True)
 class Caption:
-    """What is said about one clip."""
+    """What the caption says about one clip."""
 
     env_steps: int
     final_return: float

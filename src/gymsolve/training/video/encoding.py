@@ -44,7 +44,7 @@ class Film:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=self._complaints,
-                start_new_session=True,  # Ctrl-C is for whoever films, who then ends this
+                start_new_session=True,  # Ctrl-C goes to the recording process, which then ends this one
             )
         except OSError as error:
             self._complaints.close()
@@ -76,7 +76,7 @@ class Film:
 
     @property
     def seconds(self) -> float:
-        """How long it lasts by now."""
+        """Seconds that the video lasts so far."""
         return self.frames / self.fps
 
     def __enter__(self) -> Self:

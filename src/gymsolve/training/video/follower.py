@@ -67,7 +67,7 @@ def _follow(path: str, config_json: str, env_steps: int, over: Event, parent: in
             last_look = over.is_set()
             ready = [name for name in list_checkpoints(run) if int(name) >= due]
             if ready:
-                # Only the newest: whoever is late does not catch up with what is past.
+                # Only the newest one: a late follower does not catch up.
                 due = _next(int(ready[-1]), config)
                 _film(run, ready[-1], stage, config)
             elif last_look:

@@ -24,7 +24,7 @@ class OverlayStyle:
     """How the text looks and what it tells; lengths are in units of the font's size."""
 
     show: tuple[str, ...] = ("episode", "step", "return", "action", "reward", "value")
-    """In reading order; any of these words. Empty shows nothing but the frame."""
+    """Which of these words to show, in reading order; empty shows nothing but the frame."""
     columns: tuple[float, ...] = (1.4, 1.0, 0.85)
     """Widths in relation to each other; the first has room for actions of several numbers."""
     font_share: float = 1 / 36
@@ -35,7 +35,7 @@ class OverlayStyle:
     text: Colour = (236, 239, 244)
     label: Colour = (136, 146, 166)
     accent: Colour = (94, 214, 160)
-    """For what matters: the return once an episode is over, the position on a curve."""
+    """Colour of what matters: the return once an episode is over, the position on a curve."""
 
     @property
     def lines(self) -> int:
@@ -59,7 +59,7 @@ def describe(moment: Moment, labels: ActionLabels, value: float | None, episodes
         "return": number(moment.scene.raw_return),
         "action": _NOTHING if moment.action is None else labels.describe(moment.action),
         "reward": _NOTHING if moment.action is None else number(moment.scene.reward, sign=True),
-        # The value of a state in which nothing follows means nothing.
+        # After the end nothing follows, so a value would mean nothing.
         "value": _NOTHING if value is None or moment.scene.terminated else number(value),
     }
 

@@ -44,7 +44,7 @@ class Wish:
     data: bool = False
     """Also keep each episode's observations, actions, rewards and values in `episodes/`."""
     max_seconds: float | None = None
-    """Of the video; of each clip for a progression."""
+    """Longest length of the video, or of each clip of a progression."""
 
 
 def record_run(

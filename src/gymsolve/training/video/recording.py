@@ -43,18 +43,18 @@ class Order:
     """What a video should show."""
 
     seed: int
-    """Of the run, or another: it decides the episodes as `eval --seed` does."""
+    """The run's seed, or another; it decides the episodes as `eval --seed` does."""
     episodes: int = 1
     deterministic: bool = True
     max_seconds: float = 20.0
     """Length of the video at which it ends, be it within an episode."""
     most_fps: float = 60.0
-    """Steps are left out above this."""
+    """Frames per second above which steps are left out."""
     size: tuple[int, int] | None = None
     out_fps: float | None = None
     style: OverlayStyle = field(default_factory=OverlayStyle)
     patience: float = math.inf
-    """Seconds of real time after which it ends likewise."""
+    """Seconds of real time after which the recording ends likewise."""
 
     @property
     def env_seed(self) -> int:
@@ -153,7 +153,7 @@ def identify(saved: Checkpoint) -> dict[str, Any]:
 
 
 def stride_for(fps: float, most: float) -> int:
-    """Every how many steps a frame is shown, so that there are at most so many per second."""
+    """The number of steps per shown frame that keeps frames per second within the limit."""
     return max(1, math.ceil(fps / most - 1e-9))
 
 
