@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-__all__ = ["is_running", "soon_gone"]
+__all__ = ["in_session", "is_running", "soon_gone"]
 
 
 def is_running(pid: int) -> bool:
@@ -21,3 +21,18 @@ def soon_gone(*pids: int, seconds: float = 120.0) -> bool:
     while any(is_running(pid) for pid in pids) and time.monotonic() < deadline:
         time.sleep(0.01)
     return not any(is_running(pid) for pid in pids)
+
+
+def in_session(leader: int) -> dict[int, int]:
+    """The processes of a session that run, each with its parent."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            state, parent, _, session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(session) == leader and state != "Z":
+            found[int(folder.name)] = int(parent)
+    return found

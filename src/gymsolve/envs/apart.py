@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any, Protocol, runtime_checkable
 
@@ -122,10 +123,11 @@ def _serve(
     try:
         held = build(*arguments)
     except GymsolveError as error:
-        connection.send(error)
+        with suppress(ConnectionError):  # the owner did not wait for it
+            connection.send(error)
         return
-    connection.send(None)
     try:
+        connection.send(None)
         while True:
             name, given = connection.recv()
             connection.send(_answer(held, name, given))

@@ -226,9 +226,9 @@ def execute(
 ) -> Outcome:
     """Run the loop; whatever happens, the run's files then tell what happened."""
     signalled = StopSignal(lambda reason: observer.event("stopping", {"reason": reason}))
-    judge = make_judge(trainer, cancelled=lambda: signalled.reason is not None)
-    profiled = _profiled(run) if profile else nullcontext()
-    with Closing(trainer, run, judge, observer), signalled.listening(), _filming(trainer, run), profiled:
+    filming, profiled = _filming(trainer, run), _profiled(run) if profile else nullcontext()
+    judge = make_judge(trainer, cancelled=lambda: signalled.reason is not None)  # `Closing` ends its process
+    with Closing(trainer, run, judge, observer), signalled.listening(), filming, profiled:
         engine = trainer.engine
         means = {"engine": engine.name, "kernels": engine.kernels, "threads": engine.threads}
         means["backend"] = trainer.envs.backend

@@ -9,6 +9,7 @@ import select
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
@@ -80,7 +81,8 @@ def serve(connection: Connection, far_end: Connection, task: Task) -> None:
     try:
         copies = InProcessEnvs(task.builders, buffers)
     except GymsolveError as error:
-        _fail(line, error)
+        with suppress(*LOST):  # the owner did not wait for it
+            _fail(line, error)
         return
     try:
         line.say(DONE)

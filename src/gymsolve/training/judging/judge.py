@@ -5,6 +5,7 @@ cannot change under it, and its results carry the step those weights come from.
 """
 
 import multiprocessing
+import os
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gymsolve.config import TrainConfig
+from gymsolve.envs.build import needs_own_process
 from gymsolve.errors import DivergenceError, EnvFaultError, GymsolveError
 from gymsolve.runs.loading import load_policy_file
 from gymsolve.runs.run import Run
@@ -60,7 +62,7 @@ class Judge(Protocol):
 
 
 class _CancelledError(Exception):
-    """Somebody asked to stop during an evaluation."""
+    """Somebody asked to stop during an evaluation, or is no longer there to hear of it."""
 
 
 class LiveJudge:
@@ -105,9 +107,13 @@ class ProcessJudge:
     def __init__(self, config: TrainConfig, threshold: float | None) -> None:
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
-        # Not a daemon, which may have no processes of its own: some environments need one each. It is ended
-        # by `close`, and ends by itself once the training process is gone.
-        self._process = context.Process(target=_serve, args=(theirs, config.model_dump_json(), threshold))
+        self._process = context.Process(
+            target=_serve,
+            args=(theirs, config.model_dump_json(), threshold, os.getpid()),
+            # A daemon may have no processes of its own, and takes no core from training with them. Where each
+            # environment needs one, `close` ends it, or the end of the training process.
+            daemon=not needs_own_process(config.env),
+        )
         self._process.start()
         theirs.close()
         self._env_id = config.env.id
@@ -124,7 +130,7 @@ class ProcessJudge:
         path = save(trainer, run, "eval")
         try:
             self._connection.send((str(path), trainer.counters.eval_round))
-        except BrokenPipeError as error:
+        except ConnectionError as error:
             raise _died() from error
         self._pending = (trainer.position(), path.name)
         return []
@@ -146,7 +152,7 @@ class ProcessJudge:
         self._pending = None
         try:
             answer = self._connection.recv()
-        except EOFError as error:
+        except (EOFError, ConnectionError) as error:
             raise _died() from error
         if isinstance(answer, GymsolveError):
             raise date_fault(answer, self._env_id, where["env_steps"])
@@ -164,18 +170,27 @@ def make_judge(trainer: Trainer, cancelled: Callable[[], bool]) -> Judge:
     return LiveJudge(Evaluator(trainer.config, trainer.threshold), cancelled)
 
 
-def _serve(connection: Connection, config_json: str, threshold: float | None) -> None:
-    """The evaluation process: checkpoint folders in, verdicts out."""
+def _serve(connection: Connection, config_json: str, threshold: float | None, parent: int) -> None:
+    """The evaluation process: checkpoint folders in, verdicts out, as long as there is a training process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the training process's business
+
+    def watch(done: int, total: int) -> None:
+        if os.getppid() != parent:
+            raise _CancelledError
+
     config = TrainConfig.model_validate_json(config_json)
     evaluator = Evaluator(config, threshold)
-    while (job := connection.recv()) is not None:
-        path, round_number = job
-        try:
-            files = load_policy_file(Path(path) / "policy.safetensors")
-            policy = load_policy(*files, threads=config.threads)
-            answer: Verdict | GymsolveError = evaluator.judge(policy, round_number)
-        except GymsolveError as error:
-            answer = error
-        connection.send(answer)
-    evaluator.close()
+    try:
+        while True:
+            path, round_number = connection.recv()
+            try:
+                files = load_policy_file(Path(path) / "policy.safetensors")
+                policy = load_policy(*files, threads=config.threads)
+                answer: Verdict | GymsolveError = evaluator.judge(policy, round_number, watch)
+            except GymsolveError as error:
+                answer = error
+            connection.send(answer)
+    except (EOFError, ConnectionError, _CancelledError):
+        pass  # it was killed: nobody is left to tell
+    finally:
+        evaluator.close()
