@@ -22,6 +22,7 @@ from gymsolve.runs import find_run, list_runs
 from gymsolve.runs.process import is_alive
 from gymsolve.service.runs import stop_run
 from gymsolve.service.start import resume_run, start_run
+from processes import soon_gone
 
 FOREVER = {"steps": 10**9, "eval.every": 10**9, "solved_at": 100}
 BREAKING = """
@@ -202,3 +203,29 @@ def test_the_command_line_prints_the_id(capsys):
     assert main(["train", "Bandit-v0", "--set", "algo.gama=1", "--detach", "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["error"]["where"] == "algo.gama"
     assert main(["train", "Bandit-v0", "--confirm", "--detach"]) == 2
+
+
+HANGING = """
+import os, time
+import gymnasium as gym
+from gymsolve.envs.bandit import Bandit
+
+class Hanging(Bandit):
+    metadata = {"exclusive": True}
+    def __init__(self):
+        with open("hanging", "w") as file:
+            file.write(str(os.getpid()))
+        time.sleep(10**6)
+
+gym.register("Hanging-v0", entry_point=Hanging)
+"""
+
+
+def test_a_start_that_is_called_off_leaves_no_environment_behind(place):
+    (place / "hanging_env.py").write_text(HANGING)
+    for limit in (1.0, 4.0, 16.0, 64.0):  # until it has got as far as to hang
+        with pytest.raises(GymsolveError, match="its process was ended"):
+            start_run("hanging_env:Hanging-v0", limit=limit)
+        if (place / "hanging").exists() and (place / "hanging").read_text():
+            break
+    assert soon_gone(int((place / "hanging").read_text()))

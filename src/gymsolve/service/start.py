@@ -162,11 +162,12 @@ def _unanswered(
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End the process, and whomever it has started: an environment that hangs would hang for ever."""
     process.terminate()
-    try:
+    with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(10)
-    except subprocess.TimeoutExpired:
-        process.kill()
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody of its session is left
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _rebuild(told: dict[str, Any]) -> GymsolveError:
