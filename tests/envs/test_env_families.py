@@ -12,7 +12,9 @@ from gymsolve.envs.build import build_env, find_spec
 from gymsolve.envs.families import GENERIC, families, find_family, is_exclusive
 from gymsolve.envs.families.box2d import FreshWorld
 from gymsolve.envs.labels import find_keys, find_labels, name_dimensions
+from gymsolve.envs.make import make_envs
 from gymsolve.envs.spaces import action_spec
+from gymsolve.errors import EnvFaultError
 
 assert sample_envs.Counter
 
@@ -108,3 +110,66 @@ def test_an_environment_of_ones_own_says_that_it_is_exclusive() -> None:
         assert is_exclusive("Mine/Function-v0", find_spec("Mine/Function-v0"))
     finally:
         del gym.registry["Mine/Function-v0"]
+
+
+def test_whoever_builds_it_a_walker_gets_a_fresh_world() -> None:
+    gym.register("Mine/Walker-v0", entry_point=lambda: gym.make("BipedalWalker-v3"))
+    try:
+        built = build_env(EnvConfig(id="Mine/Walker-v0"), "train")
+        found = []
+        env = built.env
+        while isinstance(env, gym.Wrapper):
+            found.append(type(env))
+            env = env.env
+        built.env.close()
+        assert found.count(FreshWorld) == 1
+    finally:
+        del gym.registry["Mine/Walker-v0"]
+
+
+class Told(sample_envs.Counter):
+    """Only an instance knows its metadata."""
+
+    @property
+    def metadata(self) -> dict[str, object]:  # type: ignore[override]
+        return {"render_modes": []}
+
+
+def test_metadata_that_only_an_instance_has_are_no_obstacle() -> None:
+    gym.register("Mine/Told-v0", entry_point=Told)
+    try:
+        assert not is_exclusive("Mine/Told-v0", find_spec("Mine/Told-v0"))
+        build_env(EnvConfig(id="Mine/Told-v0"), "train").env.close()
+    finally:
+        del gym.registry["Mine/Told-v0"]
+
+
+def test_a_module_that_breaks_on_import_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "breaks_on_import.py").write_text("raise RuntimeError('no screen')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    gym.register("Mine/Breaks-v0", entry_point="breaks_on_import:Env")
+    try:
+        with pytest.raises(
+            EnvFaultError, match="breaks_on_import:Env cannot be imported: RuntimeError: no sc"
+        ):
+            make_envs(EnvConfig(id="Mine/Breaks-v0"), "train")
+    finally:
+        del gym.registry["Mine/Breaks-v0"]
+
+
+def test_a_module_may_make_its_names_on_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "made_on_demand.py").write_text(
+        "def __getattr__(name):\n"
+        "    if name != 'Env':\n"
+        "        raise AttributeError(name)\n"
+        "    import sample_envs\n"
+        "    return type('Env', (sample_envs.Counter,), {'metadata': {'exclusive': True}})\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    gym.register("Mine/Demand-v0", entry_point="made_on_demand:Env")
+    try:
+        assert is_exclusive("Mine/Demand-v0", find_spec("Mine/Demand-v0"))
+    finally:
+        del gym.registry["Mine/Demand-v0"]

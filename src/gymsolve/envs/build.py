@@ -152,7 +152,9 @@ def _make(config: EnvConfig, registered: Any, lean: type[Any] | None, render: bo
     # gymsolve never steps before a reset, so no wrapper has to check for it in every step.
     wanted = replace(registered, entry_point=lean or registered.entry_point, order_enforce=False)
     env = _construct(config, wanted, options)
-    return find_family(config.id).prepare(env)
+    for family in families():  # a function of anybody's may have built it
+        env = family.prepare(env)
+    return env
 
 
 def _construct(config: EnvConfig, wanted: Any, options: dict[str, Any]) -> AnyEnv:

@@ -9,12 +9,14 @@ import importlib
 import re
 import sys
 import warnings
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Protocol, runtime_checkable
 
 from gymnasium.error import DependencyNotInstalled
 
 from gymsolve.envs.families.family import Clone, Extra, Family
+from gymsolve.errors import EnvFaultError
 
 __all__ = [
     "GENERIC",
@@ -60,7 +62,7 @@ def bare_name(env_id: str) -> str:
 
 @runtime_checkable
 class _Described(Protocol):
-    metadata: dict[str, Any]
+    metadata: Any
 
 
 def is_exclusive(env_id: str, registered: Any) -> bool:
@@ -68,7 +70,9 @@ def is_exclusive(env_id: str, registered: Any) -> bool:
     if find_family(env_id).exclusive:
         return True
     creator = find_creator(registered.entry_point)
-    return isinstance(creator, _Described) and bool(creator.metadata.get("exclusive"))
+    # Where `metadata` is a property, only an instance could tell.
+    told = creator.metadata if isinstance(creator, _Described) else None
+    return isinstance(told, Mapping) and bool(told.get("exclusive"))
 
 
 def find_creator(entry_point: Any) -> Any:
@@ -82,6 +86,6 @@ def find_creator(entry_point: Any) -> Any:
             found: Any = sys.modules.get(module) or importlib.import_module(module)
     except (ImportError, DependencyNotInstalled):
         return None  # an optional package; building the environment says which
-    for part in name.split("."):
-        found = vars(found).get(part)
-    return found
+    except Exception as error:
+        raise EnvFaultError(f"{entry_point} cannot be imported: {type(error).__name__}: {error}.") from error
+    return getattr(found, name, None)  # a module may make its names on demand

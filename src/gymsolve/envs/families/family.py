@@ -63,7 +63,7 @@ class Family:
     clone: Clone | None = None
     """Native snapshots; None where only a replay of the actions leads back to a state."""
     prepare: Callable[[AnyEnv], AnyEnv] = _as_it_is
-    """Mends what every environment of the family needs, right above `gym.make`."""
+    """Mends what an environment needs, right above `gym.make`, if its class is one of the family's."""
     fps: Callable[[AnyEnv], float | None] = declared_fps
     """Steps of the bare environment per second of its own time; None where it is unknown."""
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
