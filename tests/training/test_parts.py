@@ -210,3 +210,16 @@ def test_an_algorithm_chooses_its_collector(monkeypatch):
     assert type(other.collector) is Collector
     for one in (trainer, other):
         one.envs.close()
+
+
+def test_dropout_draws_anew_for_another_seed():
+    drawn = []
+    for seed in (5, 5, 6):
+        trainer = make(engine="torch", seed=seed, **{"net.dropout": 0.5})
+        saved = Saved(trainer)
+        trainer.reseed()
+        drawn.append(trainer.arrays()["engine/torch_rng"])
+        assert not np.array_equal(drawn[-1], saved.trainer["engine/torch_rng"])
+        trainer.envs.close()
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+    assert not np.array_equal(drawn[0], drawn[2])

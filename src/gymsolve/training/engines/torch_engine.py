@@ -81,6 +81,9 @@ class TorchEngine(Part):
             torch.set_rng_state(torch.from_numpy(arrays["torch_rng"]))
         return []
 
+    def reseed(self, seed: int, env_steps: int) -> None:
+        torch.manual_seed(integer_seeds(seed, "torch", 1, env_steps)[0])
+
 
 def has_gpu() -> bool:
     """Is there a GPU that torch can use?"""
