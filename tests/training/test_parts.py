@@ -15,6 +15,7 @@ from gymsolve.rollout.collect import Collector
 from gymsolve.rollout.rollout import Stream
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.runs.tensors import pack, unpack
+from gymsolve.training.checkpoint import save
 from gymsolve.training.loop import collect, count, learn
 from gymsolve.training.observer import Silent
 from gymsolve.training.planning.plan import plan_run
@@ -223,3 +224,21 @@ def test_dropout_draws_anew_for_another_seed():
         trainer.envs.close()
     np.testing.assert_array_equal(drawn[0], drawn[1])
     assert not np.array_equal(drawn[0], drawn[2])
+
+
+@pytest.mark.parametrize("engine", ["numpy", "torch"])
+def test_the_table_of_a_checkpoint_shows_the_credit_that_was_learned_from(engine, tmp_path):
+    run = gymsolve.train("Bandit-v0", steps=512, runs_dir=tmp_path).run
+    trainer = make(
+        name="CartPole-v1:reinforce", engine=engine, **{"algo.baseline": "mean", "algo.num_steps": 64}
+    )
+    for _ in range(3):
+        rollout = collect(trainer, Silent())
+        given = trainer.algorithm.credit(rollout, trainer.progress)
+        learn(trainer, rollout)
+        count(trainer, rollout, 0.0)
+    lines = (save(trainer, run, "test") / "rollout.csv").read_text().splitlines()
+    place = lines[0].split(",").index("advantage")
+    shown = np.array([float(line.split(",")[place]) for line in lines[1:]], np.float32)
+    np.testing.assert_array_equal(shown, given.advantages.T.ravel())
+    trainer.envs.close()

@@ -26,6 +26,7 @@ class A2C(Part):
     def __init__(self, config: A2CConfig, policy: Policy, auxiliaries: Sequence[Auxiliary] = ()) -> None:
         self.config, self.policy, self.auxiliaries = config, policy, auxiliaries
         self.optimizer = Optimizer(config.optimizer, trainable(policy, auxiliaries))
+        self.newest: Credit | None = None
 
     def credit(self, rollout: Rollout, progress: Progress) -> Credit:
         """What each step is worth."""
@@ -37,7 +38,8 @@ class A2C(Part):
         if not rollout.valid.any():  # every environment spent the rollout on a reset
             return in_force
         whole_rollout = config.normalize_advantages == "rollout"
-        credited = self.credit(rollout, progress).flat(rollout, standardized=whole_rollout)
+        self.newest = self.credit(rollout, progress)
+        credited = self.newest.flat(rollout, standardized=whole_rollout)
         batch = Batch(policy, rollout, rollout.valid)
         minibatch = batch.whole()
         targets = value_targets(policy, credited.returns)

@@ -43,6 +43,7 @@ class PPO(Part):
     def __init__(self, config: PPOConfig, policy: Policy, auxiliaries: Sequence[Auxiliary] = ()) -> None:
         self.config, self.policy, self.auxiliaries = config, policy, auxiliaries
         self.optimizer = Optimizer(config.optimizer, trainable(policy, auxiliaries))
+        self.newest: Credit | None = None
         self.rate_factor = 1.0  # moved by `desired_kl`, times the scheduled learning rate
 
     def credit(self, rollout: Rollout, progress: Progress) -> Credit:
@@ -56,7 +57,8 @@ class PPO(Part):
         if not rollout.valid.any():  # every environment spent the rollout on a reset
             return in_force
         whole_rollout = config.normalize_advantages == "rollout"
-        credited = self.credit(rollout, progress).flat(rollout, standardized=whole_rollout)
+        self.newest = self.credit(rollout, progress)
+        credited = self.newest.flat(rollout, standardized=whole_rollout)
         batch = Batch(policy, rollout, rollout.valid)
         old_values, targets = self._critic_targets(credited)
 

@@ -22,6 +22,7 @@ class FastA2C(Part):
     def __init__(self, config: A2CConfig, policy: FastPolicy) -> None:
         self.config, self.policy = config, policy
         self.optimizer = FastOptimizer(config.optimizer, policy.parameters)
+        self.newest: Credit | None = None
 
     def credit(self, rollout: Rollout, progress: Progress) -> Credit:
         """What each step is worth."""
@@ -35,7 +36,8 @@ class FastA2C(Part):
         if not rollout.valid.any():  # every environment spent the rollout on a reset
             return in_force
         whole_rollout = config.normalize_advantages == "rollout"
-        credited = self.credit(rollout, progress).flat(rollout, standardized=whole_rollout)
+        self.newest = self.credit(rollout, progress)
+        credited = self.newest.flat(rollout, standardized=whole_rollout)
         batch = Batch(policy, rollout, rollout.valid)
         targets = value_targets(policy, credited.returns)
 

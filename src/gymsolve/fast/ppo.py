@@ -31,6 +31,7 @@ class FastPPO(Part):
     def __init__(self, config: PPOConfig, policy: FastPolicy) -> None:
         self.config, self.policy = config, policy
         self.optimizer = FastOptimizer(config.optimizer, policy.parameters)
+        self.newest: Credit | None = None
         self.rate_factor = 1.0  # moved by `desired_kl`, times the scheduled learning rate
 
     def credit(self, rollout: Rollout, progress: Progress) -> Credit:
@@ -46,7 +47,8 @@ class FastPPO(Part):
         if not rollout.valid.any():  # every environment spent the rollout on a reset
             return in_force
         whole_rollout = config.normalize_advantages == "rollout"
-        credited = self.credit(rollout, progress).flat(rollout, standardized=whole_rollout)
+        self.newest = self.credit(rollout, progress)
+        credited = self.newest.flat(rollout, standardized=whole_rollout)
         batch = Batch(policy, rollout, rollout.valid)
         old_values, targets = self._critic_targets(credited.values, credited.returns)
         columns = np.stack([batch.log_probs, credited.advantages, targets, old_values])  # [4, B]

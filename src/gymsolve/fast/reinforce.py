@@ -29,6 +29,7 @@ class FastReinforce(Part):
     def __init__(self, config: ReinforceConfig, policy: FastPolicy) -> None:
         self.config, self.policy = config, policy
         self.optimizer = FastOptimizer(config.optimizer, policy.parameters)
+        self.newest: Credit | None = None
         self.mean_return: float | None = None  # running, for baseline "mean"
 
     def credit(self, rollout: Rollout, progress: Progress) -> Credit:
@@ -40,7 +41,7 @@ class FastReinforce(Part):
     def update(self, rollout: Rollout, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
         config, policy = self.config, self.policy
         in_force = hyperparameters(config, progress)
-        credit = self.credit(rollout, progress)
+        credit = self.newest = self.credit(rollout, progress)
         usable = credit.rows
         metrics = in_force | {"train/unfinished_share": 1.0 - float(usable.sum()) / max(1, rollout.env_steps)}
         if not usable.any():

@@ -12,7 +12,6 @@ from gymsolve.rollout.table import rollout_csv
 from gymsolve.runs.checkpoints import list_checkpoints, mark_best, prune, save_checkpoint
 from gymsolve.runs.loading import load_policy_file
 from gymsolve.runs.run import Run
-from gymsolve.schedules import Progress
 from gymsolve.training.health.nonfinite import require_finite_weights
 from gymsolve.training.trainer import Trainer
 
@@ -55,7 +54,7 @@ def _write(trainer: Trainer, run: Run, reason: str) -> Path:
             "reason": reason,
             "eval": trainer.evaluation if judged else None,
         },
-        extras={"rollout.csv": _last_rollout(trainer).encode()} if trainer.collector.filled else None,
+        extras=_last_rollout(trainer),
     )
 
 
@@ -66,11 +65,12 @@ def _before_alerts(trainer: Trainer, run: Run) -> set[str]:
     return {str(max(before)) for onset in onsets if (before := [step for step in steps if step < onset])}
 
 
-def _last_rollout(trainer: Trainer) -> str:
+def _last_rollout(trainer: Trainer) -> dict[str, bytes] | None:
     """The rollout that the weights last learned from, as a table of up to 2000 rows."""
-    rollout = trainer.collector.rollout
-    then = Progress(trainer.counters.env_steps - rollout.env_steps, trainer.config.steps)
-    return rollout_csv(rollout, trainer.algorithm.credit(rollout, then), most_rows=2000)
+    credit = trainer.algorithm.newest  # given anew it would be another one: an update moves what measures it
+    if credit is None or not trainer.collector.filled:
+        return None
+    return {"rollout.csv": rollout_csv(trainer.collector.rollout, credit, most_rows=2000).encode()}
 
 
 def keep_if_best(trainer: Trainer, run: Run, judgement: "Judgement") -> bool:

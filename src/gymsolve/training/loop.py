@@ -58,6 +58,7 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
             observer.event("env_fault", {"text": fault})
         take_judgements(trainer, run, observer, judge.finished())
         if counters.solved and config.eval.stop_when_solved:
+            trainer.collector.filled = False  # it will not be learned from
             return "solved"
 
         require_finite_rollout(trainer, rollout)

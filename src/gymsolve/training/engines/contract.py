@@ -66,6 +66,9 @@ class Optimizer(Part, Protocol):
 class Algorithm(Part, Protocol):
     """One learning rule. It knows a policy and a rollout; no environment, no run, no logger."""
 
+    newest: Credit | None
+    """What the newest update learned from."""
+
     @property
     def optimizer(self) -> Optimizer: ...
 
