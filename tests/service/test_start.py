@@ -12,6 +12,7 @@ import pytest
 from gymsolve.cli import main
 from gymsolve.errors import (
     ConfigError,
+    EnvFaultError,
     GymsolveError,
     MissingExtraError,
     UnknownEnvError,
@@ -229,3 +230,24 @@ def test_a_start_that_is_called_off_leaves_no_environment_behind(place):
         if (place / "hanging").exists() and (place / "hanging").read_text():
             break
     assert soon_gone(int((place / "hanging").read_text()))
+
+
+DYING = """
+import gymnasium as gym
+from gymsolve.envs.bandit import Bandit
+
+class Dying(Bandit):
+    metadata = {"exclusive": True}
+    def __init__(self):
+        raise SystemExit("the cartridge is missing")
+
+gym.register("Dying-v0", entry_point=Dying)
+"""
+
+
+def test_the_last_words_of_an_environment_that_dies_at_the_start_can_be_read(place):
+    (place / "dying_env.py").write_text(DYING)
+    with pytest.raises(EnvFaultError, match="the process of Dying-v0 died") as caught:
+        start_run("dying_env:Dying-v0")
+    output = Path(caught.value.hint.removeprefix("All of its output is in ").rstrip("."))
+    assert "the cartridge is missing" in output.read_text()

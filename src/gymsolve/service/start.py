@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gymsolve.errors import BadNumber, GymsolveError
+from gymsolve.errors import BadNumber, EnvFaultError, GymsolveError
 from gymsolve.runs.files import read_json, to_json
 from gymsolve.service.announce import ANSWER
 from gymsolve.service.answers import Answer
@@ -127,9 +127,13 @@ def _start(words: Sequence[str], limit: float) -> StartedRun:
     finally:
         # Somebody has to take note when the process ends, or it would stay in the table of processes.
         threading.Thread(target=process.wait, daemon=True, name=f"wait for {process.pid}").start()
+    error = _rebuild(told["error"]) if "error" in told else None
+    if isinstance(error, EnvFaultError) and error.hint is None:
+        error.hint = f"All of its output is in {output}."  # a process that died may have said why
+        raise error
     shutil.rmtree(place, ignore_errors=True)
-    if "error" in told:
-        raise _rebuild(told["error"])
+    if error is not None:
+        raise error
     return StartedRun(**told)
 
 
