@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import gymsolve
+from gymsolve.algos.auxiliary import Auxiliary
+from gymsolve.algos.ppo import PPO
 from gymsolve.config import PPOConfig
 from gymsolve.errors import CheckpointError
 from gymsolve.parts import Part
@@ -241,4 +243,17 @@ def test_the_table_of_a_checkpoint_shows_the_credit_that_was_learned_from(engine
     place = lines[0].split(",").index("advantage")
     shown = np.array([float(line.split(",")[place]) for line in lines[1:]], np.float32)
     np.testing.assert_array_equal(shown, given.advantages.T.ravel())
+    trainer.envs.close()
+
+
+def test_further_losses_are_saved_with_the_rest():
+    class Quiet(Auxiliary):
+        name = "quiet"
+
+        def state(self):
+            return {"kept": 3}
+
+    trainer = make(engine="torch")
+    trainer.algorithm = PPO(trainer.config.algo, trainer.policy, (Quiet(),))
+    assert trainer.state()["parts"]["quiet"] == {"kept": 3}
     trainer.envs.close()

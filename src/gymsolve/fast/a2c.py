@@ -19,6 +19,8 @@ __all__ = ["FastA2C"]
 class FastA2C(Part):
     """Policy gradient with a learned critic."""
 
+    auxiliaries: tuple[()] = ()  # further losses are the torch engine's
+
     def __init__(self, config: A2CConfig, policy: FastPolicy) -> None:
         self.config, self.policy = config, policy
         self.optimizer = FastOptimizer(config.optimizer, policy.parameters)

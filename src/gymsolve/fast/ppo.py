@@ -28,6 +28,8 @@ __all__ = ["FastPPO"]
 class FastPPO(Part):
     """Clipped-surrogate policy optimisation."""
 
+    auxiliaries: tuple[()] = ()  # further losses are the torch engine's
+
     def __init__(self, config: PPOConfig, policy: FastPolicy) -> None:
         self.config, self.policy = config, policy
         self.optimizer = FastOptimizer(config.optimizer, policy.parameters)

@@ -26,6 +26,8 @@ __all__ = ["FastReinforce"]
 class FastReinforce(Part):
     """Monte Carlo policy gradient with an optional baseline."""
 
+    auxiliaries: tuple[()] = ()  # further losses are the torch engine's
+
     def __init__(self, config: ReinforceConfig, policy: FastPolicy) -> None:
         self.config, self.policy = config, policy
         self.optimizer = FastOptimizer(config.optimizer, policy.parameters)

@@ -7,6 +7,7 @@ ANSWER names that file, so that the command line is the one that a person would 
 as such. The other side of it is `service/announce.py`.
 """
 
+import contextlib
 import os
 import shutil
 import signal

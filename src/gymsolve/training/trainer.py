@@ -113,7 +113,7 @@ class Trainer:
         }
         if self.scaler is not None:
             found["scaler"] = self.scaler
-        found |= self.bonuses
+        found |= self.bonuses | {one.name: one for one in self.algorithm.auxiliaries}
         return found | {"collector": self.collector}
 
     @property

@@ -63,6 +63,13 @@ class Optimizer(Part, Protocol):
         """Length of the newest gradient, before clipping, by the part that each parameter belongs to."""
 
 
+class NamedPart(Part, Protocol):
+    """A part that says what it is called in checkpoints."""
+
+    @property
+    def name(self) -> str: ...
+
+
 class Algorithm(Part, Protocol):
     """One learning rule. It knows a policy and a rollout; no environment, no run, no logger."""
 
@@ -71,6 +78,10 @@ class Algorithm(Part, Protocol):
 
     @property
     def optimizer(self) -> Optimizer: ...
+
+    @property
+    def auxiliaries(self) -> "Sequence[NamedPart]":
+        """Owners of further losses."""
 
     def credit(self, rollout: Rollout, progress: Progress) -> Credit:
         """What each step is worth to the policy, and what its value should have been; changes nothing."""
