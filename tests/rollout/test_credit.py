@@ -64,6 +64,7 @@ def test_the_successor_of_an_end_is_the_last_observation_of_its_episode(next_ste
     envs = RandomEnvs(spec, next_step=next_step)
     actor = make_policy(make_spec(obs={"a": vector(3)}))
     collector = Collector(envs, actor, STEPS, 0, frame_stack=stack)
+    collector.keeps_ends = True
     rollout = collector.collect(np.random.default_rng(0))
     rows = np.random.default_rng(1).permutation(STEPS * envs.num_envs)
     found = rollout.next_obs(rows)

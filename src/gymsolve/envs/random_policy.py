@@ -1,7 +1,8 @@
 """What an environment does under policies that know nothing: what it pays, how episodes end.
 
-These counts decide settings (`algo.num_steps: auto`, derived recipes), so budgets are counted in steps: the
-same question has the same answer on any machine. Images take longer to make and get fewer steps.
+These counts decide settings (`algo.num_steps: auto`, derived recipes), so budgets are counted in steps and
+episodes, never in seconds: the same question has the same answer on any machine. Images take longer to make
+and get fewer steps. Once enough episodes have ended, more of them would say the same.
 
 A reward that is the same in every step tells nothing, be it 0 or -1. So "how often an environment pays"
 counts rewards that differ from the usual one. Where every step pays alike and not 0, it counts the ends of
@@ -23,6 +24,10 @@ SimplePolicy = Literal["random", "first", "repeat"]
 PAY_COPIES = 8
 _PAY_STEPS = 2048
 _CENSUS_STEPS = 2000
+_ENOUGH_EPISODES, _ENOUGH_STEPS = 16, 1000
+"""Ended episodes, and steps of all copies, after which a census is over."""
+_ENOUGH_PAY = 64
+"""Rewards that tell something, and as many ended episodes, after which pay is known."""
 _IMAGE_SHARE = 0.125
 """Share of these vector steps that is taken where observations have images."""
 
@@ -50,7 +55,7 @@ class Census:
 
 
 def take_census(envs: Envs, policy: SimplePolicy, vec_steps: int | None = None) -> Census:
-    """Take so many vector steps, by default fewer where observations have images."""
+    """Take so many vector steps at the most, by default fewer where observations have images."""
     rng = np.random.default_rng(0)
     _, masks = envs.reset(list(range(envs.num_envs)))
     returns: list[float] = []
@@ -73,6 +78,8 @@ def take_census(envs: Envs, policy: SimplePolicy, vec_steps: int | None = None) 
             lengths.append(episode.length)
             cut += episode.truncated
             held = None  # `repeat` takes another action for the next episodes
+        if len(returns) >= _ENOUGH_EPISODES and steps >= _ENOUGH_STEPS:
+            break
     return Census(
         policy=policy,
         env_steps=steps,
@@ -146,6 +153,8 @@ def measure_pay(envs: Envs) -> Pay:
             counts[reward] = counts.get(reward, 0) + 1
         lengths += [episode.length for episode in step.episodes]
         cut += sum(episode.truncated for episode in step.episodes)
+        if len(lengths) >= _ENOUGH_PAY and sum(counts.values()) - max(counts.values()) >= _ENOUGH_PAY:
+            break
     total, usual = sum(counts.values()), max(counts, key=lambda reward: counts[reward])
     return Pay(
         env_steps=total,

@@ -33,6 +33,8 @@ class Collector(Part):
         self.filled = False
         self.begun = 0
         """Steps of the rollout under way that were begun; 0 between rollouts."""
+        self.keeps_ends = False
+        """Shall the rollout know the true last observations (`Rollout.next_obs`)? Bonuses may need them."""
         self.capturable = True
         """False when the environments' state cannot be captured: resuming then begins new episodes."""
         self._between = True
@@ -70,7 +72,8 @@ class Collector(Part):
             if out.components is not None:
                 out.components[t] = step.components
             if step.final_obs is not None:
-                out.final_obs[t] = step.final_obs
+                if self.keeps_ends:
+                    out.final_obs[t] = step.final_obs
                 if step.truncated.any():
                     cut = np.flatnonzero(step.truncated)
                     last = {key: array[cut] for key, array in step.final_obs.items()}

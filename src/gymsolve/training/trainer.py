@@ -113,7 +113,9 @@ class Trainer:
         }
         if self.scaler is not None:
             found["scaler"] = self.scaler
-        found |= self.bonuses | {one.name: one for one in self.algorithm.auxiliaries}
+        further = self.bonuses | {one.name: one for one in self.algorithm.auxiliaries}
+        assert not found.keys() & further.keys(), "a bonus or auxiliary has the name of another part"
+        found |= further
         return found | {"collector": self.collector}
 
     @property
