@@ -48,8 +48,8 @@ class Rollout:
     streams: dict[str, Stream] = field(default_factory=dict)
     """Rewards besides the task's own, such as those of curiosity, each with a discount of its own."""
     final_obs: dict[int, Obs] = field(default_factory=dict)
-    """The true last observations [N, …] by step, for steps in which episodes ended; other rows are unused. They
-    are kept where somebody asks for successors (`Collector.keeps_ends`)."""
+    """The true last observations [N, …] by step, for steps in which episodes ended; other rows are unused.
+    They are kept where somebody asks for successors (`Collector.keeps_ends`)."""
     last_obs: Obs = field(default_factory=dict)
     """What the environments showed after the last step [N, …]."""
     episodes: list[Episode] = field(default_factory=list)
