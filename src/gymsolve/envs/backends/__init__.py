@@ -1,9 +1,16 @@
 """Ways to step environments, each behind the contract of `contract.py`, and what some of them cannot do."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from gymsolve.config import EnvConfig, Role
 from gymsolve.errors import ConfigError
 
-__all__ = ["bare_obstacle", "refuse"]
+if TYPE_CHECKING:
+    from gymsolve.envs.contract import Snapshot
+    from gymsolve.spec import Obs
+
+__all__ = ["Fixed", "bare_obstacle", "refuse"]
 
 
 def bare_obstacle(config: EnvConfig, role: Role) -> str | None:
@@ -24,3 +31,23 @@ def refuse(backend: str, what: str) -> ConfigError:
         where="env.backend",
         hint="Use sync or async: --set env.backend=sync.",
     )
+
+
+class Fixed:
+    """What a backend says whose environments take no reset options and cannot be put elsewhere."""
+
+    backend: str
+    no_jumps: str
+    """Why not, to follow the backend's name."""
+
+    def configure(self, rows: Sequence[int], options: dict[str, Any] | None) -> None:
+        if options:
+            raise refuse(self.backend, "takes no reset options")
+
+    def snapshots(self, rows: Sequence[int]) -> "list[Snapshot | None]":
+        raise refuse(self.backend, self.no_jumps)
+
+    def jump(
+        self, rows: Sequence[int], snapshots: "Sequence[Snapshot]", seeds: Sequence[int]
+    ) -> "tuple[Obs, None, list[int]]":
+        raise refuse(self.backend, self.no_jumps)

@@ -10,7 +10,7 @@ tenth of a second, so not in every game), and the actions since then lead back t
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -18,10 +18,10 @@ import gymnasium as gym
 import numpy as np
 
 from gymsolve.config import EnvConfig, Role
-from gymsolve.envs.backends import refuse
+from gymsolve.envs.backends import Fixed
 from gymsolve.envs.backends.episode_stats import EpisodeStats
 from gymsolve.envs.build import find_spec, notes_on
-from gymsolve.envs.contract import Episode, Snapshot, Step
+from gymsolve.envs.contract import Episode, Step
 from gymsolve.envs.families.ale import FAMILY as ALE
 from gymsolve.envs.options import check_wrappers
 from gymsolve.envs.spaces import ImageBox, ObsLayout, action_spec
@@ -31,7 +31,6 @@ from gymsolve.spec import Array, EnvSpec, Obs
 
 __all__ = ["AleEnvs", "ale_obstacle", "games_differ"]
 
-_NO_JUMPS = "steps all games at once, so that none of them can be put elsewhere"
 
 _TAKEN = {*STOCK_KWARGS, "repeat_action_probability", "full_action_space", "max_num_frames_per_episode"}
 _RESEED = 4000
@@ -63,8 +62,10 @@ def games_differ(config: EnvConfig) -> bool:
     return kwargs["repeat_action_probability"] > 0 or options.noop_max > 2
 
 
-class AleEnvs:
+class AleEnvs(Fixed):
     """`Envs` over `AtariVectorEnv`."""
+
+    no_jumps = "steps all games at once, so that none of them can be put elsewhere"
 
     backend = "ale"
 
@@ -218,18 +219,6 @@ class AleEnvs:
         return hashlib.sha256(self._stack[row].tobytes()).hexdigest()
 
     # ---------------------------------------------------------------------------------- the rest
-
-    def configure(self, rows: Sequence[int], options: dict[str, Any] | None) -> None:
-        if options:
-            raise refuse(self.backend, "takes no reset options")
-
-    def snapshots(self, rows: Sequence[int]) -> list[Snapshot | None]:
-        raise refuse(self.backend, _NO_JUMPS)
-
-    def jump(
-        self, rows: Sequence[int], snapshots: Sequence[Snapshot], seeds: Sequence[int]
-    ) -> tuple[Obs, None, list[int]]:
-        raise refuse(self.backend, _NO_JUMPS)
 
     def render(self) -> list[Array]:
         return []

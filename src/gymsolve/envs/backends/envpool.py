@@ -8,16 +8,15 @@ reports an episode that terminates in its last permitted step as truncated; here
 
 import importlib
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from gymsolve.config import EnvConfig
-from gymsolve.envs.backends import bare_obstacle, refuse
+from gymsolve.envs.backends import Fixed, bare_obstacle
 from gymsolve.envs.backends.episode_stats import EpisodeStats, refuse_bad_obs, refuse_bad_rewards
-from gymsolve.envs.contract import Episode, Snapshot, Step
+from gymsolve.envs.contract import Episode, Step
 from gymsolve.envs.families.ale import FAMILY as ALE
 from gymsolve.envs.spaces import ObsLayout, action_spec
 from gymsolve.errors import ConfigError, MissingExtraError
@@ -25,7 +24,6 @@ from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs
 
 __all__ = ["EnvPoolEnvs", "envpool_obstacle"]
 
-_NO_JUMPS = "cannot tell where its environments are"
 
 _SERVED = (
     "Acrobot-v1",
@@ -69,8 +67,10 @@ def envpool_obstacle(config: EnvConfig) -> str | None:
     return f"it does not take {', '.join(sorted(config.kwargs))}" if config.kwargs else None
 
 
-class EnvPoolEnvs:
+class EnvPoolEnvs(Fixed):
     """`Envs` over a pool of threads that step C++ environments; `stock` describes the real one."""
+
+    no_jumps = "cannot tell where its environments are"
 
     backend = "envpool"
 
@@ -120,18 +120,6 @@ class EnvPoolEnvs:
 
     def restore(self, state: dict[str, Any], seeds: list[int]) -> tuple[Obs, None, list[int]]:
         return self.reset(seeds)[0], None, list(range(self.num_envs))
-
-    def configure(self, rows: Sequence[int], options: dict[str, Any] | None) -> None:
-        if options:
-            raise refuse(self.backend, "takes no reset options")
-
-    def snapshots(self, rows: Sequence[int]) -> list[Snapshot | None]:
-        raise refuse(self.backend, _NO_JUMPS)
-
-    def jump(
-        self, rows: Sequence[int], snapshots: Sequence[Snapshot], seeds: Sequence[int]
-    ) -> tuple[Obs, None, list[int]]:
-        raise refuse(self.backend, _NO_JUMPS)
 
     def render(self) -> list[Array]:
         return []

@@ -5,7 +5,6 @@ classes listed here are used; the autoreset, time limit and state of each were c
 """
 
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -13,17 +12,16 @@ import numpy as np
 from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv
 
 from gymsolve.config import EnvConfig
-from gymsolve.envs.backends import refuse
+from gymsolve.envs.backends import Fixed
 from gymsolve.envs.backends.episode_stats import EpisodeStats
 from gymsolve.envs.build import find_spec, notes_on
-from gymsolve.envs.contract import Episode, Snapshot, Step
+from gymsolve.envs.contract import Episode, Step
 from gymsolve.envs.spaces import ObsLayout, action_spec
 from gymsolve.seeding import save_generator
 from gymsolve.spec import Array, EnvSpec, Obs
 
 __all__ = ["NATIVE_OPTIONS", "NativeEnvs"]
 
-_NO_JUMPS = "has one generator for all environments, so that none of them can be put elsewhere"
 
 NATIVE_OPTIONS: dict[str, frozenset[str]] = {
     "gymnasium.envs.classic_control.cartpole:CartPoleVectorEnv": frozenset({"sutton_barto_reward"}),
@@ -31,8 +29,10 @@ NATIVE_OPTIONS: dict[str, frozenset[str]] = {
 """Vector classes known to obey the contract, and the options each shares with its single environment."""
 
 
-class NativeEnvs:
+class NativeEnvs(Fixed):
     """`Envs` over CartPole's vector class."""
+
+    no_jumps = "has one generator for all environments, so that none of them can be put elsewhere"
 
     backend = "native"
 
@@ -113,18 +113,6 @@ class NativeEnvs:
         for env in range(self.num_envs):
             self._stats.load(state, env)
         return self._layout.batch(inner.state.T.astype(np.float32)), None, []
-
-    def configure(self, rows: Sequence[int], options: dict[str, Any] | None) -> None:
-        if options:
-            raise refuse(self.backend, "takes no reset options")
-
-    def snapshots(self, rows: Sequence[int]) -> list[Snapshot | None]:
-        raise refuse(self.backend, _NO_JUMPS)
-
-    def jump(
-        self, rows: Sequence[int], snapshots: Sequence[Snapshot], seeds: Sequence[int]
-    ) -> tuple[Obs, None, list[int]]:
-        raise refuse(self.backend, _NO_JUMPS)
 
     def render(self) -> list[Array]:
         drawing: Any = self._vec
