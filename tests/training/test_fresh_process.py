@@ -91,15 +91,16 @@ def test_another_process_acts_alike_on_a_thousand_observations(case, answered):
         assert masks[np.arange(len(masks)), sampled[:, 0]].all()
 
 
-def test_small_networks_train_and_act_without_torch(tmp_path):
+def test_small_networks_train_and_act_without_torch_and_without_a_camera(tmp_path):
+    settings = {"steps": 1000, "video.enabled": False}
     code = (
         "import sys, gymsolve\n"
-        f"run = gymsolve.train('CartPole-v1', {{'steps': 1000}}, runs_dir={str(tmp_path)!r}).run\n"
+        f"run = gymsolve.train('CartPole-v1', {settings!r}, runs_dir={str(tmp_path)!r}).run\n"
         f"gymsolve.resume(run, steps=1500, runs_dir={str(tmp_path)!r})\n"
         "policy = gymsolve.load_policy(run)\n"
         "assert policy.act([0.0, 0.0, 0.0, 0.0]) in (0, 1)\n"
         "gymsolve.evaluate(run, episodes=3)\n"
-        "assert 'torch' not in sys.modules\n"
+        "assert not {'torch', 'PIL', 'imageio_ffmpeg'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 

@@ -248,7 +248,8 @@ def execute(
         if trainer.saved_step != trainer.counters.env_steps:
             save(trainer, run, "end")
         outcome = _finish(trainer, run, reason)
-    if outcome.reason in ("solved", "steps", "time"):  # a user who stops a run does not want to wait
+    ended = outcome.reason in ("solved", "steps", "time")  # a user who stops a run does not want to wait
+    if ended and trainer.config.video.enabled:
         from gymsolve.training.video.automatic import leave_videos
 
         leave_videos(run, trainer.config, observer)
