@@ -143,8 +143,8 @@ class NetConfig(_Model):
     """Sizes of the fully connected layers, after any convolutions."""
     activation: Literal["tanh", "relu", "elu", "gelu", "silu", "leaky_relu"] = "tanh"
     """Between the fully connected layers; convolutions always use relu."""
-    cnn: Literal["nature", "small", "impala"] = "nature"
-    """Convolutions for image observations."""
+    cnn: Literal["nature", "small", "impala", "mario"] = "nature"
+    """Convolutions for image observations; `mario` is the small stack of the super-mario-agent project."""
     shared: bool | None = None
     """One trunk for policy and value; None shares it only for images."""
     layer_norm: bool = False

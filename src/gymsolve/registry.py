@@ -31,6 +31,7 @@ TRACKERS = {
 WRAPPERS = {
     "action_noise": "gymsolve.envs.wrappers.actions:ActionNoise",
     "atari": "gymsolve.envs.wrappers.atari:Atari",
+    "button_actions": "gymsolve.envs.retro.buttons:ButtonActions",
     "clip_reward": "gymsolve.envs.wrappers.rewards:ClipReward",
     "crop": "gymsolve.envs.wrappers.images:Crop",
     "discrete_actions": "gymsolve.envs.wrappers.actions:DiscreteActions",
@@ -38,6 +39,7 @@ WRAPPERS = {
     "frame_skip": "gymsolve.envs.wrappers.actions:FrameSkip",
     "grayscale": "gymsolve.envs.wrappers.images:Grayscale",
     "observation_noise": "gymsolve.envs.wrappers.observations:ObservationNoise",
+    "platformer": "gymsolve.envs.retro.platformer:Platformer",
     "previous_actions": "gymsolve.envs.wrappers.actions:PreviousActions",
     "rescale": "gymsolve.envs.wrappers.observations:RescaleObservation",
     "resize": "gymsolve.envs.wrappers.images:Resize",

@@ -98,6 +98,7 @@ LAYERS = {
     ("small", (4, 84, 84)): [(16, 20, 20), (32, 9, 9)],
     ("small", (3, 10, 12)): [(16, 8, 10), (32, 6, 8)],
     ("small", (3, 5, 5)): [(16, 3, 3), (32, 1, 1)],
+    ("mario", (4, 84, 84)): [(32, 42, 42), (32, 21, 21), (32, 11, 11), (32, 6, 6)],
     ("impala", (4, 84, 84)): [
         *((16, 84, 84), *((16, 42, 42),) * 4),
         *((32, 42, 42), *((32, 21, 21),) * 4),
@@ -158,7 +159,7 @@ def test_separate_and_shared_critics():
     assert make_policy(make_spec(obs=images), cnn="small").shared
 
 
-@pytest.mark.parametrize("name", ["nature", "small", "impala"])
+@pytest.mark.parametrize("name", ["nature", "small", "impala", "mario"])
 @pytest.mark.parametrize(("low", "high"), [(0.0, 255.0), (-1.0, 3.0)])
 def test_images_give_the_features_and_slopes_of_the_plain_network(name, low, high):
     entry = ObsSpec("image", (3, 44, 37), "float32", low=(low,), high=(high,))

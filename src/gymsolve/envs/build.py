@@ -26,7 +26,14 @@ from gymsolve.envs.wrappers.components import RewardComponents
 from gymsolve.envs.wrappers.images import ChannelsFirst
 from gymsolve.envs.wrappers.nested import FrameStack
 from gymsolve.envs.wrappers.rewards import RawReturn, TimeLimit
-from gymsolve.errors import ConfigError, EnvFaultError, MissingExtraError, UnknownEnvError, did_you_mean
+from gymsolve.errors import (
+    ConfigError,
+    EnvFaultError,
+    GymsolveError,
+    MissingExtraError,
+    UnknownEnvError,
+    did_you_mean,
+)
 from gymsolve.spec import ActionSpec
 
 __all__ = ["BuiltEnv", "CopyBuilder", "build_env", "find_spec", "needs_own_process", "notes_on"]
@@ -164,6 +171,8 @@ def _construct(config: EnvConfig, wanted: Any, options: dict[str, Any]) -> AnyEn
         raise _missing(config.id, error) from error
     except gym_error.Error as error:
         raise UnknownEnvError(f"{config.id} cannot be made: {error}", where="env.id") from error
+    except GymsolveError:
+        raise  # a family's own sentence
     except Exception as error:
         why = str(error).partition(" was raised from the environment creator")[0]
         if config.kwargs:

@@ -20,6 +20,8 @@ _WORDS = {
     "up": "up",
     "down": "down",
     "fire": "space",
+    "a": "x",
+    "b": "z",
     "noop": "",
     "coast": "",
 }
@@ -60,11 +62,12 @@ class ActionLabels:
 
 def find_labels(env: gym.Env[Any, Any], env_id: str, action: ActionSpec) -> ActionLabels:
     """The names that fit the actions of a wrapped environment, if any are known."""
-    if action.kind not in ("discrete", "box") or _renumbers(env):
+    speaker = _speaker(env)
+    renumbered = isinstance(speaker, DiscreteActions) and not isinstance(speaker, _Meaningful)
+    if action.kind not in ("discrete", "box") or renumbered:
         return ActionLabels(action)
-    inner = env.unwrapped
-    if isinstance(inner, _Meaningful) and action.kind == "discrete":
-        names = tuple(_spaced(name.lower()) for name in inner.get_action_meanings())
+    if isinstance(speaker, _Meaningful) and action.kind == "discrete":
+        names = tuple(_spaced(name.lower()) for name in speaker.get_action_meanings())
     elif action.kind == "discrete":
         names = find_family(env_id).choices.get(bare_name(env_id), ())
     else:
@@ -102,10 +105,8 @@ def _spaced(name: str) -> str:
     return " ".join(words) if "".join(words) == name else name
 
 
-def _renumbers(env: gym.Env[Any, Any]) -> bool:
-    """Does a wrapper offer other choices than the environment's own?"""
-    while isinstance(env, gym.Wrapper):
-        if isinstance(env, DiscreteActions):
-            return True
+def _speaker(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+    """Who decides what the choices are: the outermost wrapper that offers other ones, or the environment."""
+    while isinstance(env, gym.Wrapper) and not isinstance(env, DiscreteActions):
         env = env.env
-    return False
+    return env

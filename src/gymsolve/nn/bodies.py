@@ -78,6 +78,10 @@ def convolutions(name: str, shape: tuple[int, ...], rng: Draws) -> tuple[nn.Sequ
         for out, kernel, stride in plan:
             layers += [nn.Conv2d(channels, out, kernel, stride), nn.ReLU(inplace=True)]
             channels = out
+    elif name == "mario":
+        for _ in range(4):  # as in nemanja-m's super-mario-agent
+            layers += [nn.Conv2d(channels, 32, 3, 2, padding=1), nn.ReLU(inplace=True)]
+            channels = 32
     else:
         _require(smallest >= 8, name, shape, 8)
         for out in (16, 32, 32):

@@ -36,6 +36,7 @@ _MODULES = (
     "box2d",
     "classic_control",
     "mujoco",
+    "retro",
     "toy_text",
 )
 """The table of families: names of modules, in the order in which they are asked."""

@@ -1,0 +1,95 @@
+"""Opening a console game: ids, ROMs and save states, with stable-retro as the emulator.
+
+`games/` holds a game of our own, Meadow Run, whose variables have the names and addresses of Super Mario Bros:
+whatever is built for one works with the other.
+"""
+
+import importlib
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+
+from gymsolve.envs.families.family import Extra
+from gymsolve.errors import ConfigError, MissingExtraError, did_you_mean
+
+__all__ = ["EXTRA", "GAMES", "PREFIX", "list_states", "load_retro", "open_game", "register_games"]
+
+EXTRA = Extra("stable-retro", "retro", "stable_retro")
+PREFIX = "Retro/"
+GAMES = Path(__file__).parent / "games"
+_ID = re.compile(r"[\w.-]+-v\d+")
+"""What Gymnasium takes as a name with a version."""
+
+
+@cache
+def load_retro() -> Any:
+    """The package, which also knows our own games from now on."""
+    try:
+        retro = importlib.import_module(EXTRA.module)
+    except ImportError as error:
+        raise MissingExtraError.of(EXTRA.package, EXTRA.name) from error
+    retro.data.Integrations.add_custom_path(str(GAMES))
+    return retro
+
+
+@cache
+def register_games() -> None:
+    """Every game that stable-retro knows becomes `Retro/<its name>`, whether or not its ROM is here."""
+    retro = load_retro()
+    for game in retro.data.list_games(retro.data.Integrations.ALL):
+        if _ID.fullmatch(game):
+            gym.register(PREFIX + game, "gymsolve.envs.retro.game:open_game", kwargs={"game": game})
+
+
+def open_game(
+    game: str,
+    state: str | None = None,
+    scenario: str | None = None,
+    obs_type: str = "image",
+    render_mode: str | None = None,
+) -> gym.Env[Any, Any]:
+    """One emulator; it starts where a save state stands, by default the game's own first one."""
+    retro = load_retro()
+    every = retro.data.Integrations.ALL
+    kinds = {"image": retro.Observations.IMAGE, "ram": retro.Observations.RAM}
+    if obs_type not in kinds:
+        raise ConfigError(f"is image or ram, not {obs_type!r}.", where="env.kwargs.obs_type")
+    _check_rom(retro, game)
+    known = list_states(game)
+    if state is not None and state not in known:
+        raise ConfigError(
+            f"{game} has no state {state!r}.",
+            where="env.kwargs.state",
+            hint=did_you_mean(state, known) or f"It has {', '.join(known) or 'none'}.",
+        )
+    opened: gym.Env[Any, Any] = retro.make(
+        game,
+        state=retro.State.DEFAULT if state is None else state,
+        scenario=scenario,
+        inttype=every,
+        obs_type=kinds[obs_type],
+        # The package's own default opens a window; what is drawn is what the game shows anyway.
+        render_mode="rgb_array",
+    )
+    return opened
+
+
+def list_states(game: str) -> list[str]:
+    """Names of the save states that a game can start from."""
+    retro = load_retro()
+    names: list[str] = retro.data.list_states(game, retro.data.Integrations.ALL)
+    return names
+
+
+def _check_rom(retro: Any, game: str) -> None:
+    try:
+        retro.data.get_romfile_path(game, retro.data.Integrations.ALL)
+    except FileNotFoundError:
+        raise ConfigError(
+            f"the ROM of {game} is not here.",
+            where="env.id",
+            hint="Import a copy of your own: gymsolve roms import PATH.",
+        ) from None

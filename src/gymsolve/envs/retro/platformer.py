@@ -1,0 +1,79 @@
+"""Super Mario Bros and Meadow Run as tasks: reach the end of a level.
+
+The games themselves only show a score and a byte that wraps. This wrapper reads the variables of stable-retro's
+integration and says in `info` what happened; `reward_components` turns that into a reward.
+"""
+
+from typing import Annotated, Any
+
+import gymnasium as gym
+from pydantic import Field
+
+from gymsolve.envs.wrappers.rewards import AnyEnv, Stepped
+
+__all__ = ["Platformer"]
+
+_NEEDED = ("levelHi", "levelLo", "lives", "time", "xscrollHi", "xscrollLo")
+_JUMP = "A"
+
+
+class Platformer(gym.Wrapper[Any, Any, Any, Any]):
+    """One level of a game like Super Mario Bros, and numbers in `info` to pay for.
+
+    In `info`: `progress` (pixels to the right beyond the farthest place so far), `clock` (units of the game's
+    clock that went by), `death`, `completion` (1 where it happened), `jumps` (1 where the jump button went
+    down), `is_success`. An episode ends at the end of the level, with the first life lost (`end_on_death`),
+    and after `stuck` frames without progress (0: never). Below `frame_skip` and `button_actions`.
+    """
+
+    changes_reward = False
+
+    def __init__(
+        self, env: AnyEnv, end_on_death: bool = True, stuck: Annotated[int, Field(ge=0)] = 0
+    ) -> None:
+        super().__init__(env)
+        game: Any = env.unwrapped
+        if "buttons" not in vars(game) or not isinstance(env.action_space, gym.spaces.MultiBinary):
+            raise ValueError("a console game is needed, below the wrappers that change its actions.")
+        self._jump = game.buttons.index(_JUMP)
+        self._end_on_death, self._stuck = end_on_death, stuck
+        self._before: dict[str, int] | None = None
+        self._farthest = self._idle = 0
+        self._jumping = self._success = False
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        obs, info = self.env.reset(seed=seed, options=options)
+        self._before = None
+        self._farthest = self._idle = 0
+        self._jumping = self._success = False
+        return obs, info
+
+    def step(self, action: Any) -> Stepped:
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        now = {name: int(info[name]) for name in _NEEDED}
+        before = self._before or now
+        self._before = now
+        completed = (now["levelHi"], now["levelLo"]) != (before["levelHi"], before["levelLo"])
+        died = now["lives"] < before["lives"]
+        jumps = bool(action[self._jump])
+        info |= {
+            "progress": 0.0 if completed or died else self._advance(now),
+            "clock": float(max(before["time"] - now["time"], 0)),
+            "death": float(died),
+            "completion": float(completed),
+            "jumps": float(jumps and not self._jumping),
+        }
+        self._jumping, self._success = jumps, self._success or completed
+        info["is_success"] = self._success
+        over = completed or (died and self._end_on_death) or bool(self._stuck and self._idle >= self._stuck)
+        return obs, reward, terminated or over, truncated, info
+
+    def _advance(self, now: dict[str, int]) -> float:
+        """Pixels beyond the farthest place; the first frame only says where the episode begins."""
+        x = 256 * now["xscrollHi"] + now["xscrollLo"]
+        gained = max(x - self._farthest, 0)
+        self._farthest += gained
+        self._idle = 0 if gained else self._idle + 1
+        return float(gained)

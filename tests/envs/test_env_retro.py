@@ -1,0 +1,182 @@
+"""Console games: Meadow Run in the emulator, its variables and levels, and what a level run pays."""
+
+import hashlib
+import importlib.util
+import json
+import re
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gymsolve.config import EnvConfig
+from gymsolve.envs.build import build_env
+from gymsolve.envs.families import find_family
+from gymsolve.envs.family_state import load_native, save_native
+from gymsolve.envs.labels import find_keys, find_labels
+from gymsolve.envs.retro.buttons import SETS
+from gymsolve.envs.retro.game import GAMES, load_retro
+from gymsolve.envs.spaces import action_spec
+from gymsolve.errors import ConfigError
+
+pytest.importorskip("stable_retro", reason="needs the extra retro")
+
+MEADOW = GAMES / "MeadowRun-Nes-v0"
+WAYS = json.loads((Path(__file__).parent / "meadow_run_ways.json").read_text())
+PRESSED = {"R": "RIGHT", "r": "RIGHT B", "J": "RIGHT A", "j": "RIGHT A B", "A": "A", "n": "", "L": "LEFT"}
+PAD = ["B", None, "SELECT", "START", "UP", "DOWN", "LEFT", "RIGHT", "A"]
+
+
+def build(*wrappers, **kwargs):
+    wanted = {"id": "Retro/MeadowRun-Nes-v0", "kwargs": kwargs, "wrappers": list(wrappers)}
+    return build_env(EnvConfig.model_validate(wanted), "train").env
+
+
+def press(names=""):
+    return np.array([name in names.split() for name in PAD], np.int8)
+
+
+def frames(way):
+    """A way in words: R12 presses RIGHT for twelve frames."""
+    return [PRESSED[letter] for letter, count in re.findall(r"(\D)(\d+)", way) for _ in range(int(count))]
+
+
+def test_every_variable_stands_where_super_mario_bros_has_it():
+    with closing(build()) as env:
+        env.reset(seed=0)
+        for held in frames(WAYS["Level1-1"])[:400]:
+            *_, info = env.step(press(held))
+        ram = env.unwrapped.get_ram()
+    digits = {"score": ram[0x7DD:0x7E3], "time": ram[0x7F8:0x7FB]}
+    bytes_ = {"coins": 0x75E, "levelHi": 0x75F, "levelLo": 0x75C, "lives": 0x75A, "xscrollHi": 0x71A}
+    seen = {name: int("".join(map(str, part))) for name, part in digits.items()}
+    seen |= {name: int(ram[place]) for name, place in bytes_.items()} | {"xscrollLo": int(ram[0x71C])}
+    assert seen == {name: info[name] for name in seen}
+    assert info["time"] < 399
+    assert info["xscrollHi"] > 0
+    assert info["scrolling"] == np.int8(ram[0x778])
+
+
+def test_data_and_scenario_are_those_of_super_mario_bros():
+    retro = load_retro()
+    for name in ("data.json", "scenario.json"):
+        other = retro.data.get_file_path("SuperMarioBros-Nes-v0", name, retro.data.Integrations.ALL)
+        assert json.loads((MEADOW / name).read_text()) == json.loads(Path(other).read_text())
+
+
+def test_the_rom_is_what_its_sources_say(tmp_path):
+    assert (
+        hashlib.sha1((MEADOW / "rom.nes").read_bytes()).hexdigest()
+        == (MEADOW / "rom.sha").read_text().strip()
+    )
+    if shutil.which("cl65") is None:
+        pytest.skip("cc65 is not installed")
+    spec = importlib.util.spec_from_file_location("meadow_run_build", MEADOW / "source" / "build.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.build(tmp_path).read_bytes() == (MEADOW / "rom.nes").read_bytes()
+
+
+@pytest.mark.parametrize("level", WAYS)
+def test_each_level_can_be_completed_and_pays_what_happened(level):
+    with closing(build("platformer", state=level)) as env:
+        env.reset(seed=0)
+        infos, ended = [], False
+        for held in frames(WAYS[level]):
+            *_, ended, _, info = env.step(press(held))
+            infos.append(info)
+            if ended:
+                break
+    assert ended
+    assert infos[-1]["is_success"]
+    assert [info["is_success"] for info in infos[:-1]] == [False] * (len(infos) - 1)
+    assert sum(info["completion"] for info in infos) == infos[-1]["completion"] == 1
+    assert sum(info["death"] for info in infos) == 0
+    farthest = max(256 * info["xscrollHi"] + info["xscrollLo"] for info in infos)
+    assert sum(info["progress"] for info in infos) == farthest > 2000
+    assert sum(info["clock"] for info in infos) == infos[0]["time"] - infos[-1]["time"]
+    pressed = [held.endswith(("A", "A B")) for held in frames(WAYS[level])][: len(infos)]
+    began = sum(now and not before for before, now in zip([False, *pressed], pressed, strict=False))
+    assert sum(info["jumps"] for info in infos) == began
+
+
+def test_random_play_completes_nothing():
+    rng = np.random.default_rng(0)
+    with closing(build("platformer", "button_actions", {"frame_skip": {"skip": 4}})) as env:
+        for _ in range(4):
+            env.reset()
+            for _ in range(400):
+                *_, ended, _, info = env.step(rng.integers(len(SETS["simple"])))
+                if ended:
+                    break
+            assert not info["is_success"]
+
+
+def test_a_lost_life_and_a_long_rest_end_an_episode():
+    with closing(build("platformer", state="Level1-3")) as env:
+        env.reset(seed=0)
+        for _ in range(1000):  # to the right without a jump, into the first pit
+            *_, ended, _, info = env.step(press("RIGHT B"))
+            if ended:
+                break
+        assert (ended, info["death"], info["is_success"], info["lives"]) == (True, 1.0, False, 1)
+    with closing(build({"platformer": {"stuck": 50}})) as env:
+        env.reset(seed=0)
+        lengths = next(count for count in range(1, 100) if env.step(press())[2])
+        assert lengths == 50
+
+
+def test_a_snapshot_goes_on_with_the_same_frames_and_rewards():
+    way = frames(WAYS["Level1-1"])
+    with closing(build("platformer", {"frame_skip": {"skip": 2}})) as env:
+        obs, _ = env.reset(seed=3)
+        for held in way[:200]:
+            obs, *_ = env.step(press(held))
+        saved = save_native("Retro/MeadowRun-Nes-v0", env, obs)
+        first = [env.step(press(held)) for held in way[200:260]]
+        env.reset(seed=4)
+        back = load_native("Retro/MeadowRun-Nes-v0", env, saved)
+        np.testing.assert_array_equal(back, obs)
+        second = [env.step(press(held)) for held in way[200:260]]
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one[0], other[0])
+        assert one[1:] == other[1:]
+
+
+def test_buttons_have_names_and_keys():
+    with closing(build({"button_actions": {"buttons": "right_only"}})) as env:
+        action = action_spec(env.action_space)
+        labels = find_labels(env, "Retro/MeadowRun-Nes-v0", action)
+        assert labels.names == ("noop", "right", "right a", "right b", "right a b")
+        keys = find_keys("Retro/MeadowRun-Nes-v0", labels)
+        assert keys == {(): 0, ("right",): 1, ("right", "x"): 2, ("right", "z"): 3, ("right", "x", "z"): 4}
+        env.reset(seed=0)
+        moved = [env.step(3)[-1]["xscrollLo"] for _ in range(100)]
+    assert moved[-1] > 100
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"id": "Retro/SuperMarioBros-Nes-v0"}, r"the ROM of SuperMarioBros-Nes-v0 is not here.*roms import"),
+        ({"kwargs": {"state": "Level1-9"}}, r"no state 'Level1-9'.*Did you mean 'Level1-"),
+        ({"kwargs": {"obs_type": "sound"}}, r"image or ram, not 'sound'"),
+        (
+            {"wrappers": [{"button_actions": {"buttons": ["RIHGT"]}}]},
+            r"no button 'RIHGT'.*Did you mean 'RIGHT'",
+        ),
+        ({"wrappers": ["button_actions", "platformer"]}, r"below the wrappers that change its actions"),
+    ],
+)
+def test_mistakes_get_a_sentence(settings, said):
+    config = EnvConfig.model_validate({"id": "Retro/MeadowRun-Nes-v0", **settings})
+    with pytest.raises(ConfigError, match=said):
+        build_env(config, "train")
+
+
+def test_one_emulator_per_process():
+    family = find_family("Retro/Airstriker-Genesis-v0")
+    assert family.name == "retro"
+    assert family.exclusive
