@@ -1,6 +1,6 @@
 """Opening a console game: ids, ROMs and save states, with stable-retro as the emulator.
 
-`games/` holds a game of our own, Meadow Run, whose variables have the names and addresses of Super Mario Bros:
+`games/` holds a game of our own, Meadow Run. Its variables have the names and addresses of Super Mario Bros, so
 whatever is built for one works with the other.
 """
 

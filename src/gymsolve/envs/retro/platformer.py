@@ -1,7 +1,7 @@
 """Super Mario Bros and Meadow Run as tasks: reach the end of a level.
 
-The games themselves only show a score and a byte that wraps. This wrapper reads the variables of stable-retro's
-integration and says in `info` what happened; `reward_components` turns that into a reward.
+The games themselves only show a score and a byte that wraps. This wrapper reads the variables of
+stable-retro's integration and says in `info` what happened; `reward_components` turns that into a reward.
 """
 
 from typing import Annotated, Any

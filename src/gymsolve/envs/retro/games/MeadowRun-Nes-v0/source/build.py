@@ -2,7 +2,7 @@
 
     python build.py [FOLDER]      writes rom.nes there; beside this folder by default
 
-Pictures, signs and levels are texts; this program turns them into tiles and tables, and cc65 into a cartridge.
+Pictures, signs and levels are texts. This program turns them into tiles and tables; cc65 makes a cartridge.
 """
 
 import shutil
@@ -19,8 +19,8 @@ PLACES = {
     "o": "coin", "T": "top", "|": "pole", "c": "cloud_left", "d": "cloud_right", "h": "bush",
 }  # fmt: skip
 KINDS = [
-    "sky", "ground", "ground_body", "block", "brick", "pipe_left", "pipe_right", "pipe_left_body", "pipe_right_body", "coin", "top",
-    "pole", "cloud_left", "cloud_right", "bush",
+    "sky", "ground", "ground_body", "block", "brick", "pipe_left", "pipe_right", "pipe_left_body",
+    "pipe_right_body", "coin", "top", "pole", "cloud_left", "cloud_right", "bush",
 ]  # fmt: skip
 SPRITES = ["stand", "walk", "jump", "fallen", "walker", "squashed"]
 FIRST_ART = 0x40
@@ -51,10 +51,9 @@ def encode_tile(points: list[str]) -> bytes:
 
 def encode_picture(rows: list[str]) -> bytes:
     """16 × 16 points as four tiles: upper left, upper right, lower left, lower right."""
+    corners = [(top, left) for top in (0, 8) for left in (0, 8)]
     return b"".join(
-        encode_tile([row[left : left + 8] for row in rows[top : top + 8]])
-        for top in (0, 8)
-        for left in (0, 8)
+        encode_tile([row[left : left + 8] for row in rows[top : top + 8]]) for top, left in corners
     )
 
 
@@ -81,7 +80,7 @@ def build_tiles() -> bytes:
 
 
 def build_levels() -> str:
-    """Every level as pages of places, one page per row, with its walkers, width and flag, for the assembler."""
+    """Every level for the assembler: a page of places per row, its walkers, its width and its flag."""
     blocks = read_blocks(HERE / "screens.txt")
     pages, walkers, widths, flags = [], [], [], []
     names = [line.split(":")[1].split() for line in blocks["levels"]]
@@ -134,4 +133,4 @@ def build(folder: Path) -> Path:
 
 
 if __name__ == "__main__":
-    print(build(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE.parent))
+    build(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE.parent)
