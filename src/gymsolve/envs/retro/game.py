@@ -1,7 +1,7 @@
 """Opening a console game: ids, ROMs and save states, with stable-retro as the emulator.
 
-`games/` holds a game of our own, Meadow Run. Its variables have the names and addresses of Super Mario Bros, so
-whatever is built for one works with the other.
+`games/` holds a game of our own, Meadow Run. Its variables have the names and addresses of Super Mario Bros,
+so whatever is built for one works with the other.
 """
 
 import importlib

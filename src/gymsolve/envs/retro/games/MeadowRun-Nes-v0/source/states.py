@@ -1,4 +1,4 @@
-"""Play the title of Meadow Run and keep the start of each level beside the ROM, as `Level1-1.state` and so on.
+"""Play the title of Meadow Run and keep the start of each level beside the ROM: `Level1-1.state`, …
 
 python states.py      needs stable-retro; run it after build.py changed the ROM
 """
