@@ -471,6 +471,7 @@ static void fall(void) {
     }
     wait(20);
     --lives;
+    wait(2);                  /* so that the change is seen on this screen, not on the next */
 }
 
 static void cheer(void) {
@@ -479,9 +480,11 @@ static void cheer(void) {
     vx = 0;
     draw_moving();
     wait(30);
-    if (++level_lo < LEVELS) return;
-    level_lo = 0;
-    ++level_hi;
+    if (++level_lo == LEVELS) {
+        level_lo = 0;
+        ++level_hi;
+    }
+    wait(2);
 }
 
 static void say(const char *words) {
