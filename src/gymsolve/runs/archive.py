@@ -11,6 +11,7 @@ from gymsolve.runs.files import locked, os_errors, read_json
 from gymsolve.runs.index import LOCK, record_run
 from gymsolve.runs.run import RUN_ID, Run, open_run
 from gymsolve.runs.summary import runs_folder
+from gymsolve.runs.trust import forget_run
 
 __all__ = ["pack_run", "unpack_run"]
 
@@ -47,6 +48,7 @@ def unpack_run(archive: Path, base: Path | str | None = None) -> Run:
         with locked(folder / LOCK):
             if target.exists():
                 raise UsageError(f"run {name} is here already.", where=str(target))
+            forget_run(name)
             with os_errors(target):
                 shutil.move(Path(place) / "run", target)
             record_run(target)

@@ -27,6 +27,7 @@ from gymsolve.runs.records import (
     split_records,
 )
 from gymsolve.runs.summary import SCHEMA_VERSION, RunSummary, Status, read_info, runs_folder, summarize
+from gymsolve.runs.trust import trust_run
 
 __all__ = ["RUN_ID", "Run", "create_run", "now", "open_run", "slug"]
 
@@ -158,6 +159,7 @@ class Run:
         """Go on with other settings, for the process that claimed the run; an event keeps the old ones."""
         stored = self.config_json()
         self.append_event("config_changed", previous=stored["config"])
+        trust_run(self.id, config_json["env"])
         replace_json(self.path / "config.json", {**stored, "config": config_json, "provenance": provenance})
         replace_json(self.path / "run.json", self.info() | {"steps": config_json["steps"]})
 
@@ -208,6 +210,7 @@ def create_run(
         except RunDamagedError:
             shutil.rmtree(path, ignore_errors=True)
             raise
+    trust_run(path.name, config_json["env"])
     return Run(path)
 
 
