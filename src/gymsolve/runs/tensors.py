@@ -57,6 +57,8 @@ def metadata_in(data: bytes) -> dict[str, str]:
     try:
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
         found: dict[str, str] = header.get("__metadata__", {})
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, RecursionError) as error:
         raise TensorFormatError("its header is not valid") from error
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise TensorFormatError("its metadata are not text")
     return found
