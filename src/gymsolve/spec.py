@@ -136,15 +136,16 @@ class EnvSpec:
             obs = {key: ObsSpec(**_tuples(entry)) for key, entry in data["obs"].items()}
             rest = {key: value for key, value in data.items() if key not in ("obs", "action")}
             spec = cls(obs=obs, action=ActionSpec(**_tuples(data["action"])), **_tuples(rest))
+            spaces = all(map(_is_space, (*spec.obs.values(), spec.action)))
+            flags = (spec.masked, spec.action.bounded, spec.action.squash, *spec.legal)
+            words = (spec.id, *spec.components, *spec.notes)
         except (TypeError, KeyError, AttributeError) as error:
-            raise ValueError(f"spaces are not described like this ({str(error)[:80]})") from error
-        if not spec.obs or not all(map(_is_space, (*spec.obs.values(), spec.action))):
-            raise ValueError("there are no such spaces")
-        flags = (spec.masked, spec.action.bounded, spec.action.squash, *spec.legal)
+            raise ValueError(f"spaces are not described like this: {ascii(str(error))[:80]}") from error
         numbers = [one for one in (spec.reward_threshold, spec.max_episode_steps) if one is not None]
-        words = (spec.id, *spec.components, *spec.notes)
-        if not (_all_are(flags, bool) and _all_are(numbers, int, float) and _all_are(words, str)):
-            raise ValueError("the environment is not described like this")
+        if not (spec.obs and spaces and _all_are(flags, bool) and _all_are(words, str)):
+            raise ValueError("there are no such spaces")
+        if not _all_are(numbers, int, float) or (spec.legal and len(spec.legal) != spec.action.mask_size):
+            raise ValueError("there is no such environment")
         return spec
 
 

@@ -185,7 +185,7 @@ def find_place(run: Run, name: str) -> Path:
     folder = run.path / "checkpoints"
     # The name is tried again at the end: the replacement may have happened between the two looks.
     for place in (folder / name, folder / f".old-{name}", folder / name):
-        if is_steps(name) and name in list_checkpoints(run) and place.is_dir():
+        if is_steps(name) and place.is_dir() and not (place.is_symlink() or folder.is_symlink()):
             return place
     known = list_checkpoints(run)
     hint = f"There are: {', '.join(known)}." if known else "None has been saved yet."

@@ -9,6 +9,7 @@ import errno
 import json
 import math
 import os
+import re
 import stat
 import sys
 import time
@@ -46,6 +47,9 @@ __all__ = [
 
 _STRICT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _TEXT, _VALUES = {str}, {str, int, float, bool, type(None)}
+_CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that steer a terminal, turn the direction of text, or are half of one."""
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)")
 _LARGEST = 64 << 20
 """Bytes of a JSON file above which it is not read: its objects would take some twenty times as much."""
 PLAINLY = 0 if sys.platform == "win32" else os.O_NOFOLLOW | os.O_NONBLOCK
@@ -157,15 +161,25 @@ def read_file(path: Path, *, most: int | None = None) -> bytes:
         return file.read()
 
 
-def parse_json(raw: bytes) -> Any:
-    """What JSON says; a ValueError where it is none, or has what gymsolve never writes."""
+def parse_json(raw: bytes, *, exact: bool = False) -> Any:
+    """What JSON says; a ValueError where it is none, or has what gymsolve never writes.
+
+    Unless it must be `exact`, characters that would steer a terminal come back as U+FFFD.
+    """
+    text = raw.decode("utf-8-sig")
+    if not exact and ("\\" in text or not text.isascii()):
+        text = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", _ESCAPE.sub(_harmless, text))
     try:
-        data = json.loads(raw, parse_constant=_refuse_constant)
-        if b"\\u" in raw:  # half of a character cannot be written again, nor shown
-            json.dumps(data, ensure_ascii=False).encode()
+        return json.loads(text, parse_constant=_refuse_constant)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
-    return data
+
+
+def _harmless(escape: re.Match[str]) -> str:
+    """An escape sequence of JSON, or that of U+FFFD if it stands for what a terminal would obey."""
+    code = escape[1]
+    steers = escape[0] in ("\\b", "\\f") if code is None else _CONTROL.match(chr(int(code, 16)))
+    return "\\ufffd" if steers else escape[0]
 
 
 def _refuse_constant(word: str) -> NoReturn:
@@ -202,7 +216,7 @@ def replace_json(path: Path, data: dict[str, Any]) -> None:
 
 
 def replace_text(path: Path, text: str) -> None:
-    replace_bytes(path, text.encode())
+    replace_bytes(path, text.encode(errors="replace"))
 
 
 def replace_bytes(path: Path, data: bytes) -> None:

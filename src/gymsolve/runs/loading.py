@@ -146,7 +146,7 @@ def _trainer(place: Path, meta: dict[str, Any]) -> "tuple[Arrays, dict[str, Any]
     arrays, _ = _tensors(place / TRAINER, meta)
     raw = _verified(place / STATE, meta)
     try:
-        state = from_exact(parse_json(raw))
+        state = from_exact(parse_json(raw, exact=True))
     except (ValueError, TypeError, RecursionError) as error:
         raise CheckpointError("the file does not hold a trainer's state.", where=str(place / STATE)) from error
     if not isinstance(state, dict):

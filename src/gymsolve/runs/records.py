@@ -34,7 +34,7 @@ class Records(NamedTuple):
 
 def append_record(path: Path, record: dict[str, Any]) -> None:
     """Add one line; when the disk is full nothing of it stays behind."""
-    _append(path, to_json(record).encode() + b"\n", mend=True)
+    _append(path, to_json(record).encode(errors="replace") + b"\n", mend=True)
 
 
 def append_text(path: Path, text: str) -> None:

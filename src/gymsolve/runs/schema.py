@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-__all__ = ["CONFIG", "EVENT", "INFO", "META", "find_fault", "is_metrics", "is_shallow", "is_steps"]
+__all__ = ["CONFIG", "EVENT", "INFO", "META", "VIDEO", "find_fault", "is_metrics", "is_shallow", "is_steps"]
 
 _LARGEST = 1 << 63
 _DEEPEST = 64
@@ -132,6 +132,7 @@ def _shown(value: Any) -> str:
 
 
 _TEXT = Field(_is_text, "text")
+_NAME = Field(lambda value: _is_text(value) and value.isprintable(), "one line of text")
 _COUNT = Field(_is_count, "a whole number from 0 on")
 _WHOLE = Field(_is_whole, "a whole number")
 _NUMBER = Field(_is_number, "a number")
@@ -145,10 +146,10 @@ _RESULT = {
     "solved": _FLAG.optional(),
     **{name: _NUMBER.or_none().optional() for name in ("mean_reward", "threshold", "seconds")},
 }
-_PARENT = {"run": _TEXT, "checkpoint": _TEXT.or_none()}
+_PARENT = {"run": _NAME, "checkpoint": _NAME.or_none()}
 
 INFO: Fields = {
-    **dict.fromkeys(("name", "env_id", "variant", "algo"), _TEXT),
+    **dict.fromkeys(("name", "env_id", "variant", "algo", "host"), _NAME),
     "status": _STATUS,
     "reason": _TEXT.or_none(),
     "env_steps": _COUNT,
@@ -159,7 +160,6 @@ INFO: Fields = {
     "steps": _COUNT.or_none(),
     "pid": _COUNT,
     "process_start": _TEXT.or_none(),
-    "host": _TEXT,
     **dict.fromkeys(("command", "resumed_with"), _WORDS),
     "versions": Field(_is_table_of_text, "names with versions").optional(),
     "git": _TEXT.or_none().optional(),
@@ -175,7 +175,7 @@ CONFIG: Fields = {
 
 EVENT: Fields = {
     "time": _MOMENT,
-    "kind": _TEXT,
+    "kind": _NAME,
     "env_steps": _COUNT.or_none().optional(),
     **dict.fromkeys(("text", "status", "reason", "engine", "backend", "id", "checkpoint"), _TEXT.or_none().optional()),
     "kernels": _TEXT.or_none().optional(),
@@ -193,3 +193,16 @@ META: Fields = {
     "files": Field(_is_file_list, "files with sizes and checksums"),
 }
 """`meta.json` of a checkpoint."""
+
+_PLAYED = Field(
+    lambda value: isinstance(value, list) and all(isinstance(one, dict) for one in value), "a list of episodes"
+)
+
+VIDEO: Fields = {
+    **dict.fromkeys(("run", "checkpoint", "policy_sha256"), _TEXT.optional()),
+    **dict.fromkeys(("env_steps", "seed", "width", "height"), _COUNT.optional()),
+    **dict.fromkeys(("return", "fps", "seconds", "recording_seconds"), _NUMBER.or_none().optional()),
+    **dict.fromkeys(("complete", "deterministic"), _FLAG.optional()),
+    **dict.fromkeys(("episodes", "clips"), _PLAYED.optional()),
+}
+"""`videos/<name>.json`."""

@@ -56,8 +56,11 @@ def runs_folder(base: Path | str | None = None) -> Path:
 
 
 def holds_run(folder: Path) -> bool:
-    """Is this the folder of a run, be it damaged? One without `run.json` was left by a start that never was."""
-    return os.path.lexists(folder / "run.json")
+    """Is this the folder of a run, be it damaged? One without `run.json` was left by a start that never was.
+
+    Nor is it one if its name could steer a terminal.
+    """
+    return folder.name.isprintable() and os.path.lexists(folder / "run.json")
 
 
 def is_event(row: Mapping[str, Any]) -> bool:

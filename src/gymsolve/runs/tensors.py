@@ -49,6 +49,8 @@ def unpack(data: bytes) -> "tuple[Arrays, dict[str, str]]":
         raise TensorFormatError(str(error)) from error
     except KeyError as error:  # a type that NumPy lacks, such as bfloat16
         raise TensorFormatError(f"its type {error.args[0]} is not supported") from error
+    if not all(map(str.isprintable, arrays)):
+        raise TensorFormatError("names in it cannot be printed")
     return {name: array.copy() for name, array in arrays.items()}, metadata_in(data)
 
 

@@ -65,7 +65,7 @@ class Counters(Part):
         given = {one.name: state[one.name] for one in fields(self) if one.name in state}
         for name, value in given.items():
             if not _fits_counter(value, vars(self)[name]):
-                raise ValueError(f"{name} is {str(value)[:40]}")
+                raise ValueError(f"{name} is {ascii(value)[:40]}")
         vars(self).update(given)
         return []
 
