@@ -1,8 +1,10 @@
 """A run as one zip file, and back: for places that keep files."""
 
+import lzma
 import os
 import shutil
 import stat
+import struct
 import sys
 import tempfile
 import zipfile
@@ -27,7 +29,8 @@ _ENTRIES = 100_000
 _BYTES, _RATIO = 1 << 30, 100
 """A run of more bytes than this must not be more than so many times as large as its archive."""
 _KINDS = (0, stat.S_IFREG, stat.S_IFDIR)
-_DAMAGE = (zipfile.BadZipFile, EOFError, NotImplementedError, zlib.error, ValueError)
+_DAMAGE = (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, LookupError)
+_DAMAGE += (struct.error, zlib.error, lzma.LZMAError)
 
 
 def pack_run(run: Run, archive: Path) -> int:
@@ -135,7 +138,7 @@ def _check(entries: list[zipfile.ZipInfo], archive: Path) -> None:
         )
     for entry in entries:
         inside = PurePosixPath(entry.filename)
-        strange = not entry.filename.isprintable() or any(sign in entry.filename for sign in "\\:")
+        strange = not entry.filename or not entry.filename.isprintable() or any(sign in entry.filename for sign in "\\:")
         outside = inside.is_absolute() or ".." in inside.parts
         if strange or outside or stat.S_IFMT(entry.external_attr >> 16) not in _KINDS:
             raise RunDamagedError(f"{ascii(entry.filename)} in it would be written elsewhere.", where=str(archive))
