@@ -81,8 +81,8 @@ def evaluate(
 ) -> EvalResult:
     """Play whole episodes with a run's best policy; `RUN@last` and `RUN@120000` name others.
 
-    With `steps`, as many as begin within that many steps are played instead of `episodes`. A run from elsewhere
-    that names code of its own needs `trust`.
+    With `steps`, as many as begin within that many steps are played instead of `episodes`. A run from
+    elsewhere that names code of its own needs `trust`.
     """
     result, _ = evaluate_run(
         run,

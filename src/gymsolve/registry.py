@@ -61,9 +61,7 @@ def lookup(table: dict[str, str], name: str, where: str) -> Any:
     raise ConfigError(f"unknown name {name!r}.", where=where, hint=hint)
 
 
-def load(
-    path: str, where: str, import_module: Callable[[str], ModuleType] = importlib.import_module
-) -> Any:
+def load(path: str, where: str, import_module: Callable[[str], ModuleType] = importlib.import_module) -> Any:
     """Import `module:attribute`."""
     module_name, _, attribute = path.partition(":")
     try:

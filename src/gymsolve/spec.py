@@ -136,7 +136,7 @@ class EnvSpec:
             obs = {key: ObsSpec(**_tuples(entry)) for key, entry in data["obs"].items()}
             rest = {key: value for key, value in data.items() if key not in ("obs", "action")}
             spec = cls(obs=obs, action=ActionSpec(**_tuples(data["action"])), **_tuples(rest))
-            spaces = all(map(_is_space, (*spec.obs.values(), spec.action)))
+            spaces = _is_space(spec.action) and all(map(_is_space, spec.obs.values()))
             flags = (spec.masked, spec.action.bounded, spec.action.squash, *spec.legal)
             words = (spec.id, *spec.components, *spec.notes)
         except (TypeError, KeyError, AttributeError) as error:

@@ -40,7 +40,9 @@ def with_value(place: Path, name: str, key: str, value: str) -> str:
     return json.dumps(info | {key: "ODD"}).replace('"ODD"', value)
 
 
-@pytest.mark.parametrize("text", ["5", "[]", "null", '"x"', "", "{", "{}", DEEP, '{"a": NaN}', '{"created": 5}'])
+@pytest.mark.parametrize(
+    "text", ["5", "[]", "null", '"x"', "", "{", "{}", DEEP, '{"a": NaN}', '{"created": 5}']
+)
 def test_an_odd_run_json_damages_that_run_alone(text, odd, trained, cli, place):
     name = odd(text)
     listed = {row["id"]: row for row in cli("runs", "--json").json}
@@ -67,7 +69,9 @@ def test_every_field_of_it_is_checked(odd, trained, cli, place):
                 status = next(run for run in list_runs("runs") if run.id == name).status
                 # How a run ended stands in its events too.
                 told = events and key in ("status", "reason", "env_steps", "result", "updated")
-                assert status == ("finished" if told and value != DEEP and value != "9" * 30 else "damaged"), (
+                assert status == (
+                    "finished" if told and value != DEEP and value != "9" * 30 else "damaged"
+                ), (
                     key,
                     value,
                 )
@@ -96,7 +100,11 @@ def test_names_that_nothing_could_have(trained, cli):
     for name in ("x" * 300, "x" * 5000, "a/" * 3000, "a\0b", "..", "/", "~", f"{trained}@{'9' * 5000}"):
         for verb in (("eval",), ("runs", "show"), ("resume",), ("report",), ("fix",)):
             answer = cli(*verb, name)
-            assert answer.code == (0 if name.startswith(trained) and answer.code == 0 else 2), (verb, name, answer)
+            assert answer.code == (0 if name.startswith(trained) and answer.code == 0 else 2), (
+                verb,
+                name,
+                answer,
+            )
 
 
 def test_escape_sequences_stay_in_the_files(trained, cli, place):
@@ -118,7 +126,11 @@ def test_escape_sequences_stay_in_the_files(trained, cli, place):
     (run / "videos" / f"{steer}.mp4").write_text("")
     shutil.copytree(run, place / "runs" / steer.replace("/", ""))
     words = [("runs",), ("runs", "show", trained), ("report", trained), ("diagnose", trained)]
-    words += [("eval", trained, "--episodes", "1"), ("resume", trained, "--steps", "600"), ("runs", "compare", "x", "y")]
+    words += [
+        ("eval", trained, "--episodes", "1"),
+        ("resume", trained, "--steps", "600"),
+        ("runs", "compare", "x", "y"),
+    ]
     for one in words:
         answer = cli(*one)
         assert not set(answer.out + answer.err) & set("\x1b\x07\x9b\u202e"), (one, answer)
@@ -133,7 +145,13 @@ def test_links_and_pipes_are_neither_followed_nor_waited_for(trained, shell, pla
         (run / name).symlink_to(outside / "kept")
     (run / "checkpoints").rename(outside / "checkpoints")
     (run / "checkpoints").symlink_to(outside / "checkpoints")
-    for words in (("runs",), ("runs", "show", trained), ("eval", trained), ("resume", trained), ("report", trained)):
+    for words in (
+        ("runs",),
+        ("runs", "show", trained),
+        ("eval", trained),
+        ("resume", trained),
+        ("report", trained),
+    ):
         answer = shell(*words)
         assert "Traceback" not in answer.err, answer
         assert answer.code == (0 if words == ("runs",) else answer.code)

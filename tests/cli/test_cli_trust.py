@@ -121,7 +121,7 @@ def test_no_door_imports_what_a_run_names(door, kind, hostile, cli):
 
 @pytest.mark.parametrize("door", [*DOORS, "train --from"])
 def test_the_exploit_through_the_real_command_line(door, hostile, shell):
-    run, marker = hostile()
+    _, marker = hostile()
     command = DOORS.get(door, ("train", "CartPole-v1", "--from", "@last", *SMALL, *SHORT))
     answer = shell(*command)
     assert not marker.exists(), answer
@@ -161,7 +161,15 @@ def test_nor_is_it_when_the_user_names_it(hostile, shell, place):
     shutil.copytree(place / "runs", place / "copied")
     for left in ("@last", "index.json", ".lock"):
         (place / "copied" / left).unlink()
-    for module in (f"runs.{run.id}.evil", "runs", "link.evil", "linked", "honest", "copied", f"copied.{run.id}.evil"):
+    for module in (
+        f"runs.{run.id}.evil",
+        "runs",
+        "link.evil",
+        "linked",
+        "honest",
+        "copied",
+        f"copied.{run.id}.evil",
+    ):
         answer = shell("check", f"{module}:CartPole-v1")
         assert answer.code == 2, (module, answer)
         assert "lies among runs" in answer.err, module
@@ -175,8 +183,11 @@ def test_a_run_is_no_place_for_packages(hostile, place, monkeypatch, shell):
     run, marker = hostile(env={"backend": "envpool"})
     for name in ("envpool", "cv2", "imageio_ffmpeg", "wandb", "tensorboard"):
         (run.path / f"{name}.py").write_text(EVIL.format(marker=str(marker)))
-    code = f"import os, sys; os.chdir({str(run.path)!r}); sys.path.insert(0, ''); from gymsolve.cli import main; "
-    answer = shell(code=code + "main(['runs', 'show', '.']); print('path', '' in sys.path, os.getcwd() in sys.path)")
+    code = f"import os, sys; os.chdir({str(run.path)!r}); sys.path.insert(0, ''); "
+    code += "from gymsolve.cli import main; "
+    answer = shell(
+        code=code + "main(['runs', 'show', '.']); print('path', '' in sys.path, os.getcwd() in sys.path)"
+    )
     assert "path False False" in answer.out, answer
     assert not marker.exists()
 
@@ -196,13 +207,16 @@ def test_trust_is_asked_for_once(hostile, cli, place):
 
 
 def test_an_answer_on_a_terminal(hostile, place):
-    run, marker = hostile(env={"id": "stuff.deep:CartPole-v1"})
+    run, _ = hostile(env={"id": "stuff.deep:CartPole-v1"})
     (place / "stuff" / "deep.py").write_text("")
     for said, code in ((b"n\n", 2), (b"y\n", 0), (b"", 0)):
         ours, theirs = pty.openpty()
         process = subprocess.Popen(
             [sys.executable, "-m", "gymsolve", "eval", run.id, "--episodes", "1"],
-            cwd=place, stdin=theirs, stdout=theirs, stderr=theirs,
+            cwd=place,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
         )
         os.close(theirs)
         os.write(ours, said)
@@ -224,7 +238,14 @@ def _read(descriptor: int) -> bytes:
 def test_own_code_needs_no_trust(shell, place, capfd):
     """Train, evaluate, resume, film and fix with an environment and a wrapper of one's own."""
     (place / "grid.py").write_text(GRID)
-    wrapped = ("--set", "env.wrappers=[grid:Same]", "--set", "algo.learning_rate=0.5", "--set", "algo.ent_coef=0")
+    wrapped = (
+        "--set",
+        "env.wrappers=[grid:Same]",
+        "--set",
+        "algo.learning_rate=0.5",
+        "--set",
+        "algo.ent_coef=0",
+    )
     steps = (
         ("train", "grid:Grid-v0", *SMALL, *SHORT, *wrapped),
         ("eval", "@last", "--episodes", "2"),
@@ -277,6 +298,9 @@ def test_a_list_that_others_can_write_counts_for_nothing(place, cli, monkeypatch
 
 
 def test_what_names_code():
-    assert code_in({"id": "CartPole-v1", "wrappers": ["atari", {"crop": {"top": 1}}], "kwargs": {"x": "a b: c"}}) == ()
+    assert (
+        code_in({"id": "CartPole-v1", "wrappers": ["atari", {"crop": {"top": 1}}], "kwargs": {"x": "a b: c"}})
+        == ()
+    )
     env = {"id": "a.b:Id-v0", "wrappers": ["m:W", {"n:V": {"k": ["o:U"]}}], "kwargs": {"env_id": "p.q:Id-v0"}}
     assert code_in(env) == ("a.b:Id-v0", "m:W", "n:V", "p.q:Id-v0", "o:U")

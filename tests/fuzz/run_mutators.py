@@ -1,4 +1,4 @@
-"""Damage for the files of a run: bytes, JSON values, things that are no files, and checkpoints sealed again."""
+"""Damage for the files of a run: bytes, JSON values, things that are no files, checkpoints sealed again."""
 
 import hashlib
 import json
@@ -16,10 +16,50 @@ __all__ = ["damage_bytes", "damage_file", "damage_json", "damage_lines", "damage
 
 DEEP = "[" * 5000 + "]" * 5000
 ODD = (
-    *("null", "true", "false", "0", "-1", "5", "1e999", "-1e999", "1e308", "NaN", "0.5", "9" * 25, "9" * 400, "9" * 5000),
-    *('""', '"x"', json.dumps("y" * 5000), r'"\u001b[31m\u0007red\u001b]0;title\u0007"', r'"\ud800"', r'"\u0000"'),
-    *('"../../../etc/passwd"', '"/etc/passwd"', '"2026-01-02"', '"0001-01-01T00:00:00+00:00"', '"running"', '"ü\u2028"'),
-    *("[]", "{}", "[[]]", "[null]", '{"a": 1}', '{"": {}}', '[1, "x", {}]', '{"$float": "x"}', '{"$float": []}', DEEP),
+    *(
+        "null",
+        "true",
+        "false",
+        "0",
+        "-1",
+        "5",
+        "1e999",
+        "-1e999",
+        "1e308",
+        "NaN",
+        "0.5",
+        "9" * 25,
+        "9" * 400,
+        "9" * 5000,
+    ),
+    *(
+        '""',
+        '"x"',
+        json.dumps("y" * 5000),
+        r'"\u001b[31m\u0007red\u001b]0;title\u0007"',
+        r'"\ud800"',
+        r'"\u0000"',
+    ),
+    *(
+        '"../../../etc/passwd"',
+        '"/etc/passwd"',
+        '"2026-01-02"',
+        '"0001-01-01T00:00:00+00:00"',
+        '"running"',
+        '"ü\u2028"',
+    ),
+    *(
+        "[]",
+        "{}",
+        "[[]]",
+        "[null]",
+        '{"a": 1}',
+        '{"": {}}',
+        '[1, "x", {}]',
+        '{"$float": "x"}',
+        '{"$float": []}',
+        DEEP,
+    ),
 )
 """Values as JSON texts; Python could not write some of them."""
 _PLACEHOLDER = "the odd value goes here"
@@ -41,7 +81,14 @@ def damage_bytes(raw: bytes, chance: random.Random) -> bytes:
         (
             *(bytes(flipped), raw[:place], raw[place:], b"", raw + raw, raw[:place] + raw),
             *(raw[:place] + chance.randbytes(20) + raw[place:], b"\0" * len(raw), chance.randbytes(200)),
-            *(text.encode("utf-16"), text.encode("latin-1", errors="replace"), b"\xef\xbb\xbf" + raw, b"[]", b"5", b"null"),
+            *(
+                text.encode("utf-16"),
+                text.encode("latin-1", errors="replace"),
+                b"\xef\xbb\xbf" + raw,
+                b"[]",
+                b"5",
+                b"null",
+            ),
         )
     )
 
@@ -117,7 +164,9 @@ def damage_file(path: Path, chance: random.Random) -> str:
 
 def damage_sealed(place: Path, chance: random.Random) -> str:
     """Change what is in a checkpoint and make all checksums right again; says what."""
-    kind = chance.choice(("state", "state", "state", "meta", "metadata", "metadata", "arrays", "arrays", "no tensors"))
+    kind = chance.choice(
+        ("state", "state", "state", "meta", "metadata", "metadata", "arrays", "arrays", "no tensors")
+    )
     if kind == "state":
         path = place / "trainer.json"
         path.write_bytes(damage_json(path.read_bytes(), chance))
@@ -144,8 +193,18 @@ def _odd_tensors(raw: bytes, kind: str, chance: random.Random) -> bytes:
     array = arrays.pop(name)
     changed = chance.choice(
         (
-            *(array[..., None], array.ravel(), np.zeros(0, np.float32), np.zeros((3, 3), bool), array.astype(np.int8)),
-            *(np.full_like(array, 255 if array.dtype.kind == "u" else -1), array.astype(np.float64) * np.nan, None),
+            *(
+                array[..., None],
+                array.ravel(),
+                np.zeros(0, np.float32),
+                np.zeros((3, 3), bool),
+                array.astype(np.int8),
+            ),
+            *(
+                np.full_like(array, 255 if array.dtype.kind == "u" else -1),
+                array.astype(np.float64) * np.nan,
+                None,
+            ),
         )
     )
     renamed = chance.choice((name, name, "surprise", "optimizer/99/x", "optimizer/", ""))

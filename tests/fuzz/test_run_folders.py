@@ -8,7 +8,6 @@ import io
 import json
 import os
 import random
-import shutil
 import signal
 import traceback
 from collections.abc import Callable
@@ -19,7 +18,6 @@ from run_mutators import copy_runs, damage_file, damage_sealed, rounds
 
 import gymsolve
 from gymsolve.cli import main
-from gymsolve.runs.run import Run
 
 FIRST = int(os.environ.get("GYMSOLVE_FUZZ_FIRST", 0))
 HANGS = 120
@@ -40,7 +38,17 @@ COMMANDS = {
     "resume a checkpoint": ("resume", "RUN@128", "--steps", "320", "--quiet"),
     "stop": ("stop", "RUN"),
     "train": ("train", "Bandit-v0", "--steps", "64", "--set", "eval.episodes=1", "--quiet"),
-    "train from": ("train", "CartPole-v1", "--from", "RUN", "--steps", "64", "--set", "eval.episodes=1", "-q"),
+    "train from": (
+        "train",
+        "CartPole-v1",
+        "--from",
+        "RUN",
+        "--steps",
+        "64",
+        "--set",
+        "eval.episodes=1",
+        "-q",
+    ),
 }
 SMALL = {"env.num_envs": 2, "algo.num_steps": 32, "algo.num_minibatches": 2, "solved_at": 1000.0}
 SMALL |= {"eval.episodes": 1, "eval.every": 128, "checkpoint.every": 64}
@@ -78,7 +86,7 @@ def say(*words: str) -> str | None:
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = main(words)
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - whatever comes out is a finding
         return f"{' '.join(words)}: {traceback.format_exc()}"
     finally:
         signal.alarm(0)
@@ -97,7 +105,10 @@ def try_all(cases: int, prepare: Callable[[random.Random], str], run: str, other
         chance = random.Random(number)
         how = prepare(chance)
         for name in ("list", *chance.sample(list(COMMANDS), 2)):
-            words = [{"RUN": run, "RUN@128": f"{run}@128", "OTHER": other}.get(word, word) for word in COMMANDS[name]]
+            words = [
+                {"RUN": run, "RUN@128": f"{run}@128", "OTHER": other}.get(word, word)
+                for word in COMMANDS[name]
+            ]
             if (wrong := say(*words)) is not None:
                 found.append(f"case {number} ({how}): {wrong}")
     return found
@@ -129,6 +140,8 @@ def test_checkpoints_may_be_sealed_and_absurd(made: Path, place: Path) -> None:
         copy_runs(made, place / "runs")
         places = sorted((place / "runs" / run / "checkpoints").glob("[0-9]*"))
         chosen = places if chance.random() < 0.7 else [chance.choice(places)]
-        return ", ".join(f"{one.name}: {damage_sealed(one, random.Random(chance.random()))}" for one in chosen)
+        return ", ".join(
+            f"{one.name}: {damage_sealed(one, random.Random(chance.random()))}" for one in chosen
+        )
 
     assert try_all(rounds(80), prepare, run, other) == []

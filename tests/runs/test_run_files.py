@@ -135,8 +135,13 @@ def test_only_plain_files_are_read_and_written(kind: str, tmp_path: Path) -> Non
         outside.write_text('{"env_steps": 1}\n')
     make = {"pipe": lambda: os.mkfifo(path), "folder": path.mkdir}
     make.get(kind, lambda: path.symlink_to(outside))()
-    for use in (read_json, read_records, lambda path: append_record(path, {}), lambda path: append_text(path, "x")):
-        with pytest.raises(RunDamagedError, match="link|plain file|directory"):
+    for use in (
+        read_json,
+        read_records,
+        lambda path: append_record(path, {}),
+        lambda path: append_text(path, "x"),
+    ):
+        with pytest.raises(RunDamagedError, match=r"link|plain file|directory"):
             use(path)
     assert not outside.exists() or outside.read_text() == '{"env_steps": 1}\n'
 

@@ -82,6 +82,6 @@ class EpisodeWindow(Part):
         self.total = int(state["total"])
         self.best = -np.inf if state["best"] is None else float(state["best"])
         self._measured = None
-        self.metrics()  # what cannot be measured is no episode, and is noticed here rather than while training
+        self.metrics()  # what cannot be measured is no episode: noticed here, rather than while training
         self._measured = None
         return []

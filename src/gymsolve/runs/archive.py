@@ -29,8 +29,10 @@ _ENTRIES = 100_000
 _BYTES, _RATIO = 1 << 30, 100
 """A run of more bytes than this must not be more than so many times as large as its archive."""
 _KINDS = (0, stat.S_IFREG, stat.S_IFDIR)
-_DAMAGE = (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, LookupError)
-_DAMAGE += (struct.error, zlib.error, lzma.LZMAError)
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(EOFError, NotImplementedError, ValueError, LookupError),
+)
 
 
 def pack_run(run: Run, archive: Path) -> int:
@@ -39,7 +41,10 @@ def pack_run(run: Run, archive: Path) -> int:
         raise UsageError(
             f"run {run.id} is still training.", hint=f"Wait for it, or stop it with: gymsolve stop {run.id}"
         )
-    with os_errors(archive), zipfile.ZipFile(archive, "x", zipfile.ZIP_DEFLATED, strict_timestamps=False) as packed:
+    with (
+        os_errors(archive),
+        zipfile.ZipFile(archive, "x", zipfile.ZIP_DEFLATED, strict_timestamps=False) as packed,
+    ):
         try:
             files = [path for path in sorted(run.path.rglob("*")) if path.is_file() and _belongs(run, path)]
             for path in files:
@@ -118,7 +123,7 @@ def _is_abandoned(place: Path) -> bool:
 
 
 def _extract(archive: Path, target: Path) -> None:
-    """Plain files below `target` and nothing else: an archive from elsewhere may hold any name and any size."""
+    """Plain files below `target` and nothing else: an archive may hold any name, and pretend any size."""
     try:
         with os_errors(archive), zipfile.ZipFile(archive) as packed:
             _check(packed.infolist(), archive)
@@ -134,13 +139,18 @@ def _check(entries: list[zipfile.ZipInfo], archive: Path) -> None:
     size = sum(entry.file_size for entry in entries)
     if len(entries) > _ENTRIES or size > max(_BYTES, _RATIO * archive.stat().st_size):
         raise RunDamagedError(
-            f"it would unpack to {size:,} bytes in {len(entries):,} files, more than any run.", where=str(archive)
+            f"it would unpack to {size:,} bytes in {len(entries):,} files, more than any run.",
+            where=str(archive),
         )
     for entry in entries:
         inside = PurePosixPath(entry.filename)
-        strange = not entry.filename or not entry.filename.isprintable() or any(sign in entry.filename for sign in "\\:")
+        strange = (
+            not entry.filename
+            or not entry.filename.isprintable()
+            or any(sign in entry.filename for sign in "\\:")
+        )
         outside = inside.is_absolute() or ".." in inside.parts
         if strange or outside or stat.S_IFMT(entry.external_attr >> 16) not in _KINDS:
-            raise RunDamagedError(f"{ascii(entry.filename)} in it would be written elsewhere.", where=str(archive))
+            raise RunDamagedError(f"{entry.filename!a} in it would be written elsewhere.", where=str(archive))
         if entry.flag_bits & 1:
             raise RunDamagedError("it is encrypted.", where=str(archive), hint="Decrypt it first.")

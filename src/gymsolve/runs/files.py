@@ -47,7 +47,9 @@ __all__ = [
 
 _STRICT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _TEXT, _VALUES = {str}, {str, int, float, bool, type(None)}
-_CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL = re.compile(
+    "[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 """Characters that steer a terminal, turn the direction of text, or are half of one."""
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)")
 _LARGEST = 64 << 20

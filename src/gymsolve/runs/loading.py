@@ -148,7 +148,9 @@ def _trainer(place: Path, meta: dict[str, Any]) -> "tuple[Arrays, dict[str, Any]
     try:
         state = from_exact(parse_json(raw, exact=True))
     except (ValueError, TypeError, RecursionError) as error:
-        raise CheckpointError("the file does not hold a trainer's state.", where=str(place / STATE)) from error
+        raise CheckpointError(
+            "the file does not hold a trainer's state.", where=str(place / STATE)
+        ) from error
     if not isinstance(state, dict):
         raise CheckpointError("the file does not hold a JSON object.", where=str(place / STATE))
     return arrays, state

@@ -1,8 +1,7 @@
 """What the files of a run must hold: the type and range of every field that somebody reads.
 
-A run may be damaged, or come from anybody. Readers check what they have read here, once, and then rely on it. What
-is not checked are settings (`recipes/validation.py` does that) and the state inside checkpoints, which their owners
-know.
+A run may be damaged, or come from anybody. Readers check what they have read here, once, and then rely on it.
+Settings are checked elsewhere (`recipes/validation.py`), and so is the state inside checkpoints, by its owners.
 """
 
 import math
@@ -177,7 +176,9 @@ EVENT: Fields = {
     "time": _MOMENT,
     "kind": _NAME,
     "env_steps": _COUNT.or_none().optional(),
-    **dict.fromkeys(("text", "status", "reason", "engine", "backend", "id", "checkpoint"), _TEXT.or_none().optional()),
+    **dict.fromkeys(
+        ("text", "status", "reason", "engine", "backend", "id", "checkpoint"), _TEXT.or_none().optional()
+    ),
     "kernels": _TEXT.or_none().optional(),
     "bad": Field(lambda value: isinstance(value, dict), "a description of a number").or_none().optional(),
 }
@@ -195,7 +196,8 @@ META: Fields = {
 """`meta.json` of a checkpoint."""
 
 _PLAYED = Field(
-    lambda value: isinstance(value, list) and all(isinstance(one, dict) for one in value), "a list of episodes"
+    lambda value: isinstance(value, list) and all(isinstance(one, dict) for one in value),
+    "a list of episodes",
 )
 
 VIDEO: Fields = {

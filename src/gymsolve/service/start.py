@@ -68,7 +68,7 @@ def start_run(  # noqa: PLR0913 - the options of `gymsolve train`
     return _start(["train", env, *words], limit)
 
 
-def resume_run(
+def resume_run(  # noqa: PLR0913 - the options of `gymsolve resume`
     ref: str,
     overrides: Settings = (),
     *,

@@ -99,8 +99,8 @@ def try_fix(
     """Train all trials one after the other in this process, compare and record them.
 
     Returns the reason instead, and records nothing, if one of them was stopped. `make_observer` gives each
-    training somebody who watches it; `on_trial` hears of each when it is over. A run from elsewhere that names code
-    of its own needs `trust`.
+    training somebody who watches it; `on_trial` hears of each when it is over. A run from elsewhere that
+    names code of its own needs `trust`.
     """
     from gymsolve.training.fork import Fork, fork_run  # training needs torch, planning and comparing do not
 

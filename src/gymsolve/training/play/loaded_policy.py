@@ -85,8 +85,8 @@ def load_policy(
 ) -> LoadedPolicy:
     """The policy of `RUN[@best|@last|@STEPS]`; the best one unless said otherwise.
 
-    Loading and acting import nothing. The environments of a run from elsewhere that names code of its own need
-    `trust`.
+    Loading and acting import nothing; the environments of a run from elsewhere that names code of its own
+    need `trust`.
     """
     return LoadedPolicy(*open_checkpoint(ref, runs_dir, policy_only=True), trust=trust)
 
