@@ -1,7 +1,8 @@
 """What the files of a run must hold: the type and range of every field that somebody reads.
 
-A run may be damaged, or come from anybody. Readers check what they have read here, once, and then rely on it.
-Settings are checked elsewhere (`recipes/validation.py`), and so is the state inside checkpoints, by its owners.
+A run may be damaged, or come from anybody. Readers check what they have read here, once, and then rely on
+it. Settings are checked elsewhere (`recipes/validation.py`), and so is the state inside checkpoints, by its
+owners.
 """
 
 import math

@@ -1,13 +1,13 @@
 """Whether the code that a run names may be imported: every door that builds a run's environments asks here.
 
-Code that the user names, on the command line or in a recipe, is imported as it is. Code that a *run* names is
-imported only if the run was made by this user on this machine, or if the user says so: with `--trust`, or asked
-on a terminal. Otherwise a run from elsewhere could execute anything within Python's reach.
+Code that the user names, on the command line or in a recipe, is imported as it is. Code that a *run* names
+is imported only if the run was made by this user on this machine, or if the user says so: with `--trust`,
+or asked on a terminal. Otherwise a run from elsewhere could execute anything within Python's reach.
 
 The user's state folder has a list of trusted runs: `$XDG_STATE_HOME/gymsolve/trusted`, by default below
-`~/.local/state`. A line is a digest of a run's id and of all its settings that can lead to an import. A run that
-came from elsewhere is not on it, nor is one whose settings were edited. The folder of a run cannot vouch for
-itself: there is no key to copy, and looking at a run writes nothing into it.
+`~/.local/state`. A line is a digest of a run's id and of all its settings that can lead to an import. A run
+that came from elsewhere is not on it, nor is one whose settings were edited. The folder of a run cannot
+vouch for itself: there is no key to copy, and looking at a run writes nothing into it.
 """
 
 import hashlib
@@ -38,8 +38,8 @@ def buildable_settings(
 ) -> "tuple[TrainConfig, dict[str, tuple[Any, Any]]]":
     """The settings of a run to build environments with, and every path that overrides changed.
 
-    Refused if they name code and the run is neither from here nor trusted; `trust` trusts it from now on. Code
-    that overrides name is the user's own choice.
+    Refused if they name code and the run is neither from here nor trusted; `trust` trusts it from now on.
+    Code that overrides name is the user's own choice.
     """
     from gymsolve.recipes import apply_overrides, validate  # pydantic takes longer than a whole list of runs
 
