@@ -52,8 +52,12 @@ def resume(
     track: Sequence[str] | None = None,
     runs_dir: Path | str | None = None,
     observer: Observer | None = None,
+    trust: bool = False,
 ) -> Outcome:
-    """Continue a run where its last checkpoint left it, optionally with other settings."""
+    """Continue a run where its last checkpoint left it, optionally with other settings.
+
+    A run from elsewhere that names code of its own needs `trust`.
+    """
     ref = str(run.path) if isinstance(run, Run) else str(run)
     return resume_run(
         ref,
@@ -61,6 +65,7 @@ def resume(
         fresh_optimizer=fresh_optimizer,
         runs_dir=runs_dir,
         observer=observer,
+        trust=trust,
     )
 
 
@@ -72,13 +77,21 @@ def evaluate(
     seed: int | None = None,
     steps: int | None = None,
     runs_dir: Path | str | None = None,
+    trust: bool = False,
 ) -> EvalResult:
     """Play whole episodes with a run's best policy; `RUN@last` and `RUN@120000` name others.
 
-    With `steps`, as many as begin within that many steps are played instead of `episodes`.
+    With `steps`, as many as begin within that many steps are played instead of `episodes`. A run from
+    elsewhere that names code of its own needs `trust`.
     """
     result, _ = evaluate_run(
-        run, episodes=episodes, steps=steps, deterministic=deterministic, seed=seed, runs_dir=runs_dir
+        run,
+        episodes=episodes,
+        steps=steps,
+        deterministic=deterministic,
+        seed=seed,
+        runs_dir=runs_dir,
+        trust=trust,
     )
     return result
 

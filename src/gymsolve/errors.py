@@ -11,6 +11,7 @@ request was wrong, 1 when the work failed.
     ├── RunDamagedError        files of a run cannot be read or written
     ├── UndeclaredMetricError  a record holds a name that is not in the catalogue
     └── UsageError             the request was wrong (2)
+        ├── CodeRefusedError   code that a run from elsewhere names, or that lies among runs
         ├── ConfigError        a key, type, range or override
         ├── UnknownEnvError    no such environment or variant
         ├── UnknownRunError    no such run or checkpoint, or not a unique prefix
@@ -27,6 +28,7 @@ __all__ = [
     "BadKind",
     "BadNumber",
     "CheckpointError",
+    "CodeRefusedError",
     "ConfigError",
     "DivergenceError",
     "EnvFaultError",
@@ -155,6 +157,10 @@ class UsageError(GymsolveError):
     """The request itself was wrong."""
 
     exit_code = 2
+
+
+class CodeRefusedError(UsageError):
+    """Code that must not be imported: a run from elsewhere names it, or it lies among runs."""
 
 
 class ConfigError(UsageError):

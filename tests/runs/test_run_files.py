@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 import resource
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from gymsolve.errors import RunDamagedError
-from gymsolve.runs.files import from_exact, locked, read_json, replace_json, to_json
+from gymsolve.runs.files import from_exact, locked, os_errors, read_json, replace_json, to_json
 from gymsolve.runs.records import append_record, append_text, last_record, read_records
 
 
@@ -117,11 +118,32 @@ def test_append_on_a_file_at_its_limit_leaves_no_torn_line(tmp_path: Path) -> No
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_full_disk_is_one_sentence_with_a_fix(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
-    path.symlink_to("/dev/full")
-    with pytest.raises(RunDamagedError, match=r"metrics\.jsonl: the disk is full\. Free some space"):
-        append_record(path, {"a": 1})
-    with pytest.raises(RunDamagedError, match="the disk is full"):
-        append_text(path, "hello")
+    said = r"metrics\.jsonl: the disk is full\. Free some space"
+    with (
+        Path("/dev/full").open("wb", buffering=0) as full,
+        pytest.raises(RunDamagedError, match=said),
+        os_errors(path),
+    ):
+        full.write(b"x")
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "folder"])
+def test_only_plain_files_are_read_and_written(kind: str, tmp_path: Path) -> None:
+    """A link could lead anywhere, and nobody may ever write into the other end of a pipe."""
+    path, outside = tmp_path / "metrics.jsonl", tmp_path / "outside"
+    if kind == "link":
+        outside.write_text('{"env_steps": 1}\n')
+    make = {"pipe": lambda: os.mkfifo(path), "folder": path.mkdir}
+    make.get(kind, lambda: path.symlink_to(outside))()
+    for use in (
+        read_json,
+        read_records,
+        lambda path: append_record(path, {}),
+        lambda path: append_text(path, "x"),
+    ):
+        with pytest.raises(RunDamagedError, match=r"link|plain file|directory"):
+            use(path)
+    assert not outside.exists() or outside.read_text() == '{"env_steps": 1}\n'
 
 
 @pytest.mark.parametrize("content", [b"", b'{"a"', b"\xff", b"[]"])

@@ -16,6 +16,7 @@ from typer.exceptions import Abort, TyperException
 
 from gymsolve.cli.app import app
 from gymsolve.errors import GymsolveError, UsageError
+from gymsolve.own_code import is_in_run
 from gymsolve.service.announce import announce_error
 
 __all__ = ["main"]
@@ -24,9 +25,7 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
-    if str(Path.cwd()) not in sys.path:
-        # `module:Id` may lie in the working directory; last, so that it cannot shadow anything.
-        sys.path.append(str(Path.cwd()))
+    _find_own_code()
     arguments = [word for word in given if word != "--debug"]  # accepted anywhere on the line
     debug = len(arguments) < len(given) or os.environ.get("GYMSOLVE_DEBUG") == "1"
     try:
@@ -44,6 +43,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     finally:
         gc.enable()  # a training that was refused had it switched off
     return code
+
+
+def _find_own_code() -> None:
+    """`module:Id` may lie in the working directory; last, so that it cannot shadow anything.
+
+    Not in the folder of a run: a file of somebody else's could stand in for a package that is not installed.
+    """
+    here = Path.cwd()
+    if is_in_run(here):
+        sys.path[:] = [place for place in sys.path if Path(place).absolute() != here]
+    elif str(here) not in sys.path:
+        sys.path.append(str(here))
 
 
 def _run(arguments: list[str]) -> int:

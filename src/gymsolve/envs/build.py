@@ -6,7 +6,6 @@ first, frame stack. `Replay` comes around that, per copy. This module turns Gymn
 errors.
 """
 
-import importlib
 import math
 import warnings
 from dataclasses import dataclass, replace
@@ -27,6 +26,7 @@ from gymsolve.envs.wrappers.images import ChannelsFirst
 from gymsolve.envs.wrappers.nested import FrameStack
 from gymsolve.envs.wrappers.rewards import RawReturn, TimeLimit
 from gymsolve.errors import ConfigError, EnvFaultError, MissingExtraError, UnknownEnvError, did_you_mean
+from gymsolve.own_code import import_code
 from gymsolve.spec import ActionSpec
 
 __all__ = ["BuiltEnv", "CopyBuilder", "build_env", "find_spec", "needs_own_process", "notes_on"]
@@ -111,7 +111,7 @@ def find_spec(env_id: str) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if module:
-                importlib.import_module(module)
+                import_code(module)
             return gym.spec(name)
     except ImportError as error:
         raise UnknownEnvError(f"cannot import the module of {env_id!r}: {error}.", where="env.id") from error

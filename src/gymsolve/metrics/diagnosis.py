@@ -142,6 +142,9 @@ def explain_run(run: Run, alerts: AlertTracker) -> Diagnosis:
 
 
 def _spec(run: Run) -> EnvSpec | None:
-    """The spaces, as they are stored with the weights; None before the first checkpoint."""
+    """The spaces, as they are stored with the weights; None before the first checkpoint, or if unreadable."""
     stored = newest_metadata(run)
-    return None if stored is None else EnvSpec.from_json(json.loads(stored["spec"]))
+    try:
+        return None if stored is None else EnvSpec.from_json(json.loads(stored["spec"]))
+    except (KeyError, ValueError, RecursionError):
+        return None

@@ -112,7 +112,7 @@ class Collector(Part):
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         """Continue the episodes under way, or say which begin anew."""
-        self.env_steps, self.capturable = state["env_steps"], state["capturable"]
+        self.env_steps, self.capturable = int(state["env_steps"]), bool(state["capturable"])
         # New seeds: an environment that cannot go on must not repeat the episodes of the start.
         num_envs = self.envs.num_envs
         seeds = integer_seeds(self.seed, "env", num_envs, self.env_steps)

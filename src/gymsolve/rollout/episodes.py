@@ -79,7 +79,9 @@ class EpisodeWindow(Part):
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         self.recent = deque((Episode(*e) for e in state["recent"]), maxlen=self.recent.maxlen)
-        self.total = state["total"]
-        self.best = -np.inf if state["best"] is None else state["best"]
+        self.total = int(state["total"])
+        self.best = -np.inf if state["best"] is None else float(state["best"])
+        self._measured = None
+        self.metrics()  # what cannot be measured is no episode: noticed here, rather than while training
         self._measured = None
         return []

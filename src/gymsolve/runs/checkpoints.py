@@ -22,12 +22,15 @@ from gymsolve.errors import CheckpointError, RunDamagedError, UnknownRunError
 from gymsolve.runs.files import (
     os_errors,
     read_json,
+    read_pointer,
     remove_leftovers,
     replace_text,
     sync_folder,
     to_json,
 )
 from gymsolve.runs.run import Run, now
+from gymsolve.runs.schema import META as META_FIELDS
+from gymsolve.runs.schema import find_fault, is_steps
 from gymsolve.runs.summary import SCHEMA_VERSION
 from gymsolve.runs.tensors import pack
 
@@ -153,10 +156,11 @@ def discard_after(run: Run, env_steps: int) -> list[str]:
 def list_checkpoints(run: Run) -> list[str]:
     """Names of the checkpoints, by env steps."""
     folder = run.path / "checkpoints"
-    if not folder.is_dir():
+    if folder.is_symlink() or not folder.is_dir():
         return []
-    names = {path.name.removeprefix(".old-") for path in folder.iterdir() if path.is_dir()}
-    return sorted((name for name in names if name.isdecimal()), key=int)
+    with os_errors(folder):
+        found = [path for path in folder.iterdir() if path.is_dir() and not path.is_symlink()]
+    return sorted({name for path in found if is_steps(name := path.name.removeprefix(".old-"))}, key=int)
 
 
 def newest_first(run: Run) -> list[str]:
@@ -172,12 +176,8 @@ def newest_first(run: Run) -> list[str]:
 
 def pointed(run: Run, which: Literal["best", "last"]) -> str | None:
     """The checkpoint that a pointer names, if it names one."""
-    path = run.path / "checkpoints" / which
-    if not path.is_file():
-        return None
-    with os_errors(path):
-        name = path.read_text(errors="replace").strip()
-    return name if name.isdecimal() else None
+    name = read_pointer(run.path / "checkpoints" / which)
+    return name if is_steps(name) else None
 
 
 def find_place(run: Run, name: str) -> Path:
@@ -185,7 +185,7 @@ def find_place(run: Run, name: str) -> Path:
     folder = run.path / "checkpoints"
     # The name is tried again at the end: the replacement may have happened between the two looks.
     for place in (folder / name, folder / f".old-{name}", folder / name):
-        if name.isdecimal() and place.is_dir():
+        if is_steps(name) and place.is_dir() and not (place.is_symlink() or folder.is_symlink()):
             return place
     known = list_checkpoints(run)
     hint = f"There are: {', '.join(known)}." if known else "None has been saved yet."
@@ -206,6 +206,8 @@ def meta_in(place: Path) -> dict[str, Any]:
         raise CheckpointError(error.message, where=error.where) from error
     if meta.pop("checksum", None) != _checksum(meta):
         raise CheckpointError("the file was changed or damaged (its checksum differs).", where=str(path))
+    if (fault := find_fault(meta, META_FIELDS)) is not None:
+        raise CheckpointError(f"the file {fault}.", where=str(path))
     return meta
 
 
@@ -259,13 +261,20 @@ def _clean(folder: Path) -> None:
     remove_leftovers(folder)
     for pattern in (".new-*", ".drop-*"):
         for path in folder.glob(pattern):
-            shutil.rmtree(path)
+            _remove(path)
     for old in folder.glob(".old-*"):
         place = folder / old.name.removeprefix(".old-")
         if place.exists():
-            shutil.rmtree(old)
+            _remove(old)
         else:
             old.rename(place)
+
+
+def _remove(path: Path) -> None:
+    if path.is_symlink() or not path.is_dir():
+        path.unlink()
+    else:
+        shutil.rmtree(path)
 
 
 def _sealed(facts: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from gymsolve.runs.files import (
     replace_json,
     replace_text,
 )
-from gymsolve.runs.summary import SCHEMA_VERSION, STATUSES, RunSummary, runs_folder, summarize
+from gymsolve.runs.summary import SCHEMA_VERSION, STATUSES, RunSummary, holds_run, runs_folder, summarize
 
 __all__ = ["LAST", "LOCK", "list_runs", "record_run", "run_folders"]
 
@@ -62,11 +62,11 @@ def record_run(folder: Path, *, last: bool = False) -> None:
 
 
 def run_folders(base: Path) -> list[Path]:
-    """Folders that hold a run; one without `run.json` was left by a start that never happened."""
+    """Folders that hold a run."""
     if not base.is_dir():
         return []
     with os_errors(base):
-        return [path for path in base.iterdir() if (path / "run.json").is_file()]
+        return [path for path in base.iterdir() if holds_run(path)]
 
 
 def _summaries(base: Path) -> list[RunSummary]:
@@ -86,9 +86,16 @@ def _entries(base: Path) -> dict[str, RunSummary] | None:
     """What the index says, or None when it cannot be used."""
     try:
         entries = [RunSummary(**entry) for entry in read_json(base / _INDEX)["runs"]]
+        return {entry.id: _checked_entry(entry) for entry in entries}
     except (RunDamagedError, KeyError, TypeError):
         return None
-    return {entry.id: entry for entry in entries}
+
+
+def _checked_entry(entry: RunSummary) -> RunSummary:
+    """An entry that can be sorted among others and written again."""
+    if not isinstance(entry.created, str) or entry.status not in STATUSES:
+        raise TypeError(f"the entry of {entry.id!r} is not one of a run")
+    return entry
 
 
 def _statuses_in_index(base: Path) -> dict[str, str] | None:

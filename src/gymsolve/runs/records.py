@@ -5,12 +5,20 @@ readers skip anything damaged and say so. Appends are not synced one by one: a k
 power cut may lose the last seconds.
 """
 
-import json
 import os
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gymsolve.runs.files import explain_os_error, lock_descriptor, os_errors, replace_bytes, to_json
+from gymsolve.runs.files import (
+    explain_os_error,
+    lock_descriptor,
+    open_plain,
+    os_errors,
+    parse_json,
+    replace_bytes,
+    to_json,
+)
 
 __all__ = ["Records", "append_record", "append_text", "last_record", "read_records", "split_records"]
 
@@ -26,7 +34,7 @@ class Records(NamedTuple):
 
 def append_record(path: Path, record: dict[str, Any]) -> None:
     """Add one line; when the disk is full nothing of it stays behind."""
-    _append(path, to_json(record).encode() + b"\n", mend=True)
+    _append(path, to_json(record).encode(errors="replace") + b"\n", mend=True)
 
 
 def append_text(path: Path, text: str) -> None:
@@ -34,13 +42,15 @@ def append_text(path: Path, text: str) -> None:
     _append(path, text.encode(errors="backslashreplace").rstrip(b"\n") + b"\n", mend=False)
 
 
-def read_records(path: Path) -> Records:
-    """All readable records in order; no file means none yet."""
+def read_records(path: Path, fits: Callable[[Mapping[str, Any]], bool] = lambda row: True) -> Records:
+    """All readable records in order that are as they should be; no file means none yet."""
     records = Records([], [])
     for number, line in enumerate(_lines(path), start=1):
         record = _parse(line)
-        if record is not None:
+        if record is not None and fits(record):
             records.rows.append(record)
+        elif record is not None:
+            records.problems.append(f"{path.name}:{number} is not what is kept here; ignored")
         elif not line.endswith(b"\n"):
             records.problems.append(f"{path.name}:{number} was cut off while being written; ignored")
         else:
@@ -52,7 +62,7 @@ def last_record(path: Path) -> dict[str, Any] | None:
     """The newest readable record, read from the end of the file."""
     if not path.is_file():
         return None
-    with os_errors(path), path.open("rb") as file:
+    with os_errors(path), os.fdopen(open_plain(path), "rb") as file:
         start = max(0, file.seek(0, os.SEEK_END) - _TAIL)
         file.seek(start)
         lines = file.readlines()
@@ -72,7 +82,8 @@ def split_records(path: Path, discarded: Path, env_steps: int) -> int:
     lines = _lines(path)
     for line in lines:
         record = _parse(line)
-        if record is not None and record.get("env_steps", 0) > env_steps:
+        step = 0 if record is None else record.get("env_steps", 0)
+        if record is not None and isinstance(step, int) and step > env_steps:
             dropped.append(record)
         elif record is not None or line.endswith(b"\n"):
             # Damaged lines too: they stay, and are reported, where they were found.
@@ -85,16 +96,15 @@ def split_records(path: Path, discarded: Path, env_steps: int) -> int:
     return len(dropped)
 
 
-def _lines(path: Path) -> list[bytes]:
-    if not path.exists():
-        return []
-    with os_errors(path), path.open("rb") as file:
-        return file.readlines()
+def _lines(path: Path) -> Iterator[bytes]:
+    if path.is_symlink() or path.exists():
+        with os_errors(path), os.fdopen(open_plain(path), "rb") as file:
+            yield from file
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
     try:
-        record = json.loads(line)
+        record = parse_json(line)
     except ValueError:  # covers bytes that are not UTF-8
         return None
     return record if isinstance(record, dict) else None
@@ -102,7 +112,7 @@ def _parse(line: bytes) -> dict[str, Any] | None:
 
 def _append(path: Path, data: bytes, *, mend: bool) -> None:
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        descriptor = open_plain(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         try:
             lock_descriptor(descriptor, path)
             size = os.fstat(descriptor).st_size

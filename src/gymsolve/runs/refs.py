@@ -5,10 +5,11 @@ from pathlib import Path
 
 from gymsolve.errors import CheckpointError, RunDamagedError, UnknownRunError, did_you_mean
 from gymsolve.runs.checkpoints import list_checkpoints, pointed, read_meta
+from gymsolve.runs.files import read_pointer
 from gymsolve.runs.index import LAST, list_runs, run_folders
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import RUN_ID, Run, open_run, slug
-from gymsolve.runs.summary import RunSummary, runs_folder
+from gymsolve.runs.summary import RunSummary, holds_run, runs_folder
 
 __all__ = ["best_reward", "find_run", "open_checkpoint", "split_ref"]
 
@@ -49,7 +50,7 @@ def find_run(ref: str, base: Path | str | None = None) -> Run:
     ids = sorted((path.name for path in run_folders(folder)), reverse=True)
     if ref in ids:
         return open_run(folder / ref)
-    if ref and (Path(ref) / "run.json").is_file():
+    if ref and holds_run(Path(ref)):
         return open_run(ref)
     part = slug(ref).lower()
     prefixed = [name for name in ids if part and name.lower().startswith(part)]
@@ -80,8 +81,9 @@ def best_reward(run: Run) -> float | None:
 
 def _last(folder: Path) -> Run:
     pointer = folder / LAST
-    name = pointer.read_text(errors="replace").strip() if pointer.is_file() else ""
-    if name and (folder / name / "run.json").is_file():
+    name = read_pointer(pointer)
+    # A name, not a path: the pointer must not lead out of the folder.
+    if name in {path.name for path in run_folders(folder)}:
         return open_run(folder / name)
     runs = list_runs(folder, limit=1)  # the pointer is gone, or the run it names was deleted
     if not runs:

@@ -26,7 +26,18 @@ from gymsolve.runs.records import (
     read_records,
     split_records,
 )
-from gymsolve.runs.summary import SCHEMA_VERSION, RunSummary, Status, read_info, runs_folder, summarize
+from gymsolve.runs.schema import CONFIG, find_fault, is_metrics
+from gymsolve.runs.summary import (
+    SCHEMA_VERSION,
+    RunSummary,
+    Status,
+    holds_run,
+    is_event,
+    read_info,
+    runs_folder,
+    summarize,
+)
+from gymsolve.runs.trust import trust_run
 
 __all__ = ["RUN_ID", "Run", "create_run", "now", "open_run", "slug"]
 
@@ -73,8 +84,8 @@ class Run:
         """`config.json`: schema_version, name, config, provenance."""
         path = self.path / "config.json"
         stored = read_json(path)
-        if not {"config", "provenance"} <= stored.keys():
-            raise RunDamagedError("the settings of the run are missing from it.", where=str(path))
+        if (fault := find_fault(stored, CONFIG)) is not None:
+            raise RunDamagedError(f"the file {fault}.", where=str(path))
         return stored
 
     # ------------------------------------------------------------------ written while training
@@ -113,13 +124,13 @@ class Run:
 
     def read_metrics(self) -> Records:
         """All records. A null was NaN or infinite when it was measured, and is NaN again here."""
-        records = read_records(self.path / "metrics.jsonl")
+        records = read_records(self.path / "metrics.jsonl", is_metrics)
         for row in records.rows:
             row.update({key: math.nan for key, value in row.items() if value is None})
         return records
 
     def read_events(self) -> Records:
-        return read_records(self.path / "events.jsonl")
+        return read_records(self.path / "events.jsonl", is_event)
 
     # ------------------------------------------------------------------------- stop and resume
 
@@ -158,6 +169,7 @@ class Run:
         """Go on with other settings, for the process that claimed the run; an event keeps the old ones."""
         stored = self.config_json()
         self.append_event("config_changed", previous=stored["config"])
+        trust_run(self.id, config_json["env"])
         replace_json(self.path / "config.json", {**stored, "config": config_json, "provenance": provenance})
         replace_json(self.path / "run.json", self.info() | {"steps": config_json["steps"]})
 
@@ -208,13 +220,14 @@ def create_run(
         except RunDamagedError:
             shutil.rmtree(path, ignore_errors=True)
             raise
+    trust_run(path.name, config_json["env"])
     return Run(path)
 
 
 def open_run(path: Path | str) -> Run:
     """The run in a folder; `refs.find_run` also takes ids, prefixes and `@last`."""
     folder = Path(path).absolute()
-    if not (folder / "run.json").is_file():
+    if not holds_run(folder):
         raise UnknownRunError(f"'{path}' is not the folder of a run (it has no run.json).")
     run = Run(folder)
     run.info()  # refuse a damaged or newer one here rather than at the first use

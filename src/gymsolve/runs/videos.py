@@ -7,6 +7,7 @@ from typing import Any
 from gymsolve.errors import RunDamagedError
 from gymsolve.runs.files import os_errors, read_json, replace_json
 from gymsolve.runs.run import Run
+from gymsolve.runs.schema import VIDEO, find_fault
 from gymsolve.runs.summary import SCHEMA_VERSION
 
 __all__ = ["Video", "describe_video", "episode_place", "find_best_video", "list_videos", "video_place"]
@@ -47,8 +48,10 @@ def describe_video(path: Path, facts: dict[str, Any]) -> None:
 
 def list_videos(run: Run) -> list[Video]:
     """All videos: best and final first, then by the steps of what they show."""
-    found = [Video(path, _facts(path)) for path in sorted((run.path / "videos").glob("[!.]*.mp4"))]
-    return sorted(found, key=_rank)
+    folder = run.path / "videos"
+    paths = [] if folder.is_symlink() else sorted(folder.glob("[!.]*.mp4"))
+    plain = [path for path in paths if path.name.isprintable() and path.is_file() and not path.is_symlink()]
+    return sorted((Video(path, _facts(path)) for path in plain), key=_rank)
 
 
 def find_best_video(run: Run) -> Video | None:
@@ -73,6 +76,7 @@ def _rank(video: Video) -> tuple[int, int, str]:
 
 def _facts(path: Path) -> dict[str, Any]:
     try:
-        return read_json(path.with_suffix(".json"))
+        facts = read_json(path.with_suffix(".json"))
     except RunDamagedError:  # the picture is worth showing without its caption
         return {}
+    return facts if find_fault(facts, VIDEO) is None else {}

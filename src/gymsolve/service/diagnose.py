@@ -1,5 +1,6 @@
 """What the rules say about a run, or about somebody else's log."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from gymsolve.metrics.history import read_rows
 from gymsolve.metrics.lint import lint
 from gymsolve.recipes import validate
 from gymsolve.runs import Run, find_run, split_ref
+from gymsolve.runs.summary import holds_run
 from gymsolve.service.answers import Answer
 
 __all__ = ["ExplainedAlert", "Findings", "diagnose_path"]
@@ -54,7 +56,7 @@ def diagnose_path(ref: str, runs_dir: Path | str | None = None) -> Findings:
     path = Path(ref)
     if ref.startswith(_ONLINE):
         return _of_log(wandb_log(fetch_wandb(ref.removeprefix(_ONLINE))))
-    if path.exists() and not (path / "run.json").is_file():
+    if os.path.lexists(path) and not holds_run(path):  # a name that is too long for a path is no path
         return _of_log(read_foreign(path))
     return _of_run(find_run(split_ref(ref)[0], runs_dir))
 

@@ -68,7 +68,7 @@ def start_run(  # noqa: PLR0913 - the options of `gymsolve train`
     return _start(["train", env, *words], limit)
 
 
-def resume_run(
+def resume_run(  # noqa: PLR0913 - the options of `gymsolve resume`
     ref: str,
     overrides: Settings = (),
     *,
@@ -76,12 +76,13 @@ def resume_run(
     fresh_optimizer: bool = False,
     track: str | Sequence[str] | None = None,
     profile: bool = False,
+    trust: bool = False,
     runs_dir: Path | str | None = None,
     limit: float = _LIMIT,
 ) -> StartedRun:
     """Continue `RUN[@CHECKPOINT]` in the background; like `start_run` in everything else."""
     words = [*_settings(overrides), *_flag("--steps", steps), *_common(track, runs_dir, profile=profile)]
-    words += ["--fresh-optimizer"] if fresh_optimizer else []
+    words += [*(["--fresh-optimizer"] if fresh_optimizer else []), *(["--trust"] if trust else [])]
     return _start(["resume", ref, *words], limit)
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from gymsolve.config import LASTING
 from gymsolve.errors import DivergenceError, EnvFaultError, UsageError
-from gymsolve.recipes import apply_overrides, validate
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import Run, create_run
+from gymsolve.runs.trust import buildable_settings
 from gymsolve.training.checkpoint import save
 from gymsolve.training.observer import Observer, checked
 from gymsolve.training.publish import replay_alerts
@@ -42,16 +42,19 @@ class Fork:
 
 
 def fork_run(
-    fork: Fork, *, observer: Observer | None = None, command: Sequence[str] | None = None
+    fork: Fork,
+    *,
+    observer: Observer | None = None,
+    command: Sequence[str] | None = None,
+    trust: bool = False,
 ) -> tuple[Run, Reason | None]:
     """Train a fork, as a run beside its origin, and say why it ended; None when it broke down.
 
     Numbers that overflow and environments that fail are findings here, and the run records them. A resumed
-    fork goes on to the whole budget.
+    fork goes on to the whole budget. An origin from elsewhere that names code of its own needs `trust`.
     """
     watcher, stored = checked(observer), fork.origin.config_json()
-    before = validate(stored["config"], f"{fork.origin.id}/config.json")
-    config, changes = apply_overrides(before, fork.overrides)
+    config, changes = buildable_settings(fork.origin, fork.overrides, trust=trust)
     saved = None if fork.checkpoint is None else load_checkpoint(fork.origin, fork.checkpoint)
     with ExitStack() as cleanup:
         trainer = build_trainer(for_debugger(config))

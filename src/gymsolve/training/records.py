@@ -45,8 +45,11 @@ class Averager(Part):
         return {"sums": self.sums, "counts": self.counts, "latest": self.latest}
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        self.sums, self.counts = dict(state["sums"]), dict(state["counts"])
-        self.latest = dict(state["latest"])
+        self.sums = {name: float(value) for name, value in state["sums"].items()}
+        self.counts = {name: int(state["counts"][name]) for name in self.sums}
+        if min(self.counts.values(), default=1) < 1:
+            raise ValueError("a mean of nothing")
+        self.latest = {name: float(value) for name, value in state["latest"].items()}
         return []
 
 

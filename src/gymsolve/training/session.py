@@ -12,12 +12,13 @@ from gymsolve.errors import UsageError
 from gymsolve.metrics.alerts import Alert
 from gymsolve.metrics.diagnosis import explain
 from gymsolve.metrics.sinks.sink import make_sinks
-from gymsolve.recipes import Overrides, apply_overrides, validate
+from gymsolve.recipes import Overrides
 from gymsolve.runs.checkpoints import discard_after, list_checkpoints, pointed
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.refs import find_run, open_checkpoint, split_ref
 from gymsolve.runs.run import Run, create_run
 from gymsolve.runs.summary import Status
+from gymsolve.runs.trust import buildable_settings, note_on_trust
 from gymsolve.training.checkpoint import save
 from gymsolve.training.ending import Closing, leave_report, notes_on_bad_end
 from gymsolve.training.judging.judge import Judge, make_judge
@@ -107,6 +108,7 @@ def start_run(
             steps=config.steps,
             parent=parent,
         )
+        notes += note_on_trust(run)
         replay_alerts(trainer, run)
         cleanup.callback(leave_report, run, trainer, watcher)
         for reason in plan.reasons:
@@ -125,13 +127,17 @@ def resume_run(
     observer: Observer | None = None,
     command: Sequence[str] | None = None,
     profile: bool = False,
+    trust: bool = False,
 ) -> Outcome:
-    """Continue a run from a checkpoint (`RUN@last` unless said otherwise), in its own folder."""
+    """Continue a run from a checkpoint (`RUN@last` unless said otherwise), in its own folder.
+
+    A run from elsewhere that names code of its own needs `trust` (`runs/trust.py`).
+    """
     watcher = checked(observer)
     name, which = split_ref(ref)
     run = find_run(name, runs_dir)
     stored = run.config_json()
-    config, changes = apply_overrides(validate(stored["config"], "config.json"), overrides)
+    config, changes = buildable_settings(run, overrides, trust=trust)
     _refuse_changes(changes)
     sinks = make_sinks(config.track)
     saved = _saved_state(run, which)

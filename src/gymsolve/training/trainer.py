@@ -4,8 +4,9 @@
 restart; a trainer that was restored from a checkpoint continues as if nothing had happened.
 """
 
-from collections.abc import Callable
-from contextlib import ExitStack
+import math
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -61,8 +62,20 @@ class Counters(Part):
         return asdict(self)
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        vars(self).update({one.name: state[one.name] for one in fields(self) if one.name in state})
+        given = {one.name: state[one.name] for one in fields(self) if one.name in state}
+        for name, value in given.items():
+            if not _fits_counter(value, vars(self)[name]):
+                raise ValueError(f"{name} is {ascii(value)[:40]}")
+        vars(self).update(given)
         return []
+
+
+def _fits_counter(value: Any, like: Any) -> bool:
+    if isinstance(like, bool):
+        return isinstance(value, bool)
+    if like is None:  # a return, or a step that may not have come yet
+        return value is None or type(value) in (int, float)
+    return type(value) in (int, type(like)) and bool(0 <= value < math.inf)
 
 
 @dataclass
@@ -199,13 +212,33 @@ def restore_trainer(trainer: Trainer, saved: Checkpoint, *, fresh_optimizer: boo
             hint="A resumed run keeps its network; start a new one from these weights with `train --from`.",
         )
     notes = list(saved.notes)
-    arrays, states = upgrade(saved, trainer.algorithm.optimizer.names)
+    with _checking(saved, "the trainer"):
+        arrays, states = upgrade(saved, trainer.algorithm.optimizer.names)
     for owner, part in trainer.parts.items():
         if owner == "optimizer" and fresh_optimizer:
             notes.append("the optimizer starts afresh, as asked")
             continue
         prefix = f"{owner}/"
         own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-        notes += part.load(own, states.get(owner, {}))
+        with _checking(saved, owner):
+            notes += part.load(own, states.get(owner, {}))
+    if trainer.counters.env_steps != saved.meta["env_steps"]:
+        raise CheckpointError("its counters are those of another step.", where=str(saved.path))
     trainer.saved_step = trainer.counters.env_steps
     return notes
+
+
+@contextmanager
+def _checking(saved: Checkpoint, owner: str) -> Iterator[None]:
+    """Say where state is to be found that its owner cannot make sense of.
+
+    Checksums tell what was damaged on the way; they do not tell what somebody has written and sealed.
+    """
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise CheckpointError(
+            f"the state of {owner} in it makes no sense ({type(error).__name__}: {str(error)[:80]}).",
+            where=str(saved.path),
+            hint="Go on from another checkpoint: RUN@STEPS.",
+        ) from error

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gymsolve.cli.options import Json, RunsDir
+from gymsolve.cli.options import Json, RunsDir, Trust, trusts
 from gymsolve.cli.printing.output import print_json, print_pairs
 from gymsolve.text import count, number, score
 
@@ -31,6 +31,7 @@ def evaluate(
         int | None,
         typer.Option("--seed", min=0, help="Use this seed for the episodes instead of the run's own."),
     ] = None,
+    trust: Trust = False,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
@@ -39,6 +40,7 @@ def evaluate(
     from gymsolve.training.judging.evaluate import result_json
     from gymsolve.training.play.loaded_policy import evaluate_run
 
+    trust = trusts(run, runs_dir, trust=trust, json=json)
     with show_progress("evaluating", "episodes" if steps is None else "steps") as tell:
         result, loaded = evaluate_run(
             run,
@@ -48,6 +50,7 @@ def evaluate(
             seed=seed,
             runs_dir=runs_dir,
             on_step=tell,
+            trust=trust,
         )
     config, registered = loaded.config, loaded.policy.spec.reward_threshold
     told = {

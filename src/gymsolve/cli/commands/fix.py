@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir
+from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Trust, trusts
 from gymsolve.cli.printing.output import heading, print_json, print_pairs
 from gymsolve.text import count, number, plural, score, size
 
@@ -39,6 +39,7 @@ def fix(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be tried, train nothing.")
     ] = False,
+    trust: Trust = False,
     runs_dir: RunsDir = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -55,6 +56,7 @@ def fix(
         return 0
     if not (quiet or json):
         _tell_plan(plan)
+    trust = trusts(str(plan.run.path), runs_dir, trust=trust, json=json)
     from gymsolve.cli.live.console import PlainScreen, Watcher
     from gymsolve.service.trials import try_fix
 
@@ -65,6 +67,7 @@ def fix(
             command=["gymsolve", *sys.argv[1:]],
             make_observer=lambda: Watcher(PlainScreen(None)),
             on_trial=None if quiet else lambda trial: print(_trial_line(trial), file=stream, flush=True),
+            trust=trust,
         )
     except KeyboardInterrupt:  # the second one, which does not wait for the update under way
         tried = "interrupt"

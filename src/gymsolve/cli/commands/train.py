@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Set, overrides
+from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Set, Trust, overrides, trusts
 from gymsolve.cli.printing.output import heading, is_terminal, print_json, print_table
 from gymsolve.errors import UsageError
 from gymsolve.service.announce import announce_run
@@ -135,11 +135,13 @@ def resume(
     track: Track = None,
     profile: Profile = False,
     detach: Detach = False,
+    trust: Trust = False,
     runs_dir: RunsDir = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
     """Continue a run where a checkpoint left it, optionally with other settings."""
+    trust = trusts(run, runs_dir, trust=trust, json=json)
     if detach:
         from gymsolve.service import start as service
 
@@ -151,6 +153,7 @@ def resume(
                 fresh_optimizer=fresh_optimizer,
                 track=track,
                 profile=profile,
+                trust=trust,
                 runs_dir=runs_dir,
             ),
             json=json,
@@ -168,6 +171,7 @@ def resume(
             observer=observer,
             command=_command(),
             profile=profile,
+            trust=trust,
         ),
         runs_dir,
         profile=profile,

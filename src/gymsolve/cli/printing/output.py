@@ -29,7 +29,7 @@ def print_json(data: Any) -> None:
     """One line of strict JSON."""
     from gymsolve.runs.files import to_json
 
-    print(to_json(data))
+    print(to_json(data).encode(errors="backslashreplace").decode())
 
 
 def is_terminal() -> bool:

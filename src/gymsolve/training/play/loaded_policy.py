@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.make import make_envs
 from gymsolve.errors import UsageError
@@ -15,6 +14,7 @@ from gymsolve.rollout.agent import Agent
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.runs.refs import open_checkpoint
 from gymsolve.runs.run import Run
+from gymsolve.runs.trust import buildable_settings
 from gymsolve.spec import Array, Obs, ObsSpec
 from gymsolve.training.engines.choose import load_policy as rebuild
 from gymsolve.training.judging.evaluate import EvalResult, Evaluator
@@ -25,8 +25,9 @@ __all__ = ["LoadedPolicy", "evaluate_run", "load_policy"]
 class LoadedPolicy:
     """A policy as it was at a checkpoint: normaliser, masks and all."""
 
-    def __init__(self, run: Run, checkpoint: Checkpoint) -> None:
+    def __init__(self, run: Run, checkpoint: Checkpoint, *, trust: bool = False) -> None:
         self.run = run
+        self._trust = trust
         self.checkpoint = checkpoint.name
         self.env_steps = int(checkpoint.meta["env_steps"])
         self.config = validate(run.config_json()["config"], "config.json")
@@ -75,13 +76,19 @@ class LoadedPolicy:
 
     def make_envs(self, num_envs: int = 1, *, render: bool = False) -> Envs:
         """The run's environments, wrapped as in evaluation."""
-        settings: EnvConfig = self.config.env
-        return make_envs(settings, "eval", num_envs=num_envs, render=render)
+        settings, _ = buildable_settings(self.run, trust=self._trust)
+        return make_envs(settings.env, "eval", num_envs=num_envs, render=render)
 
 
-def load_policy(ref: str | Path | Run, *, runs_dir: Path | str | None = None) -> LoadedPolicy:
-    """The policy of `RUN[@best|@last|@STEPS]`; the best one unless said otherwise."""
-    return LoadedPolicy(*open_checkpoint(ref, runs_dir, policy_only=True))
+def load_policy(
+    ref: str | Path | Run, *, runs_dir: Path | str | None = None, trust: bool = False
+) -> LoadedPolicy:
+    """The policy of `RUN[@best|@last|@STEPS]`; the best one unless said otherwise.
+
+    Loading and acting import nothing; the environments of a run from elsewhere that names code of its own
+    need `trust`.
+    """
+    return LoadedPolicy(*open_checkpoint(ref, runs_dir, policy_only=True), trust=trust)
 
 
 def evaluate_run(
@@ -93,12 +100,14 @@ def evaluate_run(
     steps: int | None = None,
     runs_dir: Path | str | None = None,
     on_step: Callable[[int, int], None] | None = None,
+    trust: bool = False,
 ) -> tuple[EvalResult, LoadedPolicy]:
     """Play `episodes`, or whole episodes worth `steps`, in a run's own evaluation pipeline.
 
     Without a seed the run's evaluation seeds are used, so its stored numbers can be had again.
     """
-    loaded = load_policy(ref, runs_dir=runs_dir)
+    loaded = load_policy(ref, runs_dir=runs_dir, trust=trust)
+    buildable_settings(loaded.run, trust=trust)
     settings = loaded.config.eval.model_copy(update={"deterministic": deterministic})
     update: dict[str, Any] = {"eval": settings}
     if seed is not None:

@@ -9,10 +9,10 @@ from typing import Any
 from gymsolve.config import TrainConfig
 from gymsolve.envs.single_env import Stage, open_stage
 from gymsolve.errors import UsageError
-from gymsolve.recipes import validate
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.runs.refs import open_checkpoint
 from gymsolve.runs.run import Run
+from gymsolve.runs.trust import buildable_settings
 from gymsolve.runs.videos import describe_video, episode_place, video_place
 from gymsolve.training.engines.choose import load_policy
 from gymsolve.training.play.recorded_episode import EpisodeRecorder
@@ -54,12 +54,13 @@ def record_run(
     out: Path | None = None,
     runs_dir: Path | str | None = None,
     on_clip: Callable[[dict[str, Any]], None] = lambda clip: None,
+    trust: bool = False,
 ) -> dict[str, Any]:
     """Make a video of `RUN[@CHECKPOINT]`, in the run's folder unless `out` names a file; what it shows."""
     if out is not None and (out.suffix != ".mp4" or not out.absolute().parent.is_dir()):
         raise UsageError(f"'{out}' is not an .mp4 in a folder that exists.", where="--out")
     run, saved = open_checkpoint(ref, runs_dir, policy_only=True)
-    config = validate(run.config_json()["config"], "config.json")
+    config, _ = buildable_settings(run, trust=trust)
     stage = open_stage(config.env)
     if stage is None:
         raise UsageError(f"{config.env.id} cannot be drawn into a picture, so there is nothing to film.")
