@@ -3,6 +3,10 @@
 Importing this module registers them, so worker processes and configs can say `sample_envs:Id`.
 """
 
+import multiprocessing
+import os
+import signal
+import threading
 import time
 from typing import Any
 
@@ -200,6 +204,37 @@ class Faulty(Counter):
         return obs, reward, False, False, info
 
 
+class Dying(Counter):
+    """Kills its worker process, or hangs in it; where it hangs in a step or reset, only after an even seed."""
+
+    def __init__(self, when: str) -> None:
+        super().__init__(length=7)
+        self._when, self._steps, self._even = when, 0, True
+        if multiprocessing.parent_process() is not None and "build" in when:
+            self._strike()
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        if seed is not None:
+            self._even = seed % 2 == 0 or "hang" not in self._when
+        if self._mine("reset") and (self._steps or self._when == "reset"):
+            self._strike()
+        return super().reset(seed=seed)
+
+    def step(self, action: Any) -> Any:
+        self._steps += 1
+        if self._mine("step") or (self._mine("seldom") and self._steps % 150 == 0):
+            self._strike()
+        return super().step(action)
+
+    def _mine(self, call: str) -> bool:
+        return self._even and call in self._when and multiprocessing.parent_process() is not None
+
+    def _strike(self) -> None:
+        if "hang" in self._when:
+            threading.Event().wait()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
 class Hidden(Counter):
     """Noise that no seed reaches: a resumed episode cannot be the same."""
 
@@ -313,6 +348,7 @@ def register() -> None:
         Placed,
         Slow,
         Faulty,
+        Dying,
         Hidden,
         Emulated,
         Stubborn,

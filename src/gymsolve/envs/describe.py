@@ -91,7 +91,8 @@ def _key(config: EnvConfig, role: Role) -> Hashable:
     """Everything the answer depends on; None where that cannot be compared, so that nothing is kept."""
     registered = find_spec(config.id)
     plan = check_wrappers(config, role)
-    settings = config.model_dump(exclude={"wrappers", "num_envs", "backend", "workers"})
+    unseen = {"wrappers", "num_envs", "backend", "workers", "step_timeout", "reset_timeout", "build_timeout"}
+    settings = config.model_dump(exclude=unseen)
     facts = {name: value for name, value in vars(registered).items() if not callable(value)}
     entry = registered.entry_point
     try:

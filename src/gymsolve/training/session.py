@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gymsolve.config import JUDGED, LASTING
 from gymsolve.errors import UsageError
@@ -29,6 +29,9 @@ from gymsolve.training.startup import for_debugger, notes_at_start, other_arithm
 from gymsolve.training.stopping import Reason, StopSignal
 from gymsolve.training.tracking import tracking
 from gymsolve.training.trainer import Trainer, build_trainer, restore_trainer
+
+if TYPE_CHECKING:
+    from gymsolve.training.video.follower import Follower
 
 __all__ = ["Outcome", "execute", "rearrange", "resume_run", "start_run"]
 
@@ -228,7 +231,9 @@ def execute(
     signalled = StopSignal(lambda reason: observer.event("stopping", {"reason": reason}))
     filming, profiled = _filming(trainer, run), _profiled(run) if profile else nullcontext()
     judge = make_judge(trainer, cancelled=lambda: signalled.reason is not None)  # `Closing` ends its process
-    with Closing(trainer, run, judge, observer), signalled.listening(), filming, profiled:
+    with Closing(trainer, run, judge, observer), signalled.listening(), filming as follower, profiled:
+        if follower is not None:
+            observer = follower.minding(observer)
         engine = trainer.engine
         means = {"engine": engine.name, "kernels": engine.kernels, "threads": engine.threads}
         means["backend"] = trainer.envs.backend
@@ -261,7 +266,7 @@ def _profiled(run: Run) -> AbstractContextManager[None]:
     return profiling(run)
 
 
-def _filming(trainer: Trainer, run: Run) -> AbstractContextManager[None]:
+def _filming(trainer: Trainer, run: Run) -> "AbstractContextManager[Follower | None]":
     """Whoever films while the run trains; cameras are imported only where they are used."""
     if not (trainer.config.video.enabled and trainer.config.video.every):
         return nullcontext()
