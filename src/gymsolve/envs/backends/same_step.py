@@ -177,7 +177,7 @@ class SameStepEnvs:
             buffers.raw_returns[rows], buffers.successes[rows] = np.nan, -1
             for key, values in self._obs.items():
                 buffers.final_obs[key][rows] = values[rows]
-        ending = " and was started again; the episodes under way there were cut and do not count."
+        ending = "; another one was started, and the episodes under way there do not count."
         return tuple(f"{one}{ending}" for one in told), cut
 
     # ------------------------------------------------------------------------ capture and restore

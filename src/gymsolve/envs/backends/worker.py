@@ -53,12 +53,12 @@ class Worker:
         return error, None if error is not None else self.own.connection.recv()
 
     def give_up(self, error: Exception, what: str) -> None:
-        """Note how it was lost, which the error tells; one that does not answer is killed."""
+        """Note how it was lost, which the error tells; one that does not return from `what` is killed."""
         if isinstance(error, SilenceError):
             self.hung = True
             self._show_stack()
             self.own.process.kill()
-            self.lost = f"{what} for {error.seconds:g} seconds and was killed"
+            self.lost = f"was killed: {what} did not return for {error.seconds:g} seconds"
         else:
             self.lost = self.own.last_words()
 

@@ -143,10 +143,8 @@ class Workers:
         """Which environment of a slice a worker does not return from, in words."""
         stepped = int(np.count_nonzero(~np.isnan(self.buffers.rewards[rows])))
         if self._ended(rows, stepped - 1):
-            return (
-                f"did not return from environment {rows.start + stepped - 1}'s reset, or the step after it,"
-            )
-        return f"did not return from environment {rows.start + stepped}'s step"
+            return f"the reset of environment {rows.start + stepped - 1} (or a step after it)"
+        return f"the step of environment {rows.start + stepped}"
 
     def rebuild(
         self, lost: Sequence[slice], seeds: Sequence[int], options: Sequence[dict[str, Any] | None]
@@ -258,7 +256,7 @@ class Workers:
                 try:
                     answers[worker] = worker.await_result(lambda: (0, self._call_limit(name)))
                 except LOST as lost:
-                    self._mourn(worker, lost, f"did not return from {name}")
+                    self._mourn(worker, lost, f"`{name}`")
         _raise_first([error for error, _ in answers.values()])
         return {worker: items for worker, (_, items) in answers.items()}
 
@@ -323,7 +321,7 @@ class Workers:
         try:
             error = worker.await_end(lambda: (0, self._limits.build_timeout))
         except LOST as lost:
-            self._mourn(worker, lost, f"did not return from building {self._name}")
+            self._mourn(worker, lost, "the constructor")
             return
         if error is not None:
             raise error
