@@ -17,9 +17,9 @@ from gymsolve.runs.checkpoints import discard_after, list_checkpoints, pointed
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.refs import find_run, open_checkpoint, split_ref
 from gymsolve.runs.run import Run, create_run
-from gymsolve.runs.summary import Status
+from gymsolve.runs.summary import Status, runs_folder
 from gymsolve.training.checkpoint import save
-from gymsolve.training.ending import Closing, leave_report, notes_on_bad_end
+from gymsolve.training.ending import Closing, leave_report, note_end, notes_on_bad_end
 from gymsolve.training.judging.judge import Judge, make_judge
 from gymsolve.training.loop import next_multiple, take_judgements, train_loop, write_record
 from gymsolve.training.observer import Observer, checked
@@ -29,6 +29,7 @@ from gymsolve.training.startup import for_debugger, notes_at_start, other_arithm
 from gymsolve.training.stopping import Reason, StopSignal
 from gymsolve.training.tracking import tracking
 from gymsolve.training.trainer import Trainer, build_trainer, restore_trainer
+from gymsolve.training.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from gymsolve.training.video.follower import Follower
@@ -90,10 +91,11 @@ def start_run(
     sinks = make_sinks(config.track)
     source = None if start_from is None else open_checkpoint(start_from, runs_dir, policy_only=True)
     with ExitStack() as cleanup:
-        trainer = build_trainer(config)
-        cleanup.callback(trainer.envs.close)
-        require_same_pipeline(trainer)
-        notes = notes_at_start(trainer)
+        with Watchdog(config.env):
+            trainer = build_trainer(config)
+            cleanup.callback(trainer.envs.close)
+            require_same_pipeline(trainer)
+            notes = notes_at_start(trainer)
         parent = None
         if source is not None:
             origin, saved = source
@@ -101,7 +103,7 @@ def start_run(
             notes += [f"not taken over: {misfit}" for misfit in trainer.policy.load_arrays(saved.policy)]
         measured = {"threads": trainer.engine.measured} if trainer.engine.measured else {}
         run = create_run(
-            runs_dir,
+            plan.home / runs_folder(runs_dir),
             name=plan.resolved.name,
             config_json=trainer.config.model_dump(mode="json"),
             provenance=plan.resolved.provenance | measured,
@@ -140,15 +142,16 @@ def resume_run(
     saved = _saved_state(run, which)
     ended = notes_on_bad_end(run, saved)
     with ExitStack() as cleanup:
-        trainer = build_trainer(for_debugger(config))
-        cleanup.callback(trainer.envs.close)
-        if saved is not None:
-            notes = restore_trainer(trainer, saved, fresh_optimizer=fresh_optimizer)
-        else:
-            notes = [
-                "no checkpoint had been written yet: training starts at step 0",
-                *notes_at_start(trainer),
-            ]
+        with Watchdog(config.env):
+            trainer = build_trainer(for_debugger(config))
+            cleanup.callback(trainer.envs.close)
+            if saved is not None:
+                notes = restore_trainer(trainer, saved, fresh_optimizer=fresh_optimizer)
+            else:
+                notes = [
+                    "no checkpoint had been written yet: training starts at step 0",
+                    *notes_at_start(trainer),
+                ]
         notes += ended + other_arithmetic(trainer, run.read_events().rows)
         # Nothing was written so far; from here on, nothing is refused.
         run.claim(command=list(sys.argv if command is None else command))
@@ -231,7 +234,14 @@ def execute(
     signalled = StopSignal(lambda reason: observer.event("stopping", {"reason": reason}))
     filming, profiled = _filming(trainer, run), _profiled(run) if profile else nullcontext()
     judge = make_judge(trainer, cancelled=lambda: signalled.reason is not None)  # `Closing` ends its process
-    with Closing(trainer, run, judge, observer), signalled.listening(), filming as follower, profiled:
+    watching = Watchdog(trainer.config.env, lambda text: note_end(trainer, run, text))
+    with (
+        Closing(trainer, run, judge, observer),
+        signalled.listening(),
+        filming as follower,
+        profiled,
+        watching,
+    ):
         if follower is not None:
             observer = follower.minding(observer)
         engine = trainer.engine

@@ -25,6 +25,7 @@ from gymsolve.training.health.nonfinite import date_fault, raise_as
 from gymsolve.training.judging.evaluate import Evaluator, Verdict
 from gymsolve.training.observer import Observer
 from gymsolve.training.trainer import Trainer
+from gymsolve.training.watchdog import Watchdog
 
 __all__ = ["Judge", "Judgement", "LiveJudge", "ProcessJudge", "make_judge"]
 
@@ -214,7 +215,8 @@ def _serve(connection: Connection, config_json: str, threshold: float | None, pa
             try:
                 files = load_policy_file(Path(path) / "policy.safetensors")
                 policy = load_policy(*files, threads=config.threads)
-                answer: Verdict | GymsolveError = evaluator.judge(policy, round_number, watch)
+                with Watchdog(config.env):
+                    answer: Verdict | GymsolveError = evaluator.judge(policy, round_number, watch)
             except GymsolveError as error:
                 answer = error
             connection.send(answer)

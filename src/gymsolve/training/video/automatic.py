@@ -23,6 +23,7 @@ from gymsolve.training.observer import Observer
 from gymsolve.training.play.moments import Moment
 from gymsolve.training.stopping import StopSignal
 from gymsolve.training.video.recording import Order, film_episodes, identify
+from gymsolve.training.watchdog import Watchdog
 
 __all__ = ["film_checkpoint", "leave_videos", "tell_video", "usual_order"]
 
@@ -46,7 +47,7 @@ def leave_videos(run: Run, config: TrainConfig, observer: Observer) -> None:
             raise _CancelledError
 
     try:
-        with asked.listening():
+        with asked.listening(), Watchdog(config.env):
             _film_both(run, config, observer, check)
     except _CancelledError:
         _note(run, observer, "the videos were left out, as asked; make them with: gymsolve record")
