@@ -14,7 +14,7 @@ from typing import Any
 
 import gymnasium as gym
 
-__all__ = ["RESET_CONTRACT", "STEP_CONTRACT", "complain", "explain_error", "explain_info", "place_of_frame"]
+__all__ = ["RESET_CONTRACT", "STEP_CONTRACT", "close_env", "explain_error", "explain_info", "place_of_frame"]
 
 RESET_CONTRACT = "Gymnasium's `reset(seed=…, options=…)` returns (observation, info), and info is a dict"
 STEP_CONTRACT = (
@@ -71,9 +71,13 @@ def explain_info(info: Any, env: gym.Env[Any, Any], call: str) -> tuple[str, str
     return f"returned {type(info).__name__} as info{place}", fix
 
 
-def complain(text: str) -> None:
-    """Say what is wrong and is no reason to end anything."""
-    sys.stderr.write(f"gymsolve: {text}\n")
+def close_env(env: gym.Env[Any, Any], label: str) -> None:
+    """Close an environment; one that cannot be closed is told, and no reason to end anything."""
+    try:
+        env.close()
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - it is others' code, and all is done
+        what, _ = explain_error(error, env, "close")
+        sys.stderr.write(f"gymsolve: {label} {what} in close; it is left as it is.\n")
 
 
 def _place_of(env: gym.Env[Any, Any], call: str) -> str | None:

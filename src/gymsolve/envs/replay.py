@@ -17,7 +17,7 @@ import gymnasium as gym
 import numpy as np
 
 from gymsolve.envs.backends.episode_stats import ADVICE
-from gymsolve.envs.blame import complain, explain_error, explain_info
+from gymsolve.envs.blame import close_env, explain_error, explain_info
 from gymsolve.envs.contract import Snapshot
 from gymsolve.envs.family_state import load_native, save_native
 from gymsolve.envs.masks import flat_mask
@@ -221,12 +221,7 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
             raise self._fault(what, fix)
 
     def close(self) -> None:
-        """Close the environment; one that cannot be closed is no reason to end anything."""
-        try:
-            self.env.close()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - it is others' code, and all is done
-            what, _ = explain_error(error, self.env, "close")
-            complain(f"{self.label} {what} in close; it is left as it is.")
+        close_env(self.env, self.label)
 
     def _mask(self, info: Info) -> Info:
         if "action_mask" not in info:
