@@ -6,6 +6,7 @@ Importing this module registers them, so worker processes and configs can say `s
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from typing import Any
@@ -173,6 +174,10 @@ class Faulty(Counter):
         obs, info = super().reset(seed=seed)
         if self._how == "reset":
             raise RuntimeError("no power")
+        if self._how == "bare reset":
+            return obs
+        if self._how == "reset None":
+            return obs, None
         return (0, info) if self._how == "discrete" else (obs, info)
 
     def step(self, action: Any) -> Any:
@@ -197,6 +202,10 @@ class Faulty(Counter):
             return np.zeros(3, dtype=np.float32), reward, False, False, info
         if self._how == "none":
             return obs, None, False, False, info
+        if self._how == "exit":
+            sys.exit(3)
+        if self._how == "info":
+            return obs, reward, True, False, None
         if self._how == "four":
             return obs, reward, False, info
         if self._how == "dtype":
@@ -205,7 +214,7 @@ class Faulty(Counter):
 
 
 class Dying(Counter):
-    """Kills its worker process, or hangs in it; where it hangs in a step or reset, only after an even seed."""
+    """Kills its worker process, or hangs in it; in a step or a reset it hangs only after an even seed."""
 
     def __init__(self, when: str) -> None:
         super().__init__(length=7)

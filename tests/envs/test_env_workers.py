@@ -15,10 +15,10 @@ import pytest
 import sample_envs
 
 from gymsolve.config import EnvConfig
-from gymsolve.envs.processes import can_fork
 from gymsolve.envs.backends.same_step import SameStepEnvs
 from gymsolve.envs.contract import Envs, Step
 from gymsolve.envs.make import make_envs
+from gymsolve.envs.processes import can_fork
 from gymsolve.envs.random_policy import random_actions
 from gymsolve.envs.step_timing import cores_spare, worth_workers
 from gymsolve.errors import EnvFaultError

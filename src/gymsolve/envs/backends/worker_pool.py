@@ -32,7 +32,7 @@ from gymsolve.envs.backends.worker import Worker
 from gymsolve.envs.backends.worker_process import LOST, STEP, Task, call_method
 from gymsolve.envs.build import CopyBuilder, find_spec
 from gymsolve.envs.contract import Snapshot
-from gymsolve.errors import EnvFaultError, GymsolveError
+from gymsolve.errors import EnvFaultError, EnvLostError, GymsolveError
 from gymsolve.spec import Array
 
 __all__ = ["Workers", "name_rows", "usable_cores"]
@@ -93,6 +93,7 @@ class Workers:
     # --------------------------------------------------------------------------- reset and step
 
     def reset(self, seeds: Sequence[int | None]) -> None:
+        self._steps, self._deaths = 0, 0
         if self._own is not None:
             self._own.reset(seeds[self._own_rows])
         self._insist("reset", self._workers, lambda rows: (list(seeds[rows]),))
@@ -278,7 +279,7 @@ class Workers:
         if self._deaths <= allowed:
             return
         when = f"within {self._steps} vector steps" if self._steps else "before the first step"
-        raise EnvFaultError(
+        raise EnvLostError(
             f"workers of {self._name} were lost again and again {when}; the last one, of "
             f"{name_rows(worker.rows)}, {worker.lost}.",
             hint=self._advice(worker),

@@ -20,7 +20,7 @@ from gymsolve.config import TrainConfig
 from gymsolve.envs.build import needs_own_process
 from gymsolve.envs.contract import Envs, Episode, Step
 from gymsolve.envs.make import make_envs
-from gymsolve.errors import EnvFaultError
+from gymsolve.errors import EnvFaultError, EnvLostError
 from gymsolve.rollout.agent import Agent
 from gymsolve.rollout.statistics import typical_size
 from gymsolve.seeding import Stream, generator, integer_seeds
@@ -113,7 +113,11 @@ def play_episodes(
     started = time.perf_counter()
     table = _Table(share, time.perf_counter() + limits.max_seconds)
     for _ in range(_TRIES):
-        _play_once(policy, envs, seeds, copy.deepcopy(rng), limits, table, on_step)
+        try:
+            _play_once(policy, envs, seeds, copy.deepcopy(rng), limits, table, on_step)
+        except EnvLostError as error:
+            table.give_up(str(error))
+            break
         if not table.cut or time.perf_counter() > table.deadline or table.steps >= limits.max_steps:
             break
     episodes = tuple(episode for rows in table.played for episode in rows)
@@ -144,6 +148,11 @@ class _Table:
         self.cut = set()
         for index in self.missing:
             self.played[index] = []
+
+    def give_up(self, why: str) -> None:
+        """Nobody who is missing will ever play its share."""
+        self.faults.append(why)
+        self.cut = set(self.missing)
 
     @property
     def still_open(self) -> bool:
