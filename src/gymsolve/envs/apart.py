@@ -12,17 +12,15 @@ from typing import Any, Protocol, runtime_checkable
 
 import gymnasium as gym
 
+from gymsolve.config import EnvConfig
 from gymsolve.envs.processes import OwnProcess
-from gymsolve.errors import EnvFaultError, GymsolveError
+from gymsolve.errors import EnvFaultError, EnvLostError, GymsolveError
 
-__all__ = ["Apart", "call_apart"]
+__all__ = ["Apart", "call_apart", "longest_call"]
 
+_TICK_SECONDS = 1.0
 _TRIES = 3
 """How often a function is called whose process is killed meanwhile."""
-
-
-class _DiedError(EnvFaultError):
-    """The process is gone; what it did may be done again."""
 
 
 @runtime_checkable
@@ -35,9 +33,14 @@ class Closing(Protocol):
 class Apart:
     """An object that lives in a process of its own."""
 
-    def __init__(self, registered: Any, build: Callable[..., Any], *arguments: Any) -> None:
-        """`build` makes the object there; `registered` makes its environment known there."""
-        self._name = registered.id
+    def __init__(
+        self, registered: Any, build: Callable[..., Any], *arguments: Any, patience: float | None = None
+    ) -> None:
+        """`build` makes the object there; `registered` makes its environment known there.
+
+        An answer may take `patience` seconds; None waits for ever.
+        """
+        self._name, self._patience = registered.id, patience
         try:
             self._process = OwnProcess(_serve, registered, build, arguments)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -69,6 +72,7 @@ class Apart:
 
     def _hear(self) -> Any:
         try:
+            self._wait()
             answer = self._process.connection.recv()
         except (EOFError, OSError) as error:
             raise self._died() from error
@@ -76,24 +80,48 @@ class Apart:
             raise answer
         return answer
 
-    def _died(self) -> EnvFaultError:
-        return _DiedError(f"the process of {self._name} {self._process.last_words()}; see its output above.")
+    def _wait(self) -> None:
+        waited = 0.0
+        while not self._process.connection.poll(_TICK_SECONDS):
+            waited += _TICK_SECONDS  # ticks, not seconds: while all processes are stopped nobody is to blame
+            if self._patience is not None and waited >= self._patience:
+                self._process.process.kill()
+                raise EnvFaultError(
+                    f"the process of {self._name} has not answered for {waited:g} seconds and was killed.",
+                    hint="If that is how long it takes, raise env.build_timeout and env.reset_timeout.",
+                )
+
+    def _died(self) -> EnvLostError:
+        return EnvLostError(
+            f"the process of {self._name} {self._process.last_words()}; see its output above."
+        )
 
 
-def call_apart(registered: Any, function: Callable[..., Any], *arguments: Any) -> Any:
+def call_apart(
+    registered: Any, function: Callable[..., Any], *arguments: Any, patience: float | None = None
+) -> Any:
     """What a function returns in a process that does nothing else; killed, it is called again."""
     for _ in range(_TRIES - 1):
-        with suppress(_DiedError):
-            return _call_once(registered, function, *arguments)
-    return _call_once(registered, function, *arguments)
+        with suppress(EnvLostError):
+            return _call_once(registered, function, arguments, patience)
+    return _call_once(registered, function, arguments, patience)
 
 
-def _call_once(registered: Any, function: Callable[..., Any], *arguments: Any) -> Any:
-    apart = Apart(registered, function, *arguments)
+def _call_once(
+    registered: Any, function: Callable[..., Any], arguments: tuple[Any, ...], patience: float | None
+) -> Any:
+    apart = Apart(registered, function, *arguments, patience=patience)
     try:
         return apart.get()
     finally:
         apart.close()
+
+
+def longest_call(config: EnvConfig) -> float | None:
+    """Seconds that building an environment and a first look at it may take; None for any time."""
+    limits = config.build_timeout, config.reset_timeout, config.step_timeout
+    known = [limit for limit in limits if limit is not None]
+    return sum(known) if len(known) == len(limits) else None
 
 
 def _serve(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gymsolve.config import EnvConfig, Role
-from gymsolve.envs.apart import call_apart
+from gymsolve.envs.apart import call_apart, longest_call
 from gymsolve.envs.backends.ale import AleEnvs, ale_obstacle
 from gymsolve.envs.blame import close_env, explain_error, explain_info
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec, needs_own_process, notes_on
@@ -63,7 +63,9 @@ def describe(config: EnvConfig, role: Role, *, timed: bool = False) -> Descripti
     if found is None or (timed and not found.timed):
         if needs_own_process(config):
             # Not timed: it gets workers whatever a step takes.
-            looked = call_apart(find_spec(config.id), _look, config, role, False)
+            looked = call_apart(
+                find_spec(config.id), _look, config, role, False, patience=longest_call(config)
+            )
             found = replace(looked, exclusive=True, timed=True)
         else:
             found = _look(config, role, timed)

@@ -90,12 +90,11 @@ def start_run(
     watcher, config = checked(observer), for_debugger(plan.config)
     sinks = make_sinks(config.track)
     source = None if start_from is None else open_checkpoint(start_from, runs_dir, policy_only=True)
-    with ExitStack() as cleanup:
-        with Watchdog(config.env):
-            trainer = build_trainer(config)
-            cleanup.callback(trainer.envs.close)
-            require_same_pipeline(trainer)
-            notes = notes_at_start(trainer)
+    with Watchdog(config.env), ExitStack() as cleanup:
+        trainer = build_trainer(config)
+        cleanup.callback(trainer.envs.close)
+        require_same_pipeline(trainer)
+        notes = notes_at_start(trainer)
         parent = None
         if source is not None:
             origin, saved = source
@@ -141,17 +140,16 @@ def resume_run(
     sinks = make_sinks(config.track)
     saved = _saved_state(run, which)
     ended = notes_on_bad_end(run, saved)
-    with ExitStack() as cleanup:
-        with Watchdog(config.env):
-            trainer = build_trainer(for_debugger(config))
-            cleanup.callback(trainer.envs.close)
-            if saved is not None:
-                notes = restore_trainer(trainer, saved, fresh_optimizer=fresh_optimizer)
-            else:
-                notes = [
-                    "no checkpoint had been written yet: training starts at step 0",
-                    *notes_at_start(trainer),
-                ]
+    with Watchdog(config.env), ExitStack() as cleanup:
+        trainer = build_trainer(for_debugger(config))
+        cleanup.callback(trainer.envs.close)
+        if saved is not None:
+            notes = restore_trainer(trainer, saved, fresh_optimizer=fresh_optimizer)
+        else:
+            notes = [
+                "no checkpoint had been written yet: training starts at step 0",
+                *notes_at_start(trainer),
+            ]
         notes += ended + other_arithmetic(trainer, run.read_events().rows)
         # Nothing was written so far; from here on, nothing is refused.
         run.claim(command=list(sys.argv if command is None else command))

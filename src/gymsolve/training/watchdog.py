@@ -18,10 +18,10 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Self
+from typing import Any, Self
 
 from gymsolve.config import EnvConfig
-from gymsolve.envs.blame import place_of_frame
+from gymsolve.envs.blame import close_env, place_of_frame
 from gymsolve.envs.build import build_env
 from gymsolve.envs.make import debugger_attached
 from gymsolve.envs.processes import WATCH
@@ -38,6 +38,7 @@ _CALLS = {
     Replay.step.__code__: ("step", "env.step_timeout"),
     Replay.begin.__code__: ("reset", "env.reset_timeout"),
     build_env.__code__: ("its constructor", "env.build_timeout"),
+    close_env.__code__: ("close", "env.reset_timeout"),
 }
 
 _watching: "list[Watchdog]" = []
@@ -57,7 +58,7 @@ class Watchdog:
         self._on_end = on_end
         self._main = threading.main_thread().ident
         self._error: EnvFaultError | None = None
-        self._before: object = None
+        self._before: Any = None
 
     def __enter__(self) -> Self:
         here = threading.current_thread() is threading.main_thread()
@@ -73,7 +74,7 @@ class Watchdog:
     ) -> None:
         if self in _watching:
             _watching.remove(self)
-            signal.signal(signal.SIGURG, self._before)  # type: ignore[arg-type]
+            signal.signal(signal.SIGURG, self._before or signal.SIG_DFL)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         error, self._error = self._error, None
@@ -134,8 +135,8 @@ def _at_prompt(frame: FrameType | None) -> bool:
 
 
 def _error(call: FrameType, innermost: FrameType, name: str, setting: str, seconds: float) -> EnvFaultError:
-    env = call.f_locals.get("self")
-    who = env.label if isinstance(env, Replay) else str(call.f_locals["config"].id)
+    given = call.f_locals
+    who = given["self"].label if "self" in given else given.get("label") or given["config"].id
     place = place_of_frame(innermost, call)
     where = f"; it is at {place}" if place else ""
     return EnvFaultError(

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from gymsolve.config import TrainConfig
 from gymsolve.envs.single_env import Stage, open_stage
-from gymsolve.errors import GymsolveError, RunDamagedError
+from gymsolve.errors import EnvLostError, GymsolveError, RunDamagedError
 from gymsolve.runs.checkpoints import pointed
 from gymsolve.runs.files import os_errors
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
@@ -48,7 +48,10 @@ def leave_videos(run: Run, config: TrainConfig, observer: Observer) -> None:
 
     try:
         with asked.listening(), Watchdog(config.env):
-            _film_both(run, config, observer, check)
+            try:
+                _film_both(run, config, observer, check)
+            except EnvLostError:  # its process was killed: another one may live
+                _film_both(run, config, observer, check)
     except _CancelledError:
         _note(run, observer, "the videos were left out, as asked; make them with: gymsolve record")
     except GymsolveError as error:
