@@ -62,6 +62,7 @@ def _listed(value: Any) -> Any:
 
 Whole = Annotated[int, BeforeValidator(_not_bool)]
 Positive = Annotated[Whole, Field(gt=0)]
+Seconds = Annotated[float, BeforeValidator(_not_bool), Field(gt=0.0)]
 Rate = Annotated[Schedule, within(0.0)]
 Share = Annotated[Schedule, within(0.0, 1.0)]
 Count = Annotated[Schedule, within(1.0)]
@@ -121,6 +122,12 @@ class EnvConfig(_Model):
     of Gymnasium's (`native`) or of Atari's (`ale`), by EnvPool (training only)."""
     workers: Positive | None = None
     """Processes of the async backend; None takes one per core."""
+    step_timeout: Seconds | None = 300.0
+    """Seconds that one `step` of a Python environment may take before it counts as hanging; None waits."""
+    reset_timeout: Seconds | None = 600.0
+    """The same for one `reset`."""
+    build_timeout: Seconds | None = 600.0
+    """The same for building one copy."""
     lean: bool = True
     """Take quicker code with the same results, bit for bit, where there is some (LunarLander, classic
     control)."""

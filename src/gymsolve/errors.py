@@ -8,6 +8,7 @@ request was wrong, 1 when the work failed.
     ├── CheckpointError        a checkpoint is damaged, incomplete or of another shape
     ├── DivergenceError        weights, losses or values left the finite numbers
     ├── EnvFaultError          the environment raised, returned NaN or left its space
+    │   └── EnvLostError       processes that hold environments died again and again
     ├── RunDamagedError        files of a run cannot be read or written
     ├── UndeclaredMetricError  a record holds a name that is not in the catalogue
     └── UsageError             the request was wrong (2)
@@ -32,6 +33,7 @@ __all__ = [
     "ConfigError",
     "DivergenceError",
     "EnvFaultError",
+    "EnvLostError",
     "GymsolveError",
     "MissingExtraError",
     "RunDamagedError",
@@ -143,6 +145,10 @@ class DivergenceError(GymsolveError):
 
 class EnvFaultError(GymsolveError):
     """The environment raised, returned NaN, or left its declared space."""
+
+
+class EnvLostError(EnvFaultError):
+    """Processes that hold environments died, or hung, again and again."""
 
 
 class RunDamagedError(GymsolveError):

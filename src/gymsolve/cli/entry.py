@@ -9,12 +9,14 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import typer
 from typer.exceptions import Abort, TyperException
 
 from gymsolve.cli.app import app
+from gymsolve.cli.printing.output import answers_alone
 from gymsolve.errors import GymsolveError, UsageError
 from gymsolve.own_code import is_in_run
 from gymsolve.service.announce import announce_error
@@ -58,8 +60,11 @@ def _find_own_code() -> None:
 
 
 def _run(arguments: list[str]) -> int:
+    # An environment may print whatever it likes; benchmarks are a process of their own, which answers itself.
+    alone = answers_alone() if "--json" in arguments and arguments[0] != "bench" else nullcontext()
     try:
-        code = app(arguments, prog_name="gymsolve", standalone_mode=False)
+        with alone:
+            code = app(arguments, prog_name="gymsolve", standalone_mode=False)
     except TyperException as error:
         message = error.format_message().rstrip(".")
         hint = f"See: gymsolve {' '.join(_command_of(arguments))}--help"

@@ -15,6 +15,7 @@ import gymnasium as gym
 from gymnasium import error as gym_error
 
 from gymsolve.config import EnvConfig, Role
+from gymsolve.envs.blame import explain_error
 from gymsolve.envs.families import Extra, families, find_family, is_exclusive
 from gymsolve.envs.lean.choice import find_lean
 from gymsolve.envs.options import Planned, check_wrappers
@@ -25,7 +26,14 @@ from gymsolve.envs.wrappers.components import RewardComponents
 from gymsolve.envs.wrappers.images import ChannelsFirst
 from gymsolve.envs.wrappers.nested import FrameStack
 from gymsolve.envs.wrappers.rewards import RawReturn, TimeLimit
-from gymsolve.errors import ConfigError, EnvFaultError, MissingExtraError, UnknownEnvError, did_you_mean
+from gymsolve.errors import (
+    ConfigError,
+    EnvFaultError,
+    GymsolveError,
+    MissingExtraError,
+    UnknownEnvError,
+    did_you_mean,
+)
 from gymsolve.own_code import import_code
 from gymsolve.spec import ActionSpec
 
@@ -164,6 +172,11 @@ def _construct(config: EnvConfig, wanted: Any, options: dict[str, Any]) -> AnyEn
         raise _missing(config.id, error) from error
     except gym_error.Error as error:
         raise UnknownEnvError(f"{config.id} cannot be made: {error}", where="env.id") from error
+    except GymsolveError:  # ours, about a constructor that does not return
+        raise
+    except SystemExit as error:
+        what, fix = explain_error(error, None, "__init__")
+        raise EnvFaultError(f"{config.id} {what} in its constructor.", hint=fix) from error
     except Exception as error:
         why = str(error).partition(" was raised from the environment creator")[0]
         if config.kwargs:

@@ -6,14 +6,15 @@ a reloaded class are looked at anew, and two roles with the same wrappers are on
 """
 
 import pickle
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gymsolve.config import EnvConfig, Role
-from gymsolve.envs.apart import call_apart
+from gymsolve.envs.apart import call_apart, longest_call
 from gymsolve.envs.backends.ale import AleEnvs, ale_obstacle
+from gymsolve.envs.blame import close_env, explain_error, explain_info
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec, needs_own_process, notes_on
 from gymsolve.envs.families import find_creator
 from gymsolve.envs.masks import legal_mask
@@ -22,7 +23,7 @@ from gymsolve.envs.random_policy import random_actions
 from gymsolve.envs.replay import Replay
 from gymsolve.envs.spaces import ObsLayout, action_spec, half_bounds
 from gymsolve.envs.step_timing import time_steps
-from gymsolve.errors import ConfigError, EnvFaultError
+from gymsolve.errors import ConfigError, EnvFaultError, GymsolveError
 from gymsolve.spec import ActionSpec, Array, EnvSpec
 
 __all__ = ["Description", "describe", "describe_env"]
@@ -62,7 +63,9 @@ def describe(config: EnvConfig, role: Role, *, timed: bool = False) -> Descripti
     if found is None or (timed and not found.timed):
         if needs_own_process(config):
             # Not timed: it gets workers whatever a step takes.
-            looked = call_apart(find_spec(config.id), _look, config, role, False)
+            looked = call_apart(
+                find_spec(config.id), _look, config, role, False, patience=longest_call(config)
+            )
             found = replace(looked, exclusive=True, timed=True)
         else:
             found = _look(config, role, timed)
@@ -91,7 +94,8 @@ def _key(config: EnvConfig, role: Role) -> Hashable:
     """Everything the answer depends on; None where that cannot be compared, so that nothing is kept."""
     registered = find_spec(config.id)
     plan = check_wrappers(config, role)
-    settings = config.model_dump(exclude={"wrappers", "num_envs", "backend", "workers"})
+    unseen = {"wrappers", "num_envs", "backend", "workers", "step_timeout", "reset_timeout", "build_timeout"}
+    settings = config.model_dump(exclude=unseen)
     facts = {name: value for name, value in vars(registered).items() if not callable(value)}
     entry = registered.entry_point
     try:
@@ -122,7 +126,7 @@ def _look(config: EnvConfig, role: Role, timed: bool) -> Description:
             step_us=_step_cost(env, action, from_info) if timed else None,
         )
     finally:
-        built.env.close()
+        close_env(built.env, config.id)
 
 
 def _spec(config: EnvConfig, built: BuiltEnv, action: ActionSpec, from_info: bool) -> EnvSpec:
@@ -148,8 +152,14 @@ def _masks_in_info(config: EnvConfig, built: BuiltEnv, action: ActionSpec) -> bo
         raise ConfigError("a Box action space has no masks.", where="env.action_masks")
     try:
         _, info = built.env.reset(seed=0)
-    except Exception as error:
-        raise EnvFaultError(f"{config.id} raised {type(error).__name__} in reset: {error}.") from error
+    except GymsolveError:
+        raise
+    except (Exception, SystemExit) as error:
+        what, fix = explain_error(error, built.env, "reset")
+        raise EnvFaultError(f"{config.id} {what} in reset.", hint=fix) from error
+    if not isinstance(info, Mapping):
+        what, fix = explain_info(info, built.env, "reset")
+        raise EnvFaultError(f"{config.id} {what} in reset.", hint=fix)
     present = "action_mask" in info
     if config.action_masks == "on" and not present:
         raise ConfigError(f'{config.id} gives no info["action_mask"].', where="env.action_masks")

@@ -81,6 +81,8 @@ class Collector(Part):
                     out.bootstrapped += len(cut)
             if agent.memory is not None:
                 agent.forget(step.terminated | step.truncated | ~step.valid)
+            if step.cut is not None:
+                _discard(out, t, step.cut)
             out.episodes += step.episodes
             out.faults += step.faults
             self.obs, self.masks = step.obs, step.masks
@@ -146,3 +148,10 @@ class Collector(Part):
         """New episodes everywhere, one seed per environment."""
         self.obs, self.masks = self.envs.reset(seeds)
         self.agent.forget(np.ones(self.envs.num_envs, bool))
+
+
+def _discard(out: Rollout, t: int, cut: Array) -> None:
+    """Steps of an episode that a fault cut in step `t` are not learned from: what followed is not known."""
+    for row in np.flatnonzero(cut).tolist():
+        ended = np.flatnonzero(out.done[:t, row])
+        out.valid[ended[-1] + 1 if len(ended) else 0 : t + 1, row] = False

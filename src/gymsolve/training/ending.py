@@ -15,7 +15,7 @@ from gymsolve.training.observer import Observer
 from gymsolve.training.publish import publish_failure
 from gymsolve.training.trainer import Trainer
 
-__all__ = ["Closing", "leave_report", "notes_on_bad_end"]
+__all__ = ["Closing", "leave_report", "note_end", "notes_on_bad_end"]
 
 
 class Closing:
@@ -74,6 +74,13 @@ class Closing:
         saved = list_checkpoints(self.run)
         start = f"Checkpoint {saved[-1]} is from before" if saved else "There is no checkpoint yet"
         error.hint = f"{error.hint} {start}; go on with: gymsolve resume {self.run.id}"
+
+
+def note_end(trainer: Trainer, run: Run, text: str) -> None:
+    """Events and status of a run whose process ends now and cannot save anything any more."""
+    steps = trainer.counters.env_steps
+    run.append_event("error", env_steps=steps, text=text)
+    run.set_status("crashed", reason=text, env_steps=steps)
 
 
 def notes_on_bad_end(run: Run, saved: Checkpoint | None) -> list[str]:

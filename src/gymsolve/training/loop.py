@@ -54,8 +54,7 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
         rollout = collect(trainer, observer)
         collected = time.perf_counter()
         for fault in rollout.faults:
-            run.append_event("env_fault", env_steps=counters.env_steps, text=fault)
-            observer.event("env_fault", {"text": fault})
+            _tell(run, observer, "env_fault", counters.env_steps, fault)
         take_judgements(trainer, run, observer, judge.finished())
         if counters.solved and config.eval.stop_when_solved:
             trainer.collector.filled = False  # it will not be learned from
@@ -144,6 +143,9 @@ def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: 
         verdict, counters = judgement.verdict, trainer.counters
         counters.seconds += judgement.seconds
         trainer.clock.add("eval", judgement.seconds)
+        _tell_faults(run, observer, judgement)
+        if verdict.void:
+            continue
         counters.last_eval = judgement.where["env_steps"]
         trainer.evaluation = verdict.metrics
         counters.solved = counters.solved or verdict.solved
@@ -161,6 +163,24 @@ def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: 
             facts = {"threshold": trainer.threshold, **verdict.metrics}
             run.append_event("solved", env_steps=judgement.where["env_steps"], **facts)
             observer.event("solved", facts)
+
+
+def _tell_faults(run: Run, observer: Observer, judgement: Judgement) -> None:
+    """What broke during an evaluation, and whether anything is left of it."""
+    steps = judgement.where["env_steps"]
+    for fault in judgement.verdict.faults:
+        _tell(run, observer, "env_fault", steps, f"{fault} (in an evaluation)")
+    if judgement.verdict.void:
+        text = (
+            f"The evaluation at step {steps} gives no verdict: whatever played its episodes died, each time. "
+            f"Look for the cause with: gymsolve eval {run.id}@last"
+        )
+        _tell(run, observer, "eval_failed", steps, text)
+
+
+def _tell(run: Run, observer: Observer, kind: str, env_steps: int, text: str) -> None:
+    run.append_event(kind, env_steps=env_steps, text=text)
+    observer.event(kind, {"text": text})
 
 
 def _evaluation_due(trainer: Trainer) -> bool:

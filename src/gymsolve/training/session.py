@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gymsolve.config import JUDGED, LASTING
 from gymsolve.errors import UsageError
@@ -17,10 +17,10 @@ from gymsolve.runs.checkpoints import discard_after, list_checkpoints, pointed
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.refs import find_run, open_checkpoint, split_ref
 from gymsolve.runs.run import Run, create_run
-from gymsolve.runs.summary import Status
+from gymsolve.runs.summary import Status, runs_folder
 from gymsolve.runs.trust import buildable_settings, note_on_trust
 from gymsolve.training.checkpoint import save
-from gymsolve.training.ending import Closing, leave_report, notes_on_bad_end
+from gymsolve.training.ending import Closing, leave_report, note_end, notes_on_bad_end
 from gymsolve.training.judging.judge import Judge, make_judge
 from gymsolve.training.loop import next_multiple, take_judgements, train_loop, write_record
 from gymsolve.training.observer import Observer, checked
@@ -30,6 +30,10 @@ from gymsolve.training.startup import for_debugger, notes_at_start, other_arithm
 from gymsolve.training.stopping import Reason, StopSignal
 from gymsolve.training.tracking import tracking
 from gymsolve.training.trainer import Trainer, build_trainer, restore_trainer
+from gymsolve.training.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from gymsolve.training.video.follower import Follower
 
 __all__ = ["Outcome", "execute", "rearrange", "resume_run", "start_run"]
 
@@ -87,7 +91,7 @@ def start_run(
     watcher, config = checked(observer), for_debugger(plan.config)
     sinks = make_sinks(config.track)
     source = None if start_from is None else open_checkpoint(start_from, runs_dir, policy_only=True)
-    with ExitStack() as cleanup:
+    with Watchdog(config.env), ExitStack() as cleanup:
         trainer = build_trainer(config)
         cleanup.callback(trainer.envs.close)
         require_same_pipeline(trainer)
@@ -99,7 +103,7 @@ def start_run(
             notes += [f"not taken over: {misfit}" for misfit in trainer.policy.load_arrays(saved.policy)]
         measured = {"threads": trainer.engine.measured} if trainer.engine.measured else {}
         run = create_run(
-            runs_dir,
+            plan.home / runs_folder(runs_dir),
             name=plan.resolved.name,
             config_json=trainer.config.model_dump(mode="json"),
             provenance=plan.resolved.provenance | measured,
@@ -142,7 +146,7 @@ def resume_run(
     sinks = make_sinks(config.track)
     saved = _saved_state(run, which)
     ended = notes_on_bad_end(run, saved)
-    with ExitStack() as cleanup:
+    with Watchdog(config.env), ExitStack() as cleanup:
         trainer = build_trainer(for_debugger(config))
         cleanup.callback(trainer.envs.close)
         if saved is not None:
@@ -234,7 +238,16 @@ def execute(
     signalled = StopSignal(lambda reason: observer.event("stopping", {"reason": reason}))
     filming, profiled = _filming(trainer, run), _profiled(run) if profile else nullcontext()
     judge = make_judge(trainer, cancelled=lambda: signalled.reason is not None)  # `Closing` ends its process
-    with Closing(trainer, run, judge, observer), signalled.listening(), filming, profiled:
+    watching = Watchdog(trainer.config.env, lambda text: note_end(trainer, run, text))
+    with (
+        Closing(trainer, run, judge, observer),
+        signalled.listening(),
+        filming as follower,
+        profiled,
+        watching,
+    ):
+        if follower is not None:
+            observer = follower.minding(observer)
         engine = trainer.engine
         means = {"engine": engine.name, "kernels": engine.kernels, "threads": engine.threads}
         means["backend"] = trainer.envs.backend
@@ -268,7 +281,7 @@ def _profiled(run: Run) -> AbstractContextManager[None]:
     return profiling(run)
 
 
-def _filming(trainer: Trainer, run: Run) -> AbstractContextManager[None]:
+def _filming(trainer: Trainer, run: Run) -> "AbstractContextManager[Follower | None]":
     """Whoever films while the run trains; cameras are imported only where they are used."""
     if not (trainer.config.video.enabled and trainer.config.video.every):
         return nullcontext()

@@ -68,7 +68,7 @@ def evaluate(
 
 def _tell(told: dict[str, Any], asked: int) -> None:
     print(f"{told['run']}@{told['checkpoint']}")
-    short = "" if told["complete"] else f" (of {asked}: a cap on steps or seconds ended it)"
+    short = "" if told["complete"] else f" (of {asked}: {_why_short(told)})"
     rows = [("mean return", score(told["mean_reward"], told.get("std_reward"))), ("threshold", _judged(told))]
     if told["episodes"]:
         rows.append(("range", f"{number(told['min_reward'])} to {number(told['max_reward'])}"))
@@ -78,6 +78,12 @@ def _tell(told: dict[str, Any], asked: int) -> None:
         rows.append(("success", f"{told['success_rate']:.0%}"))
     rows += [("episodes", f"{told['episodes']}{short}"), ("trained for", f"{count(told['env_steps'])} steps")]
     print_pairs(rows)
+
+
+def _why_short(told: dict[str, Any]) -> str:
+    if told["faults"]:
+        return f"{len(told['faults'])} faults cut the others; {told['faults'][-1]}"
+    return "a cap on steps or seconds ended it"
 
 
 def _judged(told: dict[str, Any]) -> str:

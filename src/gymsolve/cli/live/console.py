@@ -161,7 +161,7 @@ class Watcher:
             self._next_line = now + min(longest, max(shortest, view.elapsed(now) / 50))
 
     def event(self, kind: str, data: dict[str, Any]) -> None:
-        if kind in ("note", "env_fault", "tracker_failed"):
+        if kind in ("note", "env_fault", "eval_failed", "tracker_failed"):
             self._tell(f"note: {data['text']}")
         elif kind == "video":
             self._tell(f"video {data['path']}")

@@ -3,8 +3,12 @@
 The environments are built by the same function as for training, in the role `eval`; the policy's
 normalisers do not move. Every environment plays a share of the episodes that is fixed before the
 first step, so that long episodes count as often as short ones.
+
+An episode that a fault cut, such as the death of a worker, is played again from the same seed. It is never
+left out: faults may well have to do with how an episode goes, and what remains would be a selection.
 """
 
+import copy
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,16 +18,20 @@ import numpy as np
 
 from gymsolve.config import TrainConfig
 from gymsolve.envs.build import needs_own_process
-from gymsolve.envs.contract import Envs, Episode
+from gymsolve.envs.contract import Envs, Episode, Step
 from gymsolve.envs.make import make_envs
-from gymsolve.errors import EnvFaultError
+from gymsolve.errors import EnvFaultError, EnvLostError
 from gymsolve.rollout.agent import Agent
 from gymsolve.rollout.statistics import typical_size
 from gymsolve.seeding import Stream, generator, integer_seeds
+from gymsolve.spec import Array
 from gymsolve.training.engines.contract import Policy
 from gymsolve.training.health.nonfinite import blame_evaluation, raise_as, require_finite_actions
 
 __all__ = ["EvalResult", "Evaluator", "Verdict", "play_episodes"]
+
+_TRIES = 3
+"""How often episodes are played that faults cut."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,10 @@ class EvalResult:
     seconds: float
     first_size: float | None = None
     """Size of the numbers that the network saw in first observations; None with categories only."""
+    faults: tuple[str, ...] = ()
+    """Sentences on what broke meanwhile."""
+    lost: bool = False
+    """True when faults cut episodes however often they were played: the rest is a selection and no result."""
 
     @property
     def mean(self) -> float:
@@ -96,18 +108,88 @@ def play_episodes(
 
     Either exactly `limits.episodes`, or as many as were begun within the first `limits.steps` steps.
     """
-    quota = np.full(envs.num_envs, limits.episodes // envs.num_envs)
-    quota[: limits.episodes % envs.num_envs] += 1
-    played: list[list[Episode]] = [[] for _ in range(envs.num_envs)]
-    still_open = {index for index in range(envs.num_envs) if quota[index]}
-    started, steps, calls = time.perf_counter(), 0, 0
+    share = np.full(envs.num_envs, limits.episodes // envs.num_envs)
+    share[: limits.episodes % envs.num_envs] += 1
+    started = time.perf_counter()
+    table = _Table(share, time.perf_counter() + limits.max_seconds)
+    for _ in range(_TRIES):
+        try:
+            _play_once(policy, envs, seeds, copy.deepcopy(rng), limits, table, on_step)
+        except EnvLostError as error:
+            table.give_up(str(error))
+            break
+        if not table.cut or time.perf_counter() > table.deadline or table.steps >= limits.max_steps:
+            break
+    episodes = tuple(episode for rows in table.played for episode in rows)
+    seconds = time.perf_counter() - started
+    complete = not table.missing
+    return EvalResult(
+        episodes, complete, table.steps, seconds, table.first_size, tuple(table.faults), bool(table.cut)
+    )
+
+
+class _Table:
+    """What an evaluation has so far, environment by environment, over all tries."""
+
+    def __init__(self, share: Array, deadline: float) -> None:
+        self.share = share  # [N] episodes that each environment plays
+        self.deadline = deadline
+        self.played: list[list[Episode]] = [[] for _ in share]
+        self.missing = {index for index, count in enumerate(share) if count}
+        """Environments that have not played their share."""
+        self.cut: set[int] = set()
+        """Those of them that a fault has cut in this try."""
+        self.steps = 0
+        self.first_size: float | None = None
+        self.faults: list[str] = []
+
+    def begin(self) -> None:
+        """Another try: whoever has played its share would play the same again."""
+        self.cut = set()
+        for index in self.missing:
+            self.played[index] = []
+
+    def give_up(self, why: str) -> None:
+        """Nobody who is missing will ever play its share."""
+        self.faults.append(why)
+        self.cut = set(self.missing)
+
+    @property
+    def still_open(self) -> bool:
+        return len(self.missing) > len(self.cut)
+
+    def add(self, step: Step, over: bool) -> None:
+        """The outcome of a step; when it is `over`, nobody begins another episode."""
+        self.faults += step.faults
+        if step.cut is not None:
+            self.cut |= self.missing & set(np.flatnonzero(step.cut).tolist())
+        for episode in step.episodes:
+            index = episode.env
+            if index in self.missing and index not in self.cut and not episode.jumped:
+                self.played[index].append(episode)
+                if over or len(self.played[index]) == self.share[index]:
+                    self.missing.remove(index)
+
+
+def _play_once(
+    policy: Policy,
+    envs: Envs,
+    seeds: list[int],
+    rng: np.random.Generator | None,
+    limits: Limits,
+    table: _Table,
+    on_step: Callable[[int, int], None] | None,
+) -> None:
+    """Play from the seeds until everybody has played its share, was cut, or a cap is met."""
+    table.begin()
+    steps, calls = 0, 0
     try:
         obs, masks = envs.reset(seeds)
     except EnvFaultError as error:
         raise_as(blame_evaluation(error, envs.spec, calls), error)
-    first_size = typical_size(policy.seen(obs))
+    table.first_size = typical_size(policy.seen(obs))
     agent = Agent(policy, envs.num_envs)
-    while still_open and steps < limits.max_steps:
+    while table.still_open and table.steps < limits.max_steps:
         actions = agent.choose(obs, masks, rng)
         calls += 1
         require_finite_actions(policy.spec, actions, calls)
@@ -115,22 +197,17 @@ def play_episodes(
             step = envs.step(policy.spec.action.to_env(actions))
         except EnvFaultError as error:
             raise_as(blame_evaluation(error, envs.spec, calls), error)
-        steps += int(np.count_nonzero(step.valid))
-        for episode in step.episodes:
-            if episode.env in still_open and not episode.jumped:
-                played[episode.env].append(episode)
-                enough = len(played[episode.env]) == quota[episode.env]
-                if enough or (limits.steps is not None and steps >= limits.steps):
-                    still_open.remove(episode.env)
+        valid = int(np.count_nonzero(step.valid))
+        steps += valid
+        table.steps += valid
+        table.add(step, over=limits.steps is not None and steps >= limits.steps)
         if agent.memory is not None:
             agent.forget(step.terminated | step.truncated | ~step.valid)
         obs, masks = step.obs, step.masks
         if on_step is not None:
-            on_step(*_progress(played, steps, limits))
-        if time.perf_counter() - started > limits.max_seconds:
+            on_step(*_progress(table.played, steps, limits))
+        if time.perf_counter() > table.deadline:
             break
-    episodes = tuple(episode for rows in played for episode in rows)
-    return EvalResult(episodes, not still_open, steps, time.perf_counter() - started, first_size)
 
 
 def _progress(played: list[list[Episode]], steps: int, limits: Limits) -> tuple[int, int]:
@@ -149,6 +226,10 @@ class Verdict:
     solved: bool
     complete: bool
     seconds: float
+    faults: tuple[str, ...] = ()
+    """Sentences on what broke meanwhile."""
+    void: bool = False
+    """True when faults left nothing to judge by: then nothing else here means anything."""
 
 
 class Evaluator:
@@ -168,15 +249,21 @@ class Evaluator:
         settings = self.config.eval
         began = time.perf_counter()
         result = self.play(policy, settings.episodes, on_step=on_step)
+        faults = result.faults
         if settings.episodes < settings.solved_episodes and self._within_reach(result):
-            result = self.play(policy, settings.solved_episodes, on_step=on_step)
+            longer = self.play(policy, settings.solved_episodes, on_step=on_step)
+            faults += longer.faults
+            result = result if longer.lost else longer
         metrics, solved = result.metrics(), False
-        if self._reached(result):
+        if self._reached(result) and len(result.episodes) >= settings.solved_episodes:
             again = self.play(policy, settings.solved_episodes, fresh=round_number, on_step=on_step)
-            metrics["eval/confirm_mean_reward"] = again.mean
-            metrics["eval/confirm_episodes"] = float(len(again.episodes))
-            solved = self._reached(again)
-        return Verdict(metrics, result.mean, solved, result.complete, time.perf_counter() - began)
+            faults += again.faults
+            if not again.lost:
+                metrics["eval/confirm_mean_reward"] = again.mean
+                metrics["eval/confirm_episodes"] = float(len(again.episodes))
+                solved = self._reached(again)
+        seconds = time.perf_counter() - began
+        return Verdict(metrics, result.mean, solved, result.complete, seconds, faults, void=result.lost)
 
     def play(
         self,
@@ -235,4 +322,5 @@ def result_json(result: EvalResult, checkpoint: str, env_steps: int) -> dict[str
         "env_steps": env_steps,
         "checkpoint": checkpoint,
         "complete": result.complete,
+        "faults": list(result.faults),
     }

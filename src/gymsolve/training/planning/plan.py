@@ -6,9 +6,10 @@ only to measure.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
-from gymsolve.config import TrainConfig
+from gymsolve.config import EnvConfig, TrainConfig
 from gymsolve.recipes import (
     Overrides,
     Resolved,
@@ -35,6 +36,8 @@ class Plan:
     """Why the values that were `auto` are what they are."""
     least_steps: int = 1
     """Below this many steps per environment a rollout would miss rewards, as far as that was measured."""
+    home: Path = field(default_factory=Path.cwd)
+    """Where relative paths begin: environments may change the working directory."""
 
     @property
     def config(self) -> TrainConfig:
@@ -43,10 +46,12 @@ class Plan:
 
 def plan_run(name: str, overrides: Overrides = ()) -> Plan:
     """The settings for `ENV[:VARIANT]`: from its recipe, or derived from the environment itself."""
+    home = Path.cwd()
     if has_recipe(name):
         plan = Plan(resolve(name, overrides))
     else:
         plan = _derived(name, overrides if isinstance(overrides, Mapping) else parse_overrides(overrides))
+    plan = replace(plan, home=home)
     from gymsolve.envs.options import check_wrappers
 
     check_wrappers(plan.config.env)
@@ -60,11 +65,13 @@ def _measured(plan: Plan) -> Plan:
     if not plan.resolved.automatic:
         return plan
     from gymsolve.training.planning.tuning_costs import tune
+    from gymsolve.training.watchdog import Watchdog
 
     automatic = plan.resolved.automatic
     envs, compute = "env.num_envs" in automatic, "threads" in automatic
     vary = {"envs": envs, "compute": compute, "wide": False}
-    choice = tune(plan.config, _MEASURE_SECONDS, shortest=plan.least_steps, **vary)
+    with Watchdog(plan.config.env):
+        choice = tune(plan.config, _MEASURE_SECONDS, shortest=plan.least_steps, **vary)
     best = choice.best
     values: dict[str, Any] = {"threads": best.compute.threads} if compute else {}
     if envs:
@@ -83,14 +90,16 @@ def _long_enough(plan: Plan) -> Plan:
     from gymsolve.envs.make import make_envs
     from gymsolve.envs.random_policy import PAY_COPIES, measure_pay
     from gymsolve.training.planning.rollout_length import choose_num_steps
+    from gymsolve.training.watchdog import Watchdog
 
     path = "algo.num_steps"
     calm = plan.config.env.model_copy(update={"backend": "sync"})
-    envs = make_envs(calm, "train", num_envs=PAY_COPIES)
-    try:
-        chosen = choose_num_steps(plan.config, measure_pay(envs))
-    finally:
-        envs.close()
+    with Watchdog(plan.config.env):
+        envs = make_envs(calm, "train", num_envs=PAY_COPIES)
+        try:
+            chosen = choose_num_steps(plan.config, measure_pay(envs))
+        finally:
+            envs.close()
     config, _ = apply_overrides(plan.config, {path: chosen.num_steps})
     resolved = replace(
         plan.resolved,
@@ -103,9 +112,12 @@ def _long_enough(plan: Plan) -> Plan:
 
 def _derived(name: str, given: Mapping[str, Any]) -> Plan:
     from gymsolve.envs.derive import derive_recipe
+    from gymsolve.training.watchdog import Watchdog
 
     prefix = "env.kwargs."
     kwargs = dict(given.get("env.kwargs") or {})
     kwargs |= {key.removeprefix(prefix): v for key, v in given.items() if key.startswith(prefix)}
-    derived, reasons = derive_recipe(split_name(name)[0], kwargs)
+    limits = {path[4:]: value for path, value in given.items() if path.endswith("_timeout")}
+    with Watchdog(EnvConfig(id=name).model_copy(update=limits)):
+        derived, reasons = derive_recipe(split_name(name)[0], kwargs)
     return Plan(resolve(name, given, derived=(derived,)), reasons)

@@ -18,6 +18,7 @@ from gymsolve.runs.trust import buildable_settings
 from gymsolve.spec import Array, Obs, ObsSpec
 from gymsolve.training.engines.choose import load_policy as rebuild
 from gymsolve.training.judging.evaluate import EvalResult, Evaluator
+from gymsolve.training.watchdog import Watchdog
 
 __all__ = ["LoadedPolicy", "evaluate_run", "load_policy"]
 
@@ -115,7 +116,8 @@ def evaluate_run(
     config = loaded.config.model_copy(update=update)
     evaluator = Evaluator(config, None)
     try:
-        return evaluator.play(loaded.policy, episodes, steps=steps, on_step=on_step), loaded
+        with Watchdog(config.env):
+            return evaluator.play(loaded.policy, episodes, steps=steps, on_step=on_step), loaded
     finally:
         evaluator.close()
 

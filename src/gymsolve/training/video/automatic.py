@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from gymsolve.config import TrainConfig
 from gymsolve.envs.single_env import Stage, open_stage
-from gymsolve.errors import GymsolveError, RunDamagedError
+from gymsolve.errors import EnvLostError, GymsolveError, RunDamagedError
 from gymsolve.runs.checkpoints import pointed
 from gymsolve.runs.files import os_errors
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
@@ -23,6 +23,7 @@ from gymsolve.training.observer import Observer
 from gymsolve.training.play.moments import Moment
 from gymsolve.training.stopping import StopSignal
 from gymsolve.training.video.recording import Order, film_episodes, identify
+from gymsolve.training.watchdog import Watchdog
 
 __all__ = ["film_checkpoint", "leave_videos", "tell_video", "usual_order"]
 
@@ -46,8 +47,11 @@ def leave_videos(run: Run, config: TrainConfig, observer: Observer) -> None:
             raise _CancelledError
 
     try:
-        with asked.listening():
-            _film_both(run, config, observer, check)
+        with asked.listening(), Watchdog(config.env):
+            try:
+                _film_both(run, config, observer, check)
+            except EnvLostError:  # its process was killed: another one may live
+                _film_both(run, config, observer, check)
     except _CancelledError:
         _note(run, observer, "the videos were left out, as asked; make them with: gymsolve record")
     except GymsolveError as error:

@@ -19,6 +19,7 @@ from gymsolve.training.play.recorded_episode import EpisodeRecorder
 from gymsolve.training.video.overlay import OverlayStyle
 from gymsolve.training.video.progression import film_progression
 from gymsolve.training.video.recording import Order, film_episodes, identify
+from gymsolve.training.watchdog import Watchdog
 
 __all__ = ["Wish", "record_run"]
 
@@ -61,12 +62,13 @@ def record_run(
         raise UsageError(f"'{out}' is not an .mp4 in a folder that exists.", where="--out")
     run, saved = open_checkpoint(ref, runs_dir, policy_only=True)
     config, _ = buildable_settings(run, trust=trust)
+    place = None if out is None else out.absolute()  # environments may change the working directory
     stage = open_stage(config.env)
     if stage is None:
         raise UsageError(f"{config.env.id} cannot be drawn into a picture, so there is nothing to film.")
-    with closing(stage):
+    with closing(stage), Watchdog(config.env):
         order = _order(wish, config, stage)
-        path = out or video_place(run, _name(wish, saved, order))
+        path = place or video_place(run, _name(wish, saved, order))
         facts = {"run": run.id} | _film(run, saved, stage, path, order, wish, on_clip)
     if out is None:
         describe_video(path, facts)
