@@ -18,7 +18,8 @@ from gymsolve.runs.run import Run, create_run
 from gymsolve.training.checkpoint import save
 from gymsolve.training.observer import Observer, checked
 from gymsolve.training.publish import replay_alerts
-from gymsolve.training.session import execute, rearrange
+from gymsolve.training.resuming import rearrange
+from gymsolve.training.session import execute
 from gymsolve.training.startup import for_debugger, notes_at_start, require_same_pipeline
 from gymsolve.training.stopping import Reason
 from gymsolve.training.trainer import Trainer, build_trainer, restore_trainer
@@ -92,7 +93,8 @@ def _take_over(trainer: Trainer, saved: Checkpoint, changes: Mapping[str, Any]) 
                 hint="Fork at step 0 instead.",
             )
     notes = restore_trainer(trainer, saved, fresh_optimizer=False)
-    trainer.counters.solved = False  # that proof is the parent's
+    # That proof, and an evaluation under way, are the parent's.
+    trainer.counters.solved, trainer.counters.judging = False, None
     if "seed" in changes:
         trainer.reseed()
     return notes

@@ -58,7 +58,8 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
             observer.event("env_fault", {"text": fault})
         take_judgements(trainer, run, observer, judge.finished())
         if counters.solved and config.eval.stop_when_solved:
-            trainer.collector.filled = False  # it will not be learned from
+            trainer.undo()  # nothing will be learned from this rollout: it counts nowhere
+            trainer.undo = None
             return "solved"
 
         require_finite_rollout(trainer, rollout)
@@ -81,7 +82,7 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
             counters.next_eval = next_multiple(counters.env_steps, config.eval_every)
             take_judgements(trainer, run, observer, judge.submit(trainer, run, observer))
         if save_due and trainer.saved_step != counters.env_steps:
-            save(trainer, run, "cadence", spare=judge.pending)
+            save(trainer, run, "cadence")
 
 
 def collect(trainer: Trainer, observer: Observer) -> Rollout:
@@ -145,7 +146,9 @@ def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: 
         counters.seconds += judgement.seconds
         trainer.clock.add("eval", judgement.seconds)
         counters.last_eval = judgement.where["env_steps"]
-        trainer.evaluation = verdict.metrics
+        if counters.judging == counters.last_eval:
+            counters.judging = None
+        trainer.evaluation, trainer.unsaved_verdict = verdict.metrics, True
         counters.solved = counters.solved or verdict.solved
         record = judgement.where | verdict.metrics
         record |= {"eval/seconds": judgement.seconds, "solved": float(verdict.solved)}

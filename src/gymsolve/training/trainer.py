@@ -52,6 +52,12 @@ class Counters(Part):
     eval_round: int = 0
     last_eval: int | None = None
     """Step of the newest evaluation that is done."""
+    judging: int | None = None
+    """Step whose weights are being judged; a resume makes up for an evaluation that did not come to its end."""
+    judging_round: int = 0
+    """The round of that evaluation: it decides the fresh seeds."""
+    best_step: int | None = None
+    """Step of the best checkpoint: the truth, of which the file `best` is a copy for others to read."""
     best_return: float | None = None
     best_solved: bool = False
     """The best checkpoint is one that proved the environment solved."""
@@ -93,6 +99,8 @@ class Trainer:
     """Metrics of the newest evaluation; `counters.last_eval` says which step it judged."""
     saved_step: int | None = None
     """Step of the newest checkpoint that this process wrote or started from."""
+    unsaved_verdict: bool = False
+    """An evaluation has ended since the newest checkpoint was written."""
     until: int | None = None
     """Step at which this sitting ends, although the budget and the schedules go on."""
     undo: Callable[[], None] | None = None
@@ -208,4 +216,5 @@ def restore_trainer(trainer: Trainer, saved: Checkpoint, *, fresh_optimizer: boo
         own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
         notes += part.load(own, states.get(owner, {}))
     trainer.saved_step = trainer.counters.env_steps
+    trainer.evaluation = saved.meta["eval"]
     return notes

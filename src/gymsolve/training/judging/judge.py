@@ -16,16 +16,22 @@ from typing import Any, Protocol
 from gymsolve.config import TrainConfig
 from gymsolve.envs.build import needs_own_process
 from gymsolve.errors import DivergenceError, EnvFaultError, GymsolveError
+from gymsolve.runs.checkpoints import POLICY, find_place, meta_in
 from gymsolve.runs.loading import load_policy_file
 from gymsolve.runs.run import Run
+from gymsolve.schedules import Progress
 from gymsolve.training.checkpoint import save
 from gymsolve.training.engines.choose import load_policy
+from gymsolve.training.engines.contract import Policy
 from gymsolve.training.health.nonfinite import date_fault, raise_as
 from gymsolve.training.judging.evaluate import Evaluator, Verdict
 from gymsolve.training.observer import Observer
 from gymsolve.training.trainer import Trainer
 
 __all__ = ["Judge", "Judgement", "LiveJudge", "ProcessJudge", "make_judge"]
+
+_GLANCE = 0.2
+"""Seconds between two looks whether somebody asks to stop."""
 
 
 @dataclass(frozen=True)
@@ -44,18 +50,17 @@ class Judgement:
 class Judge(Protocol):
     """Evaluates the policy now and then."""
 
-    @property
-    def pending(self) -> tuple[str, ...]:
-        """Checkpoints that are being judged and must stay."""
-
     def submit(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
         """Evaluate the policy as it is; returns judgements that are ready."""
+
+    def make_up(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
+        """Evaluate the checkpoint that `counters.judging` names, since an earlier sitting could not."""
 
     def finished(self) -> list[Judgement]:
         """Judgements that have become ready."""
 
     def drain(self) -> list[Judgement]:
-        """Wait for what is under way."""
+        """Wait for what is under way, unless somebody asks to stop: then a resume makes up for it."""
 
     def close(self) -> None:
         """End at once; what is still under way is lost."""
@@ -71,25 +76,35 @@ class LiveJudge:
     def __init__(self, evaluator: Evaluator, cancelled: Callable[[], bool]) -> None:
         self.evaluator, self.cancelled = evaluator, cancelled
 
-    @property
-    def pending(self) -> tuple[str, ...]:
-        return ()
-
     def submit(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
+        _begin(trainer)
+        return self._judge(trainer, observer, trainer.policy, trainer.position(), None)
+
+    def make_up(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
+        place, where = _saved(trainer, run)
+        policy = load_policy(*load_policy_file(place / POLICY), threads=trainer.config.threads)
+        return self._judge(trainer, observer, policy, where, place.name)
+
+    def _judge(
+        self,
+        trainer: Trainer,
+        observer: Observer,
+        policy: Policy,
+        where: dict[str, Any],
+        checkpoint: str | None,
+    ) -> list[Judgement]:
         def watch(done: int, total: int) -> None:
             if self.cancelled():
                 raise _CancelledError
             observer.eval_step(done, total)
 
         try:
-            verdict = self.evaluator.judge(trainer.policy, trainer.counters.eval_round, watch)
-        except _CancelledError:  # a user who stops does not wait; the evaluation is due again after a resume
-            trainer.counters.eval_round -= 1
-            trainer.counters.next_eval = trainer.counters.env_steps
+            verdict = self.evaluator.judge(policy, trainer.counters.judging_round, watch)
+        except _CancelledError:  # a user who stops does not wait; `counters.judging` remembers it
             return []
         except (DivergenceError, EnvFaultError) as error:
-            raise_as(date_fault(error, trainer.config.env.id, trainer.counters.env_steps), error)
-        return [Judgement(verdict, trainer.position(), verdict.seconds, None)]
+            raise_as(date_fault(error, trainer.config.env.id, where["env_steps"]), error)
+        return [Judgement(verdict, where, verdict.seconds, checkpoint)]
 
     def finished(self) -> list[Judgement]:
         return []
@@ -104,7 +119,9 @@ class LiveJudge:
 class ProcessJudge:
     """Evaluates in another process; one evaluation at a time, later ones are skipped until it is done."""
 
-    def __init__(self, config: TrainConfig, threshold: float | None) -> None:
+    def __init__(
+        self, config: TrainConfig, threshold: float | None, cancelled: Callable[[], bool]
+    ) -> None:
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
         self._process = context.Process(
@@ -116,30 +133,36 @@ class ProcessJudge:
         )
         self._process.start()
         theirs.close()
-        self._env_id = config.env.id
+        self._env_id, self._cancelled = config.env.id, cancelled
         self._pending: tuple[dict[str, Any], str] | None = None
-
-    @property
-    def pending(self) -> tuple[str, ...]:
-        return () if self._pending is None else (self._pending[1],)
 
     def submit(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
         if self._pending is not None:
             run.append_event("eval_skipped", env_steps=trainer.counters.env_steps)
             return []
-        path = save(trainer, run, "eval")
+        _begin(trainer)  # the checkpoint itself says that it is being judged
+        self._send(trainer, save(trainer, run, "eval"), trainer.position())
+        return []
+
+    def make_up(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
+        self._send(trainer, *_saved(trainer, run))
+        return []
+
+    def _send(self, trainer: Trainer, place: Path, where: dict[str, Any]) -> None:
         try:
-            self._connection.send((str(path), trainer.counters.eval_round))
+            self._connection.send((str(place), trainer.counters.judging_round))
         except ConnectionError as error:
             raise _died() from error
-        self._pending = (trainer.position(), path.name)
-        return []
+        self._pending = (where, place.name)
 
     def finished(self) -> list[Judgement]:
         return self._receive() if self._pending is not None and self._connection.poll() else []
 
     def drain(self) -> list[Judgement]:
-        return self._receive() if self._pending is not None else []
+        while self._pending is not None and not self._cancelled():
+            if self._connection.poll(_GLANCE):
+                return self._receive()
+        return []
 
     def close(self) -> None:
         self._process.terminate()
@@ -159,6 +182,20 @@ class ProcessJudge:
         return [Judgement(answer, where, 0.0, name)]
 
 
+def _begin(trainer: Trainer) -> None:
+    """Remember that the weights of this moment are being judged."""
+    counters = trainer.counters
+    counters.judging, counters.judging_round = counters.env_steps, counters.eval_round
+
+
+def _saved(trainer: Trainer, run: Run) -> tuple[Path, dict[str, Any]]:
+    """The checkpoint that is to be judged, and the moment of training that it holds."""
+    place = find_place(run, str(trainer.counters.judging))
+    meta = meta_in(place)
+    progress = Progress(meta["env_steps"], trainer.config.steps).fraction
+    return place, {key: meta[key] for key in ("env_steps", "vec_steps", "updates")} | {"progress": progress}
+
+
 def _died() -> GymsolveError:
     return GymsolveError("the evaluation process died.", where="eval.asynchronous")
 
@@ -166,7 +203,7 @@ def _died() -> GymsolveError:
 def make_judge(trainer: Trainer, cancelled: Callable[[], bool]) -> Judge:
     """The judge the settings ask for."""
     if trainer.config.eval.asynchronous:
-        return ProcessJudge(trainer.config, trainer.threshold)
+        return ProcessJudge(trainer.config, trainer.threshold, cancelled)
     return LiveJudge(Evaluator(trainer.config, trainer.threshold), cancelled)
 
 
@@ -184,7 +221,7 @@ def _serve(connection: Connection, config_json: str, threshold: float | None, pa
         while True:
             path, round_number = connection.recv()
             try:
-                files = load_policy_file(Path(path) / "policy.safetensors")
+                files = load_policy_file(Path(path) / POLICY)
                 policy = load_policy(*files, threads=config.threads)
                 answer: Verdict | GymsolveError = evaluator.judge(policy, round_number, watch)
             except GymsolveError as error:
