@@ -406,6 +406,8 @@ class TrainConfig(_Model):
     """Mean raw evaluation return that counts as solved; None takes the environment's own threshold."""
     max_seconds: Annotated[float, Field(gt=0)] | None = None
     """Stop after this many seconds of training."""
+    grace_seconds: Annotated[float, Field(gt=0)] = 120.0
+    """After a request to stop: end without waiting once nothing has moved for this many seconds."""
     seed: Annotated[Whole, Field(ge=0)] = 0
     """Same seed, same run."""
     engine: Literal["auto", "numpy", "torch"] = "auto"

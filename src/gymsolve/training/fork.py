@@ -54,7 +54,7 @@ def fork_run(
     before = validate(stored["config"], f"{fork.origin.id}/config.json")
     config, changes = apply_overrides(before, fork.overrides)
     saved = None if fork.checkpoint is None else load_checkpoint(fork.origin, fork.checkpoint)
-    with ExitStack() as cleanup:
+    with ExitStack() as afterwards, ExitStack() as cleanup:
         trainer = build_trainer(for_debugger(config))
         cleanup.callback(trainer.envs.close)
         if saved is None:
@@ -78,7 +78,7 @@ def fork_run(
             notes += rearrange(trainer, run, changes)
             save(trainer, run, "fork")  # so that a resume goes back to here and not to step 0
         try:
-            return run, execute(trainer, run, watcher, notes).reason
+            return run, execute(trainer, run, watcher, notes, afterwards).reason
         except (DivergenceError, EnvFaultError):
             return run, None
 

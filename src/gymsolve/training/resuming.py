@@ -81,7 +81,7 @@ def reconcile(trainer: Trainer, run: Run) -> list[str]:
     counters, notes = trainer.counters, []
     if counters.judging is not None:
         if str(counters.judging) in list_checkpoints(run):
-            notes.append(f"the evaluation at step {counters.judging} did not come to its end; it is made up for")
+            notes.append(f"the evaluation at step {counters.judging} was cut short and is made up for")
         else:
             counters.judging = None
     if counters.best_step is None and _is_best(trainer):

@@ -34,6 +34,7 @@ from gymsolve.training.startup import for_debugger, notes_at_start, other_arithm
 from gymsolve.training.stopping import Reason, StopSignal
 from gymsolve.training.tracking import tracking
 from gymsolve.training.trainer import Trainer, build_trainer, restore_trainer
+from gymsolve.training.waiting import Attendant
 
 __all__ = ["Outcome", "execute", "resume_run", "start_run"]
 
@@ -95,7 +96,7 @@ def start_run(
     watcher, config = checked(observer), for_debugger(plan.config)
     sinks = make_sinks(config.track)
     source = None if start_from is None else open_checkpoint(start_from, runs_dir, policy_only=True)
-    with ExitStack() as cleanup:
+    with ExitStack() as afterwards, ExitStack() as cleanup:
         trainer = build_trainer(config)
         cleanup.callback(trainer.envs.close)
         require_same_pipeline(trainer)
@@ -125,7 +126,7 @@ def start_run(
             run.log(f"derived: {reason}")
         notes += [f"auto: {reason}" for reason in plan.measured]
         with tracking(run, sinks, watcher) as tracked:
-            return execute(trainer, run, tracked, notes, profile=profile)
+            return execute(trainer, run, tracked, notes, afterwards, profile=profile)
 
 
 def resume_run(
@@ -148,7 +149,7 @@ def resume_run(
     sinks = make_sinks(config.track)
     saved = saved_state(run, which)
     ended = notes_on_bad_end(run, saved)
-    with ExitStack() as cleanup:
+    with ExitStack() as afterwards, ExitStack() as cleanup:
         trainer = build_trainer(for_debugger(config))
         cleanup.callback(trainer.envs.close)
         if saved is not None:
@@ -160,7 +161,12 @@ def resume_run(
             ]
         notes += ended + other_arithmetic(trainer, run.read_events().rows)
         idle = nothing_to_do(trainer)
-        if idle is not None and which in (None, "last") and not changes and run.status in ("solved", "finished"):
+        if (
+            idle is not None
+            and which in (None, "last")
+            and not changes
+            and run.status in ("solved", "finished")
+        ):
             replay_alerts(trainer, run)
             return _as_it_ended(trainer, run, idle)
         # Nothing was written so far; from here on, nothing is refused.
@@ -186,7 +192,8 @@ def resume_run(
         )
         with tracking(run, sinks, watcher) as tracked:
             idle = nothing_to_do(trainer)
-            return execute(trainer, run, tracked, notes + ([idle] if idle else []), profile=profile)
+            notes += [idle] if idle else []
+            return execute(trainer, run, tracked, notes, afterwards, profile=profile)
 
 
 def execute(
@@ -194,14 +201,21 @@ def execute(
     run: Run,
     observer: Observer,
     notes: list[str],
+    afterwards: ExitStack,
     *,
     profile: bool = False,
 ) -> Outcome:
-    """Run the loop; whatever happens, the run's files then tell what happened."""
-    signalled = StopSignal(lambda reason: observer.event("stopping", {"reason": reason}))
+    """Run the loop; whatever happens, the run's files then tell what happened.
+
+    `afterwards` is closed after the environments: until then somebody watches whether a stop comes to an end.
+    """
+    signalled = StopSignal()
+    attendant = Attendant(signalled, run, trainer, observer)
+    afterwards.callback(attendant.close)
+    attending = attendant.attending()
     filming, profiled = _filming(trainer, run), _profiled(run) if profile else nullcontext()
     judge = make_judge(trainer, cancelled=lambda: signalled.reason is not None)  # `Closing` ends its process
-    with Closing(trainer, run, judge, observer), signalled.listening(), filming, profiled:
+    with Closing(trainer, run, judge, observer), signalled.listening(), attending, filming, profiled:
         engine = trainer.engine
         means = {"engine": engine.name, "kernels": engine.kernels, "threads": engine.threads}
         means["backend"] = trainer.envs.backend

@@ -53,7 +53,7 @@ class Counters(Part):
     last_eval: int | None = None
     """Step of the newest evaluation that is done."""
     judging: int | None = None
-    """Step whose weights are being judged; a resume makes up for an evaluation that did not come to its end."""
+    """Step whose weights are being judged; a resume makes up for an evaluation that was cut short."""
     judging_round: int = 0
     """The round of that evaluation: it decides the fresh seeds."""
     best_step: int | None = None

@@ -29,6 +29,7 @@ _WHY = {
     "stop file": "stopped on request",
     "interrupt": "stopped by Ctrl-C",
     "terminated": "stopped by the system",
+    "hangup": "the terminal was closed",
 }
 
 
@@ -115,7 +116,7 @@ def _result(evaluation: dict[str, Any] | None, threshold: float | None) -> str:
     return told
 
 
-_GOES_ON = ("steps", "time", "stop file", "interrupt", "terminated")
+_GOES_ON = ("steps", "time", "stop file", "interrupt", "terminated", "hangup")
 """Reasons after which a training could go on."""
 _SHAPING = ("env.kwargs", "env.wrappers", "env.max_episode_steps", "env.frame_stack", "env.action_masks")
 """Settings that change the environment."""

@@ -16,6 +16,7 @@ _ENDS = {
     "stop file": "it was stopped on request",
     "interrupt": "it was stopped by Ctrl-C",
     "terminated": "the system stopped it",
+    "hangup": "its terminal was closed",
 }
 _RISING = 0.05
 """Share of the way to the goal that the last quarter must gain to be called rising."""

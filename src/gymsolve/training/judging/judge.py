@@ -119,9 +119,7 @@ class LiveJudge:
 class ProcessJudge:
     """Evaluates in another process; one evaluation at a time, later ones are skipped until it is done."""
 
-    def __init__(
-        self, config: TrainConfig, threshold: float | None, cancelled: Callable[[], bool]
-    ) -> None:
+    def __init__(self, config: TrainConfig, threshold: float | None, cancelled: Callable[[], bool]) -> None:
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
         self._process = context.Process(
