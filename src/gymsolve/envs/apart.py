@@ -25,7 +25,7 @@ _PATIENCE = 5.0
 
 
 WATCH = "gymsolve watch:"
-"""How names of threads begin that only wait and look: they hold no lock meanwhile, so a fork may lose them."""
+"""How names of threads begin that only wait and look: they hold no lock then, so a fork may lose them."""
 
 
 def can_fork() -> bool:

@@ -68,7 +68,8 @@ def _last_rollout(trainer: Trainer) -> dict[str, bytes] | None:
 
 
 def keep_if_best(trainer: Trainer, run: Run, judgement: "Judgement") -> bool:
-    """Mark the judged weights as best if nothing so far beats them: solved first, then by mean return.
+    """Mark the judged weights as best if nothing so far beats them: solved first, then by what is
+    judged, then by mean return.
 
     Of equals the latest is best. The checkpoint names itself as best before the pointer does; `reconcile`
     puts the pointer right should the process die in between.
@@ -76,10 +77,15 @@ def keep_if_best(trainer: Trainer, run: Run, judgement: "Judgement") -> bool:
     verdict, counters = judgement.verdict, trainer.counters
     if not verdict.complete or math.isnan(verdict.mean):
         return False
-    best = (counters.best_solved, counters.best_return)
-    if best[1] is not None and (verdict.solved, verdict.mean) < best:
-        return False
-    counters.best_return, counters.best_solved = verdict.mean, verdict.solved
+    found = (verdict.solved, verdict.rate or 0.0, verdict.mean)
+    if counters.best_return is not None:
+        if found < (counters.best_solved, counters.best_rate or 0.0, counters.best_return):
+            return False
+    counters.best_solved, counters.best_rate, counters.best_return = (
+        verdict.solved,
+        verdict.rate,
+        verdict.mean,
+    )
     counters.best_step = judgement.where["env_steps"]
     if judgement.checkpoint is None:
         path = save(trainer, run, "best")

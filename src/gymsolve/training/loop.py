@@ -153,7 +153,7 @@ def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: 
         record = judgement.where | verdict.metrics
         record |= {"eval/seconds": judgement.seconds, "solved": float(verdict.solved)}
         record |= quality_so_far(
-            trainer.alerts.history, record, threshold=trainer.threshold, budget=trainer.config.steps
+            trainer.alerts.history, record, threshold=trainer.return_threshold, budget=trainer.config.steps
         )
         publish(trainer, run, observer, record)
         if judgement.checkpoint is not None:
@@ -161,7 +161,7 @@ def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: 
         if keep_if_best(trainer, run, judgement):
             observer.event("best", dict(verdict.metrics))
         if verdict.solved:
-            facts = {"threshold": trainer.threshold, **verdict.metrics}
+            facts = {"threshold": trainer.threshold, "solved_by": trainer.config.solved_by, **verdict.metrics}
             run.append_event("solved", env_steps=judgement.where["env_steps"], **facts)
             observer.event("solved", facts)
 
@@ -176,4 +176,6 @@ def _evaluation_due(trainer: Trainer) -> bool:
     bar = trainer.threshold
     bar = bar * settings.start_fraction if bar >= 0 else bar / settings.start_fraction
     reached = trainer.window.mean_return
+    if trainer.config.solved_by == "success_rate":
+        reached = trainer.window.metrics().get("rollout/success_rate")
     return reached is not None and reached >= bar

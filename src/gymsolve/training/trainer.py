@@ -59,6 +59,8 @@ class Counters(Part):
     best_step: int | None = None
     """Step of the best checkpoint: the truth, of which the file `best` is a copy for others to read."""
     best_return: float | None = None
+    best_rate: float | None = None
+    """Its share of successes, where that is what is judged."""
     best_solved: bool = False
     """The best checkpoint is one that proved the environment solved."""
     solved: bool = False
@@ -82,7 +84,7 @@ class Trainer:
     policy: Policy
     algorithm: Algorithm
     threshold: float | None
-    """Mean raw return that counts as solved."""
+    """Mean raw return, or share of successes (`solved_by`), that counts as solved."""
     streams: RandomStreams
     scaler: RewardScaler | None
     alerts: AlertTracker
@@ -125,6 +127,11 @@ class Trainer:
         assert not found.keys() & further.keys(), "a bonus or auxiliary has the name of another part"
         found |= further
         return found | {"collector": self.collector}
+
+    @property
+    def return_threshold(self) -> float | None:
+        """Mean raw return that counts as solved; None where the share of successes decides."""
+        return self.threshold if self.config.solved_by == "return" else None
 
     @property
     def progress(self) -> Progress:

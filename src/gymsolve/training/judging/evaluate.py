@@ -8,15 +8,15 @@ first step, so that long episodes count as often as short ones.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from gymsolve.config import TrainConfig
 from gymsolve.envs.build import needs_own_process
 from gymsolve.envs.contract import Envs, Episode
+from gymsolve.envs.describe import describe_env
 from gymsolve.envs.make import make_envs
-from gymsolve.errors import EnvFaultError
+from gymsolve.errors import ConfigError, EnvFaultError
 from gymsolve.rollout.agent import Agent
 from gymsolve.rollout.statistics import typical_size
 from gymsolve.seeding import Stream, generator, integer_seeds
@@ -24,6 +24,10 @@ from gymsolve.training.engines.contract import Policy
 from gymsolve.training.health.nonfinite import blame_evaluation, raise_as, require_finite_actions
 
 __all__ = ["EvalResult", "Evaluator", "Verdict", "play_episodes"]
+
+_SHARES, _LONG = 4, 1000
+"""By steps, every copy has room for at least four of the longest episodes (a thousand steps where they have no
+limit): the last one of each goes beyond what was asked for, by a quarter at most, or by one episode."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,15 @@ class EvalResult:
         returns = [e.raw_return for e in self.episodes]
         return float(np.std(returns) / np.sqrt(len(returns))) if returns else float("nan")
 
+    @property
+    def successes(self) -> list[bool]:
+        """Of the episodes that say whether they were one."""
+        return [e.success for e in self.episodes if e.success is not None]
+
+    @property
+    def success_rate(self) -> float | None:
+        return float(np.mean(self.successes)) if self.successes else None
+
     def metrics(self) -> dict[str, float]:
         """Metrics by name; exactly these numbers go into the record and beside the checkpoint."""
         returns = np.array([e.raw_return for e in self.episodes])
@@ -67,9 +80,8 @@ class EvalResult:
                 "eval/mean_ep_length": float(lengths.mean()),
                 "eval/reward_per_step": float(returns.sum() / lengths.sum()),
             }
-        successes = [e.success for e in self.episodes if e.success is not None]
-        if successes:
-            measured["eval/success_rate"] = float(np.mean(successes))
+        if self.success_rate is not None:
+            measured["eval/success_rate"] = self.success_rate
         return measured
 
 
@@ -94,10 +106,12 @@ def play_episodes(
 ) -> EvalResult:
     """Play whole episodes; with `rng` actions are sampled, without it they are the likeliest.
 
-    Either exactly `limits.episodes`, or as many as were begun within the first `limits.steps` steps.
+    Either exactly `limits.episodes`, or as many as it takes: every environment plays until its whole episodes
+    have lasted its share of `limits.steps`. That depends on no other environment, so no length is favoured.
     """
     quota = np.full(envs.num_envs, limits.episodes // envs.num_envs)
     quota[: limits.episodes % envs.num_envs] += 1
+    share = None if limits.steps is None else -(-limits.steps // envs.num_envs)
     played: list[list[Episode]] = [[] for _ in range(envs.num_envs)]
     still_open = {index for index in range(envs.num_envs) if quota[index]}
     started, steps, calls = time.perf_counter(), 0, 0
@@ -119,8 +133,7 @@ def play_episodes(
         for episode in step.episodes:
             if episode.env in still_open and not episode.jumped:
                 played[episode.env].append(episode)
-                enough = len(played[episode.env]) == quota[episode.env]
-                if enough or (limits.steps is not None and steps >= limits.steps):
+                if _enough(played[episode.env], int(quota[episode.env]), share):
                     still_open.remove(episode.env)
         if agent.memory is not None:
             agent.forget(step.terminated | step.truncated | ~step.valid)
@@ -131,6 +144,13 @@ def play_episodes(
             break
     episodes = tuple(episode for rows in played for episode in rows)
     return EvalResult(episodes, not still_open, steps, time.perf_counter() - started, first_size)
+
+
+def _enough(episodes: list[Episode], quota: int, share: int | None) -> bool:
+    """Has an environment played what it was to play?"""
+    if share is None:
+        return len(episodes) == quota
+    return sum(episode.length for episode in episodes) >= share
 
 
 def _progress(played: list[list[Episode]], steps: int, limits: Limits) -> tuple[int, int]:
@@ -149,6 +169,8 @@ class Verdict:
     solved: bool
     complete: bool
     seconds: float
+    rate: float | None = None
+    """Share of successes, where that is what is judged."""
 
 
 class Evaluator:
@@ -167,16 +189,20 @@ class Evaluator:
         """A routine evaluation; with the threshold in reach, the long one and its confirmation too."""
         settings = self.config.eval
         began = time.perf_counter()
-        result = self.play(policy, settings.episodes, on_step=on_step)
-        if settings.episodes < settings.solved_episodes and self._within_reach(result):
+        result = self.play(policy, settings.episodes, steps=settings.steps, on_step=on_step)
+        self._require_successes(result)
+        if len(result.episodes) < settings.solved_episodes and self._within_reach(result):
             result = self.play(policy, settings.solved_episodes, on_step=on_step)
         metrics, solved = result.metrics(), False
         if self._reached(result):
             again = self.play(policy, settings.solved_episodes, fresh=round_number, on_step=on_step)
             metrics["eval/confirm_mean_reward"] = again.mean
             metrics["eval/confirm_episodes"] = float(len(again.episodes))
+            if again.success_rate is not None:
+                metrics["eval/confirm_success_rate"] = again.success_rate
             solved = self._reached(again)
-        return Verdict(metrics, result.mean, solved, result.complete, time.perf_counter() - began)
+        rate = result.success_rate if self._by_success else None
+        return Verdict(metrics, result.mean, solved, result.complete, time.perf_counter() - began, rate)
 
     def play(
         self,
@@ -184,18 +210,22 @@ class Evaluator:
         count: int,
         *,
         fresh: int | None = None,
+        held_out: bool = False,
         steps: int | None = None,
         on_step: Callable[[int, int], None] | None = None,
     ) -> EvalResult:
-        """`count` episodes (or enough for `steps`) on the evaluation seeds, or on `fresh` ones."""
+        """`count` episodes (or enough for `steps`) on the evaluation seeds, or on `fresh` ones.
+
+        Those `held_out` have chosen no checkpoint and proved nothing.
+        """
         settings = self.config.eval
         envs = self.envs
-        stream: Stream = "eval" if fresh is None else "confirm"
+        stream: Stream = "held_out" if held_out else "eval" if fresh is None else "confirm"
         key = 0 if fresh is None else fresh
         seeds = integer_seeds(self.config.seed, stream, envs.num_envs, key)
         rng = None if settings.deterministic else generator(self.config.seed, stream, key, 1)
-        # By steps, no number of episodes is set: each environment may play as many as begin in time.
-        asked = count if steps is None else steps * envs.num_envs
+        # By steps, no number of episodes is set: every environment plays.
+        asked = count if steps is None else envs.num_envs
         limits = Limits(asked, settings.max_steps, settings.max_seconds, steps)
         return play_episodes(policy, envs, seeds=seeds, rng=rng, limits=limits, on_step=on_step)
 
@@ -215,24 +245,42 @@ class Evaluator:
         """Could more episodes show that the threshold is met? A few on fixed seeds may be unlucky ones."""
         if self.threshold is None or not result.complete:
             return False
-        return result.mean + 2.0 * result.standard_error >= self.threshold
+        value, error = self._measured(result)
+        return value + 2.0 * error >= self.threshold
 
     def _reached(self, result: EvalResult) -> bool:
-        return self.threshold is not None and result.complete and result.mean >= self.threshold
+        return self.threshold is not None and result.complete and self._measured(result)[0] >= self.threshold
+
+    def _measured(self, result: EvalResult) -> tuple[float, float]:
+        """What is judged, and its standard error."""
+        if not self._by_success:
+            return result.mean, result.standard_error
+        rate = result.success_rate or 0.0
+        # Counted with one success and one failure more: a few alike leave no doubt only in appearance.
+        number = len(result.successes) + 2
+        smooth = (sum(result.successes) + 1) / number
+        return rate, float(np.sqrt(smooth * (1.0 - smooth) / number))
+
+    @property
+    def _by_success(self) -> bool:
+        return self.config.solved_by == "success_rate"
+
+    def _require_successes(self, result: EvalResult) -> None:
+        if self._by_success and result.episodes and result.success_rate is None:
+            raise ConfigError(
+                f"none of {len(result.episodes)} evaluation episodes ended with info['is_success'], so there "
+                "is no share of successes to judge by.",
+                where="solved_by",
+                hint="Let the environment's last step say so in its info, or use solved_by=return.",
+            )
 
     def _num_envs(self) -> int:
         settings, env = self.config.eval, self.config.env
         # Where each is an emulator in a process of its own, as many as train are plenty.
         most = min(env.num_envs, 32) if needs_own_process(env) else 32
-        return settings.num_envs or min(settings.episodes, most)
-
-
-def result_json(result: EvalResult, checkpoint: str, env_steps: int) -> dict[str, Any]:
-    """The object that `eval --json` prints."""
-    measured = {name.removeprefix("eval/"): value for name, value in result.metrics().items()}
-    return measured | {
-        "episodes": len(result.episodes),
-        "env_steps": env_steps,
-        "checkpoint": checkpoint,
-        "complete": result.complete,
-    }
+        if settings.num_envs is not None:
+            return settings.num_envs
+        if settings.steps is None:
+            return min(settings.episodes, most)
+        longest = describe_env(env, "eval").max_episode_steps or _LONG
+        return max(1, min(most, settings.steps // (_SHARES * longest)))
