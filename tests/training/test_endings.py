@@ -16,6 +16,7 @@ import gymsolve
 from gymsolve.errors import UsageError
 from gymsolve.runs.checkpoints import list_checkpoints, pointed
 from gymsolve.runs.loading import load_checkpoint
+from gymsolve.runs.run import Run
 from gymsolve.training.observer import Silent
 
 TINY = {
@@ -177,7 +178,7 @@ def test_killed_before_its_first_checkpoint_a_run_keeps_the_weights_it_began_wit
     assert metrics(run)[0]["env_steps"] == 0  # judged before anything else, once
     (run.path / "checkpoints" / "0").rename(tmp_path / "gone")
     for name in ("last", *list_checkpoints(run)):
-        os.rename(run.path / "checkpoints" / name, tmp_path / name)
+        (run.path / "checkpoints" / name).rename(tmp_path / name)
     with pytest.raises(UsageError, match="before it had saved the weights"):
         gymsolve.resume(run)
 
@@ -221,7 +222,7 @@ def wait_for(path: Path, process: "subprocess.Popen[bytes]") -> None:
         time.sleep(0.02)
 
 
-def the_run(folder: Path) -> gymsolve.Run:
+def the_run(folder: Path) -> Run:
     return gymsolve.open_run("@last", runs_dir=folder / "runs")
 
 

@@ -243,7 +243,36 @@ class Everything(gym.Env[Any, Any]):
         return obs, float(action), False, self.steps >= 15, info
 
 
-for kind in (Lengths, Endless, Parts, Every, Drifting, Breaks, Poisoned, Secret, Shifted, Dot, Everything):
+class Succeeds(gym.Env[Any, Any]):
+    """One step; the second action is a success. Every episode costs 5, so that returns tell nothing."""
+
+    def __init__(self) -> None:
+        self.observation_space = spaces.Box(-1.0, 1.0, (1,), dtype=np.float32)
+        self.action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        success = bool(action == 1)
+        return np.zeros(1, np.float32), float(success) - 5.0, True, False, {"is_success": success}
+
+
+for kind in (
+    Succeeds,
+    Lengths,
+    Endless,
+    Parts,
+    Every,
+    Drifting,
+    Breaks,
+    Poisoned,
+    Secret,
+    Shifted,
+    Dot,
+    Everything,
+):
     name = f"{kind.__name__}-v0"
     if name not in gym.registry:
         gym.register(name, entry_point=f"training_envs:{kind.__name__}")

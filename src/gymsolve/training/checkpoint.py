@@ -78,15 +78,11 @@ def keep_if_best(trainer: Trainer, run: Run, judgement: "Judgement") -> bool:
     if not verdict.complete or math.isnan(verdict.mean):
         return False
     found = (verdict.solved, verdict.rate or 0.0, verdict.mean)
-    if counters.best_return is not None:
-        if found < (counters.best_solved, counters.best_rate or 0.0, counters.best_return):
-            return False
-    counters.best_solved, counters.best_rate, counters.best_return = (
-        verdict.solved,
-        verdict.rate,
-        verdict.mean,
-    )
-    counters.best_step = judgement.where["env_steps"]
+    least = -math.inf if counters.best_return is None else counters.best_return
+    if found < (counters.best_solved, counters.best_rate or 0.0, least):
+        return False
+    counters.best_solved, counters.best_step = verdict.solved, judgement.where["env_steps"]
+    counters.best_rate, counters.best_return = verdict.rate, verdict.mean
     if judgement.checkpoint is None:
         path = save(trainer, run, "best")
         _require_same_actions(trainer, path)

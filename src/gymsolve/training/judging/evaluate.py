@@ -26,8 +26,8 @@ from gymsolve.training.health.nonfinite import blame_evaluation, raise_as, requi
 __all__ = ["EvalResult", "Evaluator", "Verdict", "play_episodes"]
 
 _SHARES, _LONG = 4, 1000
-"""By steps, every copy has room for at least four of the longest episodes (a thousand steps where they have no
-limit): the last one of each goes beyond what was asked for, by a quarter at most, or by one episode."""
+"""By steps, every copy has room for at least four of the longest episodes (a thousand steps where they have
+no limit): the last one of each goes beyond what was asked for, by a quarter at most, or by one episode."""
 
 
 @dataclass(frozen=True)

@@ -97,8 +97,9 @@ def evaluate_run(
 ) -> tuple[EvalResult, LoadedPolicy]:
     """Play `episodes`, or whole episodes worth `steps`, in a run's own evaluation pipeline.
 
-    The episodes are drawn from `seed` (the run's own unless given), apart from those that chose the run's best
-    checkpoint: on them it looks better than it is. With `run_seeds` they are those, and stored numbers come again.
+    The episodes are drawn from `seed` (the run's own unless given), apart from those that chose the run's
+    best checkpoint: on them it looks better than it is. With `run_seeds` they are those, and stored numbers
+    come again.
     """
     loaded = load_policy(ref, runs_dir=runs_dir)
     settings = loaded.config.eval.model_copy(update={"deterministic": deterministic, "steps": steps})
