@@ -350,7 +350,7 @@ class EvalConfig(_Model):
     episodes: Positive = 20
     """Episodes of a routine evaluation, on the same seeds each time."""
     steps: Annotated[Steps, Field(gt=0)] | None = None
-    """Instead of `episodes`: whole episodes of this many steps together (at most a quarter or one episode more)."""
+    """Instead of `episodes`: whole episodes of this many steps together, and a quarter or an episode more."""
     warmup: Annotated[Steps, Field(ge=0)] = 0
     """No evaluation before this many steps."""
     start_fraction: Annotated[float, Field(gt=0, le=1)] | None = None

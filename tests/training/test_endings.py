@@ -34,13 +34,11 @@ import gymnasium as gym
 from gymsolve.envs.bandit import Bandit
 
 class Hanging(Bandit):
-    steps = 0
     def __init__(self, stubborn=False):
         super().__init__()
         self.stubborn = stubborn
     def step(self, action):
-        Hanging.steps += 1
-        if os.path.exists("hang") and Hanging.steps > 200:
+        if os.path.exists("hang"):
             with open("hangs", "w"):
                 pass
             while True:
@@ -176,9 +174,7 @@ def test_killed_before_its_first_checkpoint_a_run_keeps_the_weights_it_began_wit
     assert all((mine[name] == theirs[name]).all() for name in theirs)
     assert gymsolve.resume(run).status == "finished"
     assert metrics(run)[0]["env_steps"] == 0  # judged before anything else, once
-    (run.path / "checkpoints" / "0").rename(tmp_path / "gone")
-    for name in ("last", *list_checkpoints(run)):
-        (run.path / "checkpoints" / name).rename(tmp_path / name)
+    (run.path / "checkpoints").rename(tmp_path / "gone")  # as if it had been killed before it saved any
     with pytest.raises(UsageError, match="before it had saved the weights"):
         gymsolve.resume(run)
 
@@ -222,6 +218,15 @@ def wait_for(path: Path, process: "subprocess.Popen[bytes]") -> None:
         time.sleep(0.02)
 
 
+def let_hang(folder: Path, process: "subprocess.Popen[bytes]") -> None:
+    """Once it trains and has a checkpoint, its environment hangs."""
+    while not list(folder.glob("runs/*/checkpoints/last")):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    (folder / "hang").touch()
+    wait_for(folder / "hangs", process)
+
+
 def the_run(folder: Path) -> Run:
     return gymsolve.open_run("@last", runs_dir=folder / "runs")
 
@@ -241,18 +246,19 @@ HANGS = {
 def test_a_hanging_environment_does_not_hold_up_a_stop(how, tmp_path):
     code, stubborn, changes = HANGS[how]
     changes = [*changes, f"env.kwargs.stubborn={str(stubborn).lower()}"]
-    (tmp_path / "hang").touch()
     process = start(tmp_path, *(word for one in changes for word in ("--set", one)), "--json")
-    wait_for(tmp_path / "hangs", process)
+    let_hang(tmp_path, process)
     run = the_run(tmp_path)
     number = {"SIGTERM": signal.SIGTERM, "SIGHUP": signal.SIGHUP, "SIGINT": signal.SIGINT}.get(how.split()[0])
     if how == "stop":
         run.request_stop()
-    while number is not None and process.poll() is None:
+    if number is not None:
         os.killpg(process.pid, number)
-        if not how.endswith("twice"):
-            break
-        time.sleep(0.5)
+    if how.endswith("twice"):
+        while "stopping" not in [event["kind"] for event in run.read_events().rows]:
+            time.sleep(0.02)
+        time.sleep(2.5)  # sooner it would be the same request
+        os.killpg(process.pid, number)
     out, err = process.communicate()
     assert process.returncode == code, err
     assert b"Traceback" not in err
@@ -270,10 +276,9 @@ def test_a_hanging_environment_does_not_hold_up_a_stop(how, tmp_path):
 
 
 def test_a_stop_is_told_in_the_terminal_of_the_training_at_once(tmp_path):
-    (tmp_path / "hang").touch()
     process = start(tmp_path)
     try:
-        wait_for(tmp_path / "hangs", process)
+        let_hang(tmp_path, process)
         the_run(tmp_path).request_stop()
         assert process.stderr is not None
         while b"asked to stop by `gymsolve stop`" not in (line := process.stderr.readline()):

@@ -3,9 +3,9 @@
 A thread of its own hears signals (through a socket, since Python's handlers wait for the thread that is
 stuck) and looks for the stop file. It says at once what was asked for and what happens now. When nothing
 moves for `grace_seconds` after that, or somebody insists, it interrupts the training; should even that have
-no effect, it writes down what happened and tells the observer that the run is abandoned. The console then ends
-the process. It cannot help where native code hangs and keeps Python's lock: only `kill -9` does, and a resume
-copes with that.
+no effect, it writes down what happened and tells the observer that the run is abandoned. The console then
+ends the process. It cannot help where native code hangs and keeps Python's lock: only `kill -9` does, and a
+resume copes with that.
 """
 
 import _thread
