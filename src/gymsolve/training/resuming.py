@@ -109,7 +109,8 @@ def _point_to_best(trainer: Trainer, run: Run, name: str) -> None:
     if ("best", step) not in told:
         run.append_event("best", env_steps=step, checkpoint=name, **metrics)
     if trainer.counters.best_solved and ("solved", step) not in told:
-        run.append_event("solved", env_steps=step, threshold=trainer.threshold, **metrics)
+        bar = {"threshold": trainer.threshold, "solved_by": trainer.config.solved_by}
+        run.append_event("solved", env_steps=step, **bar, **metrics)
 
 
 def rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> list[str]:

@@ -52,12 +52,23 @@ class Outcome:
     mean_reward: float | None
     """Mean return of the best evaluation, if there was one."""
     threshold: float | None
+    """Mean return that counts as solved; None where none is known, or where successes decide."""
     alerts: tuple[Alert, ...] = ()
     """Every alert that fired: causes first, the most urgent in front, then what follows from them."""
     because: Mapping[str, str] = field(default_factory=dict)
     """Alerts that follow from another one, and its id."""
+    success_rate: float | None = None
+    """Share of successes in the best evaluation, where that decides (`solved_by`)."""
+    success_threshold: float | None = None
     nothing_to_do: str | None = None
     """Why a resume found nothing to do, and so changed nothing."""
+
+    @property
+    def success(self) -> dict[str, float | None]:
+        """What is to be said of successes; nothing where the return decides."""
+        if self.success_threshold is None:
+            return {}
+        return {"success_rate": self.success_rate, "success_threshold": self.success_threshold}
 
     def to_json(self) -> dict[str, Any]:
         idle = {} if self.nothing_to_do is None else {"nothing_to_do": self.nothing_to_do}
@@ -71,6 +82,7 @@ class Outcome:
             "seconds": round(self.seconds, 3),
             "mean_reward": self.mean_reward,
             "threshold": self.threshold,
+            **self.success,
             "alerts": [
                 {"id": one.id, "severity": one.severity, "active": one.active}
                 | {"count": one.count, "because": self.because.get(one.id)}
@@ -285,6 +297,7 @@ def _finish(trainer: Trainer, run: Run, reason: Reason) -> Outcome:
         )
     outcome = _outcome(trainer, run, status, reason)
     result = {key: outcome.to_json()[key] for key in ("solved", "mean_reward", "threshold", "seconds")}
+    result |= outcome.success
     run.append_event("ended", env_steps=counters.env_steps, status=status, reason=reason)
     run.set_status(status, reason=reason, result=result, env_steps=counters.env_steps)
     run.clear_stop()
@@ -303,7 +316,9 @@ def _outcome(
         env_steps=counters.env_steps,
         seconds=counters.seconds,
         mean_reward=counters.best_return,
-        threshold=trainer.threshold,
+        threshold=trainer.return_threshold,
+        success_rate=counters.best_rate,
+        success_threshold=trainer.success_threshold,
         alerts=(*found.roots, *(one.alert for one in found.consequences)),
         because={one.alert.id: one.because for one in found.consequences},
         nothing_to_do=nothing_to_do,

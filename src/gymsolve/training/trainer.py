@@ -134,6 +134,11 @@ class Trainer:
         return self.threshold if self.config.solved_by == "return" else None
 
     @property
+    def success_threshold(self) -> float | None:
+        """Share of successes that counts as solved; None where the return decides."""
+        return self.threshold if self.config.solved_by == "success_rate" else None
+
+    @property
     def progress(self) -> Progress:
         return Progress(self.counters.env_steps, self.config.steps)
 

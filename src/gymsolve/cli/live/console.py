@@ -129,7 +129,8 @@ class Watcher:
         self._view = View(
             title=f"{run.info()['name']}  {run.id}",
             budget=trainer.config.steps,
-            threshold=trainer.threshold,
+            threshold=trainer.return_threshold,
+            success_threshold=trainer.success_threshold,
             num_envs=trainer.envs.num_envs,
             counters=trainer.counters,
             best=trainer.counters.best_return,
@@ -172,7 +173,7 @@ class Watcher:
             mean = record["eval/mean_reward"]
             if mean == mean:  # NaN when no episode ended
                 view.best = mean if view.best is None else max(view.best, mean)
-            self._tell(evaluation_line(record, view.threshold))
+            self._tell(evaluation_line(record, view.threshold, view.success_threshold))
             self._next_draw = now  # with the alerts it may raise, which come next
         elif now >= self._next_line:
             text = progress_line(view, now)
@@ -197,8 +198,11 @@ class Watcher:
             self._log(data["text"])
             self._abandon(data["text"], data["exit_code"])
         elif kind == "solved":
-            confirmed = number(data["eval/confirm_mean_reward"])
-            self._tell(f"solved: {confirmed} on fresh seeds, {number(data['threshold'])} needed")
+            confirmed, needed = number(data["eval/confirm_mean_reward"]), number(data["threshold"])
+            if data["solved_by"] == "success_rate":
+                confirmed = f"{data['eval/confirm_success_rate']:.0%} successes"
+                needed = f"{data['threshold']:.0%}"
+            self._tell(f"solved: {confirmed} on fresh seeds, {needed} needed")
         elif kind in ("alert", "alert_cleared"):
             self._alert(kind, data)
 
@@ -208,7 +212,8 @@ class Watcher:
         for child in multiprocessing.active_children():
             child.kill()  # a worker that hangs would stay behind
         with suppress(OSError):
-            os.write(2, f"\n{ended_at_once(text, self._run)}\n".encode())
+            plain = "\x1b[0m" if os.isatty(2) else ""  # the training may be stuck in the middle of a drawing
+            os.write(2, f"{plain}\n{ended_at_once(text, self._run)}\n".encode())
             if self._json:
                 os.write(1, f"{to_json(interruption(text, self._run, exit_code))}\n".encode())
         os._exit(exit_code)
