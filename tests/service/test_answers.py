@@ -110,6 +110,7 @@ def promised():
         (["diagnose", WELL], Findings),
         (["diagnose", SICK], Findings),
         (["report", SICK], WrittenReport),
+        (["eval", WELL, "--episodes", "2"], Evaluation),
         (["fix", SICK, "--dry-run"], PlannedFix),
         (["fix", WELL, "--dry-run"], PlannedFix),
         (["fix", SICK, "--steps", "300"], TriedFix),
