@@ -76,13 +76,15 @@ def evaluate(
     deterministic: bool = True,
     seed: int | None = None,
     steps: int | None = None,
+    run_seeds: bool = False,
     runs_dir: Path | str | None = None,
     trust: bool = False,
 ) -> EvalResult:
     """Play whole episodes with a run's best policy; `RUN@last` and `RUN@120000` name others.
 
-    With `steps`, as many as begin within that many steps are played instead of `episodes`. A run from
-    elsewhere that names code of its own needs `trust`.
+    With `steps`, whole episodes that take that many steps together are played instead of `episodes`, and at
+    most a quarter more, or one episode. They are fresh ones: a checkpoint looks better than it is on those
+    that chose it. `run_seeds` plays those. A run from elsewhere that names code of its own needs `trust`.
     """
     result, _ = evaluate_run(
         run,
@@ -90,6 +92,7 @@ def evaluate(
         steps=steps,
         deterministic=deterministic,
         seed=seed,
+        run_seeds=run_seeds,
         runs_dir=runs_dir,
         trust=trust,
     )

@@ -38,6 +38,8 @@ JUDGED = (
     "solved_at",
     "eval.deterministic",
     "eval.episodes",
+    "eval.steps",
+    "solved_by",
     "eval.solved_episodes",
     "env.kwargs",
     "env.wrappers",
@@ -354,6 +356,8 @@ class EvalConfig(_Model):
     """Environment steps between evaluations; 0 means a twentieth of the budget."""
     episodes: Positive = 20
     """Episodes of a routine evaluation, on the same seeds each time."""
+    steps: Annotated[Steps, Field(gt=0)] | None = None
+    """Instead of `episodes`: whole episodes of this many steps together, and a quarter or an episode more."""
     warmup: Annotated[Steps, Field(ge=0)] = 0
     """No evaluation before this many steps."""
     start_fraction: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -411,8 +415,12 @@ class TrainConfig(_Model):
     """Budget in environment steps, all copies summed."""
     solved_at: Annotated[float, BeforeValidator(_not_bool)] | None = None
     """Mean raw evaluation return that counts as solved; None takes the environment's own threshold."""
+    solved_by: Literal["return", "success_rate"] = "return"
+    """What solved_at is about: the return, or the share of episodes that end with info["is_success"]."""
     max_seconds: Annotated[float, Field(gt=0)] | None = None
     """Stop after this many seconds of training."""
+    grace_seconds: Annotated[float, Field(gt=0)] = 120.0
+    """After a request to stop: end without waiting once nothing has moved for this many seconds."""
     seed: Annotated[Whole, Field(ge=0)] = 0
     """Same seed, same run."""
     engine: Literal["auto", "numpy", "torch"] = "auto"
@@ -431,6 +439,15 @@ class TrainConfig(_Model):
             raise ValueError(
                 f"algo.num_minibatches: {self.algo.minibatches} minibatches cannot be cut from a rollout "
                 f"of {batch} steps (env.num_envs {self.env.num_envs} × algo.num_steps {self.algo.num_steps})"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _success_has_a_threshold(self) -> Self:
+        if self.solved_by == "success_rate" and not (self.solved_at is not None and 0 < self.solved_at <= 1):
+            raise ValueError(
+                "solved_at: with solved_by success_rate, give the share of successes that counts as solved, "
+                "above 0 and up to 1"
             )
         return self
 

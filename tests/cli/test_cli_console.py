@@ -243,7 +243,7 @@ def test_what_others_print_scrolls_above_the_table(view):
     text = stream.getvalue()
     assert text.index("CartPole") < text.index("an environment talks") < text.rindex("CartPole")
     assert "to the error stream" in text
-    assert text.endswith("\x1b[?25h")  # the cursor is back
+    assert "\x1b[?25l" not in text  # the cursor is never hidden, so a kill cannot leave it so
 
 
 def test_a_terminal_without_unicode_gets_ascii_of_the_same_width(view):
@@ -393,7 +393,7 @@ def test_training_on_a_terminal(place):
     assert "elapsed" in text
     assert "╭─" in text
     assert "gymsolve eval @last" in text
-    assert "\x1b[?25h" in text  # the cursor is back
+    assert "\x1b[?25l" not in text  # the cursor is never hidden
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_the_early_run_can_be_read(copy):
 def test_the_policy_of_the_early_run_still_plays_as_well_as_it_says(copy):
     run = copy(EARLY)
     stored = load_checkpoint(run, "best").meta["eval"]
-    again = gymsolve.evaluate(run, episodes=int(stored["eval/episodes"]), trust=True)
+    again = gymsolve.evaluate(run, episodes=int(stored["eval/episodes"]), run_seeds=True, trust=True)
     assert again.mean == pytest.approx(stored["eval/mean_reward"], abs=5.0)
 
 
@@ -121,7 +121,7 @@ def test_the_policy_of_a_kept_run_acts_and_scores_what_was_stored(name, copy):
         policy.act({key: value[0] for key, value in obs.items()}, None if masks is None else masks[0])
     finally:
         envs.close()
-    again = gymsolve.evaluate(run, episodes=int(stored["eval/episodes"]), trust=True)
+    again = gymsolve.evaluate(run, episodes=int(stored["eval/episodes"]), run_seeds=True, trust=True)
     # Compiled environments draw starts of their own; where there are none, only the skill compares.
     same_starts = backends(run) != ["compiled"] or load_kernels() is not None
     assert again.mean == pytest.approx(stored["eval/mean_reward"], rel=CLOSE if same_starts else 0.5)

@@ -13,6 +13,7 @@ from gymsolve.runs.files import to_json
 from gymsolve.service import recipes
 from gymsolve.service.answers import Answer, json_schema, left_out
 from gymsolve.service.diagnose import Findings, diagnose_path
+from gymsolve.service.evaluation import Evaluation
 from gymsolve.service.fix import PlannedFix, plan_fix
 from gymsolve.service.machine import Machine
 from gymsolve.service.recipes import CheckedRecipes, FormattedRecipes, ListedRecipe, ShownRecipe
@@ -27,7 +28,8 @@ SCHEMAS = Path(__file__).parent / "schemas.json"
 SICK = "20260101-000002-CartPole-v1-ppo-cccc"
 WELL = "20260101-000000-CartPole-v1-ppo-aaaa"
 ANSWERS = [
-    *(CheckedRecipes, Comparison, Findings, FormattedRecipes, ListedRecipe, ListedRun, Machine, PlannedFix),
+    *(CheckedRecipes, Comparison, Evaluation, Findings, FormattedRecipes, ListedRecipe, ListedRun),
+    *(Machine, PlannedFix),
     *(PulledRun, PushedRun, RunDetails, ShownRecipe, StartedRun, StopRequest, TriedFix, WrittenReport),
 ]
 KINDS = {
@@ -108,6 +110,7 @@ def promised():
         (["diagnose", WELL], Findings),
         (["diagnose", SICK], Findings),
         (["report", SICK], WrittenReport),
+        (["eval", WELL, "--episodes", "2"], Evaluation),
         (["fix", SICK, "--dry-run"], PlannedFix),
         (["fix", WELL, "--dry-run"], PlannedFix),
         (["fix", SICK, "--steps", "300"], TriedFix),

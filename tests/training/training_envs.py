@@ -315,9 +315,26 @@ class Loud(Falls):
         raise RuntimeError("stays open")
 
 
+class Succeeds(gym.Env[Any, Any]):
+    """One step; the second action is a success. Every episode costs 5, so that returns tell nothing."""
+
+    def __init__(self) -> None:
+        self.observation_space = spaces.Box(-1.0, 1.0, (1,), dtype=np.float32)
+        self.action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        success = bool(action == 1)
+        return np.zeros(1, np.float32), float(success) - 5.0, True, False, {"is_success": success}
+
+
 for kind in (
     Falls,
     Loud,
+    Succeeds,
     Lengths,
     Endless,
     Parts,

@@ -131,7 +131,7 @@ def _no_learning(config: TrainConfig) -> Iterator[Finding]:
 
 
 def _few_episodes(config: TrainConfig) -> Iterator[Finding]:
-    if config.eval.episodes < _FEW_EPISODES:
+    if config.eval.steps is None and config.eval.episodes < _FEW_EPISODES:
         yield Finding(
             "few_episodes",
             "eval.episodes",

@@ -72,8 +72,8 @@ def last_record(path: Path) -> dict[str, Any] | None:
     return next((record for record in parsed if record is not None), None)
 
 
-def split_records(path: Path, discarded: Path, env_steps: int) -> int:
-    """Move records beyond `env_steps` from one file to another; returns how many.
+def split_records(path: Path, discarded: Path, beyond: Callable[[dict[str, Any]], bool]) -> int:
+    """Move records that are `beyond` something from one file to another; returns how many.
 
     They reach `discarded` first: a crash in between leaves a record twice, never nowhere.
     """
@@ -82,8 +82,7 @@ def split_records(path: Path, discarded: Path, env_steps: int) -> int:
     lines = _lines(path)
     for line in lines:
         record = _parse(line)
-        step = 0 if record is None else record.get("env_steps", 0)
-        if record is not None and isinstance(step, int) and step > env_steps:
+        if record is not None and beyond(record):
             dropped.append(record)
         elif record is not None or line.endswith(b"\n"):
             # Damaged lines too: they stay, and are reported, where they were found.

@@ -9,7 +9,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -173,12 +173,16 @@ class Run:
         replace_json(self.path / "config.json", {**stored, "config": config_json, "provenance": provenance})
         replace_json(self.path / "run.json", self.info() | {"steps": config_json["steps"]})
 
-    def rewind(self, env_steps: int) -> int:
+    def rewind(
+        self, env_steps: int, *, unknown: Callable[[dict[str, Any]], bool] = lambda record: False
+    ) -> int:
         """Set metrics beyond a checkpoint aside before resuming from it; returns how many.
 
-        They go to `metrics.discarded.jsonl`. Events stay: they tell what happened, in order.
+        They are those of later steps, and records that are `unknown` to the checkpoint although they are of
+        earlier ones. They go to `metrics.discarded.jsonl`. Events stay: they tell what happened, in order.
         """
-        return split_records(self.path / "metrics.jsonl", self.path / "metrics.discarded.jsonl", env_steps)
+        kept, aside = self.path / "metrics.jsonl", self.path / "metrics.discarded.jsonl"
+        return split_records(kept, aside, lambda one: one.get("env_steps", 0) > env_steps or unknown(one))
 
 
 def create_run(

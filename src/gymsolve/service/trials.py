@@ -113,7 +113,7 @@ def try_fix(
             fork = Fork(plan.run, plan.checkpoint, settings, until, source)
             observer = None if make_observer is None else make_observer()
             run, reason = fork_run(fork, observer=observer, command=command, trust=trust)
-            if reason in ("interrupt", "stop file", "terminated"):
+            if reason in ("interrupt", "stop file", "terminated", "hangup"):
                 return reason
             trials.append(read_trial(plan, side, seed, run))
             if on_trial is not None:

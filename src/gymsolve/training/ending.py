@@ -9,10 +9,12 @@ from gymsolve.metrics.failure import bad_number_of
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.runs.run import Run
+from gymsolve.runs.summary import Status
 from gymsolve.training.checkpoint import save
 from gymsolve.training.judging.judge import Judge
 from gymsolve.training.observer import Observer
 from gymsolve.training.publish import publish_failure
+from gymsolve.training.stopping import EndAtOnceError
 from gymsolve.training.trainer import Trainer
 
 __all__ = ["Closing", "leave_report", "note_end", "notes_on_bad_end"]
@@ -59,12 +61,15 @@ class Closing:
         """Events and status: what ended the run."""
         run, steps = self.run, self.trainer.counters.env_steps
         stopped = isinstance(error, KeyboardInterrupt)
-        text = "interrupted twice" if stopped else f"{type(error).__name__}: {error}"
+        text = str(error) or "interrupted" if stopped else f"{type(error).__name__}: {error}"
         if isinstance(error, GymsolveError) and error.bad is not None:
             self._announce(error, error.bad, text)
         else:
             run.append_event("interrupted" if stopped else "error", env_steps=steps, text=text)
-        run.set_status("stopped" if stopped else "crashed", reason=text, env_steps=steps)
+        status: Status = "stopped" if stopped else "crashed"
+        if isinstance(error, EndAtOnceError):
+            status = error.status
+        run.set_status(status, reason=text, env_steps=steps)
 
     def _announce(self, error: GymsolveError, bad: BadNumber, text: str) -> None:
         """A number that is not finite is an alert too, for everybody who watches."""

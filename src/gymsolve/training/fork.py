@@ -18,7 +18,8 @@ from gymsolve.runs.trust import buildable_settings
 from gymsolve.training.checkpoint import save
 from gymsolve.training.observer import Observer, checked
 from gymsolve.training.publish import replay_alerts
-from gymsolve.training.session import execute, rearrange
+from gymsolve.training.resuming import rearrange
+from gymsolve.training.session import execute
 from gymsolve.training.startup import for_debugger, notes_at_start, require_same_pipeline
 from gymsolve.training.stopping import Reason
 from gymsolve.training.trainer import Trainer, build_trainer, restore_trainer
@@ -56,7 +57,7 @@ def fork_run(
     watcher, stored = checked(observer), fork.origin.config_json()
     config, changes = buildable_settings(fork.origin, fork.overrides, trust=trust)
     saved = None if fork.checkpoint is None else load_checkpoint(fork.origin, fork.checkpoint)
-    with ExitStack() as cleanup:
+    with ExitStack() as afterwards, ExitStack() as cleanup:
         trainer = build_trainer(for_debugger(config))
         cleanup.callback(trainer.envs.close)
         if saved is None:
@@ -80,7 +81,7 @@ def fork_run(
             notes += rearrange(trainer, run, changes)
             save(trainer, run, "fork")  # so that a resume goes back to here and not to step 0
         try:
-            return run, execute(trainer, run, watcher, notes).reason
+            return run, execute(trainer, run, watcher, notes, afterwards).reason
         except (DivergenceError, EnvFaultError):
             return run, None
 
@@ -95,7 +96,8 @@ def _take_over(trainer: Trainer, saved: Checkpoint, changes: Mapping[str, Any]) 
                 hint="Fork at step 0 instead.",
             )
     notes = restore_trainer(trainer, saved, fresh_optimizer=False)
-    trainer.counters.solved = False  # that proof is the parent's
+    # That proof, and an evaluation under way, are the parent's.
+    trainer.counters.solved, trainer.counters.judging = False, None
     if "seed" in changes:
         trainer.reseed()
     return notes

@@ -57,7 +57,8 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
             _tell(run, observer, "env_fault", counters.env_steps, fault)
         take_judgements(trainer, run, observer, judge.finished())
         if counters.solved and config.eval.stop_when_solved:
-            trainer.collector.filled = False  # it will not be learned from
+            trainer.undo()  # nothing will be learned from this rollout: it counts nowhere
+            trainer.undo = None
             return "solved"
 
         require_finite_rollout(trainer, rollout)
@@ -80,7 +81,7 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
             counters.next_eval = next_multiple(counters.env_steps, config.eval_every)
             take_judgements(trainer, run, observer, judge.submit(trainer, run, observer))
         if save_due and trainer.saved_step != counters.env_steps:
-            save(trainer, run, "cadence", spare=judge.pending)
+            save(trainer, run, "cadence")
 
 
 def collect(trainer: Trainer, observer: Observer) -> Rollout:
@@ -144,15 +145,17 @@ def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: 
         counters.seconds += judgement.seconds
         trainer.clock.add("eval", judgement.seconds)
         _tell_faults(run, observer, judgement)
+        if counters.judging == judgement.where["env_steps"]:
+            counters.judging = None  # also without a verdict: a resume would only fail again
         if verdict.void:
             continue
         counters.last_eval = judgement.where["env_steps"]
-        trainer.evaluation = verdict.metrics
+        trainer.evaluation, trainer.unsaved_verdict = verdict.metrics, True
         counters.solved = counters.solved or verdict.solved
         record = judgement.where | verdict.metrics
         record |= {"eval/seconds": judgement.seconds, "solved": float(verdict.solved)}
         record |= quality_so_far(
-            trainer.alerts.history, record, threshold=trainer.threshold, budget=trainer.config.steps
+            trainer.alerts.history, record, threshold=trainer.return_threshold, budget=trainer.config.steps
         )
         publish(trainer, run, observer, record)
         if judgement.checkpoint is not None:
@@ -160,7 +163,7 @@ def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: 
         if keep_if_best(trainer, run, judgement):
             observer.event("best", dict(verdict.metrics))
         if verdict.solved:
-            facts = {"threshold": trainer.threshold, **verdict.metrics}
+            facts = {"threshold": trainer.threshold, "solved_by": trainer.config.solved_by, **verdict.metrics}
             run.append_event("solved", env_steps=judgement.where["env_steps"], **facts)
             observer.event("solved", facts)
 
@@ -193,4 +196,6 @@ def _evaluation_due(trainer: Trainer) -> bool:
     bar = trainer.threshold
     bar = bar * settings.start_fraction if bar >= 0 else bar / settings.start_fraction
     reached = trainer.window.mean_return
+    if trainer.config.solved_by == "success_rate":
+        reached = trainer.window.metrics().get("rollout/success_rate")
     return reached is not None and reached >= bar

@@ -78,7 +78,7 @@ class Tracking:
 
     def event(self, kind: str, data: dict[str, Any]) -> None:
         self.observer.event(kind, data)
-        if kind != "stopping":  # from a signal handler: a tracker may be in the middle of something
+        if kind not in ("stopping", "abandoned"):  # from another thread: a tracker may be in the middle of it
             self._each(lambda sink: sink.event(kind, data))
 
     def close(self) -> None:

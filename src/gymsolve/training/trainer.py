@@ -53,7 +53,15 @@ class Counters(Part):
     eval_round: int = 0
     last_eval: int | None = None
     """Step of the newest evaluation that is done."""
+    judging: int | None = None
+    """Step whose weights are being judged; a resume makes up for an evaluation that was cut short."""
+    judging_round: int = 0
+    """The round of that evaluation: it decides the fresh seeds."""
+    best_step: int | None = None
+    """Step of the best checkpoint: the truth, of which the file `best` is a copy for others to read."""
     best_return: float | None = None
+    best_rate: float | None = None
+    """Its share of successes, where that is what is judged."""
     best_solved: bool = False
     """The best checkpoint is one that proved the environment solved."""
     solved: bool = False
@@ -89,7 +97,7 @@ class Trainer:
     policy: Policy
     algorithm: Algorithm
     threshold: float | None
-    """Mean raw return that counts as solved."""
+    """Mean raw return, or share of successes (`solved_by`), that counts as solved."""
     streams: RandomStreams
     scaler: RewardScaler | None
     alerts: AlertTracker
@@ -106,6 +114,8 @@ class Trainer:
     """Metrics of the newest evaluation; `counters.last_eval` says which step it judged."""
     saved_step: int | None = None
     """Step of the newest checkpoint that this process wrote or started from."""
+    unsaved_verdict: bool = False
+    """An evaluation has ended since the newest checkpoint was written."""
     until: int | None = None
     """Step at which this sitting ends, although the budget and the schedules go on."""
     undo: Callable[[], None] | None = None
@@ -130,6 +140,16 @@ class Trainer:
         assert not found.keys() & further.keys(), "a bonus or auxiliary has the name of another part"
         found |= further
         return found | {"collector": self.collector}
+
+    @property
+    def return_threshold(self) -> float | None:
+        """Mean raw return that counts as solved; None where the share of successes decides."""
+        return self.threshold if self.config.solved_by == "return" else None
+
+    @property
+    def success_threshold(self) -> float | None:
+        """Share of successes that counts as solved; None where the return decides."""
+        return self.threshold if self.config.solved_by == "success_rate" else None
 
     @property
     def progress(self) -> Progress:
@@ -225,6 +245,7 @@ def restore_trainer(trainer: Trainer, saved: Checkpoint, *, fresh_optimizer: boo
     if trainer.counters.env_steps != saved.meta["env_steps"]:
         raise CheckpointError("its counters are those of another step.", where=str(saved.path))
     trainer.saved_step = trainer.counters.env_steps
+    trainer.evaluation = saved.meta["eval"]
     return notes
 
 

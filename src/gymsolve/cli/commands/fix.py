@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["fix"]
 
-_STOPPED = {"interrupt": 130, "stop file": 130, "terminated": 143}
+_STOPPED = {"interrupt": 130, "stop file": 130, "terminated": 143, "hangup": 129}
 _WORDS = {"helped": "The remedy helped", "hurt": "The remedy hurt", "unclear": "No clear difference"}
 
 

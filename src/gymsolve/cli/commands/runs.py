@@ -159,6 +159,9 @@ def _facts(told: "RunDetails") -> list[tuple[str, str]]:
     reason = f" ({told.reason})" if told.reason not in (None, "", told.status) else ""
     result = told.result or {}
     needed = "" if result.get("threshold") is None else f" (threshold {number(result['threshold'])})"
+    if result.get("success_threshold") is not None:
+        reached = "–" if result["success_rate"] is None else f"{result['success_rate']:.0%}"
+        needed = f" ({reached} successes, threshold {result['success_threshold']:.0%})"
     config = told.config
     facts = [
         ("recipe", told.name),

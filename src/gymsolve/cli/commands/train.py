@@ -1,28 +1,28 @@
 """`gymsolve train`, `resume` and `stop`: say what will happen, train, say what came of it."""
 
 import gc
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Set, Trust, overrides, trusts
 from gymsolve.cli.printing.output import heading, is_terminal, print_json, print_table
 from gymsolve.errors import UsageError
-from gymsolve.service.announce import announce_run
+from gymsolve.service.announce import announce_error, announce_run
 from gymsolve.text import number
 
 if TYPE_CHECKING:
     from gymsolve.runs.run import Run
-    from gymsolve.service.start import StartedRun
-    from gymsolve.training.observer import Observer
+    from gymsolve.training.planning.plan import Plan
     from gymsolve.training.session import Outcome
 
 __all__ = ["resume", "stop", "train"]
-
-_STOPPED = {"interrupt": 130, "stop file": 130, "terminated": 143}
 
 Steps = Annotated[
     str | None,
@@ -75,51 +75,20 @@ def train(
     json: Json = False,
 ) -> int:
     """Train an agent until the environment is solved or the budget is spent."""
+    settings = {"steps": steps, "seed": seed, "track": track}
     if detach:
         _refuse_question(confirm)
-        from gymsolve.service import start as service
-
-        return _tell_started(
-            service.start_run(
-                env,
-                set_ or (),
-                seed=seed,
-                steps=steps,
-                start_from=start_from,
-                track=track,
-                profile=profile,
-                runs_dir=runs_dir,
-            ),
-            json=json,
-        )
+        more = {"start_from": start_from, "profile": profile, "runs_dir": runs_dir}
+        return _in_background("start_run", env, set_, settings | more, json=json)
     gc.disable()  # until the first step (`_begin`): imports make many objects and no garbage
-    changes = overrides(set_, steps=steps, seed=seed, track=track)
-    from gymsolve.cli.printing.plan import print_plan
-    from gymsolve.training.planning.plan import plan_run
-
-    # A mistake in a name or setting, and the summary, come before torch takes its seconds to load.
-    plan = plan_run(env, changes)
-    if not (quiet or json) or confirm:
-        print_plan(plan, start_from, error_stream=json)
-    if confirm and not _agreed():
-        print("Not started; nothing was written.", file=sys.stderr)
+    changes = overrides(set_, **settings)
+    plan = _agreed_plan(env, changes, start_from, show=not (quiet or json), confirm=confirm, json=json)
+    if plan is None:
         return 1
     from gymsolve.training.session import start_run
 
-    return _watch(
-        lambda observer: start_run(
-            plan,
-            start_from=start_from,
-            runs_dir=runs_dir,
-            observer=observer,
-            command=_command(),
-            profile=profile,
-        ),
-        runs_dir,
-        profile=profile,
-        quiet=quiet,
-        json=json,
-    )
+    work = partial(start_run, plan, start_from=start_from, runs_dir=runs_dir, profile=profile)
+    return _watch(work, runs_dir, profile=profile, quiet=quiet, json=json)
 
 
 def resume(
@@ -142,42 +111,47 @@ def resume(
 ) -> int:
     """Continue a run where a checkpoint left it, optionally with other settings."""
     trust = trusts(run, runs_dir, trust=trust, json=json)
+    settings = {"steps": steps, "track": track}
     if detach:
-        from gymsolve.service import start as service
-
-        return _tell_started(
-            service.resume_run(
-                run,
-                set_ or (),
-                steps=steps,
-                fresh_optimizer=fresh_optimizer,
-                track=track,
-                profile=profile,
-                trust=trust,
-                runs_dir=runs_dir,
-            ),
-            json=json,
-        )
+        more = {"fresh_optimizer": fresh_optimizer, "profile": profile, "trust": trust, "runs_dir": runs_dir}
+        return _in_background("resume_run", run, set_, settings | more, json=json)
     gc.disable()  # as in `train`
-    changes = overrides(set_, steps=steps, track=track)
+    changes = overrides(set_, **settings)
     from gymsolve.training.session import resume_run
 
-    return _watch(
-        lambda observer: resume_run(
-            run,
-            overrides=changes,
-            fresh_optimizer=fresh_optimizer,
-            runs_dir=runs_dir,
-            observer=observer,
-            command=_command(),
-            profile=profile,
-            trust=trust,
-        ),
-        runs_dir,
+    work = partial(
+        resume_run,
+        run,
+        overrides=changes,
+        fresh_optimizer=fresh_optimizer,
+        runs_dir=runs_dir,
         profile=profile,
-        quiet=quiet,
-        json=json,
+        trust=trust,
     )
+    return _watch(work, runs_dir, profile=profile, quiet=quiet, json=json)
+
+
+def _agreed_plan(
+    env: str,
+    changes: dict[str, Any],
+    start_from: str | None,
+    *,
+    show: bool,
+    confirm: bool,
+    json: bool,
+) -> "Plan | None":
+    """The plan, shown and agreed to as far as that was asked for; None if the answer is no."""
+    from gymsolve.cli.printing.plan import print_plan
+    from gymsolve.training.planning.plan import plan_run
+
+    # A mistake in a name or setting, and the summary, come before torch takes its seconds to load.
+    plan = plan_run(env, changes)
+    if show or confirm:
+        print_plan(plan, start_from, error_stream=json)
+    if confirm and not _agreed():
+        print("Not started; nothing was written.", file=sys.stderr)
+        return None
+    return plan
 
 
 def _begin(run: "Run") -> None:
@@ -187,31 +161,76 @@ def _begin(run: "Run") -> None:
 
 
 def _watch(
-    work: "Callable[[Observer], Outcome]", runs_dir: Path | None, *, profile: bool, quiet: bool, json: bool
+    work: "Callable[..., Outcome]", runs_dir: Path | None, *, profile: bool, quiet: bool, json: bool
 ) -> int:
     """Train while a screen shows the progress, then print the result."""
-    from gymsolve.cli.live.console import Watcher, choose_screen
+    from gymsolve.cli.live.console import Watcher, choose_screen, ended_at_once, interruption
+    from gymsolve.training.stopping import EXIT_CODES, EndAtOnceError, raising
+
+    watcher: Watcher | None = None
+    try:
+        with raising(), choose_screen(quiet=quiet, json=json) as screen:
+            watcher = Watcher(screen, _begin, json=json)
+            outcome = work(observer=watcher, command=_command())
+    except KeyboardInterrupt as error:  # the second one, or before training: there was no time for a verdict
+        run = None if watcher is None else watcher.run
+        code = error.exit_code if isinstance(error, EndAtOnceError) else 130
+        with _perhaps_nobody_reads():
+            print(ended_at_once(str(error) or "interrupted", run), file=sys.stderr)
+            if json:
+                print_json(interruption(str(error) or "interrupted", run, code))
+        return code
+    with _perhaps_nobody_reads():
+        _tell_outcome(outcome, runs_dir, profile=profile, json=json)
+    return EXIT_CODES.get(outcome.reason, 0)
+
+
+def _tell_outcome(outcome: "Outcome", runs_dir: Path | None, *, profile: bool, json: bool) -> None:
     from gymsolve.cli.printing.verdict import print_verdict, verdict_lines
 
-    try:
-        with choose_screen(quiet=quiet, json=json) as screen:
-            outcome = work(Watcher(screen, _begin))
-    except KeyboardInterrupt:  # the second one: there was no time for a verdict
-        print("interrupted; go on with: gymsolve resume @last", file=sys.stderr)
-        return 130
     lines = verdict_lines(outcome, runs_dir)
-    outcome.run.log("\n".join(lines))
-    split = _read_split(outcome.run.path) if profile else None
+    split = None
+    if outcome.nothing_to_do is None:
+        outcome.run.log("\n".join(lines))
+        split = _read_split(outcome.run.path) if profile else None
+    else:
+        announce_error(UsageError(f"there is nothing to do: {outcome.nothing_to_do}."))
     if json:
         print_json(outcome.to_json() | ({} if split is None else {"profile": split}))
-    else:
-        print_verdict(outcome, lines)
-        if split is not None:
-            _print_split(split)
-    return _STOPPED.get(outcome.reason, 0)
+        return
+    if outcome.nothing_to_do is not None:
+        print(f"Nothing to do, and nothing was changed: {outcome.nothing_to_do}.")
+    print_verdict(outcome, lines)
+    if split is not None:
+        _print_split(split)
 
 
-def _tell_started(started: "StartedRun", *, json: bool) -> int:
+@contextmanager
+def _perhaps_nobody_reads() -> Iterator[None]:
+    """The terminal may be gone by now, which must not change the exit code."""
+    try:
+        yield
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)  # the interpreter will flush once more
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, sys.stderr.fileno())
+
+
+def _in_background(
+    verb: Literal["start_run", "resume_run"],
+    what: str,
+    set_: list[str] | None,
+    options: dict[str, Any],
+    *,
+    json: bool,
+) -> int:
+    """Train in a process of its own, and say which run it is."""
+    from gymsolve.service import start as service
+
+    begin = service.start_run if verb == "start_run" else service.resume_run
+    started = begin(what, set_ or (), **options)
     if json:
         print_json(started.to_json())
     else:

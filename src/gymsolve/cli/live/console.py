@@ -4,6 +4,7 @@ The watcher is called after every vector step, so it only stores numbers there a
 drawing takes at most a four-hundredth of the time.
 """
 
+import multiprocessing
 import os
 import sys
 import time
@@ -14,18 +15,18 @@ from typing import Any, Protocol, TextIO
 from gymsolve.cli.live.view import View, evaluation_line, progress_line
 from gymsolve.cli.printing.alerts import alert_line
 from gymsolve.metrics.catalog import max_entropy
+from gymsolve.runs.files import to_json
 from gymsolve.runs.run import Run
 from gymsolve.text import number
 from gymsolve.training.publish import present_alerts
 from gymsolve.training.trainer import Trainer
 
-__all__ = ["PlainScreen", "Screen", "Watcher", "choose_screen"]
+__all__ = ["PlainScreen", "Screen", "Watcher", "choose_screen", "ended_at_once", "interruption"]
 
 _DRAW_SECONDS = 0.25
 _DRAW_SHARE = 400
 """Drawing waits this many times what the last drawing took."""
 _LINE_SECONDS = (5.0, 60.0)
-_STOPPING = b"\nstopping: the update under way is finished and saved first; Ctrl-C again does not wait\n"
 
 
 class Screen(Protocol):
@@ -58,8 +59,8 @@ class PlainScreen:
             return
         try:
             print(text, file=self.stream, flush=True)
-        except BrokenPipeError:
-            self.stream = None  # nobody reads any more; that is no reason to end a training
+        except OSError:
+            self.stream = None  # nobody reads any more, or the terminal is gone; training goes on
 
     def alert(self, text: str) -> None:
         self.line(text)
@@ -89,12 +90,28 @@ def choose_screen(*, quiet: bool, json: bool) -> Iterator[Screen]:
         yield PlainScreen(stream)
 
 
+def ended_at_once(text: str, run: Run | None) -> str:
+    """What a person hears of a training that did not come to an orderly end."""
+    if run is None:
+        return f"ended before the run began, so there is nothing to resume ({text})"
+    return f"ended at once ({text}); go on with: gymsolve resume {run.id}"
+
+
+def interruption(text: str, run: Run | None, exit_code: int) -> dict[str, Any]:
+    """The same for programs, as errors are told."""
+    where = None if run is None else str(run.path)
+    hint = None if run is None else f"Go on with: gymsolve resume {run.id}"
+    return {"error": {"message": text, "where": where, "hint": hint, "exit_code": exit_code}}
+
+
 class Watcher:
     """The observer behind `gymsolve train`; `on_start` hears of the run once it has begun."""
 
-    def __init__(self, screen: Screen, on_start: Callable[[Run], None] | None = None) -> None:
+    def __init__(
+        self, screen: Screen, on_start: Callable[[Run], None] | None = None, *, json: bool = False
+    ) -> None:
         self.screen = screen
-        self._on_start = on_start
+        self._on_start, self._json = on_start, json
         self._run: Run | None = None
         self._trainer: Trainer | None = None
         self._view: View | None = None
@@ -102,12 +119,18 @@ class Watcher:
         self._next_line = 0.0
         self._told: set[str] = set()
 
+    @property
+    def run(self) -> Run | None:
+        """The run, once it has begun."""
+        return self._run
+
     def started(self, run: Run, trainer: Trainer) -> None:
         self._run = run
         self._view = View(
             title=f"{run.info()['name']}  {run.id}",
             budget=trainer.config.steps,
-            threshold=trainer.threshold,
+            threshold=trainer.return_threshold,
+            success_threshold=trainer.success_threshold,
             num_envs=trainer.envs.num_envs,
             counters=trainer.counters,
             best=trainer.counters.best_return,
@@ -150,7 +173,7 @@ class Watcher:
             mean = record["eval/mean_reward"]
             if mean == mean:  # NaN when no episode ended
                 view.best = mean if view.best is None else max(view.best, mean)
-            self._tell(evaluation_line(record, view.threshold))
+            self._tell(evaluation_line(record, view.threshold, view.success_threshold))
             self._next_draw = now  # with the alerts it may raise, which come next
         elif now >= self._next_line:
             text = progress_line(view, now)
@@ -166,15 +189,34 @@ class Watcher:
         elif kind == "video":
             self._tell(f"video {data['path']}")
         elif kind == "stopping":
-            # Not through a screen: a signal may come in the middle of a print, which cannot be entered twice.
+            # Not through a screen: the thread that trains may be in the middle of a drawing, for good.
+            self._log(data["text"])
             with suppress(OSError):
-                os.write(2, _STOPPING)
+                os.write(2, f"\n{data['text']}\n".encode())
             self.screen.give_way()
+        elif kind == "abandoned":
+            self._log(data["text"])
+            self._abandon(data["text"], data["exit_code"])
         elif kind == "solved":
-            confirmed = number(data["eval/confirm_mean_reward"])
-            self._tell(f"solved: {confirmed} on fresh seeds, {number(data['threshold'])} needed")
+            confirmed, needed = number(data["eval/confirm_mean_reward"]), number(data["threshold"])
+            if data["solved_by"] == "success_rate":
+                confirmed = f"{data['eval/confirm_success_rate']:.0%} successes"
+                needed = f"{data['threshold']:.0%}"
+            self._tell(f"solved: {confirmed} on fresh seeds, {needed} needed")
         elif kind in ("alert", "alert_cleared"):
             self._alert(kind, data)
+
+    def _abandon(self, text: str, exit_code: int) -> None:
+        """End this process, since its training does not; nothing of it can be waited for."""
+        assert self._run is not None
+        for child in multiprocessing.active_children():
+            child.kill()  # a worker that hangs would stay behind
+        with suppress(OSError):
+            plain = "\x1b[0m" if os.isatty(2) else ""  # the training may be stuck in the middle of a drawing
+            os.write(2, f"{plain}\n{ended_at_once(text, self._run)}\n".encode())
+            if self._json:
+                os.write(1, f"{to_json(interruption(text, self._run, exit_code))}\n".encode())
+        os._exit(exit_code)
 
     def _alert(self, kind: str, data: dict[str, Any]) -> None:
         """Every change goes to the log; a person hears of an alert once, then the table marks it."""

@@ -25,6 +25,8 @@ class View:
     """The trainer's own; only read."""
     best: float | None = None
     """Mean return of the best evaluation."""
+    success_threshold: float | None = None
+    """Share of successes that counts as solved, where that decides instead of the return."""
     max_entropy: float | None = None
     """Of a policy that knows nothing; None where there is no largest."""
     history: History = field(default_factory=History)
@@ -90,7 +92,9 @@ def progress_line(view: View, now: float) -> str:
     return "  ".join(parts)
 
 
-def evaluation_line(record: dict[str, Any], threshold: float | None) -> str:
+def evaluation_line(
+    record: dict[str, Any], threshold: float | None, success_threshold: float | None = None
+) -> str:
     """The result of an evaluation, on one line."""
     if not record["eval/episodes"]:
         where = f"{count(record['env_steps']):>10} steps"
@@ -101,4 +105,6 @@ def evaluation_line(record: dict[str, Any], threshold: float | None) -> str:
     told = f"{count(record['env_steps']):>10} steps  evaluation: {mean} over {episodes} episodes"
     if "eval/confirm_mean_reward" in record:
         told += f", then {number(record['eval/confirm_mean_reward'])} on fresh seeds"
+    if success_threshold is not None:
+        needed = f", {record['eval/success_rate']:.0%} successes, {success_threshold:.0%} needed"
     return told + needed

@@ -29,6 +29,7 @@ _WHY = {
     "stop file": "stopped on request",
     "interrupt": "stopped by Ctrl-C",
     "terminated": "stopped by the system",
+    "hangup": "the terminal was closed",
 }
 
 
@@ -50,11 +51,11 @@ def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
     name = outcome.run.info()["name"]
     evaluation, video = best_evaluation(outcome.run), find_best_video(outcome.run)
     title = "SOLVED" if outcome.solved else f"Not solved: {_WHY.get(outcome.reason, outcome.reason)}"
-    if outcome.threshold is None:
+    if outcome.threshold is None and outcome.success_threshold is None:
         title = f"Done: {_WHY.get(outcome.reason, outcome.reason)}"
     return [
         f"{title}  {name}",
-        _result(evaluation, outcome.threshold),
+        _result(evaluation, outcome),
         *_training(outcome),
         f"{count(outcome.env_steps)} steps in {took(outcome.seconds)}",
         f"run   {outcome.run.path}",
@@ -103,10 +104,17 @@ def _training(outcome: "Outcome") -> list[str]:
     return [told if paid is None else f"{told}, for which wrappers paid the agent {number(paid)}"]
 
 
-def _result(evaluation: dict[str, Any] | None, threshold: float | None) -> str:
-    needed = "no threshold is known" if threshold is None else f"threshold {number(threshold)}"
+def _result(evaluation: dict[str, Any] | None, outcome: "Outcome") -> str:
+    bar = outcome.success_threshold
+    needed = (
+        "no threshold is known" if outcome.threshold is None else f"threshold {number(outcome.threshold)}"
+    )
+    if bar is not None:
+        needed = f"threshold {bar:.0%}"
     if evaluation is None:
         return f"never evaluated ({needed})"
+    if bar is not None:
+        return _successes(evaluation, needed)
     mean = score(evaluation["eval/mean_reward"], evaluation.get("eval/std_reward"))
     told = f"best mean return {mean} over {count(evaluation['eval/episodes'])} episodes ({needed})"
     if "eval/confirm_mean_reward" in evaluation:
@@ -115,7 +123,17 @@ def _result(evaluation: dict[str, Any] | None, threshold: float | None) -> str:
     return told
 
 
-_GOES_ON = ("steps", "time", "stop file", "interrupt", "terminated")
+def _successes(evaluation: dict[str, Any], needed: str) -> str:
+    """The same where the share of successes decides."""
+    told = f"best {evaluation['eval/success_rate']:.0%} successes over {count(evaluation['eval/episodes'])} "
+    told += f"episodes ({needed})"
+    again = evaluation.get("eval/confirm_success_rate")
+    if again is not None:
+        told += f", {again:.0%} over {count(evaluation['eval/confirm_episodes'])} fresh ones"
+    return f"{told}; mean return {score(evaluation['eval/mean_reward'], evaluation.get('eval/std_reward'))}"
+
+
+_GOES_ON = ("steps", "time", "stop file", "interrupt", "terminated", "hangup")
 """Reasons after which a training could go on."""
 _SHAPING = ("env.kwargs", "env.wrappers", "env.max_episode_steps", "env.frame_stack", "env.action_masks")
 """Settings that change the environment."""

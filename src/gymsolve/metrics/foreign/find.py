@@ -59,7 +59,8 @@ def wandb_log(run: WandbRun) -> ForeignLog:
     _require_records(records, run.where)
     settings = {name: run.config[name] for name in TrainConfig.model_fields if name in run.config}
     config = validate(settings, "W&B")
-    bar = run.threshold if config.solved_at is None else config.solved_at
+    by_return = config.solved_by == "return"
+    bar = run.threshold if config.solved_at is None or not by_return else config.solved_at
     highest = _max_entropy("gymsolve", records)
     known = replace(Context.of(config, None), threshold=bar, max_entropy=highest)
     return ForeignLog("gymsolve W&B", run.name, run.where, config.env.id, records, known)

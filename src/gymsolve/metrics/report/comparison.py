@@ -93,7 +93,9 @@ def contend(runs: Sequence[Run]) -> list[Contender]:
                 letter=chr(ord("A") + index) if index < 26 else str(index),
                 run=run,
                 env_id=config.env.id,
-                threshold=stored if config.solved_at is None else config.solved_at,
+                threshold=stored
+                if config.solved_at is None or config.solved_by != "return"
+                else config.solved_at,
                 settings=flatten(config),
                 rows=rows,
                 history=History(rows),

@@ -51,6 +51,11 @@ class Facts:
         return stored if self.context.threshold is None else self.context.threshold
 
     @property
+    def success_threshold(self) -> float | None:
+        """Share of successes that counts as solved; None where the return decides."""
+        return self.config.solved_at if self.config.solved_by == "success_rate" else None
+
+    @property
     def solved(self) -> bool:
         if self.summary.status in ("running", "crashed"):  # nobody has written a verdict yet
             return any(row.get("solved") == 1.0 for row in self.evaluations)

@@ -16,6 +16,7 @@ _ENDS = {
     "stop file": "it was stopped on request",
     "interrupt": "it was stopped by Ctrl-C",
     "terminated": "the system stopped it",
+    "hangup": "its terminal was closed",
 }
 _RISING = 0.05
 """Share of the way to the goal that the last quarter must gain to be called rising."""
@@ -43,6 +44,8 @@ def tiles(facts: Facts) -> list[Tile]:
     """The figures that everybody asks for."""
     best, threshold = facts.best, facts.threshold
     needed = "no threshold known" if threshold is None else f"needed {number(threshold)}"
+    if facts.success_threshold is not None:
+        needed = f"{_rate(best)} successes, needed {facts.success_threshold:.0%}"
     reached = None if best is None else best["eval/mean_reward"]
     spread = None if best is None else best.get("eval/std_reward")
     speed = facts.env_steps / facts.seconds if facts.seconds else None
@@ -74,6 +77,9 @@ def _whether(facts: Facts) -> str:
         return (
             f"{name} has not been evaluated{' yet' if running else ''}, so nothing is known of its success."
         )
+    if facts.success_threshold is not None:
+        told = f"{name} is not solved{' yet' if running else ''}: {_rate(best)} of the episodes of its best "
+        return f"{told}evaluation were a success, and {facts.success_threshold:.0%} are needed."
     reached = number(best["eval/mean_reward"])
     if threshold is None:
         return f"No threshold is known for {name}; its best evaluation is {reached}."
@@ -81,6 +87,11 @@ def _whether(facts: Facts) -> str:
     verb = "reached the threshold once" if crossed else f"stayed below the threshold of {number(threshold)}"
     rest = ", but two long evaluations did not confirm it" if crossed else ""
     return f"{name} is not solved{' yet' if running else ''}: its best evaluation, {reached}, {verb}{rest}."
+
+
+def _rate(best: dict[str, Any] | None) -> str:
+    rate = None if best is None else best.get("eval/success_rate")
+    return "–" if rate is None else f"{rate:.0%}"
 
 
 def _how_sure(facts: Facts) -> str:

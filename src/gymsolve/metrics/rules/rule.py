@@ -108,7 +108,7 @@ class Context:
     budget: int = 0
     """Environment steps; 0 when unknown."""
     threshold: float | None = None
-    """Return that counts as solved."""
+    """Return that counts as solved; None where there is none, or where the share of successes decides."""
     max_entropy: float | None = None
     warm_start: bool = False
     """Training began with the weights of another run."""
@@ -116,8 +116,8 @@ class Context:
 
     @classmethod
     def of(cls, config: TrainConfig, spec: "EnvSpec | None", *, warm_start: bool = False) -> "Context":
-        threshold = config.solved_at
-        if threshold is None and spec is not None:
+        threshold = config.solved_at if config.solved_by == "return" else None
+        if threshold is None and spec is not None and config.solved_by == "return":
             threshold = spec.reward_threshold
         return cls(
             config=config,

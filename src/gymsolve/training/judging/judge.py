@@ -17,10 +17,13 @@ from gymsolve.config import TrainConfig
 from gymsolve.envs.build import needs_own_process
 from gymsolve.envs.processes import OwnProcess
 from gymsolve.errors import DivergenceError, EnvFaultError, GymsolveError
+from gymsolve.runs.checkpoints import POLICY, find_place, meta_in
 from gymsolve.runs.loading import load_policy_file
 from gymsolve.runs.run import Run
+from gymsolve.schedules import Progress
 from gymsolve.training.checkpoint import save
 from gymsolve.training.engines.choose import load_policy
+from gymsolve.training.engines.contract import Policy
 from gymsolve.training.health.nonfinite import date_fault, raise_as
 from gymsolve.training.judging.evaluate import Evaluator, Verdict
 from gymsolve.training.observer import Observer
@@ -33,6 +36,8 @@ _TRIES = 3
 """How often an evaluation is begun whose process dies."""
 _PATIENCE = 5.0
 """Seconds that an idle process gets to close its environments."""
+_GLANCE = 0.2
+"""Seconds between two looks whether somebody asks to stop."""
 
 
 @dataclass(frozen=True)
@@ -51,18 +56,17 @@ class Judgement:
 class Judge(Protocol):
     """Evaluates the policy now and then."""
 
-    @property
-    def pending(self) -> tuple[str, ...]:
-        """Checkpoints that are being judged and must stay."""
-
     def submit(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
         """Evaluate the policy as it is; returns judgements that are ready."""
+
+    def make_up(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
+        """Evaluate the checkpoint that `counters.judging` names, since an earlier sitting could not."""
 
     def finished(self) -> list[Judgement]:
         """Judgements that have become ready."""
 
     def drain(self) -> list[Judgement]:
-        """Wait for what is under way."""
+        """Wait for what is under way, unless somebody asks to stop: then a resume makes up for it."""
 
     def close(self) -> None:
         """End at once; what is still under way is lost."""
@@ -78,25 +82,35 @@ class LiveJudge:
     def __init__(self, evaluator: Evaluator, cancelled: Callable[[], bool]) -> None:
         self.evaluator, self.cancelled = evaluator, cancelled
 
-    @property
-    def pending(self) -> tuple[str, ...]:
-        return ()
-
     def submit(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
+        _begin(trainer)
+        return self._judge(trainer, observer, trainer.policy, trainer.position(), None)
+
+    def make_up(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
+        place, where = _saved(trainer, run)
+        policy = load_policy(*load_policy_file(place / POLICY), threads=trainer.config.threads)
+        return self._judge(trainer, observer, policy, where, place.name)
+
+    def _judge(
+        self,
+        trainer: Trainer,
+        observer: Observer,
+        policy: Policy,
+        where: dict[str, Any],
+        checkpoint: str | None,
+    ) -> list[Judgement]:
         def watch(done: int, total: int) -> None:
             if self.cancelled():
                 raise _CancelledError
             observer.eval_step(done, total)
 
         try:
-            verdict = self.evaluator.judge(trainer.policy, trainer.counters.eval_round, watch)
-        except _CancelledError:  # a user who stops does not wait; the evaluation is due again after a resume
-            trainer.counters.eval_round -= 1
-            trainer.counters.next_eval = trainer.counters.env_steps
+            verdict = self.evaluator.judge(policy, trainer.counters.judging_round, watch)
+        except _CancelledError:  # a user who stops does not wait; `counters.judging` remembers it
             return []
         except (DivergenceError, EnvFaultError) as error:
-            raise_as(date_fault(error, trainer.config.env.id, trainer.counters.env_steps), error)
-        return [Judgement(verdict, trainer.position(), verdict.seconds, None)]
+            raise_as(date_fault(error, trainer.config.env.id, where["env_steps"]), error)
+        return [Judgement(verdict, where, verdict.seconds, checkpoint)]
 
     def finished(self) -> list[Judgement]:
         return []
@@ -111,8 +125,8 @@ class LiveJudge:
 class ProcessJudge:
     """Evaluates in another process; one evaluation at a time, later ones are skipped until it is done."""
 
-    def __init__(self, config: TrainConfig, threshold: float | None) -> None:
-        self._config, self._threshold = config, threshold
+    def __init__(self, config: TrainConfig, threshold: float | None, cancelled: Callable[[], bool]) -> None:
+        self._config, self._threshold, self._cancelled = config, threshold, cancelled
         self._process = self._start()
         self._pending: tuple[dict[str, Any], Path, int] | None = None
         self._deaths: tuple[str, ...] = ()
@@ -131,16 +145,18 @@ class ProcessJudge:
             daemon=not needs_own_process(config.env),
         )
 
-    @property
-    def pending(self) -> tuple[str, ...]:
-        return () if self._pending is None else (self._pending[1].name,)
-
     def submit(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
         if self._pending is not None:
             run.append_event("eval_skipped", env_steps=trainer.counters.env_steps)
             return []
-        path = save(trainer, run, "eval")
-        self._pending, self._deaths = (trainer.position(), path, trainer.counters.eval_round), ()
+        _begin(trainer)  # the checkpoint itself says that it is being judged
+        return self._begin(trainer, save(trainer, run, "eval"), trainer.position())
+
+    def make_up(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
+        return self._begin(trainer, *_saved(trainer, run))
+
+    def _begin(self, trainer: Trainer, place: Path, where: dict[str, Any]) -> list[Judgement]:
+        self._pending, self._deaths = (where, place, trainer.counters.judging_round), ()
         return self._ask()
 
     def finished(self) -> list[Judgement]:
@@ -148,8 +164,9 @@ class ProcessJudge:
 
     def drain(self) -> list[Judgement]:
         judgements: list[Judgement] = []
-        while self._pending is not None:
-            judgements += self._receive()
+        while self._pending is not None and not self._cancelled():
+            if self._process.connection.poll(_GLANCE):
+                judgements += self._receive()
         return judgements
 
     def close(self) -> None:
@@ -193,10 +210,24 @@ class ProcessJudge:
         return [Judgement(verdict, where, 0.0, path.name)]
 
 
+def _begin(trainer: Trainer) -> None:
+    """Remember that the weights of this moment are being judged."""
+    counters = trainer.counters
+    counters.judging, counters.judging_round = counters.env_steps, counters.eval_round
+
+
+def _saved(trainer: Trainer, run: Run) -> tuple[Path, dict[str, Any]]:
+    """The checkpoint that is to be judged, and the moment of training that it holds."""
+    place = find_place(run, str(trainer.counters.judging))
+    meta = meta_in(place)
+    progress = Progress(meta["env_steps"], trainer.config.steps).fraction
+    return place, {key: meta[key] for key in ("env_steps", "vec_steps", "updates")} | {"progress": progress}
+
+
 def make_judge(trainer: Trainer, cancelled: Callable[[], bool]) -> Judge:
     """The judge the settings ask for."""
     if trainer.config.eval.asynchronous:
-        return ProcessJudge(trainer.config, trainer.threshold)
+        return ProcessJudge(trainer.config, trainer.threshold, cancelled)
     return LiveJudge(Evaluator(trainer.config, trainer.threshold), cancelled)
 
 
@@ -213,7 +244,7 @@ def _serve(connection: Connection, config_json: str, threshold: float | None, pa
         while True:
             path, round_number = connection.recv()
             try:
-                files = load_policy_file(Path(path) / "policy.safetensors")
+                files = load_policy_file(Path(path) / POLICY)
                 policy = load_policy(*files, threads=config.threads)
                 with Watchdog(config.env):
                     answer: Verdict | GymsolveError = evaluator.judge(policy, round_number, watch)

@@ -43,6 +43,16 @@ class Plan:
     def config(self) -> TrainConfig:
         return self.resolved.config
 
+    @property
+    def threshold(self) -> float | None:
+        """What counts as solved: the setting, else what the environment is registered with."""
+        if self.config.solved_at is not None:
+            return self.config.solved_at
+        from gymsolve.envs.build import find_spec
+
+        registered: float | None = find_spec(self.config.env.id).reward_threshold
+        return registered
+
 
 def plan_run(name: str, overrides: Overrides = ()) -> Plan:
     """The settings for `ENV[:VARIANT]`: from its recipe, or derived from the environment itself."""

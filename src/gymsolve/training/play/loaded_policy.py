@@ -92,24 +92,27 @@ def load_policy(
     return LoadedPolicy(*open_checkpoint(ref, runs_dir, policy_only=True), trust=trust)
 
 
-def evaluate_run(
+def evaluate_run(  # noqa: PLR0913 - the options of `gymsolve eval`
     ref: str | Path | Run,
     *,
     episodes: int = 100,
     deterministic: bool = True,
     seed: int | None = None,
     steps: int | None = None,
+    run_seeds: bool = False,
     runs_dir: Path | str | None = None,
     on_step: Callable[[int, int], None] | None = None,
     trust: bool = False,
 ) -> tuple[EvalResult, LoadedPolicy]:
     """Play `episodes`, or whole episodes worth `steps`, in a run's own evaluation pipeline.
 
-    Without a seed the run's evaluation seeds are used, so its stored numbers can be had again.
+    The episodes are drawn from `seed` (the run's own unless given), apart from those that chose the run's
+    best checkpoint: on them it looks better than it is. With `run_seeds` they are those, and stored numbers
+    come again.
     """
     loaded = load_policy(ref, runs_dir=runs_dir, trust=trust)
     buildable_settings(loaded.run, trust=trust)
-    settings = loaded.config.eval.model_copy(update={"deterministic": deterministic})
+    settings = loaded.config.eval.model_copy(update={"deterministic": deterministic, "steps": steps})
     update: dict[str, Any] = {"eval": settings}
     if seed is not None:
         update["seed"] = seed
@@ -117,7 +120,10 @@ def evaluate_run(
     evaluator = Evaluator(config, None)
     try:
         with Watchdog(config.env):
-            return evaluator.play(loaded.policy, episodes, steps=steps, on_step=on_step), loaded
+            result = evaluator.play(
+                loaded.policy, episodes, held_out=not run_seeds, steps=steps, on_step=on_step
+            )
+        return result, loaded
     finally:
         evaluator.close()
 
