@@ -1,0 +1,197 @@
+"""What an environment did against Gymnasium's contract: what it was, where in its code, and the fix.
+
+All wording about environments that raise or return the wrong thing stands here. Nothing of it runs while an
+environment behaves: callers come here from an `except`, or with a value that has already failed a check.
+"""
+
+import inspect
+import os
+import re
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import gymnasium as gym
+from gymnasium import spaces
+
+import gymsolve
+from gymsolve.errors import EnvFaultError
+
+__all__ = [
+    *("FAULTS", "STEP_FIX", "Breach", "close_env", "explain_error", "explain_info", "import_fault"),
+    *("keep_folder", "place_of_error", "place_of_method", "require_spaces", "told_error"),
+]
+
+FAULTS = (Exception, SystemExit)
+"""What code of an environment may raise; a KeyboardInterrupt is the user's own wish."""
+
+STEP_FIX = "Gymnasium's step returns five values: observation, reward, terminated, truncated, info."
+_OLD_STEP = f"{STEP_FIX} The `done` of older versions is now `terminated` or `truncated`."
+_RESET_FIX = "Gymnasium's reset returns two values, observation and info; info may be {}."
+_RESET_HEAD = "Declare `def reset(self, *, seed=None, options=None)` and begin with `super().reset(seed=seed)`."
+_EXIT_FIX = "An environment ends an episode by returning terminated=True, never by ending the program."
+_TRACEBACK = "With --debug you see the traceback."
+_SPACES = {
+    "action_space": "Set self.action_space in __init__, for example to gymnasium.spaces.Discrete(2).",
+    "observation_space": (
+        "Set self.observation_space in __init__, for example to gymnasium.spaces.Box(-1, 1, (4,))."
+    ),
+}
+
+_Frame: TypeAlias = tuple[str, int]
+
+
+class Breach(NamedTuple):
+    """What an environment did, to follow its name, and what to do about it."""
+
+    what: str
+    fix: str | None = None
+
+
+# --------------------------------------------------------------------------------- where it was
+
+
+def place_of_error(error: BaseException) -> str:
+    """` (grid.py, line 12)`: the innermost line of the user's own code that an error went through.
+
+    Where only installed packages took part, their innermost line; nothing if no code but ours did.
+    """
+    if isinstance(error, SyntaxError) and error.filename:
+        return _place((error.filename, error.lineno or 0))
+    frames = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
+    strange = [frame for frame in frames if not _below(frame[0], _OURS) and not frame[0].startswith("<")]
+    own = [frame for frame in strange if not _below(frame[0], _INSTALLED)]
+    found = own or strange
+    return _place(found[-1]) if found else ""
+
+
+def place_of_method(env: gym.Env[Any, Any], name: str) -> str:
+    """` (grid.py, line 30)`: where the environment's own class defines a method; nothing if it is unknown."""
+    method = inspect.getattr_static(type(env.unwrapped), name, None)
+    if not inspect.isfunction(method):
+        return ""
+    return _place((method.__code__.co_filename, method.__code__.co_firstlineno))
+
+
+def _place(frame: _Frame) -> str:
+    path, line = frame
+    here = os.path.relpath(path) if _below(path, (str(Path.cwd()),)) else path
+    return f" ({here}, line {line})"
+
+
+def _below(path: str, folders: tuple[str, ...]) -> bool:
+    return any(path.startswith(folder + os.sep) for folder in folders)
+
+
+_OURS = tuple(str(Path(package.__file__).parent) for package in (gymsolve, gym) if package.__file__)
+_INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+# ------------------------------------------------------------------------------------ what it was
+
+
+def told_error(error: BaseException) -> str:
+    """`ZeroDivisionError: engine on fire`; the first line of a message that has several."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0].rstrip('.')}" if lines else type(error).__name__
+
+
+def explain_error(error: BaseException, method: str, env: gym.Env[Any, Any]) -> Breach:
+    """What `reset` or `step` of an environment did when this came out of it, with its place."""
+    if isinstance(error, SystemExit):
+        return Breach(f"ended the program with sys.exit{place_of_error(error)}", _EXIT_FIX)
+    if _in_caller(error) and (found := _misfit(str(error), method)) is not None:
+        return found._replace(what=found.what + place_of_method(env, method))
+    return Breach(f"raised {told_error(error)}{place_of_error(error)}", _TRACEBACK)
+
+
+def explain_info(info: Any, method: str, env: gym.Env[Any, Any]) -> Breach:
+    """What is wrong with an `info` that is no mapping."""
+    place = place_of_method(env, method)
+    if info is None:
+        return Breach(f"returned None as info{place}", "Return a dict; {} will do.")
+    kind = type(info).__name__
+    fix = _RESET_FIX if method == "reset" else STEP_FIX
+    return Breach(f"returned a {kind} where info should be, a dict{place}", fix)
+
+
+def _in_caller(error: BaseException) -> bool:
+    """Was it raised by the one who called the environment, and not by code of the environment?"""
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and _below(frames[-1].filename, _OURS)
+
+
+def _misfit(text: str, method: str) -> Breach | None:
+    """What an environment returned or does not accept, from the complaint of its caller."""
+    if "unexpected keyword argument 'seed'" in text or "unexpected keyword argument 'options'" in text:
+        return Breach(f"has a reset that does not take {text.rpartition(' ')[2]}", _RESET_HEAD)
+    if "unpack" in text and method == "reset":
+        return Breach("returned an observation without info", _RESET_FIX)
+    if "unpack" in text:
+        got = re.search(r"got (\d+)", text)
+        if got is None:
+            return Breach("returned something other than five values", STEP_FIX)
+        return Breach(f"returned {got[1]} values", _OLD_STEP if got[1] == "4" else STEP_FIX)
+    if "float()" in text or "only length-1 arrays" in text or "could not convert string to float" in text:
+        kind = re.search(r"not '(\w+)'", text)
+        reward = {"NoneType": "None"}.get(kind[1], f"a {kind[1]}") if kind else "something other than a number"
+        return Breach(f"returned {reward} as reward", "A reward is one number: return float(reward).")
+    return None
+
+
+# ------------------------------------------------------------------------ building and importing
+
+
+def import_fault(module: str, env_id: str, error: BaseException) -> EnvFaultError:
+    """The module of `module:Id` is there and cannot be imported."""
+    if isinstance(error, SyntaxError):
+        code = f": {error.text.strip()}" if error.text else ""
+        what = f"Python cannot read the module {module!r} of {env_id}: {error.msg}{place_of_error(error)}{code}"
+        return EnvFaultError(what, where="env.id", hint="Mend that line.")
+    if isinstance(error, SystemExit):
+        what = f"the module {module!r} of {env_id} ended the program with sys.exit{place_of_error(error)}."
+        hint = "Importing it should only define and register; put the rest below `if __name__ == '__main__':`."
+        return EnvFaultError(what, where="env.id", hint=hint)
+    missing = isinstance(error, ModuleNotFoundError) and error.name is not None
+    what = f"the module {module!r} of {env_id} raised {told_error(error)}{place_of_error(error)}."
+    hint = "Install what it imports, or mend the name." if missing else _TRACEBACK
+    return EnvFaultError(what, where="env.id", hint=hint)
+
+
+def require_spaces(env: gym.Env[Any, Any], env_id: str) -> None:
+    """Refuse an environment without spaces, or with something else in their place."""
+    for name, fix in _SPACES.items():
+        try:
+            space = getattr(env, name)
+        except AttributeError as error:
+            raise EnvFaultError(f"{env_id} has no {name}{_place_of_class(env)}.", hint=fix) from error
+        if not isinstance(space, spaces.Space):
+            told = f"the class {space.__name__}" if isinstance(space, type) else f"{space!r}"
+            what = f"the {name} of {env_id} is {told}, no Gymnasium space{_place_of_class(env)}."
+            raise EnvFaultError(what, hint=fix)
+
+
+def _place_of_class(env: gym.Env[Any, Any]) -> str:
+    return place_of_method(env, "__init__") or place_of_method(env, "reset")
+
+
+@contextmanager
+def keep_folder() -> Iterator[None]:
+    """Code of an environment may change the working directory; here everything goes on where it was."""
+    before = Path.cwd()
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def close_env(env: gym.Env[Any, Any]) -> str | None:
+    """Close an environment; a sentence if that failed, which is no reason to lose what was done with it."""
+    try:
+        env.close()
+    except FAULTS as error:
+        return f"its close raised {told_error(error)}{place_of_error(error)}"
+    return None
