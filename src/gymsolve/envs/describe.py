@@ -127,16 +127,18 @@ def _look(config: EnvConfig, role: Role, timed: bool) -> Description:
 
 def _spec(config: EnvConfig, built: BuiltEnv, action: ActionSpec, from_info: bool) -> EnvSpec:
     legal = legal_mask(config.legal_actions, action)
+    layout = ObsLayout(built.env.observation_space)
+    unread = tuple(f"entry {key!r} of the observation is text → it is left out" for key in layout.unread)
     return EnvSpec(
         id=config.id,
-        obs=ObsLayout(built.env.observation_space).specs,
+        obs=layout.specs,
         action=action,
         masked=from_info or legal is not None,
         legal=() if legal is None else tuple(bool(flag) for flag in legal),
         reward_threshold=built.reward_threshold,
         max_episode_steps=built.max_episode_steps,
         components=() if built.parts is None else built.parts.names,
-        notes=built.notes,
+        notes=(*built.notes, *unread),
     )
 
 

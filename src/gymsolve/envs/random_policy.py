@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gymsolve.envs.contract import Envs
-from gymsolve.spec import ActionSpec, Array, EnvSpec
+from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs
 
 __all__ = ["PAY_COPIES", "Census", "Pay", "SimplePolicy", "measure_pay", "random_actions", "take_census"]
 
@@ -49,6 +49,8 @@ class Census:
     """Share of steps whose reward was not 0."""
     min_reward: float
     max_reward: float
+    image_values: dict[str, tuple[float, bool]]
+    """By entry that is an image: the largest value seen, and whether all were whole numbers."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -57,7 +59,8 @@ class Census:
 def take_census(envs: Envs, policy: SimplePolicy, vec_steps: int | None = None) -> Census:
     """Take so many vector steps at the most, by default fewer where observations have images."""
     rng = np.random.default_rng(0)
-    _, masks = envs.reset(list(range(envs.num_envs)))
+    obs, masks = envs.reset(list(range(envs.num_envs)))
+    images = _ImageValues(envs.spec, obs)
     returns: list[float] = []
     lengths: list[int] = []
     cut = steps = nonzero = 0
@@ -68,6 +71,7 @@ def take_census(envs: Envs, policy: SimplePolicy, vec_steps: int | None = None) 
             held = random_actions(envs.spec.action, envs.num_envs, masks, None if policy == "first" else rng)
         step = envs.step(envs.spec.action.to_env(held))
         masks = step.masks
+        images.look(step.obs)
         rewards = step.rewards[step.valid]
         if rewards.size:
             steps += rewards.size
@@ -92,7 +96,23 @@ def take_census(envs: Envs, policy: SimplePolicy, vec_steps: int | None = None) 
         nonzero_rewards=nonzero / steps if steps else 0.0,
         min_reward=low if steps else 0.0,
         max_reward=high if steps else 0.0,
+        image_values=images.seen,
     )
+
+
+class _ImageValues:
+    """What images hold, as far as it was seen."""
+
+    def __init__(self, spec: EnvSpec, obs: Obs) -> None:
+        keys = [key for key, entry in spec.obs.items() if entry.kind == "image"]
+        self.seen = dict.fromkeys(keys, (-np.inf, True))
+        self.look(obs)
+
+    def look(self, obs: Obs) -> None:
+        for key, (high, whole) in self.seen.items():
+            values = obs[key]
+            integral = values.dtype == np.uint8 or bool((values == np.rint(values)).all())
+            self.seen[key] = max(high, float(values.max())), whole and integral
 
 
 def random_actions(

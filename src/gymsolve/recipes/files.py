@@ -19,7 +19,7 @@ Reading needs neither pydantic nor, for the bundled files, a YAML parser: what t
 import difflib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,12 +35,16 @@ __all__ = [
     "has_recipe",
     "list_recipes",
     "load_recipes",
+    "no_variant",
     "parse_yaml",
     "read_family",
     "search_recipes",
     "split_name",
     "survey_recipes",
 ]
+
+_FOREIGN = frozenset("acer acktr ars c51 ddpg ddqn dqn dreamer her impala qrdqn rainbow sac td3 tqc trpo".split())
+"""Algorithms that people know from other libraries."""
 
 Layer = tuple[str, Mapping[str, Any]]
 """A label saying where the settings came from, and the settings."""
@@ -115,12 +119,15 @@ def find_recipe(name: str) -> Recipe:
         return next(iter(variants.values()))
     if variant.lower() in variants:
         return variants[variant.lower()]
-    known = [recipe.variant for recipe in variants.values()]
-    hint = f"It has: {', '.join(known)}."
-    raise UnknownEnvError(
-        f"{base} has no variant {variant!r}.",
-        hint=" ".join(filter(None, [did_you_mean(variant, known), hint])),
-    )
+    raise no_variant(base, variant, [recipe.variant for recipe in variants.values()])
+
+
+def no_variant(base: str, variant: str, known: Sequence[str]) -> UnknownEnvError:
+    """The error about a variant that does not exist; an algorithm of other libraries is no misspelling."""
+    foreign = variant.lower() in _FOREIGN
+    advice = f"gymsolve has no {variant.upper()}." if foreign else did_you_mean(variant, known)
+    hint = " ".join(filter(None, [advice, f"It has: {', '.join(known)}."]))
+    return UnknownEnvError(f"{base} has no variant {variant!r}.", hint=hint)
 
 
 def has_recipe(name: str) -> bool:

@@ -18,6 +18,8 @@ from gymsolve.recipes import (
     resolve,
     split_name,
 )
+from gymsolve.recipes.files import no_variant
+from gymsolve.registry import ALGORITHMS
 
 __all__ = ["Plan", "plan_run"]
 
@@ -102,10 +104,18 @@ def _long_enough(plan: Plan) -> Plan:
 
 
 def _derived(name: str, given: Mapping[str, Any]) -> Plan:
+    """Derive from the environment as the user wants it: wrappers, arguments and budget included."""
+    base, variant = split_name(name)
+    if variant is not None and variant not in ALGORITHMS:
+        raise no_variant(base, variant, list(ALGORITHMS))
+    # Wrong settings are refused before anything runs; no rollout that is derived below is larger than this.
+    large = {"env": {"num_envs": 16}, "algo": {"name": "ppo", "num_steps": 256}}
+    bare = resolve(name, given, derived=large)
     from gymsolve.envs.derive import derive_recipe
 
-    prefix = "env.kwargs."
-    kwargs = dict(given.get("env.kwargs") or {})
-    kwargs |= {key.removeprefix(prefix): v for key, v in given.items() if key.startswith(prefix)}
-    derived, reasons = derive_recipe(split_name(name)[0], kwargs)
-    return Plan(resolve(name, given, derived=(derived,)), reasons)
+    chosen = {path for path, source in bare.provenance.items() if source not in ("default", "derived", "auto")}
+    env = bare.config.env.model_dump(mode="json")
+    of_env = {key: env[key] for key in env if any(f"{path}.".startswith(f"env.{key}.") for path in chosen)}
+    budget = bare.config.steps if "steps" in chosen else None
+    derived, reasons = derive_recipe(base, of_env, budget)
+    return Plan(resolve(name, given, derived=derived), reasons)
