@@ -22,8 +22,8 @@ __all__ = ["derive_recipe"]
 _SPARSE = 0.02
 _CODES = 8
 """A grid of codes: whole numbers, the largest seen below this part of what the space allows."""
-_UPDATES = 48
-"""Updates that a budget should give; shorter rollouts are taken for it."""
+_UPDATES, _UPDATES_IF_SPARSE = 48, 12
+"""Updates that a budget should give. Where few steps tell anything, long rollouts are worth more than many."""
 _SHORTEST, _FEWEST = 32, 8
 """Steps per environment, and environments, below which rollouts are not made smaller."""
 _MINIBATCH = 64
@@ -69,7 +69,7 @@ def derive_recipe(
     _for_horizon(draft, spec, census)
     _for_rewards(draft, spec, census, bool(images))
     if budget is not None:
-        _for_budget(draft, budget, keep_envs="num_envs" in given)
+        _for_budget(draft, budget, census, keep_envs="num_envs" in given)
     draft.reasons += [note for note in spec.notes if note not in draft.reasons]
     return {"env": draft.env, "algo": draft.algo, "net": draft.net, **draft.rest}, draft.reasons
 
@@ -210,13 +210,14 @@ def _for_rewards(draft: _Draft, spec: EnvSpec, census: Census, images: bool) -> 
     draft.rest["steps"] = budget
 
 
-def _for_budget(draft: _Draft, budget: int, *, keep_envs: bool) -> None:
+def _for_budget(draft: _Draft, budget: int, census: Census, *, keep_envs: bool) -> None:
     """Smaller rollouts where the budget would give only a few updates; as many passes over each step."""
     envs, steps = draft.env["num_envs"], draft.algo["num_steps"]
     before = envs * steps
-    while envs * steps * _UPDATES > budget and steps > _SHORTEST:
+    updates = _UPDATES_IF_SPARSE if census.telling_rewards < _SPARSE else _UPDATES
+    while envs * steps * updates > budget and steps > _SHORTEST:
         steps //= 2
-    while envs * steps * _UPDATES > budget and envs > _FEWEST and not keep_envs:
+    while envs * steps * updates > budget and envs > _FEWEST and not keep_envs:
         envs //= 2
     if envs * steps == before:
         return

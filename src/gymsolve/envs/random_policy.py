@@ -47,6 +47,8 @@ class Census:
     mean_length: float | None
     nonzero_rewards: float
     """Share of steps whose reward was not 0."""
+    telling_rewards: float
+    """Share of steps whose reward was not the usual one, or that ended an episode where the usual is not 0."""
     min_reward: float
     max_reward: float
     image_values: dict[str, tuple[float, bool]]
@@ -63,8 +65,8 @@ def take_census(envs: Envs, policy: SimplePolicy, vec_steps: int | None = None) 
     images = _ImageValues(envs.spec, obs)
     returns: list[float] = []
     lengths: list[int] = []
-    cut = steps = nonzero = 0
-    low, high = np.inf, -np.inf
+    paid: dict[float, int] = {}
+    cut = 0
     held: Array | None = None  # [N, size]
     for _ in range(vec_steps or _budget(envs.spec, _CENSUS_STEPS)):
         if policy != "repeat" or held is None or masks is not None:
@@ -72,18 +74,17 @@ def take_census(envs: Envs, policy: SimplePolicy, vec_steps: int | None = None) 
         step = envs.step(envs.spec.action.to_env(held))
         masks = step.masks
         images.look(step.obs)
-        rewards = step.rewards[step.valid]
-        if rewards.size:
-            steps += rewards.size
-            nonzero += int(np.count_nonzero(rewards))
-            low, high = min(low, float(rewards.min())), max(high, float(rewards.max()))
+        for reward in step.rewards[step.valid].tolist():
+            paid[reward] = paid.get(reward, 0) + 1
         for episode in step.episodes:
             returns.append(episode.raw_return)
             lengths.append(episode.length)
             cut += episode.truncated
             held = None  # `repeat` takes another action for the next episodes
-        if len(returns) >= _ENOUGH_EPISODES and steps >= _ENOUGH_STEPS:
+        if len(returns) >= _ENOUGH_EPISODES and sum(paid.values()) >= _ENOUGH_STEPS:
             break
+    steps, usual = sum(paid.values()), max(paid, key=lambda reward: paid[reward], default=0.0)
+    telling = steps - paid.get(usual, 0) + (len(returns) - cut if usual else 0)
     return Census(
         policy=policy,
         env_steps=steps,
@@ -93,9 +94,10 @@ def take_census(envs: Envs, policy: SimplePolicy, vec_steps: int | None = None) 
         mean_return=float(np.mean(returns)) if returns else None,
         std_return=float(np.std(returns)) if returns else None,
         mean_length=float(np.mean(lengths)) if lengths else None,
-        nonzero_rewards=nonzero / steps if steps else 0.0,
-        min_reward=low if steps else 0.0,
-        max_reward=high if steps else 0.0,
+        nonzero_rewards=1.0 - paid.get(0.0, 0) / steps if steps else 0.0,
+        telling_rewards=telling / steps if steps else 0.0,
+        min_reward=min(paid, default=0.0),
+        max_reward=max(paid, default=0.0),
         image_values=images.seen,
     )
 

@@ -41,7 +41,7 @@ def find_spec(env_id: str) -> Any:
                 _ask_to_register(code, module, env_id)
                 if name in gym.registry:
                     return gym.spec(name)
-            hint = _meant(module, name, code) or str(error)
+            hint = _meant(module, name, code) or f"One of your own is named with its module: my_module:{name}."
             told = f"there is no environment {env_id!r}."
             raise UnknownEnvError(told, where="env.id", hint=hint) from error
 

@@ -18,7 +18,7 @@ from gymsolve.recipes import (
     resolve,
     split_name,
 )
-from gymsolve.recipes.files import no_variant
+from gymsolve.recipes.files import is_bundled, list_variants, no_variant
 from gymsolve.registry import ALGORITHMS
 
 __all__ = ["Plan", "plan_run"]
@@ -45,7 +45,7 @@ class Plan:
 
 def plan_run(name: str, overrides: Overrides = ()) -> Plan:
     """The settings for `ENV[:VARIANT]`: from its recipe, or derived from the environment itself."""
-    if has_recipe(name):
+    if has_recipe(name) and not _stays_derived(name):
         plan = Plan(resolve(name, overrides))
     else:
         plan = _derived(name, overrides if isinstance(overrides, Mapping) else parse_overrides(overrides))
@@ -53,6 +53,17 @@ def plan_run(name: str, overrides: Overrides = ()) -> Plan:
 
     check_wrappers(plan.config.env)
     return _measured(plan) if plan.resolved.automatic else plan
+
+
+def _stays_derived(name: str) -> bool:
+    """Is this a variant that would be derived, had nobody written a recipe for the environment?
+
+    A recipe of one's own adds variants; it does not hide what there was before.
+    """
+    base, variant = split_name(name)
+    if variant is None or variant.lower() not in ALGORITHMS or is_bundled(base):
+        return False
+    return variant.lower() not in {one.variant.lower() for one in list_variants(base)}
 
 
 def _measured(plan: Plan) -> Plan:
