@@ -15,6 +15,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from gymsolve.cli.app import app
+from gymsolve.cli.printing.only_json import only_json
 from gymsolve.errors import GymsolveError, UsageError
 from gymsolve.service.announce import announce_error
 
@@ -30,7 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = [word for word in given if word != "--debug"]  # accepted anywhere on the line
     debug = len(arguments) < len(given) or os.environ.get("GYMSOLVE_DEBUG") == "1"
     try:
-        code = _run(arguments)
+        with only_json("--json" in arguments):
+            code = _run(arguments)
         sys.stdout.flush()
     except GymsolveError as error:
         announce_error(error)

@@ -15,7 +15,8 @@ import gymnasium as gym
 from gymnasium import error as gym_error
 
 from gymsolve.config import EnvConfig, Role
-from gymsolve.envs.families import Extra, families, is_exclusive
+from gymsolve.envs.contract_faults import FAULTS, build_fault, keep_folder, require_spaces
+from gymsolve.envs.families import Extra, families, find_creator, is_exclusive
 from gymsolve.envs.lean.choice import find_lean
 from gymsolve.envs.options import Planned, check_wrappers
 from gymsolve.envs.registration import find_spec, newest_version
@@ -26,7 +27,7 @@ from gymsolve.envs.wrappers.components import RewardComponents
 from gymsolve.envs.wrappers.images import ChannelsFirst
 from gymsolve.envs.wrappers.nested import FrameStack
 from gymsolve.envs.wrappers.rewards import RawReturn, TimeLimit
-from gymsolve.errors import ConfigError, EnvFaultError, MissingExtraError, UnknownEnvError, UsageError
+from gymsolve.errors import ConfigError, MissingExtraError, UnknownEnvError, UsageError
 from gymsolve.spec import ActionSpec
 
 __all__ = ["BuiltEnv", "CopyBuilder", "build_env", "find_spec", "needs_own_process", "notes_on"]
@@ -139,16 +140,15 @@ def _make(config: EnvConfig, registered: Any, lean: type[Any] | None, render: bo
 
 def _construct(config: EnvConfig, wanted: Any, options: dict[str, Any]) -> AnyEnv:
     try:
-        env: AnyEnv = gym.make(wanted, **options)
+        with keep_folder():
+            env: AnyEnv = gym.make(wanted, **options)
     except (gym_error.DependencyNotInstalled, ImportError) as error:
         raise _missing(config.id, error) from error
     except gym_error.Error as error:
         raise UnknownEnvError(f"{config.id} cannot be made: {error}", where="env.id") from error
-    except Exception as error:
-        why = str(error).partition(" was raised from the environment creator")[0]
-        if config.kwargs:
-            raise ConfigError(f"{config.id} does not accept them: {why}.", where="env.kwargs") from error
-        raise EnvFaultError(f"{config.id} could not be built: {type(error).__name__}: {why}.") from error
+    except FAULTS as error:
+        raise build_fault(config.id, error, config.kwargs, find_creator(wanted.entry_point)) from error
+    require_spaces(env, config.id)
     return env
 
 

@@ -18,22 +18,24 @@ import gymnasium as gym
 from gymnasium import spaces
 
 import gymsolve
-from gymsolve.errors import EnvFaultError
+from gymsolve.errors import ConfigError, EnvFaultError, GymsolveError
 
 __all__ = [
-    *("FAULTS", "STEP_FIX", "Breach", "close_env", "explain_error", "explain_info", "import_fault"),
-    *("keep_folder", "place_of_error", "place_of_method", "require_spaces", "told_error"),
+    *("FAULTS", "SPACE_FIX", "TRACEBACK", "Breach", "build_fault", "close_env", "explain_error"),
+    *("explain_info", "import_fault", "keep_folder", "place_of_error", "place_of_method", "require_spaces"),
+    *("told_error",),
 ]
 
 FAULTS = (Exception, SystemExit)
 """What code of an environment may raise; a KeyboardInterrupt is the user's own wish."""
 
-STEP_FIX = "Gymnasium's step returns five values: observation, reward, terminated, truncated, info."
-_OLD_STEP = f"{STEP_FIX} The `done` of older versions is now `terminated` or `truncated`."
+SPACE_FIX = "Return what observation_space says, for example np.asarray(…, dtype=np.float32), or change the space."
+_STEP_FIX = "Gymnasium's step returns five values: observation, reward, terminated, truncated, info."
+_OLD_STEP = f"{_STEP_FIX} The `done` of older versions is now `terminated` or `truncated`."
 _RESET_FIX = "Gymnasium's reset returns two values, observation and info; info may be {}."
 _RESET_HEAD = "Declare `def reset(self, *, seed=None, options=None)` and begin with `super().reset(seed=seed)`."
 _EXIT_FIX = "An environment ends an episode by returning terminated=True, never by ending the program."
-_TRACEBACK = "With --debug you see the traceback."
+TRACEBACK = "With --debug you see the traceback."
 _SPACES = {
     "action_space": "Set self.action_space in __init__, for example to gymnasium.spaces.Discrete(2).",
     "observation_space": (
@@ -61,16 +63,26 @@ def place_of_error(error: BaseException) -> str:
     """
     if isinstance(error, SyntaxError) and error.filename:
         return _place((error.filename, error.lineno or 0))
-    frames = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
+    frames = [frame for one in _chain(error) for frame in _frames(one)]
     strange = [frame for frame in frames if not _below(frame[0], _OURS) and not frame[0].startswith("<")]
     own = [frame for frame in strange if not _below(frame[0], _INSTALLED)]
     found = own or strange
     return _place(found[-1]) if found else ""
 
 
-def place_of_method(env: gym.Env[Any, Any], name: str) -> str:
+def _chain(error: BaseException) -> list[BaseException]:
+    """The error and what led to it, that first: Gymnasium raises some errors again in words of its own."""
+    before = error.__cause__ or error.__context__
+    return [error] if before is None else [error, *_chain(before)]
+
+
+def _frames(error: BaseException) -> list[_Frame]:
+    return [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
+
+
+def place_of_method(env: gym.Env[Any, Any] | type[Any], name: str) -> str:
     """` (grid.py, line 30)`: where the environment's own class defines a method; nothing if it is unknown."""
-    method = inspect.getattr_static(type(env.unwrapped), name, None)
+    method = inspect.getattr_static(env if isinstance(env, type) else type(env.unwrapped), name, None)
     if not inspect.isfunction(method):
         return ""
     return _place((method.__code__.co_filename, method.__code__.co_firstlineno))
@@ -105,7 +117,7 @@ def explain_error(error: BaseException, method: str, env: gym.Env[Any, Any]) -> 
         return Breach(f"ended the program with sys.exit{place_of_error(error)}", _EXIT_FIX)
     if _in_caller(error) and (found := _misfit(str(error), method)) is not None:
         return found._replace(what=found.what + place_of_method(env, method))
-    return Breach(f"raised {told_error(error)}{place_of_error(error)}", _TRACEBACK)
+    return Breach(f"raised {told_error(error)}{place_of_error(error)}", TRACEBACK)
 
 
 def explain_info(info: Any, method: str, env: gym.Env[Any, Any]) -> Breach:
@@ -114,14 +126,14 @@ def explain_info(info: Any, method: str, env: gym.Env[Any, Any]) -> Breach:
     if info is None:
         return Breach(f"returned None as info{place}", "Return a dict; {} will do.")
     kind = type(info).__name__
-    fix = _RESET_FIX if method == "reset" else STEP_FIX
+    fix = _RESET_FIX if method == "reset" else _STEP_FIX
     return Breach(f"returned a {kind} where info should be, a dict{place}", fix)
 
 
 def _in_caller(error: BaseException) -> bool:
     """Was it raised by the one who called the environment, and not by code of the environment?"""
-    frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and _below(frames[-1].filename, _OURS)
+    frames = _frames(error)
+    return bool(frames) and _below(frames[-1][0], _OURS)
 
 
 def _misfit(text: str, method: str) -> Breach | None:
@@ -133,8 +145,8 @@ def _misfit(text: str, method: str) -> Breach | None:
     if "unpack" in text:
         got = re.search(r"got (\d+)", text)
         if got is None:
-            return Breach("returned something other than five values", STEP_FIX)
-        return Breach(f"returned {got[1]} values", _OLD_STEP if got[1] == "4" else STEP_FIX)
+            return Breach("returned something other than five values", _STEP_FIX)
+        return Breach(f"returned {got[1]} values", _OLD_STEP if got[1] == "4" else _STEP_FIX)
     if "float()" in text or "only length-1 arrays" in text or "could not convert string to float" in text:
         kind = re.search(r"not '(\w+)'", text)
         reward = {"NoneType": "None"}.get(kind[1], f"a {kind[1]}") if kind else "something other than a number"
@@ -157,8 +169,36 @@ def import_fault(module: str, env_id: str, error: BaseException) -> EnvFaultErro
         return EnvFaultError(what, where="env.id", hint=hint)
     missing = isinstance(error, ModuleNotFoundError) and error.name is not None
     what = f"the module {module!r} of {env_id} raised {told_error(error)}{place_of_error(error)}."
-    hint = "Install what it imports, or mend the name." if missing else _TRACEBACK
+    hint = "Install what it imports, or mend the name." if missing else TRACEBACK
     return EnvFaultError(what, where="env.id", hint=hint)
+
+
+def build_fault(env_id: str, error: BaseException, kwargs: dict[str, Any], creator: Any) -> GymsolveError:
+    """The constructor raised; arguments that it does not take are the user's to mend."""
+    why = str(error).partition(" was raised from the environment creator")[0]
+    place = place_of_error(error)
+    if isinstance(error, SystemExit):
+        return EnvFaultError(f"{env_id} ended the program with sys.exit when it was built{place}.", hint=_EXIT_FIX)
+    if isinstance(error, TypeError) and "unexpected keyword argument" in why and kwargs:
+        hint = _accepted(creator)
+        return ConfigError(f"{env_id} does not accept them: {why}.", where="env.kwargs", hint=hint)
+    if isinstance(error, TypeError) and (missing := re.search(r"missing \d+ required .*?'(\w+)'", why)):
+        hint = f"Give it one: --set env.kwargs.{missing[1]}=…"
+        return ConfigError(f"{env_id} needs an argument: {why}.", where="env.kwargs", hint=hint)
+    given = " with these env.kwargs" if kwargs else ""
+    lines = why.strip().splitlines()
+    told = f"{type(error).__name__}: {lines[0].rstrip('.')}" if lines else type(error).__name__
+    return EnvFaultError(f"{env_id} could not be built{given}: {told}{place}.", hint=TRACEBACK)
+
+
+def _accepted(creator: Any) -> str | None:
+    if not callable(creator):
+        return None
+    try:
+        parameters = list(inspect.signature(creator).parameters)
+    except (TypeError, ValueError):  # code that Python cannot look into
+        return None
+    return f"It takes: {', '.join(parameters)}." if parameters else "It takes none."
 
 
 def require_spaces(env: gym.Env[Any, Any], env_id: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from gymsolve.config import EnvConfig
 from gymsolve.envs.build import find_spec
+from gymsolve.envs.contract_faults import keep_folder
 from gymsolve.envs.families import find_family
 from gymsolve.envs.make import make_envs
 from gymsolve.envs.random_policy import Census, take_census
@@ -22,8 +23,9 @@ __all__ = ["derive_recipe"]
 _SPARSE = 0.02
 _CODES = 8
 """A grid of codes: whole numbers, the largest seen below this part of what the space allows."""
-_UPDATES, _UPDATES_IF_SPARSE = 48, 12
-"""Updates that a budget should give. Where few steps tell anything, long rollouts are worth more than many."""
+_UPDATES, _LEAST_UPDATES = 48, 12
+"""Updates that a budget should give, as long as a rollout still holds a reward that tells something; and those
+that it has to give."""
 _SHORTEST, _FEWEST = 32, 8
 """Steps per environment, and environments, below which rollouts are not made smaller."""
 _MINIBATCH = 64
@@ -75,11 +77,12 @@ def derive_recipe(
 
 
 def _look(env: dict[str, Any]) -> tuple[EnvSpec, Census]:
-    envs = make_envs(EnvConfig.model_validate({**env, "backend": "sync"}), "train", num_envs=4)
-    try:
-        return envs.spec, take_census(envs, "random")
-    finally:
-        envs.close()
+    with keep_folder():
+        envs = make_envs(EnvConfig.model_validate({**env, "backend": "sync"}), "train", num_envs=4)
+        try:
+            return envs.spec, take_census(envs, "random")
+        finally:
+            envs.close()
 
 
 def _for_images(draft: _Draft, images: dict[str, ObsSpec], census: Census) -> None:
@@ -214,10 +217,15 @@ def _for_budget(draft: _Draft, budget: int, census: Census, *, keep_envs: bool) 
     """Smaller rollouts where the budget would give only a few updates; as many passes over each step."""
     envs, steps = draft.env["num_envs"], draft.algo["num_steps"]
     before = envs * steps
-    updates = _UPDATES_IF_SPARSE if census.telling_rewards < _SPARSE else _UPDATES
-    while envs * steps * updates > budget and steps > _SHORTEST:
+
+    def too_large() -> bool:
+        size = envs * steps
+        telling = census.telling_rewards * size // 2 >= 1
+        return size * (_UPDATES if telling else _LEAST_UPDATES) > budget
+
+    while too_large() and steps > _SHORTEST:
         steps //= 2
-    while envs * steps * updates > budget and envs > _FEWEST and not keep_envs:
+    while too_large() and envs > _FEWEST and not keep_envs:
         envs //= 2
     if envs * steps == before:
         return

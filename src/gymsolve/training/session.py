@@ -17,7 +17,7 @@ from gymsolve.runs.checkpoints import discard_after, list_checkpoints, pointed
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.refs import find_run, open_checkpoint, split_ref
 from gymsolve.runs.run import Run, create_run
-from gymsolve.runs.summary import Status
+from gymsolve.runs.summary import Status, runs_folder
 from gymsolve.training.checkpoint import save
 from gymsolve.training.ending import Closing, leave_report, notes_on_bad_end
 from gymsolve.training.judging.judge import Judge, make_judge
@@ -86,6 +86,7 @@ def start_run(
     watcher, config = checked(observer), for_debugger(plan.config)
     sinks = make_sinks(config.track)
     source = None if start_from is None else open_checkpoint(start_from, runs_dir, policy_only=True)
+    home = runs_folder(runs_dir).absolute()  # before code of an environment can change the working directory
     with ExitStack() as cleanup:
         trainer = build_trainer(config)
         cleanup.callback(trainer.envs.close)
@@ -98,7 +99,7 @@ def start_run(
             notes += [f"not taken over: {misfit}" for misfit in trainer.policy.load_arrays(saved.policy)]
         measured = {"threads": trainer.engine.measured} if trainer.engine.measured else {}
         run = create_run(
-            runs_dir,
+            home,
             name=plan.resolved.name,
             config_json=trainer.config.model_dump(mode="json"),
             provenance=plan.resolved.provenance | measured,

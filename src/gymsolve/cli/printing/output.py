@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from gymsolve.cli.printing.only_json import answer_stream
 from gymsolve.cli.printing.tables import GAP, panel_lines, styled, table_lines, text_width
 
 __all__ = [
@@ -29,7 +30,7 @@ def print_json(data: Any) -> None:
     """One line of strict JSON."""
     from gymsolve.runs.files import to_json
 
-    print(to_json(data))
+    print(to_json(data), file=answer_stream())
 
 
 def is_terminal() -> bool:

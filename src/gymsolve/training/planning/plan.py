@@ -52,7 +52,12 @@ def plan_run(name: str, overrides: Overrides = ()) -> Plan:
     from gymsolve.envs.options import check_wrappers
 
     check_wrappers(plan.config.env)
-    return _measured(plan) if plan.resolved.automatic else plan
+    if not plan.resolved.automatic:
+        return plan
+    from gymsolve.envs.contract_faults import keep_folder
+
+    with keep_folder():
+        return _measured(plan)
 
 
 def _stays_derived(name: str) -> bool:
