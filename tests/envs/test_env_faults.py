@@ -35,7 +35,15 @@ def run(envs: Envs, steps: int = 6) -> None:
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ("raise", ["environment 0 of Sample/Faulty-v0", "ZeroDivisionError: engine on fire", "sample_envs.py, line", "step 3"]),
+        (
+            "raise",
+            [
+                "environment 0 of Sample/Faulty-v0",
+                "ZeroDivisionError: engine on fire",
+                "sample_envs.py, line",
+                "step 3",
+            ],
+        ),
         ("nan", ["environment 0", "nan", "'obs' (element 1)", "vector step 3"]),
         ("final_nan", ["environment 0", "inf", "'obs' (element 0)", "vector step 3"]),
         ("reward", ["environment 0", "inf in the reward", "vector step 3"]),

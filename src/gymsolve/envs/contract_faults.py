@@ -29,11 +29,15 @@ __all__ = [
 FAULTS = (Exception, SystemExit)
 """What code of an environment may raise; a KeyboardInterrupt is the user's own wish."""
 
-SPACE_FIX = "Return what observation_space says, for example np.asarray(…, dtype=np.float32), or change the space."
+SPACE_FIX = (
+    "Return what observation_space says, for example np.asarray(…, dtype=np.float32), or change the space."
+)
 _STEP_FIX = "Gymnasium's step returns five values: observation, reward, terminated, truncated, info."
 _OLD_STEP = f"{_STEP_FIX} The `done` of older versions is now `terminated` or `truncated`."
 _RESET_FIX = "Gymnasium's reset returns two values, observation and info; info may be {}."
-_RESET_HEAD = "Declare `def reset(self, *, seed=None, options=None)` and begin with `super().reset(seed=seed)`."
+_RESET_HEAD = (
+    "Declare `def reset(self, *, seed=None, options=None)` and begin with `super().reset(seed=seed)`."
+)
 _EXIT_FIX = "An environment ends an episode by returning terminated=True, never by ending the program."
 TRACEBACK = "With --debug you see the traceback."
 _SPACES = {
@@ -149,23 +153,29 @@ def _misfit(text: str, method: str) -> Breach | None:
         return Breach(f"returned {got[1]} values", _OLD_STEP if got[1] == "4" else _STEP_FIX)
     if "float()" in text or "only length-1 arrays" in text or "could not convert string to float" in text:
         kind = re.search(r"not '(\w+)'", text)
-        reward = {"NoneType": "None"}.get(kind[1], f"a {kind[1]}") if kind else "something other than a number"
+        reward = (
+            {"NoneType": "None"}.get(kind[1], f"a {kind[1]}") if kind else "something other than a number"
+        )
         return Breach(f"returned {reward} as reward", "A reward is one number: return float(reward).")
     return None
 
 
-# ------------------------------------------------------------------------ building and importing
+# ----------------------------------------------------------------------- building, importing
 
 
 def import_fault(module: str, env_id: str, error: BaseException) -> EnvFaultError:
     """The module of `module:Id` is there and cannot be imported."""
     if isinstance(error, SyntaxError):
         code = f": {error.text.strip()}" if error.text else ""
-        what = f"Python cannot read the module {module!r} of {env_id}: {error.msg}{place_of_error(error)}{code}"
+        what = (
+            f"Python cannot read the module {module!r} of {env_id}: {error.msg}{place_of_error(error)}{code}"
+        )
         return EnvFaultError(what, where="env.id", hint="Mend that line.")
     if isinstance(error, SystemExit):
         what = f"the module {module!r} of {env_id} ended the program with sys.exit{place_of_error(error)}."
-        hint = "Importing it should only define and register; put the rest below `if __name__ == '__main__':`."
+        hint = (
+            "Importing it should only define and register; put the rest below `if __name__ == '__main__':`."
+        )
         return EnvFaultError(what, where="env.id", hint=hint)
     missing = isinstance(error, ModuleNotFoundError) and error.name is not None
     what = f"the module {module!r} of {env_id} raised {told_error(error)}{place_of_error(error)}."
@@ -178,7 +188,9 @@ def build_fault(env_id: str, error: BaseException, kwargs: dict[str, Any], creat
     why = str(error).partition(" was raised from the environment creator")[0]
     place = place_of_error(error)
     if isinstance(error, SystemExit):
-        return EnvFaultError(f"{env_id} ended the program with sys.exit when it was built{place}.", hint=_EXIT_FIX)
+        return EnvFaultError(
+            f"{env_id} ended the program with sys.exit when it was built{place}.", hint=_EXIT_FIX
+        )
     if isinstance(error, TypeError) and "unexpected keyword argument" in why and kwargs:
         hint = _accepted(creator)
         return ConfigError(f"{env_id} does not accept them: {why}.", where="env.kwargs", hint=hint)

@@ -24,8 +24,8 @@ _SPARSE = 0.02
 _CODES = 8
 """A grid of codes: whole numbers, the largest seen below this part of what the space allows."""
 _UPDATES, _LEAST_UPDATES = 48, 12
-"""Updates that a budget should give, as long as a rollout still holds a reward that tells something; and those
-that it has to give."""
+"""Updates that a budget should give as long as a rollout still holds a reward that tells something, and
+those that it has to give."""
 _SHORTEST, _FEWEST = 32, 8
 """Steps per environment, and environments, below which rollouts are not made smaller."""
 _MINIBATCH = 64
@@ -50,14 +50,16 @@ def derive_recipe(
 ) -> tuple[dict[str, Any], list[str]]:
     """A mapping in the shape of `TrainConfig`, and the reasons for its values.
 
-    `given` holds settings of `env` that the user has chosen; `budget` is the number of steps, where it is set.
+    `given` holds settings of `env` that the user has chosen, `budget` the number of steps where it is set.
     """
     given = given or {}
     family = find_family(env_id).recipe
     if family is not None and given.get("kwargs", {}).get("obs_type") != "ram":
         find_spec(env_id)  # an id that does not exist is refused before anything is said about it
         told = f"one of the {family} family → that family's wrappers, network and rollouts"
-        fitting = {} if budget is None else {"eval": {"every": 0}}  # the family's own fits the family's budget
+        fitting = (
+            {} if budget is None else {"eval": {"every": 0}}
+        )  # the family's own fits the family's budget
         return {"family": family, "env": {"id": env_id}, "algo": {"name": "ppo"}, **fitting}, [told]
     draft = _Draft(env={"id": env_id, **given})
     spec, census = _look(draft.env)
@@ -107,7 +109,9 @@ def _for_images(draft: _Draft, images: dict[str, ObsSpec], census: Census) -> No
 def _wrap_images(draft: _Draft, images: dict[str, ObsSpec], side: int, codes: int | None) -> None:
     if codes is not None:
         draft.env["wrappers"] = [{"image_range": {"high": codes}}]
-        draft.because(f"images of small whole numbers are grids of codes → scaled by {codes}, not by their space")
+        draft.because(
+            f"images of small whole numbers are grids of codes → scaled by {codes}, not by their space"
+        )
     elif side > 90:
         gray = ["grayscale"] if all(image.shape[0] == 3 for image in images.values()) else []
         draft.env["wrappers"] = [*gray, {"resize": {"width": 84, "height": 84}}]
@@ -135,7 +139,9 @@ def _for_vectors(draft: _Draft, spec: EnvSpec, census: Census) -> None:
     draft.env.setdefault("num_envs", 16)
     draft.algo.update(num_steps=steps, num_epochs=10, num_minibatches=8, learning_rate=3e-4)
     draft.net.update(hidden=[64, 64], activation="tanh")
-    draft.because(f"no images → MLP of [64, 64], {draft.env['num_envs']} envs × {steps} steps, 10 cheap epochs")
+    draft.because(
+        f"no images → MLP of [64, 64], {draft.env['num_envs']} envs × {steps} steps, 10 cheap epochs"
+    )
     if all(entry.kind == "discrete" for entry in spec.obs.values()):
         draft.algo["learning_rate"] = 2.5e-3
         draft.because("categorical observations share no weights → learning_rate 2.5e-3")
@@ -220,8 +226,8 @@ def _for_budget(draft: _Draft, budget: int, census: Census, *, keep_envs: bool) 
 
     def too_large() -> bool:
         size = envs * steps
-        telling = census.telling_rewards * size // 2 >= 1
-        return size * (_UPDATES if telling else _LEAST_UPDATES) > budget
+        wanted = _UPDATES if census.telling_rewards * size >= 2 else _LEAST_UPDATES
+        return bool(size * wanted > budget)
 
     while too_large() and steps > _SHORTEST:
         steps //= 2

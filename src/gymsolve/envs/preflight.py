@@ -227,7 +227,9 @@ def _reset_place(config: EnvConfig) -> str:
     return place_of_method(creator, "reset") if isinstance(creator, type) else ""
 
 
-def _cautions(config: EnvConfig, spec: EnvSpec, determinism: Determinism | None, census: list[Census]) -> list[str]:
+def _cautions(
+    config: EnvConfig, spec: EnvSpec, determinism: Determinism | None, census: list[Census]
+) -> list[str]:
     cautions = []
     if determinism is not None and not determinism.seed_reproduces:
         cautions.append(f"{UNSEEDED}, so runs cannot be repeated exactly; {SEED_FIX}{_reset_place(config)}")

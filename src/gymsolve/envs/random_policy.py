@@ -48,7 +48,7 @@ class Census:
     nonzero_rewards: float
     """Share of steps whose reward was not 0."""
     telling_rewards: float
-    """Share of steps whose reward was not the usual one, or that ended an episode where the usual is not 0."""
+    """Share of steps with another reward than the usual one; where that is not 0, ends of episodes count."""
     min_reward: float
     max_reward: float
     image_values: dict[str, tuple[float, bool]]

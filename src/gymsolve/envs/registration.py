@@ -1,9 +1,10 @@
-"""Finds the registration of an id: imports its module, lets it register, and says what was meant if nothing fits.
+"""Finds the registration of an id: imports its module, lets it register, says what a wrong one may have meant.
 
 `module:Id` imports `module` first. A package that registers only on request is asked to: where the id is
 unknown after the import and the module has a function `register_envs`, that function is called.
 """
 
+import difflib
 import importlib
 import re
 import warnings
@@ -41,7 +42,9 @@ def find_spec(env_id: str) -> Any:
                 _ask_to_register(code, module, env_id)
                 if name in gym.registry:
                     return gym.spec(name)
-            hint = _meant(module, name, code) or f"One of your own is named with its module: my_module:{name}."
+            hint = (
+                _meant(module, name, code) or f"One of your own is named with its module: my_module:{name}."
+            )
             told = f"there is no environment {env_id!r}."
             raise UnknownEnvError(told, where="env.id", hint=hint) from error
 
@@ -81,7 +84,7 @@ def _meant(module: str, name: str, code: Any) -> str | None:
 
 
 def newest_version(name: str) -> str | None:
-    """The latest version of what has that name, in any case and with any version or none; None without any."""
+    """The latest version of what has that name, in any case and with any version; None if there is none."""
     wanted = re.sub(r"-v\d+$", "", name).lower()
     same = [one for one in gym.registry if re.sub(r"-v\d+$", "", one).lower() == wanted]
     return max(same, key=lambda one: gym.registry[one].version or 0, default=None)
@@ -97,10 +100,11 @@ def _meant_of_module(module: str, name: str, code: Any) -> str:
         given = f"gymnasium.register(id={name!r}, entry_point='{module}:…')"
         return f"Importing {module} registers none; let it call {given}."
     bare = bare_name(name).lower()
-    near = [one for one in known if bare_name(one).lower() == bare] or known
-    return did_you_mean(f"{module}:{name}", [f"{module}:{one}" for one in near]) or (
-        f"Importing {module} registers: {', '.join(f'{module}:{one}' for one in known[:8])}."
-    )
+    same = [one for one in known if bare_name(one).lower() == bare]
+    near = same or difflib.get_close_matches(name, known, cutoff=0.6)
+    if near:
+        return f"Did you mean {' or '.join(repr(f'{module}:{one}') for one in near[:3])}?"
+    return f"Importing {module} registers: {', '.join(f'{module}:{one}' for one in known[:8])}."
 
 
 def _comes_from(entry_point: Any, module: str) -> bool:

@@ -45,7 +45,10 @@ __all__ = [
     "survey_recipes",
 ]
 
-_FOREIGN = frozenset("acer acktr ars c51 ddpg ddqn dqn dreamer her impala qrdqn rainbow sac td3 tqc trpo".split())
+_FOREIGN = (
+    *("acer", "acktr", "ars", "c51", "ddpg", "ddqn", "dqn", "dreamer", "her", "impala", "qrdqn", "rainbow"),
+    *("sac", "td3", "tqc", "trpo"),
+)
 """Algorithms that people know from other libraries."""
 
 Layer = tuple[str, Mapping[str, Any]]
@@ -149,9 +152,8 @@ def split_name(name: str) -> tuple[str, str | None]:
     base, colon, last = name.rpartition(":")
     if colon and (re.search(r"-v\d+$", base) or last.lower() in ALGORITHMS):
         return base, last
-    if colon and not re.search(r"-v\d+$", last):
-        if _files_of(base):
-            return base, last
+    if colon and not re.search(r"-v\d+$", last) and _files_of(base):
+        return base, last
     return name, None
 
 
@@ -223,10 +225,10 @@ def _recipe_files(folder: Path) -> list[Path]:
 
 
 def _files_of(base: str) -> list[Path]:
-    """Files of an environment, later ones first in rank: those with its id inside, then those called after it.
+    """Files of an environment: those with its id inside, then, since later ones win, those called after it.
 
-    A file that is called otherwise has a purpose of its own: it adds variants and hides none. Bundled files are
-    called after their ids, so that only those of one's own have to be opened.
+    A file that is called otherwise has a purpose of its own: it adds variants and hides none. Bundled files
+    are called after their ids, so that only those of one's own have to be opened.
     """
     wanted, named = base.lower(), _stem(base).lower()
     paths = [path for folder in _folders() for path in _recipe_files(folder)]

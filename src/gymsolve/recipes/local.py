@@ -40,7 +40,7 @@ def write_variant(
         raise UsageError(
             "there is such a file already, and it is yours.",
             where=str(path),
-            hint=f"Move it, or add to it by hand: {', '.join(f'{key}={setting(changes[key])}' for key in changes)}.",
+            hint=f"Move it, or add to it by hand: {_told(changes)}.",
         ) from error
     except OSError as error:
         raise ConfigError(f"cannot be written: {error.strerror}.", where=str(path)) from error
@@ -52,6 +52,10 @@ def _deciding(config: TrainConfig) -> dict[str, Any]:
     bare = flatten(validate({"env": {"id": config.env.id}, "algo": {"name": config.algo.name}}))
     own = {path: value for path, value in flatten(config).items() if value != bare.get(path)}
     return {"algo.name": config.algo.name, **own}
+
+
+def _told(changes: dict[str, Any]) -> str:
+    return ", ".join(f"{path}={setting(value)}" for path, value in changes.items()) or "nothing"
 
 
 def _whole(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """With `--json`, standard output holds one JSON value and nothing else, whatever an environment prints.
 
-While a command runs, `sys.stdout` leads to standard error, and so does the file descriptor, which other processes
-and compiled code write to. `answer_stream` is where the answer goes.
+While a command runs, `sys.stdout` leads to standard error, and so does the file descriptor, which other
+processes and compiled code write to. `answer_stream` is where the answer goes.
 """
 
 import io
@@ -48,14 +48,16 @@ def only_json(asked: bool) -> Iterator[None]:
         return
     plain = sys.stdout
     plain.flush()
-    if plain is not sys.__stdout__:  # somebody catches what is printed; there is no descriptor to turn
+    if (
+        not isinstance(plain, io.TextIOWrapper) or plain is not sys.__stdout__
+    ):  # somebody catches what is printed; there is no descriptor to turn
         sys.stdout = _Aside(plain)
         try:
             yield
         finally:
             sys.stdout = plain
         return
-    with open(os.dup(_STDOUT), "w", encoding=plain.encoding, errors=plain.errors) as answers:
+    with os.fdopen(os.dup(_STDOUT), "w", encoding=plain.encoding, errors=plain.errors) as answers:
         os.dup2(_STDERR, _STDOUT)
         sys.stdout = _Aside(answers)
         try:

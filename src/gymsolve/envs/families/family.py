@@ -65,7 +65,7 @@ class Family:
     exclusive: bool = False
     """A process can hold one environment, and no second one ever: each gets a process of its own."""
     meant: Callable[[str], str | None] = _unknown
-    """Advice for an id that does not exist but has the form of an older one of theirs; None for all others."""
+    """Advice for an id that does not exist but looks like an older one of theirs; None for all others."""
     recipe: str | None = None
     """Family of recipes (`zoo/_<name>.yaml`) that serves whichever of them has no recipe of its own."""
     clone: Clone | None = None

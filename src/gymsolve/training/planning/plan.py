@@ -129,7 +129,9 @@ def _derived(name: str, given: Mapping[str, Any]) -> Plan:
     bare = resolve(name, given, derived=large)
     from gymsolve.envs.derive import derive_recipe
 
-    chosen = {path for path, source in bare.provenance.items() if source not in ("default", "derived", "auto")}
+    chosen = {
+        path for path, source in bare.provenance.items() if source not in ("default", "derived", "auto")
+    }
     env = bare.config.env.model_dump(mode="json")
     of_env = {key: env[key] for key in env if any(f"{path}.".startswith(f"env.{key}.") for path in chosen)}
     budget = bare.config.steps if "steps" in chosen else None
