@@ -40,6 +40,7 @@ WRAPPERS = {
     "discrete_encoder": "gymsolve.envs.wrappers.observations:DiscreteEncoder",
     "frame_skip": "gymsolve.envs.wrappers.actions:FrameSkip",
     "grayscale": "gymsolve.envs.wrappers.images:Grayscale",
+    "image_range": "gymsolve.envs.wrappers.images:ImageRange",
     "observation_noise": "gymsolve.envs.wrappers.observations:ObservationNoise",
     "previous_actions": "gymsolve.envs.wrappers.actions:PreviousActions",
     "rescale": "gymsolve.envs.wrappers.observations:RescaleObservation",

@@ -9,14 +9,13 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 
 import typer
 from typer.exceptions import Abort, TyperException
 
 from gymsolve.cli.app import app
-from gymsolve.cli.printing.output import answers_alone
+from gymsolve.cli.printing.only_json import only_json
 from gymsolve.errors import GymsolveError, UsageError
 from gymsolve.own_code import is_in_run
 from gymsolve.service.announce import announce_error
@@ -31,7 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = [word for word in given if word != "--debug"]  # accepted anywhere on the line
     debug = len(arguments) < len(given) or os.environ.get("GYMSOLVE_DEBUG") == "1"
     try:
-        code = _run(arguments)
+        # Benchmarks are a process of their own, which answers itself.
+        with only_json("--json" in arguments and arguments[0] != "bench"):
+            code = _run(arguments)
         sys.stdout.flush()
     except GymsolveError as error:
         announce_error(error)
@@ -60,11 +61,8 @@ def _find_own_code() -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    # An environment may print whatever it likes; benchmarks are a process of their own, which answers itself.
-    alone = answers_alone() if "--json" in arguments and arguments[0] != "bench" else nullcontext()
     try:
-        with alone:
-            code = app(arguments, prog_name="gymsolve", standalone_mode=False)
+        code = app(arguments, prog_name="gymsolve", standalone_mode=False)
     except TyperException as error:
         message = error.format_message().rstrip(".")
         hint = f"See: gymsolve {' '.join(_command_of(arguments))}--help"

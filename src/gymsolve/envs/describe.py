@@ -14,8 +14,8 @@ import numpy as np
 from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.apart import call_apart, longest_call
 from gymsolve.envs.backends.ale import AleEnvs, ale_obstacle
-from gymsolve.envs.blame import close_env, explain_error, explain_info
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec, needs_own_process, notes_on
+from gymsolve.envs.contract_faults import FAULTS, close_env, explain_error, explain_info, keep_folder
 from gymsolve.envs.families import find_creator
 from gymsolve.envs.masks import legal_mask
 from gymsolve.envs.options import check_wrappers
@@ -110,37 +110,49 @@ def _key(config: EnvConfig, role: Role) -> Hashable:
 def _look(config: EnvConfig, role: Role, timed: bool) -> Description:
     built = build_env(config, role)
     try:
-        action = action_spec(built.env.action_space)
-        from_info = _masks_in_info(config, built, action)
-        env = CopyBuilder(config, role, 0, action, from_info, render=False).finish(built)
-        if built.parts is not None:
-            _try_components(env, action, from_info)
-        return Description(
-            spec=_spec(config, built, action, from_info),
-            masks_in_info=from_info,
-            bounds=half_bounds(built.env.action_space),
-            drawable="rgb_array" in (built.env.metadata.get("render_modes") or ()),
-            lean=built.lean,
-            exclusive=False,
-            timed=timed,
-            step_us=_step_cost(env, action, from_info) if timed else None,
-        )
-    finally:
+        with keep_folder():
+            found = _look_at(config, role, built, timed)
+    except BaseException:
         close_env(built.env, config.id)
+        raise
+    trouble = close_env(built.env, config.id)
+    if trouble is None:
+        return found
+    return replace(found, spec=replace(found.spec, notes=(*found.spec.notes, trouble)))
+
+
+def _look_at(config: EnvConfig, role: Role, built: BuiltEnv, timed: bool) -> Description:
+    action = action_spec(built.env.action_space)
+    from_info = _masks_in_info(config, built, action)
+    env = CopyBuilder(config, role, 0, action, from_info, render=False).finish(built)
+    if built.parts is not None:
+        _try_components(env, action, from_info)
+    return Description(
+        spec=_spec(config, built, action, from_info),
+        masks_in_info=from_info,
+        bounds=half_bounds(built.env.action_space),
+        drawable="rgb_array" in (built.env.metadata.get("render_modes") or ()),
+        lean=built.lean,
+        exclusive=False,
+        timed=timed,
+        step_us=_step_cost(env, action, from_info) if timed else None,
+    )
 
 
 def _spec(config: EnvConfig, built: BuiltEnv, action: ActionSpec, from_info: bool) -> EnvSpec:
     legal = legal_mask(config.legal_actions, action)
+    layout = ObsLayout(built.env.observation_space)
+    unread = tuple(f"entry {key!r} of the observation is text → it is left out" for key in layout.unread)
     return EnvSpec(
         id=config.id,
-        obs=ObsLayout(built.env.observation_space).specs,
+        obs=layout.specs,
         action=action,
         masked=from_info or legal is not None,
         legal=() if legal is None else tuple(bool(flag) for flag in legal),
         reward_threshold=built.reward_threshold,
         max_episode_steps=built.max_episode_steps,
         components=() if built.parts is None else built.parts.names,
-        notes=built.notes,
+        notes=(*built.notes, *unread),
     )
 
 
@@ -154,12 +166,12 @@ def _masks_in_info(config: EnvConfig, built: BuiltEnv, action: ActionSpec) -> bo
         _, info = built.env.reset(seed=0)
     except GymsolveError:
         raise
-    except (Exception, SystemExit) as error:
-        what, fix = explain_error(error, built.env, "reset")
-        raise EnvFaultError(f"{config.id} {what} in reset.", hint=fix) from error
+    except FAULTS as error:
+        breach = explain_error(error, "reset", built.env)
+        raise EnvFaultError(f"{config.id} {breach.what} in reset.", hint=breach.fix) from error
     if not isinstance(info, Mapping):
-        what, fix = explain_info(info, built.env, "reset")
-        raise EnvFaultError(f"{config.id} {what} in reset.", hint=fix)
+        breach = explain_info(info, "reset", built.env)
+        raise EnvFaultError(f"{config.id} {breach.what} in reset.", hint=breach.fix)
     present = "action_mask" in info
     if config.action_masks == "on" and not present:
         raise ConfigError(f'{config.id} gives no info["action_mask"].', where="env.action_masks")

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gymsolve.envs.contract import Envs
-from gymsolve.spec import ActionSpec, Array, EnvSpec
+from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs
 
 __all__ = ["PAY_COPIES", "Census", "Pay", "SimplePolicy", "measure_pay", "random_actions", "take_census"]
 
@@ -47,8 +47,12 @@ class Census:
     mean_length: float | None
     nonzero_rewards: float
     """Share of steps whose reward was not 0."""
+    telling_rewards: float
+    """Share of steps with another reward than the usual one; where that is not 0, ends of episodes count."""
     min_reward: float
     max_reward: float
+    image_values: dict[str, tuple[float, bool]]
+    """By entry that is an image: the largest value seen, and whether all were whole numbers."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -57,29 +61,30 @@ class Census:
 def take_census(envs: Envs, policy: SimplePolicy, vec_steps: int | None = None) -> Census:
     """Take so many vector steps at the most, by default fewer where observations have images."""
     rng = np.random.default_rng(0)
-    _, masks = envs.reset(list(range(envs.num_envs)))
+    obs, masks = envs.reset(list(range(envs.num_envs)))
+    images = _ImageValues(envs.spec, obs)
     returns: list[float] = []
     lengths: list[int] = []
-    cut = steps = nonzero = 0
-    low, high = np.inf, -np.inf
+    paid: dict[float, int] = {}
+    cut = 0
     held: Array | None = None  # [N, size]
     for _ in range(vec_steps or _budget(envs.spec, _CENSUS_STEPS)):
         if policy != "repeat" or held is None or masks is not None:
             held = random_actions(envs.spec.action, envs.num_envs, masks, None if policy == "first" else rng)
         step = envs.step(envs.spec.action.to_env(held))
         masks = step.masks
-        rewards = step.rewards[step.valid]
-        if rewards.size:
-            steps += rewards.size
-            nonzero += int(np.count_nonzero(rewards))
-            low, high = min(low, float(rewards.min())), max(high, float(rewards.max()))
+        images.look(step.obs)
+        for reward in step.rewards[step.valid].tolist():
+            paid[reward] = paid.get(reward, 0) + 1
         for episode in step.episodes:
             returns.append(episode.raw_return)
             lengths.append(episode.length)
             cut += episode.truncated
             held = None  # `repeat` takes another action for the next episodes
-        if len(returns) >= _ENOUGH_EPISODES and steps >= _ENOUGH_STEPS:
+        if len(returns) >= _ENOUGH_EPISODES and sum(paid.values()) >= _ENOUGH_STEPS:
             break
+    steps, usual = sum(paid.values()), max(paid, key=lambda reward: paid[reward], default=0.0)
+    telling = steps - paid.get(usual, 0) + (len(returns) - cut if usual else 0)
     return Census(
         policy=policy,
         env_steps=steps,
@@ -89,10 +94,27 @@ def take_census(envs: Envs, policy: SimplePolicy, vec_steps: int | None = None) 
         mean_return=float(np.mean(returns)) if returns else None,
         std_return=float(np.std(returns)) if returns else None,
         mean_length=float(np.mean(lengths)) if lengths else None,
-        nonzero_rewards=nonzero / steps if steps else 0.0,
-        min_reward=low if steps else 0.0,
-        max_reward=high if steps else 0.0,
+        nonzero_rewards=1.0 - paid.get(0.0, 0) / steps if steps else 0.0,
+        telling_rewards=telling / steps if steps else 0.0,
+        min_reward=min(paid, default=0.0),
+        max_reward=max(paid, default=0.0),
+        image_values=images.seen,
     )
+
+
+class _ImageValues:
+    """What images hold, as far as it was seen."""
+
+    def __init__(self, spec: EnvSpec, obs: Obs) -> None:
+        keys = [key for key, entry in spec.obs.items() if entry.kind == "image"]
+        self.seen = dict.fromkeys(keys, (-np.inf, True))
+        self.look(obs)
+
+    def look(self, obs: Obs) -> None:
+        for key, (high, whole) in self.seen.items():
+            values = obs[key]
+            integral = values.dtype == np.uint8 or bool((values == np.rint(values)).all())
+            self.seen[key] = max(high, float(values.max())), whole and integral
 
 
 def random_actions(

@@ -17,8 +17,16 @@ import gymnasium as gym
 import numpy as np
 
 from gymsolve.envs.backends.episode_stats import ADVICE
-from gymsolve.envs.blame import close_env, explain_error, explain_info
 from gymsolve.envs.contract import Snapshot
+from gymsolve.envs.contract_faults import (
+    FAULTS,
+    SPACE_FIX,
+    Breach,
+    close_env,
+    explain_error,
+    explain_info,
+    place_of_method,
+)
 from gymsolve.envs.family_state import load_native, save_native
 from gymsolve.envs.masks import flat_mask
 from gymsolve.envs.spaces import ObsLayout
@@ -95,10 +103,10 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
             obs, info = self.env.reset(seed=seed, options=options)
         except GymsolveError:
             raise
-        except (Exception, SystemExit) as error:
-            raise self._broke(error, "reset", "in reset") from error
-        if type(info) is not dict:
-            self._check_info(info, "reset")
+        except FAULTS as error:
+            raise self._breach(explain_error(error, "reset", self.env), "reset") from error
+        if type(info) is not dict and not isinstance(info, Mapping):
+            raise self._breach(explain_info(info, "reset", self.env), "reset")
         self._check(obs)
         self._obs = obs
         return obs, self._mask(info) if self._masked else {}
@@ -112,8 +120,8 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
             reward = float(reward)
         except GymsolveError:
             raise
-        except (Exception, SystemExit) as error:
-            raise self._broke(error, "step", f"in step {self._steps} of an episode") from error
+        except FAULTS as error:
+            raise self._breach(explain_error(error, "step", self.env), self._moment()) from error
         if self._raw is not None and not math.isfinite(self._raw.total):
             raise self._bad_reward()  # a wrapper above may have hidden it
         if type(obs) is not np.ndarray or obs.dtype is not self._dtype or obs.shape != self._shape:
@@ -121,14 +129,16 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         self._obs = obs
         told: Info = {}
         if terminated or truncated:
-            if type(info) is not dict:
-                self._check_info(info, "step")
             told = self._summary(info)
         elif self._masked:
             told = self._mask(info)
         if self._parts is not None:
             told["reward_components"] = self._parts.take()
         return obs, reward, terminated, truncated, told
+
+    def close(self) -> None:
+        """What closing raises comes after everything that counts; `describe` has told of it."""
+        close_env(self.env, self.label)
 
     # ------------------------------------------------------------------------------- snapshots
 
@@ -211,19 +221,8 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
 
     # ----------------------------------------------------------------------------- info, faults
 
-    def _broke(self, error: BaseException, call: str, when: str) -> EnvFaultError:
-        what, fix = explain_error(error, self.env, call)
-        return self._fault(f"{what} {when}", fix)
-
-    def _check_info(self, info: Any, call: str) -> None:
-        if not isinstance(info, Mapping):
-            what, fix = explain_info(info, self.env, call)
-            raise self._fault(what, fix)
-
-    def close(self) -> None:
-        close_env(self.env, self.label)
-
     def _mask(self, info: Info) -> Info:
+        self._require_info(info)
         if "action_mask" not in info:
             raise self._fault('gave no info["action_mask"] although it is expected to')
         try:
@@ -233,6 +232,7 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
 
     def _summary(self, info: Info) -> Info:
         """What is told about a finished episode."""
+        self._require_info(info)
         told: Info = {} if self._raw is None else {"raw_return": self._raw.total}
         for key in _SUCCESS_KEYS:
             if key in info:
@@ -248,7 +248,20 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
             return
         problem = self._layout.fault(obs)
         if problem is not None:
-            raise self._fault(f"returned an observation outside of its space: {problem}")
+            method = "step" if self._steps else "reset"
+            place = place_of_method(self.env, method)
+            raise self._fault(f"returned an observation outside of its space{place}: {problem}", SPACE_FIX)
+
+    def _require_info(self, info: Any) -> None:
+        if type(info) is not dict and not isinstance(info, Mapping):
+            method = "step" if self._steps else "reset"
+            raise self._breach(explain_info(info, method, self.env), self._moment())
+
+    def _moment(self) -> str:
+        return f"step {self._steps} of an episode" if self._steps else "reset"
+
+    def _breach(self, breach: Breach, when: str) -> EnvFaultError:
+        return self._fault(f"{breach.what} in {when}", breach.fix)
 
     def _bad_reward(self) -> EnvFaultError:
         assert self._raw is not None

@@ -19,6 +19,8 @@ __all__ = ["Finding", "lint"]
 
 _FEW_UPDATES = 10
 _SMALL_MINIBATCH = 16
+_SHORT_ROLLOUT = 16
+"""Steps per environment below which advantages lean too much on the critic to be advised."""
 _FEW_EPISODES = 5
 _SHORT_HORIZON = 20.0
 """Episodes this many times longer than what gamma looks ahead to have ends that are invisible."""
@@ -76,7 +78,16 @@ def _small_minibatches(config: TrainConfig) -> Iterator[Finding]:
 def _few_updates(config: TrainConfig) -> Iterator[Finding]:
     batch = _batch(config)
     if batch * _FEW_UPDATES > config.steps:
-        steps = max(1, config.steps // (_FEW_UPDATES * config.env.num_envs))
+        steps = config.steps // (_FEW_UPDATES * config.env.num_envs)
+        if steps < _SHORT_ROLLOUT:
+            yield Finding(
+                "few_updates",
+                "steps",
+                f"rollouts have {batch} steps, so a budget of {config.steps} gives no more than "
+                f"{math.ceil(config.steps / batch)} updates",
+                (Change("steps", config.steps, 2 * _FEW_UPDATES * batch),),
+            )
+            return
         yield Finding(
             "few_updates",
             "algo.num_steps",
@@ -169,6 +180,8 @@ def _short_sight(config: TrainConfig, spec: "EnvSpec") -> Iterator[Finding]:
 def _no_motion(config: TrainConfig, spec: "EnvSpec") -> Iterator[Finding]:
     names = {wrapper.name for wrapper in config.env.wrappers}
     images = any(entry.kind == "image" and entry.shape[0] in (1, 3) for entry in spec.obs.values())
+    if "image_range" in names:
+        return  # grids of codes: a map of what is where
     if images and config.env.frame_stack == 1 and not any("stack" in name for name in names):
         yield Finding(
             "no_motion",

@@ -21,8 +21,8 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 from gymsolve.config import EnvConfig
-from gymsolve.envs.blame import close_env, place_of_frame
 from gymsolve.envs.build import build_env
+from gymsolve.envs.contract_faults import close_env, place_of_frame
 from gymsolve.envs.make import debugger_attached
 from gymsolve.envs.processes import WATCH
 from gymsolve.envs.replay import Replay
@@ -138,8 +138,7 @@ def _error(call: FrameType, innermost: FrameType, name: str, setting: str, secon
     given = call.f_locals
     who = given["self"].label if "self" in given else given.get("label") or given["config"].id
     place = place_of_frame(innermost, call)
-    where = f"; it is at {place}" if place else ""
     return EnvFaultError(
-        f"{who} has not returned from {name} for {seconds:g} seconds{where}.",
+        f"{who} has not returned from {name} for {seconds:g} seconds{place}.",
         hint=f"If that is how long it takes, raise {setting}.",
     )

@@ -6,14 +6,13 @@ Off a terminal tables are as wide as they need to be: cut-off ids are of no use 
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout, suppress
-from typing import Any, TextIO
+from collections.abc import Iterable, Sequence
+from typing import Any
 
+from gymsolve.cli.printing.only_json import answer_stream
 from gymsolve.cli.printing.tables import GAP, panel_lines, styled, table_lines, text_width
 
 __all__ = [
-    "answers_alone",
     "heading",
     "is_terminal",
     "print_json",
@@ -23,8 +22,6 @@ __all__ = [
     "print_whole_table",
 ]
 
-_answers: list[TextIO] = []
-"""Where answers go while standard output is kept for them."""
 _WIDE = 10_000
 _COLOURS = {"solved": "green", "running": "blue", "crashed": "red", "damaged": "red", "stopped": "yellow"}
 
@@ -33,46 +30,9 @@ def print_json(data: Any) -> None:
     """One line of strict JSON."""
     from gymsolve.runs.files import to_json
 
-    text = to_json(data).encode(errors="backslashreplace").decode()
-    print(text, file=_answers[-1] if _answers else None, flush=bool(_answers))
-
-
-@contextmanager
-def answers_alone() -> Iterator[None]:
-    """Keep standard output for `print_json`; what anybody else prints, in any language, goes to stderr."""
-    sys.stdout.flush()
-    if not _is_plain(sys.stdout):
-        with redirect_stdout(sys.stderr), _answering(sys.stdout):
-            yield
-        return
-    kept = os.dup(1)
-    stream = os.fdopen(kept, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
-    os.dup2(2, 1)
-    try:
-        with _answering(stream):
-            yield
-    finally:
-        sys.stdout.flush()
-        os.dup2(kept, 1)
-        with suppress(BrokenPipeError):  # it was told when the answer was printed
-            stream.close()
-
-
-@contextmanager
-def _answering(stream: TextIO) -> Iterator[None]:
-    _answers.append(stream)
-    try:
-        yield
-    finally:
-        _answers.pop()
-
-
-def _is_plain(stream: TextIO) -> bool:
-    """Is this the process's own standard output, and nobody's stand-in for it?"""
-    try:
-        return stream.fileno() == 1
-    except (OSError, ValueError):
-        return False
+    stream = answer_stream()
+    print(to_json(data).encode(errors="backslashreplace").decode(), file=stream)
+    stream.flush()
 
 
 def is_terminal() -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gymsolve.config import EnvConfig, TrainConfig
+from gymsolve.config import TrainConfig
 from gymsolve.recipes import (
     Overrides,
     Resolved,
@@ -19,6 +19,8 @@ from gymsolve.recipes import (
     resolve,
     split_name,
 )
+from gymsolve.recipes.files import is_bundled, list_variants, no_variant
+from gymsolve.registry import ALGORITHMS
 
 __all__ = ["Plan", "plan_run"]
 
@@ -57,7 +59,7 @@ class Plan:
 def plan_run(name: str, overrides: Overrides = ()) -> Plan:
     """The settings for `ENV[:VARIANT]`: from its recipe, or derived from the environment itself."""
     home = Path.cwd()
-    if has_recipe(name):
+    if has_recipe(name) and not _stays_derived(name):
         plan = Plan(resolve(name, overrides))
     else:
         plan = _derived(name, overrides if isinstance(overrides, Mapping) else parse_overrides(overrides))
@@ -65,7 +67,23 @@ def plan_run(name: str, overrides: Overrides = ()) -> Plan:
     from gymsolve.envs.options import check_wrappers
 
     check_wrappers(plan.config.env)
-    return _measured(plan) if plan.resolved.automatic else plan
+    if not plan.resolved.automatic:
+        return plan
+    from gymsolve.envs.contract_faults import keep_folder
+
+    with keep_folder():
+        return _measured(plan)
+
+
+def _stays_derived(name: str) -> bool:
+    """Is this a variant that would be derived, had nobody written a recipe for the environment?
+
+    A recipe of one's own adds variants; it does not hide what there was before.
+    """
+    base, variant = split_name(name)
+    if variant is None or variant.lower() not in ALGORITHMS or is_bundled(base):
+        return False
+    return variant.lower() not in {one.variant.lower() for one in list_variants(base)}
 
 
 def _measured(plan: Plan) -> Plan:
@@ -121,13 +139,22 @@ def _long_enough(plan: Plan) -> Plan:
 
 
 def _derived(name: str, given: Mapping[str, Any]) -> Plan:
+    """Derive from the environment as the user wants it: wrappers, arguments and budget included."""
+    base, variant = split_name(name)
+    if variant is not None and variant not in ALGORITHMS:
+        raise no_variant(base, variant, list(ALGORITHMS))
+    # Wrong settings are refused before anything runs; no rollout that is derived below is larger than this.
+    large = {"env": {"num_envs": 16}, "algo": {"name": "ppo", "num_steps": 256}}
+    bare = resolve(name, given, derived=large)
     from gymsolve.envs.derive import derive_recipe
     from gymsolve.training.watchdog import Watchdog
 
-    prefix = "env.kwargs."
-    kwargs = dict(given.get("env.kwargs") or {})
-    kwargs |= {key.removeprefix(prefix): v for key, v in given.items() if key.startswith(prefix)}
-    limits = {path[4:]: value for path, value in given.items() if path.endswith("_timeout")}
-    with Watchdog(EnvConfig(id=name).model_copy(update=limits)):
-        derived, reasons = derive_recipe(split_name(name)[0], kwargs)
-    return Plan(resolve(name, given, derived=(derived,)), reasons)
+    chosen = {
+        path for path, source in bare.provenance.items() if source not in ("default", "derived", "auto")
+    }
+    env = bare.config.env.model_dump(mode="json")
+    of_env = {key: env[key] for key in env if any(f"{path}.".startswith(f"env.{key}.") for path in chosen)}
+    budget = bare.config.steps if "steps" in chosen else None
+    with Watchdog(bare.config.env):
+        derived, reasons = derive_recipe(base, of_env, budget)
+    return Plan(resolve(name, given, derived=derived), reasons)
