@@ -13,6 +13,7 @@ from gymsolve.config import TrainConfig
 from gymsolve.metrics.alerts import Alert, AlertTracker
 from gymsolve.metrics.failure import bad_number_of, failure_alert
 from gymsolve.metrics.rules import RULES, Rule
+from gymsolve.metrics.rules.prescribe import settle
 from gymsolve.metrics.rules.rule import Context
 from gymsolve.runs.loading import newest_metadata
 from gymsolve.runs.run import Run
@@ -48,6 +49,11 @@ class Diagnosis:
     not_checked: tuple[tuple[str, str], ...]
     """Id and reason."""
 
+    @property
+    def alerts(self) -> tuple[Alert, ...]:
+        """Causes first, the most urgent in front, then what follows from them."""
+        return (*self.roots, *(one.alert for one in self.consequences))
+
     def to_json(self) -> dict[str, Any]:
         return {
             "roots": [alert.to_json() for alert in self.roots],
@@ -70,15 +76,29 @@ def explain(tracker: AlertTracker) -> Diagnosis:
     alerts = tracker.alerts()
     reach = _SLACK * max(tracker.context.budget, tracker.history.env_steps)
     because = {alert.id: _cause(alert, alerts, reach) for alert in alerts}
-    roots = sorted((alert for alert in alerts if because[alert.id] is None), key=_urgency)
-    consequences = sorted((alert for alert in alerts if because[alert.id] is not None), key=_urgency)
+    origin = {alert.id: _root(alert.id, because) for alert in alerts}
+    alerts = _reconcile(sorted(alerts, key=_urgency), origin)
     fired = {alert.id for alert in alerts}
     return Diagnosis(
-        roots=tuple(roots),
-        consequences=tuple(Consequence(alert, _root(alert.id, because)) for alert in consequences),
+        roots=tuple(alert for alert in alerts if origin[alert.id] == alert.id),
+        consequences=tuple(
+            Consequence(alert, origin[alert.id]) for alert in alerts if origin[alert.id] != alert.id
+        ),
         not_fired=tuple(rule.id for rule in tracker.quiet_rules() if rule.id not in fired),
         not_checked=tuple((rule.id, reason) for rule, reason in tracker.unchecked_rules()),
     )
+
+
+def _reconcile(alerts: Sequence[Alert], origin: dict[str, str]) -> list[Alert]:
+    """The same alerts with remedies that agree: causes decide over their consequences, and what lasts over
+    what is over and left nothing behind."""
+    lasting = {origin[alert.id] for alert in alerts if alert.active}
+
+    def rank(alert: Alert) -> tuple[bool, bool]:
+        return origin[alert.id] not in lasting, origin[alert.id] != alert.id
+
+    settled = {alert.id: alert for alert in settle(sorted(alerts, key=rank))}
+    return [settled[alert.id] for alert in alerts]
 
 
 def _cause(alert: Alert, alerts: Sequence[Alert], reach: float) -> str | None:

@@ -9,8 +9,9 @@ from typing import Any
 from gymsolve.errors import BadNumber
 from gymsolve.metrics.alerts import Alert, AlertTracker
 from gymsolve.metrics.rules import RULES
+from gymsolve.metrics.rules.prescribe import prescribe
 from gymsolve.metrics.rules.remedies import all_of, set_to
-from gymsolve.metrics.rules.rule import Change, Context, Evidence
+from gymsolve.metrics.rules.rule import Context, Evidence, Wish
 
 __all__ = ["bad_number_of", "failure_alert"]
 
@@ -58,7 +59,7 @@ def failure_alert(tracker: AlertTracker, text: str, bad: BadNumber | None) -> Al
         steps=0,
         seconds=0.0,
         cause=_CAUSES.get(what, "the weights ran away: a learning rate far too high"),
-        changes=tuple(_remedy(what, tracker.context, evidence)),
+        changes=prescribe(tracker.context, _remedy(what, tracker.context, evidence)).changes,
         effect="" if what in _ENVIRONMENTS_OWN else str(rule.effect),
     )
 
@@ -75,7 +76,7 @@ def _told(bad: BadNumber) -> str:
     return f"{bad.number} in {bad.place}{whose}{bad.moment}"
 
 
-def _remedy(what: str, context: Context, evidence: Evidence) -> list[Change]:
+def _remedy(what: str, context: Context, evidence: Evidence) -> list[Wish]:
     if what in _ENVIRONMENTS_OWN:
         return []
     rule = next(rule for rule in RULES if rule.id == "nonfinite")

@@ -1,7 +1,7 @@
 """Evidence, spans and remedies of alerts as people read them, on a terminal and in reports."""
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gymsolve.text import count, number, setting
@@ -12,12 +12,12 @@ _NONE = "no setting mends this: it is in the environment or in the code"
 _CROSSED = {">": operator.gt, "<": operator.lt}
 
 
-def remedy_text(changes: Sequence[Mapping[str, Any]]) -> str:
-    """What to change, as one would type it."""
-    if not changes:
-        return _NONE
+def remedy_text(alert: Mapping[str, Any]) -> str:
+    """What to change, as one would type it; without a change, what else to do."""
+    if not alert["changes"]:
+        return alert.get("instead") or _NONE  # events of before do not have the second
     told = []
-    for change in changes:
+    for change in alert["changes"]:
         if change["advice"]:
             told.append(f"{change['path']}: {change['advice']}")
         else:
@@ -30,6 +30,8 @@ def remedy_text(changes: Sequence[Mapping[str, Any]]) -> str:
 def evidence_text(evidence: Mapping[str, Any]) -> str:
     """What was measured, the number that crossed a line, and the line; from the evidence of an alert."""
     value, sign, note = evidence["value"], evidence["sign"], evidence["note"]
+    if not sign:
+        return str(note)  # something that happened, not a number that crossed a line
     shown = "not finite" if value is None or value != value else _against(value, sign, evidence["threshold"])
     return f"{evidence['meaning'] or evidence['metric']} {shown}" + (f", {note}" if note else "")
 

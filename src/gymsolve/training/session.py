@@ -297,7 +297,7 @@ def _finish(trainer: Trainer, run: Run, reason: Reason) -> Outcome:
         seconds=counters.seconds,
         mean_reward=counters.best_return,
         threshold=trainer.threshold,
-        alerts=(*found.roots, *(one.alert for one in found.consequences)),
+        alerts=found.alerts,
         because={one.alert.id: one.because for one in found.consequences},
     )
     result = {key: outcome.to_json()[key] for key in ("solved", "mean_reward", "threshold", "seconds")}

@@ -62,7 +62,7 @@ def _finding(alert: dict[str, Any], consequences: list[dict[str, Any]]) -> Findi
         ("when", f"{when}{state}; fired {plural(alert['count'], 'time')}"),
         ("cost", f"{spent} ({alert['share']:.0%} of training)"),
         ("likely cause", alert["cause"]),
-        ("remedy", remedy_text(alert["changes"])),
+        ("remedy", remedy_text(alert)),
     ]
     if alert["effect"]:
         details.append(("expect", alert["effect"]))

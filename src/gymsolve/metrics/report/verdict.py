@@ -144,9 +144,8 @@ def _limit(facts: Facts) -> str:
         if not serious:
             return "Alerts on the way were over by then."
     if serious:
-        changes = serious[0].to_json()["changes"]
         lead = "What to look at" if facts.solved else "What limits it most likely"
-        return f"{lead}: {serious[0].title} ({serious[0].cause}); {remedy_text(changes)}."
+        return f"{lead}: {serious[0].title} ({serious[0].cause}); {remedy_text(serious[0].to_json())}."
     if facts.solved:
         return "No alert fired."
     return _trend(facts)

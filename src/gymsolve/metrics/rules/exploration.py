@@ -1,5 +1,7 @@
 """How the policy explores: entropy, spread of actions, actions that are all it takes."""
 
+from dataclasses import replace
+
 from gymsolve.metrics.history import History
 from gymsolve.metrics.rules.outlook import DECIDED, categorical, is_flat, is_reached, relative_entropy
 from gymsolve.metrics.rules.remedies import all_of, scale, set_to
@@ -7,7 +9,7 @@ from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, above, 
 
 __all__ = ["EXPLORATION"]
 
-_EXPLORE = all_of(scale("algo.ent_coef", 5.0, at_least=0.01), scale("algo.learning_rate", 0.5))
+_EXPLORE = all_of(scale("algo.ent_coef", 5.0, from_zero=0.01), scale("algo.learning_rate", 0.5))
 
 
 def _collapse(history: History, context: Context, active: bool) -> Evidence | None:
@@ -83,9 +85,17 @@ def _not_uniform(history: History, context: Context, active: bool) -> Evidence |
 def _wide(history: History, context: Context, active: bool) -> Evidence | None:
     series = history.series["policy/log_std_mean"]
     before = series.values[max(0, len(series) - 20)]
-    if series.last <= 1.0 or series.last < before:
+    if series.last <= 1.0 or series.last < before or is_reached(history, context):
         return None
     return Evidence("policy/log_std_mean", series.last, 1.0, ">", "and rising")
+
+
+def _narrow(history: History, context: Context, active: bool) -> Evidence | None:
+    """Little spread is what a policy ends with that knows what to do: it hurts where nothing is gained."""
+    if is_reached(history, context) or not is_flat(history, context, 0.1):
+        return None
+    found = below("policy/log_std_mean", -3.0, -2.5)(history, context, active)
+    return None if found is None else replace(found, note="while the return is flat")
 
 
 def _no_choice(history: History, context: Context, active: bool) -> Evidence | None:
@@ -186,6 +196,7 @@ EXPLORATION = (
         effect=Effect("train/entropy", "rises", above=0),
         explains=("action_stuck", "entropy_collapse", "policy_frozen", "grad_vanished", "return_flat"),
         persistence=3,
+        patience=1,
         warmup=0.0,
         applies=_is_masked,
         standing=True,
@@ -195,8 +206,8 @@ EXPLORATION = (
         signal=11,
         severity="warn",
         title="the policy hardly varies its actions any more",
-        needs=("policy/log_std_mean",),
-        check=below("policy/log_std_mean", -3.0, -2.5),
+        needs=("policy/log_std_mean", "rollout/ep_rew_mean"),
+        check=_narrow,
         cause="nothing rewards exploring: the entropy bonus is too small for rewards of this size",
         remedy=_EXPLORE,
         effect=Effect("policy/log_std_mean", "stays", above=-2),

@@ -49,6 +49,9 @@ def is_confirmed(history: History, context: Context) -> bool:
 def is_flat(history: History, context: Context, share: float, *, luck: float = 0.0) -> bool:
     """The best training return has not grown within the last `share` of the budget, and should have.
 
+    Episodes must have ended since it was reached: where all copies play long ones, returns stand still for a
+    while because there are no new ones.
+
     A gain below `luck` times the range of the window's returns is taken for chance: the mean of 100 episodes
     has a standard error of about a fiftieth of that range.
     """
@@ -66,11 +69,20 @@ def _is_flat(history: History, context: Context, share: float, luck: float) -> b
     then = series.index_at(history.env_steps - share * context.budget)
     if then is None:
         return False
+    if not _is_news(history, series, series.steps[then]):
+        return False
     if context.threshold is not None and context.threshold - series.peak <= _NEAR * series.span:
         return False
     smallest, largest = history.last("rollout/ep_rew_min"), history.last("rollout/ep_rew_max")
     spread = 0.0 if smallest is None or largest is None else largest - smallest
     return series.peak - series.peak_at(then) <= max(_LITTLE * series.span, luck * spread)
+
+
+def _is_news(history: History, series: Series, since: int) -> bool:
+    """Episodes have ended since then, or since the best return; where nobody counts them, they may have."""
+    ended, reached = history.get("rollout/episodes"), series.peak_step
+    then = None if ended is None or reached is None else ended.index_at(min(since, reached))
+    return ended is None or then is None or ended.last > ended.values[then]
 
 
 def relative_entropy(history: History, context: Context) -> tuple[Series, float] | None:

@@ -19,15 +19,19 @@ __all__ = [
     "Context",
     "Effect",
     "Evidence",
+    "Move",
     "Remedy",
     "Rule",
     "Severity",
+    "Wish",
     "above",
     "below",
     "nothing",
 ]
 
 Severity = Literal["info", "warn", "error"]
+Move = Literal["up", "down", "set"]
+"""Which way a remedy moves a setting; `set` where it has no more and less."""
 _ROUNDING = 1e-6
 _DIRECTIONS = {"rises": 1, "grows": 1, "falls": -1}
 
@@ -46,6 +50,20 @@ class Evidence:
     """What the value is, where it is not the metric's own: a ratio, a correlation, the median of a window."""
     bad: BadNumber | None = None
     """Environment, dimension and step of a number that is not finite, where they are known."""
+    aim: float | None = None
+    """What the remedy should bring its setting to, or multiply it by, if measurements tell."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a rule would make of a setting; `prescribe` decides whether that is a change worth proposing."""
+
+    path: str
+    move: Move
+    factor: float = 1.0
+    """By which to multiply it, a schedule as a whole."""
+    value: Any = None
+    """What to set it to, or to raise or lower it to; beside a factor, what 0 becomes."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +75,7 @@ class Change:
     new: Any
     advice: str = ""
     """In words, where the setting's value is not known (logs of others)."""
+    move: Move = "set"
 
 
 @dataclass(frozen=True)
@@ -141,6 +160,17 @@ class Context:
     def sees_pictures(self) -> bool:
         return self.spec is not None and any(entry.kind == "image" for entry in self.spec.obs.values())
 
+    @property
+    def episode_limit(self) -> int | None:
+        """The longest that an episode may last, in steps of the agent; None when that is not known.
+
+        The setting counts steps before frames are skipped, so it serves where nothing better is known.
+        """
+        if self.spec is not None:
+            return self.spec.max_episode_steps
+        limit: int | None = self.setting("env.max_episode_steps")
+        return limit
+
     def progress(self, history: History) -> float:
         """Share of the budget used so far."""
         return history.env_steps / self.budget if self.budget else 1.0
@@ -158,10 +188,10 @@ class Context:
 
 Check = Callable[[History, Context, bool], Evidence | None]
 """Evidence when the newest record is a case; the flag tells that the alert is active: less is enough."""
-Remedy = Callable[[Context, Evidence], list[Change]]
+Remedy = Callable[[Context, Evidence], list[Wish]]
 
 
-def nothing(context: Context, evidence: Evidence) -> list[Change]:
+def nothing(context: Context, evidence: Evidence) -> list[Wish]:
     """No setting helps: the code or the environment has to change."""
     return []
 
@@ -184,6 +214,8 @@ class Rule:
     check: Check
     cause: str
     remedy: Remedy = nothing
+    instead: str = ""
+    """What to do where no setting is proposed; without it, the environment or the code has to change."""
     effect: Effect | None = None
     explains: tuple[str, ...] = ()
     """Rules that fire as a consequence of this one."""
