@@ -44,6 +44,8 @@ class Alert:
     effect: str
     instead: str = ""
     """What to do where no setting is to be changed; empty where nothing but the code can help."""
+    ended: bool = False
+    """The run ended with it."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -86,7 +88,7 @@ class AlertTracker:
         self._states = [_State(rule) for rule in rules if rule.applies(context)]
         self.inapplicable = [rule for rule in rules if not rule.applies(context)]
         self.failure: Alert | None = None
-        """What ended the run, when it was a number that is not finite."""
+        """What ended the run, when it did not end by itself."""
         self._by_metric: dict[str, list[_State]] = {}
         for state in self._states:
             self._by_metric.setdefault(state.rule.metric, []).append(state)
@@ -120,7 +122,7 @@ class AlertTracker:
         return [fired[name] for name in sorted(fired)]
 
     def fail(self, failure: Alert) -> AlertChange:
-        """Take the alert about the number that ended the run: no record holds that number."""
+        """Take the alert about what ended the run: no record tells of it."""
         self.failure = failure
         return AlertChange("alert", failure)
 

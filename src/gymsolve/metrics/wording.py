@@ -44,6 +44,8 @@ def event_evidence(facts: Mapping[str, Any]) -> str:
 def lasting(alert: Mapping[str, Any], follows: Iterable[Mapping[str, Any]]) -> str:
     """When an alert was measured, and whether something that follows from it still is."""
     first, last = alert["onset"], alert["step"]
+    if alert.get("ended"):
+        return f"at step {count(first)}, where the run ended"
     if alert["active"]:
         return f"since step {count(first)}"
     when = f"at step {count(first)}" if last <= first else f"steps {count(first)} to {count(last)}"

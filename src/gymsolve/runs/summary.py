@@ -14,11 +14,22 @@ from gymsolve.runs import process
 from gymsolve.runs.files import read_json
 from gymsolve.runs.records import last_record
 
-__all__ = ["SCHEMA_VERSION", "STATUSES", "RunSummary", "Status", "read_info", "runs_folder", "summarize"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "SILENT",
+    "STATUSES",
+    "RunSummary",
+    "Status",
+    "read_info",
+    "runs_folder",
+    "summarize",
+]
 
 SCHEMA_VERSION = 1
 Status = Literal["running", "finished", "solved", "stopped", "crashed", "damaged"]
 """`damaged` is never stored: it is a run whose `run.json` cannot be read."""
+SILENT = "the process ended without a word"
+"""The reason of a run whose process is gone, and left none."""
 STATUSES: tuple[str, ...] = get_args(Status)
 
 
@@ -74,7 +85,7 @@ def summarize(folder: Path) -> RunSummary:
         if info["status"] == "running":
             fields["env_steps"] = _reached(folder, info["env_steps"])
             if not process.is_alive(info, folder):
-                fields |= {"status": "crashed", "reason": "the process ended without a word"}
+                fields |= {"status": "crashed", "reason": SILENT}
     except RunDamagedError as error:
         return RunSummary(id=folder.name, reason=str(error))
     except KeyError as error:

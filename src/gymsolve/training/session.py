@@ -1,6 +1,7 @@
 """Starting and resuming runs: the verbs behind the Python API and the command line."""
 
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from gymsolve.runs.refs import find_run, open_checkpoint, split_ref
 from gymsolve.runs.run import Run, create_run
 from gymsolve.runs.summary import Status
 from gymsolve.training.checkpoint import save
-from gymsolve.training.ending import Closing, leave_report, notes_on_bad_end
+from gymsolve.training.ending import Closing, leave_report, notes_on_bad_end, tell_spent
 from gymsolve.training.judging.judge import Judge, make_judge
 from gymsolve.training.loop import next_multiple, take_judgements, train_loop, write_record
 from gymsolve.training.observer import Observer, checked
@@ -86,8 +87,10 @@ def start_run(
     watcher, config = checked(observer), for_debugger(plan.config)
     sinks = make_sinks(config.track)
     source = None if start_from is None else open_checkpoint(start_from, runs_dir, policy_only=True)
+    began = time.perf_counter()
     with ExitStack() as cleanup:
         trainer = build_trainer(config)
+        trainer.clock.count_from(began)
         cleanup.callback(trainer.envs.close)
         require_same_pipeline(trainer)
         notes = notes_at_start(trainer)
@@ -112,8 +115,10 @@ def start_run(
         for reason in plan.reasons:
             run.log(f"derived: {reason}")
         notes += [f"auto: {reason}" for reason in plan.measured]
-        with tracking(run, sinks, watcher) as tracked:
-            return execute(trainer, run, tracked, notes, judge_first=source is not None, profile=profile)
+        with tracking(run, sinks, watcher, trainer.clock) as tracked:
+            outcome = execute(trainer, run, tracked, notes, judge_first=source is not None, profile=profile)
+        tell_spent(run, trainer)
+        return outcome
 
 
 def resume_run(
@@ -136,8 +141,10 @@ def resume_run(
     sinks = make_sinks(config.track)
     saved = _saved_state(run, which)
     ended = notes_on_bad_end(run, saved)
+    began = time.perf_counter()
     with ExitStack() as cleanup:
         trainer = build_trainer(for_debugger(config))
+        trainer.clock.count_from(began)
         cleanup.callback(trainer.envs.close)
         if saved is not None:
             notes = restore_trainer(trainer, saved, fresh_optimizer=fresh_optimizer)
@@ -166,8 +173,10 @@ def resume_run(
             records_set_aside=dropped,
             checkpoints_set_aside=discarded,
         )
-        with tracking(run, sinks, watcher) as tracked:
-            return execute(trainer, run, tracked, notes + _nothing_to_do(trainer), profile=profile)
+        with tracking(run, sinks, watcher, trainer.clock) as tracked:
+            outcome = execute(trainer, run, tracked, notes + _nothing_to_do(trainer), profile=profile)
+        tell_spent(run, trainer)
+        return outcome
 
 
 def _nothing_to_do(trainer: Trainer) -> list[str]:
@@ -251,7 +260,8 @@ def execute(
     if outcome.reason in ("solved", "steps", "time"):  # a user who stops a run does not want to wait
         from gymsolve.training.video.automatic import leave_videos
 
-        leave_videos(run, trainer.config, observer)
+        with trainer.clock.timing("video"):
+            leave_videos(run, trainer.config, observer)
     return outcome
 
 

@@ -39,12 +39,17 @@ def alert_paragraph(alert: Mapping[str, Any], follows: Sequence[Mapping[str, Any
     spent = f"{count(alert['steps'])} steps"
     if alert["seconds"] is not None:
         spent += f" and {duration(alert['seconds'])}"
+    cost = f"{spent} spent meanwhile ({alert['share']:.0%} of training)"
     state = f"{lasting(alert, follows)}{', still active' if alert['active'] else ''}"
+    when = (
+        lasting(alert, follows)
+        if alert["ended"]
+        else f"{state}; fired {plural(alert['count'], 'time')}, {cost}"
+    )
     told = [
         f"{alert['severity'].upper()}  {alert['title']}  [{alert['id']}]",
         f"  evidence  {evidence_text(alert['evidence'])}, step {count(alert['step'])}",
-        f"  when      {state}; fired {plural(alert['count'], 'time')}, "
-        f"{spent} spent meanwhile ({alert['share']:.0%} of training)",
+        f"  when      {when}",
         f"  likely    {alert['cause']}",
         f"  remedy    {remedy_text(alert)}",
     ]

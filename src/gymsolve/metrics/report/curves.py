@@ -6,21 +6,14 @@ from collections.abc import Sequence
 from gymsolve.metrics.report.document import Block, Figures, Section
 from gymsolve.metrics.report.facts import Facts
 from gymsolve.metrics.report.figures import Curves, Figure, Line, Point, Split, Stack
+from gymsolve.metrics.spending import NAMES
+from gymsolve.text import took
 
 __all__ = ["action_figures", "learning_curves", "loss_figure", "return_figure", "time_split"]
 
 Range = tuple[float, float]
-
-_SHARES = ("env", "act", "update", "eval", "checkpoint", "record", "diagnose")
-_SHARE_NAMES = {
-    "env": "environments",
-    "act": "choosing actions",
-    "update": "learning",
-    "eval": "evaluating",
-    "checkpoint": "checkpoints",
-    "record": "videos",
-    "diagnose": "measuring",
-}
+_HARDLY = 0.005
+"""Parts of the time below this share are told together."""
 
 
 def learning_curves(facts: Facts) -> Section:
@@ -84,17 +77,19 @@ def action_figures(facts: Facts) -> list[Figure | None]:
 
 
 def time_split(facts: Facts) -> Split | None:
-    """Where the seconds went: as measured, or worked out from the durations of rollouts and updates."""
-    found = {part: _mean(facts.points(f"time/{part}_share")) for part in _SHARES}
-    known = [(_SHARE_NAMES[part], share) for part, share in found.items() if share is not None and share > 0]
-    if known:
-        rest = 1.0 - sum(share for _, share in known)
-        return Split("Where the time went", [*known, ("other", rest)] if rest > 0.005 else known)
+    """Where the seconds of all sittings went; logs without shares tell collecting and learning at least."""
+    spent = {part: round(seconds, 2) for part, seconds in facts.spent.items()}
+    whole = sum(spent.values())
+    if whole and set(spent) - {"eval"}:
+        shown = {part: spent[part] for part in NAMES if spent.get(part, 0.0) >= _HARDLY * whole}
+        parts = [(f"{NAMES[part]}, {took(seconds)}", seconds / whole) for part, seconds in shown.items()]
+        rest = whole - sum(shown.values())
+        small = [(f"less than {_HARDLY:.1%} each, {took(rest)}", rest / whole)] if rest > 0.005 else []
+        return Split("Where the time went", [*parts, *small], f"{took(whole)} in all.")
     collect, update = _mean(facts.points("time/collect_seconds")), _mean(facts.points("time/update_seconds"))
     if not collect or not update or not facts.seconds:
         return None
-    waited = sum(y for _, y in facts.points("eval/seconds") if math.isfinite(y))
-    share = min(1.0, waited / facts.seconds)
+    share = min(1.0, spent.get("eval", 0.0) / facts.seconds)
     both = collect + update
     parts = [("collecting", (1 - share) * collect / both), ("learning", (1 - share) * update / both)]
     return Split("Where the time went", [*parts, *([("evaluating", share)] if share > 0 else [])])

@@ -12,6 +12,7 @@ from gymsolve.metrics.lint import lint
 from gymsolve.metrics.quality import training_quality
 from gymsolve.metrics.report.figures import Point
 from gymsolve.metrics.rules.rule import Context
+from gymsolve.metrics.spending import spent_in_all
 from gymsolve.recipes import flatten, validate
 from gymsolve.runs.checkpoints import survey_checkpoints
 from gymsolve.runs.run import Run
@@ -63,9 +64,13 @@ class Facts:
 
     @property
     def seconds(self) -> float:
-        """Spent training, over all sittings."""
-        stored = (self.info.get("result") or {}).get("seconds")  # of the sitting before, after a resume
-        return max(float(stored or 0.0), self.last("time/elapsed") or 0.0)
+        """Spent collecting, learning and evaluating, over all sittings."""
+        return self.history.spending.trained
+
+    @property
+    def spent(self) -> dict[str, float]:
+        """Seconds of all sittings by what they went into, starting and videos included."""
+        return spent_in_all(self.history.spending, self.events)
 
     @property
     def best(self) -> dict[str, Any] | None:
