@@ -222,7 +222,7 @@ def test_time_is_split_as_measured_or_worked_out(tmp_path):
         {
             "stepping environments, 1:20": 0.4,
             "learning, 1:30": 0.45,
-            "evaluating, 10.0 s": 0.05,
+            "evaluating, 0:10": 0.05,
             "everything else, 0:20": 0.1,
         }
     )

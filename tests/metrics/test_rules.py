@@ -324,6 +324,17 @@ def test_returns_are_not_flat_while_no_episode_has_ended():
     assert "return_flat" in fired(waiting, make_context())
 
 
+def test_the_first_policy_of_a_box_is_looked_at_too():
+    centred = {"action/mean": 0.02, "action/std": 0.7}  # a standard normal, clipped
+    assert "initial_policy" not in fired(centred, make_context("box"))
+    assert "initial_policy" in fired(centred | {"action/mean": jump(0.6, 0.0, at=1)}, make_context("box"))
+    assert "initial_policy" not in fired(centred | {"action/mean": jump(0.0, 0.9, at=1)}, make_context("box"))
+    narrow = centred | {"action/std": jump(0.05, 0.7, at=1)}
+    (found,) = AlertTracker(make_context("box", net={"log_std_init": -3.0}), story(narrow)).alerts()
+    assert found.id == "initial_policy"
+    assert [(one.path, one.new) for one in found.changes] == [("net.log_std_init", 0.0)]
+
+
 def test_little_spread_is_no_finding_while_the_return_rises():
     context = make_context("box")
     assert "log_std_low" not in fired({"policy/log_std_mean": -4.0}, context)

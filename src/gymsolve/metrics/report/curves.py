@@ -19,7 +19,7 @@ _HARDLY = 0.005
 def learning_curves(facts: Facts) -> Section:
     """Everything over environment steps."""
     charts: list[Figure | None] = [return_figure(facts), loss_figure(facts), *_health(facts)]
-    charts += [*action_figures(facts), _length(facts)]
+    charts += [*action_figures(facts), _seen(facts), _length(facts)]
     shown = [chart for chart in charts if chart is not None]
     blocks: Sequence[Block] = [Figures(shown)] if shown else []
     return Section("Learning curves", blocks)
@@ -65,15 +65,24 @@ def loss_figure(facts: Facts) -> Curves | None:
 def action_figures(facts: Facts) -> list[Figure | None]:
     """What the policy does: shares of choices, or the range of a box."""
     names = sorted((name for name in facts.history.series if name.startswith("action/share_")), key=_choice)
-    bounds = facts.context.bounds.get("action/mean")
-    whole = bounds if bounds is not None and all(map(math.isfinite, bounds)) else None
-    mean, std = facts.points("action/mean"), dict(facts.points("action/std"))
+    box = None if names else _within(facts, "Actions", "action", "The axis is the action space.")
+    return [_stacked(facts, names), box]
+
+
+def _seen(facts: Facts) -> Curves | None:
+    """What the network gets to see, in the range that the observation space and scaling allow."""
+    return _within(
+        facts, "Observations, as the network sees them", "obs", "The axis is all that is possible."
+    )
+
+
+def _within(facts: Facts, title: str, prefix: str, note: str) -> Curves | None:
+    """Mean and spread, on an axis that the spaces of the run decide where they have ends."""
+    limits = facts.context.ranges.get(f"{prefix}/mean")
+    mean, std = facts.points(f"{prefix}/mean"), dict(facts.points(f"{prefix}/std"))
     spread = [(x, y - std[x], y + std[x]) for x, y in mean if x in std]
-    box = None
-    if mean and not names:
-        note = "The axis is the action space." if whole else ""
-        box = Curves("Actions", [Line("mean ± standard deviation", mean, spread)], note, limits=whole)
-    return [_stacked(facts, names), _shown(box)]
+    line = Line("mean ± standard deviation", mean, spread)
+    return _shown(Curves(title, [line], note if limits else "", limits=limits))
 
 
 def time_split(facts: Facts) -> Split | None:

@@ -1,11 +1,12 @@
 """Is it learning? What several rules ask before they call a number a problem."""
 
 from gymsolve.metrics.history import History, Series
-from gymsolve.metrics.rules.rule import Context
+from gymsolve.metrics.rules.rule import Context, Evidence
 
 __all__ = [
     "DECIDED",
     "categorical",
+    "entropy_evidence",
     "is_confirmed",
     "is_decided",
     "is_flat",
@@ -105,3 +106,11 @@ def is_decided(history: History, context: Context) -> bool:
 def categorical(context: Context) -> bool:
     """Actions are choices among more than one."""
     return bool(context.max_entropy)
+
+
+def entropy_evidence(factor: float, value: float, limit: float, sign: str, note: str) -> Evidence:
+    """`value` is a share of a uniform policy's entropy, whether measured as such or not."""
+    if factor == 1.0:
+        return Evidence("policy/entropy_relative", value, limit, sign, f"where 1 is uniform, {note}")
+    share = "train/entropy as a share of a uniform policy's"
+    return Evidence("train/entropy", value, limit, sign, note, meaning=share)

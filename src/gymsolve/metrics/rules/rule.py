@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gymsolve.config import TrainConfig
 from gymsolve.errors import BadNumber
-from gymsolve.metrics.catalog import Bounds, derived_bounds, hard_bounds, max_entropy
+from gymsolve.metrics.catalog import Bounds, chart_bounds, derived_bounds, hard_bounds, max_entropy
 from gymsolve.metrics.history import History
 
 if TYPE_CHECKING:
@@ -132,6 +132,8 @@ class Context:
     warm_start: bool = False
     """Training began with the weights of another run."""
     bounds: Bounds = field(default_factory=dict)
+    ranges: Bounds = field(default_factory=dict)
+    """Between which values charts run."""
 
     @classmethod
     def of(cls, config: TrainConfig, spec: "EnvSpec | None", *, warm_start: bool = False) -> "Context":
@@ -146,6 +148,7 @@ class Context:
             max_entropy=None if spec is None else max_entropy(spec),
             warm_start=warm_start,
             bounds=hard_bounds() | derived_bounds(config, spec),
+            ranges={} if spec is None else chart_bounds(config, spec),
         )
 
     @cached_property
