@@ -170,7 +170,8 @@ class AlertTracker:
             return
         state.quiet = 0
         if state.streak == 0 and not state.active:
-            state.since = step
+            # What was charged before is not charged again.
+            state.since = step if evidence.since is None else max(state.since, evidence.since)
         state.streak += 1
         if state.active or state.streak >= rule.persistence:
             state.evidence, state.step = evidence, step

@@ -56,6 +56,11 @@ class Diagnosis:
         """Causes first, the most urgent in front, then what follows from them."""
         return (*self.roots, *(one.alert for one in self.consequences))
 
+    @property
+    def decided(self) -> frozenset[str]:
+        """Settings that its remedies change."""
+        return frozenset(change.path for alert in self.alerts for change in alert.changes)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "roots": [alert.to_json() for alert in self.roots],

@@ -9,6 +9,8 @@ from gymsolve.text import count, number, setting
 __all__ = ["event_evidence", "evidence_text", "lasting", "remedy_text"]
 
 _NONE = "no setting mends this: it is in the environment or in the code"
+_CADENCES = (("eval.every", 0), ("checkpoint.every", 0))
+_AUTOMATIC = "0, a share of the budget"
 _CROSSED = {">": operator.gt, "<": operator.lt}
 
 
@@ -23,7 +25,8 @@ def remedy_text(alert: Mapping[str, Any]) -> str:
         else:
             new = setting(change["new"])
             quoted = f"'{change['path']}={new}'" if " " in new else f"{change['path']}={new}"
-            told.append(f"--set {quoted} (was {setting(change['old'])})")
+            old = _AUTOMATIC if (change["path"], change["old"]) in _CADENCES else setting(change["old"])
+            told.append(f"--set {quoted} (was {old})")
     return "try " + ", ".join(told)
 
 

@@ -121,6 +121,7 @@ def gather(run: Run, alerts: AlertTracker | None = None) -> Facts:
     if alerts is None:
         alerts = AlertTracker(run_context(run, config), rows)
     checkpoints, damage = survey_checkpoints(run)
+    diagnosis = explain_run(run, alerts)
     return Facts(
         run=run,
         summary=run.summary(),
@@ -136,8 +137,8 @@ def gather(run: Run, alerts: AlertTracker | None = None) -> Facts:
         videos=list_videos(run),
         video=find_best_video(run),
         context=alerts.context,
-        diagnosis=explain_run(run, alerts),
-        lint=[str(finding) for finding in lint(config, alerts.context.spec)],
+        diagnosis=diagnosis,
+        lint=[str(one.without(diagnosis.decided)) for one in lint(config, alerts.context.spec)],
         problems=[*problems, *events.problems, *damage],
     )
 

@@ -61,7 +61,16 @@ def _frozen(history: History, context: Context, active: bool) -> Evidence | None
     value, what = _in_full(history, "train/approx_kl")
     if not value < bar:
         return None
-    return Evidence("train/approx_kl", value, limit, "<", "while the return is flat", meaning=what)
+    since = _below_since(history, "train/approx_kl", bar)
+    flat = "while the return is flat"
+    return Evidence("train/approx_kl", value, limit, "<", flat, meaning=what, since=since)
+
+
+def _below_since(history: History, metric: str, bar: float) -> int:
+    """Since when a metric has been below a bar: it takes longer to see that the return does not rise."""
+    series = history.series[metric]
+    last = next((i for i in range(len(series) - 1, -1, -1) if not series.values[i] < bar), -1)
+    return series.steps[min(last + 1, len(series) - 1)]
 
 
 def _unclipped(history: History, context: Context, active: bool) -> Evidence | None:

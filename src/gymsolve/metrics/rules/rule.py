@@ -52,6 +52,8 @@ class Evidence:
     """Environment, dimension and step of a number that is not finite, where they are known."""
     aim: float | None = None
     """What the remedy should bring its setting to, or multiply it by, if measurements tell."""
+    since: int | None = None
+    """Environment steps since which it has been so, where that is before it could be told."""
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,13 @@ _ASIDE = ("eval", "checkpoint", "record", "diagnose")
 _WORTH = 0.2
 """Share of the time that evaluating is worth."""
 _ROUNDING = 1e-9
+_NOTABLE = 10.0
+"""Seconds; what takes less is not worth a word."""
 
 
 def _stepping(history: History, context: Context, active: bool) -> Evidence | None:
     value = history.spending.share("env")
-    if value <= (0.5 if active else 0.6) + _ROUNDING:
+    if value <= (0.5 if active else 0.6) + _ROUNDING or history.spending.seconds["env"] < _NOTABLE:
         return None
     return Evidence("time/env_share", value, 0.6, ">", meaning="share of all time so far for stepping them")
 
@@ -23,7 +25,7 @@ def _stepping(history: History, context: Context, active: bool) -> Evidence | No
 def _aside(history: History, context: Context, active: bool) -> Evidence | None:
     spending = history.spending
     value = spending.share(*_ASIDE)
-    if value <= (0.3 if active else 0.4) + _ROUNDING:
+    if value <= (0.3 if active else 0.4) + _ROUNDING or value * spending.whole < _NOTABLE:
         return None
     largest = max(_ASIDE, key=lambda part: spending.seconds[part])
     what = "share of all time so far for evaluating, saving, writing records and measuring"
