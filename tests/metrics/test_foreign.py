@@ -82,7 +82,7 @@ def test_a_rate_too_low_is_found_in_a_cleanrl_log():
     found = diagnose(log.records, log.context)
     assert found.roots[0].id == "policy_frozen"
     assert found.roots[0].changes[0].path == "algo.learning_rate"
-    assert "raise it by a factor of 1,000" in found.roots[0].changes[0].advice
+    assert "raise it by a factor of 900" in found.roots[0].changes[0].advice
     assert {"return_flat", "entropy_stuck"} <= {one.alert.id for one in found.consequences}
 
 

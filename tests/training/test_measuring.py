@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import gymsolve
+from gymsolve.metrics.history import History
+from gymsolve.metrics.spending import spent_in_all
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.training.health.probe import Probe, churn, dormant_share, feature_rank
 from gymsolve.training.loop import collect, learn
@@ -153,6 +155,42 @@ def test_a_clock_counts_parts_and_starts_again():
     assert [found[f"time/{part}_share"] for part in ("env", "update", "eval")] == [0.125, 0.5, 0.0]
     assert found["time/updates_per_second"] == 0.25
     assert clock.take()["time/update_share"] == 0.0
+
+
+def test_a_clock_names_what_no_record_tells():
+    moments = iter((0.0, 1.0, 4.0, 10.0, 10.0, 20.0, 20.0, 21.0, 26.0, 30.0))
+    clock = Clock(lambda: next(moments))  # made at 0
+    with clock.timing("track"):  # 1 to 4
+        pass
+    clock.add("eval", 2.0)
+    clock.begin()  # at 10
+    clock.add("env", 8.0)
+    assert clock.take()["time/env_share"] == 0.8  # at 20
+    with clock.timing("video"):  # 21 to 26
+        pass
+    clock.add("checkpoint", 1.0)
+    clock.add("eval", 1.0)
+    assert clock.unrecorded() == {  # at 30; evaluations tell their seconds themselves
+        "track": 3.0,
+        "start": 5.0,
+        "video": 5.0,
+        "checkpoint": 1.0,
+        "other": 3.0,
+    }
+
+
+def test_the_account_of_a_run_holds_all_of_it_also_after_a_resume(tmp_path):
+    settings = SMALL | {"track": ["csv"], "eval.every": 200, "eval.episodes": 1}
+    run = gymsolve.train("CartPole-v1", settings, steps=600).run
+    gymsolve.resume(run, steps=1200)
+    rows, events = run.read_metrics().rows, run.read_events().rows
+    spending = History(rows).spending
+    spent = spent_in_all(spending, events)
+    assert [event["kind"] for event in events].count("spent") == 2
+    assert spent["eval"] == pytest.approx(sum(row.get("eval/seconds", 0.0) for row in rows))
+    assert spending.trained == pytest.approx(run.info()["result"]["seconds"], abs=1e-3)
+    assert {"start", "track", "checkpoint", "env", "update"} <= set(spent)
+    assert sum(spent.values()) >= spending.trained
 
 
 def test_the_probe_is_kept_in_checkpoints():

@@ -175,7 +175,7 @@ def _misfit(text: str, method: str) -> Breach | None:
     return None
 
 
-# --------------------------------------------------------------------- building and importing
+# --------------------------------------------------------------------------- while it is built
 
 
 def import_fault(module: str, env_id: str, error: BaseException) -> EnvFaultError:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gymsolve.errors import RunDamagedError
+from gymsolve.metrics.spending import Spending
 from gymsolve.runs.files import read_json
 from gymsolve.runs.records import Records, read_records
 from gymsolve.runs.summary import SCHEMA_VERSION
@@ -57,6 +58,11 @@ class Series:
         """Between the smallest and the largest value so far."""
         return self.peak - self.low
 
+    @property
+    def peak_step(self) -> int | None:
+        """Where the largest value so far was first reached; None before the first finite one."""
+        return self.steps[self._rises[-1]] if self._rises else None
+
     def peak_at(self, index: int) -> float:
         """The largest finite value up to a point; -inf before the first."""
         place = bisect_right(self._rises, index)
@@ -91,6 +97,8 @@ class History:
         self.records = 0
         self.env_steps = 0
         """Where the newest record is."""
+        self.spending = Spending()
+        """Where the time went so far."""
         self._clock: tuple[list[int], list[float]] = ([], [])
         for record in records:
             self.append(record)
@@ -116,6 +124,7 @@ class History:
             series.append(step, value)
         self.record, self.broken, self.memo = numbers, broken, {}
         self.records, self.env_steps = self.records + 1, step
+        self.spending.add(numbers)
         elapsed = numbers.get("time/elapsed")
         if elapsed is not None:
             self._clock[0].append(step)

@@ -4,8 +4,8 @@ Nothing here is an error: a run may have its reasons. What is impossible is refu
 """
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gymsolve.config import TrainConfig
@@ -34,6 +34,10 @@ class Finding:
     where: str
     text: str
     changes: tuple[Change, ...] = ()
+
+    def without(self, decided: Container[str]) -> "Finding":
+        """The same without changes of settings that something else decides: one value for one setting."""
+        return replace(self, changes=tuple(one for one in self.changes if one.path not in decided))
 
     def __str__(self) -> str:
         fix = " ".join(f"--set {one.path}={_word(one.new)}" for one in self.changes)

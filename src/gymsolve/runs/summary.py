@@ -17,13 +17,15 @@ from gymsolve.runs.records import last_record, read_records
 from gymsolve.runs.schema import EVENT, INFO, find_fault, is_shallow
 
 __all__ = [
-    *("SCHEMA_VERSION", "STATUSES", "RunSummary", "Status"),
+    *("SCHEMA_VERSION", "SILENT", "STATUSES", "RunSummary", "Status"),
     *("holds_run", "is_event", "read_info", "runs_folder", "summarize"),
 ]
 
 SCHEMA_VERSION = 1
 Status = Literal["running", "finished", "solved", "stopped", "crashed", "damaged"]
 """`damaged` is never stored: it is a run whose `run.json` cannot be read."""
+SILENT = "the process ended without a word"
+"""The reason of a run whose process is gone, and left none."""
 STATUSES: tuple[str, ...] = get_args(Status)
 
 
@@ -110,7 +112,7 @@ def summarize(folder: Path) -> RunSummary:
         if info["status"] == "running":
             fields["env_steps"] = _reached(folder, info["env_steps"])
             if not process.is_alive(info, folder):
-                fields |= {"status": "crashed", "reason": "the process ended without a word"}
+                fields |= {"status": "crashed", "reason": SILENT}
     except RunDamagedError as error:
         return RunSummary(id=folder.name, reason=str(error))
     return RunSummary(id=folder.name, **fields)

@@ -65,14 +65,15 @@ def _of_run(run: Run) -> Findings:
     rows, problems = read_rows(run.path)
     config = validate(run.config_json()["config"], f"{run.id}/config.json")
     context = run_context(run, config)
+    found = explain_run(run, AlertTracker(context, rows))
     return Findings(
         run=run.id,
         path=str(run.path),
         log="gymsolve",
         env_id=config.env.id,
-        **_found(explain_run(run, AlertTracker(context, rows)), rows),
+        **_found(found, rows),
         problems=problems,
-        lint=[str(finding) for finding in lint(config, context.spec)],
+        lint=[str(finding.without(found.decided)) for finding in lint(config, context.spec)],
     )
 
 

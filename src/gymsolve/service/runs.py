@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.errors import UsageError
+from gymsolve.metrics.spending import Spending, spent_in_all
 from gymsolve.runs import Run, RunSummary, best_reward, find_run, read_meta, runs_folder, split_ref
 from gymsolve.runs import list_runs as find_runs
 from gymsolve.runs.checkpoints import pointed, survey_checkpoints
@@ -57,6 +58,8 @@ class RunDetails(Answer, RunSummary):
     """Spent training, over all sittings; pauses between them do not count."""
     best_reward: float | None
     config: dict[str, Any]
+    spent: dict[str, float]
+    """Seconds of all sittings by what they went into; parts as `metrics/spending.py` calls them."""
     provenance: dict[str, str]
     command: list[str]
     versions: dict[str, str | None]
@@ -149,10 +152,12 @@ def get_run(ref: str, runs_dir: RunsDir = None) -> RunDetails:
     last: dict[str, Any] = {}
     for row in metrics.rows:
         last |= row
+    spending = _spending(metrics.rows)
     return RunDetails(
         **vars(run.summary()),
         path=str(run.path),
-        seconds=_seconds(metrics.rows),
+        seconds=spending.trained,
+        spent=spent_in_all(spending, events.rows),
         best_reward=best_reward(run),
         config=stored["config"],
         provenance=stored["provenance"],
@@ -167,9 +172,11 @@ def get_run(ref: str, runs_dir: RunsDir = None) -> RunDetails:
     )
 
 
-def _seconds(rows: list[dict[str, Any]]) -> float:
-    elapsed = [row["time/elapsed"] for row in rows if "time/elapsed" in row]
-    return float(elapsed[-1]) if elapsed else 0.0
+def _spending(rows: list[dict[str, Any]]) -> Spending:
+    spending = Spending()
+    for row in rows:
+        spending.add(row)
+    return spending
 
 
 def stop_run(ref: str, runs_dir: RunsDir = None) -> StopRequest:
@@ -214,7 +221,7 @@ def _compared(one: "Contender", axis: "Axis") -> ComparedRun:
     return ComparedRun(
         **vars(one.run.summary()),
         letter=one.letter,
-        seconds=_seconds(one.rows),
+        seconds=one.history.spending.trained,
         **one.results(axis),
         curve=one.points("eval/mean_reward", axis),
     )

@@ -42,7 +42,7 @@ most 16 updates apart, since somebody may be watching."""
 def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, signalled: StopSignal) -> Reason:
     """Train until there is a reason to stop; returns that reason."""
     counters, config = trainer.counters, trainer.config
-    trainer.clock.start()
+    trainer.clock.begin()
     while True:
         take_judgements(trainer, run, observer, judge.finished())
         reason = stop_reason(trainer, run, signalled)

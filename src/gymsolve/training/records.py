@@ -54,6 +54,8 @@ class Averager(Part):
 
 
 Phase = Literal["env", "act", "update", "eval", "checkpoint", "record", "diagnose"]
+Aside = Literal["start", "track", "video"]
+"""What happens before the first record and after the last one."""
 _PHASES: tuple[Phase, ...] = ("env", "act", "update", "eval", "checkpoint", "record", "diagnose")
 _PER_MB = 1024 * 1024 if sys.platform == "darwin" else 1024
 """Units of the system's memory count per MB: it counts bytes on macOS, kilobytes elsewhere."""
@@ -64,25 +66,36 @@ class Clock:
 
     def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
         self._now = now
-        self.start()
+        self.aside: dict[str, float] = {}
+        """Seconds that no record tells."""
+        self._start()
 
-    def start(self) -> None:
-        """Begin to count, now."""
-        self.spent: dict[Phase, float] = dict.fromkeys(_PHASES, 0.0)
-        self.updates = 0
-        self._since = self._now()
+    def count_from(self, moment: float) -> None:
+        """The sitting began before its clock was made."""
+        self._since = moment
 
-    def add(self, part: Phase, seconds: float) -> None:
-        self.spent[part] += seconds
+    def begin(self) -> None:
+        """Count for the first record from now; what was before and has no other name is starting."""
+        named = self._tail()
+        named["start"] = named.get("start", 0.0) + named.pop("other")
+        self.aside = named
+        self._start()
+
+    def add(self, part: Phase | Aside, seconds: float) -> None:
+        if part in self.spent:
+            self.spent[part] += seconds
+        else:
+            self.aside[part] = self.aside.get(part, 0.0) + seconds
+            self._named += seconds
 
     @contextmanager
-    def timing(self, part: Phase) -> Iterator[None]:
+    def timing(self, part: Phase | Aside) -> Iterator[None]:
         """Count the time inside this block; blocks must not enclose each other."""
         began = self._now()
         try:
             yield
         finally:
-            self.spent[part] += self._now() - began
+            self.add(part, self._now() - began)
 
     def take(self) -> dict[str, float]:
         """Metrics of the time since the last call; the next one counts from now."""
@@ -91,5 +104,25 @@ class Clock:
         found["time/diagnose_seconds"] = self.spent["diagnose"]
         found["time/updates_per_second"] = self.updates / total
         found["time/memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _PER_MB
-        self.start()
+        self._start()
         return found
+
+    def unrecorded(self) -> dict[str, float]:
+        """Seconds by part that no record tells: before the first one, and since the last one."""
+        return {part: round(seconds, 3) for part, seconds in self._tail().items() if seconds >= 0.0005}
+
+    def _tail(self) -> dict[str, float]:
+        """Without evaluations, which are records themselves."""
+        found = dict(self.aside)
+        rest = self._now() - self._since - sum(self.spent.values()) - self._named
+        for part, seconds in self.spent.items():
+            if part != "eval":
+                found[part] = found.get(part, 0.0) + seconds
+        return found | {"other": found.get("other", 0.0) + max(0.0, rest)}
+
+    def _start(self) -> None:
+        self.spent: dict[str, float] = dict.fromkeys(_PHASES, 0.0)
+        self.updates = 0
+        self._named = 0.0
+        """Of the seconds aside, those since the last record."""
+        self._since = self._now()

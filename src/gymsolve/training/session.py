@@ -1,6 +1,7 @@
 """Starting and resuming runs: the verbs behind the Python API and the command line."""
 
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from gymsolve.runs.run import Run, create_run
 from gymsolve.runs.summary import Status, runs_folder
 from gymsolve.runs.trust import buildable_settings, note_on_trust
 from gymsolve.training.checkpoint import save
-from gymsolve.training.ending import Closing, leave_report, note_end, notes_on_bad_end
+from gymsolve.training.ending import Closing, leave_report, note_end, notes_on_bad_end, tell_spent
 from gymsolve.training.judging.judge import Judge, make_judge
 from gymsolve.training.loop import take_judgements, train_loop, write_record
 from gymsolve.training.observer import Observer, checked
@@ -113,8 +114,10 @@ def start_run(
     watcher, config = checked(observer), for_debugger(plan.config)
     sinks = make_sinks(config.track)
     source = None if start_from is None else open_checkpoint(start_from, runs_dir, policy_only=True)
+    began = time.perf_counter()
     with Watchdog(config.env), ExitStack() as afterwards, ExitStack() as cleanup:
         trainer = build_trainer(config)
+        trainer.clock.count_from(began)
         cleanup.callback(trainer.envs.close)
         require_same_pipeline(trainer)
         notes = notes_at_start(trainer)
@@ -143,8 +146,10 @@ def start_run(
         for reason in plan.reasons:
             run.log(f"derived: {reason}")
         notes += [f"auto: {reason}" for reason in plan.measured]
-        with tracking(run, sinks, watcher) as tracked:
-            return execute(trainer, run, tracked, notes, afterwards, profile=profile)
+        with tracking(run, sinks, watcher, trainer.clock) as tracked:
+            outcome = execute(trainer, run, tracked, notes, afterwards, profile=profile)
+        tell_spent(run, trainer)
+        return outcome
 
 
 def resume_run(
@@ -171,8 +176,10 @@ def resume_run(
     sinks = make_sinks(config.track)
     saved = saved_state(run, which)
     ended = notes_on_bad_end(run, saved)
+    began = time.perf_counter()
     with Watchdog(config.env), ExitStack() as afterwards, ExitStack() as cleanup:
         trainer = build_trainer(for_debugger(config))
+        trainer.clock.count_from(began)
         cleanup.callback(trainer.envs.close)
         if saved is not None:
             notes = restore_trainer(trainer, saved, fresh_optimizer=fresh_optimizer)
@@ -212,10 +219,12 @@ def resume_run(
             records_set_aside=dropped,
             checkpoints_set_aside=discarded,
         )
-        with tracking(run, sinks, watcher) as tracked:
+        with tracking(run, sinks, watcher, trainer.clock) as tracked:
             idle = nothing_to_do(trainer)
             notes += [idle] if idle else []
-            return execute(trainer, run, tracked, notes, afterwards, profile=profile)
+            outcome = execute(trainer, run, tracked, notes, afterwards, profile=profile)
+        tell_spent(run, trainer)
+        return outcome
 
 
 def execute(
@@ -273,7 +282,8 @@ def execute(
     if ended and trainer.config.video.enabled:
         from gymsolve.training.video.automatic import leave_videos
 
-        leave_videos(run, trainer.config, observer)
+        with trainer.clock.timing("video"):
+            leave_videos(run, trainer.config, observer)
     return outcome
 
 
@@ -340,7 +350,7 @@ def _outcome(
         threshold=trainer.return_threshold,
         success_rate=counters.best_rate,
         success_threshold=trainer.success_threshold,
-        alerts=(*found.roots, *(one.alert for one in found.consequences)),
+        alerts=found.alerts,
         because={one.alert.id: one.because for one in found.consequences},
         nothing_to_do=nothing_to_do,
     )

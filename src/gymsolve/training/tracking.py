@@ -17,6 +17,7 @@ from gymsolve.runs.records import read_records
 from gymsolve.runs.run import Run
 from gymsolve.runs.videos import Video, list_videos
 from gymsolve.training.observer import Observer
+from gymsolve.training.records import Clock
 from gymsolve.training.trainer import Trainer
 
 __all__ = ["Tracking", "new_videos", "tracking"]
@@ -25,7 +26,7 @@ _NO_NUMBER = (None, math.inf, -math.inf)
 
 
 @contextmanager
-def tracking(run: Run, sinks: Mapping[str, Sink], observer: Observer) -> Iterator[Observer]:
+def tracking(run: Run, sinks: Mapping[str, Sink], observer: Observer, clock: Clock) -> Iterator[Observer]:
     """The observer, and in front of it the trackers; they open when training starts."""
     if not sinks:
         yield observer
@@ -34,7 +35,8 @@ def tracking(run: Run, sinks: Mapping[str, Sink], observer: Observer) -> Iterato
     try:
         yield tracked
     finally:
-        tracked.close()
+        with clock.timing("track"):
+            tracked.close()
 
 
 @dataclass
@@ -56,14 +58,18 @@ class Tracking:
         facts = describe_run(run, trainer.counters.env_steps)
         config = trainer.config.model_dump(mode="json") | {"run": run.id, "name": facts.name}
         self.videos = list_videos(run)
-        for name, sink in self.sinks.items():
-            self.broken[name] = sink
-            said = self._try(name, partial(sink.open, facts, config))
-            if name not in self.reported:
-                self.working[name] = self.broken.pop(name)
-            if said:
-                run.append_event("note", text=said)
-                self.observer.event("note", {"text": said})
+        with trainer.clock.timing("track"):
+            for name, sink in self.sinks.items():
+                self._open(name, sink, facts, config)
+
+    def _open(self, name: str, sink: Sink, facts: RunFacts, config: dict[str, Any]) -> None:
+        self.broken[name] = sink
+        said = self._try(name, partial(sink.open, facts, config))
+        if name not in self.reported:
+            self.working[name] = self.broken.pop(name)
+        if said:
+            self.run.append_event("note", text=said)
+            self.observer.event("note", {"text": said})
 
     def rollout_step(self, step: int, total: int) -> None:
         self.observer.rollout_step(step, total)

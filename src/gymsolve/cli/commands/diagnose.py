@@ -46,13 +46,22 @@ def _print_findings(told: "Findings") -> None:
     from gymsolve.cli.printing.alerts import alert_paragraph
 
     for index, alert in enumerate(told.roots):
-        heading("Most likely root cause" if index == 0 else "Also")
+        heading(_heading(told, index))
         follows = [one for one in told.consequences if one.because == alert.id]
         print("\n".join(alert_paragraph(alert.to_json(), [one.to_json() for one in follows])))
-        if index == 0 and alert.changes and told.log == "gymsolve":
+        if index == 0 and alert.changes and alert.severity != "info" and told.log == "gymsolve":
             print(f"  try it    gymsolve fix {told.run}")
         if follows:
             print("  explains  " + "; ".join(f"{one.title} [{one.id}]" for one in follows))
+
+
+def _heading(told: "Findings", index: int) -> str:
+    """What ended a run is certain; what else was wrong with it is not."""
+    if told.roots[index].ended:
+        return "What ended the run"
+    if told.roots[index].severity == "info":
+        return "What costs time" if index == 0 else "Also"
+    return "Most likely root cause" if index == 0 else "Also"
 
 
 def _print_rest(told: "Findings") -> None:

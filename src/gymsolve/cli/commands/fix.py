@@ -109,7 +109,7 @@ def _tell_plan(plan: "FixPlan") -> None:
     trials = plural(2 * len(plan.seeds), "trial")
     rows = [
         ("alert", f"{plan.alert.id}: {plan.alert.title}, since step {count(plan.alert.onset)}"),
-        ("remedy", remedy_text([vars(one) for one in plan.changes]).removeprefix("try ")),
+        ("remedy", remedy_text({"changes": [vars(one) for one in plan.changes]}).removeprefix("try ")),
         ("expect", plan.alert.effect or "–"),
         ("from", f"{begin}, {trials} of {count(plan.steps)} steps, seeds {', '.join(map(str, plan.seeds))}"),
         *(("note", note) for note in plan.notes),

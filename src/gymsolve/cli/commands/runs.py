@@ -8,7 +8,7 @@ import typer
 
 from gymsolve.cli.options import Json, RunRef, RunsDir
 from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_table, print_whole_table
-from gymsolve.text import age, count, duration, number, score, setting
+from gymsolve.text import age, count, duration, number, score, setting, took
 
 if TYPE_CHECKING:
     from gymsolve.service.runs import Comparison, ListedRun, RunDetails, StoredCheckpoint
@@ -168,7 +168,7 @@ def _facts(told: "RunDetails") -> list[tuple[str, str]]:
         ("status", f"{told.status}{reason}"),
         ("best return", f"{number(told.best_reward)}{needed}"),
         ("steps", f"{count(told.env_steps)} of {count(told.steps or 0)}"),
-        ("time", duration(told.seconds)),
+        ("time", _time(told)),
         ("started", f"{told.created[:19].replace('T', ' ')} UTC"),
         ("folder", told.path),
         ("command", " ".join(told.command)),
@@ -179,6 +179,19 @@ def _facts(told: "RunDetails") -> list[tuple[str, str]]:
     values = [(path, _lookup(config, path)) for path in _HIGHLIGHTS]
     facts.append(("settings", "  ".join(f"{path}={setting(value)}" for path, value in values)))
     return facts
+
+
+def _time(told: "RunDetails") -> str:
+    """Of training, and where the time of the whole run went."""
+    from gymsolve.metrics.spending import NAMES
+
+    whole = sum(told.spent.values())
+    parts = sorted(told.spent, key=lambda part: told.spent[part], reverse=True)
+    shown = [
+        f"{NAMES[part]} {told.spent[part] / whole:.0%}" for part in parts if told.spent[part] >= 0.01 * whole
+    ]
+    trained = f"{took(told.seconds)} training and evaluating"
+    return f"{trained}; {took(whole)} in all ({', '.join(shown)})" if shown else trained
 
 
 def _lookup(config: dict[str, Any], path: str) -> Any:

@@ -132,7 +132,7 @@ def _hence(follows: list[dict[str, Any]], width: int) -> list[Line]:
 def _details(alert: dict[str, Any], follows: list[dict[str, Any]], width: int) -> list[Line]:
     """Evidence, remedy and likely cause; the last ones are left out first where there is no room."""
     proof = f"{event_evidence(alert)}, {lasting(alert, follows)}"
-    pieces = [(proof, ""), (remedy_text(alert["changes"]), "bold")]
+    pieces = [(proof, ""), (remedy_text(alert), "bold")]
     # Where no setting helps, the cause is all that leads anywhere.
     pieces.insert(2 if alert["changes"] else 1, (f"likely: {alert['cause']}", ""))
     return [

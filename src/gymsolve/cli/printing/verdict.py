@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["print_verdict", "verdict_lines"]
 
 _LABEL = 6
+_TRAINING = ("env", "act", "update", "eval")
 _RETURN = "rollout/ep_rew_mean"
 _RECENT = 100
 """Episodes behind a training return, at most."""
@@ -57,13 +58,27 @@ def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
         f"{title}  {name}",
         _result(evaluation, outcome),
         *_training(outcome),
-        f"{count(outcome.env_steps)} steps in {took(outcome.seconds)}",
+        _took(outcome),
         f"run   {outcome.run.path}",
         *([] if video is None else [f"video {video.path}"]),
         *([f"page  {page}"] if (page := outcome.run.path / "report.html").is_file() else []),
         *_findings(outcome),
         *_labelled("next", next_steps(outcome, runs_dir)),
     ]
+
+
+def _took(outcome: "Outcome") -> str:
+    """Steps and seconds of training; the whole beside them where it is much more."""
+    from gymsolve.metrics.history import History
+    from gymsolve.metrics.spending import NAMES, spent_in_all
+
+    history = History(outcome.run.read_metrics().rows)
+    spent = spent_in_all(history.spending, outcome.run.read_events().rows)
+    told, whole = f"{count(outcome.env_steps)} steps in {took(outcome.seconds)}", sum(spent.values())
+    if whole - outcome.seconds < max(1.0, 0.05 * whole):
+        return told
+    most = max((part for part in spent if part not in _TRAINING), key=lambda part: spent[part])
+    return f"{told}, {took(whole)} in all (most of the rest: {NAMES[most]}, {took(spent[most])})"
 
 
 def _fold(line: str, width: int) -> list[str]:

@@ -12,6 +12,7 @@ from gymsolve.metrics.lint import lint
 from gymsolve.metrics.quality import training_quality
 from gymsolve.metrics.report.figures import Point
 from gymsolve.metrics.rules.rule import Context
+from gymsolve.metrics.spending import spent_in_all
 from gymsolve.recipes import flatten, validate
 from gymsolve.runs.checkpoints import survey_checkpoints
 from gymsolve.runs.run import Run
@@ -68,9 +69,13 @@ class Facts:
 
     @property
     def seconds(self) -> float:
-        """Spent training, over all sittings."""
-        stored = (self.info.get("result") or {}).get("seconds")  # of the sitting before, after a resume
-        return max(float(stored or 0.0), self.last("time/elapsed") or 0.0)
+        """Spent collecting, learning and evaluating, over all sittings."""
+        return self.history.spending.trained
+
+    @property
+    def spent(self) -> dict[str, float]:
+        """Seconds of all sittings by what they went into, starting and videos included."""
+        return spent_in_all(self.history.spending, self.events)
 
     @property
     def best(self) -> dict[str, Any] | None:
@@ -121,6 +126,7 @@ def gather(run: Run, alerts: AlertTracker | None = None) -> Facts:
     if alerts is None:
         alerts = AlertTracker(run_context(run, config), rows)
     checkpoints, damage = survey_checkpoints(run)
+    diagnosis = explain_run(run, alerts)
     return Facts(
         run=run,
         summary=run.summary(),
@@ -136,8 +142,8 @@ def gather(run: Run, alerts: AlertTracker | None = None) -> Facts:
         videos=list_videos(run),
         video=find_best_video(run),
         context=alerts.context,
-        diagnosis=explain_run(run, alerts),
-        lint=[str(finding) for finding in lint(config, alerts.context.spec)],
+        diagnosis=diagnosis,
+        lint=[str(one.without(diagnosis.decided)) for one in lint(config, alerts.context.spec)],
         problems=[*problems, *events.problems, *damage],
     )
 

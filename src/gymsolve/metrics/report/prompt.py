@@ -74,7 +74,7 @@ def _alerts(facts: Facts) -> str:
     found = facts.diagnosis.to_json()
     told = [
         f"{one['severity']} {one['id']} (active {one['share']:.0%} of training): {one['title']}; "
-        f"{one['cause']}; {remedy_text(one['changes'])}"
+        f"{one['cause']}; {remedy_text(one)}"
         for one in found["roots"]
     ]
     told += [f"consequence of {one['because']}: {one['id']}, {one['title']}" for one in found["consequences"]]

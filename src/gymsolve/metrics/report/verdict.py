@@ -6,7 +6,7 @@ from typing import Any
 from gymsolve.metrics.report.document import Tile, Tone
 from gymsolve.metrics.report.facts import Facts
 from gymsolve.metrics.wording import remedy_text
-from gymsolve.text import count, duration, number, score
+from gymsolve.text import count, number, score, took
 
 __all__ = ["badge", "tiles", "tone", "verdict"]
 
@@ -36,7 +36,11 @@ def tone(facts: Facts) -> Tone:
 
 def verdict(facts: Facts) -> str:
     """One paragraph."""
-    sentences = [_whether(facts), _how_sure(facts), _how_long(facts), _why_it_ended(facts), _limit(facts)]
+    sentences = [_whether(facts), _how_sure(facts), _how_long(facts)]
+    if facts.summary.status == "crashed":  # first things first
+        sentences = [_why_it_ended(facts), _limit(facts), *sentences]
+    else:
+        sentences += [_why_it_ended(facts), _limit(facts)]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
@@ -52,7 +56,7 @@ def tiles(facts: Facts) -> list[Tile]:
     return [
         Tile("best evaluation", score(reached, spread), needed),
         Tile("steps", count(facts.env_steps), f"of {count(facts.config.steps)}"),
-        Tile("time", duration(facts.seconds), "training and evaluating"),
+        Tile("time", took(facts.seconds), "training and evaluating"),
         Tile("speed", "–" if speed is None else count(speed), "steps per second, all in all"),
         Tile(
             "quality",
@@ -127,22 +131,20 @@ def _margin(best: dict[str, Any], threshold: float | None, error: float, *, conf
 
 
 def _how_long(facts: Facts) -> str:
-    waited = sum(_seconds(row) for row in facts.evaluations)
-    rest = f", {duration(waited)} of it evaluating" if waited >= 1 else ""
-    return f"Training took {count(facts.env_steps)} steps and {duration(facts.seconds)}{rest}."
-
-
-def _seconds(row: dict[str, Any]) -> float:
-    value = row.get("eval/seconds")
-    return float(value) if value is not None and math.isfinite(value) else 0.0
+    spent = facts.spent
+    waited, whole = spent.get("eval", 0.0), sum(spent.values())
+    rest = f", {took(waited)} of it evaluating" if waited >= 1 else ""
+    more = whole - facts.seconds
+    all_in_all = f"; with all around it {took(whole)}" if more >= 1 and more > 0.05 * whole else ""
+    return f"Training took {count(facts.env_steps)} steps and {took(facts.seconds)}{rest}{all_in_all}."
 
 
 def _why_it_ended(facts: Facts) -> str:
-    status, reason = facts.summary.status, str(facts.info.get("reason") or "")
+    status, reason = facts.summary.status, str(facts.summary.reason or "")
     if status == "running":
         return "It is still being trained."
     if status == "crashed":
-        return f"It crashed: {reason or 'its process is gone'}{'' if reason.endswith('.') else '.'}"
+        return f"It crashed: {reason or 'nobody knows why'}{'' if reason.endswith('.') else '.'}"
     return f"It ended because {_ENDS[reason]}." if reason in _ENDS else ""
 
 
@@ -154,10 +156,11 @@ def _limit(facts: Facts) -> str:
         serious = [alert for alert in serious if alert.active]
         if not serious:
             return "Alerts on the way were over by then."
+    if serious and serious[0].ended:
+        return f"What ended it: {serious[0].title} ({serious[0].cause}); {remedy_text(serious[0].to_json())}."
     if serious:
-        changes = serious[0].to_json()["changes"]
         lead = "What to look at" if facts.solved else "What limits it most likely"
-        return f"{lead}: {serious[0].title} ({serious[0].cause}); {remedy_text(changes)}."
+        return f"{lead}: {serious[0].title} ({serious[0].cause}); {remedy_text(serious[0].to_json())}."
     if facts.solved:
         return "No alert fired."
     return _trend(facts)
