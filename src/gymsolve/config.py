@@ -344,7 +344,8 @@ class EvalConfig(_Model):
     """How the policy is judged: raw returns of whole episodes, on seeds of their own."""
 
     every: Annotated[Steps, Field(ge=0)] = 0
-    """Environment steps between evaluations; 0 means a twentieth of the budget."""
+    """Environment steps between evaluations; 0 means a twentieth of the budget, or more where episodes are
+    long: evaluation then plays at most a quarter as many steps as training."""
     episodes: Positive = 20
     """Episodes of a routine evaluation, on the same seeds each time."""
     warmup: Annotated[Steps, Field(ge=0)] = 0

@@ -8,8 +8,9 @@ from typing import Any
 
 from gymsolve.config import EnvConfig
 from gymsolve.envs.make import make_envs
-from gymsolve.envs.random_policy import Census, take_census
+from gymsolve.envs.random_policy import Census, Tell, take_census
 from gymsolve.spec import EnvSpec, ObsSpec
+from gymsolve.text import plural
 
 __all__ = ["derive_recipe"]
 
@@ -30,15 +31,25 @@ class _Draft:
         self.reasons.append(reason)
 
 
-def derive_recipe(env_id: str, kwargs: dict[str, Any] | None = None) -> tuple[dict[str, Any], list[str]]:
-    """A mapping in the shape of `TrainConfig`, and the reasons for its values."""
+def derive_recipe(
+    env_id: str, kwargs: dict[str, Any] | None = None, tell: Tell | None = None
+) -> tuple[dict[str, Any], list[str]]:
+    """A mapping in the shape of `TrainConfig`, and the reasons for its values.
+
+    `tell` hears how far the look at the environment is.
+    """
     draft = _Draft(env={"id": env_id, **({"kwargs": dict(kwargs)} if kwargs else {})})
     envs = make_envs(EnvConfig.model_validate({**draft.env, "backend": "sync"}), "train", num_envs=4)
     try:
         spec = envs.spec
-        census = take_census(envs, "random")
+        census = take_census(envs, "random", tell=tell)
     finally:
         envs.close()
+    if census.cut:
+        draft.because(
+            f"its steps are slow → the values below follow from only {census.env_steps} random steps, "
+            f"in which {plural(census.episodes, 'episode')} ended"
+        )
     images = [entry for entry in spec.obs.values() if entry.kind == "image"]
     if images:
         _for_images(draft, images)

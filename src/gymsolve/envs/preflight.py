@@ -232,6 +232,9 @@ def _cautions(spec: EnvSpec, determinism: Determinism | None, census: list[Censu
             else "it has no time limit"
         )
         cautions.append(f"no episode ended while looking; {limit}")
+    if any(one.cut for one in census):
+        seen = min(one.env_steps for one in census)
+        cautions.append(f"its steps are slow, so no more than {seen} of some policies were counted")
     return cautions
 
 

@@ -24,8 +24,8 @@ class Observer(Protocol):
     def record(self, record: dict[str, Any]) -> None: ...
 
     def event(self, kind: str, data: dict[str, Any]) -> None:
-        """`note`, `best`, `solved`, `env_fault`, `video`, `alert`, `alert_cleared`, `tracker_failed`;
-        `stopping` comes from a signal handler."""
+        """`note`, `best`, `solved`, `env_fault`, `filming`, `video`, `alert`, `alert_cleared`,
+        `tracker_failed`; `stopping` comes from a signal handler."""
 
 
 class Silent:

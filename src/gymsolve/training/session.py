@@ -251,7 +251,7 @@ def execute(
     if outcome.reason in ("solved", "steps", "time"):  # a user who stops a run does not want to wait
         from gymsolve.training.video.automatic import leave_videos
 
-        leave_videos(run, trainer.config, observer)
+        leave_videos(run, trainer.config, observer, outcome.seconds)
     return outcome
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from gymsolve.errors import GymsolveError
 from gymsolve.metrics.sinks.sink import RunFacts, Sink
-from gymsolve.runs.records import read_records
+from gymsolve.runs.records import count_records
 from gymsolve.runs.run import Run
 from gymsolve.runs.videos import Video, list_videos
 from gymsolve.training.observer import Observer
@@ -126,7 +126,7 @@ def _close_broken(sink: Sink, status: str, result: Mapping[str, Any]) -> None:
 def describe_run(run: Run, env_steps: int) -> RunFacts:
     info = run.info()
     files = ("metrics.jsonl", "metrics.discarded.jsonl", "events.jsonl")
-    lines = sum(len(read_records(run.path / file).rows) for file in files)
+    lines = sum(count_records(run.path / file) for file in files)
     about = {key: info[key] for key in ("name", "env_id", "variant", "algo", "seed")}
     return RunFacts(id=run.id, path=run.path, env_steps=env_steps, lines=lines, **about)
 

@@ -220,6 +220,8 @@ def _show_evaluations(evaluations: list[dict[str, Any]]) -> None:
 def _show_videos(videos: list[dict[str, Any]]) -> None:
     if not videos:
         return
+    from gymsolve.runs.videos import cut_note
+
     heading("Videos")
     rows = [
         (
@@ -227,10 +229,12 @@ def _show_videos(videos: list[dict[str, Any]]) -> None:
             one.get("checkpoint", "–"),
             number(one.get("return")),
             "–" if "seconds" not in one else duration(one["seconds"]),
+            cut_note(one).removeprefix(", "),
         )
         for one in videos
     ]
-    print_table(("file", "checkpoint", "return", "length"), rows, right=("checkpoint", "return", "length"))
+    headers = ("file", "checkpoint", "return", "length", "")
+    print_table(headers, rows, right=("checkpoint", "return", "length"))
 
 
 def _event(event: dict[str, Any]) -> tuple[str, str, str]:

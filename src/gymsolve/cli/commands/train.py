@@ -94,11 +94,13 @@ def train(
         )
     gc.disable()  # until the first step (`_begin`): imports make many objects and no garbage
     changes = overrides(set_, steps=steps, seed=seed, track=track)
+    from gymsolve.cli.live.progress import show_progress
     from gymsolve.cli.printing.plan import print_plan
     from gymsolve.training.planning.plan import plan_run
 
     # A mistake in a name or setting, and the summary, come before torch takes its seconds to load.
-    plan = plan_run(env, changes)
+    with show_progress(f"looking at {env} with random actions", "steps", quiet=quiet) as tell:
+        plan = plan_run(env, changes, tell)
     if not (quiet or json) or confirm:
         print_plan(plan, start_from, error_stream=json)
     if confirm and not _agreed():

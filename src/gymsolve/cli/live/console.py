@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol, TextIO
 
-from gymsolve.cli.live.view import View, evaluation_line, progress_line
+from gymsolve.cli.live.view import View, evaluating_line, evaluation_line, progress_line
 from gymsolve.cli.printing.alerts import alert_line
 from gymsolve.metrics.catalog import max_entropy
 from gymsolve.runs.run import Run
+from gymsolve.runs.videos import cut_note
 from gymsolve.text import number
 from gymsolve.training.publish import present_alerts
 from gymsolve.training.trainer import Trainer
@@ -137,10 +138,12 @@ class Watcher:
     def eval_step(self, done: int, total: int) -> None:
         view = self._view
         assert view is not None
-        view.evaluation, view.rollout = (done, total), (0, 0)
         now = time.perf_counter()
+        view.evaluating(done, total, now)
         if now >= self._next_draw:
             self._draw(now)
+        if now >= self._next_line:
+            self._progress(evaluating_line(view, now), now)
 
     def record(self, record: dict[str, Any]) -> None:
         view, now = self._view, time.perf_counter()
@@ -153,18 +156,15 @@ class Watcher:
             self._tell(evaluation_line(record, view.threshold))
             self._next_draw = now  # with the alerts it may raise, which come next
         elif now >= self._next_line:
-            text = progress_line(view, now)
-            self._log(text)
-            self.screen.progress(text)
-            shortest, longest = _LINE_SECONDS
-            # The longer it runs, the less a line is worth: logs of a week stay readable.
-            self._next_line = now + min(longest, max(shortest, view.elapsed(now) / 50))
+            self._progress(progress_line(view, now), now)
 
     def event(self, kind: str, data: dict[str, Any]) -> None:
         if kind in ("note", "env_fault", "tracker_failed"):
             self._tell(f"note: {data['text']}")
         elif kind == "video":
-            self._tell(f"video {data['path']}")
+            self._tell(f"video {data['path']}{cut_note(data)}")
+        elif kind == "filming":
+            self._tell(f"filming {data['name']}.mp4, for {data['patience']:g} s at most")
         elif kind == "stopping":
             # Not through a screen: a signal may come in the middle of a print, which cannot be entered twice.
             with suppress(OSError):
@@ -175,6 +175,15 @@ class Watcher:
             self._tell(f"solved: {confirmed} on fresh seeds, {number(data['threshold'])} needed")
         elif kind in ("alert", "alert_cleared"):
             self._alert(kind, data)
+
+    def _progress(self, text: str, now: float) -> None:
+        """Say where the run stands, and when to say it again."""
+        assert self._view is not None
+        self._log(text)
+        self.screen.progress(text)
+        shortest, longest = _LINE_SECONDS
+        # The longer it runs, the less a line is worth: logs of a week stay readable.
+        self._next_line = now + min(longest, max(shortest, self._view.elapsed(now) / 50))
 
     def _alert(self, kind: str, data: dict[str, Any]) -> None:
         """Every change goes to the log; a person hears of an alert once, then the table marks it."""

@@ -71,7 +71,11 @@ def _strip(fraction: float, width: int) -> Line:
 def _activity(view: View, now: float) -> Line:
     """What is going on that takes long: an evaluation, or a slow rollout."""
     if view.evaluation is not None and view.evaluation[0] < view.evaluation[1]:
-        return small_bar("evaluating", view.evaluation, "episodes")
+        bar, seconds = small_bar("evaluating", view.evaluation, "episodes"), now - view.evaluation_began
+        if seconds < _SLOW_ROLLOUT:
+            return bar
+        # Episodes of the same length all end at once, so their number alone may stand still for minutes.
+        return [*bar, (f", step {count(view.evaluation_steps)}", ""), (f"  {duration(seconds)}", "cyan")]
     if view.rollout[1] and now - view.rollout_began > _SLOW_ROLLOUT:
         return small_bar("collecting", view.rollout, "steps")
     return []

@@ -10,7 +10,7 @@ from gymsolve.text import count, duration, number, score
 if TYPE_CHECKING:
     from gymsolve.training.trainer import Counters
 
-__all__ = ["View", "evaluation_line", "progress_line"]
+__all__ = ["View", "evaluating_line", "evaluation_line", "progress_line"]
 
 
 @dataclass
@@ -35,6 +35,9 @@ class View:
     """Vector steps of the rollout under way, done and in total."""
     evaluation: tuple[int, int] | None = None
     """Episodes of the evaluation under way, done and in total."""
+    evaluation_steps: int = 0
+    """Vector steps of that evaluation so far."""
+    evaluation_began: float = 0.0
     rollout_began: float = 0.0
     began: float = field(default_factory=time.perf_counter)
     steps_before: int = field(init=False)
@@ -44,6 +47,13 @@ class View:
     def __post_init__(self) -> None:
         self.steps_before, self.seconds_before = self.counters.env_steps, self.counters.seconds
         self.rollout_began = self.began
+
+    def evaluating(self, done: int, total: int, now: float) -> None:
+        """A vector step of an evaluation is over; a long evaluation may follow a routine one."""
+        if self.evaluation is None or done < self.evaluation[0] or total != self.evaluation[1]:
+            self.evaluation_steps, self.evaluation_began = 0, now
+        self.evaluation, self.rollout = (done, total), (0, 0)
+        self.evaluation_steps += 1
 
     def recorded(self) -> None:
         """A record of metrics has been written, and is in the history."""
@@ -88,6 +98,13 @@ def progress_line(view: View, now: float) -> str:
     if remaining is not None:
         parts.append(f"{duration(remaining)} left")
     return "  ".join(parts)
+
+
+def evaluating_line(view: View, now: float) -> str:
+    """How far the evaluation under way is, on one line."""
+    done, total = view.evaluation or (0, 0)
+    where = f"{count(view.steps_now):>10} steps  evaluating: {count(done)} of {count(total)} episodes"
+    return f"{where}, {count(view.evaluation_steps)} steps each, {duration(now - view.evaluation_began)}"
 
 
 def evaluation_line(record: dict[str, Any], threshold: float | None) -> str:

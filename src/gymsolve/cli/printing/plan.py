@@ -64,8 +64,9 @@ def settings_rows(
 def _summary(config: "TrainConfig") -> list[tuple[str, str]]:
     # Whether one is registered is not known here: to look it up would load the environment.
     threshold = "its registered threshold, if any," if config.solved_at is None else f"{config.solved_at:g}"
+    often = "every" if config.eval.every else "at most every"
     evaluation = (
-        f"every {count(config.eval_every)} steps, {config.eval.episodes} episodes; solved at {threshold}"
+        f"{often} {count(config.eval_every)} steps, {config.eval.episodes} episodes; solved at {threshold}"
     )
     return [
         ("environment", _environment(config)),

@@ -20,6 +20,8 @@ from gymsolve.errors import EnvFaultError
 from gymsolve.rollout.agent import Agent
 from gymsolve.rollout.statistics import typical_size
 from gymsolve.seeding import Stream, generator, integer_seeds
+from gymsolve.text import count as grouped
+from gymsolve.text import duration, plural
 from gymsolve.training.engines.contract import Policy
 from gymsolve.training.health.nonfinite import blame_evaluation, raise_as, require_finite_actions
 
@@ -149,6 +151,12 @@ class Verdict:
     solved: bool
     complete: bool
     seconds: float
+    routine_steps: int = 0
+    """Environment steps of the routine evaluation."""
+    played_steps: int = 0
+    """Of all of it: with the long evaluation and its confirmation, if the threshold was in reach."""
+    cut: str = ""
+    """What ended it early, in words; empty for a whole one."""
 
 
 class Evaluator:
@@ -167,16 +175,28 @@ class Evaluator:
         """A routine evaluation; with the threshold in reach, the long one and its confirmation too."""
         settings = self.config.eval
         began = time.perf_counter()
-        result = self.play(policy, settings.episodes, on_step=on_step)
+        routine = result = self.play(policy, settings.episodes, on_step=on_step)
+        played = [routine]
         if settings.episodes < settings.solved_episodes and self._within_reach(result):
             result = self.play(policy, settings.solved_episodes, on_step=on_step)
+            played.append(result)
         metrics, solved = result.metrics(), False
         if self._reached(result):
             again = self.play(policy, settings.solved_episodes, fresh=round_number, on_step=on_step)
+            played.append(again)
             metrics["eval/confirm_mean_reward"] = again.mean
             metrics["eval/confirm_episodes"] = float(len(again.episodes))
             solved = self._reached(again)
-        return Verdict(metrics, result.mean, solved, result.complete, time.perf_counter() - began)
+        return Verdict(
+            metrics,
+            result.mean,
+            solved,
+            result.complete,
+            time.perf_counter() - began,
+            routine_steps=routine.env_steps,
+            played_steps=sum(one.env_steps for one in played),
+            cut=next((self._why_cut(one) for one in played if not one.complete), ""),
+        )
 
     def play(
         self,
@@ -210,6 +230,17 @@ class Evaluator:
         if self._envs is not None:
             self._envs.close()
             self._envs = None
+
+    def _why_cut(self, result: EvalResult) -> str:
+        settings = self.config.eval
+        cap = f"eval.max_seconds={settings.max_seconds:g}"
+        if result.env_steps >= settings.max_steps:
+            cap = f"eval.max_steps={settings.max_steps}"
+        return (
+            f"the evaluation was cut off by {cap}: {plural(len(result.episodes), 'episode')} had ended, "
+            f"after {grouped(result.env_steps)} steps in {duration(result.seconds)}; "
+            "it decides neither solved nor best"
+        )
 
     def _within_reach(self, result: EvalResult) -> bool:
         """Could more episodes show that the threshold is met? A few on fixed seeds may be unlucky ones."""

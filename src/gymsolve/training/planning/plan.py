@@ -4,7 +4,7 @@ It imports gymnasium only once the settings are valid, so that a typing error is
 only to measure.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -41,22 +41,26 @@ class Plan:
         return self.resolved.config
 
 
-def plan_run(name: str, overrides: Overrides = ()) -> Plan:
-    """The settings for `ENV[:VARIANT]`: from its recipe, or derived from the environment itself."""
+def plan_run(name: str, overrides: Overrides = (), tell: Callable[[int, int], None] | None = None) -> Plan:
+    """The settings for `ENV[:VARIANT]`: from its recipe, or derived from the environment itself.
+
+    `tell` hears how many steps of a look at the environment are done, of how many.
+    """
     if has_recipe(name):
         plan = Plan(resolve(name, overrides))
     else:
-        plan = _derived(name, overrides if isinstance(overrides, Mapping) else parse_overrides(overrides))
+        given = overrides if isinstance(overrides, Mapping) else parse_overrides(overrides)
+        plan = _derived(name, given, tell)
     from gymsolve.envs.options import check_wrappers
 
     check_wrappers(plan.config.env)
-    return _measured(plan) if plan.resolved.automatic else plan
+    return _measured(plan, tell) if plan.resolved.automatic else plan
 
 
-def _measured(plan: Plan) -> Plan:
+def _measured(plan: Plan, tell: Callable[[int, int], None] | None) -> Plan:
     """The plan with numbers that were measured where it said `auto`, each with its source and reason."""
     if "algo.num_steps" in plan.resolved.automatic:
-        plan = _long_enough(plan)
+        plan = _long_enough(plan, tell)
     if not plan.resolved.automatic:
         return plan
     from gymsolve.training.planning.tuning_costs import tune
@@ -78,7 +82,7 @@ def _measured(plan: Plan) -> Plan:
     return replace(plan, resolved=resolved, measured=[*plan.measured, *choice.reasons])
 
 
-def _long_enough(plan: Plan) -> Plan:
+def _long_enough(plan: Plan, tell: Callable[[int, int], None] | None) -> Plan:
     """The plan with rollouts that see rewards."""
     from gymsolve.envs.make import make_envs
     from gymsolve.envs.random_policy import PAY_COPIES, measure_pay
@@ -88,7 +92,7 @@ def _long_enough(plan: Plan) -> Plan:
     calm = plan.config.env.model_copy(update={"backend": "sync"})
     envs = make_envs(calm, "train", num_envs=PAY_COPIES)
     try:
-        chosen = choose_num_steps(plan.config, measure_pay(envs))
+        chosen = choose_num_steps(plan.config, measure_pay(envs, tell))
     finally:
         envs.close()
     config, _ = apply_overrides(plan.config, {path: chosen.num_steps})
@@ -101,11 +105,11 @@ def _long_enough(plan: Plan) -> Plan:
     return replace(plan, resolved=resolved, measured=[chosen.reason], least_steps=chosen.least)
 
 
-def _derived(name: str, given: Mapping[str, Any]) -> Plan:
+def _derived(name: str, given: Mapping[str, Any], tell: Callable[[int, int], None] | None) -> Plan:
     from gymsolve.envs.derive import derive_recipe
 
     prefix = "env.kwargs."
     kwargs = dict(given.get("env.kwargs") or {})
     kwargs |= {key.removeprefix(prefix): v for key, v in given.items() if key.startswith(prefix)}
-    derived, reasons = derive_recipe(split_name(name)[0], kwargs)
+    derived, reasons = derive_recipe(split_name(name)[0], kwargs, tell)
     return Plan(resolve(name, given, derived=(derived,)), reasons)

@@ -30,6 +30,8 @@ def choose_num_steps(config: TrainConfig, pay: Pay) -> RolloutLength:
     """Steps per environment: the recipe's own, or more where rewards are further apart."""
     own = config.algo.num_steps
     wanted, told = _wanted(config, pay)
+    if pay.cut:
+        told += f" (in {count(pay.env_steps)} steps; it is too slow for a longer look)"
     needed = 2 ** math.ceil(math.log2(max(1.0, wanted)))
     if wanted <= own:
         reason = f"algo.num_steps stays {own}, which is long enough: under random actions {told}."
