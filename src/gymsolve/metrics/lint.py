@@ -75,13 +75,14 @@ def _small_minibatches(config: TrainConfig) -> Iterator[Finding]:
 
 def _few_updates(config: TrainConfig) -> Iterator[Finding]:
     batch = _batch(config)
-    if batch * _FEW_UPDATES > config.steps:
-        steps = max(1, config.steps // (_FEW_UPDATES * config.env.num_envs))
+    budget = config.env_budget
+    if batch * _FEW_UPDATES > budget:
+        steps = max(1, budget // (_FEW_UPDATES * config.env.num_envs))
         yield Finding(
             "few_updates",
             "algo.num_steps",
-            f"a rollout takes {batch} of {config.steps} steps, so there will be no more than "
-            f"{math.ceil(config.steps / batch)} updates",
+            f"a rollout takes {batch} of {budget} steps, so there will be no more than "
+            f"{math.ceil(budget / batch)} updates",
             (Change("algo.num_steps", config.algo.num_steps, steps),),
         )
 

@@ -69,9 +69,9 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
         if counters.env_steps >= counters.next_record:
             write_record(trainer, run, observer)
 
-        save_due = counters.env_steps >= counters.next_checkpoint
+        save_due = trainer.taken >= counters.next_checkpoint
         if save_due:
-            counters.next_checkpoint = next_multiple(counters.env_steps, config.checkpoint_every)
+            counters.next_checkpoint = next_multiple(trainer.taken, config.checkpoint_every)
         if evaluation_due(trainer):
             counters.eval_round += 1
             plan_next(trainer)
@@ -140,13 +140,13 @@ def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: 
         counters.seconds += judgement.seconds
         trainer.clock.add("eval", judgement.seconds)
         counters.last_eval = judgement.where["env_steps"]
-        space_out(trainer, verdict, counters.last_eval)
+        space_out(trainer, judgement)
         trainer.evaluation = verdict.metrics
         counters.solved = counters.solved or verdict.solved
         record = judgement.where | verdict.metrics
         record |= {"eval/seconds": judgement.seconds, "solved": float(verdict.solved)}
         record |= quality_so_far(
-            trainer.alerts.history, record, threshold=trainer.threshold, budget=trainer.config.steps
+            trainer.alerts.history, record, threshold=trainer.threshold, budget=trainer.config.env_budget
         )
         publish(trainer, run, observer, record)
         if verdict.cut:

@@ -28,7 +28,7 @@ of a run over 50M steps must stay light."""
 
 def next_record(env_steps: int, config: TrainConfig) -> int:
     """The step from which the next record is due, after one at `env_steps`."""
-    longest = max(_FARTHEST * config.algo.num_steps * config.env.num_envs, config.steps // _MOST)
+    longest = max(_FARTHEST * config.algo.num_steps * config.env.num_envs, config.env_budget // _MOST)
     return env_steps + max(1, min(env_steps // _DENSITY, longest))
 
 

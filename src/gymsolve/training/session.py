@@ -175,7 +175,7 @@ def _nothing_to_do(trainer: Trainer) -> list[str]:
     counters, config = trainer.counters, trainer.config
     if counters.solved and config.eval.stop_when_solved:
         return ["this run is solved already; to train on, add --set eval.stop_when_solved=false"]
-    if counters.env_steps >= config.steps:
+    if trainer.taken >= config.steps:
         return [f"its budget of {config.steps} steps is spent; give a larger one with --steps"]
     return []
 
@@ -202,8 +202,8 @@ def rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> list[str]:
     counters, config = trainer.counters, trainer.config
     changed = tuple(path for path in changes if path != "track")  # trackers change nothing
     if changed:
-        counters.next_eval = max(next_multiple(counters.env_steps, config.eval_every), config.eval.warmup)
-        counters.next_checkpoint = next_multiple(counters.env_steps, config.checkpoint_every)
+        counters.next_eval = max(next_multiple(trainer.taken, config.eval_every), config.eval.warmup)
+        counters.next_checkpoint = next_multiple(trainer.taken, config.checkpoint_every)
     other_bar = any(path.startswith(JUDGED) for path in changed)
     if not other_bar and pointed(run, "best") is not None:
         return []

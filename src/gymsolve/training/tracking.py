@@ -48,12 +48,14 @@ class Tracking:
     broken: dict[str, Sink] = field(default_factory=dict)
     """Trackers not open yet, or failed: they hear nothing, but are closed with the others."""
     reported: set[str] = field(default_factory=set)
+    axis: str = "env_steps"
     videos: list[Video] = field(default_factory=list)
     """Videos of earlier sittings."""
 
     def started(self, run: Run, trainer: Trainer) -> None:
         self.observer.started(run, trainer)
-        facts = describe_run(run, trainer.counters.env_steps)
+        facts = describe_run(run, trainer.taken, trainer.config.budget_in)
+        self.axis = facts.axis
         config = trainer.config.model_dump(mode="json") | {"run": run.id, "name": facts.name}
         self.videos = list_videos(run)
         for name, sink in self.sinks.items():
@@ -94,7 +96,7 @@ class Tracking:
                     self._send(video)
 
     def _send(self, video: Video) -> None:
-        steps = int(video.facts.get("env_steps", 0))
+        steps = int(video.facts.get(self.axis, 0))
         self._each(lambda sink: sink.video(video.path, steps))
 
     def _each(self, tell: Callable[[Sink], None]) -> None:
@@ -123,12 +125,12 @@ def _close_broken(sink: Sink, status: str, result: Mapping[str, Any]) -> None:
         sink.close(status, result)
 
 
-def describe_run(run: Run, env_steps: int) -> RunFacts:
+def describe_run(run: Run, begins: int, axis: str) -> RunFacts:
     info = run.info()
     files = ("metrics.jsonl", "metrics.discarded.jsonl", "events.jsonl")
     lines = sum(count_records(run.path / file) for file in files)
     about = {key: info[key] for key in ("name", "env_id", "variant", "algo", "seed")}
-    return RunFacts(id=run.id, path=run.path, env_steps=env_steps, lines=lines, **about)
+    return RunFacts(id=run.id, path=run.path, begins=begins, lines=lines, axis=axis, **about)
 
 
 def as_kept(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -108,6 +108,7 @@ class Watcher:
         self._view = View(
             title=f"{run.info()['name']}  {run.id}",
             budget=trainer.config.steps,
+            budget_in=trainer.config.budget_in,
             threshold=trainer.threshold,
             num_envs=trainer.envs.num_envs,
             counters=trainer.counters,

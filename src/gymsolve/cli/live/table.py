@@ -58,7 +58,8 @@ def _title(view: View) -> Line:
 def _bar(view: View, now: float, width: int) -> Line:
     remaining = view.remaining(now)
     left = "" if remaining is None else f"{duration(remaining)} left"
-    told = f"  {view.fraction:4.0%}  {count(view.steps_now)} / {count(view.budget)} steps  "
+    unit = "vector steps" if view.budget_in == "vec_steps" else "steps"
+    told = f"  {view.fraction:4.0%}  {count(view.taken_now)} / {count(view.budget)} {unit}  "
     length = max(5, min(40, width - len(told) - len(left)))  # the numbers matter more than the bar
     return [*_strip(view.fraction, length), (told, ""), (left, "cyan")]
 

@@ -23,6 +23,8 @@ class View:
     num_envs: int
     counters: "Counters"
     """The trainer's own; only read."""
+    budget_in: str = "env_steps"
+    """What the budget counts."""
     best: float | None = None
     """Mean return of the best evaluation."""
     max_entropy: float | None = None
@@ -45,7 +47,7 @@ class View:
     seconds_before: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.steps_before, self.seconds_before = self.counters.env_steps, self.counters.seconds
+        self.steps_before, self.seconds_before = self.taken_now, self.counters.seconds
         self.rollout_began = self.began
 
     def evaluating(self, done: int, total: int, now: float) -> None:
@@ -70,18 +72,24 @@ class View:
         return self.counters.env_steps + self.rollout[0] * self.num_envs
 
     @property
+    def taken_now(self) -> int:
+        """The same in the unit of the budget."""
+        counted_alone = self.budget_in == "vec_steps"
+        return self.counters.vec_steps + self.rollout[0] if counted_alone else self.steps_now
+
+    @property
     def fraction(self) -> float:
-        return min(1.0, self.steps_now / self.budget)
+        return min(1.0, self.taken_now / self.budget)
 
     def elapsed(self, now: float) -> float:
         return self.seconds_before + now - self.began
 
     def remaining(self, now: float) -> float | None:
         """Seconds to the end of the budget at the pace of this sitting."""
-        done = self.steps_now - self.steps_before
+        done = self.taken_now - self.steps_before
         if done <= 0:
             return None
-        return max(0, self.budget - self.steps_now) * (now - self.began) / done
+        return max(0, self.budget - self.taken_now) * (now - self.began) / done
 
 
 def progress_line(view: View, now: float) -> str:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from gymsolve.text import count, setting
+from gymsolve.text import UNITS, count, setting
 
 if TYPE_CHECKING:
     from gymsolve.config import TrainConfig
@@ -65,14 +65,14 @@ def _summary(config: "TrainConfig") -> list[tuple[str, str]]:
     # Whether one is registered is not known here: to look it up would load the environment.
     threshold = "its registered threshold, if any," if config.solved_at is None else f"{config.solved_at:g}"
     often = "every" if config.eval.every else "at most every"
-    evaluation = (
-        f"{often} {count(config.eval_every)} steps, {config.eval.episodes} episodes; solved at {threshold}"
-    )
+    unit = UNITS[config.budget_in]
+    evaluation = f"{often} {count(config.eval_every)} {unit}, {config.eval.episodes} episodes"
+    evaluation += f"; solved at {threshold}"
     return [
         ("environment", _environment(config)),
         ("algorithm", _algorithm(config)),
         ("network", _network(config)),
-        ("budget", f"{count(config.steps)} environment steps"),
+        ("budget", f"{count(config.steps)} {UNITS[config.budget_in]}"),
         ("evaluation", f"{evaluation} over {config.eval.solved_episodes}"),
         ("seed", str(config.seed)),
     ]

@@ -24,12 +24,17 @@ _SHARE_NAMES = {
 
 
 def learning_curves(facts: Facts) -> Section:
-    """Everything over environment steps."""
+    """Everything over the steps that the run is measured in."""
     charts: list[Figure | None] = [return_figure(facts), loss_figure(facts), *_health(facts)]
     charts += [*action_figures(facts), _length(facts)]
-    shown = [chart for chart in charts if chart is not None]
+    shown = [on_axis(facts, chart) for chart in charts if chart is not None]
     blocks: Sequence[Block] = [Figures(shown)] if shown else []
     return Section("Learning curves", blocks)
+
+
+def on_axis(facts: Facts, chart: Figure) -> Figure:
+    """The chart with the name of its axis; its points are there already."""
+    return chart._replace(x_label=facts.axis) if isinstance(chart, Curves | Stack) else chart
 
 
 def return_figure(facts: Facts) -> Curves | None:
@@ -40,13 +45,13 @@ def return_figure(facts: Facts) -> Curves | None:
     if mean:
         spread = [(x, lows[x], highs[x]) for x, _ in mean if x in lows and x in highs]
         lines.append(Line("training episodes, last 100: mean, smallest to largest", mean, spread))
-    judged = [(float(row["env_steps"]), float(row["eval/mean_reward"])) for row in facts.evaluations]
+    judged = [(facts.place(row["env_steps"]), float(row["eval/mean_reward"])) for row in facts.evaluations]
     if judged:
         lines.append(Line("evaluation: mean ± standard deviation", judged, _whiskers(facts), marks=True))
     if not lines:
         return None
     level = None if facts.threshold is None else (facts.threshold, f"threshold {facts.threshold:g}")
-    return Curves("Return", lines, "Raw return per episode.", level=level)
+    return Curves("Return", lines, "Raw return per episode.", level=level, x_label=facts.axis)
 
 
 def loss_figure(facts: Facts) -> Curves | None:
@@ -158,7 +163,7 @@ def _whiskers(facts: Facts) -> list[tuple[float, float, float]]:
     for row in facts.evaluations:
         mean, std = float(row["eval/mean_reward"]), row.get("eval/std_reward")
         if std is not None and math.isfinite(std):
-            found.append((float(row["env_steps"]), mean - std, mean + std))
+            found.append((facts.place(row["env_steps"]), mean - std, mean + std))
     return found
 
 

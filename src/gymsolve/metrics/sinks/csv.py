@@ -46,7 +46,7 @@ class CsvSink:
     def event(self, kind: str, data: Mapping[str, Any]) -> None:
         pass
 
-    def video(self, path: Path, env_steps: int) -> None:
+    def video(self, path: Path, steps: int) -> None:
         pass
 
     def close(self, status: str, result: Mapping[str, Any]) -> None:

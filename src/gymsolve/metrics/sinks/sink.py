@@ -27,10 +27,12 @@ class RunFacts:
     variant: str
     algo: str
     seed: int
-    env_steps: int
-    """Where this sitting begins; 0 unless it is resumed."""
+    begins: int
+    """Where on the axis this sitting begins; 0 unless it is resumed."""
     lines: int
     """Records and events of earlier sittings: never fewer than any tracker was told of."""
+    axis: str = "env_steps"
+    """What charts count: `env_steps` or `vec_steps`, both of which every record has."""
 
     @property
     def label(self) -> str:
@@ -50,8 +52,8 @@ class Sink(Protocol):
     def event(self, kind: str, data: Mapping[str, Any]) -> None:
         """What observers are told: `alert`, `solved`, `best`, `note` …"""
 
-    def video(self, path: Path, env_steps: int) -> None:
-        """A finished mp4, and the steps of training behind the policy in it."""
+    def video(self, path: Path, steps: int) -> None:
+        """A finished mp4, and the steps of training behind the policy in it, as the axis counts them."""
 
     def close(self, status: str, result: Mapping[str, Any]) -> None:
         """The run is over, however it ended; everything must be out when this returns."""

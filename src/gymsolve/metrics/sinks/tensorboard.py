@@ -1,4 +1,4 @@
-"""TensorBoard event files in the run's `tensorboard/`, over environment steps.
+"""TensorBoard event files in the run's `tensorboard/`, over the steps that the run is measured in.
 
 Written with TensorBoard's own writer, so a run on the NumPy engine stays without torch. TensorBoard shows no
 mp4, so of a video it gets a small GIF of the beginning.
@@ -32,22 +32,22 @@ class TensorBoardSink:
 
         self._event, self._summary, self._histogram = Event, Summary, HistogramProto
         self._metadata, self._tensor = SummaryMetadata, TensorProto
-        self._step = facts.env_steps
+        self._axis, self._step = facts.axis, facts.begins
         self._writer = EventFileWriter(str(facts.path / "tensorboard"), flush_secs=_FLUSH_SECONDS)
-        if facts.env_steps:
+        if facts.begins:
             # What an earlier sitting wrote beyond the checkpoint was set aside: readers drop it too.
             again = SessionLog(status=SessionLog.START)
-            self._writer.add_event(Event(wall_time=time.time(), step=facts.env_steps + 1, session_log=again))
+            self._writer.add_event(Event(wall_time=time.time(), step=facts.begins + 1, session_log=again))
         else:
             self._write(0, [self._text("config", json.dumps(config, indent=2))])
         return None
 
     def record(self, record: Mapping[str, Any]) -> None:
-        self._step = int(record["env_steps"])
+        self._step = int(record[self._axis])
         values = [
             self._summary.Value(tag=name, simple_value=float(value))
             for name, value in record.items()
-            if name != "env_steps"
+            if name != self._axis
         ]
         shares = action_shares(record)
         if shares:
@@ -59,11 +59,11 @@ class TensorBoardSink:
             text = f"**{data['title']}** ({data['severity']}) {alert_text(data)}"
             self._write(self._step, [self._text(f"alert/{data['id']}", text)])
 
-    def video(self, path: Path, env_steps: int) -> None:
+    def video(self, path: Path, steps: int) -> None:
         film = _gif(path)
         width, height = struct.unpack("<HH", film[6:10])
         image = self._summary.Image(height=height, width=width, colorspace=3, encoded_image_string=film)
-        self._write(env_steps, [self._summary.Value(tag=f"video/{path.stem}", image=image)])
+        self._write(steps, [self._summary.Value(tag=f"video/{path.stem}", image=image)])
 
     def close(self, status: str, result: Mapping[str, Any]) -> None:
         self._writer.close()

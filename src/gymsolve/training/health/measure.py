@@ -58,7 +58,7 @@ def look_after(
     if before is None:
         return found
     here = trainer.counters.env_steps + rollout.env_steps
-    trainer.counters.next_measure = next_multiple(here, _spacing(here, trainer.config.steps))
+    trainer.counters.next_measure = next_multiple(here, _spacing(here, trainer.config.env_budget))
     return found | before.measured | _after(trainer, rollout, before, metrics)
 
 

@@ -7,7 +7,7 @@ never seconds, so that the same seed gives the same run on any machine.
 
 import math
 
-from gymsolve.training.judging.evaluate import Verdict
+from gymsolve.training.judging.judge import Judgement
 from gymsolve.training.records import next_multiple
 from gymsolve.training.trainer import Trainer
 
@@ -23,13 +23,13 @@ ten times as long, and a policy near the threshold may fail many of them."""
 def evaluation_due(trainer: Trainer) -> bool:
     """Is it time? Asked after every update."""
     counters, settings = trainer.counters, trainer.config.eval
-    if counters.env_steps < max(counters.next_eval, settings.warmup):
+    if trainer.taken < max(counters.next_eval, settings.warmup):
         return False
     if counters.last_eval is None and _is_bounded(trainer):
         earned_at = _earned_at(trainer)
-        if counters.env_steps < earned_at:
+        if trainer.taken < earned_at:
             # Episodes may become shorter meanwhile, so ask again after each cadence.
-            counters.next_eval = min(earned_at, next_multiple(counters.env_steps, trainer.config.eval_every))
+            counters.next_eval = min(earned_at, next_multiple(trainer.taken, trainer.config.eval_every))
             return False
     if settings.start_fraction is None or trainer.threshold is None or counters.eval_round:
         return True
@@ -42,15 +42,16 @@ def evaluation_due(trainer: Trainer) -> bool:
 
 def plan_next(trainer: Trainer) -> None:
     """An evaluation begins; the next one comes a cadence later at the earliest."""
-    counters = trainer.counters
-    counters.next_eval = next_multiple(counters.env_steps, trainer.config.eval_every)
+    trainer.counters.next_eval = next_multiple(trainer.taken, trainer.config.eval_every)
 
 
-def space_out(trainer: Trainer, verdict: Verdict, env_steps: int) -> None:
-    """Put the next evaluation off until training has earned what the one at `env_steps` took."""
+def space_out(trainer: Trainer, judgement: Judgement) -> None:
+    """Put the next evaluation off until training has earned what this one took."""
     if _is_bounded(trainer):
+        verdict, counters = judgement.verdict, trainer.counters
         wait = max(_ROUTINE * verdict.routine_steps, _PROOF * verdict.played_steps)
-        trainer.counters.next_eval = max(trainer.counters.next_eval, env_steps + wait)
+        begun = int(judgement.where[trainer.config.budget_in])
+        counters.next_eval = max(counters.next_eval, begun + _in_budget(trainer, wait))
 
 
 def _is_bounded(trainer: Trainer) -> bool:
@@ -66,5 +67,11 @@ def _earned_at(trainer: Trainer) -> int:
     """
     length = trainer.window.mean_length or trainer.envs.spec.max_episode_steps
     if length is None:
-        return trainer.counters.env_steps + trainer.config.eval_every
-    return math.ceil(_ROUTINE * trainer.config.eval.episodes * length)
+        return trainer.taken + trainer.config.eval_every
+    return _in_budget(trainer, _ROUTINE * trainer.config.eval.episodes * length)
+
+
+def _in_budget(trainer: Trainer, env_steps: float) -> int:
+    """Environment steps in the unit of the budget."""
+    copies = trainer.envs.num_envs if trainer.config.budget_in == "vec_steps" else 1
+    return math.ceil(env_steps / copies)

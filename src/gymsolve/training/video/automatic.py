@@ -85,7 +85,8 @@ def film_checkpoint(
 ) -> dict[str, Any]:
     """Film one checkpoint and write the file that describes the video; returns that description."""
     policy = load_policy(saved.policy, saved.policy_metadata)
-    facts = {"run": run.id, **identify(saved)} | film_episodes(policy, stage, path, order, on_moment)
+    facts = {"run": run.id, **identify(saved), "vec_steps": saved.meta["vec_steps"]}
+    facts |= film_episodes(policy, stage, path, order, on_moment)
     describe_video(path, facts)
     return facts
 
