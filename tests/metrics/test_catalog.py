@@ -11,6 +11,7 @@ from gymsolve.metrics.catalog import (
     CATALOG,
     GROUPS,
     by_priority,
+    chart_bounds,
     derived_bounds,
     find_metric,
     hard_bounds,
@@ -19,7 +20,7 @@ from gymsolve.metrics.catalog import (
     undeclared,
 )
 from gymsolve.rollout.moments import RewardScaler
-from gymsolve.spec import ActionSpec, EnvSpec
+from gymsolve.spec import ActionSpec, EnvSpec, ObsSpec
 
 
 def test_names_are_unique_and_prefixed_by_topic():
@@ -98,3 +99,35 @@ def test_without_spaces_little_is_known():
     assert derived_bounds(make_config(), None) == {}
     limited = derived_bounds(make_config(env={"max_episode_steps": 50}), None)
     assert limited == {"rollout/ep_len_mean": (0.0, 50.0)}
+
+
+def _spec_of(action, low, high, kind="vector"):
+    obs = {"obs": ObsSpec(kind=kind, shape=(2,), dtype="float32", low=low, high=high)}
+    return EnvSpec("X-v0", obs, action)
+
+
+@pytest.mark.parametrize(
+    ("scaling", "kind", "expected"),
+    [
+        ("none", "vector", (-3.0, 5.0)),
+        ("bounds", "vector", (-1.0, 1.0)),
+        ("running", "vector", None),
+        ("running", "image", (0.0, 1.0)),
+    ],
+)
+def test_charts_of_observations_end_where_the_space_ends(scaling, kind, expected):
+    config = make_config()
+    config = config.model_copy(update={"net": config.net.model_copy(update={"normalize_obs": scaling})})
+    spec = _spec_of(ActionSpec("box", (1,), low=(-2.0,), high=(2.0,)), (-3.0, 0.0), (5.0, 1.0), kind)
+    bounds = chart_bounds(config, spec)
+    assert bounds.get("obs/mean") == expected
+    assert bounds["action/mean"] == (-2.0, 2.0)
+    assert "train/entropy" not in bounds
+
+
+def test_a_space_without_end_gives_charts_no_bounds():
+    spec = _spec_of(ActionSpec("discrete", (), (3,)), (), ())
+    assert chart_bounds(make_config(), spec) == {
+        "train/entropy": (0.0, math.log(3)),
+        "action/mean": (0.0, 2.0),
+    }

@@ -19,6 +19,7 @@ __all__ = [
     "Group",
     "Metric",
     "by_priority",
+    "chart_bounds",
     "derived_bounds",
     "find_metric",
     "hard_bounds",
@@ -100,6 +101,32 @@ def derived_bounds(config: TrainConfig, spec: "EnvSpec | None") -> Bounds:
     return bounds
 
 
+def chart_bounds(config: TrainConfig, spec: "EnvSpec") -> Bounds:
+    """What charts of entropy, actions and observations cannot leave, without room for rounding.
+
+    Observations as the network sees them, so running statistics have no bounds.
+    """
+    bounds: Bounds = {}
+    highest = max_entropy(spec)
+    if highest is not None:
+        bounds["train/entropy"] = (0.0, highest)
+    ends = _action_ends(spec.action)
+    if ends is not None:
+        bounds["action/mean"] = ends
+    numbers = [entry for entry in spec.obs.values() if entry.kind != "discrete"]
+    vectors = [entry for entry in numbers if entry.kind == "vector"]
+    scaling = config.net.normalize_obs
+    if numbers and not (vectors and scaling == "running") and all(entry.low for entry in vectors):
+        lows, highs = [], []
+        for entry in numbers:
+            unit = (0.0, 1.0) if entry.kind == "image" else (-1.0, 1.0)
+            raw = entry.kind == "vector" and scaling == "none"
+            lows.append(min(entry.low) if raw else unit[0])
+            highs.append(max(entry.high) if raw else unit[1])
+        bounds["obs/mean"] = (min(lows), max(highs))
+    return bounds
+
+
 def max_entropy(spec: "EnvSpec") -> float | None:
     """Entropy of a uniform policy over what is ever legal, in nats; None for boxes, which have no largest."""
     action = spec.action
@@ -114,14 +141,19 @@ def max_entropy(spec: "EnvSpec") -> float | None:
     return total
 
 
-def _action_bounds(action: "ActionSpec") -> Bounds:
+def _action_ends(action: "ActionSpec") -> tuple[float, float] | None:
+    """The smallest and the largest action; None where a box has no end."""
     if action.kind == "box":
-        if not action.bounded:
-            return {}
-        low, high = min(action.low), max(action.high)
-    else:
-        starts = action.start or (0,) * len(action.nvec)
-        low = float(min(starts))
-        high = float(max(start + choices - 1 for start, choices in zip(starts, action.nvec, strict=True)))
+        return (min(action.low), max(action.high)) if action.bounded else None
+    starts = action.start or (0,) * len(action.nvec)
+    highest = max(start + choices - 1 for start, choices in zip(starts, action.nvec, strict=True))
+    return float(min(starts)), float(highest)
+
+
+def _action_bounds(action: "ActionSpec") -> Bounds:
+    ends = _action_ends(action)
+    if ends is None:
+        return {}
+    low, high = ends
     room = 1e-5 * max(1.0, high - low)
     return {"action/mean": (low - room, high + room), "action/std": (0.0, (high - low) / 2 + room)}

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from gymsolve.errors import GymsolveError
+from gymsolve.metrics.catalog import chart_bounds
 from gymsolve.metrics.sinks.sink import RunFacts, Sink
 from gymsolve.runs.records import count_records
 from gymsolve.runs.run import Run
@@ -54,7 +55,7 @@ class Tracking:
 
     def started(self, run: Run, trainer: Trainer) -> None:
         self.observer.started(run, trainer)
-        facts = describe_run(run, trainer.taken, trainer.config.budget_in)
+        facts = describe_run(run, trainer)
         self.axis = facts.axis
         config = trainer.config.model_dump(mode="json") | {"run": run.id, "name": facts.name}
         self.videos = list_videos(run)
@@ -125,12 +126,20 @@ def _close_broken(sink: Sink, status: str, result: Mapping[str, Any]) -> None:
         sink.close(status, result)
 
 
-def describe_run(run: Run, begins: int, axis: str) -> RunFacts:
+def describe_run(run: Run, trainer: Trainer) -> RunFacts:
     info = run.info()
     files = ("metrics.jsonl", "metrics.discarded.jsonl", "events.jsonl")
     lines = sum(count_records(run.path / file) for file in files)
     about = {key: info[key] for key in ("name", "env_id", "variant", "algo", "seed")}
-    return RunFacts(id=run.id, path=run.path, begins=begins, lines=lines, axis=axis, **about)
+    return RunFacts(
+        id=run.id,
+        path=run.path,
+        begins=trainer.taken,
+        lines=lines,
+        axis=trainer.config.budget_in,
+        bounds=chart_bounds(trainer.config, trainer.envs.spec),
+        **about,
+    )
 
 
 def as_kept(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What a tracker is told of a run, and when; which trackers there are."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
@@ -33,6 +33,8 @@ class RunFacts:
     """Records and events of earlier sittings: never fewer than any tracker was told of."""
     axis: str = "env_steps"
     """What charts count: `env_steps` or `vec_steps`, both of which every record has."""
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """What entropy, actions and observations cannot leave, by metric."""
 
     @property
     def label(self) -> str:

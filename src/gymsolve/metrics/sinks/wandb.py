@@ -33,6 +33,10 @@ class WandbSink:
             wandb.teardown()  # its service goes on trying, and would not let go of the run's id
             self._run = self._init(facts, config, mode)
         self._axis, self._steps = facts.axis, facts.begins
+        self._bounds = {
+            name: {f"bounds/{name}_min": low, f"bounds/{name}_max": high}
+            for name, (low, high) in facts.bounds.items()
+        }
         self._run.define_metric(self._axis)
         self._run.define_metric("*", step_metric=self._axis)
         # W&B drops what comes with a smaller number than it has seen: in an earlier sitting, on its server
@@ -44,13 +48,13 @@ class WandbSink:
 
     def record(self, record: Mapping[str, Any]) -> None:
         self._steps = int(record[self._axis])
-        shares = action_shares(record)
+        values, shares = dict(record), action_shares(record)
         if shares:
             edges = [choice - 0.5 for choice in range(len(shares) + 1)]
-            bars = self._wandb.Histogram(np_histogram=(shares, edges))
-            self._log({**record, "action/histogram": bars})
-        else:
-            self._log(dict(record))
+            values["action/histogram"] = self._wandb.Histogram(np_histogram=(shares, edges))
+        for name in self._bounds.keys() & record.keys():  # level lines, to be laid over the metric's chart
+            values |= self._bounds[name]
+        self._log(values)
 
     def event(self, kind: str, data: Mapping[str, Any]) -> None:
         if kind == "alert" and data["because"] is None:  # a consequence is no news of its own
