@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.metrics.history import History
-from gymsolve.text import count, duration, number, score
+from gymsolve.text import count, duration, number, plural, score
 
 if TYPE_CHECKING:
     from gymsolve.training.trainer import Counters
@@ -112,7 +112,8 @@ def evaluating_line(view: View, now: float) -> str:
     """How far the evaluation under way is, on one line."""
     done, total = view.evaluation or (0, 0)
     where = f"{count(view.steps_now):>10} steps  evaluating: {count(done)} of {count(total)} episodes"
-    return f"{where}, {count(view.evaluation_steps)} steps each, {duration(now - view.evaluation_began)}"
+    each = plural(view.evaluation_steps, "step")
+    return f"{where}, {each} each, {duration(now - view.evaluation_began)}"
 
 
 def evaluation_line(record: dict[str, Any], threshold: float | None) -> str:
