@@ -71,7 +71,7 @@ def show(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
     if told.last_metrics:
         heading("Newest metrics")
         print_pairs(
-            (name, _metric(value)) for name, value in sorted(told.last_metrics.items()) if "/" in name
+            (name, _metric(value)) for name, value in sorted(told.last_metrics.items()) if _is_number(name)
         )
     if told.events:
         heading("Events")
@@ -218,6 +218,11 @@ def _show_evaluations(evaluations: list[dict[str, Any]]) -> None:
     print_table(
         ("steps", "mean return", "min", "max", "episodes"), rows, right=("steps", "min", "max", "episodes")
     )
+
+
+def _is_number(name: str) -> bool:
+    """Worth a line of its own: neither a counter nor one bar of a histogram."""
+    return "/" in name and not name.startswith("gradient/")
 
 
 def _budget(told: "RunDetails") -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from gymsolve.metrics.report.document import Block, Figures, Section
 from gymsolve.metrics.report.facts import Facts
 from gymsolve.metrics.report.figures import Curves, Figure, Line, Point, Split, Stack
+from gymsolve.metrics.tables.learning import DECADES
 
 __all__ = ["action_figures", "learning_curves", "loss_figure", "return_figure", "time_split"]
 
@@ -26,7 +27,7 @@ _SHARE_NAMES = {
 def learning_curves(facts: Facts) -> Section:
     """Everything over the steps that the run is measured in."""
     charts: list[Figure | None] = [return_figure(facts), loss_figure(facts), *_health(facts)]
-    charts += [*action_figures(facts), _length(facts)]
+    charts += [*action_figures(facts), _length(facts), *_gradients(facts)]
     shown = [on_axis(facts, chart) for chart in charts if chart is not None]
     blocks: Sequence[Block] = [Figures(shown)] if shown else []
     return Section("Learning curves", blocks)
@@ -147,6 +148,25 @@ def _stacked(facts: Facts, names: list[str]) -> Stack | None:
     shares = [[_or_zero(one.get(x)) for x in xs] for one in by_step]
     labels = [f"action {name.removeprefix('action/share_')}" for name in names]
     return Stack("Actions taken", labels, xs, shares, "Share of each choice since the record before.")
+
+
+def _gradients(facts: Facts) -> list[Stack]:
+    """How large the entries of gradients are, decade by decade, for each part of the network."""
+    charts = []
+    sizes = ["zero", *(f"1e{power}" for power in DECADES)]
+    for part, what in (
+        ("trunk", "the shared layers"),
+        ("policy", "the policy"),
+        ("value", "the value function"),
+    ):
+        by_size = {size: facts.points(f"gradient/{part}_{size}") for size in sizes}
+        shown = {size: points for size, points in by_size.items() if any(y > 0 for _, y in points)}
+        if shown:
+            xs = [x for x, _ in by_size["zero"]]
+            shares = [[_or_zero(y) for _, y in points] for points in shown.values()]
+            note = "Share of the entries by size, in the last gradient step of some updates."
+            charts.append(Stack(f"Gradient of {what}", list(shown), xs, shares, note))
+    return charts
 
 
 def _choice(name: str) -> tuple[int, str]:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gymsolve.errors import MissingExtraError
+from gymsolve.metrics.tables.learning import DECADES
 from gymsolve.metrics.wording import event_evidence
 from gymsolve.registry import TRACKERS, lookup
 
-__all__ = ["RunFacts", "Sink", "action_shares", "alert_text", "make_sinks"]
+__all__ = ["RunFacts", "Sink", "action_shares", "alert_text", "gradient_histograms", "make_sinks"]
 
 _SHARE = "action/share_"
 
@@ -79,6 +80,17 @@ def action_shares(record: Mapping[str, Any]) -> list[float]:
         if name.startswith(_SHARE) and name.removeprefix(_SHARE).isdecimal()
     }
     return [shares.get(choice, 0.0) for choice in range(max(shares, default=-1) + 1)]
+
+
+def gradient_histograms(record: Mapping[str, Any]) -> dict[str, tuple[list[float], list[float]]]:
+    """Shares and edges (as log10 of the size) of each part's gradient; empty when none was measured."""
+    parts = [name.removesuffix("_zero") for name in record if name.endswith("_zero")]
+    edges = [float(power) for power in (*DECADES, DECADES[-1] + 1)]
+    return {
+        part: ([float(record[f"{part}_1e{power}"]) for power in DECADES], edges)
+        for part in parts
+        if part.startswith("gradient/")
+    }
 
 
 def alert_text(data: Mapping[str, Any]) -> str:

@@ -9,10 +9,11 @@ import struct
 import subprocess
 import time
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from gymsolve.metrics.sinks.sink import RunFacts, action_shares, alert_text
+from gymsolve.metrics.sinks.sink import RunFacts, action_shares, alert_text, gradient_histograms
 
 __all__ = ["TensorBoardSink"]
 
@@ -51,7 +52,10 @@ class TensorBoardSink:
         ]
         shares = action_shares(record)
         if shares:
-            values.append(self._summary.Value(tag="action/histogram", histo=self._bars(shares)))
+            edges = [choice - 0.5 for choice in range(len(shares) + 1)]
+            values.append(self._summary.Value(tag="action/histogram", histo=self._bars(shares, edges)))
+        for name, bars in gradient_histograms(record).items():
+            values.append(self._summary.Value(tag=f"{name}_histogram", histo=self._bars(*bars)))
         self._write(self._step, values)
 
     def event(self, kind: str, data: Mapping[str, Any]) -> None:
@@ -72,13 +76,13 @@ class TensorBoardSink:
         summary = self._summary(value=values)
         self._writer.add_event(self._event(wall_time=time.time(), step=step, summary=summary))
 
-    def _bars(self, shares: list[float]) -> Any:
-        """One bucket per choice, centred on its number."""
-        mean = sum(choice * share for choice, share in enumerate(shares))
-        squares = sum(choice * choice * share for choice, share in enumerate(shares))
-        limits = [choice + 0.5 for choice in range(-1, len(shares))]
-        facts = {"min": 0.0, "max": len(shares) - 1.0, "num": 1.0, "sum": mean, "sum_squares": squares}
-        return self._histogram(bucket_limit=limits, bucket=[0.0, *shares], **facts)
+    def _bars(self, shares: list[float], edges: list[float]) -> Any:
+        """One bucket per share, between its edges."""
+        middles = [(low + high) / 2 for low, high in pairwise(edges)]
+        mean = sum(middle * share for middle, share in zip(middles, shares, strict=True))
+        squares = sum(middle * middle * share for middle, share in zip(middles, shares, strict=True))
+        facts = {"min": middles[0], "max": middles[-1], "num": 1.0, "sum": mean, "sum_squares": squares}
+        return self._histogram(bucket_limit=edges, bucket=[0.0, *shares], **facts)
 
     def _text(self, tag: str, text: str) -> Any:
         plugin = self._metadata.PluginData(plugin_name="text")

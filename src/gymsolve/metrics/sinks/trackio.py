@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gymsolve.metrics.sinks.sink import RunFacts, action_shares, alert_text
+from gymsolve.metrics.sinks.sink import RunFacts, action_shares, alert_text, gradient_histograms
 from gymsolve.runs.run import slug
 
 __all__ = ["TrackioSink"]
@@ -43,6 +43,8 @@ class TrackioSink:
         if shares:
             edges = [choice - 0.5 for choice in range(len(shares) + 1)]
             values["action/histogram"] = self._trackio.Histogram(np_histogram=(shares, edges))
+        for name, bars in gradient_histograms(record).items():
+            values[f"{name}_histogram"] = self._trackio.Histogram(np_histogram=bars)
         self._run.log(values, step=self._steps)
 
     def event(self, kind: str, data: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gymsolve.metrics.sinks.sink import RunFacts, action_shares, alert_text
+from gymsolve.metrics.sinks.sink import RunFacts, action_shares, alert_text, gradient_histograms
 from gymsolve.runs.run import slug
 
 __all__ = ["WandbSink", "choose_mode", "first_line", "project_of"]
@@ -52,6 +52,8 @@ class WandbSink:
         if shares:
             edges = [choice - 0.5 for choice in range(len(shares) + 1)]
             values["action/histogram"] = self._wandb.Histogram(np_histogram=(shares, edges))
+        for name, bars in gradient_histograms(record).items():
+            values[f"{name}_histogram"] = self._wandb.Histogram(np_histogram=bars)
         for name in self._bounds.keys() & record.keys():  # level lines, to be laid over the metric's chart
             values |= self._bounds[name]
         self._log(values)
