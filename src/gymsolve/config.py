@@ -353,7 +353,8 @@ class EvalConfig(_Model):
     """How the policy is judged: raw returns of whole episodes, on seeds of their own."""
 
     every: Annotated[Steps, Field(ge=0)] = 0
-    """Environment steps between evaluations; 0 means a twentieth of the budget."""
+    """Environment steps between evaluations; 0 means a twentieth of the budget, or more where episodes are
+    long: evaluation then plays at most a quarter as many steps as training."""
     episodes: Positive = 20
     """Episodes of a routine evaluation, on the same seeds each time."""
     steps: Annotated[Steps, Field(gt=0)] | None = None
@@ -412,7 +413,10 @@ class TrainConfig(_Model):
     checkpoint: CheckpointConfig = CheckpointConfig()
     video: VideoConfig = VideoConfig()
     steps: Annotated[Steps, Field(gt=0)] = 1_000_000
-    """Budget in environment steps, all copies summed."""
+    """Budget in environment steps, all copies summed, unless `budget_in` says otherwise."""
+    budget_in: Literal["env_steps", "vec_steps"] = "env_steps"
+    """What `steps`, cadences, schedules, progress and the axes of charts count: steps of all copies summed,
+    or calls of `step`, by which runs with different numbers of copies compare."""
     solved_at: Annotated[float, BeforeValidator(_not_bool)] | None = None
     """Mean raw evaluation return that counts as solved; None takes the environment's own threshold."""
     solved_by: Literal["return", "success_rate"] = "return"
@@ -450,6 +454,15 @@ class TrainConfig(_Model):
                 "above 0 and up to 1"
             )
         return self
+
+    @property
+    def env_budget(self) -> int:
+        """The budget in environment steps, whatever it is given in."""
+        return self.to_env_steps(self.steps)
+
+    def to_env_steps(self, amount: int) -> int:
+        """An amount in the unit of the budget as environment steps; rows that only reset are not left out."""
+        return amount * self.env.num_envs if self.budget_in == "vec_steps" else amount
 
     @property
     def eval_every(self) -> int:

@@ -7,10 +7,13 @@ from itertools import pairwise
 from typing import Any
 
 __all__ = [
+    "UNITS",
     *("age", "count", "duration", "number", "plural", "resample", "score", "setting", "short", "size"),
     *("sparkline", "took"),
 ]
 
+UNITS = {"env_steps": "environment steps", "vec_steps": "vector steps"}
+"""What steps are called, by what they count."""
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 

@@ -11,7 +11,15 @@ import pytest
 
 from gymsolve.errors import RunDamagedError
 from gymsolve.runs.files import from_exact, locked, os_errors, read_json, replace_json, to_json
-from gymsolve.runs.records import append_record, append_text, last_record, read_records
+from gymsolve.runs.records import (
+    append_record,
+    append_text,
+    count_records,
+    iterate_records,
+    last_record,
+    read_records,
+    read_thinned,
+)
 
 
 def test_records_come_back_in_order(tmp_path: Path) -> None:
@@ -26,6 +34,20 @@ def test_records_come_back_in_order(tmp_path: Path) -> None:
 def test_no_file_means_no_records(tmp_path: Path) -> None:
     assert read_records(tmp_path / "metrics.jsonl") == ([], [])
     assert last_record(tmp_path / "metrics.jsonl") is None
+
+
+def test_a_very_long_file_is_thinned_and_what_stands_out_stays(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    rows = [{"step": step, "eval/a" if step % 400 == 7 else "b": 1} for step in range(1, 1001)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert count_records(path) == 1000
+    assert read_thinned(path, 1000, ()) == (rows, [])
+    thinned, problems = read_thinned(path, 150, (b'"eval/a"',))
+    steps = [row["step"] for row in thinned]
+    assert steps == sorted({7, 407, 807, 1000, *range(7, 1001, 7)})
+    assert problems == ["metrics.jsonl has 1,000 records: one in 7 was read, and those that stand out"]
+    assert len(read_thinned(path, 2, (b'"b"',)).rows) == 2  # they are too many to stand out
+    assert list(iterate_records(path)) == rows
 
 
 @pytest.mark.parametrize("length", [1, 7, 12, 70_000, 200_000])

@@ -76,6 +76,17 @@ def test_slow_environments_get_as_many_steps_as_quick_ones():
     assert slow == quick
 
 
+def test_an_environment_that_is_too_slow_is_looked_at_for_a_while_and_that_is_told(monkeypatch):
+    monkeypatch.setattr("gymsolve.envs.random_policy._MOST_SECONDS", 0.0)
+    heard = []
+    plan = plan_run("training_envs:Every-v0", (), lambda done, total: heard.append((done, total)))
+    assert heard == [(1, 2000)]
+    assert any("its steps are slow" in reason and "only 4 random steps" in reason for reason in plan.reasons)
+    pay = pay_of()
+    assert (pay.cut, pay.env_steps) == (True, PAY_COPIES)
+    assert "too slow for a longer look" in choose_num_steps(make_config(), pay).reason
+
+
 # ------------------------------------------------------------------------------- choosing
 
 

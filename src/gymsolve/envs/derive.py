@@ -14,9 +14,9 @@ from gymsolve.envs.build import find_spec
 from gymsolve.envs.contract_faults import keep_folder
 from gymsolve.envs.families import find_family
 from gymsolve.envs.make import make_envs
-from gymsolve.envs.random_policy import Census, take_census
+from gymsolve.envs.random_policy import Census, Tell, take_census
 from gymsolve.spec import EnvSpec, ObsSpec
-from gymsolve.text import count
+from gymsolve.text import count, plural
 
 __all__ = ["derive_recipe"]
 
@@ -46,11 +46,12 @@ class _Draft:
 
 
 def derive_recipe(
-    env_id: str, given: Mapping[str, Any] | None = None, budget: int | None = None
+    env_id: str, given: Mapping[str, Any] | None = None, budget: int | None = None, tell: Tell | None = None
 ) -> tuple[dict[str, Any], list[str]]:
     """A mapping in the shape of `TrainConfig`, and the reasons for its values.
 
     `given` holds settings of `env` that the user has chosen, `budget` the number of steps where it is set.
+    `tell` hears how far the look at the environment is.
     """
     given = given or {}
     family = find_family(env_id).recipe
@@ -62,7 +63,12 @@ def derive_recipe(
         )  # the family's own fits the family's budget
         return {"family": family, "env": {"id": env_id}, "algo": {"name": "ppo"}, **fitting}, [told]
     draft = _Draft(env={"id": env_id, **given})
-    spec, census = _look(draft.env)
+    spec, census = _look(draft.env, tell)
+    if census.cut:
+        draft.because(
+            f"its steps are slow → the values below follow from only {census.env_steps} random steps, "
+            f"in which {plural(census.episodes, 'episode')} ended"
+        )
     images = {key: entry for key, entry in spec.obs.items() if entry.kind == "image"}
     if images:
         _for_images(draft, images, census)
@@ -78,11 +84,11 @@ def derive_recipe(
     return {"env": draft.env, "algo": draft.algo, "net": draft.net, **draft.rest}, draft.reasons
 
 
-def _look(env: dict[str, Any]) -> tuple[EnvSpec, Census]:
+def _look(env: dict[str, Any], tell: Tell | None) -> tuple[EnvSpec, Census]:
     with keep_folder():
         envs = make_envs(EnvConfig.model_validate({**env, "backend": "sync"}), "train", num_envs=4)
         try:
-            return envs.spec, take_census(envs, "random")
+            return envs.spec, take_census(envs, "random", tell=tell)
         finally:
             envs.close()
 

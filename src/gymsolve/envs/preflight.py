@@ -248,6 +248,9 @@ def _cautions(
             else "it has no time limit"
         )
         cautions.append(f"no episode ended while looking; {limit}")
+    if any(one.cut for one in census):
+        seen = min(one.env_steps for one in census)
+        cautions.append(f"its steps are slow, so no more than {seen} of some policies were counted")
     return cautions
 
 

@@ -14,7 +14,8 @@ from typing import Any
 from gymsolve.errors import RunDamagedError
 from gymsolve.metrics.spending import Spending
 from gymsolve.runs.files import read_json
-from gymsolve.runs.records import Records, read_records
+from gymsolve.runs.records import Records
+from gymsolve.runs.run import Run
 from gymsolve.runs.summary import SCHEMA_VERSION
 
 __all__ = ["History", "Series", "read_rows"]
@@ -148,7 +149,8 @@ class History:
 def read_rows(folder: Path) -> Records:
     """The records in the folder of a run, and what in it could not be read.
 
-    Torn and damaged lines are left out and reported; a run that a newer version wrote is refused.
+    Torn and damaged lines are left out and reported, and so is the thinning of a very long file; a run that a
+    newer version wrote is refused.
     """
     path = folder / "run.json"
     version = read_json(path).get("schema_version", SCHEMA_VERSION) if path.is_file() else SCHEMA_VERSION
@@ -158,4 +160,4 @@ def read_rows(folder: Path) -> Records:
             where=str(path),
             hint="Update gymsolve to read it.",
         )
-    return read_records(folder / "metrics.jsonl")
+    return Run(folder).read_metrics_raw()

@@ -81,22 +81,24 @@ def _small_minibatches(config: TrainConfig) -> Iterator[Finding]:
 
 def _few_updates(config: TrainConfig) -> Iterator[Finding]:
     batch = _batch(config)
-    if batch * _FEW_UPDATES > config.steps:
-        steps = config.steps // (_FEW_UPDATES * config.env.num_envs)
+    budget = config.env_budget
+    if batch * _FEW_UPDATES > budget:
+        steps = budget // (_FEW_UPDATES * config.env.num_envs)
         if steps < _SHORT_ROLLOUT:
+            enough = config.steps * 2 * _FEW_UPDATES * batch // max(1, budget)
             yield Finding(
                 "few_updates",
                 "steps",
-                f"rollouts have {batch} steps, so a budget of {config.steps} gives no more than "
-                f"{math.ceil(config.steps / batch)} updates",
-                (Change("steps", config.steps, 2 * _FEW_UPDATES * batch),),
+                f"rollouts have {batch} steps, so a budget of {budget} gives no more than "
+                f"{math.ceil(budget / batch)} updates",
+                (Change("steps", config.steps, enough),),
             )
             return
         yield Finding(
             "few_updates",
             "algo.num_steps",
-            f"a rollout takes {batch} of {config.steps} steps, so there will be no more than "
-            f"{math.ceil(config.steps / batch)} updates",
+            f"a rollout takes {batch} of {budget} steps, so there will be no more than "
+            f"{math.ceil(budget / batch)} updates",
             (Change("algo.num_steps", config.algo.num_steps, steps),),
         )
 

@@ -37,6 +37,11 @@ class EpisodeWindow(Part):
         """Mean raw return over the window; None before the first episode ends."""
         return float(np.mean([e.raw_return for e in self.recent])) if self.recent else None
 
+    @property
+    def mean_length(self) -> float | None:
+        """Mean number of steps over the window; None before the first episode ends."""
+        return float(np.mean([e.length for e in self.recent])) if self.recent else None
+
     def metrics(self) -> dict[str, float]:
         """What is worth logging; nothing before the first episode ends."""
         if not self.recent:

@@ -9,7 +9,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,9 @@ from gymsolve.runs.records import (
     Records,
     append_record,
     append_text,
+    iterate_records,
     read_records,
+    read_thinned,
     split_records,
 )
 from gymsolve.runs.schema import CONFIG, find_fault, is_metrics
@@ -43,6 +45,10 @@ __all__ = ["RUN_ID", "Run", "create_run", "now", "open_run", "slug"]
 
 RUN_ID = re.compile(r"\d{8}-\d{6}-[A-Za-z0-9._-]+-[0-9a-f]{4}")
 """Time, environment, variant, four digits; how `create_run` names folders."""
+_MOST_RECORDS = 4000
+"""Twice what a run writes (`training/records.py`)."""
+_OUTSTANDING = (b'"eval/mean_reward"', b'"train/step_rms"')
+"""Evaluations, and the costly measures that some fifty records of a run hold."""
 
 
 @dataclass(frozen=True)
@@ -123,11 +129,25 @@ class Run:
     # ------------------------------------------------------------------------ read by everybody
 
     def read_metrics(self) -> Records:
-        """All records. A null was NaN or infinite when it was measured, and is NaN again here."""
-        records = read_records(self.path / "metrics.jsonl", is_metrics)
+        """The records. A null was NaN or infinite when it was measured, and is NaN again here.
+
+        All of them for runs as they are written today. Of longer files, which earlier versions wrote, some
+        thousands: a problem says so.
+        """
+        records = self.read_metrics_raw()
         for row in records.rows:
-            row.update({key: math.nan for key, value in row.items() if value is None})
+            _restore_nan(row)
         return records
+
+    def read_metrics_raw(self) -> Records:
+        """The same with null where the file has it."""
+        return read_thinned(self.path / "metrics.jsonl", _MOST_RECORDS, _OUTSTANDING, is_metrics)
+
+    def iterate_metrics(self) -> Iterator[dict[str, Any]]:
+        """Every record, one at a time."""
+        for row in iterate_records(self.path / "metrics.jsonl", is_metrics):
+            _restore_nan(row)
+            yield row
 
     def read_events(self) -> Records:
         return read_records(self.path / "events.jsonl", is_event)
@@ -256,6 +276,10 @@ def _new_folder(base: Path, label: str) -> Path:
             path.mkdir()
             (path / "checkpoints").mkdir()
             return path
+
+
+def _restore_nan(row: dict[str, Any]) -> None:
+    row.update({key: math.nan for key, value in row.items() if value is None})
 
 
 def _last_sign(folder: Path, summary: RunSummary) -> datetime:

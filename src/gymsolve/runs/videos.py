@@ -10,7 +10,15 @@ from gymsolve.runs.run import Run
 from gymsolve.runs.schema import VIDEO, find_fault
 from gymsolve.runs.summary import SCHEMA_VERSION
 
-__all__ = ["Video", "describe_video", "episode_place", "find_best_video", "list_videos", "video_place"]
+__all__ = [
+    "Video",
+    "cut_note",
+    "describe_video",
+    "episode_place",
+    "find_best_video",
+    "list_videos",
+    "video_place",
+]
 
 _FAVOURITES = ("best", "final")
 
@@ -44,6 +52,15 @@ def episode_place(run: Run, name: str) -> Path:
 def describe_video(path: Path, facts: dict[str, Any]) -> None:
     """Write down what a finished video shows."""
     replace_json(path.with_suffix(".json"), {"schema_version": SCHEMA_VERSION, **facts})
+
+
+def cut_note(facts: dict[str, Any]) -> str:
+    """`, cut after 12 s (the length limit)`, to go behind a video's name; empty for a whole one."""
+    if facts.get("complete") is not False:
+        return ""
+    after = f" after {facts['seconds']:.3g} s" if "seconds" in facts else " before its end"
+    by = facts.get("cut_by")
+    return f", cut{after} ({by})" if by else f", cut{after}"
 
 
 def list_videos(run: Run) -> list[Video]:

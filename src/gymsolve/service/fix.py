@@ -186,8 +186,8 @@ def _trial(plan: FixPlan, steps: int | None, seeds: int) -> FixPlan:
     start = int(checkpoint or 0)
     budget = steps or _enough(config, start)
     common: dict[str, Any] = {"video.enabled": False, "video.every": 0, "max_seconds": None}
-    if start + budget > config.steps:
-        common["steps"] = start + budget
+    if start + budget > config.env_budget:
+        common["steps"] = -(-(start + budget) * config.steps // config.env_budget)
         notes.append("the trial goes beyond the budget of the run, so schedules are stretched on both sides")
     comparable = not any(path.startswith(JUDGED) for path in changed)
     if not comparable:
@@ -205,7 +205,8 @@ def _trial(plan: FixPlan, steps: int | None, seeds: int) -> FixPlan:
 
 def _enough(config: TrainConfig, start: int) -> int:
     """A tenth of the budget, or a few evaluations where these fit into what is left of it."""
-    return max(1, config.steps // _SHARE, min(_EVALUATIONS * config.eval_every, config.steps - start))
+    budget, every = config.env_budget, config.to_env_steps(config.eval_every)
+    return max(1, budget // _SHARE, min(_EVALUATIONS * every, budget - start))
 
 
 def _last_healthy(run: Run, onset: int) -> tuple[str | None, Sequence[str]]:

@@ -187,10 +187,11 @@ def stop_run(ref: str, runs_dir: RunsDir = None) -> StopRequest:
 
 
 def compare_runs(
-    refs: Sequence[str], runs_dir: RunsDir = None, *, axis: "Axis" = "env_steps", html: Path | None = None
+    refs: Sequence[str], runs_dir: RunsDir = None, *, axis: "Axis | None" = None, html: Path | None = None
 ) -> Comparison:
     """Results side by side, every setting in which the runs differ, and curves over a common axis.
 
+    Without an axis, it is what the runs are measured in (`budget_in`), or environment steps if they differ.
     With `html`, a page of it is written there.
     """
     from gymsolve.metrics.report import comparison  # a third of a second that other verbs need not wait
@@ -202,6 +203,7 @@ def compare_runs(
     if len({run.id for run in runs}) < 2:
         raise UsageError("a comparison needs at least two different runs.")
     contenders = comparison.contend(runs)
+    axis = axis or comparison.common_axis(contenders)
     if html is not None:
         replace_text(html, render_comparison(contenders, axis))
     return Comparison(

@@ -24,19 +24,15 @@ from gymsolve.training.health.nonfinite import (
     require_finite_rollout,
     require_finite_update,
 )
+from gymsolve.training.judging.cadence import evaluation_due, plan_next, space_out
 from gymsolve.training.judging.judge import Judge, Judgement
 from gymsolve.training.observer import Observer
 from gymsolve.training.publish import publish
-from gymsolve.training.records import next_multiple
+from gymsolve.training.records import next_multiple, next_record
 from gymsolve.training.stopping import Reason, StopSignal, stop_reason
 from gymsolve.training.trainer import Trainer
 
 __all__ = ["next_multiple", "take_judgements", "train_loop", "write_record"]
-
-_DENSITY, _FARTHEST = 32, 16
-"""A record for every update at first, then whenever the run is 1/32 longer: people read curves by proportion,
-and handling a record takes most of a millisecond, in which a small network learns a lot. But records are at
-most 16 updates apart, since somebody may be watching."""
 
 
 def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, signalled: StopSignal) -> Reason:
@@ -73,12 +69,12 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
         if counters.env_steps >= counters.next_record:
             write_record(trainer, run, observer)
 
-        save_due = counters.env_steps >= counters.next_checkpoint
+        save_due = trainer.taken >= counters.next_checkpoint
         if save_due:
-            counters.next_checkpoint = next_multiple(counters.env_steps, config.checkpoint_every)
-        if _evaluation_due(trainer):
+            counters.next_checkpoint = next_multiple(trainer.taken, config.checkpoint_every)
+        if evaluation_due(trainer):
             counters.eval_round += 1
-            counters.next_eval = next_multiple(counters.env_steps, config.eval_every)
+            plan_next(trainer)
             take_judgements(trainer, run, observer, judge.submit(trainer, run, observer))
         if save_due and trainer.saved_step != counters.env_steps:
             save(trainer, run, "cadence")
@@ -134,8 +130,7 @@ def write_record(trainer: Trainer, run: Run, observer: Observer) -> None:
     record: dict[str, Any] = trainer.position() | {"time/elapsed": counters.seconds}
     record |= trainer.window.metrics() | trainer.averager.take() | trainer.clock.take()
     publish(trainer, run, observer, record)
-    longest = _FARTHEST * trainer.config.algo.num_steps * trainer.config.env.num_envs
-    counters.next_record = counters.env_steps + max(1, min(counters.env_steps // _DENSITY, longest))
+    counters.next_record = next_record(counters.env_steps, trainer.config)
 
 
 def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: list[Judgement]) -> None:
@@ -150,14 +145,21 @@ def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: 
         if verdict.void:
             continue
         counters.last_eval = judgement.where["env_steps"]
+        space_out(trainer, judgement)
         trainer.evaluation, trainer.unsaved_verdict = verdict.metrics, True
         counters.solved = counters.solved or verdict.solved
         record = judgement.where | verdict.metrics
         record |= {"eval/seconds": judgement.seconds, "solved": float(verdict.solved)}
         record |= quality_so_far(
-            trainer.alerts.history, record, threshold=trainer.return_threshold, budget=trainer.config.steps
+            trainer.alerts.history,
+            record,
+            threshold=trainer.return_threshold,
+            budget=trainer.config.env_budget,
         )
         publish(trainer, run, observer, record)
+        if verdict.cut:
+            run.append_event("note", env_steps=counters.last_eval, text=verdict.cut)
+            observer.event("note", {"text": verdict.cut})
         if judgement.checkpoint is not None:
             update_meta(run, judgement.checkpoint, eval=verdict.metrics)
         if keep_if_best(trainer, run, judgement):
@@ -184,18 +186,3 @@ def _tell_faults(run: Run, observer: Observer, judgement: Judgement) -> None:
 def _tell(run: Run, observer: Observer, kind: str, env_steps: int, text: str) -> None:
     run.append_event(kind, env_steps=env_steps, text=text)
     observer.event(kind, {"text": text})
-
-
-def _evaluation_due(trainer: Trainer) -> bool:
-    counters, settings = trainer.counters, trainer.config.eval
-    if counters.env_steps < max(counters.next_eval, settings.warmup):
-        return False
-    if settings.start_fraction is None or trainer.threshold is None or counters.eval_round:
-        return True
-    # A fraction of a negative threshold lies below it: -100 at 0.8 starts at -125.
-    bar = trainer.threshold
-    bar = bar * settings.start_fraction if bar >= 0 else bar / settings.start_fraction
-    reached = trainer.window.mean_return
-    if trainer.config.solved_by == "success_rate":
-        reached = trainer.window.metrics().get("rollout/success_rate")
-    return reached is not None and reached >= bar

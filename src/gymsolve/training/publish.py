@@ -50,7 +50,7 @@ def _tell(trainer: Trainer, run: Run, observer: Observer, changes: list[AlertCha
 def replay_alerts(trainer: Trainer, run: Run) -> None:
     """Run the rules over the run's stored records, so that old alerts are not published again."""
     context = Context.of(trainer.config, trainer.envs.spec, warm_start=run.is_warm_start)
-    trainer.alerts = AlertTracker(context, run.read_metrics().rows)
+    trainer.alerts = AlertTracker(context, run.iterate_metrics())
 
 
 def present_alerts(tracker: AlertTracker) -> dict[str, dict[str, Any]]:

@@ -7,15 +7,29 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
+from gymsolve.config import TrainConfig
 from gymsolve.parts import Part
 from gymsolve.spec import Array
 
-__all__ = ["Averager", "Clock", "Phase", "next_multiple"]
+__all__ = ["Averager", "Clock", "Phase", "next_multiple", "next_record"]
 
 
 def next_multiple(env_steps: int, every: int) -> int:
     """The next multiple of `every`: cadences do not drift with the size of rollouts."""
     return (env_steps // every + 1) * every
+
+
+_DENSITY, _FARTHEST, _MOST = 32, 16, 2000
+"""A record for every update at first, then whenever the run is 1/32 longer: people read curves by proportion,
+and handling a record takes most of a millisecond, in which a small network learns a lot. But records are at
+most 16 updates apart, since somebody may be watching, or 1/2000 of the budget where that is longer: the file
+of a run over 50M steps must stay light."""
+
+
+def next_record(env_steps: int, config: TrainConfig) -> int:
+    """The step from which the next record is due, after one at `env_steps`."""
+    longest = max(_FARTHEST * config.algo.num_steps * config.env.num_envs, config.env_budget // _MOST)
+    return env_steps + max(1, min(env_steps // _DENSITY, longest))
 
 
 class Averager(Part):

@@ -51,7 +51,7 @@ def nothing_to_do(trainer: Trainer) -> str | None:
         return None
     if counters.solved and config.eval.stop_when_solved:
         return "this run is solved already; to train on, add --set eval.stop_when_solved=false"
-    if counters.env_steps >= config.steps:
+    if trainer.taken >= config.steps:
         return f"its budget of {config.steps} steps is spent; give a larger one with --steps"
     if config.max_seconds is not None and counters.seconds >= config.max_seconds:
         return f"its {config.max_seconds:g} seconds are spent; give more with --set max_seconds=…"
@@ -118,8 +118,8 @@ def rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> list[str]:
     counters, config = trainer.counters, trainer.config
     changed = tuple(path for path in changes if path != "track")  # trackers change nothing
     if changed:
-        counters.next_eval = max(next_multiple(counters.env_steps, config.eval_every), config.eval.warmup)
-        counters.next_checkpoint = next_multiple(counters.env_steps, config.checkpoint_every)
+        counters.next_eval = max(next_multiple(trainer.taken, config.eval_every), config.eval.warmup)
+        counters.next_checkpoint = next_multiple(trainer.taken, config.checkpoint_every)
     other_bar = any(path.startswith(JUDGED) for path in changed)
     if not other_bar and pointed(run, "best") is not None:
         return []

@@ -283,7 +283,7 @@ def execute(
         from gymsolve.training.video.automatic import leave_videos
 
         with trainer.clock.timing("video"):
-            leave_videos(run, trainer.config, observer)
+            leave_videos(run, trainer.config, observer, outcome.seconds)
     return outcome
 
 

@@ -127,7 +127,7 @@ def stop_reason(trainer: Trainer, run: Run, signalled: StopSignal) -> Reason | N
         return "solved"
     if signalled.reason is not None:
         return signalled.reason
-    if counters.env_steps >= (config.steps if trainer.until is None else trainer.until):
+    if trainer.taken >= config.steps or (trainer.until is not None and counters.env_steps >= trainer.until):
         return "steps"
     if config.max_seconds is not None and counters.seconds >= config.max_seconds:
         return "time"

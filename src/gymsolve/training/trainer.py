@@ -47,6 +47,7 @@ class Counters(Part):
     seconds: float = 0.0
     """Spent training, over all sittings."""
     next_eval: int = 0
+    """In the unit of the budget, as the next checkpoint is; records and measures go by environment steps."""
     next_checkpoint: int = 0
     next_record: int = 0
     next_measure: int = 0
@@ -152,8 +153,14 @@ class Trainer:
         return self.threshold if self.config.solved_by == "success_rate" else None
 
     @property
+    def taken(self) -> int:
+        """Steps so far in the unit of the budget."""
+        counters = self.counters
+        return counters.vec_steps if self.config.budget_in == "vec_steps" else counters.env_steps
+
+    @property
     def progress(self) -> Progress:
-        return Progress(self.counters.env_steps, self.config.steps)
+        return Progress(self.taken, self.config.steps)
 
     def position(self) -> dict[str, Any]:
         """Where the run is, as every record says it."""

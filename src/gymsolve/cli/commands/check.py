@@ -34,7 +34,7 @@ def check(
         "cautions": [*report["cautions"], *map(str, lint(plan.config, looked.spec))],
         "steps": plan.config.steps,
         "solved_at": plan.config.solved_at,
-        "seconds_of_stepping": _stepping_seconds(report, plan.config.steps),
+        "seconds_of_stepping": _stepping_seconds(report, plan.config.env_budget),
     }
     if json:
         print_json(told)

@@ -113,7 +113,7 @@ def _tell_clip(clip: dict[str, Any]) -> None:
 
 def _tell(facts: dict[str, Any]) -> None:
     played = facts.get("episodes", facts.get("clips", []))
-    cut = "" if facts["complete"] else ", cut at the length limit"
+    cut = "" if facts["complete"] else f", cut ({facts.get('cut_by') or 'at the length limit of a clip'})"
     rows = [
         ("video", facts["path"]),
         ("length", f"{duration(facts['seconds'])}{cut}"),

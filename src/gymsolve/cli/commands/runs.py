@@ -71,7 +71,7 @@ def show(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
     if told.last_metrics:
         heading("Newest metrics")
         print_pairs(
-            (name, _metric(value)) for name, value in sorted(told.last_metrics.items()) if "/" in name
+            (name, _metric(value)) for name, value in sorted(told.last_metrics.items()) if _is_number(name)
         )
     if told.events:
         heading("Events")
@@ -92,7 +92,10 @@ class Axis(StrEnum):
 
 def compare(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Two runs or more.")],
-    x: Annotated[Axis, typer.Option("--x", help="The horizontal axis of curves.")] = Axis.ENV_STEPS,
+    x: Annotated[
+        Axis | None,
+        typer.Option("--x", help="The horizontal axis of curves; what the runs are measured in by default."),
+    ] = None,
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Also write a page with charts.")
     ] = None,
@@ -102,7 +105,7 @@ def compare(
     """Compare runs: results, curves, and the settings in which they differ."""
     from gymsolve.service import runs as service
 
-    told = service.compare_runs(runs, runs_dir, axis=x.value, html=html)
+    told = service.compare_runs(runs, runs_dir, axis=None if x is None else x.value, html=html)
     if json:
         print_json(told.to_json())
         return
@@ -167,7 +170,7 @@ def _facts(told: "RunDetails") -> list[tuple[str, str]]:
         ("recipe", told.name),
         ("status", f"{told.status}{reason}"),
         ("best return", f"{number(told.best_reward)}{needed}"),
-        ("steps", f"{count(told.env_steps)} of {count(told.steps or 0)}"),
+        ("steps", f"{count(told.env_steps)}{_budget(told)}"),
         ("time", _time(told)),
         ("started", f"{told.created[:19].replace('T', ' ')} UTC"),
         ("folder", told.path),
@@ -233,9 +236,22 @@ def _show_evaluations(evaluations: list[dict[str, Any]]) -> None:
     )
 
 
+def _is_number(name: str) -> bool:
+    """Worth a line of its own: neither a counter nor one bar of a histogram."""
+    return "/" in name and not name.startswith("gradient/")
+
+
+def _budget(told: "RunDetails") -> str:
+    if told.config.get("budget_in") == "vec_steps":
+        return f", {count(told.last_metrics.get('vec_steps', 0))} of {count(told.steps or 0)} vector steps"
+    return f" of {count(told.steps or 0)}"
+
+
 def _show_videos(videos: list[dict[str, Any]]) -> None:
     if not videos:
         return
+    from gymsolve.runs.videos import cut_note
+
     heading("Videos")
     rows = [
         (
@@ -243,10 +259,12 @@ def _show_videos(videos: list[dict[str, Any]]) -> None:
             one.get("checkpoint", "–"),
             number(one.get("return")),
             "–" if "seconds" not in one else duration(one["seconds"]),
+            cut_note(one).removeprefix(", "),
         )
         for one in videos
     ]
-    print_table(("file", "checkpoint", "return", "length"), rows, right=("checkpoint", "return", "length"))
+    headers = ("file", "checkpoint", "return", "length", "")
+    print_table(headers, rows, right=("checkpoint", "return", "length"))
 
 
 def _event(event: dict[str, Any]) -> tuple[str, str, str]:

@@ -141,11 +141,13 @@ def _agreed_plan(
     json: bool,
 ) -> "Plan | None":
     """The plan, shown and agreed to as far as that was asked for; None if the answer is no."""
+    from gymsolve.cli.live.progress import show_progress
     from gymsolve.cli.printing.plan import print_plan
     from gymsolve.training.planning.plan import plan_run
 
     # A mistake in a name or setting, and the summary, come before torch takes its seconds to load.
-    plan = plan_run(env, changes)
+    with show_progress(f"looking at {env} with random actions", "steps", quiet=not show and not json) as tell:
+        plan = plan_run(env, changes, tell)
     if show or confirm:
         print_plan(plan, start_from, error_stream=json)
     if confirm and not _agreed():

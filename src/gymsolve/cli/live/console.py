@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol, TextIO
 
-from gymsolve.cli.live.view import View, evaluation_line, progress_line
+from gymsolve.cli.live.view import View, evaluating_line, evaluation_line, progress_line
 from gymsolve.cli.printing.alerts import alert_line
 from gymsolve.metrics.catalog import max_entropy
 from gymsolve.runs.files import to_json
 from gymsolve.runs.run import Run
+from gymsolve.runs.videos import cut_note
 from gymsolve.text import number
 from gymsolve.training.publish import present_alerts
 from gymsolve.training.trainer import Trainer
@@ -129,6 +130,7 @@ class Watcher:
         self._view = View(
             title=f"{run.info()['name']}  {run.id}",
             budget=trainer.config.steps,
+            budget_in=trainer.config.budget_in,
             threshold=trainer.return_threshold,
             success_threshold=trainer.success_threshold,
             num_envs=trainer.envs.num_envs,
@@ -160,10 +162,12 @@ class Watcher:
     def eval_step(self, done: int, total: int) -> None:
         view = self._view
         assert view is not None
-        view.evaluation, view.rollout = (done, total), (0, 0)
         now = time.perf_counter()
+        view.evaluating(done, total, now)
         if now >= self._next_draw:
             self._draw(now)
+        if now >= self._next_line:
+            self._progress(evaluating_line(view, now), now)
 
     def record(self, record: dict[str, Any]) -> None:
         view, now = self._view, time.perf_counter()
@@ -176,18 +180,15 @@ class Watcher:
             self._tell(evaluation_line(record, view.threshold, view.success_threshold))
             self._next_draw = now  # with the alerts it may raise, which come next
         elif now >= self._next_line:
-            text = progress_line(view, now)
-            self._log(text)
-            self.screen.progress(text)
-            shortest, longest = _LINE_SECONDS
-            # The longer it runs, the less a line is worth: logs of a week stay readable.
-            self._next_line = now + min(longest, max(shortest, view.elapsed(now) / 50))
+            self._progress(progress_line(view, now), now)
 
     def event(self, kind: str, data: dict[str, Any]) -> None:
         if kind in ("note", "env_fault", "eval_failed", "tracker_failed"):
             self._tell(f"note: {data['text']}")
         elif kind == "video":
-            self._tell(f"video {data['path']}")
+            self._tell(f"video {data['path']}{cut_note(data)}")
+        elif kind == "filming":
+            self._tell(f"filming {data['name']}.mp4, for {data['patience']:g} s at most")
         elif kind == "stopping":
             # Not through a screen: the thread that trains may be in the middle of a drawing, for good.
             self._log(data["text"])
@@ -217,6 +218,15 @@ class Watcher:
             if self._json:
                 os.write(1, f"{to_json(interruption(text, self._run, exit_code))}\n".encode())
         os._exit(exit_code)
+
+    def _progress(self, text: str, now: float) -> None:
+        """Say where the run stands, and when to say it again."""
+        assert self._view is not None
+        self._log(text)
+        self.screen.progress(text)
+        shortest, longest = _LINE_SECONDS
+        # The longer it runs, the less a line is worth: logs of a week stay readable.
+        self._next_line = now + min(longest, max(shortest, self._view.elapsed(now) / 50))
 
     def _alert(self, kind: str, data: dict[str, Any]) -> None:
         """Every change goes to the log; a person hears of an alert once, then the table marks it."""

@@ -68,6 +68,7 @@ class Layout:
 def choose_rows(view: View, room: int) -> list[str]:
     """The most important metrics that fit, group by group; metrics with an alert come first."""
     known = [name for name in view.history.series if name not in _ELSEWHERE and find_metric(name)]
+    known = [name for name in known if not name.startswith("gradient/")]  # bars of a histogram, not numbers
     if "time/elapsed" not in known:
         known.append("time/elapsed")  # the clock runs before the first record
     ranked = by_priority(known)

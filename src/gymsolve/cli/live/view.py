@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.metrics.history import History
-from gymsolve.text import count, duration, number, score
+from gymsolve.text import count, duration, number, plural, score
 
 if TYPE_CHECKING:
     from gymsolve.training.trainer import Counters
 
-__all__ = ["View", "evaluation_line", "progress_line"]
+__all__ = ["View", "evaluating_line", "evaluation_line", "progress_line"]
 
 
 @dataclass
@@ -23,6 +23,8 @@ class View:
     num_envs: int
     counters: "Counters"
     """The trainer's own; only read."""
+    budget_in: str = "env_steps"
+    """What the budget counts."""
     best: float | None = None
     """Mean return of the best evaluation."""
     success_threshold: float | None = None
@@ -37,6 +39,9 @@ class View:
     """Vector steps of the rollout under way, done and in total."""
     evaluation: tuple[int, int] | None = None
     """Episodes of the evaluation under way, done and in total."""
+    evaluation_steps: int = 0
+    """Vector steps of that evaluation so far."""
+    evaluation_began: float = 0.0
     rollout_began: float = 0.0
     began: float = field(default_factory=time.perf_counter)
     steps_before: int = field(init=False)
@@ -44,8 +49,15 @@ class View:
     seconds_before: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.steps_before, self.seconds_before = self.counters.env_steps, self.counters.seconds
+        self.steps_before, self.seconds_before = self.taken_now, self.counters.seconds
         self.rollout_began = self.began
+
+    def evaluating(self, done: int, total: int, now: float) -> None:
+        """A vector step of an evaluation is over; a long evaluation may follow a routine one."""
+        if self.evaluation is None or done < self.evaluation[0] or total != self.evaluation[1]:
+            self.evaluation_steps, self.evaluation_began = 0, now
+        self.evaluation, self.rollout = (done, total), (0, 0)
+        self.evaluation_steps += 1
 
     def recorded(self) -> None:
         """A record of metrics has been written, and is in the history."""
@@ -62,18 +74,24 @@ class View:
         return self.counters.env_steps + self.rollout[0] * self.num_envs
 
     @property
+    def taken_now(self) -> int:
+        """The same in the unit of the budget."""
+        counted_alone = self.budget_in == "vec_steps"
+        return self.counters.vec_steps + self.rollout[0] if counted_alone else self.steps_now
+
+    @property
     def fraction(self) -> float:
-        return min(1.0, self.steps_now / self.budget)
+        return min(1.0, self.taken_now / self.budget)
 
     def elapsed(self, now: float) -> float:
         return self.seconds_before + now - self.began
 
     def remaining(self, now: float) -> float | None:
         """Seconds to the end of the budget at the pace of this sitting."""
-        done = self.steps_now - self.steps_before
+        done = self.taken_now - self.steps_before
         if done <= 0:
             return None
-        return max(0, self.budget - self.steps_now) * (now - self.began) / done
+        return max(0, self.budget - self.taken_now) * (now - self.began) / done
 
 
 def progress_line(view: View, now: float) -> str:
@@ -90,6 +108,14 @@ def progress_line(view: View, now: float) -> str:
     if remaining is not None:
         parts.append(f"{duration(remaining)} left")
     return "  ".join(parts)
+
+
+def evaluating_line(view: View, now: float) -> str:
+    """How far the evaluation under way is, on one line."""
+    done, total = view.evaluation or (0, 0)
+    where = f"{count(view.steps_now):>10} steps  evaluating: {count(done)} of {count(total)} episodes"
+    each = plural(view.evaluation_steps, "step")
+    return f"{where}, {each} each, {duration(now - view.evaluation_began)}"
 
 
 def evaluation_line(

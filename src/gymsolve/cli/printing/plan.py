@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from gymsolve.text import count, setting
+from gymsolve.text import UNITS, count, setting
 
 if TYPE_CHECKING:
     from gymsolve.config import TrainConfig
@@ -70,12 +70,14 @@ def _summary(config: "TrainConfig", threshold: float | None) -> list[tuple[str, 
     else:
         bar = f"{threshold:.0%} successes" if config.solved_by == "success_rate" else f"{threshold:g}"
         goal = f"solved at {bar} over {config.eval.solved_episodes}"
+    often = "every" if config.eval.every else "at most every"
+    unit = UNITS[config.budget_in]
     return [
         ("environment", _environment(config)),
         ("algorithm", _algorithm(config)),
         ("network", _network(config)),
-        ("budget", f"{count(config.steps)} environment steps"),
-        ("evaluation", f"every {count(config.eval_every)} steps, {played}; {goal}"),
+        ("budget", f"{count(config.steps)} {unit}"),
+        ("evaluation", f"{often} {count(config.eval_every)} {unit}, {played}; {goal}"),
         ("seed", str(config.seed)),
     ]
 

@@ -138,7 +138,7 @@ def _shaping(facts: Facts) -> Curves | None:
     if not shaped:
         return None
     lines = [Line("raw", facts.points("rollout/ep_rew_mean")), Line("as the agent saw it", shaped)]
-    return Curves("Raw and shaped return", lines)
+    return Curves("Raw and shaped return", lines, x_label=facts.axis)
 
 
 def _spread(facts: Facts) -> Curves | None:
@@ -146,4 +146,4 @@ def _spread(facts: Facts) -> Curves | None:
     if not mean:
         return None
     spread = [(x, y - std[x], y + std[x]) for x, y in mean if x in std]
-    return Curves("Rewards per step", [Line("mean ± standard deviation", mean, spread)])
+    return Curves("Rewards per step", [Line("mean ± standard deviation", mean, spread)], x_label=facts.axis)

@@ -10,14 +10,14 @@ from gymsolve.metrics.quality import training_quality
 from gymsolve.metrics.report.figures import Curves, Line, Point
 from gymsolve.recipes import flatten, validate
 from gymsolve.runs.run import Run
-from gymsolve.text import plural
+from gymsolve.text import UNITS, plural
 
-__all__ = ["AXES", "Axis", "Contender", "compare_curves", "contend", "differences", "remark"]
+__all__ = ["AXES", "Axis", "Contender", "common_axis", "compare_curves", "contend", "differences", "remark"]
 
 Axis = Literal["env_steps", "vec_steps", "time"]
 AXES: dict[Axis, str] = {
-    "env_steps": "environment steps",
-    "vec_steps": "vector steps",
+    "env_steps": UNITS["env_steps"],
+    "vec_steps": UNITS["vec_steps"],
     "time": "seconds of training",
 }
 
@@ -31,6 +31,8 @@ class Contender:
     env_id: str
     threshold: float | None
     settings: dict[str, Any]
+    budget: int
+    """In environment steps."""
     rows: list[dict[str, Any]]
     history: History
     problems: list[str]
@@ -57,7 +59,7 @@ class Contender:
                 threshold=self.threshold,
                 samples=steps,
                 solved=any(row.get("solved") == 1.0 for row in judged),
-                budget=self.settings["steps"],
+                budget=self.budget,
             ),
         }
 
@@ -97,12 +99,19 @@ def contend(runs: Sequence[Run]) -> list[Contender]:
                 if config.solved_at is None or config.solved_by != "return"
                 else config.solved_at,
                 settings=flatten(config),
+                budget=config.env_budget,
                 rows=rows,
                 history=History(rows),
                 problems=problems,
             )
         )
     return found
+
+
+def common_axis(contenders: Sequence[Contender]) -> Axis:
+    """What all runs are measured in; environment steps if they differ."""
+    alike = all(one.settings.get("budget_in") == "vec_steps" for one in contenders)
+    return "vec_steps" if alike else "env_steps"
 
 
 def differences(contenders: Sequence[Contender]) -> dict[str, list[Any]]:

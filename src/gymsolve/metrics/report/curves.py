@@ -7,6 +7,7 @@ from gymsolve.metrics.report.document import Block, Figures, Section
 from gymsolve.metrics.report.facts import Facts
 from gymsolve.metrics.report.figures import Curves, Figure, Line, Point, Split, Stack
 from gymsolve.metrics.spending import NAMES
+from gymsolve.metrics.tables.learning import DECADES
 from gymsolve.text import took
 
 __all__ = ["action_figures", "learning_curves", "loss_figure", "return_figure", "time_split"]
@@ -17,12 +18,17 @@ _HARDLY = 0.005
 
 
 def learning_curves(facts: Facts) -> Section:
-    """Everything over environment steps."""
+    """Everything over the steps that the run is measured in."""
     charts: list[Figure | None] = [return_figure(facts), loss_figure(facts), *_health(facts)]
-    charts += [*action_figures(facts), _seen(facts), _length(facts)]
-    shown = [chart for chart in charts if chart is not None]
+    charts += [*action_figures(facts), _seen(facts), _length(facts), *_gradients(facts)]
+    shown = [on_axis(facts, chart) for chart in charts if chart is not None]
     blocks: Sequence[Block] = [Figures(shown)] if shown else []
     return Section("Learning curves", blocks)
+
+
+def on_axis(facts: Facts, chart: Figure) -> Figure:
+    """The chart with the name of its axis; its points are there already."""
+    return chart._replace(x_label=facts.axis) if isinstance(chart, Curves | Stack) else chart
 
 
 def return_figure(facts: Facts) -> Curves | None:
@@ -33,13 +39,13 @@ def return_figure(facts: Facts) -> Curves | None:
     if mean:
         spread = [(x, lows[x], highs[x]) for x, _ in mean if x in lows and x in highs]
         lines.append(Line("training episodes, last 100: mean, smallest to largest", mean, spread))
-    judged = [(float(row["env_steps"]), float(row["eval/mean_reward"])) for row in facts.evaluations]
+    judged = [(facts.place(row["env_steps"]), float(row["eval/mean_reward"])) for row in facts.evaluations]
     if judged:
         lines.append(Line("evaluation: mean ± standard deviation", judged, _whiskers(facts), marks=True))
     if not lines:
         return None
     level = None if facts.threshold is None else (facts.threshold, f"threshold {facts.threshold:g}")
-    return Curves("Return", lines, "Raw return per episode.", level=level)
+    return Curves("Return", lines, "Raw return per episode.", level=level, x_label=facts.axis)
 
 
 def loss_figure(facts: Facts) -> Curves | None:
@@ -148,6 +154,25 @@ def _stacked(facts: Facts, names: list[str]) -> Stack | None:
     return Stack("Actions taken", labels, xs, shares, "Share of each choice since the record before.")
 
 
+def _gradients(facts: Facts) -> list[Stack]:
+    """How large the entries of gradients are, decade by decade, for each part of the network."""
+    charts = []
+    sizes = ["zero", *(f"1e{power}" for power in DECADES)]
+    for part, what in (
+        ("trunk", "the shared layers"),
+        ("policy", "the policy"),
+        ("value", "the value function"),
+    ):
+        by_size = {size: facts.points(f"gradient/{part}_{size}") for size in sizes}
+        shown = {size: points for size, points in by_size.items() if any(y > 0 for _, y in points)}
+        if shown:
+            xs = [x for x, _ in by_size["zero"]]
+            shares = [[_or_zero(y) for _, y in points] for points in shown.values()]
+            note = "Share of the entries by size, in the last gradient step of some updates."
+            charts.append(Stack(f"Gradient of {what}", list(shown), xs, shares, note))
+    return charts
+
+
 def _choice(name: str) -> tuple[int, str]:
     key = name.removeprefix("action/share_")
     return (int(key), "") if key.isdecimal() else (1 << 30, key)
@@ -162,7 +187,7 @@ def _whiskers(facts: Facts) -> list[tuple[float, float, float]]:
     for row in facts.evaluations:
         mean, std = float(row["eval/mean_reward"]), row.get("eval/std_reward")
         if std is not None and math.isfinite(std):
-            found.append((float(row["env_steps"]), mean - std, mean + std))
+            found.append((facts.place(row["env_steps"]), mean - std, mean + std))
     return found
 
 

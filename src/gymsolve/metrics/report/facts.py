@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from gymsolve.config import TrainConfig
@@ -18,6 +19,7 @@ from gymsolve.runs.checkpoints import survey_checkpoints
 from gymsolve.runs.run import Run
 from gymsolve.runs.summary import RunSummary
 from gymsolve.runs.videos import Video, find_best_video, list_videos
+from gymsolve.text import UNITS
 
 __all__ = ["Facts", "gather"]
 
@@ -97,7 +99,7 @@ class Facts:
                 threshold=self.threshold,
                 samples=self.env_steps,
                 solved=self.solved,
-                budget=self.config.steps,
+                budget=self.config.env_budget,
             )
         )
 
@@ -108,9 +110,26 @@ class Facts:
         return next((value for value in reversed(values) if math.isfinite(value)), None)
 
     def points(self, name: str) -> list[Point]:
-        """A metric over environment steps; empty when it was never recorded."""
+        """A metric over the axis of the charts; empty when it was never recorded."""
         series = self.history.get(name)
-        return [] if series is None else list(zip(map(float, series.steps), series.values, strict=True))
+        return [] if series is None else list(zip(map(self.place, series.steps), series.values, strict=True))
+
+    def place(self, env_steps: float) -> float:
+        """Where a record at so many environment steps is on the axis: there, or at its vector steps."""
+        return self._vec_steps.get(int(env_steps), float(env_steps))
+
+    @cached_property
+    def _vec_steps(self) -> dict[int, float]:
+        """Vector steps by environment steps, where the run is measured in them."""
+        if self.config.budget_in == "env_steps":
+            return {}
+        counted = [(row.get("env_steps"), row.get("vec_steps")) for row in self.rows]
+        return {int(one): float(other) for one, other in counted if one is not None and other is not None}
+
+    @property
+    def axis(self) -> str:
+        """What charts say below their axis."""
+        return UNITS[self.config.budget_in]
 
     def event(self, kind: str) -> dict[str, Any] | None:
         """The newest event of a kind."""

@@ -21,6 +21,7 @@ from gymsolve.metrics.report.document import (
 )
 from gymsolve.metrics.report.facts import Facts
 from gymsolve.metrics.wording import evidence_text, lasting, remedy_text
+from gymsolve.runs.videos import cut_note
 from gymsolve.text import count, duration, number, plural, score, setting, took
 
 __all__ = [
@@ -91,7 +92,7 @@ def video(facts: Facts) -> Section:
     if "return" in one.facts:
         about.append(f"return {number(one.facts['return'])}")
     if one.facts.get("complete") is False:
-        about.append("cut before its end")
+        about.append(cut_note(one.facts).removeprefix(", "))
     blocks: list[Block] = [Clip(f"videos/{one.path.name}", ", ".join([f"{one.name}.mp4", *about]))]
     others = [other.path.name for other in facts.videos if other.path != one.path]
     if others:

@@ -55,7 +55,7 @@ def tiles(facts: Facts) -> list[Tile]:
     speed = facts.env_steps / facts.seconds if facts.seconds else None
     return [
         Tile("best evaluation", score(reached, spread), needed),
-        Tile("steps", count(facts.env_steps), f"of {count(facts.config.steps)}"),
+        Tile("steps", count(facts.env_steps), _of_budget(facts)),
         Tile("time", took(facts.seconds), "training and evaluating"),
         Tile("speed", "–" if speed is None else count(speed), "steps per second, all in all"),
         Tile(
@@ -69,12 +69,19 @@ def tiles(facts: Facts) -> list[Tile]:
     ]
 
 
+def _of_budget(facts: Facts) -> str:
+    of = f"of {count(facts.config.steps)}"
+    if facts.config.budget_in == "env_steps":
+        return of
+    return f"{count(facts.place(facts.env_steps))} {of} vector steps"
+
+
 def _whether(facts: Facts) -> str:
     name, best, threshold = facts.summary.name, facts.best, facts.threshold
     if facts.solved:
         proofs = [int(row["env_steps"]) for row in facts.evaluations if row.get("solved") == 1.0]
         when = proofs[0] if proofs else facts.env_steps
-        share = when / max(1, facts.config.steps)
+        share = when / max(1, facts.config.env_budget)
         return f"{name} is solved: the policy at step {count(when)} did it, {share:.0%} into the budget."
     running = facts.summary.status == "running"
     if best is None:

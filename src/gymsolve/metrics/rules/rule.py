@@ -145,7 +145,7 @@ class Context:
         return cls(
             config=config,
             spec=spec,
-            budget=config.steps,
+            budget=config.env_budget,
             threshold=threshold,
             max_entropy=None if spec is None else max_entropy(spec),
             warm_start=warm_start,

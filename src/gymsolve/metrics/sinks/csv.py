@@ -46,7 +46,7 @@ class CsvSink:
     def event(self, kind: str, data: Mapping[str, Any]) -> None:
         pass
 
-    def video(self, path: Path, env_steps: int) -> None:
+    def video(self, path: Path, steps: int) -> None:
         pass
 
     def close(self, status: str, result: Mapping[str, Any]) -> None:
@@ -59,7 +59,7 @@ class CsvSink:
         self._waiting, self._due = [], time.monotonic() + _SECONDS
 
     def _rewrite(self) -> None:
-        rows = self._run.read_metrics().rows
+        rows = list(self._run.iterate_metrics())
         self._columns = _with_new(self._columns, {name: None for row in rows for name in row})
         self._known, self._waiting, self._due = set(self._columns), [], time.monotonic() + _SECONDS
         if self._columns:

@@ -25,6 +25,8 @@ from gymsolve.rollout.agent import Agent
 from gymsolve.rollout.statistics import typical_size
 from gymsolve.seeding import Stream, generator, integer_seeds
 from gymsolve.spec import Array
+from gymsolve.text import count as grouped
+from gymsolve.text import duration, plural
 from gymsolve.training.engines.contract import Policy
 from gymsolve.training.health.nonfinite import blame_evaluation, raise_as, require_finite_actions
 
@@ -254,6 +256,12 @@ class Verdict:
     """True when faults left nothing to judge by: then nothing else here means anything."""
     rate: float | None = None
     """Share of successes, where that is what is judged."""
+    routine_steps: int = 0
+    """Environment steps of the routine evaluation."""
+    played_steps: int = 0
+    """Of all of it: with the long evaluation and its confirmation, if the threshold was in reach."""
+    cut: str = ""
+    """What ended it early, in words; empty for a whole one."""
 
 
 class Evaluator:
@@ -272,17 +280,17 @@ class Evaluator:
         """A routine evaluation; with the threshold in reach, the long one and its confirmation too."""
         settings = self.config.eval
         began = time.perf_counter()
-        result = self.play(policy, settings.episodes, steps=settings.steps, on_step=on_step)
+        routine = result = self.play(policy, settings.episodes, steps=settings.steps, on_step=on_step)
         self._require_successes(result)
-        faults = result.faults
+        played = [routine]
         if len(result.episodes) < settings.solved_episodes and self._within_reach(result):
             longer = self.play(policy, settings.solved_episodes, on_step=on_step)
-            faults += longer.faults
+            played.append(longer)
             result = result if longer.lost else longer
         metrics, solved = result.metrics(), False
         if self._reached(result) and len(result.episodes) >= settings.solved_episodes:
             again = self.play(policy, settings.solved_episodes, fresh=round_number, on_step=on_step)
-            faults += again.faults
+            played.append(again)
             if not again.lost:
                 metrics["eval/confirm_mean_reward"] = again.mean
                 metrics["eval/confirm_episodes"] = float(len(again.episodes))
@@ -295,9 +303,12 @@ class Evaluator:
             solved,
             result.complete,
             seconds=time.perf_counter() - began,
-            faults=faults,
+            faults=tuple(fault for one in played for fault in one.faults),
             void=result.lost,
             rate=result.success_rate if self._by_success else None,
+            routine_steps=routine.env_steps,
+            played_steps=sum(one.env_steps for one in played),
+            cut=next((self._why_cut(one) for one in played if not one.complete and not one.lost), ""),
         )
 
     def play(
@@ -336,6 +347,17 @@ class Evaluator:
         if self._envs is not None:
             self._envs.close()
             self._envs = None
+
+    def _why_cut(self, result: EvalResult) -> str:
+        settings = self.config.eval
+        cap = f"eval.max_seconds={settings.max_seconds:g}"
+        if result.env_steps >= settings.max_steps:
+            cap = f"eval.max_steps={settings.max_steps}"
+        return (
+            f"the evaluation was cut off by {cap}: {plural(len(result.episodes), 'episode')} had ended, "
+            f"after {grouped(result.env_steps)} steps in {duration(result.seconds)}; "
+            "it decides neither solved nor best"
+        )
 
     def _within_reach(self, result: EvalResult) -> bool:
         """Could more episodes show that the threshold is met? A few on fixed seeds may be unlucky ones."""

@@ -220,7 +220,7 @@ def _saved(trainer: Trainer, run: Run) -> tuple[Path, dict[str, Any]]:
     """The checkpoint that is to be judged, and the moment of training that it holds."""
     place = find_place(run, str(trainer.counters.judging))
     meta = meta_in(place)
-    progress = Progress(meta["env_steps"], trainer.config.steps).fraction
+    progress = Progress(meta[trainer.config.budget_in], trainer.config.steps).fraction
     return place, {key: meta[key] for key in ("env_steps", "vec_steps", "updates")} | {"progress": progress}
 
 

@@ -4,7 +4,7 @@ It imports gymnasium only once the settings are valid, so that a typing error is
 only to measure.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from gymsolve.recipes import (
 )
 from gymsolve.recipes.files import is_bundled, list_variants, no_variant
 from gymsolve.registry import ALGORITHMS
+
+Tell = Callable[[int, int], None]
 
 __all__ = ["Plan", "plan_run"]
 
@@ -56,13 +58,17 @@ class Plan:
         return registered
 
 
-def plan_run(name: str, overrides: Overrides = ()) -> Plan:
-    """The settings for `ENV[:VARIANT]`: from its recipe, or derived from the environment itself."""
+def plan_run(name: str, overrides: Overrides = (), tell: Tell | None = None) -> Plan:
+    """The settings for `ENV[:VARIANT]`: from its recipe, or derived from the environment itself.
+
+    `tell` hears how many steps of a look at the environment are done, of how many.
+    """
     home = Path.cwd()
     if has_recipe(name) and not _stays_derived(name):
         plan = Plan(resolve(name, overrides))
     else:
-        plan = _derived(name, overrides if isinstance(overrides, Mapping) else parse_overrides(overrides))
+        given = overrides if isinstance(overrides, Mapping) else parse_overrides(overrides)
+        plan = _derived(name, given, tell)
     plan = replace(plan, home=home)
     from gymsolve.envs.options import check_wrappers
 
@@ -72,7 +78,7 @@ def plan_run(name: str, overrides: Overrides = ()) -> Plan:
     from gymsolve.envs.contract_faults import keep_folder
 
     with keep_folder():
-        return _measured(plan)
+        return _measured(plan, tell)
 
 
 def _stays_derived(name: str) -> bool:
@@ -86,10 +92,10 @@ def _stays_derived(name: str) -> bool:
     return variant.lower() not in {one.variant.lower() for one in list_variants(base)}
 
 
-def _measured(plan: Plan) -> Plan:
+def _measured(plan: Plan, tell: Tell | None) -> Plan:
     """The plan with numbers that were measured where it said `auto`, each with its source and reason."""
     if "algo.num_steps" in plan.resolved.automatic:
-        plan = _long_enough(plan)
+        plan = _long_enough(plan, tell)
     if not plan.resolved.automatic:
         return plan
     from gymsolve.training.planning.tuning_costs import tune
@@ -113,7 +119,7 @@ def _measured(plan: Plan) -> Plan:
     return replace(plan, resolved=resolved, measured=[*plan.measured, *choice.reasons])
 
 
-def _long_enough(plan: Plan) -> Plan:
+def _long_enough(plan: Plan, tell: Tell | None) -> Plan:
     """The plan with rollouts that see rewards."""
     from gymsolve.envs.make import make_envs
     from gymsolve.envs.random_policy import PAY_COPIES, measure_pay
@@ -125,7 +131,7 @@ def _long_enough(plan: Plan) -> Plan:
     with Watchdog(plan.config.env):
         envs = make_envs(calm, "train", num_envs=PAY_COPIES)
         try:
-            chosen = choose_num_steps(plan.config, measure_pay(envs))
+            chosen = choose_num_steps(plan.config, measure_pay(envs, tell))
         finally:
             envs.close()
     config, _ = apply_overrides(plan.config, {path: chosen.num_steps})
@@ -138,7 +144,7 @@ def _long_enough(plan: Plan) -> Plan:
     return replace(plan, resolved=resolved, measured=[chosen.reason], least_steps=chosen.least)
 
 
-def _derived(name: str, given: Mapping[str, Any]) -> Plan:
+def _derived(name: str, given: Mapping[str, Any], tell: Tell | None) -> Plan:
     """Derive from the environment as the user wants it: wrappers, arguments and budget included."""
     base, variant = split_name(name)
     if variant is not None and variant not in ALGORITHMS:
@@ -156,5 +162,5 @@ def _derived(name: str, given: Mapping[str, Any]) -> Plan:
     of_env = {key: env[key] for key in env if any(f"{path}.".startswith(f"env.{key}.") for path in chosen)}
     budget = bare.config.steps if "steps" in chosen else None
     with Watchdog(bare.config.env):
-        derived, reasons = derive_recipe(base, of_env, budget)
+        derived, reasons = derive_recipe(base, of_env, budget, tell)
     return Plan(resolve(name, given, derived=derived), reasons)

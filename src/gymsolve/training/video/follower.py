@@ -149,4 +149,5 @@ def _film(run: Run, name: str, stage: Stage, config: TrainConfig, check: Callabl
 
 
 def _next(env_steps: int, config: TrainConfig) -> int:
-    return (env_steps // config.video.every + 1) * config.video.every
+    every = config.to_env_steps(config.video.every)  # folders of checkpoints are named by environment steps
+    return (env_steps // every + 1) * every
