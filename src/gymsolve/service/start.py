@@ -23,10 +23,13 @@ from typing import Any
 
 from gymsolve.errors import BadNumber, EnvFaultError, GymsolveError
 from gymsolve.runs.files import read_json, to_json
-from gymsolve.service.announce import ANSWER
+from gymsolve.service.announce import ANSWER, GROUP
 from gymsolve.service.answers import Answer
 
-__all__ = ["StartedRun", "resume_run", "start_run"]
+__all__ = [
+    *("Launched", "StartedRun"),
+    *("end_process", "flag_words", "launch", "resume_run", "setting_words", "start_run"),
+]
 
 _LIMIT = 300.0
 """Seconds until a start counts as failed: importing torch from a slow disk alone may take a minute."""
@@ -46,6 +49,14 @@ class StartedRun(Answer):
     pid: int
 
 
+@dataclass(frozen=True)
+class Launched:
+    """A run in the background and its process, for whoever waits until it ends."""
+
+    started: StartedRun
+    process: "subprocess.Popen[bytes]"
+
+
 def start_run(  # noqa: PLR0913 - the options of `gymsolve train`
     env: str,
     overrides: Settings = (),
@@ -63,9 +74,9 @@ def start_run(  # noqa: PLR0913 - the options of `gymsolve train`
     Returns once the run has begun. Raises what `gymsolve train` would say if it cannot begin, also after
     `limit` seconds; nothing trains then.
     """
-    words = [*_settings(overrides), *_flag("--seed", seed), *_flag("--steps", steps)]
-    words += [*_flag("--from", start_from), *_common(track, runs_dir, profile=profile)]
-    return _start(["train", env, *words], limit)
+    words = [*setting_words(overrides), *flag_words("--seed", seed), *flag_words("--steps", steps)]
+    words += [*flag_words("--from", start_from), *_common(track, runs_dir, profile=profile)]
+    return launch(["train", env, *words], limit).started
 
 
 def resume_run(
@@ -80,30 +91,39 @@ def resume_run(
     limit: float = _LIMIT,
 ) -> StartedRun:
     """Continue `RUN[@CHECKPOINT]` in the background; like `start_run` in everything else."""
-    words = [*_settings(overrides), *_flag("--steps", steps), *_common(track, runs_dir, profile=profile)]
+    words = [
+        *setting_words(overrides),
+        *flag_words("--steps", steps),
+        *_common(track, runs_dir, profile=profile),
+    ]
     words += ["--fresh-optimizer"] if fresh_optimizer else []
-    return _start(["resume", ref, *words], limit)
+    return launch(["resume", ref, *words], limit).started
 
 
-def _settings(overrides: Settings) -> list[str]:
+def setting_words(overrides: Settings) -> list[str]:
     if isinstance(overrides, Mapping):  # values are read as YAML, and JSON is YAML
         overrides = [f"{path}={to_json(value)}" for path, value in overrides.items()]
     return [word for one in overrides for word in ("--set", one)]
 
 
-def _flag(name: str, value: object) -> list[str]:
+def flag_words(name: str, value: object) -> list[str]:
     return [] if value is None else [name, str(value)]
 
 
 def _common(track: str | Sequence[str] | None, runs_dir: Path | str | None, *, profile: bool) -> list[str]:
     names = track if track is None or isinstance(track, str) else ",".join(track)
-    return [*_flag("--track", names), *(["--profile"] if profile else []), *_flag("--runs-dir", runs_dir)]
+    return [
+        *flag_words("--track", names),
+        *(["--profile"] if profile else []),
+        *flag_words("--runs-dir", runs_dir),
+    ]
 
 
 # ------------------------------------------------------------------------------------- the starter
 
 
-def _start(words: Sequence[str], limit: float) -> StartedRun:
+def launch(words: Sequence[str], limit: float = _LIMIT, *, group: str | None = None) -> Launched:
+    """Run `gymsolve WORDS…` in the background until its run has begun, as one of a group if one is named."""
     place = Path(tempfile.mkdtemp(prefix="gymsolve-start-"))
     answer, output = place / "answer.json", place / "output.txt"
     # Nobody is there to answer the question that this variable asks for.
@@ -112,7 +132,7 @@ def _start(words: Sequence[str], limit: float) -> StartedRun:
         process = subprocess.Popen(
             # -P as in the installed script: a file of the working directory must not shadow a package.
             [sys.executable, "-P", "-m", "gymsolve", *words],
-            env=inherited | {ANSWER: str(answer)},
+            env=inherited | {ANSWER: str(answer)} | ({} if group is None else {GROUP: group}),
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,
@@ -123,7 +143,7 @@ def _start(words: Sequence[str], limit: float) -> StartedRun:
         if told is None:
             raise _unanswered(process, words, limit, output)
     except BaseException:
-        _end(process)  # whoever stops waiting must not leave a training that nobody knows of
+        end_process(process)  # whoever stops waiting must not leave a training that nobody knows of
         raise
     finally:
         # Somebody has to take note when the process ends, or it would stay in the table of processes.
@@ -135,7 +155,7 @@ def _start(words: Sequence[str], limit: float) -> StartedRun:
     shutil.rmtree(place, ignore_errors=True)
     if error is not None:
         raise error
-    return StartedRun(**told)
+    return Launched(StartedRun(**told), process)
 
 
 def _wait_for(answer: Path, process: "subprocess.Popen[bytes]", limit: float) -> dict[str, Any] | None:
@@ -166,7 +186,7 @@ def _unanswered(
     return GymsolveError(f"{happened}.{said}", where=words[0], hint=f"All of its output is in {output}.")
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
+def end_process(process: "subprocess.Popen[bytes]") -> None:
     """End the process, and whomever it has started: an environment that hangs would hang for ever."""
     process.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
@@ -184,6 +204,3 @@ def _rebuild(told: dict[str, Any]) -> GymsolveError:
 
 def _kinds(kind: type[GymsolveError]) -> list[type[GymsolveError]]:
     return [kind, *(inner for child in kind.__subclasses__() for inner in _kinds(child))]
-
-
-# -------------------------------------------------------------------------------- the new process

@@ -232,7 +232,8 @@ def execute(
         engine = trainer.engine
         means = {"engine": engine.name, "kernels": engine.kernels, "threads": engine.threads}
         means["backend"] = trainer.envs.backend
-        run.append_event("started", env_steps=trainer.counters.env_steps, **means)
+        began = trainer.counters.env_steps
+        run.append_event("started", env_steps=began, threshold=trainer.threshold, **means)
         observer.started(run, trainer)
         for note in notes:
             run.append_event("note", text=note)
