@@ -20,6 +20,7 @@ from gymsolve.runs import (
 from gymsolve.runs import list_runs as find_runs
 from gymsolve.runs.checkpoints import pointed, survey_checkpoints
 from gymsolve.runs.files import replace_text
+from gymsolve.runs.groups import GROUP, Group, find_group
 from gymsolve.runs.videos import list_videos
 from gymsolve.service.answers import Answer
 
@@ -209,13 +210,27 @@ def _seconds(rows: list[dict[str, Any]]) -> float:
 
 
 def stop_run(ref: str, runs_dir: RunsDir = None) -> StopRequest:
-    """Ask the process that trains a run to stop; a run that has ended may have a trial under way."""
+    """Ask the process that trains a run to stop; a run that has ended may have a trial under way.
+
+    `group:ID` asks all seeds of a group.
+    """
+    if ref.startswith(GROUP):
+        return _stop_group(find_group(ref, runs_dir))
     run = find_run(ref, runs_dir)
     trials = [one for one in _trials(run) if one.status == "running"]
     if run.status != "running" and trials:
         run = Run(run.path.parent / trials[-1].id)
     run.request_stop()
     return StopRequest(run.id)
+
+
+def _stop_group(group: Group) -> StopRequest:
+    running = [run for run in group.runs().values() if run.status == "running"]
+    if not running:
+        raise UsageError(f"no seed of {group.ref} is running, so none can be stopped.")
+    for run in running:
+        run.request_stop()
+    return StopRequest(group.ref)
 
 
 def compare_runs(

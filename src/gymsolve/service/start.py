@@ -62,6 +62,7 @@ def start_run(  # noqa: PLR0913 - the options of `gymsolve train`
     overrides: Settings = (),
     *,
     seed: int | None = None,
+    seeds: int | None = None,
     steps: int | str | None = None,
     start_from: str | None = None,
     track: str | Sequence[str] | None = None,
@@ -71,10 +72,12 @@ def start_run(  # noqa: PLR0913 - the options of `gymsolve train`
 ) -> StartedRun:
     """Train `ENV[:VARIANT]` in the background; arguments are those of `gymsolve.train`.
 
-    Returns once the run has begun. Raises what `gymsolve train` would say if it cannot begin, also after
+    With `seeds`, so many of them from `seed` on: the answer then names their group (`group:ID`) instead of a
+    run. Returns once the run has begun. Raises what `gymsolve train` would say if it cannot begin, also after
     `limit` seconds; nothing trains then.
     """
     words = [*setting_words(overrides), *flag_words("--seed", seed), *flag_words("--steps", steps)]
+    words += flag_words("--seeds", seeds)
     words += [*flag_words("--from", start_from), *_common(track, runs_dir, profile=profile)]
     return launch(["train", env, *words], limit).started
 

@@ -78,9 +78,11 @@ def start_run(
     observer: Observer | None = None,
     command: Sequence[str] | None = None,
     profile: bool = False,
+    group: str | None = None,
 ) -> Outcome:
     """Train a planned run to its end; `start_from` is RUN[@CHECKPOINT] whose weights it begins with.
 
+    Runs of one `group` differ in their seed alone.
     With `profile`, it also writes into the run where the time went.
     """
     watcher, config = checked(observer), for_debugger(plan.config)
@@ -106,6 +108,7 @@ def start_run(
             seed=config.seed,
             steps=config.steps,
             parent=parent,
+            group=group,
         )
         replay_alerts(trainer, run)
         cleanup.callback(leave_report, run, trainer, watcher)

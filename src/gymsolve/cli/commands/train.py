@@ -3,15 +3,17 @@
 import gc
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gymsolve.cli.commands.seeds import GROUP, SeedOptions, resume_seeds, train_seeds
 from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Set, overrides
 from gymsolve.cli.printing.output import heading, is_terminal, print_json, print_table
 from gymsolve.errors import UsageError
-from gymsolve.service.announce import announce_run
+from gymsolve.service.announce import announce_run, group_of_starter
 from gymsolve.text import number
 
 if TYPE_CHECKING:
@@ -53,6 +55,16 @@ def train(
     ],
     set_: Set = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Same seed, same run.")] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            "--seeds",
+            metavar="N",
+            min=2,
+            max=1000,
+            help="Train N seeds, --seed being the first; one verdict.",
+        ),
+    ] = None,
     steps: Steps = None,
     start_from: Annotated[
         str | None,
@@ -84,6 +96,7 @@ def train(
                 env,
                 set_ or (),
                 seed=seed,
+                seeds=seeds,
                 steps=steps,
                 start_from=start_from,
                 track=track,
@@ -104,6 +117,9 @@ def train(
     if confirm and not _agreed():
         print("Not started; nothing was written.", file=sys.stderr)
         return 1
+    if seeds is not None:
+        options = SeedOptions(set_, steps, track, profile, runs_dir, quiet, json, start_from)
+        return train_seeds(plan, env, seeds, options)
     from gymsolve.training.session import start_run
 
     return _watch(
@@ -114,6 +130,7 @@ def train(
             observer=observer,
             command=_command(),
             profile=profile,
+            group=group_of_starter(),
         ),
         runs_dir,
         profile=profile,
@@ -125,7 +142,10 @@ def train(
 def resume(
     run: Annotated[
         str,
-        typer.Argument(metavar="RUN[@CHECKPOINT]", help="A run; its last checkpoint unless said otherwise."),
+        typer.Argument(
+            metavar="RUN[@CHECKPOINT]",
+            help="A run; its last checkpoint unless said otherwise. Or group:ID, all of its seeds.",
+        ),
     ],
     set_: Set = None,
     steps: Steps = None,
@@ -155,6 +175,9 @@ def resume(
             ),
             json=json,
         )
+    if run.startswith(GROUP):
+        options = SeedOptions(set_, steps, track, profile, runs_dir, quiet, json)
+        return resume_seeds(run, replace(options, fresh_optimizer=fresh_optimizer))
     gc.disable()  # as in `train`
     changes = overrides(set_, steps=steps, track=track)
     from gymsolve.training.session import resume_run

@@ -19,7 +19,7 @@ from gymsolve.recipes import (
     split_name,
 )
 
-__all__ = ["Plan", "plan_run"]
+__all__ = ["Plan", "plan_run", "with_seed"]
 
 _MEASURE_SECONDS = 2.0
 
@@ -51,6 +51,13 @@ def plan_run(name: str, overrides: Overrides = ()) -> Plan:
 
     check_wrappers(plan.config.env)
     return _measured(plan) if plan.resolved.automatic else plan
+
+
+def with_seed(plan: Plan, seed: int) -> Plan:
+    """The same plan for another seed."""
+    config = plan.config.model_copy(update={"seed": seed})
+    sources = plan.resolved.provenance | {"seed": "--seed"}
+    return replace(plan, resolved=replace(plan.resolved, config=config, provenance=sources))
 
 
 def _measured(plan: Plan) -> Plan:
