@@ -1,60 +1,34 @@
-"""Several seeds of one configuration: trained a few at a time, each in a process of its own; one verdict.
+"""Several seeds of one configuration: which commands train them, and one verdict over what came out.
 
-Each seed is `gymsolve train … --seed N` in the background (`service/start.py`), so any of them can be
-repeated, resumed and stopped by itself. This process starts them, waits, and stops them with the file that
-`gymsolve stop` writes. A kill that it cannot hear leaves them training; `gymsolve stop` finds them.
+Each seed is `gymsolve train … --seed N`, so any of them can be repeated, resumed and stopped by itself;
+`seed_processes.py` runs them.
 """
 
-import contextlib
 import os
 import statistics
-import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from gymsolve.errors import GymsolveError, UsageError
+from gymsolve.errors import UsageError
 from gymsolve.runs.groups import Group, create_group, find_group
 from gymsolve.runs.refs import best_reward, needed_reward
 from gymsolve.runs.run import Run
 from gymsolve.service.answers import Answer
-from gymsolve.service.start import Launched, end_process, flag_words, launch, setting_words
+from gymsolve.service.seed_processes import Work
+from gymsolve.service.start import flag_words, setting_words
 
 if TYPE_CHECKING:
     from gymsolve.training.planning.plan import Plan
-    from gymsolve.training.stopping import Reason
 
 __all__ = [
-    *("STOPPED", "SeedResult", "SeedsVerdict", "Watch", "Work"),
-    *("judge_seeds", "jobs_at_once", "plan_group", "resumed_work", "started_work", "train_work"),
+    *("STOPPED", "SeedResult", "SeedsVerdict"),
+    *("jobs_at_once", "judge_seeds", "plan_group", "resumed_work", "started_work"),
 ]
 
 STOPPED = ("interrupt", "terminated", "stop file")
 """Reasons of a run's end after which no further seed begins."""
-_GLANCE = 0.1
-
-
-@dataclass(frozen=True)
-class Work:
-    """One seed and the command that trains it."""
-
-    seed: int
-    words: tuple[str, ...]
-
-
-class Watch(Protocol):
-    """Who hears of the seeds while they train."""
-
-    def began(self, seed: int, run: Run) -> None: ...
-
-    def ended(self, seed: int, run: Run) -> None: ...
-
-    def failed(self, seed: int, error: GymsolveError) -> None: ...
-
-    def look(self) -> None:
-        """Called several times a second."""
 
 
 @dataclass(frozen=True)
@@ -182,96 +156,6 @@ def _lookup(config: dict[str, Any], path: str) -> Any:
     for key in path.split("."):
         node = node[key]
     return node
-
-
-# --------------------------------------------------------------------------------------- doing it
-
-
-@dataclass
-class _Hands:
-    """Processes that train, and what was heard of them."""
-
-    group: Group
-    watch: Watch
-    active: dict[int, Launched] = field(default_factory=dict)
-    begun: int = 0
-    broken: bool = False
-
-    def start(self, work: Work) -> None:
-        try:
-            launched = launch(work.words, group=self.group.id)
-        except GymsolveError as error:
-            if not self.begun:
-                raise  # what keeps the first from beginning would keep all
-            self.broken = True
-            self.watch.failed(work.seed, error)
-            return
-        self.begun += 1
-        self.active[work.seed] = launched
-        self.watch.began(work.seed, Run(Path(launched.started.path)))
-
-    def collect(self) -> str | None:
-        """Take note of those that have ended; says if one was asked to stop."""
-        asked = None
-        for seed, launched in list(self.active.items()):
-            if launched.process.poll() is None:
-                continue
-            del self.active[seed]
-            run = Run(Path(launched.started.path))
-            summary = run.summary()
-            self.broken |= summary.status in ("crashed", "damaged")
-            asked = asked or ("stop file" if summary.reason == "stop file" else None)
-            self.watch.ended(seed, run)
-        return asked
-
-    def ask_to_stop(self) -> None:
-        for launched in self.active.values():
-            with contextlib.suppress(UsageError):  # it has ended meanwhile
-                Run(Path(launched.started.path)).request_stop()
-
-    def end(self) -> None:
-        for launched in self.active.values():
-            end_process(launched.process)
-
-
-def train_work(
-    group: Group,
-    work: Sequence[Work],
-    watch: Watch,
-    *,
-    jobs: int,
-    on_first: Callable[[], None] | None = None,
-    on_stop: "Callable[[Reason], None] | None" = None,
-) -> str | None:
-    """Train the seeds, at most `jobs` at once; returns why not all ran to their end, if so.
-
-    `on_first` is called when the first has begun, `on_stop` from the handler of a signal to stop.
-    """
-    from gymsolve.training.stopping import StopSignal
-
-    waiting, hands, signalled = deque(work), _Hands(group, watch), StopSignal(on_stop)
-    asked = False
-    with signalled.listening():
-        try:
-            while waiting or hands.active:
-                if signalled.reason is not None and not asked:
-                    asked = True
-                    waiting.clear()
-                    hands.ask_to_stop()
-                while waiting and len(hands.active) < jobs and signalled.reason is None:
-                    hands.start(waiting.popleft())
-                    if hands.begun == 1 and on_first is not None:
-                        on_first()
-                        on_first = None
-                if hands.collect() is not None:
-                    signalled.request("stop file")
-                watch.look()
-                if hands.active:
-                    time.sleep(_GLANCE)
-        except BaseException:
-            hands.end()  # nobody would watch them any more
-            raise
-    return signalled.reason or ("failed" if hands.broken else None)
 
 
 # ------------------------------------------------------------------------------------ what came out

@@ -27,8 +27,14 @@ from gymsolve.service.announce import ANSWER, GROUP
 from gymsolve.service.answers import Answer
 
 __all__ = [
-    *("Launched", "StartedRun"),
-    *("end_process", "flag_words", "launch", "resume_run", "setting_words", "start_run"),
+    "StartedRun",
+    "Starting",
+    "begin",
+    "end_process",
+    "flag_words",
+    "resume_run",
+    "setting_words",
+    "start_run",
 ]
 
 _LIMIT = 300.0
@@ -47,14 +53,6 @@ class StartedRun(Answer):
     run: str
     path: str
     pid: int
-
-
-@dataclass(frozen=True)
-class Launched:
-    """A run in the background and its process, for whoever waits until it ends."""
-
-    started: StartedRun
-    process: "subprocess.Popen[bytes]"
 
 
 def start_run(  # noqa: PLR0913 - the options of `gymsolve train`
@@ -79,7 +77,7 @@ def start_run(  # noqa: PLR0913 - the options of `gymsolve train`
     words = [*setting_words(overrides), *flag_words("--seed", seed), *flag_words("--steps", steps)]
     words += flag_words("--seeds", seeds)
     words += [*flag_words("--from", start_from), *_common(track, runs_dir, profile=profile)]
-    return launch(["train", env, *words], limit).started
+    return _launch(["train", env, *words], limit)
 
 
 def resume_run(
@@ -100,7 +98,7 @@ def resume_run(
         *_common(track, runs_dir, profile=profile),
     ]
     words += ["--fresh-optimizer"] if fresh_optimizer else []
-    return launch(["resume", ref, *words], limit).started
+    return _launch(["resume", ref, *words], limit)
 
 
 def setting_words(overrides: Settings) -> list[str]:
@@ -125,53 +123,68 @@ def _common(track: str | Sequence[str] | None, runs_dir: Path | str | None, *, p
 # ------------------------------------------------------------------------------------- the starter
 
 
-def launch(words: Sequence[str], limit: float = _LIMIT, *, group: str | None = None) -> Launched:
-    """Run `gymsolve WORDS…` in the background until its run has begun, as one of a group if one is named."""
+@dataclass
+class Starting:
+    """A process that has not said yet whether its run has begun."""
+
+    words: Sequence[str]
+    process: "subprocess.Popen[bytes]"
+    place: Path
+    limit: float
+    deadline: float
+
+    def poll(self) -> StartedRun | None:
+        """The run once it has begun; raises what prevented it. None while nothing was said."""
+        ended = self.process.poll() is not None  # asked before looking: its last act may be the answer
+        answer, output = self.place / "answer.json", self.place / "output.txt"
+        if answer.exists():
+            return self._take(read_json(answer), output)
+        if not ended and time.monotonic() < self.deadline:
+            return None
+        raise _unanswered(self.process, self.words, self.limit, output)
+
+    def _take(self, told: dict[str, Any], output: Path) -> StartedRun:
+        error = _rebuild(told["error"]) if "error" in told else None
+        if isinstance(error, EnvFaultError) and error.hint is None:
+            error.hint = f"All of its output is in {output}."  # a process that died may have said why
+            raise error
+        shutil.rmtree(self.place, ignore_errors=True)
+        if error is not None:
+            raise error
+        return StartedRun(**told)
+
+
+def begin(words: Sequence[str], limit: float = _LIMIT, *, group: str | None = None) -> Starting:
+    """Run `gymsolve WORDS…` in the background, as one of a group if one is named."""
     place = Path(tempfile.mkdtemp(prefix="gymsolve-start-"))
-    answer, output = place / "answer.json", place / "output.txt"
     # Nobody is there to answer the question that this variable asks for.
     inherited = {name: value for name, value in os.environ.items() if name != "GYMSOLVE_CONFIRM"}
-    with output.open("wb") as stream:
+    own = {ANSWER: str(place / "answer.json")} | ({} if group is None else {GROUP: group})
+    with (place / "output.txt").open("wb") as stream:
         process = subprocess.Popen(
             # -P as in the installed script: a file of the working directory must not shadow a package.
             [sys.executable, "-P", "-m", "gymsolve", *words],
-            env=inherited | {ANSWER: str(answer)} | ({} if group is None else {GROUP: group}),
+            env=inherited | own,
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+    # Somebody has to take note when the process ends, or it would stay in the table of processes.
+    threading.Thread(target=process.wait, daemon=True, name=f"wait for {process.pid}").start()
+    return Starting(words, process, place, limit, time.monotonic() + limit)
+
+
+def _launch(words: Sequence[str], limit: float) -> StartedRun:
+    """Run `gymsolve WORDS…` in the background and wait until its run has begun."""
+    starting = begin(words, limit)
     try:
-        told = _wait_for(answer, process, limit)
-        if told is None:
-            raise _unanswered(process, words, limit, output)
+        while (started := starting.poll()) is None:
+            time.sleep(_GLANCE)
     except BaseException:
-        end_process(process)  # whoever stops waiting must not leave a training that nobody knows of
+        end_process(starting.process)  # whoever stops waiting must not leave a training that nobody knows of
         raise
-    finally:
-        # Somebody has to take note when the process ends, or it would stay in the table of processes.
-        threading.Thread(target=process.wait, daemon=True, name=f"wait for {process.pid}").start()
-    error = _rebuild(told["error"]) if "error" in told else None
-    if isinstance(error, EnvFaultError) and error.hint is None:
-        error.hint = f"All of its output is in {output}."  # a process that died may have said why
-        raise error
-    shutil.rmtree(place, ignore_errors=True)
-    if error is not None:
-        raise error
-    return Launched(StartedRun(**told), process)
-
-
-def _wait_for(answer: Path, process: "subprocess.Popen[bytes]", limit: float) -> dict[str, Any] | None:
-    """What the new process says; None if it ends, or the time is up, before it has said anything."""
-    deadline = time.monotonic() + limit
-    while time.monotonic() < deadline:
-        ended = process.poll() is not None  # asked before looking: its last act may be the answer
-        if answer.exists():
-            return read_json(answer)
-        if ended:
-            return None
-        time.sleep(_GLANCE)
-    return None
+    return started
 
 
 def _unanswered(

@@ -15,7 +15,8 @@ from gymsolve.text import count, number, plural, took
 
 if TYPE_CHECKING:
     from gymsolve.runs.groups import Group
-    from gymsolve.service.seeds import SeedResult, SeedsVerdict, Work
+    from gymsolve.service.seed_processes import Work
+    from gymsolve.service.seeds import SeedResult, SeedsVerdict
     from gymsolve.training.planning.plan import Plan
 
 __all__ = ["GROUP", "SeedOptions", "resume_seeds", "train_seeds"]
@@ -90,7 +91,8 @@ def resume_seeds(ref: str, options: SeedOptions) -> int:
 
 def _train(group: "Group", work: "list[Work]", budget: int, threads: int, options: SeedOptions) -> int:
     from gymsolve.cli.live.seeds import SeedsView
-    from gymsolve.service.seeds import jobs_at_once, judge_seeds, train_work
+    from gymsolve.service.seed_processes import train_work
+    from gymsolve.service.seeds import jobs_at_once, judge_seeds
 
     gc.enable()  # this process waits; it begins no training of its own
     jobs = jobs_at_once(threads, len(work))
