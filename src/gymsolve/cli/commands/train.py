@@ -40,6 +40,25 @@ Detach = Annotated[
         "--detach", help="Train in the background: print the run's id once it has begun, and return."
     ),
 ]
+Confirm = Annotated[
+    bool,
+    typer.Option(
+        "--confirm/--yes",
+        " /-y",
+        envvar="GYMSOLVE_CONFIRM",
+        help="Show the settings and ask before starting.",
+    ),
+]
+Seeds = Annotated[
+    int | None,
+    typer.Option(
+        "--seeds",
+        metavar="N",
+        min=2,
+        max=1000,
+        help="Train N seeds, --seed being the first; one verdict.",
+    ),
+]
 Track = Annotated[
     str | None,
     typer.Option("--track", metavar="NAMES", help="Also log to csv, tensorboard, wandb, trackio: a,b,…"),
@@ -55,30 +74,13 @@ def train(
     ],
     set_: Set = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Same seed, same run.")] = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            "--seeds",
-            metavar="N",
-            min=2,
-            max=1000,
-            help="Train N seeds, --seed being the first; one verdict.",
-        ),
-    ] = None,
+    seeds: Seeds = None,
     steps: Steps = None,
     start_from: Annotated[
         str | None,
         typer.Option("--from", metavar="RUN[@CHECKPOINT]", help="Begin with the weights of another run."),
     ] = None,
-    confirm: Annotated[
-        bool,
-        typer.Option(
-            "--confirm/--yes",
-            " /-y",
-            envvar="GYMSOLVE_CONFIRM",
-            help="Show the settings and ask before starting.",
-        ),
-    ] = False,
+    confirm: Confirm = False,
     track: Track = None,
     profile: Profile = False,
     detach: Detach = False,

@@ -69,7 +69,7 @@ class _Row:
 
 
 class SeedsView:
-    """Hears of seeds (`service.seed_processes.Watch`) and tells a stream of them; none at all without a stream."""
+    """Hears of seeds (a `Watch` of `service.seed_processes`) and tells a stream of them, if there is one."""
 
     def __init__(self, group: Group, budget: int, jobs: int, stream: TextIO | None) -> None:
         self._rows = {seed: _Row(seed) for seed in group.seeds}
