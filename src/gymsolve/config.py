@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_serial
 from gymsolve.schedules import Progress, Schedule, Steps, within
 
 __all__ = [
+    "INCIDENTAL",
     "JUDGED",
     "LASTING",
     "A2CConfig",
@@ -48,6 +49,11 @@ JUDGED = (
     "env.legal_actions",
 )
 """Beginnings of paths under which an old verdict no longer says anything."""
+INCIDENTAL = (
+    *("description", "track", "video.", "checkpoint.", "threads", "engine", "device", "env.lean"),
+    *("env.workers", "eval.asynchronous", "eval.num_envs"),
+)
+"""Beginnings of paths that change no result beyond rounding: not what is learned, nor how it is judged."""
 
 
 def _not_bool(value: Any) -> Any:

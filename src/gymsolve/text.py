@@ -63,7 +63,9 @@ def score(mean: float | None, std: float | None = None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`0:42`, `1:02:03`, `2 d 3 h`."""
+    """`0:42`, `1:02:03`, `2 d 3 h`; a dash for an unknown one."""
+    if not math.isfinite(seconds):
+        return "–"
     whole = int(seconds)
     if whole >= 2 * 86400:
         return f"{whole // 86400} d {whole % 86400 // 3600} h"

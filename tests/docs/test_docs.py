@@ -234,6 +234,7 @@ def test_the_public_names_are_these():
         "open_run",
         "resume",
         "train",
+        "train_seeds",
     ]
     for name in gymsolve.__all__:
         assert getattr(gymsolve, name) is not None

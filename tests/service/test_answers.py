@@ -19,6 +19,7 @@ from gymsolve.service.machine import Machine
 from gymsolve.service.recipes import CheckedRecipes, FormattedRecipes, ListedRecipe, ShownRecipe
 from gymsolve.service.report import WrittenReport
 from gymsolve.service.runs import Comparison, ListedRun, RunDetails, StopRequest, compare_runs, get_run
+from gymsolve.service.seeds import SeedsVerdict
 from gymsolve.service.share import PulledRun, PushedRun
 from gymsolve.service.start import StartedRun
 from gymsolve.service.trials import TriedFix
@@ -29,8 +30,8 @@ SICK = "20260101-000002-CartPole-v1-ppo-cccc"
 WELL = "20260101-000000-CartPole-v1-ppo-aaaa"
 ANSWERS = [
     *(CheckedRecipes, Comparison, Evaluation, Findings, FormattedRecipes, ListedRecipe, ListedRun),
-    *(Machine, PlannedFix),
-    *(PulledRun, PushedRun, RunDetails, ShownRecipe, StartedRun, StopRequest, TriedFix, WrittenReport),
+    *(Machine, PlannedFix, PulledRun, PushedRun, RunDetails, SeedsVerdict, ShownRecipe, StartedRun),
+    *(StopRequest, TriedFix, WrittenReport),
 ]
 KINDS = {
     "string": str,

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["Json", "Quiet", "RunRef", "RunsDir", "Set", "Trust", "overrides", "trusts"]
+__all__ = ["All", "Json", "Limit", "Quiet", "RunRef", "RunsDir", "Set", "Trust", "overrides", "trusts"]
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value on standard output, nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]
@@ -18,6 +18,10 @@ RunRef = Annotated[
     str,
     typer.Argument(metavar="RUN", help="A run: its id or a unique part of it, a path, @last, @best:ENV."),
 ]
+Limit = Annotated[
+    int, typer.Option("--limit", min=1, help="At most this many of the runs that fit, the newest ones.")
+]
+All = Annotated[bool, typer.Option("--all", help="Also trials that `gymsolve fix` made for other runs.")]
 Set = Annotated[
     list[str] | None,
     typer.Option(

@@ -182,6 +182,8 @@ class Run:
             self.clear_stop()
             info |= {"status": "running", "reason": None, "updated": now(), "resumed_with": list(command)}
             info |= {"env_steps": summary.env_steps, "versions": process.versions(), **process.identity()}
+            if summary.is_trial and summary.parent is not None:  # its user goes on with it: no longer a trial
+                info["parent"] = summary.parent | {"kind": "fork"}
             replace_json(self.path / "run.json", info)
             record_run(self.path, last=True)
 
@@ -205,7 +207,7 @@ class Run:
         return split_records(kept, aside, lambda one: one.get("env_steps", 0) > env_steps or unknown(one))
 
 
-def create_run(
+def create_run(  # noqa: PLR0913 - what a run is told of itself
     base: Path | str | None,
     *,
     name: str,
@@ -215,10 +217,12 @@ def create_run(
     seed: int,
     steps: int,
     parent: dict[str, Any] | None = None,
+    group: str | None = None,
 ) -> Run:
     """Make the folder of a new run that this process trains, and enter it in the index.
 
-    `name` is ENV:VARIANT; `parent` is {"run": id, "checkpoint": name} when it starts from another.
+    `name` is ENV:VARIANT; `parent` is {"run": id, "checkpoint": name} when it starts from another. With
+    "kind": "trial" in it, `@last` stays where it is. Runs of one `group` differ in their seed alone.
     """
     folder = runs_folder(base).absolute()
     env_id, algo = config_json["env"]["id"], config_json["algo"]["name"]
@@ -226,7 +230,7 @@ def create_run(
     if not label or name == env_id:  # a derived recipe has no variant; `module:Env-v0` is one id
         label, variant = name, algo
     about = {"name": name, "env_id": env_id, "variant": variant, "algo": algo}
-    plan = {"command": list(command), "parent": parent, "seed": seed, "steps": steps}
+    plan = {"command": list(command), "parent": parent, "group": group, "seed": seed, "steps": steps}
     machine = {**process.identity(), "versions": process.versions(), "git": process.git_commit()}
     state = {"status": "running", "env_steps": 0, "result": None, "reason": None}
     config = {"name": name, "config": config_json, "provenance": provenance}
@@ -240,7 +244,7 @@ def create_run(
             replace_json(path / "config.json", {"schema_version": SCHEMA_VERSION, **config})
             # Last, because from here on the folder is a run.
             replace_json(path / "run.json", head | about | state | times | plan | machine)
-            record_run(path, last=True)
+            record_run(path, last=(parent or {}).get("kind") != "trial")
         except RunDamagedError:
             shutil.rmtree(path, ignore_errors=True)
             raise

@@ -47,6 +47,13 @@ class RunSummary:
     result: dict[str, Any] | None = None
     reason: str | None = None
     parent: dict[str, Any] | None = None
+    group: str | None = None
+    """The id that the runs of one `train --seeds` share."""
+
+    @property
+    def is_trial(self) -> bool:
+        """It tried something for another run, which it is listed with."""
+        return (self.parent or {}).get("kind") == "trial"
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -108,7 +115,8 @@ def summarize(folder: Path) -> RunSummary:
     """The state of a run as of now; damage shows as a status, so that one bad run hides no other."""
     try:
         info = read_info(folder)
-        fields = {key: info[key] for key in RunSummary.__dataclass_fields__ if key != "id"}
+        fields = {key: info[key] for key in RunSummary.__dataclass_fields__ if key not in ("id", "group")}
+        fields |= {"parent": _parent(info), "group": info.get("group")}
         if info["status"] == "running":
             fields["env_steps"] = _reached(folder, info["env_steps"])
             if not process.is_alive(info, folder):
@@ -116,6 +124,14 @@ def summarize(folder: Path) -> RunSummary:
     except RunDamagedError as error:
         return RunSummary(id=folder.name, reason=str(error))
     return RunSummary(id=folder.name, **fields)
+
+
+def _parent(info: dict[str, Any]) -> dict[str, Any] | None:
+    """Where the run comes from; runs of earlier versions tell only by their command that they are trials."""
+    parent: dict[str, Any] | None = info["parent"]
+    if parent is not None and "kind" not in parent and info["command"][1:2] == ["fix"]:
+        return parent | {"kind": "trial"}
+    return parent
 
 
 def _reached(folder: Path, stored: int) -> int:

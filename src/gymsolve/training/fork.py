@@ -1,5 +1,7 @@
 """Forks: a new run that begins in the exact state of another run's checkpoint, or like it at step 0.
 
+Forks are trials of their origin: they are listed with it and never become `@last`.
+
 `train --from` takes over weights alone; a fork takes over all that a resume would: optimizer, statistics,
 random streams, episodes under way. A fork without changes and on the same seed repeats its parent.
 """
@@ -74,7 +76,11 @@ def fork_run(
             command=list(sys.argv if command is None else command),
             seed=config.seed,
             steps=config.steps,
-            parent={"run": fork.origin.id, "checkpoint": None if saved is None else saved.name},
+            parent={
+                "run": fork.origin.id,
+                "checkpoint": None if saved is None else saved.name,
+                "kind": "trial",
+            },
         )
         replay_alerts(trainer, run)
         if saved is not None:

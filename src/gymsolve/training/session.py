@@ -106,9 +106,11 @@ def start_run(
     observer: Observer | None = None,
     command: Sequence[str] | None = None,
     profile: bool = False,
+    group: str | None = None,
 ) -> Outcome:
     """Train a planned run to its end; `start_from` is RUN[@CHECKPOINT] whose weights it begins with.
 
+    Runs of one `group` differ in their seed alone.
     With `profile`, it also writes into the run where the time went.
     """
     watcher, config = checked(observer), for_debugger(plan.config)
@@ -136,6 +138,7 @@ def start_run(
             seed=config.seed,
             steps=config.steps,
             parent=parent,
+            group=group,
         )
         notes += note_on_trust(run)
         replay_alerts(trainer, run)
@@ -260,7 +263,8 @@ def execute(
         engine = trainer.engine
         means = {"engine": engine.name, "kernels": engine.kernels, "threads": engine.threads}
         means["backend"] = trainer.envs.backend
-        run.append_event("started", env_steps=trainer.counters.env_steps, **means)
+        began = trainer.counters.env_steps
+        run.append_event("started", env_steps=began, threshold=trainer.return_threshold, **means)
         observer.started(run, trainer)
         for note in notes:
             run.append_event("note", text=note)

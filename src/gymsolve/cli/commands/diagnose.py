@@ -6,12 +6,18 @@ import typer
 
 from gymsolve.cli.options import Json, RunsDir
 from gymsolve.cli.printing.output import heading, print_json
-from gymsolve.text import count, plural
+from gymsolve.text import count, plural, setting
 
 if TYPE_CHECKING:
     from gymsolve.service.diagnose import Findings
 
 __all__ = ["diagnose"]
+
+_SHOWN = (
+    *("seed", "total_timesteps", "num_envs", "num_steps", "learning_rate", "gamma", "num_minibatches"),
+    *("update_epochs", "clip_coef", "clip_range", "ent_coef"),
+)
+"""Settings of others that are printed; `--json` has all that a log keeps."""
 
 
 def diagnose(
@@ -35,6 +41,9 @@ def diagnose(
         return
     print(f"{told.run}  {told.env_id or ''}".rstrip())
     print(f"{told.log} log, {plural(told.records, 'record')}, {count(told.env_steps)} steps")
+    shown = [f"{name}={setting(told.settings[name])}" for name in _SHOWN if name in told.settings]
+    if shown:
+        print(f"its settings: {', '.join(shown)}")
     if told.lint:
         heading("Settings that rarely work")
         print("\n".join(f"  {line}" for line in told.lint))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gymsolve.cli.options import Json, RunRef, RunsDir
+from gymsolve.cli.options import All, Json, Limit, RunRef, RunsDir
 from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_table, print_whole_table
-from gymsolve.text import age, count, duration, number, score, setting, took
+from gymsolve.text import age, count, duration, number, plural, score, setting, took
 
 if TYPE_CHECKING:
     from gymsolve.service.runs import Comparison, ListedRun, RunDetails, StoredCheckpoint
@@ -23,10 +23,11 @@ def list_them(
         list[str] | None,
         typer.Argument(
             metavar="[QUERY]",
-            help="Words of the id or name, or status:solved, env:CartPole, algo:ppo, variant:fast.",
+            help="Words of the id or name, or status:solved, env:CartPole, algo:ppo, variant:fast, group:ID.",
         ),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most this many, newest first.")] = 20,
+    limit: Limit = 20,
+    all_: All = False,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
@@ -35,7 +36,7 @@ def list_them(
     from gymsolve.service import runs as service
 
     words = " ".join(query or ())
-    found = service.list_runs(words, limit + 1, runs_dir)
+    found = service.list_runs(words, limit + 1, runs_dir, trials=all_)
     shown = found[:limit]
     if json:
         print_json([run.to_json() for run in shown])
@@ -43,6 +44,7 @@ def list_them(
     if not found:
         fitting = f" fits '{words}'" if words else " yet"
         print(f"No run in {runs_folder(runs_dir)}{fitting}. Start one with: gymsolve train CartPole-v1")
+        _tell_trials(0 if all_ else service.count_trials(words, runs_dir))
         return
     headers = ("run", "environment", "variant", "status", "steps", "best", "age")
     print_whole_table(
@@ -53,6 +55,13 @@ def list_them(
     )
     if len(found) > limit:
         print(f"Only the newest {'is' if limit == 1 else f'{limit} are'} shown; --limit shows more.")
+    _tell_trials(0 if all_ else service.count_trials(words, runs_dir))
+
+
+def _tell_trials(hidden: int) -> None:
+    if hidden:
+        are, them = ("is", "it") if hidden == 1 else ("are", "them")
+        print(f"{plural(hidden, 'trial')} of gymsolve fix {are} not shown; --all shows {them}.")
 
 
 def show(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
@@ -68,6 +77,7 @@ def show(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
     _show_checkpoints(told.checkpoints)
     _show_evaluations(told.evaluations)
     _show_videos(told.videos)
+    _show_trials(told.trials)
     if told.last_metrics:
         heading("Newest metrics")
         print_pairs(
@@ -91,7 +101,13 @@ class Axis(StrEnum):
 
 
 def compare(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Two runs or more.")],
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN|QUERY...",
+            help="Two runs or more; or words as of `gymsolve runs`, such as env:CartPole status:solved.",
+        ),
+    ],
     x: Annotated[
         Axis | None,
         typer.Option("--x", help="The horizontal axis of curves; what the runs are measured in by default."),
@@ -99,13 +115,17 @@ def compare(
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Also write a page with charts.")
     ] = None,
+    limit: Limit = 20,
+    all_: All = False,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
     """Compare runs: results, curves, and the settings in which they differ."""
     from gymsolve.service import runs as service
 
-    told = service.compare_runs(runs, runs_dir, axis=None if x is None else x.value, html=html)
+    told = service.compare_runs(
+        runs, runs_dir, axis=None if x is None else x.value, html=html, limit=limit, trials=all_
+    )
     if json:
         print_json(told.to_json())
         return
@@ -134,6 +154,8 @@ def compare(
         print_table(("", *letters), differing)
     else:
         print("  none")
+    if told.incidental:
+        print(f"  Without effect on results, they also differ in {', '.join(told.incidental)}.")
     _print_rest(told)
 
 
@@ -161,7 +183,7 @@ def _row(run: "ListedRun") -> tuple[str, ...]:
 def _facts(told: "RunDetails") -> list[tuple[str, str]]:
     reason = f" ({told.reason})" if told.reason not in (None, "", told.status) else ""
     result = told.result or {}
-    needed = "" if result.get("threshold") is None else f" (threshold {number(result['threshold'])})"
+    needed = "" if told.threshold is None else f" (threshold {number(told.threshold)})"
     if result.get("success_threshold") is not None:
         reached = "–" if result["success_rate"] is None else f"{result['success_rate']:.0%}"
         needed = f" ({reached} successes, threshold {result['success_threshold']:.0%})"
@@ -178,7 +200,10 @@ def _facts(told: "RunDetails") -> list[tuple[str, str]]:
     ]
     if told.parent:
         begun = told.parent["checkpoint"]
-        facts.append(("begun from", told.parent["run"] + ("" if begun is None else f"@{begun}")))
+        name = "trial of" if told.is_trial else "begun from"
+        facts.append((name, told.parent["run"] + ("" if begun is None else f"@{begun}")))
+    if told.group:
+        facts.append(("seeds of", f"group:{told.group}"))
     values = [(path, _lookup(config, path)) for path in _HIGHLIGHTS]
     facts.append(("settings", "  ".join(f"{path}={setting(value)}" for path, value in values)))
     return facts
@@ -265,6 +290,17 @@ def _show_videos(videos: list[dict[str, Any]]) -> None:
     ]
     headers = ("file", "checkpoint", "return", "length", "")
     print_table(headers, rows, right=("checkpoint", "return", "length"))
+
+
+def _show_trials(trials: "list[ListedRun]") -> None:
+    if not trials:
+        return
+    heading("Trials")
+    rows = [
+        (one.id, one.status, "–" if one.seed is None else str(one.seed), number(one.best_reward))
+        for one in trials
+    ]
+    print_table(("run", "status", "seed", "best"), rows, right=("seed", "best"))
 
 
 def _event(event: dict[str, Any]) -> tuple[str, str, str]:

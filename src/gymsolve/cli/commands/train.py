@@ -5,16 +5,18 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from gymsolve.cli.commands.seeds import GROUP, SeedOptions, resume_seeds, train_seeds
 from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Set, Trust, overrides, trusts
 from gymsolve.cli.printing.output import heading, is_terminal, print_json, print_table
 from gymsolve.errors import UsageError
-from gymsolve.service.announce import announce_error, announce_run
+from gymsolve.service.announce import announce_error, announce_run, group_of_starter
 from gymsolve.text import number
 
 if TYPE_CHECKING:
@@ -38,6 +40,25 @@ Detach = Annotated[
         "--detach", help="Train in the background: print the run's id once it has begun, and return."
     ),
 ]
+Confirm = Annotated[
+    bool,
+    typer.Option(
+        "--confirm/--yes",
+        " /-y",
+        envvar="GYMSOLVE_CONFIRM",
+        help="Show the settings and ask before starting.",
+    ),
+]
+Seeds = Annotated[
+    int | None,
+    typer.Option(
+        "--seeds",
+        metavar="N",
+        min=2,
+        max=1000,
+        help="Train N seeds, --seed being the first; one verdict.",
+    ),
+]
 Track = Annotated[
     str | None,
     typer.Option("--track", metavar="NAMES", help="Also log to csv, tensorboard, wandb, trackio: a,b,…"),
@@ -53,20 +74,13 @@ def train(
     ],
     set_: Set = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Same seed, same run.")] = None,
+    seeds: Seeds = None,
     steps: Steps = None,
     start_from: Annotated[
         str | None,
         typer.Option("--from", metavar="RUN[@CHECKPOINT]", help="Begin with the weights of another run."),
     ] = None,
-    confirm: Annotated[
-        bool,
-        typer.Option(
-            "--confirm/--yes",
-            " /-y",
-            envvar="GYMSOLVE_CONFIRM",
-            help="Show the settings and ask before starting.",
-        ),
-    ] = False,
+    confirm: Confirm = False,
     track: Track = None,
     profile: Profile = False,
     detach: Detach = False,
@@ -78,23 +92,36 @@ def train(
     settings = {"steps": steps, "seed": seed, "track": track}
     if detach:
         _refuse_question(confirm)
-        more = {"start_from": start_from, "profile": profile, "runs_dir": runs_dir}
+        more = {"seeds": seeds, "start_from": start_from, "profile": profile, "runs_dir": runs_dir}
         return _in_background("start_run", env, set_, settings | more, json=json)
     gc.disable()  # until the first step (`_begin`): imports make many objects and no garbage
     changes = overrides(set_, **settings)
     plan = _agreed_plan(env, changes, start_from, show=not (quiet or json), confirm=confirm, json=json)
     if plan is None:
         return 1
+    if seeds is not None:
+        options = SeedOptions(set_, steps, track, profile, runs_dir, quiet, json, start_from)
+        return train_seeds(plan, env, seeds, options)
     from gymsolve.training.session import start_run
 
-    work = partial(start_run, plan, start_from=start_from, runs_dir=runs_dir, profile=profile)
+    work = partial(
+        start_run,
+        plan,
+        start_from=start_from,
+        runs_dir=runs_dir,
+        profile=profile,
+        group=group_of_starter(),
+    )
     return _watch(work, runs_dir, profile=profile, quiet=quiet, json=json)
 
 
 def resume(
     run: Annotated[
         str,
-        typer.Argument(metavar="RUN[@CHECKPOINT]", help="A run; its last checkpoint unless said otherwise."),
+        typer.Argument(
+            metavar="RUN[@CHECKPOINT]",
+            help="A run; its last checkpoint unless said otherwise. Or group:ID, all of its seeds.",
+        ),
     ],
     set_: Set = None,
     steps: Steps = None,
@@ -110,11 +137,15 @@ def resume(
     json: Json = False,
 ) -> int:
     """Continue a run where a checkpoint left it, optionally with other settings."""
-    trust = trusts(run, runs_dir, trust=trust, json=json)
+    if not run.startswith(GROUP):
+        trust = trusts(run, runs_dir, trust=trust, json=json)
     settings = {"steps": steps, "track": track}
     if detach:
         more = {"fresh_optimizer": fresh_optimizer, "profile": profile, "trust": trust, "runs_dir": runs_dir}
         return _in_background("resume_run", run, set_, settings | more, json=json)
+    if run.startswith(GROUP):
+        options = SeedOptions(set_, steps, track, profile, runs_dir, quiet, json)
+        return resume_seeds(run, replace(options, fresh_optimizer=fresh_optimizer))
     gc.disable()  # as in `train`
     changes = overrides(set_, **settings)
     from gymsolve.training.session import resume_run

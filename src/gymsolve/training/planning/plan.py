@@ -24,7 +24,7 @@ from gymsolve.registry import ALGORITHMS
 
 Tell = Callable[[int, int], None]
 
-__all__ = ["Plan", "plan_run"]
+__all__ = ["Plan", "plan_run", "with_seed"]
 
 _MEASURE_SECONDS = 2.0
 
@@ -90,6 +90,13 @@ def _stays_derived(name: str) -> bool:
     if variant is None or variant.lower() not in ALGORITHMS or is_bundled(base):
         return False
     return variant.lower() not in {one.variant.lower() for one in list_variants(base)}
+
+
+def with_seed(plan: Plan, seed: int) -> Plan:
+    """The same plan for another seed."""
+    config = plan.config.model_copy(update={"seed": seed})
+    sources = plan.resolved.provenance | {"seed": "--seed"}
+    return replace(plan, resolved=replace(plan.resolved, config=config, provenance=sources))
 
 
 def _measured(plan: Plan, tell: Tell | None) -> Plan:
