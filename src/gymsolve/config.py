@@ -373,7 +373,8 @@ class CheckpointConfig(_Model):
     every: Annotated[Steps, Field(ge=0)] = 0
     """Environment steps between checkpoints; 0 means a tenth of the budget."""
     keep: Positive | None = 5
-    """Older ones beyond this many are removed; best, last and the last before an alert always stay."""
+    """At most this many stay: the two newest, others spread over the run; best, last and the last before an
+    alert always stay."""
 
 
 class VideoConfig(_Model):

@@ -10,6 +10,7 @@ request was wrong, 1 when the work failed.
     ├── EnvFaultError          the environment raised, returned NaN or left its space
     ├── RunDamagedError        files of a run cannot be read or written
     ├── UndeclaredMetricError  a record holds a name that is not in the catalogue
+    ├── UnforeseenError        a mistake in gymsolve itself, most likely; there is a file to send
     └── UsageError             the request was wrong (2)
         ├── ConfigError        a key, type, range or override
         ├── UnknownEnvError    no such environment or variant
@@ -34,6 +35,7 @@ __all__ = [
     "MissingExtraError",
     "RunDamagedError",
     "UndeclaredMetricError",
+    "UnforeseenError",
     "UnknownEnvError",
     "UnknownRunError",
     "UnsupportedSpaceError",
@@ -149,6 +151,10 @@ class RunDamagedError(GymsolveError):
 
 class UndeclaredMetricError(GymsolveError):
     """A record holds a name that the metric catalogue does not know."""
+
+
+class UnforeseenError(GymsolveError):
+    """Something failed that nobody foresaw (`cli/last_resort.py`)."""
 
 
 class UsageError(GymsolveError):

@@ -73,8 +73,9 @@ def test_rows_are_grouped_and_the_most_important_come_first(view):
     view.history.append(EVALUATION)
     everything = choose_rows(view, 99)
     assert everything == [
-        *("time/elapsed", "time/fps"),
         *("rollout/ep_rew_mean", "rollout/ep_rew_best"),
+        *("eval/mean_reward", "eval/episodes"),
+        *("time/elapsed", "time/fps"),
         *(
             "train/loss",
             "train/entropy",
@@ -82,20 +83,18 @@ def test_rows_are_grouped_and_the_most_important_come_first(view):
             "train/explained_variance",
             "train/clip_fraction",
         ),
-        "eval/mean_reward",
-        "eval/episodes",
         "hyper/learning_rate",
         "updates",
     ]
     assert choose_rows(view, 8) == [
-        *("time/elapsed", "time/fps", "rollout/ep_rew_mean"),
-        *("train/loss", "train/entropy", "train/approx_kl", "train/explained_variance", "eval/mean_reward"),
+        *("rollout/ep_rew_mean", "eval/mean_reward", "time/elapsed", "time/fps"),
+        *("train/loss", "train/entropy", "train/approx_kl", "train/explained_variance"),
     ]
 
 
 def test_a_row_with_an_alert_is_there_however_little_room(view):
     view.alerts["slow"] = {"metric": "hyper/learning_rate", "severity": "warn", "active": True}
-    assert choose_rows(view, 2) == ["time/elapsed", "hyper/learning_rate"]
+    assert choose_rows(view, 2) == ["rollout/ep_rew_mean", "hyper/learning_rate"]
 
 
 @pytest.mark.parametrize(

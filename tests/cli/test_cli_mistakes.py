@@ -45,7 +45,9 @@ BAD_REQUESTS = [
         "env.kwargs: CartPole-v1 does not",
         id="kwargs",
     ),
-    pytest.param(["train"], "Missing argument 'ENV[:VARIANT]'. See: gymsolve train --help", id="no argument"),
+    pytest.param(
+        ["train"], "Missing argument 'ENV[:VARIANT]'. Such as: gymsolve train CartPole-v1", id="no argument"
+    ),
     pytest.param(["train", "CartPole-v1", "--stepz", "3"], "--stepz", id="option"),
     pytest.param(["trian", "CartPole-v1"], "No such command 'trian'. Did you mean 'train'?", id="command"),
     pytest.param(["resume", "@last"], "there are no runs in runs yet", id="resume"),

@@ -16,7 +16,7 @@ import gymsolve
 from gymsolve.cli.app import app
 from gymsolve.config import EnvConfig
 from gymsolve.recipes import check_recipe_file
-from gymsolve.recipes.files import parse_yaml
+from gymsolve.recipes.reading import parse_yaml
 from gymsolve.recipes.schema import ALGORITHM_MODELS, leaf_paths
 from gymsolve.registry import WRAPPERS
 from gymsolve.runs.loading import load_checkpoint

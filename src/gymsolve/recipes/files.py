@@ -19,13 +19,14 @@ Reading needs neither pydantic nor, for the bundled files, a YAML parser: what t
 import difflib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gymsolve.errors import ConfigError, UnknownEnvError, did_you_mean
 from gymsolve.recipes.index import ZOO, indexed
+from gymsolve.recipes.reading import parse_yaml, read_text
 from gymsolve.registry import ALGORITHMS
 
 __all__ = [
@@ -35,12 +36,29 @@ __all__ = [
     "has_recipe",
     "list_recipes",
     "load_recipes",
-    "parse_yaml",
+    "no_variant",
     "read_family",
     "search_recipes",
     "split_name",
     "survey_recipes",
 ]
+
+_ELSEWHERE = (
+    "acktr",
+    "ars",
+    "ddpg",
+    "dqn",
+    "her",
+    "impala",
+    "muzero",
+    "ppo_lstm",
+    "qrdqn",
+    "sac",
+    "td3",
+    "tqc",
+    "trpo",
+)
+"""Algorithms of other libraries that people ask for."""
 
 Layer = tuple[str, Mapping[str, Any]]
 """A label saying where the settings came from, and the settings."""
@@ -115,12 +133,15 @@ def find_recipe(name: str) -> Recipe:
         return next(iter(variants.values()))
     if variant.lower() in variants:
         return variants[variant.lower()]
-    known = [recipe.variant for recipe in variants.values()]
-    hint = f"It has: {', '.join(known)}."
-    raise UnknownEnvError(
-        f"{base} has no variant {variant!r}.",
-        hint=" ".join(filter(None, [did_you_mean(variant, known), hint])),
-    )
+    raise no_variant(base, variant, [recipe.variant for recipe in variants.values()])
+
+
+def no_variant(base: str, variant: str, known: Sequence[str]) -> UnknownEnvError:
+    """There is no such variant; who asks for an algorithm that is not here gets the ones that are."""
+    hint = " ".join(filter(None, [did_you_mean(variant, known), f"It has: {', '.join(known)}."]))
+    if variant.lower() in _ELSEWHERE:
+        hint = f"{variant.upper()} is not among the algorithms here. Try: gymsolve train {base}:{known[0]}"
+    return UnknownEnvError(f"{base} has no variant {variant!r}.", hint=hint)
 
 
 def has_recipe(name: str) -> bool:
@@ -173,28 +194,8 @@ def read_family(name: str, beside: Path) -> dict[str, Any]:
     raise ConfigError(f"no family {name!r} (it would be `_{name}.yaml`).", where=str(beside), hint=hint)
 
 
-def parse_yaml(text: str, where: str) -> dict[str, Any]:
-    """YAML 1.2 text that holds a mapping; anything else is a ConfigError with the line."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
-    try:
-        data = YAML(typ="safe", pure=True).load(text)
-    except MarkedYAMLError as error:
-        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise ConfigError(f"not valid YAML: {error.problem}.", where=f"{where}{line}") from error
-    except YAMLError as error:
-        raise ConfigError(f"not valid YAML: {error}.", where=where) from error
-    if not isinstance(data, dict):
-        raise ConfigError("should hold a mapping.", where=where)
-    return data
-
-
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot be read: {error}.", where=str(path)) from error
+    text = read_text(path)
     known = indexed(path, text)
     return parse_yaml(text, str(path)) if known is None else known
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from gymsolve.cli.options import Json, RunsDir
-from gymsolve.cli.printing.output import print_json, print_pairs
+from gymsolve.cli.printing.output import print_json, print_pairs, say
 from gymsolve.text import count, number, score
 
 __all__ = ["evaluate"]
@@ -64,7 +64,7 @@ def evaluate(
 
 
 def _tell(told: dict[str, Any], asked: int) -> None:
-    print(f"{told['run']}@{told['checkpoint']}")
+    say(f"{told['run']}@{told['checkpoint']}")
     short = "" if told["complete"] else f" (of {asked}: a cap on steps or seconds ended it)"
     rows = [("mean return", score(told["mean_reward"], told.get("std_reward"))), ("threshold", _judged(told))]
     if told["episodes"]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Set, overrides
-from gymsolve.cli.printing.output import heading, is_terminal, print_json, print_table
+from gymsolve.cli.printing.output import heading, is_terminal, print_json, print_table, say
 from gymsolve.errors import UsageError
 from gymsolve.service.announce import announce_run
 from gymsolve.text import number
@@ -102,24 +102,26 @@ def train(
     if not (quiet or json) or confirm:
         print_plan(plan, start_from, error_stream=json)
     if confirm and not _agreed():
-        print("Not started; nothing was written.", file=sys.stderr)
+        say("Not started; nothing was written.", stream=sys.stderr)
         return 1
+    from gymsolve.cli.last_resort import settings_known
     from gymsolve.training.session import start_run
 
-    return _watch(
-        lambda observer: start_run(
-            plan,
-            start_from=start_from,
-            runs_dir=runs_dir,
-            observer=observer,
-            command=_command(),
+    with settings_known(plan.config):
+        return _watch(
+            lambda observer: start_run(
+                plan,
+                start_from=start_from,
+                runs_dir=runs_dir,
+                observer=observer,
+                command=_command(),
+                profile=profile,
+            ),
+            runs_dir,
             profile=profile,
-        ),
-        runs_dir,
-        profile=profile,
-        quiet=quiet,
-        json=json,
-    )
+            quiet=quiet,
+            json=json,
+        )
 
 
 def resume(
@@ -193,7 +195,7 @@ def _watch(
         with choose_screen(quiet=quiet, json=json) as screen:
             outcome = work(Watcher(screen, _begin))
     except KeyboardInterrupt:  # the second one: there was no time for a verdict
-        print("interrupted; go on with: gymsolve resume @last", file=sys.stderr)
+        say("interrupted; go on with: gymsolve resume @last", stream=sys.stderr)
         return 130
     lines = verdict_lines(outcome, runs_dir)
     outcome.run.log("\n".join(lines))
@@ -211,7 +213,7 @@ def _tell_started(started: "StartedRun", *, json: bool) -> int:
     if json:
         print_json(started.to_json())
     else:
-        print(started.run)
+        say(started.run)
     return 0
 
 
@@ -238,7 +240,7 @@ def stop(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
     if json:
         print_json(answer.to_json())
     else:
-        print(f"Asked {answer.run} to stop; it ends after its current update and can be resumed.")
+        say(f"Asked {answer.run} to stop; it ends after its current update and can be resumed.")
 
 
 def _read_split(run: Path) -> dict[str, Any]:
@@ -258,4 +260,4 @@ def _print_split(split: dict[str, Any]) -> None:
         for name, one in split["phases"].items()
     ]
     print_table(("phase", "seconds", "share", ""), rows, right=("seconds", "share"))
-    print(f"\nflame graph   {split['flame_graph']}")
+    say(f"\nflame graph   {split['flame_graph']}")

@@ -15,7 +15,7 @@ from gymsolve.cli.live.view import View, evaluation_line, progress_line
 from gymsolve.cli.printing.alerts import alert_line
 from gymsolve.metrics.catalog import max_entropy
 from gymsolve.runs.run import Run
-from gymsolve.text import number
+from gymsolve.text import duration, number, printable
 from gymsolve.training.publish import present_alerts
 from gymsolve.training.trainer import Trainer
 
@@ -105,7 +105,7 @@ class Watcher:
     def started(self, run: Run, trainer: Trainer) -> None:
         self._run = run
         self._view = View(
-            title=f"{run.info()['name']}  {run.id}",
+            title=printable(f"{run.info()['name']}  {run.id}"),
             budget=trainer.config.steps,
             threshold=trainer.threshold,
             num_envs=trainer.envs.num_envs,
@@ -164,7 +164,8 @@ class Watcher:
         if kind in ("note", "env_fault", "tracker_failed"):
             self._tell(f"note: {data['text']}")
         elif kind == "video":
-            self._tell(f"video {data['path']}")
+            cut = "" if data.get("complete", True) else f" (cut after {duration(data['seconds'])})"
+            self._tell(f"video {data['path']}{cut}")
         elif kind == "stopping":
             # Not through a screen: a signal may come in the middle of a print, which cannot be entered twice.
             with suppress(OSError):
@@ -173,6 +174,10 @@ class Watcher:
         elif kind == "solved":
             confirmed = number(data["eval/confirm_mean_reward"])
             self._tell(f"solved: {confirmed} on fresh seeds, {number(data['threshold'])} needed")
+            assert self._view is not None
+            assert self._trainer is not None
+            if self._trainer.config.eval.stop_when_solved:
+                self._view.ended = "solved"
         elif kind in ("alert", "alert_cleared"):
             self._alert(kind, data)
 
@@ -187,17 +192,17 @@ class Watcher:
             else:
                 self._told.add(data["id"])
                 self._log(alert_line(data))
-                self.screen.alert(alert_line(data))
+                self.screen.alert(printable(alert_line(data)))
         else:
             self._log(f"cleared: {data['id']}")
 
     def _tell(self, text: str) -> None:
         self._log(text)
-        self.screen.line(text)
+        self.screen.line(printable(text))
 
     def _log(self, text: str) -> None:
         assert self._run is not None
-        self._run.log(text)
+        self._run.log(printable(text))
 
     def _draw(self, now: float) -> None:
         assert self._view is not None

@@ -50,6 +50,7 @@ class LiveScreen:
                 yield screen
         finally:
             if screen._last is not None:
+                screen._last.ended = screen._last.ended or "ended"
                 screen.draw(screen._last, time.perf_counter())
             screen._write(_SHOW)
 

@@ -36,6 +36,8 @@ class View:
     evaluation: tuple[int, int] | None = None
     """Episodes of the evaluation under way, done and in total."""
     rollout_began: float = 0.0
+    ended: str = ""
+    """Why nothing more will come, once that is known: `solved` or `ended`."""
     began: float = field(default_factory=time.perf_counter)
     steps_before: int = field(init=False)
     """Where this sitting of a resumed run began."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.cli.printing.alerts import summary_lines
-from gymsolve.cli.printing.output import is_terminal, print_panel
+from gymsolve.cli.printing.output import is_terminal, print_panel, say
 from gymsolve.cli.printing.tables import can_say
 from gymsolve.text import count, number, plural, score, setting, size, took
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["print_verdict", "verdict_lines"]
 
 _LABEL = 6
+_COPIED = ("run", "video", "page", "next")
+"""Labels of lines that hold paths or commands."""
 _RETURN = "rollout/ep_rew_mean"
 _RECENT = 100
 """Episodes behind a training return, at most."""
@@ -35,11 +37,10 @@ _WHY = {
 def print_verdict(outcome: "Outcome", lines: list[str]) -> None:
     """A panel on a terminal, plain lines elsewhere."""
     if not (is_terminal() and can_say("╭─│╰", sys.stdout.encoding)):
-        print("\n".join(lines))
+        say("\n".join(lines))
         return
     width = shutil.get_terminal_size().columns - 4
-    folded = [part for line in lines[1:] for part in _fold(line, width)]
-    print_panel(lines[0], folded, "green" if outcome.solved else "yellow")
+    print_panel(lines[0], _folded(lines[1:], width), "green" if outcome.solved else "yellow")
 
 
 def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
@@ -58,19 +59,28 @@ def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
         *_training(outcome),
         f"{count(outcome.env_steps)} steps in {took(outcome.seconds)}",
         f"run   {outcome.run.path}",
-        *([] if video is None else [f"video {video.path}"]),
+        *([] if video is None else [f"video {video.path}{_cut(video.facts)}"]),
         *([f"page  {page}"] if (page := outcome.run.path / "report.html").is_file() else []),
         *_findings(outcome),
         *_labelled("next", next_steps(outcome, runs_dir)),
     ]
 
 
-def _fold(line: str, width: int) -> list[str]:
-    """Folds a line with an indent; ids and paths stay whole."""
-    indent = " " * _LABEL
-    return textwrap.wrap(
-        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
+def _folded(lines: list[str], width: int) -> list[str]:
+    """Prose is folded with an indent; paths and commands stay whole, so that they can be copied."""
+    folded, label = [], ""
+    for line in lines:
+        label = line[:_LABEL].strip() or label
+        if label in _COPIED:
+            folded.append(line)
+        else:
+            folded += textwrap.wrap(line, width, subsequent_indent=" " * _LABEL, break_long_words=False)
+    return folded
+
+
+def _cut(facts: dict[str, Any]) -> str:
+    """Whether a video ends before the episode does."""
+    return "" if facts.get("complete", True) else f" (cut after {number(facts.get('seconds'))} s)"
 
 
 def _findings(outcome: "Outcome") -> list[str]:

@@ -18,6 +18,7 @@ from gymsolve.recipes import (
     resolve,
     split_name,
 )
+from gymsolve.training.planning.memory import require_sane
 
 __all__ = ["Plan", "plan_run"]
 
@@ -50,6 +51,7 @@ def plan_run(name: str, overrides: Overrides = ()) -> Plan:
     from gymsolve.envs.options import check_wrappers
 
     check_wrappers(plan.config.env)
+    require_sane(plan.config)
     return _measured(plan) if plan.resolved.automatic else plan
 
 
