@@ -357,7 +357,7 @@ class EvalConfig(_Model):
     """Episodes behind the word solved, and again behind its confirmation on fresh seeds."""
     stop_when_solved: bool = True
     """End the run once solved is confirmed."""
-    num_envs: Positive | None = None
+    num_envs: Annotated[Positive, Field(le=65_536)] | None = None
     """Copies used for evaluation; None uses up to 32."""
     max_steps: Annotated[Steps, Field(gt=0)] = 2_000_000
     """Hard cap on the environment steps of one evaluation."""

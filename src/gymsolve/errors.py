@@ -44,6 +44,9 @@ __all__ = [
 ]
 
 
+_LONGEST_WORD = 200
+"""Nothing known is longer, and comparing takes time by the square of it."""
+
 BadKind = Literal[
     "observation", "reward", "action", "log_prob", "value", "advantage", "loss", "gradient", "weight"
 ]
@@ -193,7 +196,7 @@ class MissingExtraError(UsageError):
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     """A question naming the nearest known words, or None when nothing is near."""
     by_lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(word.lower(), by_lower, n=3, cutoff=0.6)
+    near = difflib.get_close_matches(word.lower()[:_LONGEST_WORD], by_lower, n=3, cutoff=0.6)
     if not near:
         return None
     return f"Did you mean {' or '.join(repr(by_lower[name]) for name in near)}?"

@@ -60,10 +60,10 @@ def _answer(given: list[str], *, called: bool) -> int:
     except Exception as error:
         if isinstance(error, OSError) and _drop_broken_streams():
             return _unwritten(error)
-        if called:
-            raise
-        from gymsolve.cli.last_resort import explain
+        from gymsolve.cli.last_resort import explain, names_a_place
 
+        if called and not names_a_place(error):
+            raise
         told = explain(error, arguments)
         announce_error(told)
         if debug:
@@ -117,7 +117,8 @@ def _has_no_reader(stream: TextIO) -> bool:
     import select
 
     poll = select.poll()
-    poll.register(stream.fileno(), 0)
+    with suppress(OSError):  # a stream that is no file
+        poll.register(stream.fileno(), 0)
     return any(event & select.POLLERR for _, event in poll.poll(0))
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from gymsolve.errors import GymsolveError, UnforeseenError
 
-__all__ = ["explain", "redacted", "settings_known", "write_crash_file"]
+__all__ = ["explain", "names_a_place", "redacted", "settings_known", "write_crash_file"]
 
 _PACKAGES = ("gymsolve", "numpy", "torch", "gymnasium", "pydantic", "typer", "ruamel.yaml", "safetensors")
 _SECRET = (
@@ -48,6 +48,13 @@ def explain(error: Exception, arguments: Sequence[str]) -> GymsolveError:
     else:
         hint = f"Please report it and attach {crash} (it holds no environment variables); {hint}"
     return UnforeseenError(what, hint=hint)
+
+
+def names_a_place(error: Exception) -> bool:
+    """Is it a path that cannot be read or written, whoever named it?"""
+    from gymsolve.runs.files import is_known_fault
+
+    return isinstance(error, OSError) and is_known_fault(error) and error.filename is not None
 
 
 def _fault_of_the_machine(error: Exception) -> GymsolveError | None:

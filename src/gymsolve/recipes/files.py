@@ -60,6 +60,9 @@ _ELSEWHERE = (
 )
 """Algorithms of other libraries that people ask for."""
 
+_LONGEST_WORD = 60
+"""Of a query; comparing takes time by the square of it."""
+
 Layer = tuple[str, Mapping[str, Any]]
 """A label saying where the settings came from, and the settings."""
 
@@ -105,7 +108,7 @@ def survey_recipes() -> tuple[list[Recipe], list[ConfigError]]:
 def search_recipes(query: str, recipes: list[Recipe] | None = None) -> list[Recipe]:
     """Recipes that hold every word of the query; failing that, those with a similar name or word."""
     recipes = list_recipes() if recipes is None else recipes
-    words = query.lower().split()
+    words = [word[:_LONGEST_WORD] for word in query.lower().split()]
     hits = [recipe for recipe in recipes if all(word in _searchable(recipe) for word in words)]
     if hits:
         return sorted(hits, key=lambda recipe: query.lower() not in recipe.name.lower())

@@ -5,6 +5,7 @@ settings can be: values that contain themselves, a few lines that stand for giga
 a million digits. All of that is refused here, so that nothing behind this module meets it.
 """
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from gymsolve.errors import ConfigError
 
 __all__ = ["parse_value", "parse_yaml", "read_text"]
 
-_LARGEST_FILE = 1 << 20
+_LARGEST = 1 << 17
+"""Characters of a text: parsing that many takes seconds."""
 _MOST_VALUES = 20_000
 _DEEPEST = 40
 _LARGEST_NUMBER = 2**63
@@ -28,8 +30,8 @@ def read_text(path: Path) -> str:
     try:
         if path.exists() and not path.is_file():
             raise ConfigError("is not a file.", where=str(path))  # a pipe would never end
-        if path.stat().st_size > _LARGEST_FILE:
-            raise ConfigError("is too large for a recipe: over a megabyte.", where=str(path))
+        if path.stat().st_size > _LARGEST:
+            raise ConfigError(f"is too large for a recipe: over {_LARGEST // 1024} KiB.", where=str(path))
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise ConfigError(
@@ -107,7 +109,24 @@ _ANCHORS = "Write it without anchors (&) and aliases (*)."
 def _load(text: str) -> Any:
     from ruamel.yaml import YAML
 
+    if len(text) > _LARGEST:
+        raise ValueError("it is too long")
+    if _depth(text) > _DEEPEST:
+        raise ValueError("it is nested too deeply")  # the parser's time grows with the square of this
     return YAML(typ="safe", pure=True).load(text)
+
+
+def _depth(text: str) -> int:
+    """How many brackets are open at most, and how far lists within lists go; quotes are not looked at."""
+    deepest = here = 0
+    for char in text:
+        if char in "[{":
+            here += 1
+            deepest = max(deepest, here)
+        elif char in "]}" and here:
+            here -= 1
+    runs = re.findall(r"(?:[-?:] +)+", text)
+    return max(deepest, max((len(run.split()) for run in runs), default=0))
 
 
 def _below(path: str) -> str:

@@ -153,7 +153,7 @@ def _algorithm(node: MappingNode, keys: _Keys) -> str | None:
         return keys[1]
     if keys[-1:] == ("algo",):
         names = [value.value for key, value in node.value if key.value == "name"]
-        return names[0] if names else None
+        return names[0] if names and isinstance(names[0], str) else None
     return None
 
 
