@@ -152,6 +152,12 @@ def test_the_python_examples_of_the_guide_run(tmp_path, monkeypatch):
     assert outcome.run.config_json()["provenance"]["env.kwargs.length"] == "--set"
 
 
+@pytest.mark.parametrize("name", ["from-stable-baselines3.md", "another-machine.md"])
+def test_the_python_examples_of_further_pages_run(tmp_path, monkeypatch, capsys, name):
+    run_example(fenced(ROOT / "docs" / name, "python")[-1], tmp_path, monkeypatch)
+    assert capsys.readouterr().out.splitlines()[-1] == "9"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_yaml_examples_are_valid(page, tmp_path):
     for number, text in enumerate(fenced(page, "yaml")):

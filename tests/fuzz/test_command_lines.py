@@ -116,7 +116,7 @@ def test_no_command_line_ends_in_a_traceback(place, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     run = (place / "runs" / "@last").read_text().strip()
     rng = random.Random(20)
-    said = [call(line(rng, run)) for _ in range(rounds(300))]
+    said = [call(line(rng, run)) for _ in range(rounds(150))]
     wrong = [str(one) for one in said if one.fault]
     assert not wrong, f"{len(wrong)} of {len(said)}:\n\n" + "\n\n".join(wrong[:10])
     assert {one.code for one in said} >= {0, 2}

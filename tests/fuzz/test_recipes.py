@@ -207,7 +207,7 @@ def test_every_way_not_to_be_a_recipe(place):
 def test_no_mutation_of_a_recipe_ends_in_a_traceback(place):
     rng = random.Random(7)
     wrong = []
-    for _ in range(rounds(60)):
+    for _ in range(rounds(40)):
         wrong += faults(place, mutated(rng), [CHECK, rng.choice(ALL[1:])])
     assert not wrong, f"{len(wrong)}:\n\n" + "\n\n".join(wrong[:10])
 
