@@ -225,6 +225,8 @@ ABSURD = [
     ("eval.episodes=1000000000000", "eval.episodes: ", "cannot be played within eval.max_steps"),
     ("eval.solved_episodes=1000000000000", "eval.solved_episodes: ", "cannot be played within"),
     ("eval.num_envs=100000000", "eval.num_envs: ", "less than or equal to 65536"),
+    ("net.embedding_size=1000000000000", "net.embedding_size: ", "less than or equal to 16384"),
+    ("env.kwargs={a: [.nan]}", "env.kwargs: ", "should hold finite numbers, not nan"),
     ("seed=99999999999999999999999", "--set 'seed=99999999999999999999999': ", "too large"),
 ]
 
