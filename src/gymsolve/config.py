@@ -4,9 +4,18 @@ Each field says in one line what it is or what turning it up does. Unknown keys 
 merging and error wording live in `recipes/`; this module only says what is valid.
 """
 
+import math
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_serializer, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    model_serializer,
+    model_validator,
+)
 
 from gymsolve.schedules import Progress, Schedule, Steps, within
 
@@ -68,6 +77,18 @@ def _listed(value: Any) -> Any:
     return list(dict.fromkeys(names)) if isinstance(names, list | tuple) else names
 
 
+def _finite(value: Any) -> Any:
+    """Options of any kind; a NaN or an infinity would come back from config.json as null."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, float) and not math.isfinite(one):
+            raise ValueError(f"should hold finite numbers, not {one}")
+        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list | tuple) else ()
+    return value
+
+
+Options = Annotated[dict[str, Any], AfterValidator(_finite)]
 Whole = Annotated[int, BeforeValidator(_not_bool)]
 Positive = Annotated[Whole, Field(gt=0)]
 Seconds = Annotated[float, BeforeValidator(_not_bool), Field(gt=0.0)]
@@ -89,7 +110,7 @@ class WrapperConfig(_Model):
     """One wrapper: `name`, `name: {option: value}`, or with `roles` to limit where it applies."""
 
     name: str
-    options: dict[str, Any] = {}
+    options: Options = {}
     roles: tuple[Role, ...] = ("train", "eval", "play")
 
     @model_validator(mode="before")
@@ -121,7 +142,7 @@ class EnvConfig(_Model):
 
     id: str
     """The Gymnasium id; `module:Id` imports `module` first."""
-    kwargs: dict[str, Any] = {}
+    kwargs: Options = {}
     """Passed to the environment's constructor."""
     num_envs: Annotated[Positive, Field(le=65_536)] = 8
     """Copies stepped in parallel; more gives larger rollouts. `auto` measures, and keeps their size."""
@@ -170,7 +191,7 @@ class NetConfig(_Model):
     """Active in gradient passes only."""
     discrete_obs: Literal["onehot", "embedding"] = "onehot"
     """How categories enter the network."""
-    embedding_size: Positive = 16
+    embedding_size: Annotated[Positive, Field(le=16_384)] = 16
     """Numbers per category, for embedding."""
     normalize_obs: Literal["none", "running", "bounds"] = "none"
     """Scale vector observations by running statistics, or to [-1, 1] from the space's bounds."""
@@ -375,7 +396,7 @@ class EvalConfig(_Model):
     """Episodes behind the word solved, and again behind its confirmation on fresh seeds."""
     stop_when_solved: bool = True
     """End the run once solved is confirmed."""
-    num_envs: Positive | None = None
+    num_envs: Annotated[Positive, Field(le=65_536)] | None = None
     """Copies used for evaluation; None uses up to 32."""
     max_steps: Annotated[Steps, Field(gt=0)] = 2_000_000
     """Hard cap on the environment steps of one evaluation."""
@@ -391,7 +412,8 @@ class CheckpointConfig(_Model):
     every: Annotated[Steps, Field(ge=0)] = 0
     """Environment steps between checkpoints; 0 means a tenth of the budget."""
     keep: Positive | None = 5
-    """Older ones beyond this many are removed; best, last and the last before an alert always stay."""
+    """At most this many stay: the two newest, others spread over the run; best, last and the last before an
+    alert always stay."""
 
 
 class VideoConfig(_Model):

@@ -16,7 +16,7 @@ import gymsolve
 from gymsolve.cli.app import app
 from gymsolve.config import EnvConfig
 from gymsolve.recipes import check_recipe_file
-from gymsolve.recipes.files import parse_yaml
+from gymsolve.recipes.reading import parse_yaml
 from gymsolve.recipes.schema import ALGORITHM_MODELS, leaf_paths
 from gymsolve.registry import WRAPPERS
 from gymsolve.runs.loading import load_checkpoint
@@ -150,6 +150,12 @@ def test_the_python_examples_of_the_guide_run(tmp_path, monkeypatch):
     outcome = gymsolve.train("corridor:Corridor-v0", settings, steps=512)
     assert outcome.status == "finished"
     assert outcome.run.config_json()["provenance"]["env.kwargs.length"] == "--set"
+
+
+@pytest.mark.parametrize("name", ["from-stable-baselines3.md", "another-machine.md"])
+def test_the_python_examples_of_further_pages_run(tmp_path, monkeypatch, capsys, name):
+    run_example(fenced(ROOT / "docs" / name, "python")[-1], tmp_path, monkeypatch)
+    assert capsys.readouterr().out.splitlines()[-1] == "9"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

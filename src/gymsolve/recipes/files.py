@@ -26,6 +26,7 @@ from typing import Any
 
 from gymsolve.errors import ConfigError, UnknownEnvError, did_you_mean
 from gymsolve.recipes.index import ZOO, indexed
+from gymsolve.recipes.reading import parse_yaml, read_text
 from gymsolve.registry import ALGORITHMS
 
 __all__ = [
@@ -38,7 +39,6 @@ __all__ = [
     "list_variants",
     "load_recipes",
     "no_variant",
-    "parse_yaml",
     "read_family",
     "search_recipes",
     "split_name",
@@ -46,10 +46,13 @@ __all__ = [
 ]
 
 _FOREIGN = (
-    *("acer", "acktr", "ars", "c51", "ddpg", "ddqn", "dqn", "dreamer", "her", "impala", "qrdqn", "rainbow"),
-    *("sac", "td3", "tqc", "trpo"),
+    *("acer", "acktr", "ars", "c51", "ddpg", "ddqn", "dqn", "dreamer", "her", "impala", "muzero", "ppo_lstm"),
+    *("qrdqn", "rainbow", "sac", "td3", "tqc", "trpo"),
 )
 """Algorithms that people know from other libraries."""
+
+_LONGEST_WORD = 60
+"""Of a query; comparing takes time by the square of it."""
 
 Layer = tuple[str, Mapping[str, Any]]
 """A label saying where the settings came from, and the settings."""
@@ -96,7 +99,7 @@ def survey_recipes() -> tuple[list[Recipe], list[ConfigError]]:
 def search_recipes(query: str, recipes: list[Recipe] | None = None) -> list[Recipe]:
     """Recipes that hold every word of the query; failing that, those with a similar name or word."""
     recipes = list_recipes() if recipes is None else recipes
-    words = query.lower().split()
+    words = [word[:_LONGEST_WORD] for word in query.lower().split()]
     hits = [recipe for recipe in recipes if all(word in _searchable(recipe) for word in words)]
     if hits:
         return sorted(hits, key=lambda recipe: query.lower() not in recipe.name.lower())
@@ -131,9 +134,9 @@ def list_variants(base: str) -> list[Recipe]:
 
 def no_variant(base: str, variant: str, known: Sequence[str]) -> UnknownEnvError:
     """The error about a variant that does not exist; an algorithm of other libraries is no misspelling."""
-    foreign = variant.lower() in _FOREIGN
-    advice = f"gymsolve has no {variant.upper()}." if foreign else did_you_mean(variant, known)
-    hint = " ".join(filter(None, [advice, f"It has: {', '.join(known)}."]))
+    hint = " ".join(filter(None, [did_you_mean(variant, known), f"It has: {', '.join(known)}."]))
+    if variant.lower() in _FOREIGN:
+        hint = f"{variant.upper()} is not among the algorithms here. Try: gymsolve train {base}:{known[0]}"
     return UnknownEnvError(f"{base} has no variant {variant!r}.", hint=hint)
 
 
@@ -189,28 +192,8 @@ def read_family(name: str, beside: Path) -> dict[str, Any]:
     raise ConfigError(f"no family {name!r} (it would be `_{name}.yaml`).", where=str(beside), hint=hint)
 
 
-def parse_yaml(text: str, where: str) -> dict[str, Any]:
-    """YAML 1.2 text that holds a mapping; anything else is a ConfigError with the line."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
-    try:
-        data = YAML(typ="safe", pure=True).load(text)
-    except MarkedYAMLError as error:
-        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise ConfigError(f"not valid YAML: {error.problem}.", where=f"{where}{line}") from error
-    except YAMLError as error:
-        raise ConfigError(f"not valid YAML: {error}.", where=where) from error
-    if not isinstance(data, dict):
-        raise ConfigError("should hold a mapping.", where=where)
-    return data
-
-
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot be read: {error}.", where=str(path)) from error
+    text = read_text(path)
     known = indexed(path, text)
     return parse_yaml(text, str(path)) if known is None else known
 

@@ -56,6 +56,8 @@ __all__ = [
     "update_meta",
 ]
 
+_NEWEST = 2
+"""Checkpoints that stay because they are new, whatever else is kept."""
 _LARGE = 1 << 20
 """Bytes of a checkpoint for which threads pay."""
 POLICY, TRAINER, STATE, META = "policy.safetensors", "trainer.safetensors", "trainer.json", "meta.json"
@@ -118,11 +120,15 @@ def update_meta(run: Run, name: str, **fields: Any) -> None:
 
 
 def prune(run: Run, keep: int | None, *, spare: Iterable[str] = ()) -> list[str]:
-    """Remove all but the `keep` newest checkpoints, never `best`, `last` or `spare`; returns their names."""
+    """Remove all but `keep` checkpoints, never `best`, `last` or `spare`; returns their names.
+
+    The two newest stay, and the others that stay are spread over the run, so that its progress can be shown.
+    """
     if keep is None:
         return []
     folder = run.path / "checkpoints"
-    kept = {pointed(run, "best"), pointed(run, "last"), *newest_first(run)[:keep], *spare}
+    newest = newest_first(run)[: min(keep, _NEWEST)]
+    kept = {pointed(run, "best"), pointed(run, "last"), *_spread(list_checkpoints(run), newest, keep), *spare}
     doomed = [name for name in list_checkpoints(run) if name not in kept]
     for name in doomed:
         with os_errors(folder / name):
@@ -130,6 +136,20 @@ def prune(run: Run, keep: int | None, *, spare: Iterable[str] = ()) -> list[str]
             gone = find_place(run, name).rename(folder / f".drop-{name}-{os.urandom(4).hex()}")
             shutil.rmtree(gone)
     return doomed
+
+
+def _spread(names: list[str], newest: list[str], keep: int) -> list[str]:
+    """The newest and as many others as may stay; the one that leaves the smallest gap goes first."""
+    steps = sorted(map(int, names))
+    fixed = {*map(int, newest), *steps[: 1 if keep > len(newest) else 0]}
+    while len(steps) > keep:
+        gaps = {
+            here: steps[place + 1] - steps[place - 1] if 0 < place < len(steps) - 1 else 0
+            for place, here in enumerate(steps)
+            if here not in fixed
+        }
+        steps.remove(min(gaps, key=lambda here: (gaps[here], -here)))
+    return [str(step) for step in steps]
 
 
 def discard_after(run: Run, env_steps: int) -> list[str]:

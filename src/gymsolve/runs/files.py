@@ -29,10 +29,12 @@ else:
 __all__ = [
     "explain_os_error",
     "from_exact",
+    "is_known_fault",
     "lock_descriptor",
     "locked",
     "open_plain",
     "os_errors",
+    "os_sentence",
     "parse_json",
     "read_file",
     "read_json",
@@ -68,8 +70,17 @@ _FAULTS = {
     errno.EEXIST: ("something else is in this place.", f"Move it away, or {_ELSEWHERE}."),
     errno.ELOOP: ("this is a link, and links inside a run are not followed.", "Put the file itself there."),
     errno.ENXIO: ("this is not a plain file.", "Move it away."),
-    errno.ENAMETOOLONG: ("the name is too long.", None),
     errno.ENOENT: ("no such file or folder.", "Was the run moved or deleted?"),
+    errno.EISDIR: ("this is a folder, not a file.", "Name a file."),
+    errno.ENAMETOOLONG: ("this name is too long for the file system.", "Use a shorter one."),
+    errno.EIO: ("the device failed to read or write.", f"Check the disk, or {_ELSEWHERE}."),
+    errno.EMFILE: ("too many files are open.", "Allow more with: ulimit -n 4096, or use fewer env.workers."),
+    errno.ENFILE: ("this machine has too many files open.", "End other programs, or use fewer env.workers."),
+    errno.EAGAIN: (
+        "the system refuses more processes.",
+        "Use fewer: --set env.workers=2, or raise ulimit -u.",
+    ),
+    errno.ENOMEM: ("there is not enough memory.", "End other programs, or use fewer env.workers."),
 }
 
 
@@ -87,6 +98,20 @@ def explain_os_error(error: OSError, path: Path) -> RunDamagedError:
     fallback = (f"{(error.strerror or str(error)).lower()}.", None)
     message, hint = _FAULTS.get(error.errno or 0, fallback)
     return RunDamagedError(message, where=str(path), hint=hint)
+
+
+def is_known_fault(error: OSError) -> bool:
+    """Is it a fault of the machine or the request, for which there is a sentence?"""
+    return error.errno in _FAULTS
+
+
+def os_sentence(error: OSError) -> RunDamagedError:
+    """An operating-system error that nobody expected where it came, with the path that it names itself."""
+    if isinstance(error.filename, str | bytes):
+        return explain_os_error(error, Path(os.fsdecode(error.filename)))
+    told = explain_os_error(error, Path())
+    advice = None if _ELSEWHERE in (told.hint or "") else told.hint  # it need not be about a run
+    return RunDamagedError(told.message, hint=advice)
 
 
 # -------------------------------------------------------------------------------------- JSON

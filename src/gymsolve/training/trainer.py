@@ -30,6 +30,7 @@ from gymsolve.training.engines.choose import choose_engine
 from gymsolve.training.engines.contract import Algorithm, Engine, Policy
 from gymsolve.training.health.probe import Probe
 from gymsolve.training.migrate import FORMAT, upgrade
+from gymsolve.training.planning.memory import require_memory, require_sane
 from gymsolve.training.records import Averager, Clock
 
 __all__ = ["Counters", "Trainer", "build_trainer", "restore_trainer"]
@@ -202,9 +203,11 @@ class Trainer:
 
 def build_trainer(config: TrainConfig) -> Trainer:
     """A trainer at step 0."""
+    require_sane(config)
     with ExitStack() as cleanup:
         envs = make_envs(config.env, "train")
         cleanup.callback(envs.close)
+        require_memory(config, envs.spec)
         engine = choose_engine(config, envs.spec)
         policy, algorithm = engine.build(config, envs.spec)
         if engine.measured:  # stored as a number: another number of threads sums in another order

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gymsolve.cli.options import Json, Set, overrides
-from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_table
+from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_table, say
 from gymsolve.text import count, duration, number
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _stepping_seconds(report: dict[str, Any], steps: int) -> float | None:
 def _tell(told: dict[str, Any], plan: "Plan") -> None:
     from gymsolve.cli.printing.plan import plan_lines
 
-    print(told["name"])
+    say(told["name"])
     print_pairs(_facts(told))
     if told["census"]:
         heading("Under policies that know nothing")
@@ -61,13 +61,13 @@ def _tell(told: dict[str, Any], plan: "Plan") -> None:
     for title, lines in (("Notes", told["notes"]), ("Cautions", told["cautions"])):
         if lines:
             heading(title)
-            print("\n".join(f"  {line}" for line in lines))
+            say("\n".join(f"  {line}" for line in lines))
     heading("Suggested settings")
-    print("\n".join(plan_lines(plan)[1:]))
-    print(f"  start with: gymsolve train {told['name']}")
+    say("\n".join(plan_lines(plan)[1:]))
+    say(f"  start with: gymsolve train {told['name']}")
     heading("Problems" if told["problems"] else "No problems found.")
     for problem in told["problems"]:
-        print(f"  {problem}")
+        say(f"  {problem}")
 
 
 def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:

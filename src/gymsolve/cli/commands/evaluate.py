@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gymsolve.cli.options import Json, RunsDir, Trust, trusts
-from gymsolve.cli.printing.output import print_json, print_pairs
+from gymsolve.cli.printing.output import print_json, print_pairs, say
 from gymsolve.text import count, number, score
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def evaluate(
 
 
 def _tell(told: "Evaluation", asked: int | None) -> None:
-    print(f"{told.run}@{told.checkpoint}")
+    say(f"{told.run}@{told.checkpoint}")
     of = "" if asked is None else f"of {asked}: "
     short = "" if told.complete else f" ({of}{_why_short(told)})"
     rows = [("mean return", score(told.mean_reward, told.std_reward))]

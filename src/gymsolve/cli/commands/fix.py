@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Trust, trusts
-from gymsolve.cli.printing.output import heading, print_json, print_pairs
+from gymsolve.cli.printing.output import heading, print_json, print_pairs, say
 from gymsolve.text import count, number, plural, score, size
 
 if TYPE_CHECKING:
@@ -66,13 +66,13 @@ def fix(
             plan,
             command=["gymsolve", *sys.argv[1:]],
             make_observer=lambda: Watcher(PlainScreen(None)),
-            on_trial=None if quiet else lambda trial: print(_trial_line(trial), file=stream, flush=True),
+            on_trial=None if quiet else lambda trial: say(_trial_line(trial), stream=stream),
             trust=trust,
         )
     except KeyboardInterrupt:  # the second one, which does not wait for the update under way
         tried = "interrupt"
     if isinstance(tried, str):
-        print("stopped before there was anything to compare; nothing was recorded", file=sys.stderr)
+        say("stopped before there was anything to compare; nothing was recorded", stream=sys.stderr)
         return _STOPPED[tried]
     if json:
         print_json(tried.to_json())
@@ -101,9 +101,9 @@ def _trial_line(trial: "Trial") -> str:
 def _tell_plan(plan: "FixPlan") -> None:
     from gymsolve.cli.printing.alerts import remedy_text
 
-    print(plan.run.id)
+    say(plan.run.id)
     if plan.obstacle is not None or plan.alert is None:
-        print(f"nothing to try: {plan.obstacle}")
+        say(f"nothing to try: {plan.obstacle}")
         return
     begin = "step 0" if plan.checkpoint is None else f"checkpoint {plan.checkpoint}"
     trials = plural(2 * len(plan.seeds), "trial")
@@ -128,7 +128,7 @@ def _tell_result(tried: "TriedFix", budget: int) -> None:
         spent = int(tried.checkpoint or 0) + tried.steps
         more = "" if spent < budget else f" --steps {size(2 * spent)}"
         best = max((one for one in tried.trials if one.side == "changed"), key=lambda one: one.rank)
-        print(f"go on with it: gymsolve resume {best.run}{more}")
+        say(f"go on with it: gymsolve resume {best.run}{more}")
 
 
 def _side(side: "SideResult", seeds: int) -> str:

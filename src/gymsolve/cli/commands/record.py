@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from gymsolve.cli.options import Json, RunsDir, Trust, trusts
-from gymsolve.cli.printing.output import print_json, print_pairs
+from gymsolve.cli.printing.output import print_json, print_pairs, say
 from gymsolve.errors import UsageError
 from gymsolve.text import count, duration, number
 
@@ -108,7 +108,7 @@ def _silent(clip: dict[str, Any]) -> None:
 
 
 def _tell_clip(clip: dict[str, Any]) -> None:
-    print(f"after {count(clip['env_steps']):>11} steps: return {number(clip['return'])}")
+    say(f"after {count(clip['env_steps']):>11} steps: return {number(clip['return'])}")
 
 
 def _tell(facts: dict[str, Any]) -> None:

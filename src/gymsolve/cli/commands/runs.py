@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gymsolve.cli.options import All, Json, Limit, RunRef, RunsDir
-from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_table, print_whole_table
+from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_table, print_whole_table, say
 from gymsolve.text import age, count, duration, number, plural, score, setting, took
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def list_them(
         return
     if not found:
         fitting = f" fits '{words}'" if words else " yet"
-        print(f"No run in {runs_folder(runs_dir)}{fitting}. Start one with: gymsolve train CartPole-v1")
+        say(f"No run in {runs_folder(runs_dir)}{fitting}. Start one with: gymsolve train CartPole-v1")
         _tell_trials(0 if all_ else service.count_trials(words, runs_dir))
         return
     headers = ("run", "environment", "variant", "status", "steps", "best", "age")
@@ -54,17 +54,24 @@ def list_them(
         expendable=("environment", "variant", "age", "steps"),  # the first two are in the id
     )
     if len(found) > limit:
-        print(f"Only the newest {'is' if limit == 1 else f'{limit} are'} shown; --limit shows more.")
+        say(f"Only the newest {'is' if limit == 1 else f'{limit} are'} shown; --limit shows more.")
     _tell_trials(0 if all_ else service.count_trials(words, runs_dir))
 
 
 def _tell_trials(hidden: int) -> None:
     if hidden:
         are, them = ("is", "it") if hidden == 1 else ("are", "them")
-        print(f"{plural(hidden, 'trial')} of gymsolve fix {are} not shown; --all shows {them}.")
+        say(f"{plural(hidden, 'trial')} of gymsolve fix {are} not shown; --all shows {them}.")
 
 
-def show(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
+def show(
+    run: RunRef,
+    metrics: Annotated[
+        bool, typer.Option("--metrics", help="Show all newest metrics, not only those that matter most.")
+    ] = False,
+    runs_dir: RunsDir = None,
+    json: Json = False,
+) -> None:
     """Show one run: settings, checkpoints, evaluations, newest metrics, events, damage."""
     from gymsolve.service import runs as service
 
@@ -72,24 +79,20 @@ def show(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
     if json:
         print_json(told.to_json())
         return
-    print(told.id)
+    say(told.id)
     print_pairs(_facts(told))
     _show_checkpoints(told.checkpoints)
     _show_evaluations(told.evaluations)
     _show_videos(told.videos)
     _show_trials(told.trials)
-    if told.last_metrics:
-        heading("Newest metrics")
-        print_pairs(
-            (name, _metric(value)) for name, value in sorted(told.last_metrics.items()) if _is_number(name)
-        )
+    _show_metrics(told.last_metrics, everything=metrics)
     if told.events:
         heading("Events")
         print_table(("time", "event", "details"), [_event(event) for event in told.events])
     if told.problems:
         heading("Problems")
         for problem in told.problems:
-            print(f"  {problem}")
+            say(f"  {problem}")
 
 
 class Axis(StrEnum):
@@ -131,9 +134,9 @@ def compare(
         return
     letters = [run.letter for run in told.runs]
     for run in told.runs:
-        print(f"{run.letter}  {run.id}")
+        say(f"{run.letter}  {run.id}")
     if told.remark:
-        print(f"\n{told.remark}")
+        say(f"\n{told.remark}")
     rows = [
         ("status", *(run.status for run in told.runs)),
         ("steps", *(count(run.env_steps) for run in told.runs)),
@@ -144,27 +147,27 @@ def compare(
     print_table(("", *letters), rows)
     if told.seeds:
         heading("Over seeds")
-        print("\n".join(f"  {one.remark}" for one in told.seeds))
+        say("\n".join(f"  {one.remark}" for one in told.seeds))
     for title, chart in told.charts.items():
         heading(title)
-        print(chart)
+        say(chart)
     heading("Settings that differ")
     differing = [(path, *map(setting, values)) for path, values in told.differences.items()]
     if differing:
         print_table(("", *letters), differing)
     else:
-        print("  none")
+        say("  none")
     if told.incidental:
-        print(f"  Without effect on results, they also differ in {', '.join(told.incidental)}.")
+        say(f"  Without effect on results, they also differ in {', '.join(told.incidental)}.")
     _print_rest(told)
 
 
 def _print_rest(told: "Comparison") -> None:
     if told.problems:
         heading("Could not be read")
-        print("\n".join(f"  {problem}" for problem in told.problems))
+        say("\n".join(f"  {problem}" for problem in told.problems))
     if told.html:
-        print(f"\npage  {told.html}")
+        say(f"\npage  {told.html}")
 
 
 def _row(run: "ListedRun") -> tuple[str, ...]:
@@ -270,6 +273,23 @@ def _budget(told: "RunDetails") -> str:
     if told.config.get("budget_in") == "vec_steps":
         return f", {count(told.last_metrics.get('vec_steps', 0))} of {count(told.steps or 0)} vector steps"
     return f" of {count(told.steps or 0)}"
+
+
+def _show_metrics(newest: dict[str, Any], *, everything: bool) -> None:
+    if not newest:
+        return
+    from gymsolve.metrics.catalog import find_metric
+
+    heading("Newest metrics")
+    named = {name: value for name, value in sorted(newest.items()) if _is_number(name)}
+    shown = {
+        name: value
+        for name, value in named.items()
+        if everything or ((known := find_metric(name)) is not None and known.priority == 1)
+    }
+    print_pairs((name, _metric(value)) for name, value in shown.items())
+    if len(shown) < len(named):
+        say(f"  {len(named) - len(shown)} more are shown by --metrics")
 
 
 def _show_videos(videos: list[dict[str, Any]]) -> None:

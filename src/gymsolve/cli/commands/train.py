@@ -14,7 +14,7 @@ import typer
 
 from gymsolve.cli.commands.seeds import GROUP, SeedOptions, resume_seeds, train_seeds
 from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Set, Trust, overrides, trusts
-from gymsolve.cli.printing.output import heading, is_terminal, print_json, print_table
+from gymsolve.cli.printing.output import heading, is_terminal, print_json, print_table, say
 from gymsolve.errors import UsageError
 from gymsolve.service.announce import announce_error, announce_run, group_of_starter
 from gymsolve.text import number
@@ -102,6 +102,7 @@ def train(
     if seeds is not None:
         options = SeedOptions(set_, steps, track, profile, runs_dir, quiet, json, start_from)
         return train_seeds(plan, env, seeds, options)
+    from gymsolve.cli.last_resort import settings_known
     from gymsolve.training.session import start_run
 
     work = partial(
@@ -112,7 +113,8 @@ def train(
         profile=profile,
         group=group_of_starter(),
     )
-    return _watch(work, runs_dir, profile=profile, quiet=quiet, json=json)
+    with settings_known(plan.config):
+        return _watch(work, runs_dir, profile=profile, quiet=quiet, json=json)
 
 
 def resume(
@@ -182,7 +184,7 @@ def _agreed_plan(
     if show or confirm:
         print_plan(plan, start_from, error_stream=json)
     if confirm and not _agreed():
-        print("Not started; nothing was written.", file=sys.stderr)
+        say("Not started; nothing was written.", stream=sys.stderr)
         return None
     return plan
 
@@ -209,7 +211,7 @@ def _watch(
         run = None if watcher is None else watcher.run
         code = error.exit_code if isinstance(error, EndAtOnceError) else 130
         with _perhaps_nobody_reads():
-            print(ended_at_once(str(error) or "interrupted", run), file=sys.stderr)
+            say(ended_at_once(str(error) or "interrupted", run), stream=sys.stderr)
             if json:
                 print_json(interruption(str(error) or "interrupted", run, code))
         return code
@@ -232,7 +234,7 @@ def _tell_outcome(outcome: "Outcome", runs_dir: Path | None, *, profile: bool, j
         print_json(outcome.to_json() | ({} if split is None else {"profile": split}))
         return
     if outcome.nothing_to_do is not None:
-        print(f"Nothing to do, and nothing was changed: {outcome.nothing_to_do}.")
+        say(f"Nothing to do, and nothing was changed: {outcome.nothing_to_do}.")
     print_verdict(outcome, lines)
     if split is not None:
         _print_split(split)
@@ -267,7 +269,7 @@ def _in_background(
     if json:
         print_json(started.to_json())
     else:
-        print(started.run)
+        say(started.run)
     return 0
 
 
@@ -294,7 +296,7 @@ def stop(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
     if json:
         print_json(answer.to_json())
     else:
-        print(f"Asked {answer.run} to stop; it ends after its current update and can be resumed.")
+        say(f"Asked {answer.run} to stop; it ends after its current update and can be resumed.")
 
 
 def _read_split(run: Path) -> dict[str, Any]:
@@ -314,4 +316,4 @@ def _print_split(split: dict[str, Any]) -> None:
         for name, one in split["phases"].items()
     ]
     print_table(("phase", "seconds", "share", ""), rows, right=("seconds", "share"))
-    print(f"\nflame graph   {split['flame_graph']}")
+    say(f"\nflame graph   {split['flame_graph']}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gymsolve.cli.options import Json, Set, overrides
-from gymsolve.cli.printing.output import heading, print_json, print_table
+from gymsolve.cli.printing.output import heading, print_json, print_table, say
 from gymsolve.text import count, setting
 
 if TYPE_CHECKING:
@@ -57,13 +57,13 @@ def tune_speed(
         return
     _print(env, plan.resolved.name, choice)
     if write and written is None:
-        print("  Nothing was written.")
+        say("  Nothing was written.")
     if written is not None:
-        print(f"\nWritten to {written['path']}; train with: gymsolve train {written['recipe']}")
+        say(f"\nWritten to {written['path']}; train with: gymsolve train {written['recipe']}")
 
 
 def _print(asked: str, name: str, choice: "Choice") -> None:
-    print(f"{name}: {count(choice.current.steps_per_second)} steps/s expected as it is")
+    say(f"{name}: {count(choice.current.steps_per_second)} steps/s expected as it is")
     heading("Where the time goes, in µs per environment step")
     rows = [("as it is", *_split(choice.current))]
     if choice.changes:
@@ -80,16 +80,16 @@ def _print(asked: str, name: str, choice: "Choice") -> None:
         right=numbers,
     )
     if len(choice.candidates) > len(shown):
-        print(f"{len(choice.candidates) - len(shown)} slower ones are not shown; --json has them.")
+        say(f"{len(choice.candidates) - len(shown)} slower ones are not shown; --json has them.")
     heading("Why")
     for reason in choice.reasons:
-        print(f"  {reason}")
+        say(f"  {reason}")
     heading("Choice")
     if not choice.changes:
-        print("  Nothing to change: the settings are as fast as any, within the noise of measuring.")
+        say("  Nothing to change: the settings are as fast as any, within the noise of measuring.")
         return
     flags = " ".join(f"--set {path}={setting(value)}" for path, value in choice.changes.items())
-    print(f"  {choice.gain:.2f} times as fast: gymsolve train {asked} {flags}")
+    say(f"  {choice.gain:.2f} times as fast: gymsolve train {asked} {flags}")
 
 
 def _row(one: "Prediction", choice: "Choice") -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from gymsolve.metrics.catalog import max_entropy
 from gymsolve.runs.files import to_json
 from gymsolve.runs.run import Run
 from gymsolve.runs.videos import cut_note
-from gymsolve.text import number
+from gymsolve.text import number, printable
 from gymsolve.training.publish import present_alerts
 from gymsolve.training.trainer import Trainer
 
@@ -128,7 +128,7 @@ class Watcher:
     def started(self, run: Run, trainer: Trainer) -> None:
         self._run = run
         self._view = View(
-            title=f"{run.info()['name']}  {run.id}",
+            title=printable(f"{run.info()['name']}  {run.id}"),
             budget=trainer.config.steps,
             budget_in=trainer.config.budget_in,
             threshold=trainer.return_threshold,
@@ -204,6 +204,10 @@ class Watcher:
                 confirmed = f"{data['eval/confirm_success_rate']:.0%} successes"
                 needed = f"{data['threshold']:.0%}"
             self._tell(f"solved: {confirmed} on fresh seeds, {needed} needed")
+            assert self._view is not None
+            assert self._trainer is not None
+            if self._trainer.config.eval.stop_when_solved:
+                self._view.ended = "solved"
         elif kind in ("alert", "alert_cleared"):
             self._alert(kind, data)
 
@@ -239,17 +243,17 @@ class Watcher:
             else:
                 self._told.add(data["id"])
                 self._log(alert_line(data))
-                self.screen.alert(alert_line(data))
+                self.screen.alert(printable(alert_line(data)))
         else:
             self._log(f"cleared: {data['id']}")
 
     def _tell(self, text: str) -> None:
         self._log(text)
-        self.screen.line(text)
+        self.screen.line(printable(text))
 
     def _log(self, text: str) -> None:
         assert self._run is not None
-        self._run.log(text)
+        self._run.log(printable(text))
 
     def _draw(self, now: float) -> None:
         assert self._view is not None

@@ -29,6 +29,8 @@ MARKS = {"error": "!", "warn": "!", "info": "·", None: " "}
 
 _ELSEWHERE = {"env_steps", "progress", "solved", "eval/std_reward"}
 """Told by the bar, the title, or beside another value."""
+_RETURNS = ("rollout/ep_rew_mean", "eval/mean_reward")
+"""What people look for first."""
 _COUNTED = {"steps", "steps/s", "episodes"}
 
 _PREFIX, _NAME, _VALUE, _CHANGE, _SPARK, _RANGE, _MEANING = 8, 22, 14, 10, 12, 14, 24
@@ -73,9 +75,10 @@ def choose_rows(view: View, room: int) -> list[str]:
         known.append("time/elapsed")  # the clock runs before the first record
     ranked = by_priority(known)
     alerted = {alert["metric"] for alert in view.alerts.values()}
-    ranked.sort(key=lambda name: name not in alerted)
+    ranked.sort(key=lambda name: (name not in alerted, name not in _RETURNS))
     chosen = by_priority(ranked[: max(0, room)])
-    groups = list(dict.fromkeys(map(group_of, chosen)))  # a group stands where its most important row does
+    # A group stands where its most important row does, but returns come before the clock.
+    groups = list(dict.fromkeys(map(group_of, [*(one for one in _RETURNS if one in chosen), *chosen])))
     return sorted(chosen, key=lambda name: groups.index(group_of(name)))
 
 

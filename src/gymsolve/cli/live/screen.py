@@ -53,6 +53,7 @@ class LiveScreen:
         finally:
             screen._write(_PLAIN)  # an exception may have come in the middle of a write
             if screen._last is not None:
+                screen._last.ended = screen._last.ended or "ended"
                 screen.draw(screen._last, time.perf_counter())
 
     def line(self, text: str) -> None:

@@ -56,6 +56,10 @@ def _title(view: View) -> Line:
 
 
 def _bar(view: View, now: float, width: int) -> Line:
+    if view.ended:
+        told = f"  {view.ended} after {count(view.steps_now)} of {count(view.budget)} steps"
+        length = max(5, min(40, width - len(told)))
+        return [*_strip(1.0 if view.ended == "solved" else view.fraction, length), (told, "")]
     remaining = view.remaining(now)
     left = "" if remaining is None else f"{duration(remaining)} left"
     unit = "vector steps" if view.budget_in == "vec_steps" else "steps"

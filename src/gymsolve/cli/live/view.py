@@ -43,6 +43,8 @@ class View:
     """Vector steps of that evaluation so far."""
     evaluation_began: float = 0.0
     rollout_began: float = 0.0
+    ended: str = ""
+    """Why nothing more will come, once that is known: `solved` or `ended`."""
     began: float = field(default_factory=time.perf_counter)
     steps_before: int = field(init=False)
     """Where this sitting of a resumed run began."""

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from gymsolve.cli.printing.output import say
 from gymsolve.text import UNITS, count, setting
 
 if TYPE_CHECKING:
@@ -21,9 +22,7 @@ _NORMALISED = {
 
 def print_plan(plan: "Plan", start_from: str | None, *, error_stream: bool = False) -> None:
     """The settings in words, then those that differ from the defaults."""
-    print(
-        "\n".join(plan_lines(plan, start_from)), file=sys.stderr if error_stream else sys.stdout, flush=True
-    )
+    say("\n".join(plan_lines(plan, start_from)), stream=sys.stderr if error_stream else sys.stdout)
 
 
 def plan_lines(plan: "Plan", start_from: str | None = None) -> list[str]:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.cli.printing.alerts import summary_lines
-from gymsolve.cli.printing.output import is_terminal, print_panel
+from gymsolve.cli.printing.output import is_terminal, print_panel, say
 from gymsolve.cli.printing.tables import can_say
+from gymsolve.runs.videos import cut_note
 from gymsolve.text import count, number, plural, score, setting, size, took
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ __all__ = ["print_verdict", "verdict_lines"]
 
 _LABEL = 6
 _TRAINING = ("env", "act", "update", "eval")
+_COPIED = ("run", "video", "page", "next")
+"""Labels of lines that hold paths or commands."""
 _RETURN = "rollout/ep_rew_mean"
 _RECENT = 100
 """Episodes behind a training return, at most."""
@@ -37,11 +40,10 @@ _WHY = {
 def print_verdict(outcome: "Outcome", lines: list[str]) -> None:
     """A panel on a terminal, plain lines elsewhere."""
     if not (is_terminal() and can_say("╭─│╰", sys.stdout.encoding)):
-        print("\n".join(lines))
+        say("\n".join(lines))
         return
     width = shutil.get_terminal_size().columns - 4
-    folded = [part for line in lines[1:] for part in _fold(line, width)]
-    print_panel(lines[0], folded, "green" if outcome.solved else "yellow")
+    print_panel(lines[0], _folded(lines[1:], width), "green" if outcome.solved else "yellow")
 
 
 def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
@@ -60,7 +62,7 @@ def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
         *_training(outcome),
         _took(outcome),
         f"run   {outcome.run.path}",
-        *([] if video is None else [f"video {video.path}"]),
+        *([] if video is None else [f"video {video.path}{cut_note(video.facts)}"]),
         *([f"page  {page}"] if (page := outcome.run.path / "report.html").is_file() else []),
         *_findings(outcome),
         *_labelled("next", next_steps(outcome, runs_dir)),
@@ -81,12 +83,19 @@ def _took(outcome: "Outcome") -> str:
     return f"{told}, {took(whole)} in all (most of the rest: {NAMES[most]}, {took(spent[most])})"
 
 
-def _fold(line: str, width: int) -> list[str]:
-    """Folds a line with an indent; ids and paths stay whole."""
-    indent = " " * _LABEL
-    return textwrap.wrap(
-        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
+def _folded(lines: list[str], width: int) -> list[str]:
+    """Prose is folded with an indent; paths and commands stay whole, so that they can be copied."""
+    folded, label = [], ""
+    for line in lines:
+        label = line[:_LABEL].strip() or label
+        if label in _COPIED:
+            folded.append(line)
+        else:
+            indent = " " * _LABEL
+            folded += textwrap.wrap(
+                line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+            )
+    return folded
 
 
 def _findings(outcome: "Outcome") -> list[str]:

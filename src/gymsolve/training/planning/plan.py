@@ -21,6 +21,7 @@ from gymsolve.recipes import (
 )
 from gymsolve.recipes.files import is_bundled, list_variants, no_variant
 from gymsolve.registry import ALGORITHMS
+from gymsolve.training.planning.memory import require_sane
 
 Tell = Callable[[int, int], None]
 
@@ -73,6 +74,7 @@ def plan_run(name: str, overrides: Overrides = (), tell: Tell | None = None) -> 
     from gymsolve.envs.options import check_wrappers
 
     check_wrappers(plan.config.env)
+    require_sane(plan.config)
     if not plan.resolved.automatic:
         return plan
     from gymsolve.envs.contract_faults import keep_folder
