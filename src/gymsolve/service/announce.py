@@ -29,8 +29,10 @@ def announce_run(run: "Run") -> None:
     if answer is None:
         return
     _answer(answer, {"run": run.id, "path": str(run.path), "pid": os.getpid()})
-    for stream, target in ((1, os.devnull), (2, run.path / "log.txt")):
-        descriptor = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    from gymsolve.runs.files import open_plain
+
+    kept = open_plain(run.path / "log.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    for stream, descriptor in ((1, os.open(os.devnull, os.O_WRONLY)), (2, kept)):
         os.dup2(descriptor, stream)
         os.close(descriptor)
     faulthandler.enable()
