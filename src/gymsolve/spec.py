@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:
     Array = Any
 
-__all__ = ["ActionSpec", "Array", "EnvSpec", "Obs", "ObsSpec"]
+__all__ = ["ActionSpec", "Array", "EnvSpec", "Obs", "ObsSpec", "find_misfit"]
 
 Obs = dict[str, Array]
 """A batch of observations: one array per entry, always a dict; a plain space has the key `obs`."""
@@ -147,6 +147,25 @@ class EnvSpec:
         if not _all_are(numbers, int, float) or (spec.legal and len(spec.legal) != spec.action.mask_size):
             raise ValueError("there is no such environment")
         return spec
+
+
+def find_misfit(trained: EnvSpec, here: EnvSpec) -> str | None:
+    """How an environment differs from the one a policy was trained in, in what the policy sees or does."""
+    for key in sorted({*trained.obs, *here.obs}):
+        before, now = trained.obs.get(key), here.obs.get(key)
+        if before is None or now is None:
+            return f"the observation {key!r} is {'new' if before is None else 'gone'}"
+        if (before.kind, before.shape, before.nvec) != (now.kind, now.shape, now.nvec):
+            return f"the observation {key!r} was {_in_words(before)} and is {_in_words(now)}"
+    was, now_is = trained.action, here.action
+    if (was.kind, was.shape, was.nvec) != (now_is.kind, now_is.shape, now_is.nvec):
+        return f"actions were {_in_words(was)} and are {_in_words(now_is)}"
+    return None
+
+
+def _in_words(space: "ObsSpec | ActionSpec") -> str:
+    sizes = f" with {list(space.nvec)} choices" if space.nvec else ""
+    return f"{space.kind} of shape {list(space.shape)}{sizes}"
 
 
 _KINDS = frozenset(("vector", "image", "discrete", "multi_discrete", "multi_binary", "box"))

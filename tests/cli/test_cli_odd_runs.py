@@ -49,7 +49,9 @@ def test_an_odd_run_json_damages_that_run_alone(text, odd, trained, cli, place):
     assert listed[name]["status"] == "damaged"
     assert "run.json" in listed[name]["reason"]
     assert listed[trained]["status"] == "finished"
-    for words in (("runs",), ("runs", "show", trained), ("resume", "@last", "--steps", "600", "-q"), TRAIN):
+    # What else there is to do is looked at with two of them: it takes its time.
+    more = (("resume", "@last", "--steps", "600", "-q"), TRAIN) if text in ("5", '{"created": 5}') else ()
+    for words in (("runs",), ("runs", "show", trained), *more):
         assert cli(*words).code == 0, words
     for verb in (("eval",), ("resume",), ("runs", "show"), ("report",), ("diagnose",), ("stop",)):
         answer = cli(*verb, name)
@@ -164,3 +166,20 @@ def test_links_and_pipes_are_neither_followed_nor_waited_for(trained, shell, pla
     os.mkfifo(run / "run.json")
     assert "damaged" in shell("runs").out
     assert (outside / "kept").read_text() == "kept"
+
+
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "FrozenLake-v1"])
+def test_another_environment_in_the_settings_is_no_evaluation(env_id, trained, cli, place):
+    """With other observations a policy would break; with other ones of the same size it would play on."""
+    path = place / "runs" / trained / "config.json"
+    stored = json.loads(path.read_text())
+    stored["config"]["env"]["id"] = env_id
+    path.write_text(json.dumps(stored))
+    for words in (
+        ("eval", trained, "--episodes", "1"),
+        ("record", trained),
+        ("resume", trained, "--steps", "600"),
+    ):
+        answer = cli(*words)
+        assert answer.code == 1, words
+        assert "not fit" in answer.err, words

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import shutil
 import subprocess
 import sys
@@ -71,6 +72,11 @@ NAMES = {
     "wrapper with options": lambda name: {"wrappers": [{f"runs.{name}.evil:Wrapper": {"x": 1}}]},
     "wrapper by name": lambda name: {"wrappers": [{"name": f"runs.{name}.evil:Wrapper"}]},
 }
+
+
+@pytest.fixture(autouse=True)
+def _no_trust_yet(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +159,7 @@ def test_nothing_inside_a_runs_folder_is_imported_even_with_trust(kind, hostile,
     assert not marker.exists()
 
 
-def test_nor_is_it_when_the_user_names_it(hostile, shell, place):
+def test_nor_is_it_when_the_user_names_it(hostile, cli, place):
     run, marker = hostile()
     (place / "link").symlink_to(run.path, target_is_directory=True)
     (place / "linked.py").symlink_to(run.path / "evil.py")
@@ -170,11 +176,11 @@ def test_nor_is_it_when_the_user_names_it(hostile, shell, place):
         "copied",
         f"copied.{run.id}.evil",
     ):
-        answer = shell("check", f"{module}:CartPole-v1")
+        answer = cli("check", f"{module}:CartPole-v1")
         assert answer.code == 2, (module, answer)
         assert "lies among runs" in answer.err, module
     wrapper = f'env.wrappers=["runs.{run.id}.evil:Wrapper"]'
-    assert "lies among runs" in shell("train", "CartPole-v1", "--set", wrapper, *SMALL).err
+    assert "lies among runs" in cli("train", "CartPole-v1", "--set", wrapper, *SMALL).err
     assert not marker.exists()
 
 
@@ -295,6 +301,19 @@ def test_a_list_that_others_can_write_counts_for_nothing(place, cli, monkeypatch
     assert path.stat().st_mode & 0o777 == 0o600
     path.chmod(0o666)
     assert cli("eval", "@last", "--episodes", "1").code == 2
+
+
+def test_whoever_builds_the_environments_of_a_run_asks_first():
+    """A new door that reads settings and builds from them must get them from `buildable_settings`."""
+    builders = re.compile(r"\b(make_envs|open_stage|build_trainer|build_env|Evaluator)\(")
+    readers = re.compile(r"config_json\(\)|buildable_settings\(")
+    found = set()
+    for path in Path(gymsolve.__file__).parent.rglob("*.py"):
+        text = path.read_text()
+        if builders.search(text) and readers.search(text):
+            assert "buildable_settings(" in text, path
+            found.add(path.stem)
+    assert found >= {"session", "fork", "loaded_policy", "record"}
 
 
 def test_what_names_code():

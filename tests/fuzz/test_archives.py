@@ -100,7 +100,7 @@ def odd_archive(raw: bytes, chance: random.Random) -> bytes:
 
 def test_any_archive_gives_a_run_or_a_sentence(packed: bytes, tmp_path: Path) -> None:
     path, folder = tmp_path / "odd.zip", tmp_path / "deep" / "er" / "runs"
-    for number in range(rounds(150)):
+    for number in range(rounds(100)):
         path.write_bytes(odd_archive(packed, random.Random(number)))
         with contextlib.suppress(GymsolveError):
             unpack_run(path, folder)
@@ -122,11 +122,12 @@ def test_any_archive_gives_a_run_or_a_sentence(packed: bytes, tmp_path: Path) ->
 )
 def test_limits(kind: str, said: str, packed: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archiving, "_BYTES", 1 << 20)
+    monkeypatch.setattr(archiving, "_ENTRIES", 1000)
     files = entries(packed)
     if kind == "bomb":
-        files["log.txt"] = b"\0" * (200 << 20)
+        files["log.txt"] = b"\0" * (20 << 20)
     elif kind == "many":
-        files |= {f"videos/{number}": b"" for number in range(100_001)}
+        files |= {f"videos/{number}": b"" for number in range(1001)}
     raw = bytearray(zipped(files))
     if kind == "locked":
         for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):

@@ -130,7 +130,7 @@ def test_any_file_of_a_run_may_be_damaged(made: Path, place: Path) -> None:
         path = chance.choice((first, first, chance.choice(files)))
         return f"{path.relative_to(place)}: {damage_file(path, chance)}"
 
-    assert try_all(rounds(120), prepare, run, other) == []
+    assert try_all(rounds(50), prepare, run, other) == []
 
 
 def test_checkpoints_may_be_sealed_and_absurd(made: Path, place: Path) -> None:
@@ -144,4 +144,4 @@ def test_checkpoints_may_be_sealed_and_absurd(made: Path, place: Path) -> None:
             f"{one.name}: {damage_sealed(one, random.Random(chance.random()))}" for one in chosen
         )
 
-    assert try_all(rounds(80), prepare, run, other) == []
+    assert try_all(rounds(40), prepare, run, other) == []

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gymsolve.errors import CheckpointError, RunDamagedError, UnknownRunError
 from gymsolve.runs.files import (
+    make_folder,
     os_errors,
     read_json,
     read_pointer,
@@ -94,8 +95,8 @@ def save_checkpoint(
     facts = {"schema_version": SCHEMA_VERSION, "env_steps": env_steps, **defaults, **meta}
 
     place = folder / str(env_steps)
+    make_folder(folder)
     with os_errors(place):
-        folder.mkdir(exist_ok=True)
         _clean(folder)
         fresh = folder / f".new-{env_steps}"
         try:
@@ -165,8 +166,8 @@ def discard_after(run: Run, env_steps: int) -> list[str]:
         if pointed(run, "best") in beyond:
             (folder / "best").unlink()
         for name in beyond:
-            (folder / "discarded").mkdir(exist_ok=True)
-            find_place(run, name).rename(folder / "discarded" / f"{name}-{os.urandom(4).hex()}")
+            aside = make_folder(folder / "discarded")
+            find_place(run, name).rename(aside / f"{name}-{os.urandom(4).hex()}")
     return beyond
 
 

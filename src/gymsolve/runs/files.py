@@ -32,6 +32,7 @@ __all__ = [
     "is_known_fault",
     "lock_descriptor",
     "locked",
+    "make_folder",
     "open_plain",
     "os_errors",
     "os_sentence",
@@ -266,6 +267,15 @@ def remove_leftovers(folder: Path) -> None:
     for path in folder.glob(".*.tmp"):
         if path.is_symlink() or not path.is_dir():
             path.unlink(missing_ok=True)
+
+
+def make_folder(path: Path) -> Path:
+    """A folder inside a run, made if it is not there; a link in its place could lead anywhere."""
+    with os_errors(path):
+        path.mkdir(exist_ok=True)
+    if path.is_symlink():
+        raise explain_os_error(OSError(errno.ELOOP, ""), path)
+    return path
 
 
 def sync_folder(path: Path) -> None:

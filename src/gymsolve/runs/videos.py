@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from gymsolve.errors import RunDamagedError
-from gymsolve.runs.files import os_errors, read_json, replace_json
+from gymsolve.runs.files import make_folder, read_json, replace_json
 from gymsolve.runs.run import Run
 from gymsolve.runs.schema import VIDEO, find_fault
 from gymsolve.runs.summary import SCHEMA_VERSION
@@ -79,10 +79,7 @@ def find_best_video(run: Run) -> Video | None:
 
 
 def _folder(run: Run, name: str) -> Path:
-    folder = run.path / name
-    with os_errors(folder):
-        folder.mkdir(exist_ok=True)
-    return folder
+    return make_folder(run.path / name)
 
 
 def _rank(video: Video) -> tuple[int, int, str]:

@@ -36,8 +36,10 @@ def announce(name: str, path: Path, log: Path) -> None:
     if answer is None:
         return
     _answer(answer, {"run": name, "path": str(path), "pid": os.getpid()})
-    for stream, target in ((1, os.devnull), (2, log)):
-        descriptor = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    from gymsolve.runs.files import open_plain
+
+    kept = open_plain(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    for stream, descriptor in ((1, os.open(os.devnull, os.O_WRONLY)), (2, kept)):
         os.dup2(descriptor, stream)
         os.close(descriptor)
     faulthandler.enable()

@@ -14,7 +14,7 @@ from typing import Any
 
 from gymsolve.metrics.catalog import CATALOG, find_metric
 from gymsolve.metrics.sinks.sink import RunFacts
-from gymsolve.runs.files import os_errors, replace_text
+from gymsolve.runs.files import read_file, replace_text
 from gymsolve.runs.records import append_text
 from gymsolve.runs.run import Run
 
@@ -70,8 +70,8 @@ class CsvSink:
 def _header(path: Path) -> list[str]:
     if not path.is_file():
         return []
-    with os_errors(path), path.open(newline="") as file:
-        return next(csv.reader(file), [])
+    text = read_file(path).decode(errors="replace")
+    return next(csv.reader(io.StringIO(text, newline="")), [])
 
 
 def _with_new(columns: list[str], names: Iterable[str]) -> list[str]:

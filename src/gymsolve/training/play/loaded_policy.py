@@ -6,21 +6,24 @@ from typing import Any
 
 import numpy as np
 
+from gymsolve.config import EnvConfig
 from gymsolve.envs.contract import Envs
+from gymsolve.envs.describe import describe_env
 from gymsolve.envs.make import make_envs
-from gymsolve.errors import UsageError
+from gymsolve.errors import CheckpointError, UsageError
 from gymsolve.recipes import validate
 from gymsolve.rollout.agent import Agent
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.runs.refs import open_checkpoint
 from gymsolve.runs.run import Run
 from gymsolve.runs.trust import buildable_settings
-from gymsolve.spec import Array, Obs, ObsSpec
+from gymsolve.spec import Array, Obs, ObsSpec, find_misfit
 from gymsolve.training.engines.choose import load_policy as rebuild
+from gymsolve.training.engines.contract import Policy
 from gymsolve.training.judging.evaluate import EvalResult, Evaluator
 from gymsolve.training.watchdog import Watchdog
 
-__all__ = ["LoadedPolicy", "evaluate_run", "load_policy"]
+__all__ = ["LoadedPolicy", "evaluate_run", "load_policy", "require_fit"]
 
 
 class LoadedPolicy:
@@ -111,12 +114,13 @@ def evaluate_run(  # noqa: PLR0913 - the options of `gymsolve eval`
     come again.
     """
     loaded = load_policy(ref, runs_dir=runs_dir, trust=trust)
-    buildable_settings(loaded.run, trust=trust)
-    settings = loaded.config.eval.model_copy(update={"deterministic": deterministic, "steps": steps})
+    own, _ = buildable_settings(loaded.run, trust=trust)
+    settings = own.eval.model_copy(update={"deterministic": deterministic, "steps": steps})
     update: dict[str, Any] = {"eval": settings}
     if seed is not None:
         update["seed"] = seed
-    config = loaded.config.model_copy(update=update)
+    config = own.model_copy(update=update)
+    require_fit(loaded.policy, config.env, loaded.run)
     evaluator = Evaluator(config, None)
     try:
         with Watchdog(config.env):
@@ -126,6 +130,17 @@ def evaluate_run(  # noqa: PLR0913 - the options of `gymsolve eval`
         return result, loaded
     finally:
         evaluator.close()
+
+
+def require_fit(policy: Policy, env: EnvConfig, run: Run) -> None:
+    """Refuse an environment with other observations or actions than the policy knows."""
+    misfit = find_misfit(policy.spec, describe_env(env, "eval"))
+    if misfit is not None:
+        raise CheckpointError(
+            f"the policy of run {run.id} does not fit {env.id}: {misfit}.",
+            where="config.json",
+            hint="Has the environment been changed since, or were the settings edited?",
+        )
 
 
 def _as_batch(obs: Any, specs: Mapping[str, ObsSpec]) -> Obs:

@@ -15,6 +15,7 @@ from gymsolve.runs.run import Run
 from gymsolve.runs.trust import buildable_settings
 from gymsolve.runs.videos import describe_video, episode_place, video_place
 from gymsolve.training.engines.choose import load_policy
+from gymsolve.training.play.loaded_policy import require_fit
 from gymsolve.training.play.recorded_episode import EpisodeRecorder
 from gymsolve.training.video.overlay import OverlayStyle
 from gymsolve.training.video.progression import film_progression
@@ -63,6 +64,7 @@ def record_run(
     run, saved = open_checkpoint(ref, runs_dir, policy_only=True)
     config, _ = buildable_settings(run, trust=trust)
     place = None if out is None else out.absolute()  # environments may change the working directory
+    require_fit(load_policy(saved.policy, saved.policy_metadata), config.env, run)
     stage = open_stage(config.env)
     if stage is None:
         raise UsageError(f"{config.env.id} cannot be drawn into a picture, so there is nothing to film.")
