@@ -14,6 +14,8 @@ from typing import Any
 
 import gymnasium as gym
 
+from gymsolve.errors import GymsolveError
+
 __all__ = ["RESET_CONTRACT", "STEP_CONTRACT", "close_env", "explain_error", "explain_info", "place_of_frame"]
 
 RESET_CONTRACT = "Gymnasium's `reset(seed=…, options=…)` returns (observation, info), and info is a dict"
@@ -75,6 +77,8 @@ def close_env(env: gym.Env[Any, Any], label: str) -> None:
     """Close an environment; one that cannot be closed is told, and no reason to end anything."""
     try:
         env.close()
+    except GymsolveError as error:  # ours: it did not return
+        sys.stderr.write(f"gymsolve: {error}\n")
     except (Exception, SystemExit) as error:  # noqa: BLE001 - it is others' code, and all is done
         what, _ = explain_error(error, env, "close")
         sys.stderr.write(f"gymsolve: {label} {what} in close; it is left as it is.\n")
