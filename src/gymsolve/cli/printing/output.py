@@ -41,7 +41,7 @@ def answers_alone() -> Iterator[None]:
     """Keep standard output for `print_json`; what anybody else prints, in any language, goes to stderr."""
     sys.stdout.flush()
     if not _is_plain(sys.stdout):
-        with redirect_stdout(sys.stderr), _answering(sys.stdout):
+        with _answering(sys.stdout), redirect_stdout(sys.stderr):
             yield
         return
     kept = os.dup(1)
