@@ -131,7 +131,7 @@ class Task:
 def serve(connection: Connection, task: Task) -> None:
     """Obey orders until the owner quits. Any error but ours ends the process with a traceback."""
     if sys.platform != "win32":
-        faulthandler.register(SHOW_STACK, all_threads=False)
+        faulthandler.register(SHOW_STACK, file=2, all_threads=False)
     gym.registry.setdefault(task.registered.id, task.registered)
     line = Line(connection, eager=task.eager)
     buffers = task.plan.place(task.memory).rows(task.rows)
