@@ -110,7 +110,7 @@ class Watchdog:
         return None if self._main is None else sys._current_frames().get(self._main)
 
     def _end(self, error: EnvFaultError) -> None:
-        faulthandler.dump_traceback()
+        faulthandler.dump_traceback(file=2)
         sys.stderr.write(f"error: {error}\n")
         try:
             self._on_end(str(error))

@@ -91,8 +91,8 @@ class Line:
         return byte
 
     def _hear_within(self, progress: Progress) -> bytes:
-        if self._eager:
-            self._stay_awake()
+        if self._eager and self._stay_awake():
+            return os.read(self._number, 1)
         waited, last, tick = 0.0, -1, _TICK_SECONDS
         while not self._watch.poll(1000.0 * tick):
             # Ticks count, not seconds: while all processes are stopped (Ctrl-Z) nobody is to blame.
@@ -103,10 +103,14 @@ class Line:
                 raise SilenceError(waited)
         return os.read(self._number, 1)
 
-    def _stay_awake(self) -> None:
+    def _stay_awake(self) -> bool:
+        """Look for a while without sleeping; whether something came."""
         until = time.perf_counter() + _EAGER_SECONDS
-        while not self._watch.poll(0) and time.perf_counter() < until:
+        while not self._watch.poll(0):
+            if time.perf_counter() >= until:
+                return False
             os.sched_yield()  # lets others use this core, perhaps the process we wait for
+        return True
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,7 @@ class Task:
 def serve(connection: Connection, task: Task) -> None:
     """Obey orders until the owner quits. Any error but ours ends the process with a traceback."""
     if sys.platform != "win32":
-        faulthandler.register(SHOW_STACK, all_threads=False)
+        faulthandler.register(SHOW_STACK, file=2, all_threads=False)
     gym.registry.setdefault(task.registered.id, task.registered)
     line = Line(connection, eager=task.eager)
     buffers = task.plan.place(task.memory).rows(task.rows)
