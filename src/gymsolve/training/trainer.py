@@ -228,5 +228,4 @@ def restore_trainer(trainer: Trainer, saved: Checkpoint, *, fresh_optimizer: boo
         own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
         notes += part.load(own, states.get(owner, {}))
     trainer.saved_step = trainer.counters.env_steps
-    trainer.evaluation = saved.meta["eval"]
     return notes
