@@ -205,7 +205,7 @@ def test_a_bad_number_in_an_evaluation_ends_the_run_too(where):
 
 
 def test_eval_says_where_a_bad_number_was(capsys):
-    outcome = gymsolve.train(ENV, poison("obs", victim=integer_seeds(9, "eval", 4, 0)[1], at=3))
+    outcome = gymsolve.train(ENV, poison("obs", victim=integer_seeds(9, "held_out", 4, 0)[1], at=3))
     assert main(["eval", str(outcome.run.path), "--episodes", "4", "--seed", "9", "--json"]) == 1
     told = json.loads(capsys.readouterr().out)["error"]
     assert told["bad"] | {"env_steps": None} == told["bad"]

@@ -186,6 +186,7 @@ def resume_run(
         cleanup.callback(trainer.envs.close)
         if saved is not None:
             notes = restore_trainer(trainer, saved, fresh_optimizer=fresh_optimizer)
+            trainer.evaluation = saved.meta["eval"]
         else:
             notes = [
                 "no checkpoint had been written yet: training starts at step 0",

@@ -255,7 +255,6 @@ def restore_trainer(trainer: Trainer, saved: Checkpoint, *, fresh_optimizer: boo
     if trainer.counters.env_steps != saved.meta["env_steps"]:
         raise CheckpointError("its counters are those of another step.", where=str(saved.path))
     trainer.saved_step = trainer.counters.env_steps
-    trainer.evaluation = saved.meta["eval"]
     return notes
 
 
