@@ -13,6 +13,7 @@ from gymsolve.runs.files import to_json
 from gymsolve.service import recipes
 from gymsolve.service.answers import Answer, json_schema, left_out
 from gymsolve.service.diagnose import Findings, diagnose_path
+from gymsolve.service.environments import CheckedEnv, TunedSpeed
 from gymsolve.service.fix import PlannedFix, plan_fix
 from gymsolve.service.machine import Machine
 from gymsolve.service.recipes import CheckedRecipes, FormattedRecipes, ListedRecipe, ShownRecipe
@@ -28,6 +29,7 @@ SICK = "20260101-000002-CartPole-v1-ppo-cccc"
 WELL = "20260101-000000-CartPole-v1-ppo-aaaa"
 ANSWERS = [
     *(CheckedRecipes, Comparison, Findings, FormattedRecipes, ListedRecipe, ListedRun, Machine, PlannedFix),
+    *(CheckedEnv, TunedSpeed),
     *(PulledRun, PushedRun, RunDetails, ShownRecipe, StartedRun, StopRequest, TriedFix, WrittenReport),
 ]
 KINDS = {
@@ -116,6 +118,8 @@ def promised():
         (["recipes", "check", "Mine-v0.yaml"], CheckedRecipes),
         (["recipes", "format", "--check", "Mine-v0.yaml"], FormattedRecipes),
         (["doctor"], Machine),
+        (["check", "FrozenLake-v1", "--set", "env.num_envs=1"], CheckedEnv),
+        (["tune-speed", "Bandit-v0", "--seconds", "1", "--set", "engine=numpy"], TunedSpeed),
     ],
     ids=lambda given: "-".join(given[:2]) if isinstance(given, list) else "",
 )

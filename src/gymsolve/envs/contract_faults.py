@@ -160,7 +160,7 @@ def _misfit(text: str, method: str) -> Breach | None:
     return None
 
 
-# ----------------------------------------------------------------------- building, importing
+# ------------------------------------------------------------------------- how it came to be
 
 
 def import_fault(module: str, env_id: str, error: BaseException) -> EnvFaultError:
