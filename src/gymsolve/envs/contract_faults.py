@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, TypeAlias
 import gymnasium as gym
 from gymnasium import spaces
 
-import gymsolve
 from gymsolve.errors import ConfigError, EnvFaultError, GymsolveError
 
 __all__ = [
@@ -61,7 +60,7 @@ class Breach(NamedTuple):
 
 
 def place_of_error(error: BaseException) -> str:
-    """` (grid.py, line 12)`: the innermost line of the user's own code that an error went through.
+    """File and line in brackets: the innermost line of the user's own code that an error went through.
 
     Where only installed packages took part, their innermost line; nothing if no code but ours did.
     """
@@ -85,7 +84,7 @@ def _frames(error: BaseException) -> list[_Frame]:
 
 
 def place_of_method(env: gym.Env[Any, Any] | type[Any], name: str) -> str:
-    """` (grid.py, line 30)`: where the environment's own class defines a method; nothing if it is unknown."""
+    """File and line in brackets: where the environment's own class defines a method; nothing if it is unknown."""
     method = inspect.getattr_static(env if isinstance(env, type) else type(env.unwrapped), name, None)
     if not inspect.isfunction(method):
         return ""
@@ -102,7 +101,7 @@ def _below(path: str, folders: tuple[str, ...]) -> bool:
     return any(path.startswith(folder + os.sep) for folder in folders)
 
 
-_OURS = tuple(str(Path(package.__file__).parent) for package in (gymsolve, gym) if package.__file__)
+_OURS = tuple(str(folder) for folder in (Path(__file__).parents[1], Path(gym.__file__).parent))
 _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
@@ -178,7 +177,7 @@ def import_fault(module: str, env_id: str, error: BaseException) -> EnvFaultErro
         )
         return EnvFaultError(what, where="env.id", hint=hint)
     missing = isinstance(error, ModuleNotFoundError) and error.name is not None
-    what = f"the module {module!r} of {env_id} raised {told_error(error)}{place_of_error(error)}."
+    what = f"{env_id} cannot be imported: {told_error(error)}{place_of_error(error)}."
     hint = "Install what it imports, or mend the name." if missing else TRACEBACK
     return EnvFaultError(what, where="env.id", hint=hint)
 
