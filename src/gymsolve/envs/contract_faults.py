@@ -84,7 +84,7 @@ def _frames(error: BaseException) -> list[_Frame]:
 
 
 def place_of_method(env: gym.Env[Any, Any] | type[Any], name: str) -> str:
-    """File and line in brackets: where the environment's own class defines a method; nothing if it is unknown."""
+    """File and line in brackets: where the environment's class defines a method; nothing if unknown."""
     method = inspect.getattr_static(env if isinstance(env, type) else type(env.unwrapped), name, None)
     if not inspect.isfunction(method):
         return ""
