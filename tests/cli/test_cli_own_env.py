@@ -263,7 +263,7 @@ def test_arguments_and_wrappers_that_do_not_fit_are_explained(cli, walk):
     for settings, words in [
         ("env.kwargs.wings=2", "It takes: size."),
         ("env.wrappers=[graysclae]", "Did you mean 'grayscale'"),
-        ("env.wrappers=[{time_limit: {stepz: 3}}]", "Did you mean 'max_steps'?"),
+        ("env.wrappers=[{time_limit: {stepz: 3}}]", "It takes: max_steps."),
         ("env.wrappers=[grayscale]", "finds nothing to work on"),
         ("env.wrappers=[own_walk:Nothing]", "has no 'Nothing'"),
         ("env.wrappers=3", "env.wrappers"),

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple, TypeAlias
 import gymnasium as gym
 from gymnasium import spaces
 
-import gymsolve
 from gymsolve.errors import ConfigError, EnvFaultError, GymsolveError
 
 __all__ = [
@@ -62,7 +61,7 @@ class Breach(NamedTuple):
 
 
 def place_of_error(error: BaseException) -> str:
-    """` (grid.py, line 12)`: the innermost line of the user's own code that an error went through.
+    """File and line in brackets: the innermost line of the user's own code that an error went through.
 
     Where only installed packages took part, their innermost line; nothing if no code but ours did.
     """
@@ -100,7 +99,7 @@ def _frames(error: BaseException) -> list[_Frame]:
 
 
 def place_of_method(env: gym.Env[Any, Any] | type[Any], name: str) -> str:
-    """` (grid.py, line 30)`: where the environment's own class defines a method; nothing if it is unknown."""
+    """File and line in brackets: where the environment's class defines a method; nothing if unknown."""
     method = inspect.getattr_static(env if isinstance(env, type) else type(env.unwrapped), name, None)
     if not inspect.isfunction(method):
         return ""
@@ -117,7 +116,7 @@ def _below(path: str, folders: tuple[str, ...]) -> bool:
     return any(path.startswith(folder + os.sep) for folder in folders)
 
 
-_OURS = tuple(str(Path(package.__file__).parent) for package in (gymsolve, gym) if package.__file__)
+_OURS = tuple(str(folder) for folder in (Path(__file__).parents[1], Path(gym.__file__).parent))
 _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
@@ -175,7 +174,7 @@ def _misfit(text: str, method: str) -> Breach | None:
     return None
 
 
-# --------------------------------------------------------------------------- while it is built
+# ------------------------------------------------------------------------- how it came to be
 
 
 def import_fault(module: str, env_id: str, error: BaseException) -> EnvFaultError:
@@ -193,7 +192,7 @@ def import_fault(module: str, env_id: str, error: BaseException) -> EnvFaultErro
         )
         return EnvFaultError(what, where="env.id", hint=hint)
     missing = isinstance(error, ModuleNotFoundError) and error.name is not None
-    what = f"the module {module!r} of {env_id} raised {told_error(error)}{place_of_error(error)}."
+    what = f"{env_id} cannot be imported: {told_error(error)}{place_of_error(error)}."
     hint = "Install what it imports, or mend the name." if missing else TRACEBACK
     return EnvFaultError(what, where="env.id", hint=hint)
 

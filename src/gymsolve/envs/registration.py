@@ -1,4 +1,4 @@
-"""Finds the registration of an id: imports its module, lets it register, says what a wrong one meant.
+"""Finds the registration of an id: imports its module, lets it register, says what a wrong one may mean.
 
 `module:Id` imports `module` first. A package that registers only on request is asked to: where the id is
 unknown after the import and the module has a function `register_envs`, that function is called.

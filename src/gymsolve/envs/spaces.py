@@ -23,8 +23,8 @@ Path: TypeAlias = tuple[str | int, ...]
 
 _MAX_CHANNELS = 16
 _ADVICE = (
-    "Wrap it (env.wrappers=[module:Class]) so that it has Box, Discrete, MultiDiscrete, MultiBinary, Dict or "
-    "Tuple spaces."
+    "Wrap the environment (env.wrappers=[module:Class]) so that it has Box, Discrete, MultiDiscrete, "
+    "MultiBinary, Dict or Tuple spaces."
 )
 
 

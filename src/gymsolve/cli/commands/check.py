@@ -21,32 +21,16 @@ def check(
 ) -> int:
     """Examine an environment: spaces, seeds, speed, what policies that know nothing earn, problems."""
     changes = overrides(set_)
-    from gymsolve.envs.preflight import preflight
-    from gymsolve.metrics.lint import lint
+    from gymsolve.service.environments import check_env
     from gymsolve.training.planning.plan import plan_run
 
     plan = plan_run(env, changes)
-    looked = preflight(plan.config.env)
-    report = looked.to_json()
-    told = report | {
-        "name": plan.resolved.name,
-        "derived": plan.reasons,
-        "cautions": [*report["cautions"], *map(str, lint(plan.config, looked.spec))],
-        "steps": plan.config.steps,
-        "solved_at": plan.config.solved_at,
-        "seconds_of_stepping": _stepping_seconds(report, plan.config.env_budget),
-    }
+    told = check_env(plan).to_json()
     if json:
         print_json(told)
     else:
         _tell(told, plan)
-    return 1 if report["problems"] else 0
-
-
-def _stepping_seconds(report: dict[str, Any], steps: int) -> float | None:
-    """Seconds that stepping alone takes for the whole budget; training takes longer."""
-    speed = report["steps_per_second"].get(report["backend"])
-    return steps / speed if speed else None
+    return 1 if told["problems"] else 0
 
 
 def _tell(told: dict[str, Any], plan: "Plan") -> None:

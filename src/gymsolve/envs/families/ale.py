@@ -28,7 +28,7 @@ def _register() -> None:
 def _meant(env_id: str) -> str | None:
     """`PongNoFrameskip-v4`, `Pong-ramDeterministic-v0` and `Pong-v5` are `ALE/Pong-v5` today."""
     old = _OLD.fullmatch(env_id)
-    if old is None or env_id in gym.registry:
+    if old is None:
         return None
     today = f"ALE/{old['game']}-v5"
     try:

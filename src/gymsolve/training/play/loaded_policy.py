@@ -145,7 +145,8 @@ def require_fit(policy: Policy, env: EnvConfig, run: Run) -> None:
 
 def _as_batch(obs: Any, specs: Mapping[str, ObsSpec]) -> Obs:
     """One observation as a batch of one, checked against what the policy was trained on."""
-    entries = dict(_flatten(obs, ()))
+    # Text is left out, as `envs/spaces.py` does.
+    entries = {key: value for key, value in _flatten(obs, ()) if not isinstance(value, str)}
     if set(entries) != set(specs):
         raise UsageError(
             f"the observation has the entries {sorted(entries)}, the policy wants {sorted(specs)}."
