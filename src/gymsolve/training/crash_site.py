@@ -5,11 +5,9 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-import gymsolve
-
 __all__ = ["find_crash_site"]
 
-_OURS = str(Path(gymsolve.__file__).parent)
+_OURS = str(Path(__file__).parents[1])
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 

@@ -57,12 +57,8 @@ def tiles(facts: Facts) -> list[Tile]:
         Tile("best evaluation", score(reached, spread), needed),
         Tile("steps", count(facts.env_steps), _of_budget(facts)),
         Tile("time", took(facts.seconds), "training and evaluating"),
-        Tile("speed", "–" if speed is None else count(speed), "steps per second, all in all"),
-        Tile(
-            "quality",
-            "–" if facts.quality is None else f"{facts.quality:.2f}",
-            "area under the curve per sample",
-        ),
+        Tile("speed", "–" if speed is None else count(speed), "steps per second, evaluations included"),
+        _quality_tile(facts),
         Tile(
             "alerts", str(len(facts.diagnosis.roots)), f"{len(facts.diagnosis.not_fired)} checks did not fire"
         ),
@@ -74,6 +70,13 @@ def _of_budget(facts: Facts) -> str:
     if facts.config.budget_in == "env_steps":
         return of
     return f"{count(facts.place(facts.env_steps))} {of} vector steps"
+
+
+def _quality_tile(facts: Facts) -> Tile:
+    """A single evaluation is no curve, unless it solved the environment."""
+    if facts.quality is None or (len(facts.evaluations) < 2 and not facts.solved):
+        return Tile("quality", "–", "it takes two evaluations to tell")
+    return Tile("quality", f"{facts.quality:.2f}", "area under the curve per sample")
 
 
 def _whether(facts: Facts) -> str:
@@ -151,7 +154,9 @@ def _why_it_ended(facts: Facts) -> str:
     if status == "running":
         return "It is still being trained."
     if status == "crashed":
-        return f"It crashed: {reason or 'nobody knows why'}{'' if reason.endswith('.') else '.'}"
+        first = facts.diagnosis.roots[0]  # with the place in the user's code, where it is known
+        told = reason if first.evidence.sign else first.evidence.note
+        return f"It crashed: {told}{'' if told.endswith('.') else '.'}"
     return f"It ended because {_ENDS[reason]}." if reason in _ENDS else ""
 
 
