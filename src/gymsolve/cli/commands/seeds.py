@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_table
+from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_whole_table
 from gymsolve.errors import UsageError
 from gymsolve.service.announce import announce
 from gymsolve.text import count, number, plural, took
@@ -131,7 +131,12 @@ def _train(group: "Group", work: "list[Work]", budget: int, threads: int, option
 def _print_verdict(told: "SeedsVerdict", jobs: int, runs_dir: Path | None) -> None:
     heading(f"{_title(told)}  {told.name}")
     headers = ("seed", "status", "steps", "best", "last", "solved after", "run")
-    print_table(headers, [_row(one) for one in told.runs], right=headers[2:6])
+    print_whole_table(
+        headers,
+        [_row(one) for one in told.runs],
+        right=headers[2:6],
+        expendable=("steps", "solved after", "last"),
+    )
     needed = "no threshold is known" if told.threshold is None else f"threshold {number(told.threshold)}"
     rows = [("returns", f"{_returns(told)} ({needed})"), ("steps to solve", _steps_to_solve(told))]
     if told.seconds:

@@ -134,10 +134,15 @@ class SeedsView:
 
     def _draw(self) -> None:
         assert self._stream is not None
-        width = max(20, terminal_size(self._stream)[0] - 1)
+        columns, height = terminal_size(self._stream)
+        width, room = max(20, columns - 1), max(2, height - 3)
+        # Where there are more seeds than lines, those that train are shown first.
+        rows = list(self._rows.values())
+        if len(rows) > room:
+            rows = sorted(rows, key=lambda row: row.status != "training")[:room]
         lines = [
             f"{self._title}  {duration(self.seconds)}",
-            *(row.cells(self._budget) for row in self._rows.values()),
+            *(row.cells(self._budget) for row in rows),
         ]
         up = f"\r\x1b[{self._drawn}A" if self._drawn else "\r"
         self._write(up + "".join(f"{line[:width]}\x1b[K\n" for line in lines))
