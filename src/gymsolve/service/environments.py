@@ -139,7 +139,7 @@ def check_env(plan: "Plan") -> CheckedEnv:
         derived=plan.reasons,
         steps=config.steps,
         solved_at=config.solved_at,
-        seconds_of_stepping=config.steps / speed if speed else None,
+        seconds_of_stepping=config.env_budget / speed if speed else None,
     )
 
 
