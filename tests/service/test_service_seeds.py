@@ -10,9 +10,9 @@ import pytest
 
 import gymsolve
 from gymsolve.cli import main
-from gymsolve.errors import UnknownRunError, UsageError
+from gymsolve.errors import CodeRefusedError, UnknownRunError, UsageError
 from gymsolve.runs import find_run, list_runs
-from gymsolve.runs.groups import find_group
+from gymsolve.runs.groups import create_group, find_group
 from gymsolve.service.runs import compare_runs, stop_run
 from gymsolve.service.seeds import SeedsVerdict, judge_seeds, resumed_work
 from gymsolve.service.start import start_run
@@ -130,3 +130,15 @@ def test_mistakes_come_before_anything_is_written(place, capsys):
     assert not (place / "runs").exists()
     with pytest.raises(UnknownRunError, match=r"no group in .* is called 'nothing'"):
         resumed_work("group:nothing", (), None)
+
+
+def test_a_group_from_elsewhere_begins_nothing_unless_it_is_trusted(tmp_path):
+    made = create_group(tmp_path, name="Bandit-v0:ppo", seeds=(1, 2), words=["Bandit-v0", "--steps", "64"])
+    assert [one.words[0] for one in resumed_work(made.ref, (), tmp_path)[1]] == ["train", "train"]
+    stored = json.loads(made.path.read_text())
+    made.path.write_text(json.dumps(stored | {"words": ["os:Bandit-v0"]}))
+    with pytest.raises(CodeRefusedError, match=r"would run .gymsolve train os:Bandit-v0.*not made here"):
+        resumed_work(made.ref, (), tmp_path)
+    _, work = resumed_work(made.ref, ("--trust",), tmp_path, trust=True)
+    assert work[0].words == ("train", "os:Bandit-v0", "--seed", "1")
+    assert len(resumed_work(made.ref, (), tmp_path)[1]) == 2  # remembered

@@ -1,8 +1,8 @@
 """Groups: runs that one `gymsolve train --seeds` began, which differ in their seed alone.
 
 `groups/<id>.json` beside the runs holds what is needed to go on: the seeds, and the words after
-`gymsolve train` without one. Runs name their group in `run.json`, so a group is found without this file too;
-it stays behind when a run is copied elsewhere, and with it what would be started.
+`gymsolve train` without one. Runs name their group in `run.json`, so a group is found without this file too.
+Words that came from elsewhere start nothing unless the user trusts them (`runs/trust.py`).
 """
 
 import os
@@ -15,6 +15,7 @@ from gymsolve.runs.files import os_errors, read_json, replace_json
 from gymsolve.runs.index import list_runs
 from gymsolve.runs.run import Run, now, open_run, slug
 from gymsolve.runs.summary import SCHEMA_VERSION, runs_folder
+from gymsolve.runs.trust import trust_words
 
 __all__ = ["GROUP", "Group", "create_group", "find_group"]
 
@@ -64,6 +65,7 @@ def create_group(base: Path | str | None, *, name: str, seeds: Sequence[int], wo
         group.path.parent.mkdir(parents=True, exist_ok=True)
     facts = {key: value for key, value in asdict(group).items() if key != "base"}
     replace_json(group.path, {"schema_version": SCHEMA_VERSION, **facts, "created": now()})
+    trust_words(group.id, group.words)
     return group
 
 

@@ -15,7 +15,7 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from gymsolve.recipes import Overrides
     from gymsolve.runs.run import Run
 
-__all__ = ["buildable_settings", "doubted_code", "forget_run", "note_on_trust", "trust_run", "trusted_list"]
+__all__ = [
+    *("are_trusted_words", "buildable_settings", "doubted_code", "forget_run", "note_on_trust", "trust_run"),
+    *("trust_words", "trusted_list"),
+]
 
 _IMPORTING = ("id", "kwargs", "wrappers")
 """Settings of an environment that can lead to an import."""
@@ -64,6 +67,20 @@ def doubted_code(run: "Run") -> tuple[str, ...]:
 
     env = validate(run.config_json()["config"], f"{run.id}/config.json").env.model_dump(mode="json")
     return () if _is_trusted(run.id, env) else code_in(env)
+
+
+def trust_words(group_id: str, words: Sequence[str]) -> bool:
+    """Enter the words that a group of seeds starts trainings with; False where the list cannot be written."""
+    return trust_run(group_id, _as_settings(words))
+
+
+def are_trusted_words(group_id: str, words: Sequence[str]) -> bool:
+    """Did this user write these words of a group here? A file among runs may come from anybody."""
+    return _is_trusted(group_id, _as_settings(words))
+
+
+def _as_settings(words: Sequence[str]) -> dict[str, Any]:
+    return {"id": "gymsolve:train", "kwargs": {"words": list(words)}}  # any word may name code
 
 
 def trust_run(run_id: str, env: Mapping[str, Any]) -> bool:

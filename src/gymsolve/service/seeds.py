@@ -5,16 +5,18 @@ Each seed is `gymsolve train … --seed N`, so any of them can be repeated, resu
 """
 
 import os
+import shlex
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gymsolve.errors import UsageError
+from gymsolve.errors import CodeRefusedError, UsageError
 from gymsolve.runs.groups import Group, create_group, find_group
 from gymsolve.runs.refs import best_reward, needed_reward
 from gymsolve.runs.run import Run
+from gymsolve.runs.trust import are_trusted_words, trust_words
 from gymsolve.service.answers import Answer
 from gymsolve.service.seed_processes import Work
 from gymsolve.service.start import flag_words, setting_words
@@ -124,17 +126,22 @@ def started_work(group: Group) -> list[Work]:
     return [_beginning(group, seed) for seed in group.seeds]
 
 
-def resumed_work(ref: str, words: Sequence[str], runs_dir: Path | str | None) -> tuple[Group, list[Work]]:
+def resumed_work(
+    ref: str, words: Sequence[str], runs_dir: Path | str | None, *, trust: bool = False
+) -> tuple[Group, list[Work]]:
     """Go on with a group: unfinished seeds resume, those that never began begin; `words` change settings.
 
-    Seeds that have ended by themselves go on only where there are changes.
+    Seeds that have ended by themselves go on only where there are changes. A group from elsewhere begins no
+    seed unless the user trusts it.
     """
     group = find_group(ref, runs_dir)
     begun, work = group.runs(), []
+    changes = [word for word in words if word not in ("--fresh-optimizer", "--trust")]
     for seed in group.seeds:
         run = begun.get(seed)
         if run is None:
-            work.append(Work(seed, (*_beginning(group, seed).words, *words)))
+            _require_trust(group, trust)
+            work.append(Work(seed, (*_beginning(group, seed).words, *changes)))
             continue
         now = run.summary()
         if now.status == "running":
@@ -142,9 +149,21 @@ def resumed_work(ref: str, words: Sequence[str], runs_dir: Path | str | None) ->
                 f"{group.ref} is being trained: seed {seed} is running.",
                 hint=f"Stop it first with: gymsolve stop {group.ref}",
             )
-        if words or now.status not in ("solved", "finished") or now.reason in STOPPED:
+        if changes or now.status not in ("solved", "finished") or now.reason in STOPPED:
             work.append(Work(seed, ("resume", str(run.path), *words)))
     return group, work
+
+
+def _require_trust(group: Group, trust: bool) -> None:
+    if are_trusted_words(group.id, group.words):
+        return
+    if not trust:
+        raise CodeRefusedError(
+            f"{group.ref} would run 'gymsolve train {shlex.join(group.words)}' for seeds that have not begun,"
+            " and it was not made here.",
+            hint="If you know where it comes from: --trust, once.",
+        )
+    trust_words(group.id, group.words)
 
 
 def _beginning(group: Group, seed: int) -> Work:

@@ -41,6 +41,7 @@ class SeedOptions:
     json: bool
     start_from: str | None = None
     fresh_optimizer: bool = False
+    trust: bool = False
 
     def words(self) -> list[str]:
         """The same as words of a command; `--runs-dir` is for the caller."""
@@ -49,6 +50,7 @@ class SeedOptions:
         words = [*setting_words(self.set_ or ()), *flag_words("--steps", self.steps)]
         words += [*flag_words("--track", self.track), *flag_words("--from", self.start_from)]
         words += ["--profile"] if self.profile else []
+        words += ["--trust"] if self.trust else []
         return [*words, *(["--fresh-optimizer"] if self.fresh_optimizer else [])]
 
 
@@ -77,7 +79,7 @@ def resume_seeds(ref: str, options: SeedOptions) -> int:
     from gymsolve.service.seeds import resumed_work
 
     words = options.words()
-    group, work = resumed_work(ref, words, options.runs_dir)
+    group, work = resumed_work(ref, words, options.runs_dir, trust=options.trust)
     if not work:
         raise UsageError(
             f"all seeds of {group.ref} have ended.", hint="Give a larger budget with --steps to train on."

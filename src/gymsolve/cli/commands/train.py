@@ -147,7 +147,7 @@ def resume(
         return _in_background("resume_run", run, set_, settings | more, json=json)
     if run.startswith(GROUP):
         options = SeedOptions(set_, steps, track, profile, runs_dir, quiet, json)
-        return resume_seeds(run, replace(options, fresh_optimizer=fresh_optimizer))
+        return resume_seeds(run, replace(options, fresh_optimizer=fresh_optimizer, trust=trust))
     gc.disable()  # as in `train`
     changes = overrides(set_, **settings)
     from gymsolve.training.session import resume_run
