@@ -96,7 +96,6 @@ def test_grids_of_codes_are_scaled_by_what_they_hold() -> None:
     assert (room.low, room.high, room.dtype) == ((0.0,), (15.0,), "uint8")
     pictures, _ = derive_recipe("Mine/Codes-v0", {"kwargs": {"highest": 200}})
     assert "wrappers" not in pictures["env"]
-    assert pictures["env"]["frame_stack"] == 4
 
 
 def test_a_category_beside_numbers_does_not_set_the_learning_rate() -> None:

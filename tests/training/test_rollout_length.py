@@ -148,7 +148,7 @@ def test_auto_is_measured_told_and_kept(tmp_path):
     assert plan.resolved.provenance["algo.num_steps"] == "auto: measured, steps between rewards"
     assert plan.resolved.automatic == ()
     (reason,) = plan.measured
-    assert reason.startswith("algo.num_steps 512 instead of 256: ")
+    assert reason.startswith("algo.num_steps 512 instead of 128: ")
     assert "a reward that tells something comes every 256 steps" in reason
 
     brief = replace(plan.resolved, config=plan.config.model_copy(update={"steps": 2048}))

@@ -106,8 +106,7 @@ def _for_images(draft: _Draft, images: dict[str, ObsSpec], census: Census) -> No
         draft.because(f"images only {side} pixels wide → small CNN, 8 envs × 128 steps, 4 epochs")
     else:
         draft.because("image observations → nature CNN, 8 envs × 128 steps, 4 epochs")
-    planes = all(image.shape[0] not in (1, 3) for image in images.values())
-    if codes is None and not (small and planes) and "frame_stack" not in draft.env:
+    if codes is None and not small and "frame_stack" not in draft.env:
         draft.env["frame_stack"] = 4
         draft.because("one screen shows no motion → the last 4 are stacked")
 

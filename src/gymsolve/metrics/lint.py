@@ -19,6 +19,8 @@ __all__ = ["Finding", "lint"]
 
 _FEW_UPDATES = 10
 _SMALL_MINIBATCH = 16
+_PICTURE = 36
+"""Pixels on a side from which an image counts as a screen."""
 _SHORT_ROLLOUT = 16
 """Steps per environment below which advantages lean too much on the critic to be advised."""
 _FEW_EPISODES = 5
@@ -185,9 +187,11 @@ def _short_sight(config: TrainConfig, spec: "EnvSpec") -> Iterator[Finding]:
 
 def _no_motion(config: TrainConfig, spec: "EnvSpec") -> Iterator[Finding]:
     names = {wrapper.name for wrapper in config.env.wrappers}
-    images = any(entry.kind == "image" and entry.shape[0] in (1, 3) for entry in spec.obs.values())
-    if "image_range" in names:
-        return  # grids of codes: a map of what is where
+    # Smaller ones are rather maps of what is where, and derived recipes do not stack them either.
+    images = any(
+        entry.kind == "image" and entry.shape[0] in (1, 3) and min(entry.shape[1:]) >= _PICTURE
+        for entry in spec.obs.values()
+    )
     if images and config.env.frame_stack == 1 and not any("stack" in name for name in names):
         yield Finding(
             "no_motion",
