@@ -20,23 +20,18 @@ from pydantic import (
 from gymsolve.schedules import Progress, Schedule, Steps, within
 
 __all__ = [
-    "INCIDENTAL",
-    "JUDGED",
-    "LASTING",
-    "A2CConfig",
-    "AlgoConfig",
-    "AnyAlgo",
-    "CheckpointConfig",
-    "EnvConfig",
-    "EvalConfig",
-    "NetConfig",
-    "OptimizerConfig",
-    "PPOConfig",
-    "ReinforceConfig",
-    "Role",
-    "TrainConfig",
-    "VideoConfig",
-    "WrapperConfig",
+    *(
+        "INCIDENTAL",
+        "JUDGED",
+        "LASTING",
+        "A2CConfig",
+        "AlgoConfig",
+        "AnyAlgo",
+        "CheckpointConfig",
+        "EnvConfig",
+    ),
+    *("EvalConfig", "NetConfig", "OptimizerConfig", "PPOConfig", "ReinforceConfig", "Role", "TrainConfig"),
+    *("VideoConfig", "WrapperConfig"),
 ]
 
 Role = Literal["train", "eval", "play"]
@@ -45,22 +40,14 @@ Tracker = Literal["csv", "tensorboard", "wandb", "trackio"]
 LASTING = ("algo.name", "env.id", "net.", "seed")
 """Beginnings of paths that make a run what it is: weights and state of another value do not fit."""
 JUDGED = (
-    "solved_at",
-    "eval.deterministic",
-    "eval.episodes",
-    "eval.steps",
-    "solved_by",
-    "eval.solved_episodes",
-    "env.kwargs",
-    "env.wrappers",
-    "env.max_episode_steps",
-    "env.frame_stack",
-    "env.legal_actions",
+    *("solved_at", "solved_by", "eval.deterministic", "eval.episodes", "eval.steps", "eval.solved_episodes"),
+    *("env.kwargs", "env.wrappers", "env.max_episode_steps", "env.frame_stack", "env.legal_actions"),
 )
 """Beginnings of paths under which an old verdict no longer says anything."""
 INCIDENTAL = (
     *("description", "track", "video.", "checkpoint.", "threads", "engine", "device", "env.lean"),
-    *("env.workers", "eval.asynchronous", "eval.num_envs"),
+    *("env.workers", "env.step_timeout", "env.reset_timeout", "env.build_timeout", "grace_seconds"),
+    *("eval.asynchronous", "eval.num_envs"),
 )
 """Beginnings of paths that change no result beyond rounding: not what is learned, nor how it is judged."""
 

@@ -157,7 +157,7 @@ def test_wrong_requests_are_one_sentence(cli):
         (faulty.id, "--steps", "0"): "--steps: 0 steps are none",
         (faulty.id, "--seeds", "0"): "--seeds",
         ("nothing-like-this",): "is called 'nothing-like-this'",
-        (str(LOGS / "sb3_rate_too_high"),): "is a log of another tool",
+        (str(LOGS / "sb3_rate_too_high"),): "is no run of gymsolve",
     }
     for arguments, sentence in wrong.items():
         answer = cli("fix", *arguments)

@@ -19,7 +19,7 @@ import sys
 from gymsolve.service import runs
 from gymsolve.cli import main
 
-def list_runs(*arguments):
+def list_runs(*arguments, **options):
     raise {error}
 
 runs.list_runs = list_runs
@@ -79,7 +79,7 @@ def test_debug_shows_the_traceback_of_the_unforeseen(shell, crashes):
 
 
 def test_nothing_is_hidden_from_who_calls_with_arguments(monkeypatch):
-    monkeypatch.setattr("gymsolve.service.runs.list_runs", lambda *arguments: {}["gone"])
+    monkeypatch.setattr("gymsolve.service.runs.list_runs", lambda *arguments, **options: {}["gone"])
     with pytest.raises(KeyError, match="gone"):
         main(["runs"])
 

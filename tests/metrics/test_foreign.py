@@ -138,7 +138,7 @@ def test_a_return_that_is_not_finite_is_a_finding(broken, tmp_path):
 
 def changes_of(path: Path) -> list[str]:
     found = diagnose_path(str(path))
-    return [remedy_text([vars(change) for change in alert.changes]) for alert in found.roots]
+    return [remedy_text(alert.to_json()) for alert in found.roots]
 
 
 def test_remedies_speak_the_language_of_the_tool():

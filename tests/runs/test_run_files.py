@@ -163,7 +163,7 @@ def test_only_plain_files_are_read_and_written(kind: str, tmp_path: Path) -> Non
         lambda path: append_record(path, {}),
         lambda path: append_text(path, "x"),
     ):
-        with pytest.raises(RunDamagedError, match=r"link|plain file|directory"):
+        with pytest.raises(RunDamagedError, match=r"link|plain file|folder"):
             use(path)
     assert not outside.exists() or outside.read_text() == '{"env_steps": 1}\n'
 

@@ -233,13 +233,15 @@ def test_a_start_that_is_called_off_leaves_no_environment_behind(place):
 
 
 DYING = """
+import os, sys
 import gymnasium as gym
 from gymsolve.envs.bandit import Bandit
 
 class Dying(Bandit):
     metadata = {"exclusive": True}
     def __init__(self):
-        raise SystemExit("the cartridge is missing")
+        print("the cartridge is missing", file=sys.stderr, flush=True)
+        os._exit(3)
 
 gym.register("Dying-v0", entry_point=Dying)
 """

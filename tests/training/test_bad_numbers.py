@@ -259,7 +259,7 @@ def test_steps_are_those_of_the_whole_run_after_a_resume():
     config["config"]["env"]["kwargs"] |= {"victim": victim, "at": 5}
     (run.path / "config.json").write_text(json.dumps(config))
     with pytest.raises(EnvFaultError) as caught:
-        gymsolve.resume(run, steps=2000)
+        gymsolve.resume(run, steps=2000, trust=True)  # its settings were edited
     bad = caught.value.bad
     assert bad is not None
     assert (bad.env, bad.env_steps) == (1, 4 * bad.vec_steps)

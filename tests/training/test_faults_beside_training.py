@@ -157,7 +157,7 @@ def test_an_environment_in_this_process_that_hangs_ends_the_run(monkeypatch):
 
     settings = SMALL | {"env.backend": "sync", "env.kwargs": {"hang_at": 40}, "env.step_timeout": 1.0}
     with pytest.raises(
-        EnvFaultError, match=r"has not returned from step for .*training_envs\.py:\d+"
+        EnvFaultError, match=r"has not returned from step for .*training_envs\.py, line \d+"
     ) as caught:
         gymsolve.train(FALLS, settings | {"steps": 4000, "eval.every": 4000}, observer=HangLater())
     assert "env.step_timeout" in str(caught.value)

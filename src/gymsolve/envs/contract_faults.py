@@ -211,10 +211,12 @@ def build_fault(env_id: str, error: BaseException, kwargs: dict[str, Any], creat
     if isinstance(error, TypeError) and (missing := re.search(r"missing \d+ required .*?'(\w+)'", why)):
         hint = f"Give it one: --set env.kwargs.{missing[1]}=…"
         return ConfigError(f"{env_id} needs an argument: {why}.", where="env.kwargs", hint=hint)
-    given = " with these env.kwargs" if kwargs else ""
     lines = why.strip().splitlines()
     told = f"{type(error).__name__}: {lines[0].rstrip('.')}" if lines else type(error).__name__
-    return EnvFaultError(f"{env_id} could not be built{given}: {told}{place}.", hint=TRACEBACK)
+    if kwargs:
+        what = f"{env_id} does not accept them: {told}{place}."
+        return ConfigError(what, where="env.kwargs", hint=TRACEBACK)
+    return EnvFaultError(f"{env_id} could not be built: {told}{place}.", hint=TRACEBACK)
 
 
 def _accepted(creator: Any) -> str | None:

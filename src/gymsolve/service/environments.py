@@ -47,6 +47,7 @@ class BlindPolicy(Answer):
     min_reward: float
     max_reward: float
     image_values: dict[str, tuple[float, bool]]
+    cut: bool
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 `trials.py` trains both sides and compares what came out.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from gymsolve.metrics.rules import RULES
 from gymsolve.metrics.rules.rule import Change, Effect
 from gymsolve.recipes import apply_overrides, validate
 from gymsolve.runs import Run, find_run, list_checkpoints, load_checkpoint, split_ref
+from gymsolve.runs.summary import holds_run
 from gymsolve.service.answers import Answer
 from gymsolve.service.diagnose import Findings, diagnose_path
 
@@ -129,13 +131,13 @@ def plan_fix(
         raise UsageError(f"{seeds} seeds are none.", where="--seeds", hint="Give at least one.")
     if steps is not None and steps < 1:
         raise UsageError(f"{steps} steps are none.", where="--steps", hint="Give at least one.")
-    found = diagnose_path(ref, runs_dir)
-    if found.log != "gymsolve":
+    if os.path.lexists(ref) and not holds_run(Path(ref)):
         raise UsageError(
-            f"'{ref}' is a log of another tool: it has no checkpoint and no settings to train with.",
-            hint=f"Read what is advised with: gymsolve diagnose {ref}",
+            f"'{ref}' is no run of gymsolve: it has no checkpoint and no settings to train with.",
+            hint=f"If it is a log of another tool: gymsolve diagnose {ref}",
         )
     run = find_run(split_ref(ref)[0], runs_dir)
+    found = diagnose_path(str(run.path))
     chosen = _choose(found, alert)
     obstacle = _obstacle(run, found, chosen)
     if chosen is None or obstacle is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_whole_table
+from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_whole_table, say
 from gymsolve.errors import UsageError
 from gymsolve.service.announce import announce
 from gymsolve.text import count, number, plural, took
@@ -116,7 +116,7 @@ def _train(group: "Group", work: "list[Work]", budget: int, threads: int, option
             on_stop=on_stop,
         )
     except KeyboardInterrupt:  # the second one
-        print(f"interrupted; go on with: gymsolve resume {group.ref}", file=sys.stderr)
+        say(f"interrupted; go on with: gymsolve resume {group.ref}", stream=sys.stderr)
         return 130
     view.close()
     verdict = judge_seeds(group, seconds=view.seconds, reason=reason)

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TextIO
 
 from gymsolve.cli.live.view import View, evaluating_line, evaluation_line, progress_line
 from gymsolve.cli.printing.alerts import alert_line
+from gymsolve.cli.printing.only_json import answer_stream
 from gymsolve.metrics.catalog import max_entropy
 from gymsolve.runs.files import to_json
 from gymsolve.runs.run import Run
@@ -220,7 +221,8 @@ class Watcher:
             plain = "\x1b[0m" if os.isatty(2) else ""  # the training may be stuck in the middle of a drawing
             os.write(2, f"{plain}\n{ended_at_once(text, self._run)}\n".encode())
             if self._json:
-                os.write(1, f"{to_json(interruption(text, self._run, exit_code))}\n".encode())
+                told = to_json(interruption(text, self._run, exit_code))
+                os.write(answer_stream().fileno(), f"{told}\n".encode())
         os._exit(exit_code)
 
     def _progress(self, text: str, now: float) -> None:
