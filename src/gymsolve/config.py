@@ -30,8 +30,8 @@ __all__ = [
         "CheckpointConfig",
         "EnvConfig",
     ),
-    *("EvalConfig", "NetConfig", "OptimizerConfig", "PPOConfig", "ReinforceConfig", "Role", "TrainConfig"),
-    *("VideoConfig", "WrapperConfig"),
+    *("EvalConfig", "NetConfig", "OptimizerConfig", "PPOConfig", "ReinforceConfig", "Role"),
+    *("TrainConfig", "VideoConfig", "WrapperConfig"),
 ]
 
 Role = Literal["train", "eval", "play"]

@@ -143,7 +143,7 @@ def changes_of(path: Path) -> list[str]:
 
 def test_remedies_speak_the_language_of_the_tool():
     assert changes_of(SB3)[0] == (
-        "try learning_rate: lower it by a factor of 33 (it is 0.1), target_kl: set it to 0.02"
+        "try learning_rate: lower it by a factor of 33 (it is 0.1), target_kl: set it to 0.02 at most"
     )
     assert changes_of(LOGS / "cleanrl_rate_too_low")[0].startswith(
         "try --learning-rate: raise it by a factor"

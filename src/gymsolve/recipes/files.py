@@ -136,7 +136,8 @@ def no_variant(base: str, variant: str, known: Sequence[str]) -> UnknownEnvError
     """The error about a variant that does not exist; an algorithm of other libraries is no misspelling."""
     hint = " ".join(filter(None, [did_you_mean(variant, known), f"It has: {', '.join(known)}."]))
     if variant.lower() in _FOREIGN:
-        hint = f"{variant.upper()} is not among the algorithms here. Try: gymsolve train {base}:{known[0]}"
+        others = f"It has: {', '.join(known)}. Try: gymsolve train {base}:{known[0]}"
+        hint = f"{variant.upper()} is not among the algorithms here. {others}"
     return UnknownEnvError(f"{base} has no variant {variant!r}.", hint=hint)
 
 
