@@ -47,6 +47,7 @@ class Attendant:
         self._ours.setblocking(False)
         self._theirs.setblocking(False)
         self._thread = threading.Thread(target=self._attend, daemon=True, name=f"{WATCH} stop")
+        self._telling = threading.Lock()
         self._teller: threading.Thread | None = None
         self._resting = False
         self._unwinding = False
@@ -115,15 +116,18 @@ class Attendant:
     def _tell(self) -> None:
         """Say what was asked for, in a thread: a halted terminal holds up whoever writes to it."""
         reason = self._signalled.reason
-        if reason is None or self._teller is not None:
+        if reason is None:
             return
         grace = self._trainer.config.grace_seconds
         text = (
             f"{_ASKED[reason]}: the update under way is finished and saved first; Ctrl-C again does not "
             f"wait, and after {grace:g} s in which nothing moves it ends without that"
         )
-        self._teller = threading.Thread(target=self._say, args=(text,), daemon=True, name=f"{WATCH} words")
-        self._teller.start()
+        with self._telling:  # the thread that trains comes here too, at its end
+            if self._teller is None:
+                words = f"{WATCH} words"
+                self._teller = threading.Thread(target=self._say, args=(text,), daemon=True, name=words)
+                self._teller.start()
 
     def _say(self, text: str) -> None:
         facts = {"reason": self._signalled.reason, "text": text}
