@@ -4,17 +4,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 QUIET_PIP := $(PIP) install --quiet --constraint constraints.txt
+# Its lines and progress bars say how much is still to come.
+SHOWN_PIP := $(PIP) install --constraint constraints.txt
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS)
 ENV ?= CartPole-v1
 WORKERS ?= 2
+ROUNDS ?= 5000
 # One thread per process: on small matrices more of them cost more than they save.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: solve test smoke check learn bench doctor-bench format docs clean help
+.PHONY: solve test fuzz smoke check learn bench doctor-bench format docs clean help
 
 help:
 	@echo "make solve     install what is needed and train $(ENV) to solved (ENV=... for another)"
 	@echo "make test      install the test tools and run the whole test suite"
+	@echo "make fuzz      hostile input: command lines, recipes and files, many rounds (ROUNDS=...)"
 	@echo "make smoke     train every shipped recipe for two updates; make test has one of each family"
 	@echo "make check     linter, types, dependency direction, recipes"
 	@echo "make learn     longer proofs: trainings to a threshold, several seeds"
@@ -30,6 +34,10 @@ solve: $(VENV)/.installed
 test: $(VENV)/.installed-dev
 	@$(BIN)/python tests/chromium.py
 	GYMSOLVE_TEST_BROWSER=required $(PYTEST) --dist loadfile
+
+# A few rounds of it are in make test.
+fuzz: $(VENV)/.installed-dev
+	GYMSOLVE_FUZZ_ROUNDS=$(ROUNDS) $(PYTEST) --dist loadfile --timeout 7200 tests/fuzz
 
 smoke: $(VENV)/.installed-dev
 	$(PYTEST) -m "smoke or not smoke" tests/recipes/test_recipe_smoke.py
@@ -69,12 +77,15 @@ $(VENV)/bin/python:
 
 # The compiled kernels are built by the installation, so their source counts too.
 $(VENV)/.installed: pyproject.toml constraints.txt setup.py $(wildcard src/gymsolve/fast/*.[ch]) | $(VENV)/bin/python
-	@echo "Installing gymsolve into $(VENV) ..."
-	@$(QUIET_PIP) torch
-	@$(QUIET_PIP) --editable .
+	@echo "Installing gymsolve into $(VENV), once: some minutes, most of them for downloading PyTorch."
+	@echo "1 of 2: PyTorch ..."
+	@$(SHOWN_PIP) torch
+	@echo "2 of 2: gymsolve, and the other packages that it needs ..."
+	@$(SHOWN_PIP) --editable .
+	@echo "Installed."
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	@echo "Installing the development tools into $(VENV) ..."
+	@echo "Installing the development tools into $(VENV), once: a minute or more ..."
 	@$(QUIET_PIP) --editable '.[dev]'
 	@touch $@

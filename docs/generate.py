@@ -22,6 +22,7 @@ from pydantic_core import PydanticUndefined
 from gymsolve.cli.docs import render_docs
 from gymsolve.config import OptimizerConfig, TrainConfig, WrapperConfig
 from gymsolve.metrics.catalog import GROUPS, Metric
+from gymsolve.metrics.failure import FAILURES
 from gymsolve.metrics.rules import RULES, Rule
 from gymsolve.recipes.index import INDEX, make_index
 from gymsolve.recipes.schema import ALGORITHM_MODELS, describe_field
@@ -71,6 +72,7 @@ infinite is stored as `null`. The *for* column says which algorithms emit a metr
 evaluation records, *both* is in every record. An asterisk means: only under the condition given. A value
 outside of its *range* raises an alert; some ranges are narrower in a given run, such as that of the entropy,
 which cannot exceed the logarithm of the number of choices.
+Spreads are standard deviations, never variances: they have the unit of what they are the spread of.
 """
 _ALERTS_INTRO = """\
 <!-- Made by docs/generate.py from gymsolve.metrics.rules; do not edit. -->
@@ -84,6 +86,15 @@ and once the threshold is reached. A rule whose metrics were not recorded is lis
 
 An alert that another one explains is shown as its consequence. *error* means that going on is a waste,
 *warn* that settings should change, *info* that something costs time.
+
+A remedy is proposed only if it changes what the run does and stays within what is usual for its setting; a
+schedule is scaled as a whole. Within one report every setting is given one value: that of the first cause.
+"""
+_FAILURES_INTRO = """
+## What ends a run
+
+An error, a kill or a full disk leaves no number in a record. What ended a run that did not end by itself is
+read from its last words and comes before everything else that the rules found.
 """
 
 
@@ -239,7 +250,9 @@ def _metric_row(metric: Metric) -> tuple[str, ...]:
 def render_alerts() -> str:
     """Every rule: when it is looked at, what it means, what to expect of its remedy."""
     headers = ("alert", "level", "what it says", "looks at", "likely cause", "after a remedy")
-    return f"{_ALERTS_INTRO}\n{_table(headers, map(_rule_row, RULES))}"
+    ends = [(f"`{one.id}`", one.title, one.cause, one.remedy) for one in FAILURES]
+    told = _table(("alert", "what it says", "likely cause", "before the run is resumed"), ends)
+    return f"{_ALERTS_INTRO}\n{_table(headers, map(_rule_row, RULES))}{_FAILURES_INTRO}\n{told}"
 
 
 def _rule_row(rule: Rule) -> tuple[str, ...]:

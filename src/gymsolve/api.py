@@ -1,19 +1,33 @@
 """The Python API: what `import gymsolve` offers. Thin: each function calls one verb of `training`."""
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gymsolve.recipes import Overrides
+from gymsolve.errors import DivergenceError, EnvFaultError
+from gymsolve.recipes import Overrides, parse_overrides
 from gymsolve.runs.refs import find_run
 from gymsolve.runs.run import Run
+from gymsolve.service.seeds import STOPPED, SeedsVerdict, judge_seeds, plan_group
 from gymsolve.training.judging.evaluate import EvalResult
 from gymsolve.training.observer import Observer
-from gymsolve.training.planning.plan import plan_run
+from gymsolve.training.planning.plan import plan_run, with_seed
 from gymsolve.training.play.loaded_policy import LoadedPolicy, evaluate_run, load_policy
 from gymsolve.training.session import Outcome, resume_run, start_run
 
-__all__ = ["LoadedPolicy", "Outcome", "Run", "evaluate", "load_policy", "open_run", "resume", "train"]
+__all__ = [
+    "LoadedPolicy",
+    "Outcome",
+    "Run",
+    "SeedsVerdict",
+    "evaluate",
+    "load_policy",
+    "open_run",
+    "resume",
+    "train",
+    "train_seeds",
+]
 
 
 def train(
@@ -43,6 +57,52 @@ def train(
     return start_run(plan, start_from=start_from, runs_dir=runs_dir, observer=observer)
 
 
+def train_seeds(  # noqa: PLR0913 - the arguments of `train`, and how many seeds
+    env: str,
+    overrides: Overrides = (),
+    *,
+    seeds: int = 5,
+    seed: int | None = None,
+    steps: int | str | None = None,
+    start_from: str | None = None,
+    track: Sequence[str] | None = None,
+    runs_dir: Path | str | None = None,
+    observer: Observer | None = None,
+) -> SeedsVerdict:
+    """Train `seeds` seeds from `seed` on, one after the other in this process; one verdict over them.
+
+    A seed that breaks down is recorded as crashed and the next one begins; a stop ends them all. The other
+    arguments are those of `train`. The command `gymsolve train --seeds` trains several at once, in other
+    processes.
+    """
+    plan = plan_run(env, _with(overrides, seed=seed, steps=steps, track=track))
+    first = plan.config.seed
+    given = overrides if isinstance(overrides, Mapping) else parse_overrides(overrides)
+    settings = {path: value for path, value in given.items() if path != "seed"}
+    names = None if track is None else ",".join(track)
+    chosen = range(first, first + seeds)
+    group = plan_group(
+        plan, env, settings, chosen, start_from=start_from, track=names, steps=steps, runs_dir=runs_dir
+    )
+    began, reason = time.monotonic(), None
+    for one in chosen:
+        try:
+            outcome = start_run(
+                with_seed(plan, one),
+                start_from=start_from,
+                runs_dir=runs_dir,
+                observer=observer,
+                group=group.id,
+            )
+        except (DivergenceError, EnvFaultError):
+            reason = "failed"  # its run says why
+            continue
+        if outcome.reason in STOPPED:
+            reason = outcome.reason
+            break
+    return judge_seeds(group, seconds=time.monotonic() - began, reason=reason)
+
+
 def resume(
     run: str | Path | Run,
     overrides: Overrides = (),
@@ -52,8 +112,12 @@ def resume(
     track: Sequence[str] | None = None,
     runs_dir: Path | str | None = None,
     observer: Observer | None = None,
+    trust: bool = False,
 ) -> Outcome:
-    """Continue a run where its last checkpoint left it, optionally with other settings."""
+    """Continue a run where its last checkpoint left it, optionally with other settings.
+
+    A run from elsewhere that names code of its own needs `trust`.
+    """
     ref = str(run.path) if isinstance(run, Run) else str(run)
     return resume_run(
         ref,
@@ -61,6 +125,7 @@ def resume(
         fresh_optimizer=fresh_optimizer,
         runs_dir=runs_dir,
         observer=observer,
+        trust=trust,
     )
 
 
@@ -71,14 +136,25 @@ def evaluate(
     deterministic: bool = True,
     seed: int | None = None,
     steps: int | None = None,
+    run_seeds: bool = False,
     runs_dir: Path | str | None = None,
+    trust: bool = False,
 ) -> EvalResult:
     """Play whole episodes with a run's best policy; `RUN@last` and `RUN@120000` name others.
 
-    With `steps`, as many as begin within that many steps are played instead of `episodes`.
+    With `steps`, whole episodes that take that many steps together are played instead of `episodes`, and at
+    most a quarter more, or one episode. They are fresh ones: a checkpoint looks better than it is on those
+    that chose it. `run_seeds` plays those. A run from elsewhere that names code of its own needs `trust`.
     """
     result, _ = evaluate_run(
-        run, episodes=episodes, steps=steps, deterministic=deterministic, seed=seed, runs_dir=runs_dir
+        run,
+        episodes=episodes,
+        steps=steps,
+        deterministic=deterministic,
+        seed=seed,
+        run_seeds=run_seeds,
+        runs_dir=runs_dir,
+        trust=trust,
     )
     return result
 

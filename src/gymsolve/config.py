@@ -4,29 +4,34 @@ Each field says in one line what it is or what turning it up does. Unknown keys 
 merging and error wording live in `recipes/`; this module only says what is valid.
 """
 
+import math
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_serializer, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    model_serializer,
+    model_validator,
+)
 
 from gymsolve.schedules import Progress, Schedule, Steps, within
 
 __all__ = [
-    "JUDGED",
-    "LASTING",
-    "A2CConfig",
-    "AlgoConfig",
-    "AnyAlgo",
-    "CheckpointConfig",
-    "EnvConfig",
-    "EvalConfig",
-    "NetConfig",
-    "OptimizerConfig",
-    "PPOConfig",
-    "ReinforceConfig",
-    "Role",
-    "TrainConfig",
-    "VideoConfig",
-    "WrapperConfig",
+    *(
+        "INCIDENTAL",
+        "JUDGED",
+        "LASTING",
+        "A2CConfig",
+        "AlgoConfig",
+        "AnyAlgo",
+        "CheckpointConfig",
+        "EnvConfig",
+    ),
+    *("EvalConfig", "NetConfig", "OptimizerConfig", "PPOConfig", "ReinforceConfig", "Role"),
+    *("TrainConfig", "VideoConfig", "WrapperConfig"),
 ]
 
 Role = Literal["train", "eval", "play"]
@@ -35,17 +40,16 @@ Tracker = Literal["csv", "tensorboard", "wandb", "trackio"]
 LASTING = ("algo.name", "env.id", "net.", "seed")
 """Beginnings of paths that make a run what it is: weights and state of another value do not fit."""
 JUDGED = (
-    "solved_at",
-    "eval.deterministic",
-    "eval.episodes",
-    "eval.solved_episodes",
-    "env.kwargs",
-    "env.wrappers",
-    "env.max_episode_steps",
-    "env.frame_stack",
-    "env.legal_actions",
+    *("solved_at", "solved_by", "eval.deterministic", "eval.episodes", "eval.steps", "eval.solved_episodes"),
+    *("env.kwargs", "env.wrappers", "env.max_episode_steps", "env.frame_stack", "env.legal_actions"),
 )
 """Beginnings of paths under which an old verdict no longer says anything."""
+INCIDENTAL = (
+    *("description", "track", "video.", "checkpoint.", "threads", "engine", "device", "env.lean"),
+    *("env.workers", "env.step_timeout", "env.reset_timeout", "env.build_timeout", "grace_seconds"),
+    *("eval.asynchronous", "eval.num_envs"),
+)
+"""Beginnings of paths that change no result beyond rounding: not what is learned, nor how it is judged."""
 
 
 def _not_bool(value: Any) -> Any:
@@ -60,8 +64,21 @@ def _listed(value: Any) -> Any:
     return list(dict.fromkeys(names)) if isinstance(names, list | tuple) else names
 
 
+def _finite(value: Any) -> Any:
+    """Options of any kind; a NaN or an infinity would come back from config.json as null."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, float) and not math.isfinite(one):
+            raise ValueError(f"should hold finite numbers, not {one}")
+        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list | tuple) else ()
+    return value
+
+
+Options = Annotated[dict[str, Any], AfterValidator(_finite)]
 Whole = Annotated[int, BeforeValidator(_not_bool)]
 Positive = Annotated[Whole, Field(gt=0)]
+Seconds = Annotated[float, BeforeValidator(_not_bool), Field(gt=0.0)]
 Rate = Annotated[Schedule, within(0.0)]
 Share = Annotated[Schedule, within(0.0, 1.0)]
 Count = Annotated[Schedule, within(1.0)]
@@ -80,7 +97,7 @@ class WrapperConfig(_Model):
     """One wrapper: `name`, `name: {option: value}`, or with `roles` to limit where it applies."""
 
     name: str
-    options: dict[str, Any] = {}
+    options: Options = {}
     roles: tuple[Role, ...] = ("train", "eval", "play")
 
     @model_validator(mode="before")
@@ -112,7 +129,7 @@ class EnvConfig(_Model):
 
     id: str
     """The Gymnasium id; `module:Id` imports `module` first."""
-    kwargs: dict[str, Any] = {}
+    kwargs: Options = {}
     """Passed to the environment's constructor."""
     num_envs: Annotated[Positive, Field(le=65_536)] = 8
     """Copies stepped in parallel; more gives larger rollouts. `auto` measures, and keeps their size."""
@@ -121,6 +138,12 @@ class EnvConfig(_Model):
     of Gymnasium's (`native`) or of Atari's (`ale`), by EnvPool (training only)."""
     workers: Positive | None = None
     """Processes of the async backend; None takes one per core."""
+    step_timeout: Seconds | None = 300.0
+    """Seconds that one `step` of a Python environment may take before it counts as hanging; None waits."""
+    reset_timeout: Seconds | None = 600.0
+    """The same for one `reset`."""
+    build_timeout: Seconds | None = 600.0
+    """The same for building one copy."""
     lean: bool = True
     """Take quicker code with the same results, bit for bit, where there is some (LunarLander, classic
     control)."""
@@ -155,7 +178,7 @@ class NetConfig(_Model):
     """Active in gradient passes only."""
     discrete_obs: Literal["onehot", "embedding"] = "onehot"
     """How categories enter the network."""
-    embedding_size: Positive = 16
+    embedding_size: Annotated[Positive, Field(le=16_384)] = 16
     """Numbers per category, for embedding."""
     normalize_obs: Literal["none", "running", "bounds"] = "none"
     """Scale vector observations by running statistics, or to [-1, 1] from the space's bounds."""
@@ -344,9 +367,12 @@ class EvalConfig(_Model):
     """How the policy is judged: raw returns of whole episodes, on seeds of their own."""
 
     every: Annotated[Steps, Field(ge=0)] = 0
-    """Environment steps between evaluations; 0 means a twentieth of the budget."""
+    """Environment steps between evaluations; 0 means a twentieth of the budget, or more where episodes are
+    long: evaluation then plays at most a quarter as many steps as training."""
     episodes: Positive = 20
     """Episodes of a routine evaluation, on the same seeds each time."""
+    steps: Annotated[Steps, Field(gt=0)] | None = None
+    """Instead of `episodes`: whole episodes of this many steps together, and a quarter or an episode more."""
     warmup: Annotated[Steps, Field(ge=0)] = 0
     """No evaluation before this many steps."""
     start_fraction: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -357,7 +383,7 @@ class EvalConfig(_Model):
     """Episodes behind the word solved, and again behind its confirmation on fresh seeds."""
     stop_when_solved: bool = True
     """End the run once solved is confirmed."""
-    num_envs: Positive | None = None
+    num_envs: Annotated[Positive, Field(le=65_536)] | None = None
     """Copies used for evaluation; None uses up to 32."""
     max_steps: Annotated[Steps, Field(gt=0)] = 2_000_000
     """Hard cap on the environment steps of one evaluation."""
@@ -373,7 +399,8 @@ class CheckpointConfig(_Model):
     every: Annotated[Steps, Field(ge=0)] = 0
     """Environment steps between checkpoints; 0 means a tenth of the budget."""
     keep: Positive | None = 5
-    """Older ones beyond this many are removed; best, last and the last before an alert always stay."""
+    """At most this many stay: the two newest, others spread over the run; best, last and the last before an
+    alert always stay."""
 
 
 class VideoConfig(_Model):
@@ -401,11 +428,18 @@ class TrainConfig(_Model):
     checkpoint: CheckpointConfig = CheckpointConfig()
     video: VideoConfig = VideoConfig()
     steps: Annotated[Steps, Field(gt=0)] = 1_000_000
-    """Budget in environment steps, all copies summed."""
+    """Budget in environment steps, all copies summed, unless `budget_in` says otherwise."""
+    budget_in: Literal["env_steps", "vec_steps"] = "env_steps"
+    """What `steps`, cadences, schedules, progress and the axes of charts count: steps of all copies summed,
+    or calls of `step`, by which runs with different numbers of copies compare."""
     solved_at: Annotated[float, BeforeValidator(_not_bool)] | None = None
     """Mean raw evaluation return that counts as solved; None takes the environment's own threshold."""
+    solved_by: Literal["return", "success_rate"] = "return"
+    """What solved_at is about: the return, or the share of episodes that end with info["is_success"]."""
     max_seconds: Annotated[float, Field(gt=0)] | None = None
     """Stop after this many seconds of training."""
+    grace_seconds: Annotated[float, Field(gt=0)] = 120.0
+    """After a request to stop: end without waiting once nothing has moved for this many seconds."""
     seed: Annotated[Whole, Field(ge=0)] = 0
     """Same seed, same run."""
     engine: Literal["auto", "numpy", "torch"] = "auto"
@@ -426,6 +460,24 @@ class TrainConfig(_Model):
                 f"of {batch} steps (env.num_envs {self.env.num_envs} × algo.num_steps {self.algo.num_steps})"
             )
         return self
+
+    @model_validator(mode="after")
+    def _success_has_a_threshold(self) -> Self:
+        if self.solved_by == "success_rate" and not (self.solved_at is not None and 0 < self.solved_at <= 1):
+            raise ValueError(
+                "solved_at: with solved_by success_rate, give the share of successes that counts as solved, "
+                "above 0 and up to 1"
+            )
+        return self
+
+    @property
+    def env_budget(self) -> int:
+        """The budget in environment steps, whatever it is given in."""
+        return self.to_env_steps(self.steps)
+
+    def to_env_steps(self, amount: int) -> int:
+        """An amount in the unit of the budget as environment steps; rows that only reset are not left out."""
+        return amount * self.env.num_envs if self.budget_in == "vec_steps" else amount
 
     @property
     def eval_every(self) -> int:

@@ -8,9 +8,12 @@ request was wrong, 1 when the work failed.
     ├── CheckpointError        a checkpoint is damaged, incomplete or of another shape
     ├── DivergenceError        weights, losses or values left the finite numbers
     ├── EnvFaultError          the environment raised, returned NaN or left its space
+    │   └── EnvLostError       processes that hold environments died again and again
     ├── RunDamagedError        files of a run cannot be read or written
     ├── UndeclaredMetricError  a record holds a name that is not in the catalogue
+    ├── UnforeseenError        a mistake in gymsolve itself, most likely; there is a file to send
     └── UsageError             the request was wrong (2)
+        ├── CodeRefusedError   code that a run from elsewhere names, or that lies among runs
         ├── ConfigError        a key, type, range or override
         ├── UnknownEnvError    no such environment or variant
         ├── UnknownRunError    no such run or checkpoint, or not a unique prefix
@@ -27,13 +30,16 @@ __all__ = [
     "BadKind",
     "BadNumber",
     "CheckpointError",
+    "CodeRefusedError",
     "ConfigError",
     "DivergenceError",
     "EnvFaultError",
+    "EnvLostError",
     "GymsolveError",
     "MissingExtraError",
     "RunDamagedError",
     "UndeclaredMetricError",
+    "UnforeseenError",
     "UnknownEnvError",
     "UnknownRunError",
     "UnsupportedSpaceError",
@@ -41,6 +47,9 @@ __all__ = [
     "did_you_mean",
 ]
 
+
+_LONGEST_WORD = 200
+"""Nothing known is longer, and comparing takes time by the square of it."""
 
 BadKind = Literal[
     "observation", "reward", "action", "log_prob", "value", "advantage", "loss", "gradient", "weight"
@@ -143,6 +152,10 @@ class EnvFaultError(GymsolveError):
     """The environment raised, returned NaN, or left its declared space."""
 
 
+class EnvLostError(EnvFaultError):
+    """Processes that hold environments died, or hung, again and again."""
+
+
 class RunDamagedError(GymsolveError):
     """Files of a run cannot be read or written."""
 
@@ -151,10 +164,18 @@ class UndeclaredMetricError(GymsolveError):
     """A record holds a name that the metric catalogue does not know."""
 
 
+class UnforeseenError(GymsolveError):
+    """Something failed that nobody foresaw (`cli/last_resort.py`)."""
+
+
 class UsageError(GymsolveError):
     """The request itself was wrong."""
 
     exit_code = 2
+
+
+class CodeRefusedError(UsageError):
+    """Code that must not be imported: a run from elsewhere names it, or it lies among runs."""
 
 
 class ConfigError(UsageError):
@@ -187,7 +208,7 @@ class MissingExtraError(UsageError):
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     """A question naming the nearest known words, or None when nothing is near."""
     by_lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(word.lower(), by_lower, n=3, cutoff=0.6)
+    near = difflib.get_close_matches(word.lower()[:_LONGEST_WORD], by_lower, n=3, cutoff=0.6)
     if not near:
         return None
     return f"Did you mean {' or '.join(repr(by_lower[name]) for name in near)}?"

@@ -5,9 +5,12 @@ that module. A name with a colon in it is itself such a path, so recipes can use
 """
 
 import importlib
+from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from gymsolve.errors import ConfigError, did_you_mean
+from gymsolve.own_code import import_code
 
 __all__ = ["ALGORITHMS", "COLLECTORS", "TRACKERS", "WRAPPERS", "load", "lookup"]
 
@@ -38,6 +41,7 @@ WRAPPERS = {
     "discrete_encoder": "gymsolve.envs.wrappers.observations:DiscreteEncoder",
     "frame_skip": "gymsolve.envs.wrappers.actions:FrameSkip",
     "grayscale": "gymsolve.envs.wrappers.images:Grayscale",
+    "image_range": "gymsolve.envs.wrappers.images:ImageRange",
     "observation_noise": "gymsolve.envs.wrappers.observations:ObservationNoise",
     "platformer": "gymsolve.envs.retro.platformer:Platformer",
     "previous_actions": "gymsolve.envs.wrappers.actions:PreviousActions",
@@ -55,16 +59,16 @@ def lookup(table: dict[str, str], name: str, where: str) -> Any:
     if name in table:
         return load(table[name], where)
     if ":" in name:
-        return load(name, where)
+        return load(name, where, import_code)
     hint = did_you_mean(name, table) or f"Known: {', '.join(sorted(table))}."
     raise ConfigError(f"unknown name {name!r}.", where=where, hint=hint)
 
 
-def load(path: str, where: str) -> Any:
+def load(path: str, where: str, import_module: Callable[[str], ModuleType] = importlib.import_module) -> Any:
     """Import `module:attribute`."""
     module_name, _, attribute = path.partition(":")
     try:
-        return getattr(importlib.import_module(module_name), attribute)
+        return getattr(import_module(module_name), attribute)
     except ImportError as error:
         raise ConfigError(f"cannot import {path!r}: {error}.", where=where) from error
     except AttributeError as error:

@@ -1,6 +1,6 @@
 """Amounts of steps as people write them, and hyperparameters that change over a run.
 
-A `Schedule` is a pure function of how many environment steps have been taken, so a resumed run
+A `Schedule` is a pure function of how many steps have been taken, so a resumed run
 continues it without any state of its own.
 """
 
@@ -28,14 +28,14 @@ _AMOUNT = re.compile(r"([+-]?[0-9][0-9_]*\.?[0-9]*(?:e[+-]?[0-9]+)?)\s*([kmgb%]?
 
 
 class Progress(NamedTuple):
-    """How far a run is: environment steps taken, and the budget."""
+    """How far a run is: steps taken in the unit of the budget (`budget_in`), and the budget."""
 
-    env_steps: int
+    taken: int
     total: int
 
     @property
     def fraction(self) -> float:
-        return min(1.0, self.env_steps / self.total) if self.total else 1.0
+        return min(1.0, self.taken / self.total) if self.total else 1.0
 
 
 def parse_amount(value: object) -> float:
@@ -81,7 +81,7 @@ def _position(value: object) -> float:
 
 
 Position = Annotated[float, BeforeValidator(_position)]
-"""A point in a run: at most 1 means a share of the budget, more means environment steps."""
+"""A point in a run: at most 1 means a share of the budget, more means steps in the budget's unit."""
 
 Shape = Literal["linear", "cosine", "exponential", "step"]
 
@@ -159,8 +159,8 @@ class Schedule(BaseModel):
         return [value for value in given if value is not None]
 
     def at(self, progress: Progress) -> float:
-        """The value in force after `progress.env_steps` steps."""
-        here = float(progress.env_steps)
+        """The value in force after `progress.taken` steps."""
+        here = float(progress.taken)
         points = self.points
         if points is None:
             assert self.start is not None

@@ -14,7 +14,7 @@ from gymsolve.spec import Array
 
 __all__ = ["RandomStreams", "Stream", "generator", "integer_seeds", "restore_generator", "save_generator"]
 
-Stream = Literal["init", "policy", "minibatch", "env", "eval", "confirm", "torch", "bonus"]
+Stream = Literal["init", "policy", "minibatch", "env", "eval", "confirm", "torch", "bonus", "held_out"]
 _KEYS: dict[Stream, int] = {
     "init": 0,
     "policy": 1,
@@ -24,6 +24,7 @@ _KEYS: dict[Stream, int] = {
     "confirm": 5,
     "torch": 6,
     "bonus": 7,
+    "held_out": 8,
 }
 
 

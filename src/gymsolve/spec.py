@@ -5,7 +5,8 @@ the weights, so that a policy can be rebuilt without its environment. Reading th
 """
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 else:
     Array = Any
 
-__all__ = ["ActionSpec", "Array", "EnvSpec", "Obs", "ObsSpec"]
+__all__ = ["ActionSpec", "Array", "EnvSpec", "Obs", "ObsSpec", "find_misfit"]
 
 Obs = dict[str, Array]
 """A batch of observations: one array per entry, always a dict; a plain space has the key `obs`."""
@@ -130,9 +131,66 @@ class EnvSpec:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "EnvSpec":
-        obs = {key: ObsSpec(**_tuples(entry)) for key, entry in data["obs"].items()}
-        rest = {key: value for key, value in data.items() if key not in ("obs", "action")}
-        return cls(obs=obs, action=ActionSpec(**_tuples(data["action"])), **_tuples(rest))
+        """What `to_json` gave; a ValueError if it is nothing of the kind."""
+        try:
+            obs = {key: ObsSpec(**_tuples(entry)) for key, entry in data["obs"].items()}
+            rest = {key: value for key, value in data.items() if key not in ("obs", "action")}
+            spec = cls(obs=obs, action=ActionSpec(**_tuples(data["action"])), **_tuples(rest))
+            spaces = _is_space(spec.action) and all(map(_is_space, spec.obs.values()))
+            flags = (spec.masked, spec.action.bounded, spec.action.squash, *spec.legal)
+            words = (spec.id, *spec.components, *spec.notes)
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ValueError(f"spaces are not described like this: {ascii(str(error))[:80]}") from error
+        numbers = [one for one in (spec.reward_threshold, spec.max_episode_steps) if one is not None]
+        if not (spec.obs and spaces and _all_are(flags, bool) and _all_are(words, str)):
+            raise ValueError("there are no such spaces")
+        if not _all_are(numbers, int, float) or (spec.legal and len(spec.legal) != spec.action.mask_size):
+            raise ValueError("there is no such environment")
+        return spec
+
+
+def find_misfit(trained: EnvSpec, here: EnvSpec) -> str | None:
+    """How an environment differs from the one a policy was trained in, in what the policy sees or does."""
+    for key in sorted({*trained.obs, *here.obs}):
+        before, now = trained.obs.get(key), here.obs.get(key)
+        if before is None or now is None:
+            return f"the observation {key!r} is {'new' if before is None else 'gone'}"
+        if (before.kind, before.shape, before.nvec) != (now.kind, now.shape, now.nvec):
+            return f"the observation {key!r} was {_in_words(before)} and is {_in_words(now)}"
+    was, now_is = trained.action, here.action
+    if (was.kind, was.shape, was.nvec) != (now_is.kind, now_is.shape, now_is.nvec):
+        return f"actions were {_in_words(was)} and are {_in_words(now_is)}"
+    return None
+
+
+def _in_words(space: "ObsSpec | ActionSpec") -> str:
+    sizes = f" with {list(space.nvec)} choices" if space.nvec else ""
+    return f"{space.kind} of shape {list(space.shape)}{sizes}"
+
+
+_KINDS = frozenset(("vector", "image", "discrete", "multi_discrete", "multi_binary", "box"))
+_DTYPE = re.compile(r"bool|(u?int|float)(8|16|32|64)")
+_LARGEST = 1 << 31
+"""Elements of a space beyond which nobody could hold it."""
+
+
+def _is_space(space: "ObsSpec | ActionSpec") -> bool:
+    """Have the fields of a stored space the types and sizes of one?"""
+    whole = (*space.shape, *space.nvec, *space.start)
+    bounds = (*space.low, *space.high)
+    if space.kind not in _KINDS or not (_all_are(whole, int) and _all_are(bounds, int, float)):
+        return False
+    if not isinstance(space.dtype, str) or not _DTYPE.fullmatch(space.dtype):
+        return False
+    if len(space.low) != len(space.high) or (space.start and len(space.start) != len(space.nvec)):
+        return False
+    deep = space.kind != "image" or len(space.shape) == 3
+    fits = min((*space.shape, *space.nvec), default=1) > 0
+    return deep and fits and max(math.prod(space.shape), sum(space.nvec)) < _LARGEST
+
+
+def _all_are(values: Iterable[Any], *kinds: type) -> bool:
+    return all(type(value) in kinds for value in values)
 
 
 def _tuples(data: dict[str, Any]) -> dict[str, Any]:

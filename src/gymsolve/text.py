@@ -1,17 +1,42 @@
-"""Numbers, spans of time and series of numbers, as people read them."""
+"""Numbers, spans of time and series of numbers, as people read them; and text that a terminal only shows."""
 
 import math
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
 __all__ = [
-    *("age", "count", "duration", "number", "plural", "resample", "score", "setting", "short", "size"),
-    *("sparkline", "took"),
+    "UNITS",
+    *("age", "count", "duration", "number", "plural", "printable", "resample", "score", "setting", "short"),
+    *("size", "sparkline", "took"),
 ]
 
+UNITS = {"env_steps": "environment steps", "vec_steps": "vector steps"}
+"""What steps are called, by what they count."""
 _BLOCKS = "▁▂▃▄▅▆▇█"
+_COMMANDS = re.compile(
+    # Control characters but tab and newline, halves of characters, and marks that turn text around.
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
+
+
+def printable(text: str, *, json: bool = False) -> str:
+    """The text with every character spelled out that a terminal would obey instead of showing it.
+
+    Names, ids and paths may come from elsewhere; `json` spells as JSON does within its strings.
+    """
+    return _COMMANDS.sub(_spelled_in_json if json else _spelled, text)
+
+
+def _spelled(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
+def _spelled_in_json(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 def count(value: float) -> str:
@@ -60,7 +85,9 @@ def score(mean: float | None, std: float | None = None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`0:42`, `1:02:03`, `2 d 3 h`."""
+    """`0:42`, `1:02:03`, `2 d 3 h`; a dash for an unknown one."""
+    if not math.isfinite(seconds):
+        return "–"
     whole = int(seconds)
     if whole >= 2 * 86400:
         return f"{whole // 86400} d {whole % 86400 // 3600} h"

@@ -15,6 +15,7 @@ from gymsolve.cli.live.screen import LiveScreen
 from gymsolve.cli.live.table import plain, render
 from gymsolve.cli.live.view import View, progress_line
 from gymsolve.cli.printing.tables import panel_lines, styled, text_width
+from gymsolve.cli.printing.verdict import print_verdict
 from gymsolve.text import age, count, duration, number, score, setting, short, size, sparkline, took
 from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.session import start_run
@@ -73,8 +74,9 @@ def test_rows_are_grouped_and_the_most_important_come_first(view):
     view.history.append(EVALUATION)
     everything = choose_rows(view, 99)
     assert everything == [
-        *("time/elapsed", "time/fps"),
         *("rollout/ep_rew_mean", "rollout/ep_rew_best"),
+        *("eval/mean_reward", "eval/episodes"),
+        *("time/elapsed", "time/fps"),
         *(
             "train/loss",
             "train/entropy",
@@ -82,20 +84,18 @@ def test_rows_are_grouped_and_the_most_important_come_first(view):
             "train/explained_variance",
             "train/clip_fraction",
         ),
-        "eval/mean_reward",
-        "eval/episodes",
         "hyper/learning_rate",
         "updates",
     ]
     assert choose_rows(view, 8) == [
-        *("time/elapsed", "time/fps", "rollout/ep_rew_mean"),
-        *("train/loss", "train/entropy", "train/approx_kl", "train/explained_variance", "eval/mean_reward"),
+        *("rollout/ep_rew_mean", "eval/mean_reward", "time/elapsed", "time/fps"),
+        *("train/loss", "train/entropy", "train/approx_kl", "train/explained_variance"),
     ]
 
 
 def test_a_row_with_an_alert_is_there_however_little_room(view):
     view.alerts["slow"] = {"metric": "hyper/learning_rate", "severity": "warn", "active": True}
-    assert choose_rows(view, 2) == ["time/elapsed", "hyper/learning_rate"]
+    assert choose_rows(view, 2) == ["rollout/ep_rew_mean", "hyper/learning_rate"]
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_what_others_print_scrolls_above_the_table(view):
     text = stream.getvalue()
     assert text.index("CartPole") < text.index("an environment talks") < text.rindex("CartPole")
     assert "to the error stream" in text
-    assert text.endswith("\x1b[?25h")  # the cursor is back
+    assert "\x1b[?25l" not in text  # the cursor is never hidden, so a kill cannot leave it so
 
 
 def test_a_terminal_without_unicode_gets_ascii_of_the_same_width(view):
@@ -393,7 +393,7 @@ def test_training_on_a_terminal(place):
     assert "elapsed" in text
     assert "╭─" in text
     assert "gymsolve eval @last" in text
-    assert "\x1b[?25h" in text  # the cursor is back
+    assert "\x1b[?25l" not in text  # the cursor is never hidden
 
 
 @pytest.mark.parametrize(
@@ -424,3 +424,50 @@ def test_training_on_a_terminal(place):
 )
 def test_how_numbers_are_told(told, expected):
     assert told == expected
+
+
+def test_the_bar_of_a_solved_run_is_full_and_promises_nothing(view):
+    view.ended = "solved"
+    text = plain(render(view, view.began + 5, 80, 45)).splitlines()[1]
+    assert text.endswith("solved after 4,096 of 10,000 steps")
+    assert "─" not in text
+    view.ended = "ended"
+    text = plain(render(view, view.began + 5, 80, 45)).splitlines()[1]
+    assert text.endswith("ended after 4,096 of 10,000 steps")
+    assert "left" not in text
+
+
+@pytest.mark.parametrize("width", [40, 80, 120, 200])
+def test_paths_and_commands_of_a_verdict_can_be_copied(capsys, monkeypatch, width):
+    class Solved:
+        solved = True
+
+    monkeypatch.setattr("gymsolve.cli.printing.output.is_terminal", lambda: True)
+    monkeypatch.setattr("gymsolve.cli.printing.verdict.is_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    path = "/home/some body/a-long-folder/runs/20261116-091239-CartPole-v1-ppo-62b6"
+    lines = [
+        "SOLVED  CartPole-v1:ppo",
+        "best mean return 491.8 ± 32.6 over 100 episodes (threshold 475), 495.8 over 100 fresh ones",
+        f"run   {path}",
+        f"page  {path}/report.html",
+        f"next  gymsolve eval @last --runs-dir '{path}'",
+        f"      gymsolve runs show @last --runs-dir '{path}'",
+    ]
+    print_verdict(Solved, lines)
+    shown = capsys.readouterr().out
+    for line in lines[2:]:
+        assert line in shown
+
+
+def test_a_run_shows_its_most_important_metrics(cli, trained):
+    few = cli("runs", "show", trained).out
+    everything = cli("runs", "show", trained, "--metrics").out
+
+    assert "rollout/ep_rew_mean" in few
+    assert "train/explained_variance" in few
+    assert "time/diagnose_seconds" not in few
+    assert re.search(r"\d+ more are shown by --metrics", few)
+    assert len(few.partition("Newest metrics")[2].partition("Events")[0].splitlines()) < 25
+    assert "time/diagnose_seconds" in everything
+    assert "more are shown" not in everything

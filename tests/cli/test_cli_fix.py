@@ -71,7 +71,7 @@ def test_a_remedy_that_helps_is_tried_told_and_recorded(cli):
     assert event["children"] == [one["run"] for one in told["trials"]]
     assert event["changes"] == told["changes"]
     child = cli("runs", "show", event["children"][1], "--json").json
-    assert child["parent"] == {"run": faulty.id, "checkpoint": None}
+    assert child["parent"] == {"run": faulty.id, "checkpoint": None, "kind": "trial"}
     assert child["config"]["algo"]["target_kl"] == 0.02
     assert child["provenance"]["algo.target_kl"] == "gymsolve fix kl_shock"
 
@@ -157,10 +157,31 @@ def test_wrong_requests_are_one_sentence(cli):
         (faulty.id, "--steps", "0"): "--steps: 0 steps are none",
         (faulty.id, "--seeds", "0"): "--seeds",
         ("nothing-like-this",): "is called 'nothing-like-this'",
-        (str(LOGS / "sb3_rate_too_high"),): "is a log of another tool",
+        (str(LOGS / "sb3_rate_too_high"),): "is no run of gymsolve",
     }
     for arguments, sentence in wrong.items():
         answer = cli("fix", *arguments)
         assert answer.code == 2
         assert sentence in answer.err
     assert not events(faulty)
+
+
+def test_trials_stay_with_the_run_that_they_were_made_for(cli):
+    faulty = train(cli, "CartPole-v1", "--steps", "2000", *FAULT)
+    assert cli("fix", faulty.id, "--steps", "300", "--seeds", "1", "-q").code == 0
+    assert last(cli).id == faulty.id
+    assert [run["id"] for run in cli("runs", "--json").json] == [faulty.id]
+    said = cli("runs").out
+    assert "2 trials of gymsolve fix are not shown; --all shows them." in said
+    everything = cli("runs", "--all", "--json").json
+    trials = [run["id"] for run in everything if (run["parent"] or {}).get("kind") == "trial"]
+    assert len(trials) == 2
+    assert [one["id"] for one in cli("runs", "show", faulty.id, "--json").json["trials"]] == trials[::-1]
+    shown = cli("runs", "show", faulty.id).out
+    assert "Trials" in shown
+    assert trials[0] in shown
+    assert f"trial of     {faulty.id}" in cli("runs", "show", trials[0]).out
+    assert "--all shows it." in cli("runs", trials[0]).out
+    assert cli("runs", "compare", "cartpole").code == 2  # one run, whatever its trials
+    compared = cli("runs", "compare", "env:CartPole", "--all", "--json").json
+    assert sorted(one["id"] for one in compared["runs"]) == sorted([faulty.id, *trials])

@@ -246,7 +246,7 @@ def test_preflight_tells_derived_settings_once(cli):
     shown = cli("check", "CartPole-v0").out
     assert shown.count("horizon 200 → gamma") == 1
     assert "observations normalised (running statistics)" in shown
-    assert "its registered threshold, if any" in shown
+    assert "solved at 195 over 100" in shown
 
 
 def test_doctor_names_the_fix_of_each_fault(cli, monkeypatch):

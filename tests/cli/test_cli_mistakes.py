@@ -45,7 +45,9 @@ BAD_REQUESTS = [
         "env.kwargs: CartPole-v1 does not",
         id="kwargs",
     ),
-    pytest.param(["train"], "Missing argument 'ENV[:VARIANT]'. See: gymsolve train --help", id="no argument"),
+    pytest.param(
+        ["train"], "Missing argument 'ENV[:VARIANT]'. Such as: gymsolve train CartPole-v1", id="no argument"
+    ),
     pytest.param(["train", "CartPole-v1", "--stepz", "3"], "--stepz", id="option"),
     pytest.param(["trian", "CartPole-v1"], "No such command 'trian'. Did you mean 'train'?", id="command"),
     pytest.param(["resume", "@last"], "there are no runs in runs yet", id="resume"),
@@ -171,3 +173,81 @@ def test_a_reader_that_leaves_early_is_no_error(shell):
         "print(process.stderr.read().decode())\n"
     )
     assert shell(code=code).out.strip() == ""
+
+
+ELSEWHERE = [
+    (["train", "--algo", "ppo", "--env", "CartPole-v1"], "gymsolve train CartPole-v1:ppo"),
+    (["train", "--env=CartPole-v1", "--lr", "1e-3"], "train CartPole-v1 --set algo.learning_rate=1e-3"),
+    (
+        ["train", "CartPole-v1", "--learning-rate", "3e-4", "--device", "cuda", "--n-envs", "4"],
+        "train CartPole-v1 --set algo.learning_rate=3e-4 --set device=cuda --set env.num_envs=4",
+    ),
+    (["train", "CartPole-v1", "--total-timesteps", "1e5"], "train CartPole-v1 --steps 1e5"),
+    (
+        ["train", "CartPole-v1", "--algo", "sac"],
+        "There is no SAC here, but ppo, a2c, reinforce. Here it is: ",
+    ),
+    (
+        ["train", "CartPole-v1:sac"],
+        "SAC is not among the algorithms here. It has: ppo, a2c, reinforce. Try: gymsolve train CartPole",
+    ),
+    (["train", "CartPole-v0:dqn"], "Try: gymsolve train CartPole-v0:ppo"),
+    (["train", "CartPole-v1", "--batch-size", "64"], "--set 'algo.num_minibatches=…'"),
+    (["CartPole-v1"], "gymsolve train CartPole-v1"),
+    (["enjoy", "--algo", "ppo", "--env", "CartPole-v1"], "gymsolve record @best:CartPole-v1"),
+    (["play"], "gymsolve record @last"),
+    (["tune", "CartPole-v1"], "There is no search for hyperparameters; `gymsolve tune-speed ENV`"),
+    (["hpo"], "There is no search for hyperparameters"),
+    (["ls"], "Here it is: gymsolve runs"),
+    (["list"], "Here it is: gymsolve runs"),
+    (["test", "x"], "gymsolve eval x"),
+    (["evaluate"], "gymsolve eval @last"),
+    (["learn", "CartPole-v1"], "gymsolve train CartPole-v1"),
+    (["eval"], "Such as: gymsolve eval @last"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), ELSEWHERE, ids=lambda one: " ".join(one)[:40])
+def test_words_of_other_tools_are_answered_with_ours(cli, arguments, sentence):
+    answer = cli(*arguments)
+
+    assert answer.code == 2
+    assert sentence in answer.err
+    assert len(answer.err.splitlines()) == 1
+
+
+ABSURD = [
+    ("algo.num_steps=1000000000", "algo.num_steps: ", "GiB of memory, and 2.0 GiB are free."),
+    ("env.frame_stack=1000000000", "env.frame_stack: ", "GiB of memory, and 2.0 GiB are free."),
+    ("env.num_envs=1000000", "env.num_envs: ", "less than or equal to 65536"),
+    ("net.hidden=[1000000]", "net.hidden.0: ", "less than or equal to 16384"),
+    ("net.hidden=[16384, 16384, 16384]", "net.hidden: ", "GiB of memory, and 2.0 GiB are free."),
+    ("eval.episodes=1000000000000", "eval.episodes: ", "cannot be played within eval.max_steps"),
+    ("eval.solved_episodes=1000000000000", "eval.solved_episodes: ", "cannot be played within"),
+    ("eval.num_envs=100000000", "eval.num_envs: ", "less than or equal to 65536"),
+    ("net.embedding_size=1000000000000", "net.embedding_size: ", "less than or equal to 16384"),
+    ("env.kwargs={a: [.nan]}", "env.kwargs: ", "should hold finite numbers, not nan"),
+    ("seed=99999999999999999999999", "--set 'seed=99999999999999999999999': ", "too large"),
+]
+
+
+@pytest.mark.parametrize(("change", "where", "why"), ABSURD, ids=[change for change, *_ in ABSURD])
+def test_settings_that_no_machine_can_hold_are_refused(cli, place, monkeypatch, change, where, why):
+    monkeypatch.setenv("GYMSOLVE_MEMORY", "2")
+    answer = cli("train", "CartPole-v1", "--set", change)
+
+    assert answer.code == 2
+    assert answer.err.startswith(f"error: {where}")
+    assert why in answer.err
+    assert list(place.iterdir()) == []
+
+
+@pytest.mark.parametrize("seed", ["2147483648", "9223372036854775807"])
+def test_large_seeds_are_seeds(cli, seed):
+    assert cli("train", "Bandit-v0", "--steps", "64", "--seed", seed, "-q").code == 0
+
+
+def test_a_wrong_amount_of_memory_is_refused(cli, monkeypatch):
+    monkeypatch.setenv("GYMSOLVE_MEMORY", "plenty")
+    answer = cli("train", "Bandit-v0", "--steps", "64")
+    assert (answer.code, "GYMSOLVE_MEMORY: should be a number of GiB" in answer.err) == (2, True)

@@ -36,6 +36,7 @@ def test_the_plan_and_the_verdict_are_printed(cli, place):
     assert "CartPole-v1, 8 in parallel" in plan
     assert "PPO, rollouts of 8 × 32 = 256 steps" in plan
     assert "1,000 environment steps" in plan
+    assert "20 episodes; solved at 475 over 100" in plan
     changed = [line.split() for line in plan.splitlines() if "algo.gamma" in line]
     assert changed == [["algo.gamma=0.9", "--set"]]
     assert "env.num_envs=" not in plan  # the recipe says 8, which is the default
@@ -78,6 +79,18 @@ def test_resume_continues_with_a_larger_budget(cli, trained):
     assert "previous=" not in shown
 
 
+def test_a_resume_of_a_finished_run_says_that_nothing_was_changed(cli, trained, place):
+    before = {path: path.read_bytes() for path in (place / "runs").rglob("*") if path.is_file()}
+    answer = cli("resume", "@last")
+    assert answer.code == 0
+    assert answer.out.startswith("Nothing to do, and nothing was changed: its budget of 512 steps is spent")
+    assert cli("resume", "@last", "--json").json["nothing_to_do"].startswith("its budget")
+    detached = cli("resume", trained, "--detach")
+    assert (detached.code, detached.out) == (2, "")
+    assert "there is nothing to do" in detached.err
+    assert {path: path.read_bytes() for path in (place / "runs").rglob("*") if path.is_file()} == before
+
+
 def test_a_new_run_begins_with_the_weights_of_another(cli, trained):
     answer = cli("train", "Bandit-v0", "--steps", "256", "--from", f"{trained}@last")
 
@@ -105,6 +118,7 @@ def test_eval_gives_one_object(cli, trained):
     assert told["episodes"] == 7
     assert told["env_steps"] >= 256
     assert (told["seed"], told["deterministic"], told["threshold"]) == (5, False, 100)
+    assert (told["seeds"], told["reached"], told["played_steps"]) == ("fresh", False, 7)
 
 
 def test_eval_for_people(cli, trained):
@@ -113,6 +127,8 @@ def test_eval_for_people(cli, trained):
     assert answer.code == 0
     assert "mean return" in answer.out
     assert "100, not reached" in answer.out
+    assert "fresh ones, not those that chose the checkpoint" in answer.out
+    assert "looks better than it is" in cli("eval", "@last@last", "--episodes", "3", "--run-seeds").out
     assert trained in answer.out
 
 
@@ -155,7 +171,9 @@ def test_termination_ends_a_training_in_order(cli, monkeypatch):
 
 def test_a_second_ctrl_c_does_not_wait(cli, monkeypatch, place):
     def step(self, step, total):
-        signal.raise_signal(signal.SIGINT)
+        while True:  # signals in quick succession are one: `timeout` and shells send theirs twice
+            signal.raise_signal(signal.SIGINT)
+            time.sleep(0.01)
 
     monkeypatch.setattr(Watcher, "rollout_step", step)
     answer = cli("train", "Bandit-v0", "--steps", "100m", "-q")

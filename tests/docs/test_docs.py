@@ -16,7 +16,7 @@ import gymsolve
 from gymsolve.cli.app import app
 from gymsolve.config import EnvConfig
 from gymsolve.recipes import check_recipe_file
-from gymsolve.recipes.files import parse_yaml
+from gymsolve.recipes.reading import parse_yaml
 from gymsolve.recipes.schema import ALGORITHM_MODELS, leaf_paths
 from gymsolve.registry import WRAPPERS
 from gymsolve.runs.loading import load_checkpoint
@@ -152,6 +152,12 @@ def test_the_python_examples_of_the_guide_run(tmp_path, monkeypatch):
     assert outcome.run.config_json()["provenance"]["env.kwargs.length"] == "--set"
 
 
+@pytest.mark.parametrize("name", ["from-stable-baselines3.md", "another-machine.md"])
+def test_the_python_examples_of_further_pages_run(tmp_path, monkeypatch, capsys, name):
+    run_example(fenced(ROOT / "docs" / name, "python")[-1], tmp_path, monkeypatch)
+    assert capsys.readouterr().out.splitlines()[-1] == "9"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_yaml_examples_are_valid(page, tmp_path):
     for number, text in enumerate(fenced(page, "yaml")):
@@ -234,6 +240,7 @@ def test_the_public_names_are_these():
         "open_run",
         "resume",
         "train",
+        "train_seeds",
     ]
     for name in gymsolve.__all__:
         assert getattr(gymsolve, name) is not None

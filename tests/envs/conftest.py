@@ -16,7 +16,7 @@ def _quick_start(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     Tests that are about the start itself carry the marker `real_start`.
     """
     if request.node.get_closest_marker("real_start") is None:
-        monkeypatch.setattr("gymsolve.envs.backends.worker_pool.multiprocessing.get_context", _context)
+        monkeypatch.setattr("gymsolve.envs.processes.multiprocessing.get_context", _context)
 
 
 def _context(method: str | None = None) -> Any:

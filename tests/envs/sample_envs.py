@@ -3,6 +3,11 @@
 Importing this module registers them, so worker processes and configs can say `sample_envs:Id`.
 """
 
+import multiprocessing
+import os
+import signal
+import sys
+import threading
 import time
 from typing import Any
 
@@ -169,6 +174,10 @@ class Faulty(Counter):
         obs, info = super().reset(seed=seed)
         if self._how == "reset":
             raise RuntimeError("no power")
+        if self._how == "bare reset":
+            return obs
+        if self._how == "reset None":
+            return obs, None
         return (0, info) if self._how == "discrete" else (obs, info)
 
     def step(self, action: Any) -> Any:
@@ -193,11 +202,46 @@ class Faulty(Counter):
             return np.zeros(3, dtype=np.float32), reward, False, False, info
         if self._how == "none":
             return obs, None, False, False, info
+        if self._how == "exit":
+            sys.exit(3)
+        if self._how == "info":
+            return obs, reward, True, False, None
         if self._how == "four":
             return obs, reward, False, info
         if self._how == "dtype":
             return np.array(["a", "b"]), reward, False, False, info
         return obs, reward, False, False, info
+
+
+class Dying(Counter):
+    """Kills its worker process, or hangs in it; in a step or a reset it hangs only after an even seed."""
+
+    def __init__(self, when: str) -> None:
+        super().__init__(length=7)
+        self._when, self._steps, self._even = when, 0, True
+        if multiprocessing.parent_process() is not None and "build" in when:
+            self._strike()
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        if seed is not None:
+            self._even = seed % 2 == 0 or "hang" not in self._when
+        if self._mine("reset") and (self._steps or self._when == "reset"):
+            self._strike()
+        return super().reset(seed=seed)
+
+    def step(self, action: Any) -> Any:
+        self._steps += 1
+        if self._mine("step") or (self._mine("seldom") and self._steps % 150 == 0):
+            self._strike()
+        return super().step(action)
+
+    def _mine(self, call: str) -> bool:
+        return self._even and call in self._when and multiprocessing.parent_process() is not None
+
+    def _strike(self) -> None:
+        if "hang" in self._when:
+            threading.Event().wait()
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Hidden(Counter):
@@ -313,6 +357,7 @@ def register() -> None:
         Placed,
         Slow,
         Faulty,
+        Dying,
         Hidden,
         Emulated,
         Stubborn,

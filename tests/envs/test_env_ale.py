@@ -206,3 +206,14 @@ def test_a_game_is_described_alike_with_and_without_its_own_class():
         stock = make_envs(config.model_copy(update={"backend": "sync"}), role, num_envs=1)
         assert describe_env(config, role) == stock.spec
         stock.close()
+
+
+@pytest.mark.parametrize(
+    ("sticky", "idle", "identical"), [(0.0, 0, True), (0.0, 30, False), (0.25, 0, False)]
+)
+def test_only_sticky_actions_and_idle_starts_make_games_differ(sticky, idle, identical):
+    """What the guide says of the randomness that remains."""
+    kwargs = STOCK | {"repeat_action_probability": sticky}
+    config = config_of("Pong", kwargs=kwargs, wrappers=[{"atari": {"noop_max": idle}}], backend="sync")
+    found = check_determinism(config, steps=40)
+    assert (found.copies_identical, found.seed_reproduces) == (identical, True)

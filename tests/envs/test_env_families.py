@@ -173,3 +173,14 @@ def test_a_module_may_make_its_names_on_demand(tmp_path: Path, monkeypatch: pyte
         assert is_exclusive("Mine/Demand-v0", find_spec("Mine/Demand-v0"))
     finally:
         del gym.registry["Mine/Demand-v0"]
+
+
+@pytest.mark.filterwarnings("ignore:.*out of date")
+def test_mujoco_is_silent_about_its_own_models(capfd, tmp_path, monkeypatch) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    monkeypatch.chdir(tmp_path)
+    build_env(EnvConfig(id="HalfCheetah-v4"), "train").env.close()
+    assert capfd.readouterr() == ("", "")
+    assert list(tmp_path.iterdir()) == []  # MuJoCo keeps a log of its warnings otherwise
+    with pytest.warns(RuntimeWarning, match="MuJoCo: something that matters"):
+        mujoco.get_mju_user_warning()("something that matters")

@@ -119,7 +119,7 @@ def test_derived_recipes_are_valid_and_explained(env_id: str, expected: dict[str
 
 
 def test_a_derived_recipe_gives_endless_environments_a_time_limit() -> None:
-    recipe, reasons = derive_recipe("Sample/Counter-v0", {"length": 10**9})
+    recipe, reasons = derive_recipe("Sample/Counter-v0", {"kwargs": {"length": 10**9}})
     assert recipe["env"]["max_episode_steps"] == 1000
     assert recipe["env"]["kwargs"] == {"length": 10**9}
     assert any("max_episode_steps" in reason for reason in reasons)

@@ -15,10 +15,10 @@ import pytest
 import sample_envs
 
 from gymsolve.config import EnvConfig
-from gymsolve.envs.apart import can_fork
 from gymsolve.envs.backends.same_step import SameStepEnvs
 from gymsolve.envs.contract import Envs, Step
 from gymsolve.envs.make import make_envs
+from gymsolve.envs.processes import can_fork
 from gymsolve.envs.random_policy import random_actions
 from gymsolve.envs.step_timing import cores_spare, worth_workers
 from gymsolve.errors import EnvFaultError
@@ -201,7 +201,8 @@ def test_a_dead_worker_takes_only_its_own_episodes_with_it() -> None:
     expected, step = here.step(ones), there.step(ones)
     assert step.truncated.tolist() == [True, True, False, False, False]
     assert step.rewards.tolist() == [0.0, 0.0, 1.0, 1.0, 1.0]
-    assert [(e.env, e.length, e.truncated) for e in step.episodes] == [(0, 4, True), (1, 4, True)]
+    assert step.valid.tolist() == [False, False, True, True, True]
+    assert not step.episodes
     assert step.final_obs is not None
     np.testing.assert_array_equal(step.final_obs["obs"][:2], last.obs["obs"][:2])
     assert len(step.faults) == 1

@@ -43,6 +43,7 @@ def test_every_name_in_the_table_is_a_wrapper() -> None:
         "action_noise": {"probability": 0.1},
         "discrete_actions": {"actions": [0]},
         "observation_noise": {"std": 0.1},
+        "image_range": {"high": 15},
         "resize": {"width": 8, "height": 8},
         "reward_components": {"components": {"bonus": 1}},
         "scale_reward": {"factor": 2},

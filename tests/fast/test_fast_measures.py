@@ -59,6 +59,13 @@ def test_gradients_by_part_are_the_same_and_add_up(name, shared):
     assert set(norms[0]) == {"policy", "value"} | ({"trunk"} if shared else set())
     for part, norm in norms[0].items():
         np.testing.assert_allclose(norm, norms[1][part], err_msg=part, **CLOSE)
+    pieces = [
+        one.optimizer.gradients(two.parameter_groups()) for one, two in zip(algorithms, pair, strict=True)
+    ]
+    for part, norm in norms[0].items():
+        for found in pieces:
+            whole = np.concatenate([piece.ravel() for piece in found[part]])
+            np.testing.assert_allclose(np.linalg.norm(whole), norm, err_msg=part, **CLOSE)
     if name != "reinforce":  # which takes a step for the policy, and others for the value
         together = np.sqrt(sum(norm**2 for norm in norms[0].values()))
         np.testing.assert_allclose(together, rows[0]["train/grad_norm"], rtol=1e-4)

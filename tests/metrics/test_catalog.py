@@ -1,5 +1,6 @@
 """The catalogue: every name once, bounds that follow from settings and spaces, strangers refused."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -11,6 +12,7 @@ from gymsolve.metrics.catalog import (
     CATALOG,
     GROUPS,
     by_priority,
+    chart_bounds,
     derived_bounds,
     find_metric,
     hard_bounds,
@@ -19,7 +21,7 @@ from gymsolve.metrics.catalog import (
     undeclared,
 )
 from gymsolve.rollout.moments import RewardScaler
-from gymsolve.spec import ActionSpec, EnvSpec
+from gymsolve.spec import ActionSpec, EnvSpec, ObsSpec
 
 
 def test_names_are_unique_and_prefixed_by_topic():
@@ -98,3 +100,27 @@ def test_without_spaces_little_is_known():
     assert derived_bounds(make_config(), None) == {}
     limited = derived_bounds(make_config(env={"max_episode_steps": 50}), None)
     assert limited == {"rollout/ep_len_mean": (0.0, 50.0)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "net", "obs", "expected"),
+    [
+        ("discrete", "none", "vector", {"train/entropy": (0.0, math.log(4)), "action/mean": (0.0, 3.0)}),
+        ("box", "none", "vector", {"action/mean": (-1.0, 1.0)}),
+        ("box", "running", "vector", {"action/mean": (-1.0, 1.0), "obs/mean": (-10.0, 10.0)}),
+        ("box", "none", "image", {"action/mean": (-1.0, 1.0), "obs/mean": (0.0, 1.0)}),
+    ],
+)
+def test_charts_run_over_what_the_spaces_allow(kind, net, obs, expected):
+    found = chart_bounds(make_config(net={"normalize_obs": net}), make_spec(kind, obs=obs))
+    found.pop("policy/entropy_relative", None)
+    assert found == expected
+
+
+def test_a_declared_box_is_the_range_of_observations_unless_it_is_absurdly_large():
+    for high, known in ((5.0, True), (3.4e38, False)):
+        entry = ObsSpec("vector", (2,), "float32", low=(-1.0, -high), high=(1.0, high))
+        spec = dataclasses.replace(make_spec(), obs={"obs": entry})
+        assert chart_bounds(make_config(), spec).get("obs/mean") == ((-high, high) if known else None)
+        scaled = chart_bounds(make_config(net={"normalize_obs": "bounds"}), spec)
+        assert scaled["obs/mean"] == (-1.0, 1.0)

@@ -6,6 +6,7 @@ from stories import make_config, story
 
 from gymsolve.metrics.report.compare_page import render_comparison, result_rows
 from gymsolve.metrics.report.comparison import compare_curves, contend, differences, remark
+from gymsolve.metrics.report.textchart import plot
 
 
 @pytest.fixture
@@ -18,6 +19,7 @@ def pair(tmp_path):
 
 def test_settings_that_differ_are_all_there_are(pair):
     assert differences(pair) == {"algo.gamma": [0.99, 0.5]}
+    assert differences(pair, incidental=True) == {}
     assert remark(pair) == ""
 
 
@@ -58,3 +60,19 @@ def test_runs_without_records_evaluations_or_threshold_compare_too(tmp_path):
     page = render_comparison(runs, "time")
     assert page.count("<svg") == 2
     assert [one.results("time")["reached_at"] for one in runs[:2]] == [None, None]
+
+
+def test_a_running_run_says_so_with_its_values_so_far_and_its_threshold(tmp_path):
+    fresh = store(tmp_path, story(count=2), config=make_config(), status="running")
+    fresh.append_event("started", env_steps=0, threshold=150.0)
+    ended, running, begun = contend(
+        [store(tmp_path), store(tmp_path, story(count=20), status="running"), fresh]
+    )
+    rows = {name: values for name, *values in result_rows([ended, running, begun], "env_steps")}
+    assert rows["threshold"] == ["150", "150", "150"]
+    assert rows["last evaluation"] == ["178.5", "58.5 so far", "none yet"]
+    assert all(value != "–" for value in rows["training return, last 100 episodes"])
+    chart = plot(compare_curves([ended, running, begun], "env_steps")[0])
+    assert f"B {running.run.id} (running): " in chart
+    assert f"C {begun.run.id} (running): nothing yet" in chart
+    assert "not finite" not in chart

@@ -50,6 +50,15 @@ def test_what_stood_from_the_start_explains_what_showed_before_it():
     assert consequences["ev_negative"] < found.roots[0].onset - 10_000
 
 
+def test_a_policy_that_never_moved_explains_what_showed_before_that_was_told():
+    columns = {"train/approx_kl": 1e-6, "train/explained_variance": 0.0, "train/entropy": 1.385}
+    rising = {"rollout/ep_rew_mean": lambda i: 20.0 + min(i, 30)}  # by chance, for a third of the time
+    found = diagnose(story(columns | rising), make_context())
+    assert [alert.id for alert in found.roots] == ["policy_frozen"]
+    assert found.roots[0].onset < 5_000
+    assert found.roots[0].steps <= 100_000
+
+
 def test_what_did_not_fire_and_could_not_be_checked_is_told():
     few = [{name: row[name] for name in ("env_steps", "train/loss") if name in row} for row in story()]
     found = diagnose(few, make_context())

@@ -1,20 +1,28 @@
 """Real logs of other frameworks, with known faults, are read and diagnosed.
 
 `sb3_rate_too_high` and `sb3_tensorboard`: Stable-Baselines3 2.9.2, PPO on CartPole-v1 with a learning rate of
-0.1, logged to CSV and TensorBoard at once. `cleanrl_rate_too_low`: PPO on CartPole-v1 with a learning rate
-of 2.5e-7, logged under CleanRL's names.
+0.1, logged to CSV and TensorBoard at once. `sb3_two_copies`: the same tool with two environments, a Monitor
+file each, 1,024 steps. `cleanrl_rate_too_low`: PPO on CartPole-v1 with a learning rate of 2.5e-7, logged
+under CleanRL's names.
 """
 
 import csv
+import json
 import math
+import shutil
 from pathlib import Path
 
 import pytest
 
-from gymsolve.errors import RunDamagedError, UnknownRunError
+from gymsolve.errors import RunDamagedError, UnknownRunError, UsageError
 from gymsolve.metrics.catalog import undeclared
 from gymsolve.metrics.diagnosis import diagnose
 from gymsolve.metrics.foreign import read_foreign
+from gymsolve.metrics.foreign.settings import their_changes
+from gymsolve.metrics.rules import RULES
+from gymsolve.metrics.rules.rule import Change, Context, Evidence
+from gymsolve.metrics.wording import remedy_text
+from gymsolve.service.diagnose import diagnose_path
 
 LOGS = Path(__file__).parent / "logs"
 SB3 = LOGS / "sb3_rate_too_high"
@@ -82,7 +90,7 @@ def test_a_rate_too_low_is_found_in_a_cleanrl_log():
     found = diagnose(log.records, log.context)
     assert found.roots[0].id == "policy_frozen"
     assert found.roots[0].changes[0].path == "algo.learning_rate"
-    assert "raise it by a factor of 1,000" in found.roots[0].changes[0].advice
+    assert "raise it by a factor of 900" in found.roots[0].changes[0].advice
     assert {"return_flat", "entropy_stuck"} <= {one.alert.id for one in found.consequences}
 
 
@@ -126,3 +134,145 @@ def test_a_return_that_is_not_finite_is_a_finding(broken, tmp_path):
     rows = "".join(f"{total},20,{time}.0\n" for time, total in enumerate(("9.0", broken, "-inf", "9.0")))
     (tmp_path / "0.monitor.csv").write_text('#{"t_start": 0.0, "env_id": "Odd-v0"}\nr,l,t\n' + rows)
     assert roots(tmp_path)[0] == "nonfinite"
+
+
+def changes_of(path: Path) -> list[str]:
+    found = diagnose_path(str(path))
+    return [remedy_text(alert.to_json()) for alert in found.roots]
+
+
+def test_remedies_speak_the_language_of_the_tool():
+    assert changes_of(SB3)[0] == (
+        "try learning_rate: lower it by a factor of 33 (it is 0.1), target_kl: set it to 0.02 at most"
+    )
+    assert changes_of(LOGS / "cleanrl_rate_too_low")[0].startswith(
+        "try --learning-rate: raise it by a factor"
+    )
+    ours = [Change("algo.num_epochs", None, None, "lower it"), Change("algo.clip_coef", None, 0.2, "x")]
+    assert [one.path for one in their_changes("Stable-Baselines3 W&B", ours, {})] == [
+        "n_epochs",
+        "clip_range",
+    ]
+    told = their_changes("CleanRL TensorBoard", ours, {"update_epochs": 40})
+    assert [(one.path, one.advice) for one in told] == [
+        ("--update-epochs", "lower it (it is 40)"),
+        ("--clip-coef", "set it to 0.2"),
+    ]
+
+
+def test_no_remedy_for_others_is_nameless():
+    """Whatever rules propose has a name there, or says whose name it is."""
+    paths = {path for rule in RULES for path in _paths(rule)}
+    for owner in ("Stable-Baselines3", "CleanRL"):
+        for path in paths:
+            (one,) = their_changes(owner, [Change(path, None, None, "raise it")], {})
+            assert one.path != path or one.advice.endswith("(as gymsolve calls it)")
+
+
+def _paths(rule):
+    context = Context(config=None)
+    evidence = Evidence(rule.metric, 1.0, 0.5, ">")
+    return [change.path for change in rule.remedy(context, evidence)]
+
+
+def copy(source: Path, target: Path) -> Path:
+    shutil.copytree(LOGS / source, target)
+    return target
+
+
+def test_a_folder_with_several_logs_lists_them_instead_of_merging(tmp_path):
+    first, second = (
+        copy("sb3_rate_too_high", tmp_path / "a"),
+        copy("sb3_tensorboard", tmp_path / "deep" / "b"),
+    )
+    with pytest.raises(UsageError, match="holds 2 logs; name one of them:") as caught:
+        read_foreign(tmp_path)
+    assert f"\n  {first}\n  {second}" in str(caught.value)
+    (tmp_path / "one").mkdir()
+    for name in ("x.monitor.csv", "y.monitor.csv"):
+        shutil.copy(SB3 / "monitor.csv", tmp_path / "one" / name)
+    with pytest.raises(UsageError, match=r"x\.monitor\.csv"):
+        read_foreign(tmp_path / "one")
+    both = tmp_path / "events"
+    both.mkdir()
+    for name in ("sb3_tensorboard", "cleanrl_rate_too_low"):
+        shutil.copy(LOGS / name / "events.out.tfevents.0", both / f"{name}.tfevents")
+    with pytest.raises(UsageError, match="holds 2 logs"):
+        read_foreign(both)
+
+
+def test_copies_of_one_training_are_one_log_and_later_ones_are_not(tmp_path):
+    log = read_foreign(LOGS / "sb3_two_copies")
+    assert log.env_id == "CartPole-v1"
+    episodes = [one for one in log.records if "rollout/episodes" in one]
+    lines = [(LOGS / "sb3_two_copies" / f"{copy}.monitor.csv").read_text().splitlines() for copy in (0, 1)]
+    assert episodes[-1]["rollout/episodes"] == sum(len(one) - 2 for one in lines)
+    elapsed = [one["time/elapsed"] for one in log.records if "time/elapsed" in one]
+    assert elapsed == sorted(elapsed)
+    target = copy("sb3_two_copies", tmp_path / "again")
+    (target / "progress.csv").unlink()
+    path = target / "1.monitor.csv"
+    head = json.loads(path.read_text().splitlines()[0][1:])
+    head["t_start"] += 10_000
+    path.write_text("\n".join(["#" + json.dumps(head), *path.read_text().splitlines()[1:]]) + "\n")
+    with pytest.raises(UsageError, match="holds 2 logs"):
+        read_foreign(target)
+
+
+def write_cleanrl(folder: Path, *, settings: bool, start: int = 0) -> None:
+    """What CleanRL's scripts do: `SummaryWriter(f"runs/{run_name}")`, `add_text`, `add_scalar`."""
+    from torch.utils.tensorboard import SummaryWriter
+
+    writer = SummaryWriter(str(folder))
+    if settings:
+        args = {"env_id": "Acrobot-v1", "learning_rate": 2.5e-07, "total_timesteps": 500000, "cuda": True}
+        rows = "\n".join(f"|{key}|{value}|" for key, value in args.items())
+        writer.add_text("hyperparameters", "|param|value|\n|-|-|\n" + rows)
+    for step in range(start, start + 500, 100):
+        writer.add_scalar("charts/episodic_return", -500.0, step)
+        writer.add_scalar("losses/approx_kl", 0.0, step)
+    writer.close()
+
+
+def test_settings_and_environment_of_cleanrl_are_read(tmp_path):
+    write_cleanrl(tmp_path / "Acrobot-v1__ppo__3__1700000000", settings=True)
+    log = read_foreign(tmp_path)
+    assert log.env_id == "Acrobot-v1"
+    assert log.settings == {
+        "env_id": "Acrobot-v1",
+        "learning_rate": 2.5e-07,
+        "total_timesteps": 500000,
+        "cuda": True,
+    }
+    assert log.context.budget == 500000
+    write_cleanrl(tmp_path / "b" / "CartPole-v1__ppo__3__1700000000", settings=False)
+    assert read_foreign(tmp_path / "b").env_id == "CartPole-v1"
+
+
+def test_a_training_that_went_on_in_another_file_is_one_log(tmp_path):
+    for start in (0, 500):
+        write_cleanrl(tmp_path / f"part{start}", settings=False, start=start)
+        (file,) = (tmp_path / f"part{start}").iterdir()
+        (tmp_path / "whole").mkdir(exist_ok=True)
+        file.rename(tmp_path / "whole" / f"events.out.tfevents.{start}")
+    assert read_foreign(tmp_path / "whole").records[-1]["env_steps"] == 900
+
+
+def test_a_damaged_event_file_is_read_up_to_the_damage_and_says_so(tmp_path):
+    data = bytearray((LOGS / "sb3_tensorboard" / "events.out.tfevents.0").read_bytes())
+    whole = read_foreign(LOGS / "sb3_tensorboard").records
+    place = data.index(b"train/approx_kl", len(data) // 2)
+    data[place - 2 : place] = b"\xff\xff"  # the length of the name
+    (tmp_path / "events.out.tfevents.0").write_bytes(data)
+    log = read_foreign(tmp_path)
+    assert 0 < len(log.records) < len(whole)
+    assert "is damaged from byte" in log.problems[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["logs/nothing", "nothing.csv", "./nothing", "/no/such/place", "x" * 300 + "/y"]
+)
+def test_a_missing_path_is_named_as_missing(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UnknownRunError, match="there is no file or folder"):
+        diagnose_path(name)

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 from report_runs import facts_of, store
-from stories import make_config, make_context, story
+from stories import FLAT, make_config, make_context, story
 
 from gymsolve.errors import RunDamagedError
 from gymsolve.metrics.alerts import AlertTracker
@@ -219,14 +219,88 @@ def test_choices_are_stacked_and_boxes_drawn_within_their_space(tmp_path):
 def test_time_is_split_as_measured_or_worked_out(tmp_path):
     measured = time_split(facts_of(tmp_path, story({"time/update_share": 0.45})))
     assert dict(measured.parts) == pytest.approx(
-        {"environments": 0.4, "learning": 0.45, "evaluating": 0.05, "other": 0.1}
+        {
+            "stepping environments, 1:20": 0.4,
+            "learning, 1:30": 0.45,
+            "evaluating, 0:10": 0.05,
+            "everything else, 0:20": 0.1,
+        }
     )
+    assert measured.note == "3:20 in all."
     rows = [
         {"env_steps": n, "time/elapsed": 10.0, "time/collect_seconds": 0.3, "time/update_seconds": 0.1}
         for n in (100, 200)
     ]
     worked_out = time_split(facts_of(tmp_path, [*rows, evaluated(200, 1.0) | {"eval/seconds": 2.0}]))
-    assert dict(worked_out.parts) == pytest.approx({"collecting": 0.6, "learning": 0.2, "evaluating": 0.2})
+    # Ten seconds up to the last record, and an evaluation of two after it.
+    told = {"collecting": 0.75 * 10 / 12, "learning": 0.25 * 10 / 12, "evaluating": 2 / 12}
+    assert dict(worked_out.parts) == pytest.approx(told)
+
+
+def test_shares_count_by_the_time_they_are_shares_of_and_the_last_evaluation_counts(tmp_path):
+    """Ten updates of a second each, then a record of a hundred, and an evaluation that no record follows."""
+    quick = [
+        {"env_steps": 10 * n, "updates": n, "time/updates_per_second": 1.0, "time/elapsed": float(n)}
+        | {"time/env_share": 1.0, "time/eval_share": 0.0}
+        for n in range(1, 11)
+    ]
+    slow = quick[-1] | {"env_steps": 200, "updates": 110, "time/elapsed": 110.0, "time/env_share": 0.4}
+    slow |= {"time/update_share": 0.3, "time/eval_share": 0.3}
+    judged = [evaluated(150, 1.0) | {"eval/seconds": 30.0}, evaluated(200, 1.0) | {"eval/seconds": 40.0}]
+    facts = facts_of(tmp_path, [*quick, judged[0], slow, judged[1]])
+    assert facts.spent == pytest.approx({"env": 10 + 40, "update": 30, "eval": 70})
+    assert facts.seconds == 150.0
+    facts.run.append_event("spent", seconds={"start": 2.0, "video": 8.0, "track": 5.0, "other": 1.0})
+    again = gather(facts.run)
+    assert sum(again.spent.values()) == pytest.approx(166.0)
+    assert sum(share for _, share in time_split(again).parts) == pytest.approx(1.0)
+    assert "Training took 200 steps and 2:30, 1:10 of it evaluating; with all around it 2:46." in verdict(
+        again
+    )
+
+
+@pytest.mark.parametrize(
+    ("reason", "name", "words"),
+    [
+        ("EnvFaultError: environment 3 of My-v0 raised KeyError: 'x' in step 7.", "env_crashed", "--debug"),
+        ("MemoryError: Unable to allocate 9 GiB", "out_of_memory", "env.num_envs"),
+        ("OutOfMemoryError: CUDA out of memory.", "out_of_memory", "env.num_envs"),
+        ("RunDamagedError: runs/x: the disk is full. Free some space.", "disk_full", "checkpoint.keep"),
+        (
+            "EnvFaultError: workers of My-v0 were lost again and again; one died.",
+            "worker_lost",
+            "backend=sync",
+        ),
+        ("EnvFaultError: the step of environment 3 did not return for 60 seconds.", "hang", "gymsolve check"),
+        ("ZeroDivisionError: division by zero", "crashed", "--debug"),
+        ("DivergenceError: a weight became nan at 100 steps", "nonfinite", "--set algo.learning_rate="),
+    ],
+)
+def test_what_ended_a_run_comes_first(tmp_path, reason, name, words):
+    run = store(tmp_path, story({"time/env_share": 0.9, **FLAT}), status="crashed", reason=reason)
+    run.append_event("error", text=reason, at={"file": "/home/me/my_env.py", "line": 12, "function": "step"})
+    facts = gather(run)
+    first = facts.diagnosis.roots[0]
+    assert (first.id, first.ended) == (name, True)
+    assert "env_bound" in {alert.id for alert in facts.diagnosis.roots[1:]}
+    told = verdict(facts)
+    place = "" if name == "nonfinite" else " (/home/me/my_env.py, line 12, in step)"
+    assert told.startswith(f"It crashed: {reason.rstrip('.')}{place}. What ended it: {first.title}")
+    assert words in told
+    if name != "nonfinite":
+        assert f"gymsolve resume {run.id}" in first.instead
+    told = " ".join(pages(run)[0].text)
+    assert told.index(f"[{name}]") < told.index("[env_bound]")
+
+
+def test_a_process_that_is_gone_without_a_word_is_what_ended_the_run(tmp_path):
+    run = store(tmp_path, story({"time/env_share": 0.9}))
+    info = json.loads((run.path / "run.json").read_text())
+    info |= {"status": "running", "pid": 1, "process_start": "gone", "reason": None}
+    (run.path / "run.json").write_text(json.dumps(info))
+    facts = gather(run)
+    assert facts.diagnosis.roots[0].id == "killed"
+    assert verdict(facts).startswith("It crashed: the process ended without a word.")
 
 
 def test_metrics_that_a_run_lacks_leave_no_empty_chart(tmp_path):

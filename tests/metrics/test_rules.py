@@ -95,7 +95,9 @@ CASES = {
     ),
     "entropy_stuck": Case({"train/entropy": 0.999 * H, **FLAT}, {"train/entropy": 0.98 * H, **FLAT}),
     "initial_policy": Case({"train/entropy": 0.5 * H}, {"train/entropy": jump(0.7 * H, 0.5 * H, at=1)}),
-    "log_std_low": Case({"policy/log_std_mean": -3.1}, {"policy/log_std_mean": -3.0}, {"kind": "box"}),
+    "log_std_low": Case(
+        {"policy/log_std_mean": -3.1, **FLAT}, {"policy/log_std_mean": -3.1}, {"kind": "box"}
+    ),
     "log_std_high": Case(
         {"policy/log_std_mean": lambda i: 0.02 * i},
         {"policy/log_std_mean": lambda i: 2.0 - 0.005 * i},
@@ -261,6 +263,81 @@ def test_an_episode_that_may_still_be_under_way_is_no_finding():
     waiting = {"rollout/episodes": jump(0.0, 1.0, at=40)}
     assert "no_episode_end" in fired(waiting, make_context())
     assert "no_episode_end" not in fired(waiting, make_context(spec={"limit": 6000}))
+
+
+def test_the_length_of_an_episode_is_that_of_one_copy():
+    """Sixteen games of up to 27,000 steps have taken 12,288 together when the first record comes."""
+    pong = {
+        "rollout/episodes": 0.0,
+        "vec_steps": lambda i: 768 * (i + 1),
+        "env_steps": lambda i: 12_288 * (i + 1),
+    }
+    many = {"env": {"num_envs": 16}, "steps": 10_000_000}
+    assert "no_episode_end" not in fired(pong, make_context(spec={"limit": 80_000}, **many))
+    assert "no_episode_end" not in fired(pong, make_context(spec={"limit": None}, **many)), (
+        "nobody knows how long"
+    )
+    assert "no_episode_end" in fired(pong, make_context(spec={"limit": 27_000}, **many))
+    (late,) = [
+        alert
+        for alert in AlertTracker(make_context(spec={"limit": None}, steps=1_000_000), story(pong)).alerts()
+        if alert.id == "no_episode_end"
+    ]
+    assert late.onset >= 500_000
+    assert late.changes == (), "a limit that nobody asked for would cut games"
+    assert "each copy has taken" in late.evidence.note
+
+
+LATCHED = {
+    "no_episode_end": ({"rollout/episodes": jump(0.0, 1.0, at=99)}, {}),
+    "no_reward": ({**reward_of(0.0), "rollout/ep_rew_max": jump(0.0, 1.0, at=99)}, {}),
+    "same_return": ({**reward_of(-200.0), "rollout/ep_rew_max": jump(-200.0, -100.0, at=99)}, {}),
+    "mask_closed": ({"train/entropy": jump(0.0, 1.0, at=99)}, MASKED),
+}
+
+
+@pytest.mark.parametrize("name", LATCHED)
+def test_what_can_never_come_back_is_over_with_the_record_that_ends_it(name):
+    columns, context = LATCHED[name]
+    (found,) = [
+        one for one in AlertTracker(make_context(**context), story(columns)).alerts() if one.id == name
+    ]
+    assert not found.active
+
+
+def test_a_run_that_is_solved_ends_the_alerts_that_success_explains():
+    rows = story({**FLAT, "train/approx_kl": 0.2})
+    solved = rows[-1] | {"eval/mean_reward": 210.0, "solved": 1.0}
+    tracker = AlertTracker(make_context(), rows)
+    before = {one.id for one in tracker.alerts() if one.active}
+    cleared = {change.alert.id for change in tracker.update(solved) if change.kind == "alert_cleared"}
+    assert "return_flat" in before & cleared
+    assert "kl_extreme" in before - cleared, "its number is as bad as before"
+
+
+def test_returns_are_not_flat_while_no_episode_has_ended():
+    """All copies play 1,000 steps and end together: between two ends there is nothing to see."""
+    waiting = {"rollout/ep_rew_mean": 20.0, "rollout/episodes": lambda i: 8.0 * (i // 70)}
+    waiting["rollout/ep_rew_mean"] = lambda i: 20.0 if i < 70 else 19.0
+    rows = story(waiting)[:80]
+    assert "return_flat" not in {one.id for one in AlertTracker(make_context(), rows).alerts()}
+    assert "return_flat" in fired(waiting, make_context())
+
+
+def test_the_first_policy_of_a_box_is_looked_at_too():
+    centred = {"action/mean": 0.02, "action/std": 0.7}  # a standard normal, clipped
+    assert "initial_policy" not in fired(centred, make_context("box"))
+    assert "initial_policy" in fired(centred | {"action/mean": jump(0.6, 0.0, at=1)}, make_context("box"))
+    assert "initial_policy" not in fired(centred | {"action/mean": jump(0.0, 0.9, at=1)}, make_context("box"))
+    narrow = centred | {"action/std": jump(0.05, 0.7, at=1)}
+    (found,) = AlertTracker(make_context("box", net={"log_std_init": -3.0}), story(narrow)).alerts()
+    assert found.id == "initial_policy"
+    assert [(one.path, one.new) for one in found.changes] == [("net.log_std_init", 0.0)]
+
+
+def test_little_spread_is_no_finding_while_the_return_rises():
+    context = make_context("box")
+    assert "log_std_low" not in fired({"policy/log_std_mean": -4.0}, context)
 
 
 def test_episodes_that_are_cut_short_are_no_success_however_good_their_return():

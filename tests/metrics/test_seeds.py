@@ -4,9 +4,11 @@ import pytest
 from report_runs import store
 from stories import make_config, story
 
+from gymsolve.metrics.report.bands import seed_curves
 from gymsolve.metrics.report.compare_page import render_comparison
 from gymsolve.metrics.report.comparison import contend
 from gymsolve.metrics.report.seeds import interquartile_mean, seed_interval, spread_over_seeds
+from gymsolve.metrics.report.textchart import plot
 
 
 def train_seeds(folder, finals, **settings):
@@ -69,3 +71,63 @@ def test_two_seeds_are_too_few_and_a_page_tells_of_three(tmp_path):
     assert spread_over_seeds(contend(three[:2])) == []
     assert "differ in the seed alone" in render_comparison(contend(three), "env_steps")
     assert "differ in the seed alone" not in render_comparison(contend(three[:2]), "env_steps")
+
+
+def test_settings_that_change_no_result_do_not_part_seeds(tmp_path):
+    runs = [
+        *train_seeds(tmp_path, [1, 2]),
+        *(
+            store(
+                tmp_path,
+                story({"eval/mean_reward": 3.0}, count=10),
+                config=make_config(seed=seed, solved_at=150.0, track=["csv"], video={"every": 5}, threads=2),
+            )
+            for seed in (2, 3)
+        ),
+    ]
+    (found,) = spread_over_seeds(contend(runs))
+    assert found.seeds == (0, 1, 2, 3)
+    assert found.incidental == ("video.every", "threads", "track")
+    assert (
+        "in nothing that changes results but the seed (also in video.every, threads, track)" in found.remark()
+    )
+    page = render_comparison(contend(runs), "env_steps")
+    assert "Without effect on results, they also differ in" in page
+
+
+def test_a_seed_that_crashed_is_named_and_counts(tmp_path):
+    runs = [*train_seeds(tmp_path, [1, 2, 3])]
+    runs[1].set_status("crashed", reason="the disk is full")
+    (found,) = spread_over_seeds(contend(runs))
+    assert found.unfinished == ("B",)
+    assert "B stopped or crashed" in found.remark()
+
+
+def test_seeds_get_one_line_and_a_band_that_says_what_it_is(tmp_path):
+    contenders = contend(train_seeds(tmp_path, [10, 20, 30, 40, 50]))
+    (chart,) = seed_curves(contenders, "env_steps")
+    (line,) = chart.lines
+    assert "A, B, C, D, E: interquartile mean over 5 seeds, 95 % interval" in line.label
+    assert "95 % bootstrap interval" in chart.note
+    assert {y for _, y in line.points} == {30.0}
+    assert all(10 <= low < 30 < high <= 50 for _, low, high in line.spread)
+    text = plot(chart)
+    assert "1 A, B, C, D, E" in text
+    assert ".." in text
+    assert 'class="band' in render_comparison(contenders, "env_steps")
+    assert seed_curves(contenders[:2], "env_steps") == []
+
+
+def test_a_band_keeps_the_last_value_of_runs_that_ended_and_stops_with_those_under_way(tmp_path):
+    runs = [
+        store(tmp_path, story({"eval/mean_reward": 100.0}, count=count), config=make_config(seed=seed))
+        for seed, count in enumerate((10, 40, 100))
+    ]
+    (chart,) = seed_curves(contend(runs), "env_steps")
+    last = max(row["env_steps"] for row in runs[2].read_metrics().rows if "eval/mean_reward" in row)
+    assert chart.lines[0].points[-1] == (last, 100.0)
+    runs[1].set_status("stopped", reason="interrupt")
+    (chart,) = seed_curves(contend(runs), "env_steps")
+    assert chart.lines[0].points[-1][0] == max(
+        row["env_steps"] for row in runs[1].read_metrics().rows if "eval/mean_reward" in row
+    )

@@ -61,8 +61,9 @@ def test_tensorboard_drops_it_too(tmp_path):
                 {"env_steps": step, "train/loss": 0.5, "action/share_0": 0.25, "action/share_1": 0.75}
             )
         sink.close("finished", {})
-        for file in (tmp_path / "tensorboard").glob("events*.0"):  # names count seconds, this test does not
-            file.rename(file.with_name(f"{file.name[:-2]}.{begin}1"))
+        # Names count seconds and the writers of this process; this test does neither.
+        (file,) = [path for path in (tmp_path / "tensorboard").iterdir() if not path.name.endswith(".done")]
+        file.rename(file.with_name(f"events.out.tfevents.{begin:03d}.done"))
     events = EventAccumulator(str(tmp_path / "tensorboard"))
     events.Reload()
     assert [point.step for point in events.Scalars("train/loss")] == [10, 15, 25]

@@ -46,3 +46,25 @@ def test_a_recipe_may_say_auto(place):
     assert check_recipe_file(path) == []
     assert resolve("Mine-v0").automatic == ("env.num_envs", "threads")
     assert resolve("Mine-v0", {"threads": 2}).automatic == ("env.num_envs",)
+
+
+def test_a_written_variant_reads_as_if_written_by_hand_and_hides_no_derived_one(place):
+    derived = {"algo": {"name": "ppo", "num_epochs": 10, "ent_coef": 0.0}, "env": {"kwargs": {"speed": 2.0}}}
+    path, new = write_variant(resolve("mine:New-v0", derived=derived), {"env.num_envs": 4}, "tuned", [])
+    text = path.read_text()
+    assert "num_epochs: 10\n" in text
+    assert "speed: 2.0\n" in text
+    assert "description: Tuned\n" in text
+    assert resolve("mine:New-v0").name == new == "mine:New-v0:ppo_tuned"
+
+
+def test_a_recipe_is_found_by_its_id_whatever_its_file_is_called(place):
+    (place / "recipes").mkdir()
+    for name, env_id, variant in [("holiday", "mine:New-v0", "calm"), ("zz", "CartPole-v1", "odd")]:
+        text = f"env: {{id: '{env_id}'}}\nvariants: {{{variant}: {{algo: {{name: ppo}}}}}}\n"
+        (place / "recipes" / f"{name}.yaml").write_text(text)
+    assert resolve("mine:New-v0").name == resolve("holiday").name == "holiday:calm"
+    assert resolve("CartPole-v1").name == "CartPole-v1:ppo"  # called after its id, so it comes first
+    assert resolve("CartPole-v1:odd").name == "zz:odd"
+    with pytest.raises(UsageError, match=r"Did you mean 'mine:New-v0'\?"):
+        resolve("mine:Nwe-v0")

@@ -7,7 +7,8 @@ import pytest
 from gymsolve import recipes
 from gymsolve.errors import ConfigError
 from gymsolve.recipes import check_recipe_file, format_recipe_file, index
-from gymsolve.recipes.files import load_recipes, parse_yaml
+from gymsolve.recipes.files import load_recipes
+from gymsolve.recipes.reading import parse_yaml
 
 ZOO = sorted((Path(recipes.__file__).parent.parent / "zoo").glob("*.yaml"))
 

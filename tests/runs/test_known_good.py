@@ -83,7 +83,7 @@ def test_the_early_run_can_be_read(copy):
 def test_the_policy_of_the_early_run_still_plays_as_well_as_it_says(copy):
     run = copy(EARLY)
     stored = load_checkpoint(run, "best").meta["eval"]
-    again = gymsolve.evaluate(run, episodes=int(stored["eval/episodes"]))
+    again = gymsolve.evaluate(run, episodes=int(stored["eval/episodes"]), run_seeds=True, trust=True)
     assert again.mean == pytest.approx(stored["eval/mean_reward"], abs=5.0)
 
 
@@ -114,14 +114,14 @@ def test_a_kept_run_tells_what_it_told(name, copy):
 def test_the_policy_of_a_kept_run_acts_and_scores_what_was_stored(name, copy):
     run = copy(name)
     stored = load_checkpoint(run, "best").meta["eval"]
-    policy = gymsolve.load_policy(run)
+    policy = gymsolve.load_policy(run, trust=True)  # kept runs come from elsewhere
     envs = policy.make_envs()
     try:
         obs, masks = envs.reset([0])
         policy.act({key: value[0] for key, value in obs.items()}, None if masks is None else masks[0])
     finally:
         envs.close()
-    again = gymsolve.evaluate(run, episodes=int(stored["eval/episodes"]))
+    again = gymsolve.evaluate(run, episodes=int(stored["eval/episodes"]), run_seeds=True, trust=True)
     # Compiled environments draw starts of their own; where there are none, only the skill compares.
     same_starts = backends(run) != ["compiled"] or load_kernels() is not None
     assert again.mean == pytest.approx(stored["eval/mean_reward"], rel=CLOSE if same_starts else 0.5)
@@ -131,7 +131,7 @@ def test_the_policy_of_a_kept_run_acts_and_scores_what_was_stored(name, copy):
 def test_a_kept_run_resumed_from_its_middle_reaches_its_stored_end(name, copy):
     run = copy(name)
     facts, stored = made(name), load_checkpoint(run, "last")
-    gymsolve.resume(f"{run.path}@{facts['resume_from']}")
+    gymsolve.resume(f"{run.path}@{facts['resume_from']}", trust=True)
     reached = load_checkpoint(run, "last")
     first, second = backends(run)
     if first != second:  # its episodes began anew, as a note says: no compiled environments here
@@ -154,10 +154,10 @@ def test_other_arithmetic_comes_close_and_forgotten_moments_do_not(name, copy):
     other = "torch" if facts["arithmetic"]["engine"] == "numpy" else "numpy"
     if name == "everything_ppo":
         with pytest.raises(ConfigError, match="is an image"):  # torch alone serves those
-            gymsolve.resume(middle, {"engine": other})
+            gymsolve.resume(middle, {"engine": other}, trust=True)
     else:
-        gymsolve.resume(middle, {"engine": other})
+        gymsolve.resume(middle, {"engine": other}, trust=True)
         first, second = backends(run)
         assert first != second or distance(stored, load_checkpoint(run, "last")) < CLOSE
-    gymsolve.resume(middle, fresh_optimizer=True)
+    gymsolve.resume(middle, fresh_optimizer=True, trust=True)
     assert distance(stored, load_checkpoint(run, "last")) > 100 * CLOSE

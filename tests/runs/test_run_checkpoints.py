@@ -1,6 +1,7 @@
 """Checkpoints: what is loaded is exactly what was saved, or an error that names another one."""
 
 import contextlib
+import itertools
 import json
 import resource
 import shutil
@@ -256,6 +257,19 @@ def test_prune_keeps_the_newest_best_and_last(make_run: MakeRun, save: Save) -> 
     assert prune(run, 1) == ["400", "500"]
     assert list_checkpoints(run) == ["100", "150"]
     assert load_checkpoint(run, "best").name == "100"
+
+
+@pytest.mark.parametrize("count", [6, 20, 50])
+def test_prune_leaves_checkpoints_of_the_whole_run(make_run: MakeRun, save: Save, count: int) -> None:
+    run = make_run()
+    for number in range(1, count + 1):
+        save(run, 100 * number)
+        prune(run, 5)
+    kept = [int(name) // 100 for name in list_checkpoints(run)]
+    assert len(kept) == 5
+    assert (kept[0], kept[-2:]) == (1, [count - 1, count])
+    gaps = [after - before for before, after in itertools.pairwise(kept)]
+    assert max(gaps) <= count / 2, "a stretch without any"
 
 
 def test_save_that_fails_leaves_the_others_alone(make_run: MakeRun, save: Save) -> None:

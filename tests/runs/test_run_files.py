@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 import resource
 from pathlib import Path
 
@@ -9,8 +10,16 @@ import numpy as np
 import pytest
 
 from gymsolve.errors import RunDamagedError
-from gymsolve.runs.files import from_exact, locked, read_json, replace_json, to_json
-from gymsolve.runs.records import append_record, append_text, last_record, read_records
+from gymsolve.runs.files import from_exact, locked, os_errors, read_json, replace_json, to_json
+from gymsolve.runs.records import (
+    append_record,
+    append_text,
+    count_records,
+    iterate_records,
+    last_record,
+    read_records,
+    read_thinned,
+)
 
 
 def test_records_come_back_in_order(tmp_path: Path) -> None:
@@ -25,6 +34,20 @@ def test_records_come_back_in_order(tmp_path: Path) -> None:
 def test_no_file_means_no_records(tmp_path: Path) -> None:
     assert read_records(tmp_path / "metrics.jsonl") == ([], [])
     assert last_record(tmp_path / "metrics.jsonl") is None
+
+
+def test_a_very_long_file_is_thinned_and_what_stands_out_stays(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    rows = [{"step": step, "eval/a" if step % 400 == 7 else "b": 1} for step in range(1, 1001)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert count_records(path) == 1000
+    assert read_thinned(path, 1000, ()) == (rows, [])
+    thinned, problems = read_thinned(path, 150, (b'"eval/a"',))
+    steps = [row["step"] for row in thinned]
+    assert steps == sorted({7, 407, 807, 1000, *range(7, 1001, 7)})
+    assert problems == ["metrics.jsonl has 1,000 records: one in 7 was read, and those that stand out"]
+    assert len(read_thinned(path, 2, (b'"b"',)).rows) == 2  # they are too many to stand out
+    assert list(iterate_records(path)) == rows
 
 
 @pytest.mark.parametrize("length", [1, 7, 12, 70_000, 200_000])
@@ -117,11 +140,32 @@ def test_append_on_a_file_at_its_limit_leaves_no_torn_line(tmp_path: Path) -> No
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_full_disk_is_one_sentence_with_a_fix(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
-    path.symlink_to("/dev/full")
-    with pytest.raises(RunDamagedError, match=r"metrics\.jsonl: the disk is full\. Free some space"):
-        append_record(path, {"a": 1})
-    with pytest.raises(RunDamagedError, match="the disk is full"):
-        append_text(path, "hello")
+    said = r"metrics\.jsonl: the disk is full\. Free some space"
+    with (
+        Path("/dev/full").open("wb", buffering=0) as full,
+        pytest.raises(RunDamagedError, match=said),
+        os_errors(path),
+    ):
+        full.write(b"x")
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "folder"])
+def test_only_plain_files_are_read_and_written(kind: str, tmp_path: Path) -> None:
+    """A link could lead anywhere, and nobody may ever write into the other end of a pipe."""
+    path, outside = tmp_path / "metrics.jsonl", tmp_path / "outside"
+    if kind == "link":
+        outside.write_text('{"env_steps": 1}\n')
+    make = {"pipe": lambda: os.mkfifo(path), "folder": path.mkdir}
+    make.get(kind, lambda: path.symlink_to(outside))()
+    for use in (
+        read_json,
+        read_records,
+        lambda path: append_record(path, {}),
+        lambda path: append_text(path, "x"),
+    ):
+        with pytest.raises(RunDamagedError, match=r"link|plain file|folder"):
+            use(path)
+    assert not outside.exists() or outside.read_text() == '{"env_steps": 1}\n'
 
 
 @pytest.mark.parametrize("content", [b"", b'{"a"', b"\xff", b"[]"])

@@ -13,11 +13,14 @@ from gymsolve.runs.files import to_json
 from gymsolve.service import recipes
 from gymsolve.service.answers import Answer, json_schema, left_out
 from gymsolve.service.diagnose import Findings, diagnose_path
+from gymsolve.service.environments import CheckedEnv, TunedSpeed
+from gymsolve.service.evaluation import Evaluation
 from gymsolve.service.fix import PlannedFix, plan_fix
 from gymsolve.service.machine import Machine
 from gymsolve.service.recipes import CheckedRecipes, FormattedRecipes, ListedRecipe, ShownRecipe
 from gymsolve.service.report import WrittenReport
 from gymsolve.service.runs import Comparison, ListedRun, RunDetails, StopRequest, compare_runs, get_run
+from gymsolve.service.seeds import SeedsVerdict
 from gymsolve.service.share import PulledRun, PushedRun
 from gymsolve.service.start import StartedRun
 from gymsolve.service.trials import TriedFix
@@ -27,8 +30,18 @@ SCHEMAS = Path(__file__).parent / "schemas.json"
 SICK = "20260101-000002-CartPole-v1-ppo-cccc"
 WELL = "20260101-000000-CartPole-v1-ppo-aaaa"
 ANSWERS = [
-    *(CheckedRecipes, Comparison, Findings, FormattedRecipes, ListedRecipe, ListedRun, Machine, PlannedFix),
-    *(PulledRun, PushedRun, RunDetails, ShownRecipe, StartedRun, StopRequest, TriedFix, WrittenReport),
+    *(
+        CheckedEnv,
+        CheckedRecipes,
+        Comparison,
+        Evaluation,
+        Findings,
+        FormattedRecipes,
+        ListedRecipe,
+        ListedRun,
+    ),
+    *(Machine, PlannedFix, PulledRun, PushedRun, RunDetails, SeedsVerdict, ShownRecipe, StartedRun),
+    *(StopRequest, TriedFix, TunedSpeed, WrittenReport),
 ]
 KINDS = {
     "string": str,
@@ -108,6 +121,7 @@ def promised():
         (["diagnose", WELL], Findings),
         (["diagnose", SICK], Findings),
         (["report", SICK], WrittenReport),
+        (["eval", WELL, "--episodes", "2"], Evaluation),
         (["fix", SICK, "--dry-run"], PlannedFix),
         (["fix", WELL, "--dry-run"], PlannedFix),
         (["fix", SICK, "--steps", "300"], TriedFix),
@@ -116,6 +130,8 @@ def promised():
         (["recipes", "check", "Mine-v0.yaml"], CheckedRecipes),
         (["recipes", "format", "--check", "Mine-v0.yaml"], FormattedRecipes),
         (["doctor"], Machine),
+        (["check", "FrozenLake-v1", "--set", "env.num_envs=1"], CheckedEnv),
+        (["tune-speed", "Bandit-v0", "--seconds", "1", "--set", "engine=numpy"], TunedSpeed),
     ],
     ids=lambda given: "-".join(given[:2]) if isinstance(given, list) else "",
 )

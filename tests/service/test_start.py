@@ -233,13 +233,15 @@ def test_a_start_that_is_called_off_leaves_no_environment_behind(place):
 
 
 DYING = """
+import os, sys
 import gymnasium as gym
 from gymsolve.envs.bandit import Bandit
 
 class Dying(Bandit):
     metadata = {"exclusive": True}
     def __init__(self):
-        raise SystemExit("the cartridge is missing")
+        print("the cartridge is missing", file=sys.stderr, flush=True)
+        os._exit(3)
 
 gym.register("Dying-v0", entry_point=Dying)
 """
@@ -247,7 +249,7 @@ gym.register("Dying-v0", entry_point=Dying)
 
 def test_the_last_words_of_an_environment_that_dies_at_the_start_can_be_read(place):
     (place / "dying_env.py").write_text(DYING)
-    with pytest.raises(EnvFaultError, match="the process of Dying-v0 died") as caught:
+    with pytest.raises(EnvFaultError, match=r"Dying-v0 ended by itself \(exit code 3\)") as caught:
         start_run("dying_env:Dying-v0")
     output = Path(caught.value.hint.removeprefix("All of its output is in ").rstrip("."))
     assert "the cartridge is missing" in output.read_text()

@@ -109,6 +109,16 @@ def test_wandb_carries_the_values_of_the_records(tracked):
         assert all(same(float(value), record[name]) for name, value in own.items())
 
 
+def test_wandb_draws_bounds_beside_entropy_and_actions(tracked):
+    told = [row for row in history(read_wandb(tracked[0].path)) if "train/entropy" in row]
+    assert {(row["bounds/train/entropy_min"], row["bounds/train/entropy_max"]) for row in told} == {
+        (0, math.log(2))
+    }
+    measured = [row for row in told if "action/mean" in row]
+    assert {(row["bounds/action/mean_min"], row["bounds/action/mean_max"]) for row in measured} == {(0, 1)}
+    assert not any("bounds/obs/mean_max" in row for row in told)  # a cart's speed has no bounds
+
+
 def test_trackio_carries_the_values_of_the_records(tracked):
     run, _, folder = tracked
     with sqlite3.connect(folder / "trackio" / "CartPole-v1.db") as database:

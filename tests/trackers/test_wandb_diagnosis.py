@@ -127,7 +127,7 @@ def test_a_folder_of_several_runs_is_refused(tmp_path):
     for name in ("a", "b"):
         (tmp_path / f"offline-run-{name}").mkdir()
         (tmp_path / f"offline-run-{name}" / f"run-{name}.wandb").write_bytes(b"")
-    with pytest.raises(UsageError, match="several W&B runs"):
+    with pytest.raises(UsageError, match="holds 2 logs; name one of them"):
         diagnose_path(str(tmp_path))
 
 

@@ -205,7 +205,7 @@ def test_a_bad_number_in_an_evaluation_ends_the_run_too(where):
 
 
 def test_eval_says_where_a_bad_number_was(capsys):
-    outcome = gymsolve.train(ENV, poison("obs", victim=integer_seeds(9, "eval", 4, 0)[1], at=3))
+    outcome = gymsolve.train(ENV, poison("obs", victim=integer_seeds(9, "held_out", 4, 0)[1], at=3))
     assert main(["eval", str(outcome.run.path), "--episodes", "4", "--seed", "9", "--json"]) == 1
     told = json.loads(capsys.readouterr().out)["error"]
     assert told["bad"] | {"env_steps": None} == told["bad"]
@@ -259,7 +259,7 @@ def test_steps_are_those_of_the_whole_run_after_a_resume():
     config["config"]["env"]["kwargs"] |= {"victim": victim, "at": 5}
     (run.path / "config.json").write_text(json.dumps(config))
     with pytest.raises(EnvFaultError) as caught:
-        gymsolve.resume(run, steps=2000)
+        gymsolve.resume(run, steps=2000, trust=True)  # its settings were edited
     bad = caught.value.bad
     assert bad is not None
     assert (bad.env, bad.env_steps) == (1, 4 * bad.vec_steps)

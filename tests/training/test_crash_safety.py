@@ -6,6 +6,7 @@ import resource
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from gymsolve.errors import DivergenceError, EnvFaultError, RunDamagedError
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.index import list_runs
 from gymsolve.runs.loading import load_checkpoint
+from gymsolve.service.diagnose import diagnose_path
 from gymsolve.training.observer import Silent
 
 TINY = {
@@ -124,11 +126,24 @@ def test_a_faulty_environment_ends_the_run_with_a_sentence_and_a_checkpoint(how,
     assert all(np.isfinite(array).all() for array in saved.policy.values())
     assert [event["kind"] for event in run.read_events().rows][-1] == "error"
     assert "It crashed: EnvFaultError" in (run.path / "report.md").read_text()
+    if how == "raise":
+        _require_trace(run)
     # What is left can be used, and trained on with an environment that works.
     policy = gymsolve.load_policy(run)
     assert policy.act(np.zeros(3, np.float32)) in (0, 1, 2)
     resumed = gymsolve.resume(run)
     assert resumed.status == "finished"
+
+
+def _require_trace(run):
+    """The line of the user's own code that raised the error, in the event and in the diagnosis."""
+    (error,) = [event for event in run.read_events().rows if event["kind"] == "error"]
+    at = error["at"]
+    assert (Path(at["file"]).name, at["function"]) == ("training_envs.py", "step")
+    assert "the emulator died" in Path(at["file"]).read_text().splitlines()[at["line"] - 1]
+    first = diagnose_path(str(run.path)).roots[0]
+    assert first.id == "env_crashed"
+    assert at["file"] in first.evidence.note
 
 
 def test_diverging_weights_are_never_saved_as_the_last_checkpoint():

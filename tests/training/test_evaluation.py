@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gymsolve
+from gymsolve.cli.printing.verdict import verdict_lines
 from gymsolve.config import TrainConfig
 from gymsolve.errors import ConfigError, UsageError
 from gymsolve.nn.policy import Policy
@@ -140,7 +141,7 @@ def test_the_json_beside_a_checkpoint_holds_that_evaluation_exactly():
     assert stored == recorded
     assert stored["eval/mean_reward"] == max(row["eval/mean_reward"] for row in rows.values())
     # And the checkpoint really gives that number.
-    again = gymsolve.evaluate(f"{run.id}@best", episodes=int(stored["eval/episodes"]))
+    again = gymsolve.evaluate(f"{run.id}@best", episodes=int(stored["eval/episodes"]), run_seeds=True)
     assert again.mean == stored["eval/mean_reward"]
 
 
@@ -173,7 +174,8 @@ def test_asynchronous_evaluation_judges_the_weights_of_its_step():
     best = load_checkpoint(run, "best").meta
     assert best["eval"]["eval/mean_reward"] == max(row["eval/mean_reward"] for row in judged)
     # The same weights, judged again here, give the same number.
-    assert gymsolve.evaluate(f"{run.id}@best", episodes=5).mean == best["eval"]["eval/mean_reward"]
+    again = gymsolve.evaluate(f"{run.id}@best", episodes=5, run_seeds=True)
+    assert again.mean == best["eval"]["eval/mean_reward"]
 
 
 def test_asynchronous_evaluation_stops_a_solved_run():
@@ -273,11 +275,71 @@ def test_every_asynchronous_verdict_is_written_beside_its_checkpoint():
 
 def test_evaluation_by_steps_plays_whole_episodes_worth_that_many():
     run = gymsolve.train("CartPole-v1", {"steps": 1000, "eval.episodes": 4}).run
-    result = gymsolve.evaluate(run, steps=3000)
-    played = sum(episode.length for episode in result.episodes)
-    assert result.complete
-    assert played >= 3000
-    assert result.metrics()["eval/reward_per_step"] == 1.0
+    for steps in (300, 3000, 9000):
+        result = gymsolve.evaluate(run, steps=steps)
+        played = sum(episode.length for episode in result.episodes)
+        assert result.complete
+        assert steps <= played < steps + max(500, steps // 4)
+        assert result.metrics()["eval/reward_per_step"] == 1.0
+
+
+def test_a_routine_evaluation_can_be_measured_in_steps():
+    settings = config("training_envs:Lengths-v0", steps=2000, num_envs=5)
+    evaluator = Evaluator(settings, threshold=20.0)
+    policy = untrained(settings)
+    result = evaluator.play(policy, 1, steps=2000)
+    verdict = evaluator.judge(policy, 1)
+    evaluator.close()
+    assert 2000 <= sum(episode.length for episode in result.episodes) < 2000 + 5 * 50
+    assert result.mean == pytest.approx(25.5, abs=8)  # long episodes count as often as short ones
+    assert verdict.metrics["eval/episodes"] >= 80
+
+
+def test_episodes_of_eval_are_not_those_that_chose_the_checkpoint():
+    run = gymsolve.train("CartPole-v1", {"steps": 1000, "eval.episodes": 8}).run
+    fresh, again = gymsolve.evaluate(run, episodes=8), gymsolve.evaluate(run, episodes=8)
+    chosen = gymsolve.evaluate(run, episodes=8, run_seeds=True)
+    assert fresh.episodes == again.episodes
+    assert fresh.episodes != chosen.episodes
+
+
+SUCCESS = {
+    "steps": 20_000,
+    "solved_by": "success_rate",
+    "solved_at": 0.9,
+    "eval.every": 512,
+    "eval.episodes": 20,
+    "env.num_envs": 8,
+    "algo.num_steps": 32,
+    "algo.learning_rate": 0.01,
+    "video.enabled": False,
+}
+
+
+def test_a_run_is_solved_by_its_share_of_successes():
+    outcome = gymsolve.train("training_envs:Succeeds-v0:ppo", SUCCESS)
+    assert outcome.solved
+    row = [row for row in outcome.run.read_metrics().rows if row.get("solved")][-1]
+    assert min(row["eval/success_rate"], row["eval/confirm_success_rate"]) >= 0.9
+    assert row["eval/mean_reward"] < 0  # a return could never reach 0.9
+    assert "quality/area" not in row
+    told = verdict_lines(outcome, None)
+    assert "100% successes" in told[1]
+    assert "threshold 90%" in told[1]
+    assert "90%" in (outcome.run.path / "report.md").read_text()
+
+
+def test_an_environment_that_does_not_tell_of_success_is_one_sentence():
+    with pytest.raises(ConfigError, match=r"info\['is_success'\]"):
+        gymsolve.train("CartPole-v1", {"steps": 600, "solved_by": "success_rate", "solved_at": 0.5})
+
+
+@pytest.mark.parametrize("bar", [None, 0, 1.5, 475])
+def test_a_threshold_for_successes_is_a_share(bar, tmp_path):
+    changes = {"solved_by": "success_rate", "solved_at": bar}
+    with pytest.raises(ConfigError, match="share of successes"):
+        gymsolve.train("Bandit-v0", changes, runs_dir=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_wrapper_of_one_role_may_not_change_what_the_network_sees(tmp_path):

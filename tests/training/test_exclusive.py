@@ -111,6 +111,7 @@ def test_it_is_checked(trained: tuple[Path, Any, str]) -> None:
         "copies_identical": False,
         "seed_reproduces": True,
         "resumes_exactly": True,
+        "strays": [],
     }
     assert set(told["steps_per_second"]) == {"async"}
     assert [one["policy"] for one in told["census"]] == ["random", "first", "repeat"]

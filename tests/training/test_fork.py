@@ -50,7 +50,7 @@ def test_without_a_change_it_repeats_its_parent_and_leaves_it_alone(parent):
     child = fork(parent, first, 4000)
     assert records(child) == records(parent, after=int(first))
     assert {path: path.read_bytes() for path in sorted(parent.path.rglob("*")) if path.is_file()} == before
-    assert child.info()["parent"] == {"run": parent.id, "checkpoint": first}
+    assert child.info()["parent"] == {"run": parent.id, "checkpoint": first, "kind": "trial"}
     assert child.is_warm_start
 
 
@@ -79,7 +79,7 @@ def test_another_seed_has_the_same_weights_and_another_future(parent):
 def test_at_step_0_it_is_a_training_like_its_parents(parent):
     child = fork(parent, None, 4000)
     assert records(child) == records(parent)
-    assert child.info()["parent"] == {"run": parent.id, "checkpoint": None}
+    assert child.info()["parent"] == {"run": parent.id, "checkpoint": None, "kind": "trial"}
     assert not child.is_warm_start
 
 

@@ -82,15 +82,28 @@ def test_a_killed_training_leaves_nobody_behind(case: str, videos: int, tmp_path
     assert "Traceback" not in (tmp_path / "said.txt").read_text()
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_a_terminated_training_ends_in_order_and_leaves_nobody_behind(case: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("case", "number", "code"),
+    [
+        ("exclusive", signal.SIGTERM, 143),
+        ("plain", signal.SIGTERM, 143),
+        ("plain", signal.SIGINT, 130),
+        ("plain", signal.SIGHUP, 129),
+    ],
+)
+def test_a_signal_to_all_processes_ends_a_training_in_order(
+    case: str, number: signal.Signals, code: int, tmp_path: Path
+) -> None:
+    """As terminals, `timeout`, systemd and SLURM send it: the training decides, the others go with it."""
     process = start(tmp_path, case)
     try:
         wait_for(tmp_path, process, 1)
         there = in_session(process.pid)
-        process.terminate()
-        assert process.wait() == 143
+        os.killpg(process.pid, number)
+        assert process.wait() in ({code, 143} if number == signal.SIGHUP else {code})
         assert soon_gone(*there)
+        (info,) = tmp_path.glob("runs/*/run.json")
+        assert json.loads(info.read_text())["status"] == "stopped"
     finally:
         for pid in in_session(process.pid):
             os.kill(pid, signal.SIGKILL)

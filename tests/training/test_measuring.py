@@ -5,9 +5,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import gymsolve
+from gymsolve.metrics.history import History
+from gymsolve.metrics.sinks.sink import gradient_histograms
+from gymsolve.metrics.spending import spent_in_all
 from gymsolve.runs.loading import load_checkpoint
+from gymsolve.training.health.measure import gradient_sizes
 from gymsolve.training.health.probe import Probe, churn, dormant_share, feature_rank
 from gymsolve.training.loop import collect, learn
 from gymsolve.training.observer import Silent
@@ -155,6 +160,42 @@ def test_a_clock_counts_parts_and_starts_again():
     assert clock.take()["time/update_share"] == 0.0
 
 
+def test_a_clock_names_what_no_record_tells():
+    moments = iter((0.0, 1.0, 4.0, 10.0, 10.0, 20.0, 20.0, 21.0, 26.0, 30.0))
+    clock = Clock(lambda: next(moments))  # made at 0
+    with clock.timing("track"):  # 1 to 4
+        pass
+    clock.add("eval", 2.0)
+    clock.begin()  # at 10
+    clock.add("env", 8.0)
+    assert clock.take()["time/env_share"] == 0.8  # at 20
+    with clock.timing("video"):  # 21 to 26
+        pass
+    clock.add("checkpoint", 1.0)
+    clock.add("eval", 1.0)
+    assert clock.unrecorded() == {  # at 30; evaluations tell their seconds themselves
+        "track": 3.0,
+        "start": 5.0,
+        "video": 5.0,
+        "checkpoint": 1.0,
+        "other": 3.0,
+    }
+
+
+def test_the_account_of_a_run_holds_all_of_it_also_after_a_resume(tmp_path):
+    settings = SMALL | {"track": ["csv"], "eval.every": 200, "eval.episodes": 1}
+    run = gymsolve.train("CartPole-v1", settings, steps=600).run
+    gymsolve.resume(run, steps=1200)
+    rows, events = run.read_metrics().rows, run.read_events().rows
+    spending = History(rows).spending
+    spent = spent_in_all(spending, events)
+    assert [event["kind"] for event in events].count("spent") == 2
+    assert spent["eval"] == pytest.approx(sum(row.get("eval/seconds", 0.0) for row in rows))
+    assert spending.trained == pytest.approx(run.info()["result"]["seconds"], abs=1e-3)
+    assert {"start", "track", "checkpoint", "env", "update"} <= set(spent)
+    assert sum(spent.values()) >= spending.trained
+
+
 def test_the_probe_is_kept_in_checkpoints():
     run = gymsolve.train("CartPole-v1", SMALL, steps=600).run
     saved = load_checkpoint(run, "last")
@@ -171,3 +212,40 @@ def build_spec():
     trainer = build_trainer(plan_run("CartPole-v1:ppo", SMALL).config)
     trainer.envs.close()
     return trainer.policy.spec
+
+
+def test_sizes_of_gradients_are_counted_by_decade():
+    pieces = [
+        np.array([0.0, 2e-12, -5e-4, 3e-4], np.float32),
+        np.array([[0.02, -40.0], [0.0, 1.0]], np.float32),
+    ]
+    shares = gradient_sizes("policy", pieces)
+    assert {name: share for name, share in shares.items() if share} == {
+        "gradient/policy_zero": 2 / 8,
+        "gradient/policy_1e-9": 1 / 8,
+        "gradient/policy_1e-4": 2 / 8,
+        "gradient/policy_1e-2": 1 / 8,
+        "gradient/policy_1e0": 2 / 8,
+    }
+    assert sum(shares.values()) == 1.0
+    (histogram,) = gradient_histograms(shares).items()
+    assert histogram[0] == "gradient/policy"
+    assert histogram[1][0] == [1 / 8, 0, 0, 0, 0, 2 / 8, 0, 1 / 8, 0, 2 / 8]
+    assert histogram[1][1] == [float(power) for power in range(-9, 2)]
+
+
+@pytest.mark.parametrize("engine", ["numpy", "torch"])
+def test_histograms_of_gradients_are_in_some_records_and_in_the_report(engine, tmp_path):
+    changes = {"engine": engine, "steps": 3000, "eval.episodes": 2, "solved_at": 1e9}
+    run = gymsolve.train("CartPole-v1:ppo", changes, runs_dir=tmp_path, track=["tensorboard"]).run
+    rows = run.read_metrics().rows
+    measured = [row for row in rows if "gradient/policy_zero" in row]
+    assert 0 < len(measured) <= len(rows)
+    for row in measured:
+        for part in ("policy", "value"):
+            shares = [value for name, value in row.items() if name.startswith(f"gradient/{part}_")]
+            assert sum(shares) == pytest.approx(1.0)
+    assert "Gradient of the value function" in (run.path / "report.html").read_text()
+    log = EventAccumulator(str(run.path / "tensorboard"), size_guidance={"histograms": 0}).Reload()
+    bars = log.Histograms("gradient/policy_histogram")
+    assert [one.step for one in bars] == [row["env_steps"] for row in measured]

@@ -97,6 +97,7 @@ class Saved:
         self.policy = {name: array.copy() for name, array in trainer.policy.arrays().items()}
         self.trainer = {name: array.copy() for name, array in trainer.arrays().items()}
         self.trainer_state = json.loads(json.dumps(trainer.state()))
+        self.meta = {"env_steps": trainer.counters.env_steps}
 
 
 @pytest.mark.parametrize("apart", [False, True])

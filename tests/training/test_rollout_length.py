@@ -76,6 +76,17 @@ def test_slow_environments_get_as_many_steps_as_quick_ones():
     assert slow == quick
 
 
+def test_an_environment_that_is_too_slow_is_looked_at_for_a_while_and_that_is_told(monkeypatch):
+    monkeypatch.setattr("gymsolve.envs.random_policy._MOST_SECONDS", 0.0)
+    heard = []
+    plan = plan_run("training_envs:Every-v0", (), lambda done, total: heard.append((done, total)))
+    assert heard == [(1, 2000)]
+    assert any("its steps are slow" in reason and "only 4 random steps" in reason for reason in plan.reasons)
+    pay = pay_of()
+    assert (pay.cut, pay.env_steps) == (True, PAY_COPIES)
+    assert "too slow for a longer look" in choose_num_steps(make_config(), pay).reason
+
+
 # ------------------------------------------------------------------------------- choosing
 
 
@@ -137,7 +148,7 @@ def test_auto_is_measured_told_and_kept(tmp_path):
     assert plan.resolved.provenance["algo.num_steps"] == "auto: measured, steps between rewards"
     assert plan.resolved.automatic == ()
     (reason,) = plan.measured
-    assert reason.startswith("algo.num_steps 512 instead of 256: ")
+    assert reason.startswith("algo.num_steps 512 instead of 128: ")
     assert "a reward that tells something comes every 256 steps" in reason
 
     brief = replace(plan.resolved, config=plan.config.model_copy(update={"steps": 2048}))

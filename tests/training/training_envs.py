@@ -1,7 +1,10 @@
 """Environments for tests of training; importing registers them, so configs can say `training_envs:Id`."""
 
+import multiprocessing
 import os
+import signal
 import time
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -243,7 +246,107 @@ class Everything(gym.Env[Any, Any]):
         return obs, float(action), False, self.steps >= 15, info
 
 
-for kind in (Lengths, Endless, Parts, Every, Drifting, Breaks, Poisoned, Secret, Shifted, Dot, Everything):
+class Falls(gym.Env[Any, Any]):
+    """Costs 1 in each of 20 steps, whatever is done."""
+
+    def __init__(self, length: int = 20, hang_at: int = 0) -> None:
+        self.observation_space = spaces.Box(0.0, 1.0, (1,), dtype=np.float32)
+        self.action_space = spaces.Discrete(2)
+        self.length, self.hang_at, self.total = length, hang_at, 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.steps = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        self.total += 1
+        if self.hang_at and self.total >= self.hang_at and "HANG" in os.environ:
+            time.sleep(1e6)
+        obs = np.full(1, self.steps / self.length, np.float32)
+        return obs, -1.0, self.steps >= self.length, False, {}
+
+
+class Dies(gym.Wrapper[Any, Any, Any, Any]):
+    """Kills its process, unless that is the main one, in the `at`-th step of an episode.
+
+    With `once`, the name of a file, only while that is there, and removes it.
+    """
+
+    changes_reward = False
+
+    def __init__(self, env: Any, at: int = 6, once: str = "") -> None:
+        super().__init__(env)
+        self._at, self._once, self._steps = at, once, 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        self._steps = 0
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> Any:
+        self._steps += 1
+        if self._steps == self._at and multiprocessing.parent_process() is not None and self._armed():
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.env.step(action)
+
+    def _armed(self) -> bool:
+        if not self._once:
+            return True
+        there = Path(self._once).exists()
+        Path(self._once).unlink(missing_ok=True)
+        return there
+
+
+class Loud(Falls):
+    """Prints everywhere, goes to another folder and cannot be closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        print("built")  # noqa: T201
+        os.write(1, b"built\n")
+        os.chdir("/")
+
+    def step(self, action: Any) -> Any:
+        print("stepped")  # noqa: T201
+        return super().step(action)
+
+    def close(self) -> None:
+        raise RuntimeError("stays open")
+
+
+class Succeeds(gym.Env[Any, Any]):
+    """One step; the second action is a success. Every episode costs 5, so that returns tell nothing."""
+
+    def __init__(self) -> None:
+        self.observation_space = spaces.Box(-1.0, 1.0, (1,), dtype=np.float32)
+        self.action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        success = bool(action == 1)
+        return np.zeros(1, np.float32), float(success) - 5.0, True, False, {"is_success": success}
+
+
+for kind in (
+    Falls,
+    Loud,
+    Succeeds,
+    Lengths,
+    Endless,
+    Parts,
+    Every,
+    Drifting,
+    Breaks,
+    Poisoned,
+    Secret,
+    Shifted,
+    Dot,
+    Everything,
+):
     name = f"{kind.__name__}-v0"
     if name not in gym.registry:
         gym.register(name, entry_point=f"training_envs:{kind.__name__}")

@@ -8,8 +8,10 @@ import pytest
 from decoding import decode
 
 import gymsolve
-from gymsolve.runs.videos import find_best_video, list_videos
+from gymsolve.runs.videos import cut_note, find_best_video, list_videos
 from gymsolve.training.observer import Silent
+from gymsolve.training.planning.plan import plan_run
+from gymsolve.training.video.automatic import usual_order
 
 pytestmark = pytest.mark.videos
 
@@ -55,7 +57,7 @@ def test_what_is_filmed_is_the_first_episode_of_an_evaluation(train):
     run = train("Pendulum-v1:ppo", {**changes, "video.max_seconds": 30})
     (facts,) = [video.facts for video in list_videos(run) if video.name == "best"]
     assert facts["episodes"][0]["length"] == 200
-    assert facts["return"] == pytest.approx(gymsolve.evaluate(run, episodes=1).mean, rel=1e-6)
+    assert facts["return"] == pytest.approx(gymsolve.evaluate(run, episodes=1, run_seeds=True).mean, rel=1e-6)
 
 
 @pytest.mark.parametrize("env", ["Bandit-v0", "filmed_envs:Lamp-v0"])
@@ -142,6 +144,33 @@ def test_a_video_ends_at_its_length_limit(train):
     assert video.facts["seconds"] == pytest.approx(1.0, abs=0.1)
     assert video.facts["complete"] is False
     assert video.facts["episodes"][0]["end"] == "cut"
+    assert cut_note(video.facts) == ", cut after 1 s (it may last 1 s)"
+    (event,) = [one for one in run.read_events().rows if one["kind"] == "video" and "best" in one["file"]]
+    assert event["cut_by"] == "it may last 1 s"
+
+
+def test_slow_drawing_is_cut_after_a_quarter_of_the_training_and_told(train, monkeypatch):
+    monkeypatch.setattr("gymsolve.training.video.automatic._PATIENCE", (0.0, 0.0))
+    monkeypatch.setattr("gymsolve.training.video.automatic._SILENCE", 0.0)
+    heard = []
+
+    class Listener(Silent):
+        def event(self, kind, data):
+            heard.append((kind, data.get("cut_by")))
+
+    run = train("Pendulum-v1:ppo", observer=Listener())
+    assert ("filming", None) in heard
+    assert ("video", "drawing it may take 0 s") in heard
+    assert all(video.facts["complete"] is False for video in list_videos(run))
+    page = (run.path / "report.md").read_text()
+    assert "drawing it may take" in page
+
+
+@pytest.mark.parametrize(("trained", "patience"), [(1.0, 5.0), (19.0, 5.0), (60.0, 15.0), (3600.0, 30.0)])
+def test_a_video_may_take_a_quarter_of_the_time_of_training(trained, patience, monkeypatch):
+    monkeypatch.setattr("gymsolve.training.video.automatic._PATIENCE", (5.0, 30.0))
+    config = plan_run("Bandit-v0").config
+    assert usual_order(config, trained).patience == patience
 
 
 def test_a_video_whose_caption_is_damaged_is_still_listed(train):

@@ -132,6 +132,14 @@ class Optimizer(Part):
         """A copy of all trainable numbers, as one array."""
         return self._values.cpu().numpy().copy()
 
+    def gradients(self, parts: Sequence[str]) -> dict[str, list[Array]]:
+        """The newest gradient, before clipping, in pieces by the part that each parameter belongs to."""
+        flat = self._gradient.cpu().numpy()
+        found: dict[str, list[Array]] = {part: [] for part in parts}
+        for part, slot in zip(parts, self._slots[: len(parts)], strict=True):
+            found[part].append(flat[slot])
+        return found
+
     def group_norms(self, parts: Sequence[str]) -> dict[str, float]:
         """Length of the newest gradient, before clipping, by the part that each parameter belongs to.
 

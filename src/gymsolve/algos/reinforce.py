@@ -99,7 +99,8 @@ class Reinforce(Part):
         return {"mean_return": self.mean_return}
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        self.mean_return = state.get("mean_return")
+        mean = state.get("mean_return")
+        self.mean_return = None if mean is None else float(mean)
         return []
 
     def hold(self) -> Callable[[], None]:

@@ -69,8 +69,8 @@ app = _new("Name an environment, get a solved agent and an explanation.")
 
 @app.callback(
     invoke_without_command=True,
-    epilog="Exit codes: 0 done, 1 the work failed, 2 the request was wrong, 130 stopped by Ctrl-C or "
-    "`gymsolve stop`, 143 terminated.",
+    epilog="Exit codes: 0 done, 1 the work failed, 2 the request was wrong, 129 the terminal was closed, "
+    "130 stopped by Ctrl-C or `gymsolve stop`, 143 terminated.",
 )
 def root(
     ctx: typer.Context,

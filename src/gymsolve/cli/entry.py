@@ -1,74 +1,187 @@
 """Where a command line becomes an exit code: 0 done, 1 the work failed, 2 the request was wrong.
 
 A person gets one line on standard error; with `--json` a program gets an object on standard output.
-Tracebacks are for `--debug`, and for errors that nobody foresaw.
+Tracebacks are for `--debug`. An error that nobody foresaw becomes a sentence too (`last_resort.py`).
 """
 
 import gc
+import io
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TextIO
 
 import typer
 from typer.exceptions import Abort, TyperException
 
 from gymsolve.cli.app import app
+from gymsolve.cli.printing.only_json import only_json
 from gymsolve.errors import GymsolveError, UsageError
+from gymsolve.own_code import is_in_run
 from gymsolve.service.announce import announce_error
+from gymsolve.text import printable
 
 __all__ = ["main"]
 
+_INTERRUPTED = 130
+_READER_LEFT = 128 + 13
+_GUESSES = re.compile(r"\s*(Did you mean|\(Possible options).*", re.DOTALL)
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code."""
+    """Run one command; returns the exit code.
+
+    Whoever calls this with arguments, as tests do, gets errors that nobody foresaw as they are.
+    """
     given = list(sys.argv[1:] if argv is None else argv)
-    if str(Path.cwd()) not in sys.path:
-        # `module:Id` may lie in the working directory; last, so that it cannot shadow anything.
-        sys.path.append(str(Path.cwd()))
+    _prepare()
+    try:
+        return _answer(given, called=argv is not None)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    finally:
+        gc.enable()  # a training that was refused had it switched off
+
+
+def _answer(given: list[str], *, called: bool) -> int:
     arguments = [word for word in given if word != "--debug"]  # accepted anywhere on the line
     debug = len(arguments) < len(given) or os.environ.get("GYMSOLVE_DEBUG") == "1"
+    as_json = "--json" in arguments
     try:
-        code = _run(arguments)
+        # Benchmarks are a process of their own, which answers itself.
+        with only_json(as_json and arguments[0] != "bench"):
+            code = _run(arguments)
         sys.stdout.flush()
     except GymsolveError as error:
         announce_error(error)
         if debug:
             raise
-        code = _report(error, as_json="--json" in arguments)
-    except BrokenPipeError:
-        # The reader (`head`, a pager) has seen enough; the interpreter must not flush into it again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 128 + 13
-    finally:
-        gc.enable()  # a training that was refused had it switched off
+        return _report(error, as_json=as_json)
+    except Exception as error:
+        if isinstance(error, OSError) and _drop_broken_streams():
+            return _unwritten(error)
+        from gymsolve.cli.last_resort import explain, names_a_place
+
+        if called and not names_a_place(error):
+            raise
+        told = explain(error, arguments)
+        announce_error(told)
+        if debug:
+            raise
+        return _report(told, as_json=as_json)
     return code
 
 
+def _unwritten(error: OSError) -> int:
+    """The answer could not be written."""
+    if isinstance(error, BrokenPipeError):
+        return _READER_LEFT  # `head` or a pager has seen enough
+    told = f"the output cannot be written: {(error.strerror or str(error)).lower()}."
+    return _report(GymsolveError(told), as_json=False)
+
+
+def _prepare() -> None:
+    """Streams that can take any text, also where there are none, and a path to modules of the user's own."""
+    nowhere = None
+    if sys.stdout is None or sys.stderr is None:  # closed by the shell: `>&-`
+        nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - as long as the process lives
+    sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a name need not fit the terminal's encoding
+    with suppress(FileNotFoundError):  # the working directory has been deleted
+        _find_own_code(Path.cwd())
+
+
+def _find_own_code(here: Path) -> None:
+    """`module:Id` may lie in the working directory; last, so that it cannot shadow anything.
+
+    Not in the folder of a run: a file of somebody else's could stand in for a package that is not installed.
+    """
+    if is_in_run(here):
+        sys.path[:] = [place for place in sys.path if Path(place).absolute() != here]
+    elif str(here) not in sys.path:
+        sys.path.append(str(here))
+
+
+def _drop_broken_streams() -> bool:
+    """Is standard output or error broken? The interpreter must not flush into it again when it ends."""
+    found = False
+    for stream in (sys.stdout, sys.stderr):
+        broken = _has_no_reader(stream)
+        try:
+            stream.flush()
+        except OSError:
+            broken = True
+        if broken:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            found = True
+    return found
+
+
+def _has_no_reader(stream: TextIO) -> bool:
+    """Is it a pipe that nobody reads any more? What was lost in it is not missed by the next flush."""
+    if sys.platform == "win32" or not isinstance(stream, io.TextIOWrapper):
+        return False
+    import select
+
+    poll = select.poll()
+    with suppress(OSError):  # a stream that is no file
+        poll.register(stream.fileno(), 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
 def _run(arguments: list[str]) -> int:
+    streams = sys.stdout, sys.stderr
     try:
         code = app(arguments, prog_name="gymsolve", standalone_mode=False)
     except TyperException as error:
-        message = error.format_message().rstrip(".")
-        hint = f"See: gymsolve {' '.join(_command_of(arguments))}--help"
-        raise UsageError(message if message.endswith("?") else f"{message}.", hint=hint) from error
+        raise _refusal(error.format_message(), arguments) from error
     except Abort:
-        return 130  # Ctrl-C or end of input at a question
+        return _INTERRUPTED  # Ctrl-C or end of input at a question
+    except SystemExit as leaving:
+        if not isinstance(leaving.__context__, BrokenPipeError):
+            raise
+        # Typer takes every broken pipe for a reader that has left; it may be that of a worker.
+        sys.stdout, sys.stderr = streams
+        raise leaving.__context__ from None
     return code if isinstance(code, int) else 0
 
 
-def _command_of(arguments: list[str]) -> list[str]:
-    known = {command.name for command in app.registered_commands} | {g.name for g in app.registered_groups}
-    return [*(word for word in arguments[:1] if word in known), ""]
+def _refusal(message: str, arguments: list[str]) -> UsageError:
+    """Why a command line was not understood, and the one that was probably meant, else where to look."""
+    from gymsolve.cli.newcomers import translate
+
+    known = [str(command.name) for command in app.registered_commands]
+    known += [str(group.name) for group in app.registered_groups]
+    meant = translate(arguments, known, missing=message.startswith("Missing argument"))
+    if meant is not None:
+        return UsageError(f"{_GUESSES.sub('', message).rstrip('. ')}.", hint=meant)
+    message = message.rstrip(".")
+    command = "".join(f"{word} " for word in arguments[:1] if word in known)
+    return UsageError(
+        message if message.endswith("?") else f"{message}.", hint=f"See: gymsolve {command}--help"
+    )
 
 
 def _report(error: GymsolveError, *, as_json: bool) -> int:
     if as_json:
         facts = {"message": error.message, "where": error.where, "hint": error.hint}
         bad = {} if error.bad is None else {"bad": error.bad.to_json()}
-        print(json.dumps({"error": {**facts, "exit_code": error.exit_code, **bad}}, ensure_ascii=False))
-        return error.exit_code
-    typer.secho("error: ", fg="red", bold=True, nl=False, err=True)
-    typer.echo(str(error), err=True)
+        told = json.dumps({"error": {**facts, "exit_code": error.exit_code, **bad}}, ensure_ascii=False)
+        try:
+            print(printable(told, json=True), flush=True)
+        except OSError:
+            _drop_broken_streams()  # a full disk, or nobody who reads; the other stream may still work
+        else:
+            return error.exit_code
+    try:
+        typer.secho("error: ", fg="red", bold=True, nl=False, err=True)
+        typer.echo(printable(str(error)), err=True)
+    except OSError:
+        _drop_broken_streams()  # `2>&1 | head`: nobody is left to tell
     return error.exit_code

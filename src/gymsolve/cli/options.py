@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["Json", "Quiet", "RunRef", "RunsDir", "Set", "overrides"]
+__all__ = ["All", "Json", "Limit", "Quiet", "RunRef", "RunsDir", "Set", "Trust", "overrides", "trusts"]
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value on standard output, nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]
@@ -18,12 +18,41 @@ RunRef = Annotated[
     str,
     typer.Argument(metavar="RUN", help="A run: its id or a unique part of it, a path, @last, @best:ENV."),
 ]
+Limit = Annotated[
+    int, typer.Option("--limit", min=1, help="At most this many of the runs that fit, the newest ones.")
+]
+All = Annotated[bool, typer.Option("--all", help="Also trials that `gymsolve fix` made for other runs.")]
 Set = Annotated[
     list[str] | None,
     typer.Option(
         "--set", metavar="PATH=VALUE", help="Change a setting, such as algo.gamma=0.98. Repeatable."
     ),
 ]
+
+
+Trust = Annotated[
+    bool,
+    typer.Option("--trust", help="Import the code that a run from elsewhere names; remembered for that run."),
+]
+
+
+def trusts(ref: str, runs_dir: Path | None, *, trust: bool, json: bool) -> bool:
+    """Whether a run's own code may be imported; on a terminal a run from elsewhere leads to a question."""
+    import sys
+
+    from gymsolve.cli.printing.output import is_terminal
+
+    if trust or json or not (is_terminal() and sys.stdin.isatty()):
+        return trust
+    from gymsolve.runs.refs import find_run, split_ref
+    from gymsolve.runs.trust import doubted_code
+
+    run = find_run(split_ref(ref)[0], runs_dir)
+    names = doubted_code(run)
+    if not names:
+        return False
+    question = f"Run {run.id} was not made here and would import {', '.join(map(repr, names))}. Import it?"
+    return typer.confirm(question, default=False, err=True)
 
 
 def overrides(items: Sequence[str] | None, **flags: Any) -> dict[str, Any]:

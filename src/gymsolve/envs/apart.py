@@ -4,11 +4,7 @@
 methods. The process ends with its owner.
 """
 
-import multiprocessing
 import pickle
-import signal
-import sys
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -16,34 +12,15 @@ from typing import Any, Protocol, runtime_checkable
 
 import gymnasium as gym
 
-from gymsolve.errors import EnvFaultError, GymsolveError
+from gymsolve.config import EnvConfig
+from gymsolve.envs.processes import OwnProcess
+from gymsolve.errors import EnvFaultError, EnvLostError, GymsolveError
 
-__all__ = ["Apart", "call_apart", "can_fork", "start_process"]
+__all__ = ["Apart", "call_apart", "longest_call"]
 
-_PATIENCE = 5.0
-"""Seconds that the process gets to close what it holds."""
-
-
-def can_fork() -> bool:
-    """Is a fork of this process safe?"""
-    return sys.platform == "linux" and threading.active_count() == 1 and "torch" not in sys.modules
-
-
-def start_process(serve: Callable[..., None], *arguments: Any) -> tuple[Any, Connection]:
-    """Start a process that runs `serve(its connection, ours, *arguments)`; the process and our connection."""
-    context: Any = multiprocessing.get_context("fork" if can_fork() else "spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=serve, args=(theirs, ours, *arguments), daemon=True)
-    try:
-        process.start()
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise EnvFaultError(
-            f"an environment cannot be sent to a process of its own: {error}.",
-            hint="Register it with an entry point that can be imported.",
-        ) from error
-    finally:
-        theirs.close()
-    return process, ours
+_TICK_SECONDS = 1.0
+_TRIES = 3
+"""How often a function is called whose process is killed meanwhile."""
 
 
 @runtime_checkable
@@ -56,10 +33,21 @@ class Closing(Protocol):
 class Apart:
     """An object that lives in a process of its own."""
 
-    def __init__(self, registered: Any, build: Callable[..., Any], *arguments: Any) -> None:
-        """`build` makes the object there; `registered` makes its environment known there."""
-        self._name = registered.id
-        self._process, self._connection = start_process(_serve, registered, build, arguments)
+    def __init__(
+        self, registered: Any, build: Callable[..., Any], *arguments: Any, patience: float | None = None
+    ) -> None:
+        """`build` makes the object there; `registered` makes its environment known there.
+
+        An answer may take `patience` seconds; None waits for ever.
+        """
+        self._name, self._patience = registered.id, patience
+        try:
+            self._process = OwnProcess(_serve, registered, build, arguments)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise EnvFaultError(
+                f"an environment cannot be sent to a process of its own: {error}.",
+                hint="Register it with an entry point that can be imported.",
+            ) from error
         try:
             self._hear()
         except BaseException:
@@ -69,8 +57,8 @@ class Apart:
     def call(self, name: str, *arguments: Any) -> Any:
         """What a method of the object returns."""
         try:
-            self._connection.send((name, arguments))
-        except ConnectionError as error:
+            self._process.connection.send((name, arguments))
+        except OSError as error:
             raise self._died() from error
         return self._hear()
 
@@ -80,50 +68,71 @@ class Apart:
 
     def close(self) -> None:
         """End the process; the object is closed there if it can be."""
-        self._connection.close()
-        self._process.join(_PATIENCE)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
+        self._process.end()
 
     def _hear(self) -> Any:
         try:
-            answer = self._connection.recv()
-        except (EOFError, ConnectionError) as error:
+            self._wait()
+            answer = self._process.connection.recv()
+        except (EOFError, OSError) as error:
             raise self._died() from error
         if isinstance(answer, GymsolveError):
             raise answer
         return answer
 
-    def _died(self) -> EnvFaultError:
-        return EnvFaultError(f"the process of {self._name} died; see its output above.")
+    def _wait(self) -> None:
+        waited = 0.0
+        while not self._process.connection.poll(_TICK_SECONDS):
+            waited += _TICK_SECONDS  # ticks, not seconds: while all processes are stopped nobody is to blame
+            if self._patience is not None and waited >= self._patience:
+                self._process.process.kill()
+                raise EnvFaultError(
+                    f"the process of {self._name} has not answered for {waited:g} seconds and was killed.",
+                    hint="If that is how long it takes, raise env.build_timeout and env.reset_timeout.",
+                )
+
+    def _died(self) -> EnvLostError:
+        return EnvLostError(
+            f"the process of {self._name} {self._process.last_words()}; see its output above."
+        )
 
 
-def call_apart(registered: Any, function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function returns in a process that does nothing else."""
-    apart = Apart(registered, function, *arguments)
+def call_apart(
+    registered: Any, function: Callable[..., Any], *arguments: Any, patience: float | None = None
+) -> Any:
+    """What a function returns in a process that does nothing else; killed, it is called again."""
+    for _ in range(_TRIES - 1):
+        with suppress(EnvLostError):
+            return _call_once(registered, function, arguments, patience)
+    return _call_once(registered, function, arguments, patience)
+
+
+def _call_once(
+    registered: Any, function: Callable[..., Any], arguments: tuple[Any, ...], patience: float | None
+) -> Any:
+    apart = Apart(registered, function, *arguments, patience=patience)
     try:
         return apart.get()
     finally:
         apart.close()
 
 
+def longest_call(config: EnvConfig) -> float | None:
+    """Seconds that building an environment and a first look at it may take; None for any time."""
+    limits = config.build_timeout, config.reset_timeout, config.step_timeout
+    known = [limit for limit in limits if limit is not None]
+    return sum(known) if len(known) == len(limits) else None
+
+
 def _serve(
-    connection: Connection,
-    far_end: Connection,
-    registered: Any,
-    build: Callable[..., Any],
-    arguments: tuple[Any, ...],
+    connection: Connection, registered: Any, build: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> None:
     """Serve calls until the owner quits. Any error but ours ends the process with a traceback."""
-    far_end.close()  # a fork has it too, and would never see the other side close
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the owner's business
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gym.registry.setdefault(registered.id, registered)
     try:
         held = build(*arguments)
     except GymsolveError as error:
-        with suppress(ConnectionError):  # the owner did not wait for it
+        with suppress(OSError):  # the owner did not wait for it
             connection.send(error)
         return
     try:
@@ -131,7 +140,7 @@ def _serve(
         while True:
             name, given = connection.recv()
             connection.send(_answer(held, name, given))
-    except (EOFError, ConnectionError):
+    except (EOFError, OSError):
         pass  # the owner is gone, or done
     finally:
         if isinstance(held, Closing):

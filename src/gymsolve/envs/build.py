@@ -6,7 +6,6 @@ first, frame stack. `Replay` comes around that, per copy. This module turns Gymn
 errors.
 """
 
-import importlib
 import math
 import warnings
 from dataclasses import dataclass, replace
@@ -16,9 +15,11 @@ import gymnasium as gym
 from gymnasium import error as gym_error
 
 from gymsolve.config import EnvConfig, Role
-from gymsolve.envs.families import Extra, families, find_family, is_exclusive
+from gymsolve.envs.contract_faults import FAULTS, build_fault, keep_folder, require_spaces
+from gymsolve.envs.families import Extra, families, find_creator, is_exclusive
 from gymsolve.envs.lean.choice import find_lean
 from gymsolve.envs.options import Planned, check_wrappers
+from gymsolve.envs.registration import find_spec, newest_version
 from gymsolve.envs.replay import Replay
 from gymsolve.envs.spaces import Space, is_image
 from gymsolve.envs.wrappers.actions import FrameSkip
@@ -26,14 +27,7 @@ from gymsolve.envs.wrappers.components import RewardComponents
 from gymsolve.envs.wrappers.images import ChannelsFirst
 from gymsolve.envs.wrappers.nested import FrameStack
 from gymsolve.envs.wrappers.rewards import RawReturn, TimeLimit
-from gymsolve.errors import (
-    ConfigError,
-    EnvFaultError,
-    GymsolveError,
-    MissingExtraError,
-    UnknownEnvError,
-    did_you_mean,
-)
+from gymsolve.errors import ConfigError, GymsolveError, MissingExtraError, UnknownEnvError, UsageError
 from gymsolve.spec import ActionSpec
 
 __all__ = ["BuiltEnv", "CopyBuilder", "build_env", "find_spec", "needs_own_process", "notes_on"]
@@ -110,26 +104,6 @@ def _build(config: EnvConfig, plan: tuple[Planned, ...], render: bool) -> BuiltE
     return BuiltEnv(env, raw, parts, threshold, limit, notes_on(registered), lean is not None)
 
 
-def find_spec(env_id: str) -> Any:
-    """Gymnasium's registration of an id, or an error that suggests near ones."""
-    module, _, name = env_id.rpartition(":")
-    find_family(env_id).register()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            if module:
-                importlib.import_module(module)
-            return gym.spec(name)
-    except ImportError as error:
-        raise UnknownEnvError(f"cannot import the module of {env_id!r}: {error}.", where="env.id") from error
-    except gym_error.Error as error:
-        for family in families():
-            if family.extra is None:
-                family.register()  # so that their ids can be suggested
-        hint = did_you_mean(name, gym.registry) or str(error)
-        raise UnknownEnvError(f"there is no environment {env_id!r}.", where="env.id", hint=hint) from error
-
-
 def needs_own_process(config: EnvConfig) -> bool:
     """Can a process hold only one of these environments?"""
     return is_exclusive(config.id, find_spec(config.id))
@@ -166,23 +140,28 @@ def _make(config: EnvConfig, registered: Any, lean: type[Any] | None, render: bo
 
 def _construct(config: EnvConfig, wanted: Any, options: dict[str, Any]) -> AnyEnv:
     try:
-        env: AnyEnv = gym.make(wanted, **options)
+        with keep_folder():
+            env: AnyEnv = gym.make(wanted, **options)
     except (gym_error.DependencyNotInstalled, ImportError) as error:
         raise _missing(config.id, error) from error
     except gym_error.Error as error:
         raise UnknownEnvError(f"{config.id} cannot be made: {error}", where="env.id") from error
     except GymsolveError:
-        raise  # a family's own sentence
-    except Exception as error:
-        why = str(error).partition(" was raised from the environment creator")[0]
-        if config.kwargs:
-            raise ConfigError(f"{config.id} does not accept them: {why}.", where="env.kwargs") from error
-        raise EnvFaultError(f"{config.id} could not be built: {type(error).__name__}: {why}.") from error
+        raise  # ours already: a family's own sentence, or about a constructor that does not return
+    except FAULTS as error:
+        raise build_fault(config.id, error, config.kwargs, find_creator(wanted.entry_point)) from error
+    require_spaces(env, config.id)
     return env
 
 
-def _missing(env_id: str, error: Exception) -> MissingExtraError:
+def _missing(env_id: str, error: Exception) -> UsageError:
     text = str(error)
+    newest = newest_version(env_id)
+    if newest is not None and newest != env_id:
+        # Gymnasium knows these old versions by name only; what they ask for is of no use.
+        return UnknownEnvError(
+            f"{env_id} cannot be made any more.", where="env.id", hint=f"Did you mean {newest!r}?"
+        )
     for extra in (*(family.extra for family in families()), _IMAGES):
         if extra is not None and extra.module in text.lower():
             return MissingExtraError.of(extra.package, extra.name)

@@ -2,7 +2,8 @@
 
 At an episode's end the returned observation is the first one of the next episode and the true last
 one is in `final_obs`. A backend that can only reset on the next call marks that call's row as not
-`valid`; such a row is never learned from, counted or averaged.
+`valid`; such a row is never learned from, counted or averaged. An episode that a fault cut, such as the death
+of a worker, is no episode: nobody knows what it would have returned.
 
 An environment can be put into a state it was in before (`snapshots`, `jump`), and told how to begin its next
 episodes (`configure`). A backend that cannot says so with a `ConfigError`.
@@ -55,6 +56,8 @@ class Step:
     """Sentences on workers that died and were rebuilt in this step; each is worth an event."""
     components: Array | None = None  # [N, parts]
     """What each of the spec's `components` paid; None when there are none."""
+    cut: Array | None = None  # [N] bool, or None for none
+    """Where a fault cut an episode: truncated, not valid, and not among the `episodes`."""
 
 
 class Envs(Protocol):

@@ -1,19 +1,34 @@
 """Derives a recipe for an environment without one from its facts, each value with its reason.
 
-The values are those that recur in presets known to work; they are a start, not a tuned recipe.
+The values are those that recur in presets known to work; they are a start, not a tuned recipe. What the user
+has set already (`env.*`, `steps`) is a fact like any other: the environment is looked at as it will be
+trained, and rollouts fit the budget. Nothing here contradicts `metrics/lint.py`, which a test demands.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from gymsolve.config import EnvConfig
+from gymsolve.envs.build import find_spec
+from gymsolve.envs.contract_faults import keep_folder
+from gymsolve.envs.families import find_family
 from gymsolve.envs.make import make_envs
-from gymsolve.envs.random_policy import Census, take_census
+from gymsolve.envs.random_policy import Census, Tell, take_census
 from gymsolve.spec import EnvSpec, ObsSpec
+from gymsolve.text import count, plural
 
 __all__ = ["derive_recipe"]
 
 _SPARSE = 0.02
+_CODES = 8
+"""A grid of codes: whole numbers, the largest seen below this part of what the space allows."""
+_UPDATES, _LEAST_UPDATES = 48, 12
+"""Updates that a budget should give as long as a rollout still holds a reward that tells something, and
+those that it has to give."""
+_SHORTEST, _FEWEST = 32, 8
+"""Steps per environment, and environments, below which rollouts are not made smaller."""
+_MINIBATCH = 64
 
 
 @dataclass
@@ -30,59 +45,119 @@ class _Draft:
         self.reasons.append(reason)
 
 
-def derive_recipe(env_id: str, kwargs: dict[str, Any] | None = None) -> tuple[dict[str, Any], list[str]]:
-    """A mapping in the shape of `TrainConfig`, and the reasons for its values."""
-    draft = _Draft(env={"id": env_id, **({"kwargs": dict(kwargs)} if kwargs else {})})
-    envs = make_envs(EnvConfig.model_validate({**draft.env, "backend": "sync"}), "train", num_envs=4)
-    try:
-        spec = envs.spec
-        census = take_census(envs, "random")
-    finally:
-        envs.close()
-    images = [entry for entry in spec.obs.values() if entry.kind == "image"]
+def derive_recipe(
+    env_id: str, given: Mapping[str, Any] | None = None, budget: int | None = None, tell: Tell | None = None
+) -> tuple[dict[str, Any], list[str]]:
+    """A mapping in the shape of `TrainConfig`, and the reasons for its values.
+
+    `given` holds settings of `env` that the user has chosen, `budget` the number of steps where it is set.
+    `tell` hears how far the look at the environment is.
+    """
+    given = given or {}
+    family = find_family(env_id).recipe
+    if family is not None and given.get("kwargs", {}).get("obs_type") != "ram":
+        find_spec(env_id)  # an id that does not exist is refused before anything is said about it
+        told = f"one of the {family} family → that family's wrappers, network and rollouts"
+        fitting = (
+            {} if budget is None else {"eval": {"every": 0}}
+        )  # the family's own fits the family's budget
+        return {"family": family, "env": {"id": env_id}, "algo": {"name": "ppo"}, **fitting}, [told]
+    draft = _Draft(env={"id": env_id, **given})
+    spec, census = _look(draft.env, tell)
+    if census.cut:
+        draft.because(
+            f"its steps are slow → the values below follow from only {census.env_steps} random steps, "
+            f"in which {plural(census.episodes, 'episode')} ended"
+        )
+    images = {key: entry for key, entry in spec.obs.items() if entry.kind == "image"}
     if images:
-        _for_images(draft, images)
+        _for_images(draft, images, census)
     else:
         _for_vectors(draft, spec, census)
+    _for_entries(draft, spec)
     _for_actions(draft, spec)
     _for_horizon(draft, spec, census)
     _for_rewards(draft, spec, census, bool(images))
+    if budget is not None:
+        _for_budget(draft, budget, census, keep_envs="num_envs" in given)
+    draft.reasons += [note for note in spec.notes if note not in draft.reasons]
     return {"env": draft.env, "algo": draft.algo, "net": draft.net, **draft.rest}, draft.reasons
 
 
-def _for_images(draft: _Draft, images: list[ObsSpec]) -> None:
-    sides = [min(image.shape[1:]) for image in images]
-    draft.env["num_envs"] = 8
+def _look(env: dict[str, Any], tell: Tell | None) -> tuple[EnvSpec, Census]:
+    with keep_folder():
+        envs = make_envs(EnvConfig.model_validate({**env, "backend": "sync"}), "train", num_envs=4)
+        try:
+            return envs.spec, take_census(envs, "random", tell=tell)
+        finally:
+            envs.close()
+
+
+def _for_images(draft: _Draft, images: dict[str, ObsSpec], census: Census) -> None:
+    side = min(min(image.shape[1:]) for image in images.values())
+    draft.env.setdefault("num_envs", 8)
     draft.algo.update(num_steps=128, num_epochs=4, num_minibatches=4, learning_rate=2.5e-4, clip_coef=0.1)
-    draft.net.update(hidden=[512], activation="relu")
-    if min(sides) > 90:
-        gray = ["grayscale"] if all(image.shape[0] == 3 for image in images) else []
-        draft.env["wrappers"] = [*gray, {"resize": {"width": 84, "height": 84}}]
-        draft.because(f"images of {min(sides)} pixels or more → {'gray, ' if gray else ''}84 × 84")
-    if min(sides) >= 36:
-        draft.net["cnn"] = "nature"
-        draft.env["frame_stack"] = 4
-        draft.because("image observations → nature CNN, 8 envs × 128 steps, 4 epochs")
-        draft.because("one screen shows no motion → the last 4 are stacked")
+    draft.net.update(hidden=[512], activation="relu", cnn="nature" if side >= 36 else "small")
+    codes = _codes(images, census)
+    if "wrappers" not in draft.env:
+        _wrap_images(draft, images, side, codes)
+    small = side < 36
+    if small:
+        draft.because(f"images only {side} pixels wide → small CNN, 8 envs × 128 steps, 4 epochs")
     else:
-        draft.net["cnn"] = "small"
-        draft.because(f"images only {min(sides)} pixels wide → small CNN, 8 envs × 128 steps, 4 epochs")
+        draft.because("image observations → nature CNN, 8 envs × 128 steps, 4 epochs")
+    if codes is None and not small and "frame_stack" not in draft.env:
+        draft.env["frame_stack"] = 4
+        draft.because("one screen shows no motion → the last 4 are stacked")
+
+
+def _wrap_images(draft: _Draft, images: dict[str, ObsSpec], side: int, codes: int | None) -> None:
+    if codes is not None:
+        draft.env["wrappers"] = [{"image_range": {"high": codes}}]
+        draft.because(
+            f"images of small whole numbers are grids of codes → scaled by {codes}, not by their space"
+        )
+    elif side > 90:
+        gray = ["grayscale"] if all(image.shape[0] == 3 for image in images.values()) else []
+        draft.env["wrappers"] = [*gray, {"resize": {"width": 84, "height": 84}}]
+        draft.because(f"images of {side} pixels or more → {'gray, ' if gray else ''}84 × 84")
+
+
+def _codes(images: dict[str, ObsSpec], census: Census) -> int | None:
+    """What to scale by if every image is a grid of codes, None if any is a picture.
+
+    Pictures use the range of their space; codes number a few kinds of things, from 0. The bound is one less
+    than a power of two, so that a code which random actions never saw hardly leaves it.
+    """
+    seen = [census.image_values[key] for key in images if key in census.image_values]
+    bounds = [image.high[0] for image in images.values() if image.high and not image.low[0]]
+    if len(seen) < len(images) or len(bounds) < len(images):
+        return None
+    if any(not whole or high > bound / _CODES for (high, whole), bound in zip(seen, bounds, strict=True)):
+        return None
+    return int(2 ** int(max(high for high, _ in seen)).bit_length() - 1) or 1
 
 
 def _for_vectors(draft: _Draft, spec: EnvSpec, census: Census) -> None:
     short = census.mean_length is not None and census.mean_length <= 50 and not census.truncated
     steps = 64 if short else 128
-    draft.env["num_envs"] = 16
+    draft.env.setdefault("num_envs", 16)
     draft.algo.update(num_steps=steps, num_epochs=10, num_minibatches=8, learning_rate=3e-4)
     draft.net.update(hidden=[64, 64], activation="tanh")
-    draft.because(f"no images → MLP of [64, 64], 16 envs × {steps} steps, 10 cheap epochs")
+    draft.because(
+        f"no images → MLP of [64, 64], {draft.env['num_envs']} envs × {steps} steps, 10 cheap epochs"
+    )
+    if all(entry.kind == "discrete" for entry in spec.obs.values()):
+        draft.algo["learning_rate"] = 2.5e-3
+        draft.because("categorical observations share no weights → learning_rate 2.5e-3")
+
+
+def _for_entries(draft: _Draft, spec: EnvSpec) -> None:
+    """What some entries need, whatever is beside them."""
     if any(entry.kind == "vector" for entry in spec.obs.values()):
         draft.net["normalize_obs"] = "running"
         draft.because("vector observations of unknown scale → normalize_obs running")
     categories = max((max(entry.nvec) for entry in spec.obs.values() if entry.nvec), default=0)
-    if categories:
-        draft.algo["learning_rate"] = 2.5e-3
-        draft.because("categorical observations share no weights → learning_rate 2.5e-3")
     if categories > 1000:
         draft.net["discrete_obs"] = "embedding"
         draft.because(f"{categories} categories → embedding instead of one-hot")
@@ -111,7 +186,8 @@ def _for_horizon(draft: _Draft, spec: EnvSpec, census: Census) -> None:
             f"a time limit of {limit} and no other end → gamma 0.95, the near future tells enough",
         )
     elif limit is not None and limit >= 1000:
-        gamma, why = 0.995, f"horizon {limit} → gamma 0.995"
+        gamma = 0.995 if limit <= 4000 else 0.999  # beyond, ends would be out of sight
+        why = f"horizon {limit} → gamma {gamma}"
     else:
         gamma, why = 0.99, f"horizon {limit or 'unknown'} → gamma 0.99"
     draft.algo.update(gamma=gamma, gae_lambda=0.95)
@@ -146,3 +222,30 @@ def _for_rewards(draft: _Draft, spec: EnvSpec, census: Census, images: bool) -> 
             "no reward threshold is registered → set solved_at to have an end other than the budget"
         )
     draft.rest["steps"] = budget
+
+
+def _for_budget(draft: _Draft, budget: int, census: Census, *, keep_envs: bool) -> None:
+    """Smaller rollouts where the budget would give only a few updates; as many passes over each step."""
+    envs, steps = draft.env["num_envs"], draft.algo["num_steps"]
+    before = envs * steps
+
+    def too_large() -> bool:
+        size = envs * steps
+        wanted = _UPDATES if census.telling_rewards * size >= 2 else _LEAST_UPDATES
+        return bool(size * wanted > budget)
+
+    while too_large() and steps > _SHORTEST:
+        steps //= 2
+    while too_large() and envs > _FEWEST and not keep_envs:
+        envs //= 2
+    if envs * steps == before:
+        return
+    draft.env["num_envs"], draft.algo["num_steps"] = envs, steps
+    fitting = draft.algo["num_minibatches"]
+    while fitting > 1 and envs * steps < fitting * _MINIBATCH:
+        fitting //= 2
+    draft.algo["num_minibatches"] = fitting
+    draft.because(
+        f"a budget of {count(budget)} steps → rollouts of {envs} × {steps}, {fitting} minibatches each, "
+        f"for {count(budget / (envs * steps))} updates instead of {count(budget / before)}"
+    )

@@ -6,15 +6,16 @@ a reloaded class are looked at anew, and two roles with the same wrappers are on
 """
 
 import pickle
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gymsolve.config import EnvConfig, Role
-from gymsolve.envs.apart import call_apart
+from gymsolve.envs.apart import call_apart, longest_call
 from gymsolve.envs.backends.ale import AleEnvs, ale_obstacle
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec, needs_own_process, notes_on
+from gymsolve.envs.contract_faults import FAULTS, close_env, explain_error, explain_info, keep_folder
 from gymsolve.envs.families import find_creator
 from gymsolve.envs.masks import legal_mask
 from gymsolve.envs.options import check_wrappers
@@ -22,7 +23,7 @@ from gymsolve.envs.random_policy import random_actions
 from gymsolve.envs.replay import Replay
 from gymsolve.envs.spaces import ObsLayout, action_spec, half_bounds
 from gymsolve.envs.step_timing import time_steps
-from gymsolve.errors import ConfigError, EnvFaultError
+from gymsolve.errors import ConfigError, EnvFaultError, GymsolveError
 from gymsolve.spec import ActionSpec, Array, EnvSpec
 
 __all__ = ["Description", "describe", "describe_env"]
@@ -62,7 +63,9 @@ def describe(config: EnvConfig, role: Role, *, timed: bool = False) -> Descripti
     if found is None or (timed and not found.timed):
         if needs_own_process(config):
             # Not timed: it gets workers whatever a step takes.
-            looked = call_apart(find_spec(config.id), _look, config, role, False)
+            looked = call_apart(
+                find_spec(config.id), _look, config, role, False, patience=longest_call(config)
+            )
             found = replace(looked, exclusive=True, timed=True)
         else:
             found = _look(config, role, timed)
@@ -91,7 +94,8 @@ def _key(config: EnvConfig, role: Role) -> Hashable:
     """Everything the answer depends on; None where that cannot be compared, so that nothing is kept."""
     registered = find_spec(config.id)
     plan = check_wrappers(config, role)
-    settings = config.model_dump(exclude={"wrappers", "num_envs", "backend", "workers"})
+    unseen = {"wrappers", "num_envs", "backend", "workers", "step_timeout", "reset_timeout", "build_timeout"}
+    settings = config.model_dump(exclude=unseen)
     facts = {name: value for name, value in vars(registered).items() if not callable(value)}
     entry = registered.entry_point
     try:
@@ -106,37 +110,49 @@ def _key(config: EnvConfig, role: Role) -> Hashable:
 def _look(config: EnvConfig, role: Role, timed: bool) -> Description:
     built = build_env(config, role)
     try:
-        action = action_spec(built.env.action_space)
-        from_info = _masks_in_info(config, built, action)
-        env = CopyBuilder(config, role, 0, action, from_info, render=False).finish(built)
-        if built.parts is not None:
-            _try_components(env, action, from_info)
-        return Description(
-            spec=_spec(config, built, action, from_info),
-            masks_in_info=from_info,
-            bounds=half_bounds(built.env.action_space),
-            drawable="rgb_array" in (built.env.metadata.get("render_modes") or ()),
-            lean=built.lean,
-            exclusive=False,
-            timed=timed,
-            step_us=_step_cost(env, action, from_info) if timed else None,
-        )
-    finally:
-        built.env.close()
+        with keep_folder():
+            found = _look_at(config, role, built, timed)
+    except BaseException:
+        close_env(built.env, config.id)
+        raise
+    trouble = close_env(built.env, config.id)
+    if trouble is None:
+        return found
+    return replace(found, spec=replace(found.spec, notes=(*found.spec.notes, trouble)))
+
+
+def _look_at(config: EnvConfig, role: Role, built: BuiltEnv, timed: bool) -> Description:
+    action = action_spec(built.env.action_space)
+    from_info = _masks_in_info(config, built, action)
+    env = CopyBuilder(config, role, 0, action, from_info, render=False).finish(built)
+    if built.parts is not None:
+        _try_components(env, action, from_info)
+    return Description(
+        spec=_spec(config, built, action, from_info),
+        masks_in_info=from_info,
+        bounds=half_bounds(built.env.action_space),
+        drawable="rgb_array" in (built.env.metadata.get("render_modes") or ()),
+        lean=built.lean,
+        exclusive=False,
+        timed=timed,
+        step_us=_step_cost(env, action, from_info) if timed else None,
+    )
 
 
 def _spec(config: EnvConfig, built: BuiltEnv, action: ActionSpec, from_info: bool) -> EnvSpec:
     legal = legal_mask(config.legal_actions, action)
+    layout = ObsLayout(built.env.observation_space)
+    unread = tuple(f"entry {key!r} of the observation is text → it is left out" for key in layout.unread)
     return EnvSpec(
         id=config.id,
-        obs=ObsLayout(built.env.observation_space).specs,
+        obs=layout.specs,
         action=action,
         masked=from_info or legal is not None,
         legal=() if legal is None else tuple(bool(flag) for flag in legal),
         reward_threshold=built.reward_threshold,
         max_episode_steps=built.max_episode_steps,
         components=() if built.parts is None else built.parts.names,
-        notes=built.notes,
+        notes=(*built.notes, *unread),
     )
 
 
@@ -148,8 +164,14 @@ def _masks_in_info(config: EnvConfig, built: BuiltEnv, action: ActionSpec) -> bo
         raise ConfigError("a Box action space has no masks.", where="env.action_masks")
     try:
         _, info = built.env.reset(seed=0)
-    except Exception as error:
-        raise EnvFaultError(f"{config.id} raised {type(error).__name__} in reset: {error}.") from error
+    except GymsolveError:
+        raise
+    except FAULTS as error:
+        breach = explain_error(error, "reset", built.env)
+        raise EnvFaultError(f"{config.id} {breach.what} in reset.", hint=breach.fix) from error
+    if not isinstance(info, Mapping):
+        breach = explain_info(info, "reset", built.env)
+        raise EnvFaultError(f"{config.id} {breach.what} in reset.", hint=breach.fix)
     present = "action_mask" in info
     if config.action_masks == "on" and not present:
         raise ConfigError(f'{config.id} gives no info["action_mask"].', where="env.action_masks")

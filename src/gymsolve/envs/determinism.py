@@ -15,9 +15,12 @@ from gymsolve.envs.backends.same_step import SameStepEnvs
 from gymsolve.envs.contract import Envs, Step
 from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.envs.random_policy import random_actions
+from gymsolve.spec import EnvSpec, Obs
 
-__all__ = ["Determinism", "check_determinism", "know_determinism"]
+__all__ = ["SEED_FIX", "UNSEEDED", "Determinism", "check_determinism", "know_determinism"]
 
+UNSEEDED = "the same seed does not give the same trajectory"
+SEED_FIX = "begin `reset` with `super().reset(seed=seed)` and draw from `self.np_random`"
 _STEPS = 64
 _OTHER_SEEDS = ([2, 3], [4, 5], [6, 7])
 """Pairs that are compared until one of them differs: where there are few ways to start, two may be alike."""
@@ -33,6 +36,8 @@ class Determinism:
     """The same seed led to the same trajectory."""
     resumes_exactly: bool
     """A copy restored in the middle of things went on like the original."""
+    strays: tuple[str, ...] = ()
+    """Entries of the observation that left the bounds of their space, in words."""
 
 
 def know_determinism(config: EnvConfig) -> Determinism:
@@ -55,8 +60,9 @@ def check_determinism(config: EnvConfig, steps: int = _STEPS) -> Determinism:
     try:
         if own != "ale":  # generators that only a first seed reaches must not differ; emulators start slowly
             envs.reset([0, 1])
-        reproduces = _alike(envs, [1, 1], steps)
-        identical = reproduces and all(_alike(envs, seeds, steps) for seeds in _OTHER_SEEDS)
+        bounds = _Bounds(envs.spec)
+        reproduces = _alike(envs, [1, 1], steps, bounds)
+        identical = reproduces and all(_alike(envs, seeds, steps, bounds) for seeds in _OTHER_SEEDS)
         twins = make_envs(calm, "train", num_envs=2)
         try:
             resumes = _goes_on_alike(envs, twins, steps)
@@ -64,13 +70,36 @@ def check_determinism(config: EnvConfig, steps: int = _STEPS) -> Determinism:
             twins.close()
     finally:
         envs.close()
-    return Determinism(identical, reproduces, resumes)
+    return Determinism(identical, reproduces, resumes, tuple(bounds.strays.values()))
 
 
-def _alike(envs: Envs, seeds: list[int], steps: int) -> bool:
+class _Bounds:
+    """Watches for observations outside of the bounds that their space declares."""
+
+    def __init__(self, spec: EnvSpec) -> None:
+        self._ends = {
+            key: (np.reshape(entry.low, shape), np.reshape(entry.high, shape))
+            for key, entry in spec.obs.items()
+            if entry.low and (shape := entry.shape if entry.kind == "vector" else ()) is not None
+        }
+        self.strays: dict[str, str] = {}
+
+    def look(self, obs: Obs) -> None:
+        for key, (low, high) in self._ends.items():
+            outside = (obs[key] < low) | (obs[key] > high)
+            if key not in self.strays and outside.any():
+                place = tuple(np.argwhere(outside)[0])
+                index = ", ".join(str(part) for part in place[1:])
+                ends = f"{low.min():g} to {high.max():g}"
+                told = f"entry {key!r} of the observation leaves the bounds of its space ({ends})"
+                self.strays[key] = f"{told}: element {index} is {obs[key][place]:g}"
+
+
+def _alike(envs: Envs, seeds: list[int], steps: int, bounds: _Bounds) -> bool:
     """Do two copies go the same way, under the same actions?"""
     obs, masks = envs.reset(seeds)
     rng = np.random.default_rng(0)
+    bounds.look(obs)
     if not _rows_equal(obs):
         return False
     for _ in range(steps):
@@ -80,6 +109,7 @@ def _alike(envs: Envs, seeds: list[int], steps: int) -> bool:
         actions[1] = actions[0]
         step = envs.step(envs.spec.action.to_env(actions))
         masks = step.masks
+        bounds.look(step.obs)
         seen = {**step.obs, "reward": step.rewards, "ended": step.terminated | step.truncated}
         if not _rows_equal(seen):
             return False

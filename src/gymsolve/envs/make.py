@@ -5,7 +5,6 @@ import sys
 from typing import Literal
 
 from gymsolve.config import EnvConfig, Role
-from gymsolve.envs.apart import can_fork
 from gymsolve.envs.backends import bare_obstacle
 from gymsolve.envs.backends.ale import AleEnvs, ale_obstacle
 from gymsolve.envs.backends.compiled import CompiledEnvs, compiled_obstacle
@@ -20,6 +19,7 @@ from gymsolve.envs.contract import Envs
 from gymsolve.envs.describe import describe
 from gymsolve.envs.masks import legal_mask
 from gymsolve.envs.options import check_wrappers
+from gymsolve.envs.processes import can_fork
 from gymsolve.envs.step_timing import cores_spare, worth_workers
 from gymsolve.errors import ConfigError
 

@@ -77,7 +77,9 @@ def _checked(wrapper: type[Any], options: dict[str, Any], where: str) -> dict[st
 
 
 def _refusal(error: ValidationError, known: dict[str, Any], where: str) -> ConfigError:
-    first = error.errors()[0]
+    # An unknown option is often the misspelling of the one that is missed.
+    faults = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+    first = faults[0]
     option = str(first["loc"][0])
     nested = option in known and get_origin(known[option][0]) is dict
     place = ".".join(map(str, first["loc"])) if nested else option
@@ -87,6 +89,7 @@ def _refusal(error: ValidationError, known: dict[str, Any], where: str) -> Confi
         )
         return ConfigError("there is no such option.", where=f"{where}.{option}", hint=hint)
     if first["type"] == "missing":
-        return ConfigError("this option is needed.", where=f"{where}.{option}")
+        hint = f"Write it as {where.rpartition('.')[2]}: {{{option}: …}}."
+        return ConfigError("this option is needed.", where=f"{where}.{option}", hint=hint)
     told = first["msg"].removeprefix("Value error, ")  # how pydantic marks the message of our own validator
     return ConfigError(f"{told}; got {first['input']!r}.", where=f"{where}.{place}")

@@ -1,6 +1,7 @@
 """`gymsolve check`: is an environment sound, what does it pay, how fast is it?"""
 
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeAlias
 
@@ -13,8 +14,10 @@ from gymsolve.envs.apart import call_apart
 from gymsolve.envs.backends.worker_pool import usable_cores
 from gymsolve.envs.build import CopyBuilder, build_env, find_spec
 from gymsolve.envs.contract import Envs
+from gymsolve.envs.contract_faults import close_env, explain_info, keep_folder, place_of_method
 from gymsolve.envs.describe import describe, describe_env
-from gymsolve.envs.determinism import Determinism, check_determinism
+from gymsolve.envs.determinism import SEED_FIX, UNSEEDED, Determinism, check_determinism
+from gymsolve.envs.families import find_creator
 from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.envs.random_policy import Census, SimplePolicy, random_actions, take_census
 from gymsolve.envs.spaces import action_spec
@@ -69,6 +72,11 @@ class PreflightReport:
 
 def preflight(config: EnvConfig) -> PreflightReport:
     """Spaces, determinism, timing, rewards under policies that know nothing, and problems."""
+    with keep_folder():
+        return _preflight(config)
+
+
+def _preflight(config: EnvConfig) -> PreflightReport:
     problems, timing, offers = _look_at_one(config)
     try:
         spec = describe_env(config)
@@ -93,7 +101,7 @@ def preflight(config: EnvConfig) -> PreflightReport:
         census=tuple(census),
         offers=offers,
         problems=tuple(dict.fromkeys(problems)),
-        cautions=tuple(_cautions(spec, determinism, census)),
+        cautions=tuple(_cautions(config, spec, determinism, census)),
         notes=spec.notes,
     )
 
@@ -148,7 +156,7 @@ def _look_closely(config: EnvConfig, masked: bool) -> _Looked:
     except EnvFaultError as error:
         problems.append(str(error))
     finally:
-        built.env.close()
+        close_env(built.env, config.id)
     return problems, (_median(resets), _median(steps)), offers.names()
 
 
@@ -213,10 +221,18 @@ def _measure_speed(envs: Envs) -> float:
     return taken / spent
 
 
-def _cautions(spec: EnvSpec, determinism: Determinism | None, census: list[Census]) -> list[str]:
+def _reset_place(config: EnvConfig) -> str:
+    """Where the class defines its reset; nothing for a function that builds environments."""
+    creator = find_creator(find_spec(config.id).entry_point)
+    return place_of_method(creator, "reset") if isinstance(creator, type) else ""
+
+
+def _cautions(
+    config: EnvConfig, spec: EnvSpec, determinism: Determinism | None, census: list[Census]
+) -> list[str]:
     cautions = []
     if determinism is not None and not determinism.seed_reproduces:
-        cautions.append("the same seed does not give the same trajectory, so runs cannot be repeated exactly")
+        cautions.append(f"{UNSEEDED}, so runs cannot be repeated exactly; {SEED_FIX}{_reset_place(config)}")
     elif determinism is not None and not determinism.resumes_exactly:
         cautions.append(
             "it keeps state that a reset does not clear, so a resumed run will drift from the original"
@@ -232,6 +248,9 @@ def _cautions(spec: EnvSpec, determinism: Determinism | None, census: list[Censu
             else "it has no time limit"
         )
         cautions.append(f"no episode ended while looking; {limit}")
+    if any(one.cut for one in census):
+        seen = min(one.env_steps for one in census)
+        cautions.append(f"its steps are slow, so no more than {seen} of some policies were counted")
     return cautions
 
 
@@ -251,7 +270,11 @@ class _Offers(gym.Wrapper[Any, Any, Any, Any]):
         stepped = self.env.step(action)
         if self._left:
             self._left -= 1
-            self._found |= {str(key) for key, value in stepped[4].items() if _counts(value)}
+            info = stepped[4] if len(stepped) == 5 else {}  # whoever unpacks it complains
+            if not isinstance(info, Mapping):
+                breach = explain_info(info, "step", self.env)
+                raise EnvFaultError(f"it {breach.what} in a step. {breach.fix}")
+            self._found |= {str(key) for key, value in info.items() if _counts(value)}
         return stepped
 
     def names(self) -> tuple[str, ...]:

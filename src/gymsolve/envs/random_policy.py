@@ -1,25 +1,38 @@
 """What an environment does under policies that know nothing: what it pays, how episodes end.
 
 These counts decide settings (`algo.num_steps: auto`, derived recipes), so budgets are counted in steps and
-episodes, never in seconds: the same question has the same answer on any machine. Images take longer to make
-and get fewer steps. Once enough episodes have ended, more of them would say the same.
+episodes: the same question has the same answer on any machine. Only an environment whose steps take
+milliseconds meets a limit in seconds, and then the count is marked as cut. Images take longer to make and get
+fewer steps. Once enough episodes have ended, more of them would say the same.
 
 A reward that is the same in every step tells nothing, be it 0 or -1. So "how often an environment pays"
 counts rewards that differ from the usual one. Where every step pays alike and not 0, it counts the ends of
 episodes, since only their length makes a difference.
 """
 
+import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from gymsolve.envs.contract import Envs
-from gymsolve.spec import ActionSpec, Array, EnvSpec
+from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs
 
-__all__ = ["PAY_COPIES", "Census", "Pay", "SimplePolicy", "measure_pay", "random_actions", "take_census"]
+__all__ = [
+    "PAY_COPIES",
+    "Census",
+    "Pay",
+    "SimplePolicy",
+    "Tell",
+    "measure_pay",
+    "random_actions",
+    "take_census",
+]
 
 SimplePolicy = Literal["random", "first", "repeat"]
+Tell = Callable[[int, int], None]
 
 PAY_COPIES = 8
 _PAY_STEPS = 2048
@@ -28,6 +41,8 @@ _ENOUGH_EPISODES, _ENOUGH_STEPS = 16, 1000
 """Ended episodes, and steps of all copies, after which a census is over."""
 _ENOUGH_PAY = 64
 """Rewards that tell something, and as many ended episodes, after which pay is known."""
+_MOST_SECONDS = 30.0
+"""A slow environment is looked at for so long, and whoever asked says that it was cut short."""
 _IMAGE_SHARE = 0.125
 """Share of these vector steps that is taken where observations have images."""
 
@@ -47,39 +62,52 @@ class Census:
     mean_length: float | None
     nonzero_rewards: float
     """Share of steps whose reward was not 0."""
+    telling_rewards: float
+    """Share of steps with another reward than the usual one; where that is not 0, ends of episodes count."""
     min_reward: float
     max_reward: float
+    image_values: dict[str, tuple[float, bool]]
+    """By entry that is an image: the largest value seen, and whether all were whole numbers."""
+    cut: bool = False
+    """The environment is so slow that time ran out before enough was seen."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def take_census(envs: Envs, policy: SimplePolicy, vec_steps: int | None = None) -> Census:
-    """Take so many vector steps at the most, by default fewer where observations have images."""
+def take_census(
+    envs: Envs, policy: SimplePolicy, vec_steps: int | None = None, *, tell: Tell | None = None
+) -> Census:
+    """Take so many vector steps at the most, by default fewer where observations have images.
+
+    `tell` hears (done, total) after each of them.
+    """
+    watch = _Watch(vec_steps or _budget(envs.spec, _CENSUS_STEPS), tell)
     rng = np.random.default_rng(0)
-    _, masks = envs.reset(list(range(envs.num_envs)))
+    obs, masks = envs.reset(list(range(envs.num_envs)))
+    images = _ImageValues(envs.spec, obs)
     returns: list[float] = []
     lengths: list[int] = []
-    cut = steps = nonzero = 0
-    low, high = np.inf, -np.inf
+    paid: dict[float, int] = {}
+    cut = 0
     held: Array | None = None  # [N, size]
-    for _ in range(vec_steps or _budget(envs.spec, _CENSUS_STEPS)):
+    while watch.goes_on():
         if policy != "repeat" or held is None or masks is not None:
             held = random_actions(envs.spec.action, envs.num_envs, masks, None if policy == "first" else rng)
         step = envs.step(envs.spec.action.to_env(held))
         masks = step.masks
-        rewards = step.rewards[step.valid]
-        if rewards.size:
-            steps += rewards.size
-            nonzero += int(np.count_nonzero(rewards))
-            low, high = min(low, float(rewards.min())), max(high, float(rewards.max()))
+        images.look(step.obs)
+        for reward in step.rewards[step.valid].tolist():
+            paid[reward] = paid.get(reward, 0) + 1
         for episode in step.episodes:
             returns.append(episode.raw_return)
             lengths.append(episode.length)
             cut += episode.truncated
             held = None  # `repeat` takes another action for the next episodes
-        if len(returns) >= _ENOUGH_EPISODES and steps >= _ENOUGH_STEPS:
+        if len(returns) >= _ENOUGH_EPISODES and sum(paid.values()) >= _ENOUGH_STEPS:
             break
+    steps, usual = sum(paid.values()), max(paid, key=lambda reward: paid[reward], default=0.0)
+    telling = steps - paid.get(usual, 0) + (len(returns) - cut if usual else 0)
     return Census(
         policy=policy,
         env_steps=steps,
@@ -89,10 +117,46 @@ def take_census(envs: Envs, policy: SimplePolicy, vec_steps: int | None = None) 
         mean_return=float(np.mean(returns)) if returns else None,
         std_return=float(np.std(returns)) if returns else None,
         mean_length=float(np.mean(lengths)) if lengths else None,
-        nonzero_rewards=nonzero / steps if steps else 0.0,
-        min_reward=low if steps else 0.0,
-        max_reward=high if steps else 0.0,
+        nonzero_rewards=1.0 - paid.get(0.0, 0) / steps if steps else 0.0,
+        telling_rewards=telling / steps if steps else 0.0,
+        min_reward=min(paid, default=0.0),
+        max_reward=max(paid, default=0.0),
+        image_values=images.seen,
+        cut=watch.cut,
     )
+
+
+class _ImageValues:
+    """What images hold, as far as it was seen."""
+
+    def __init__(self, spec: EnvSpec, obs: Obs) -> None:
+        keys = [key for key, entry in spec.obs.items() if entry.kind == "image"]
+        self.seen = dict.fromkeys(keys, (-np.inf, True))
+        self.look(obs)
+
+    def look(self, obs: Obs) -> None:
+        for key, (high, whole) in self.seen.items():
+            values = obs[key]
+            integral = values.dtype == np.uint8 or bool((values == np.rint(values)).all())
+            self.seen[key] = max(high, float(values.max())), whole and integral
+
+
+class _Watch:
+    """Counts vector steps up to a limit, and looks at the clock."""
+
+    def __init__(self, most: int, tell: Tell | None) -> None:
+        self.most, self.done, self.cut = most, 0, False
+        self._tell, self._until = tell, time.monotonic() + _MOST_SECONDS
+
+    def goes_on(self) -> bool:
+        """May another step be taken? Asked before each, and at least one is."""
+        if self._tell is not None and self.done:
+            self._tell(self.done, self.most)
+        if self.done >= self.most:
+            return False
+        self.cut = self.done > 0 and time.monotonic() > self._until
+        self.done += not self.cut
+        return not self.cut
 
 
 def random_actions(
@@ -126,6 +190,8 @@ class Pay:
     """Mean length of finished episodes; None without any."""
     limit: int | None
     """Steps after which an episode is cut."""
+    cut: bool = False
+    """The environment is so slow that time ran out before enough was seen."""
 
     @property
     def between(self) -> float | None:
@@ -139,14 +205,15 @@ class Pay:
         return self.mean_length or self.limit
 
 
-def measure_pay(envs: Envs) -> Pay:
+def measure_pay(envs: Envs, tell: Tell | None = None) -> Pay:
     """Act at random in copies (`PAY_COPIES` is a good number) of the environment as the agent sees it."""
     rng, action = np.random.default_rng(0), envs.spec.action
     counts: dict[float, int] = {}
     lengths: list[int] = []
     cut = 0
     masks = envs.reset(list(range(envs.num_envs)))[1]
-    for _ in range(_budget(envs.spec, _PAY_STEPS)):
+    watch = _Watch(_budget(envs.spec, _PAY_STEPS), tell)
+    while watch.goes_on():
         step = envs.step(action.to_env(random_actions(action, envs.num_envs, masks, rng)))
         masks = step.masks
         for reward in step.rewards[step.valid].tolist():
@@ -164,6 +231,7 @@ def measure_pay(envs: Envs) -> Pay:
         terminated=len(lengths) - cut,
         mean_length=float(np.mean(lengths)) if lengths else None,
         limit=envs.spec.max_episode_steps,
+        cut=watch.cut,
     )
 
 

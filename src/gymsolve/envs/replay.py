@@ -10,6 +10,7 @@ Every step of every environment goes through it, so its code is short.
 
 import hashlib
 import math
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import gymnasium as gym
@@ -17,6 +18,15 @@ import numpy as np
 
 from gymsolve.envs.backends.episode_stats import ADVICE
 from gymsolve.envs.contract import Snapshot
+from gymsolve.envs.contract_faults import (
+    FAULTS,
+    SPACE_FIX,
+    Breach,
+    close_env,
+    explain_error,
+    explain_info,
+    place_of_method,
+)
 from gymsolve.envs.family_state import load_native, save_native
 from gymsolve.envs.masks import flat_mask
 from gymsolve.envs.spaces import ObsLayout
@@ -78,11 +88,12 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         self._configured = options
 
     def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[Any, Info]:
-        return self._begin(
+        return self.begin(
             self._next_seed if seed is None else seed, self._configured if options is None else options
         )
 
-    def _begin(self, seed: int | None, options: Options) -> tuple[Any, Info]:
+    def begin(self, seed: int | None, options: Options) -> tuple[Any, Info]:
+        """Begin an episode; the one place where an environment is reset."""
         self._seed, self._options, self._next_seed = seed, options, None
         # A seed decides the episode; without one, its randomness goes on where the last episode stopped.
         self._rng = {} if seed is not None else dict(self.env.unwrapped.np_random.bit_generator.state)
@@ -92,8 +103,10 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
             obs, info = self.env.reset(seed=seed, options=options)
         except GymsolveError:
             raise
-        except Exception as error:
-            raise self._fault(f"raised {_name(error)} in reset") from error
+        except FAULTS as error:
+            raise self._breach(explain_error(error, "reset", self.env), "reset") from error
+        if type(info) is not dict and not isinstance(info, Mapping):
+            raise self._breach(explain_info(info, "reset", self.env), "reset")
         self._check(obs)
         self._obs = obs
         return obs, self._mask(info) if self._masked else {}
@@ -107,8 +120,8 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
             reward = float(reward)
         except GymsolveError:
             raise
-        except Exception as error:
-            raise self._fault(f"raised {_name(error)} in step {self._steps} of an episode") from error
+        except FAULTS as error:
+            raise self._breach(explain_error(error, "step", self.env), self._moment()) from error
         if self._raw is not None and not math.isfinite(self._raw.total):
             raise self._bad_reward()  # a wrapper above may have hidden it
         if type(obs) is not np.ndarray or obs.dtype is not self._dtype or obs.shape != self._shape:
@@ -122,6 +135,10 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         if self._parts is not None:
             told["reward_components"] = self._parts.take()
         return obs, reward, terminated, truncated, told
+
+    def close(self) -> None:
+        """What closing raises comes after everything that counts; `describe` has told of it."""
+        close_env(self.env, self.label)
 
     # ------------------------------------------------------------------------------- snapshots
 
@@ -157,7 +174,7 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
 
     def _load(self, state: Snapshot, seed: int) -> tuple[Any, Info]:
         if self._obs is None:
-            self._begin(seed, None)
+            self.begin(seed, None)
         self._obs = load_native(self._name, self.env, state["native"])
         self._seed, self._rng = state["seed"], dict(state["rng"])
         self._options, self._actions = state["options"], list(state["actions"])
@@ -180,13 +197,13 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         if state["seed"] is None:
             # The episode was not the first one. Seeding first fixes generators of the environment's
             # own that we cannot see; then the recorded state goes where it was before the reset.
-            self._begin(seed, None)
+            self.begin(seed, None)
             bits = self.env.unwrapped.np_random.bit_generator
             if state["rng"]["bit_generator"] != type(bits).__name__:
                 return None
             bits.state = state["rng"]
         # Snapshots of older versions know of neither options nor jumps.
-        obs, info = self._begin(state["seed"], state.get("options"))
+        obs, info = self.begin(state["seed"], state.get("options"))
         for action in state["actions"]:
             obs, _, terminated, truncated, info = self.step(np.asarray(action, dtype=self._action.dtype)[()])
             if terminated or truncated:
@@ -205,6 +222,7 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
     # ----------------------------------------------------------------------------- info, faults
 
     def _mask(self, info: Info) -> Info:
+        self._require_info(info)
         if "action_mask" not in info:
             raise self._fault('gave no info["action_mask"] although it is expected to')
         try:
@@ -214,6 +232,7 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
 
     def _summary(self, info: Info) -> Info:
         """What is told about a finished episode."""
+        self._require_info(info)
         told: Info = {} if self._raw is None else {"raw_return": self._raw.total}
         for key in _SUCCESS_KEYS:
             if key in info:
@@ -229,24 +248,38 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
             return
         problem = self._layout.fault(obs)
         if problem is not None:
-            raise self._fault(f"returned an observation outside of its space: {problem}")
+            method = "step" if self._steps else "reset"
+            place = place_of_method(self.env, method)
+            raise self._fault(f"returned an observation outside of its space{place}: {problem}", SPACE_FIX)
+
+    def _require_info(self, info: Any) -> None:
+        if type(info) is not dict and not isinstance(info, Mapping):
+            method = "step" if self._steps else "reset"
+            raise self._breach(explain_info(info, method, self.env), self._moment())
+
+    def _moment(self) -> str:
+        return f"step {self._steps} of an episode" if self._steps else "reset"
+
+    def _breach(self, breach: Breach, when: str) -> EnvFaultError:
+        return self._fault(f"{breach.what} in {when}", breach.fix)
 
     def _bad_reward(self) -> EnvFaultError:
         assert self._raw is not None
         bad = BadNumber("reward", str(self._raw.total), env=self._index)
-        what = f"environment {self._index} of {self._name} returned {bad.number} in the raw reward."
+        what = f"{self.label} returned {bad.number} in the raw reward."
         return EnvFaultError(what, hint=ADVICE, bad=bad)
 
-    def _fault(self, what: str) -> EnvFaultError:
-        return EnvFaultError(f"environment {self._index} of {self._name} {what}.")
+    @property
+    def label(self) -> str:
+        """Which copy of which environment this is, in words."""
+        return f"environment {self._index} of {self._name}"
+
+    def _fault(self, what: str, fix: str | None = None) -> EnvFaultError:
+        return EnvFaultError(f"{self.label} {what}.", hint=fix)
 
 
 def _range(space: gym.spaces.Discrete) -> tuple[int, int]:
     return int(space.start), int(space.start + space.n)
-
-
-def _name(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def _listed(value: Any) -> Any:

@@ -15,7 +15,7 @@ import gymnasium as gym
 import numpy as np
 
 from gymsolve.config import EnvConfig
-from gymsolve.envs.apart import Apart
+from gymsolve.envs.apart import Apart, longest_call
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec
 from gymsolve.envs.describe import describe
 from gymsolve.envs.families import find_family
@@ -133,9 +133,9 @@ class _StageHere:
 class _StageApart:
     """A stage in a process of its own, for exclusive environments."""
 
-    def __init__(self, apart: Apart) -> None:
-        self._apart = apart
-        self.labels, self.fps = apart.call("facts")
+    def __init__(self, config: EnvConfig, facts: tuple[Any, ...]) -> None:
+        self._apart = Apart(find_spec(config.id), _open, *facts, patience=longest_call(config))
+        self.labels, self.fps = self._apart.call("facts")
 
     def reset(self, seed: int | None) -> Scene:
         scene: Scene = self._apart.call("reset", seed)
@@ -160,7 +160,7 @@ def open_stage(config: EnvConfig) -> Stage | None:
         return None
     _draw_without_screen()
     facts = config, known.spec.action, known.masks_in_info
-    return _StageApart(Apart(find_spec(config.id), _open, *facts)) if known.exclusive else _open(*facts)
+    return _StageApart(config, facts) if known.exclusive else _open(*facts)
 
 
 def _open(config: EnvConfig, action: ActionSpec, from_info: bool) -> _StageHere:

@@ -23,7 +23,8 @@ Path: TypeAlias = tuple[str | int, ...]
 
 _MAX_CHANNELS = 16
 _ADVICE = (
-    "Wrap the environment so that it has Box, Discrete, MultiDiscrete, MultiBinary, Dict or Tuple spaces."
+    "Wrap the environment (env.wrappers=[module:Class]) so that it has Box, Discrete, MultiDiscrete, "
+    "MultiBinary, Dict or Tuple spaces."
 )
 
 
@@ -101,7 +102,14 @@ class ObsLayout:
 
     def __init__(self, space: Space) -> None:
         self.space = space
-        self._leaves = tuple(_leaves(space, ()))
+        found = tuple(_leaves(space, ()))
+        self.unread = tuple(key for key, leaf in found if leaf is None)
+        """Entries that are text, which no network here reads: they are left out."""
+        self._leaves = tuple(leaf for _, leaf in found if leaf is not None)
+        if not self._leaves:
+            raise UnsupportedSpaceError(
+                f"the observation space {space} holds nothing that a network here can read.", hint=_ADVICE
+            )
         self.specs = {leaf.key: leaf.spec for leaf in self._leaves}
         if len(self.specs) != len(self._leaves):
             raise UnsupportedSpaceError(
@@ -165,7 +173,8 @@ def _dtype(space: Space) -> np.dtype[Any]:
     return np.dtype(space.dtype)
 
 
-def _leaves(space: Space, path: Path) -> Iterator[_Leaf]:
+def _leaves(space: Space, path: Path) -> Iterator[tuple[str, _Leaf | None]]:
+    """Names of entries and how each becomes an array; None for text."""
     if isinstance(space, spaces.Dict):
         for name, inner in space.spaces.items():
             yield from _leaves(inner, (*path, name))
@@ -175,7 +184,12 @@ def _leaves(space: Space, path: Path) -> Iterator[_Leaf]:
             yield from _leaves(inner, (*path, index))
         return
     key = "/".join(str(name) for name in path) or "obs"
-    yield _leaf(space, path, key)
+    yield key, None if _is_text(space) else _leaf(space, path, key)
+
+
+def _is_text(space: Space) -> bool:
+    """Packages have spaces of their own for sentences; what they share with Gymnasium's Text is the dtype."""
+    return space.dtype is not None and np.dtype(space.dtype).kind == "U"
 
 
 def _leaf(space: Space, path: Path, key: str) -> _Leaf:
@@ -204,7 +218,7 @@ def _leaf(space: Space, path: Path, key: str) -> _Leaf:
 
 def _box_spec(space: spaces.Box) -> ObsSpec:
     if is_image(space):
-        dtype = "uint8" if space.dtype == np.uint8 else "float32"
+        dtype = "uint8" if space.dtype in (np.uint8, np.bool_) else "float32"
         shape = space.shape
         if not isinstance(space, ImageBox):
             axis = channel_axis(shape)

@@ -133,6 +133,13 @@ class FastOptimizer(Part):
         """A copy of all trainable numbers, as one array."""
         return self._parameters.values.copy()
 
+    def gradients(self, parts: Sequence[str]) -> dict[str, list[Array]]:
+        """The newest gradient, before clipping, in pieces by the part that each parameter belongs to."""
+        found: dict[str, list[Array]] = {part: [] for part in parts}
+        for part, slot in zip(parts, self._parameters.slots, strict=True):
+            found[part].append(self._parameters.grads[slot.start : slot.stop])
+        return found
+
     def group_norms(self, parts: Sequence[str]) -> dict[str, float]:
         """Length of the newest gradient, before clipping, by the part that each parameter belongs to."""
         squares = dict.fromkeys(parts, 0.0)

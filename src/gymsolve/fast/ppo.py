@@ -130,7 +130,7 @@ class FastPPO(Part):
         return {"rate_factor": self.rate_factor}
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        self.rate_factor = state.get("rate_factor", 1.0)
+        self.rate_factor = float(state.get("rate_factor", 1.0))
         return []
 
     def hold(self) -> Callable[[], None]:

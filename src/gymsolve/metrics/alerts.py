@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from gymsolve.metrics.history import History
 from gymsolve.metrics.rules import RULES, Rule
+from gymsolve.metrics.rules.prescribe import prescribe
 from gymsolve.metrics.rules.rule import Change, Context, Evidence, Severity
 
 __all__ = ["Alert", "AlertChange", "AlertTracker", "is_present"]
@@ -41,6 +42,10 @@ class Alert:
     cause: str
     changes: tuple[Change, ...]
     effect: str
+    instead: str = ""
+    """What to do where no setting is to be changed; empty where nothing but the code can help."""
+    ended: bool = False
+    """The run ended with it."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -83,7 +88,7 @@ class AlertTracker:
         self._states = [_State(rule) for rule in rules if rule.applies(context)]
         self.inapplicable = [rule for rule in rules if not rule.applies(context)]
         self.failure: Alert | None = None
-        """What ended the run, when it was a number that is not finite."""
+        """What ended the run, when it did not end by itself."""
         self._by_metric: dict[str, list[_State]] = {}
         for state in self._states:
             self._by_metric.setdefault(state.rule.metric, []).append(state)
@@ -105,6 +110,8 @@ class AlertTracker:
                             state.streak = 0  # by far the commonest
                         else:
                             self._step(state, evidence, changed)
+        if history.record.get("solved") == 1.0:
+            self._settle_success(changed)
         return changed
 
     def alerts(self) -> list[Alert]:
@@ -115,9 +122,16 @@ class AlertTracker:
         return [fired[name] for name in sorted(fired)]
 
     def fail(self, failure: Alert) -> AlertChange:
-        """Take the alert about the number that ended the run: no record holds that number."""
+        """Take the alert about what ended the run: no record tells of it."""
         self.failure = failure
         return AlertChange("alert", failure)
+
+    def _settle_success(self, changed: list[AlertChange]) -> None:
+        """What is no case any more once the run is solved is over: no record will come to clear it."""
+        for state in self._states:
+            if state.active and state.check(self.history, self.context, True) is None:
+                state.active, state.streak = False, 0
+                changed.append(AlertChange("alert_cleared", self._alert(state)))
 
     def quiet_rules(self) -> list[Rule]:
         """Rules that were checked and never fired."""
@@ -156,7 +170,8 @@ class AlertTracker:
             return
         state.quiet = 0
         if state.streak == 0 and not state.active:
-            state.since = step
+            # What was charged before is not charged again.
+            state.since = step if evidence.since is None else max(state.since, evidence.since)
         state.streak += 1
         if state.active or state.streak >= rule.persistence:
             state.evidence, state.step = evidence, step
@@ -182,6 +197,7 @@ class AlertTracker:
         assert state.evidence is not None
         assert state.onset is not None
         total = max(1, self.history.env_steps)
+        remedy = prescribe(self.context, rule.remedy(self.context, state.evidence))
         return Alert(
             id=rule.id,
             signal=rule.signal,
@@ -196,8 +212,9 @@ class AlertTracker:
             steps=state.steps,
             seconds=None if "time/elapsed" not in self.history.series else round(state.seconds, 3),
             cause=rule.cause,
-            changes=tuple(rule.remedy(self.context, state.evidence)),
+            changes=remedy.changes,
             effect="" if rule.effect is None else str(rule.effect),
+            instead="" if remedy.changes else rule.instead or remedy.instead,
         )
 
 

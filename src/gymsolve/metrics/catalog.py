@@ -10,7 +10,7 @@ from gymsolve.metrics.metric import Group, Metric
 from gymsolve.metrics.tables import GROUPS
 
 if TYPE_CHECKING:
-    from gymsolve.spec import ActionSpec, EnvSpec
+    from gymsolve.spec import ActionSpec, EnvSpec, ObsSpec
 
 __all__ = [
     "CATALOG",
@@ -19,6 +19,7 @@ __all__ = [
     "Group",
     "Metric",
     "by_priority",
+    "chart_bounds",
     "derived_bounds",
     "find_metric",
     "hard_bounds",
@@ -28,6 +29,10 @@ __all__ = [
 ]
 
 Bounds = dict[str, tuple[float, float]]
+_CLIPPED = 10.0
+"""Running statistics scale observations, and clip what is larger."""
+_DRAWABLE = 1e4
+"""Spaces beyond it are declared so large that a chart of them would show a flat line."""
 
 CATALOG: dict[str, Metric] = {metric.name: metric for group in GROUPS for metric in group.metrics}
 """By name; the names of patterns end in `<…>`."""
@@ -100,6 +105,38 @@ def derived_bounds(config: TrainConfig, spec: "EnvSpec | None") -> Bounds:
     return bounds
 
 
+def chart_bounds(config: TrainConfig, spec: "EnvSpec") -> Bounds:
+    """Between which values a chart of a metric should run, exactly: what the spaces of a run allow.
+
+    For entropies, and for the means of actions and of what the network sees; trackers take it from here too.
+    """
+    found: Bounds = {}
+    highest = max_entropy(spec)
+    if highest is not None:
+        found = {"train/entropy": (0.0, highest), "policy/entropy_relative": (0.0, 1.0)}
+    ends = _action_ends(spec.action)
+    if ends is not None:
+        found["action/mean"] = ends
+    seen = [
+        _seen_ends(entry, config.net.normalize_obs) for entry in spec.obs.values() if entry.kind != "discrete"
+    ]
+    known = [one for one in seen if one is not None and max(map(abs, one)) <= _DRAWABLE]
+    if known and len(known) == len(seen):
+        found["obs/mean"] = (min(low for low, _ in known), max(high for _, high in known))
+    return found
+
+
+def _seen_ends(entry: "ObsSpec", normalize: str) -> tuple[float, float] | None:
+    """The smallest and the largest number that the network can see of an entry; None without an end."""
+    if entry.kind == "image":
+        return 0.0, 1.0
+    if normalize == "running":
+        return -_CLIPPED, _CLIPPED
+    if not entry.low:
+        return None
+    return (-1.0, 1.0) if normalize == "bounds" else (min(entry.low), max(entry.high))
+
+
 def max_entropy(spec: "EnvSpec") -> float | None:
     """Entropy of a uniform policy over what is ever legal, in nats; None for boxes, which have no largest."""
     action = spec.action
@@ -114,14 +151,19 @@ def max_entropy(spec: "EnvSpec") -> float | None:
     return total
 
 
-def _action_bounds(action: "ActionSpec") -> Bounds:
+def _action_ends(action: "ActionSpec") -> tuple[float, float] | None:
+    """The smallest and the largest number in any action; None for a box without bounds."""
     if action.kind == "box":
-        if not action.bounded:
-            return {}
-        low, high = min(action.low), max(action.high)
-    else:
-        starts = action.start or (0,) * len(action.nvec)
-        low = float(min(starts))
-        high = float(max(start + choices - 1 for start, choices in zip(starts, action.nvec, strict=True)))
+        return (min(action.low), max(action.high)) if action.bounded else None
+    starts = action.start or (0,) * len(action.nvec)
+    largest = max(start + choices - 1 for start, choices in zip(starts, action.nvec, strict=True))
+    return float(min(starts)), float(largest)
+
+
+def _action_bounds(action: "ActionSpec") -> Bounds:
+    ends = _action_ends(action)
+    if ends is None:
+        return {}
+    low, high = ends
     room = 1e-5 * max(1.0, high - low)
     return {"action/mean": (low - room, high + room), "action/std": (0.0, (high - low) / 2 + room)}

@@ -11,11 +11,14 @@ from typing import Any
 
 from gymsolve.config import TrainConfig
 from gymsolve.metrics.alerts import Alert, AlertTracker
-from gymsolve.metrics.failure import bad_number_of, failure_alert
+from gymsolve.metrics.failure import bad_number_of, crash_alert, failure_alert
 from gymsolve.metrics.rules import RULES, Rule
+from gymsolve.metrics.rules.prescribe import settle
 from gymsolve.metrics.rules.rule import Context
+from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.loading import newest_metadata
 from gymsolve.runs.run import Run
+from gymsolve.runs.summary import SILENT
 from gymsolve.spec import EnvSpec
 
 __all__ = ["Consequence", "Diagnosis", "diagnose", "explain", "explain_run", "run_context"]
@@ -48,6 +51,16 @@ class Diagnosis:
     not_checked: tuple[tuple[str, str], ...]
     """Id and reason."""
 
+    @property
+    def alerts(self) -> tuple[Alert, ...]:
+        """Causes first, the most urgent in front, then what follows from them."""
+        return (*self.roots, *(one.alert for one in self.consequences))
+
+    @property
+    def decided(self) -> frozenset[str]:
+        """Settings that its remedies change."""
+        return frozenset(change.path for alert in self.alerts for change in alert.changes)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "roots": [alert.to_json() for alert in self.roots],
@@ -70,15 +83,30 @@ def explain(tracker: AlertTracker) -> Diagnosis:
     alerts = tracker.alerts()
     reach = _SLACK * max(tracker.context.budget, tracker.history.env_steps)
     because = {alert.id: _cause(alert, alerts, reach) for alert in alerts}
-    roots = sorted((alert for alert in alerts if because[alert.id] is None), key=_urgency)
-    consequences = sorted((alert for alert in alerts if because[alert.id] is not None), key=_urgency)
+    origin = {alert.id: _root(alert.id, because) for alert in alerts}
+    ordered = sorted(alerts, key=lambda alert: (not alert.ended, _urgency(alert)))
+    alerts = _reconcile(ordered, origin)
     fired = {alert.id for alert in alerts}
     return Diagnosis(
-        roots=tuple(roots),
-        consequences=tuple(Consequence(alert, _root(alert.id, because)) for alert in consequences),
+        roots=tuple(alert for alert in alerts if origin[alert.id] == alert.id),
+        consequences=tuple(
+            Consequence(alert, origin[alert.id]) for alert in alerts if origin[alert.id] != alert.id
+        ),
         not_fired=tuple(rule.id for rule in tracker.quiet_rules() if rule.id not in fired),
         not_checked=tuple((rule.id, reason) for rule, reason in tracker.unchecked_rules()),
     )
+
+
+def _reconcile(alerts: Sequence[Alert], origin: dict[str, str]) -> list[Alert]:
+    """The same alerts with remedies that agree: causes decide over their consequences, and what lasts over
+    what is over and left nothing behind."""
+    lasting = {origin[alert.id] for alert in alerts if alert.active}
+
+    def rank(alert: Alert) -> tuple[bool, bool]:
+        return origin[alert.id] not in lasting, origin[alert.id] != alert.id
+
+    settled = {alert.id: alert for alert in settle(sorted(alerts, key=rank))}
+    return [settled[alert.id] for alert in alerts]
 
 
 def _cause(alert: Alert, alerts: Sequence[Alert], reach: float) -> str | None:
@@ -87,7 +115,7 @@ def _cause(alert: Alert, alerts: Sequence[Alert], reach: float) -> str | None:
         other
         for other in alerts
         if other.id != alert.id
-        and alert.id in _REACHED[other.id]
+        and alert.id in _REACHED.get(other.id, ())
         and (other.id in _STANDING or other.onset <= alert.onset + reach)
     ]
     return min(causes, key=_urgency).id if causes else None
@@ -132,16 +160,33 @@ def run_context(run: Run, config: TrainConfig) -> Context:
 
 def explain_run(run: Run, alerts: AlertTracker) -> Diagnosis:
     """What the rules found in a run that they have followed; the error that ended it counts as evidence."""
-    info = run.info()
-    reason = str(info.get("reason") or "")
-    if info.get("status") == "crashed" and alerts.failure is None:
-        bad = bad_number_of(run.read_events().rows)
-        if bad is not None or reason.startswith("DivergenceError"):
+    summary = run.summary()
+    if summary.status == "crashed" and alerts.failure is None:
+        reason, events = str(summary.reason or ""), run.read_events().rows
+        bad = bad_number_of(events)
+        if reason == SILENT or not (bad is not None or reason.startswith("DivergenceError")):
+            alerts.fail(_crash(run, alerts, reason, events))
+        else:
             alerts.fail(failure_alert(alerts, reason, bad))
     return explain(alerts)
 
 
+def _crash(run: Run, alerts: AlertTracker, reason: str, events: Sequence[dict[str, Any]]) -> Alert:
+    errors = [event for event in events if event.get("kind") == "error"]
+    at = errors[-1].get("at") if errors and reason != SILENT else None
+    saved = list_checkpoints(run)
+    return crash_alert(
+        *(alerts, reason),
+        at=at if isinstance(at, dict) else None,
+        run=run.id,
+        saved=saved[-1] if saved else "",
+    )
+
+
 def _spec(run: Run) -> EnvSpec | None:
-    """The spaces, as they are stored with the weights; None before the first checkpoint."""
+    """The spaces, as they are stored with the weights; None before the first checkpoint, or if unreadable."""
     stored = newest_metadata(run)
-    return None if stored is None else EnvSpec.from_json(json.loads(stored["spec"]))
+    try:
+        return None if stored is None else EnvSpec.from_json(json.loads(stored["spec"]))
+    except (KeyError, ValueError, RecursionError):
+        return None

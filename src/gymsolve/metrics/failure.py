@@ -1,18 +1,92 @@
-"""The alert on a number that ended a run: never in a record, so no rule can see it.
+"""The alert on what ended a run that did not end by itself: never in a record, so no rule can see it.
 
-The training process makes it from the error it stops with, everybody else from the event that this left.
+The training process makes the one on a bad number from the error it stops with, everybody else from the event
+that this left; all others are made from the run's last words, or from their absence.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from gymsolve.errors import BadNumber
 from gymsolve.metrics.alerts import Alert, AlertTracker
 from gymsolve.metrics.rules import RULES
+from gymsolve.metrics.rules.prescribe import prescribe
 from gymsolve.metrics.rules.remedies import all_of, set_to
-from gymsolve.metrics.rules.rule import Change, Context, Evidence
+from gymsolve.metrics.rules.rule import Context, Evidence, Wish
 
-__all__ = ["bad_number_of", "failure_alert"]
+__all__ = ["FAILURES", "Failure", "bad_number_of", "crash_alert", "failure_alert"]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A way in which runs end before their time."""
+
+    id: str
+    words: re.Pattern[str]
+    """What its error says."""
+    title: str
+    cause: str
+    remedy: str
+    """What to do before the run is resumed."""
+
+
+FAILURES = (
+    Failure(
+        "out_of_memory",
+        re.compile(r"MemoryError|out of memory|cannot allocate memory|bad_alloc", re.IGNORECASE),
+        "there was not enough memory",
+        "rollouts, copies of the environment or the network need more memory than the machine has to give",
+        "lower env.num_envs, algo.num_steps or env.frame_stack, or end other programs",
+    ),
+    Failure(
+        "disk_full",
+        re.compile(r"no space left|no room|disk is full|disk quota", re.IGNORECASE),
+        "the disk was full",
+        "checkpoints, videos and records need room where the runs are",
+        "make room, or keep fewer checkpoints (checkpoint.keep)",
+    ),
+    Failure(
+        "hang",
+        re.compile(r"did not (?:return|answer|react)|timed out|TimeoutError", re.IGNORECASE),
+        "the environment did not come back",
+        "a step or a reset of the environment hangs, or takes far longer than usual",
+        "look for what it waits for: `gymsolve check ENV` steps it alone",
+    ),
+    Failure(
+        "worker_lost",
+        re.compile(
+            r"lost again and again|worker.* died|process of .* died|evaluation process", re.IGNORECASE
+        ),
+        "processes of the environment died",
+        "native code of the environment crashes, or the system ended its processes for lack of memory",
+        "try it in one process with env.backend=sync, which shows the error, or with fewer copies",
+    ),
+    Failure(
+        "env_crashed",
+        re.compile(r"^EnvFaultError"),
+        "the environment's code failed",
+        "the environment, or a wrapper around it, raised an error or broke Gymnasium's contract",
+        "mend the environment; `--debug` shows the whole traceback",
+    ),
+    Failure(
+        "killed",
+        re.compile(r"without a word|process is gone"),
+        "the process was ended from outside",
+        "the system ran out of memory (`dmesg` tells), a batch system's time was up, the machine restarted, "
+        "or somebody killed it",
+        "give it more memory or time if it lacked them, or lower env.num_envs",
+    ),
+    Failure(
+        "crashed",
+        re.compile(""),
+        "an error ended the run",
+        "code of gymsolve, of a wrapper or of a library failed",
+        "`--debug` shows the whole traceback",
+    ),
+)
+"""The first whose words an error has is what it is called."""
 
 _METRICS = {
     "observation": "obs/abs_max",
@@ -58,8 +132,40 @@ def failure_alert(tracker: AlertTracker, text: str, bad: BadNumber | None) -> Al
         steps=0,
         seconds=0.0,
         cause=_CAUSES.get(what, "the weights ran away: a learning rate far too high"),
-        changes=tuple(_remedy(what, tracker.context, evidence)),
+        changes=prescribe(tracker.context, _remedy(what, tracker.context, evidence)).changes,
         effect="" if what in _ENVIRONMENTS_OWN else str(rule.effect),
+        ended=True,
+    )
+
+
+def crash_alert(
+    tracker: AlertTracker, text: str, *, at: Mapping[str, Any] | None, run: str, saved: str
+) -> Alert:
+    """`text` is the error in words, `at` where in the user's code it arose, `saved` the newest checkpoint."""
+    kind = next(one for one in FAILURES if one.words.search(text))
+    step = tracker.history.env_steps
+    where = ""
+    if at is not None and str(at.get("file")) not in text:
+        where = f" ({at.get('file')}, line {at.get('line')}, in {at.get('function')})"
+    start = f"checkpoint {saved}" if saved else "step 0, since there is no checkpoint"
+    return Alert(
+        id=kind.id,
+        signal=1,
+        severity="error",
+        title=kind.title,
+        evidence=Evidence("env_steps", float(step), float(step), "", f"{text.rstrip('.')}{where}"),
+        step=step,
+        onset=step,
+        active=True,
+        count=1,
+        share=0.0,
+        steps=0,
+        seconds=0.0,
+        cause=kind.cause,
+        changes=(),
+        effect="",
+        instead=f"{kind.remedy}; then `gymsolve resume {run}` goes on from {start}",
+        ended=True,
     )
 
 
@@ -75,7 +181,7 @@ def _told(bad: BadNumber) -> str:
     return f"{bad.number} in {bad.place}{whose}{bad.moment}"
 
 
-def _remedy(what: str, context: Context, evidence: Evidence) -> list[Change]:
+def _remedy(what: str, context: Context, evidence: Evidence) -> list[Wish]:
     if what in _ENVIRONMENTS_OWN:
         return []
     rule = next(rule for rule in RULES if rule.id == "nonfinite")

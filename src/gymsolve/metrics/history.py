@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from gymsolve.errors import RunDamagedError
+from gymsolve.metrics.spending import Spending
 from gymsolve.runs.files import read_json
-from gymsolve.runs.records import Records, read_records
+from gymsolve.runs.records import Records
+from gymsolve.runs.run import Run
 from gymsolve.runs.summary import SCHEMA_VERSION
 
 __all__ = ["History", "Series", "read_rows"]
@@ -57,6 +59,11 @@ class Series:
         """Between the smallest and the largest value so far."""
         return self.peak - self.low
 
+    @property
+    def peak_step(self) -> int | None:
+        """Where the largest value so far was first reached; None before the first finite one."""
+        return self.steps[self._rises[-1]] if self._rises else None
+
     def peak_at(self, index: int) -> float:
         """The largest finite value up to a point; -inf before the first."""
         place = bisect_right(self._rises, index)
@@ -91,6 +98,8 @@ class History:
         self.records = 0
         self.env_steps = 0
         """Where the newest record is."""
+        self.spending = Spending()
+        """Where the time went so far."""
         self._clock: tuple[list[int], list[float]] = ([], [])
         for record in records:
             self.append(record)
@@ -116,6 +125,7 @@ class History:
             series.append(step, value)
         self.record, self.broken, self.memo = numbers, broken, {}
         self.records, self.env_steps = self.records + 1, step
+        self.spending.add(numbers)
         elapsed = numbers.get("time/elapsed")
         if elapsed is not None:
             self._clock[0].append(step)
@@ -139,7 +149,8 @@ class History:
 def read_rows(folder: Path) -> Records:
     """The records in the folder of a run, and what in it could not be read.
 
-    Torn and damaged lines are left out and reported; a run that a newer version wrote is refused.
+    Torn and damaged lines are left out and reported, and so is the thinning of a very long file; a run that a
+    newer version wrote is refused.
     """
     path = folder / "run.json"
     version = read_json(path).get("schema_version", SCHEMA_VERSION) if path.is_file() else SCHEMA_VERSION
@@ -149,4 +160,4 @@ def read_rows(folder: Path) -> Records:
             where=str(path),
             hint="Update gymsolve to read it.",
         )
-    return read_records(folder / "metrics.jsonl")
+    return Run(folder).read_metrics_raw()

@@ -4,8 +4,8 @@ Nothing here is an error: a run may have its reasons. What is impossible is refu
 """
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gymsolve.config import TrainConfig
@@ -19,6 +19,10 @@ __all__ = ["Finding", "lint"]
 
 _FEW_UPDATES = 10
 _SMALL_MINIBATCH = 16
+_PICTURE = 36
+"""Pixels on a side from which an image counts as a screen."""
+_SHORT_ROLLOUT = 16
+"""Steps per environment below which advantages lean too much on the critic to be advised."""
 _FEW_EPISODES = 5
 _SHORT_HORIZON = 20.0
 """Episodes this many times longer than what gamma looks ahead to have ends that are invisible."""
@@ -32,6 +36,10 @@ class Finding:
     where: str
     text: str
     changes: tuple[Change, ...] = ()
+
+    def without(self, decided: Container[str]) -> "Finding":
+        """The same without changes of settings that something else decides: one value for one setting."""
+        return replace(self, changes=tuple(one for one in self.changes if one.path not in decided))
 
     def __str__(self) -> str:
         fix = " ".join(f"--set {one.path}={_word(one.new)}" for one in self.changes)
@@ -75,13 +83,24 @@ def _small_minibatches(config: TrainConfig) -> Iterator[Finding]:
 
 def _few_updates(config: TrainConfig) -> Iterator[Finding]:
     batch = _batch(config)
-    if batch * _FEW_UPDATES > config.steps:
-        steps = max(1, config.steps // (_FEW_UPDATES * config.env.num_envs))
+    budget = config.env_budget
+    if batch * _FEW_UPDATES > budget:
+        steps = budget // (_FEW_UPDATES * config.env.num_envs)
+        if steps < _SHORT_ROLLOUT:
+            enough = config.steps * 2 * _FEW_UPDATES * batch // max(1, budget)
+            yield Finding(
+                "few_updates",
+                "steps",
+                f"rollouts have {batch} steps, so a budget of {budget} gives no more than "
+                f"{math.ceil(budget / batch)} updates",
+                (Change("steps", config.steps, enough),),
+            )
+            return
         yield Finding(
             "few_updates",
             "algo.num_steps",
-            f"a rollout takes {batch} of {config.steps} steps, so there will be no more than "
-            f"{math.ceil(config.steps / batch)} updates",
+            f"a rollout takes {batch} of {budget} steps, so there will be no more than "
+            f"{math.ceil(budget / batch)} updates",
             (Change("algo.num_steps", config.algo.num_steps, steps),),
         )
 
@@ -131,7 +150,7 @@ def _no_learning(config: TrainConfig) -> Iterator[Finding]:
 
 
 def _few_episodes(config: TrainConfig) -> Iterator[Finding]:
-    if config.eval.episodes < _FEW_EPISODES:
+    if config.eval.steps is None and config.eval.episodes < _FEW_EPISODES:
         yield Finding(
             "few_episodes",
             "eval.episodes",
@@ -168,7 +187,11 @@ def _short_sight(config: TrainConfig, spec: "EnvSpec") -> Iterator[Finding]:
 
 def _no_motion(config: TrainConfig, spec: "EnvSpec") -> Iterator[Finding]:
     names = {wrapper.name for wrapper in config.env.wrappers}
-    images = any(entry.kind == "image" and entry.shape[0] in (1, 3) for entry in spec.obs.values())
+    # Smaller ones are rather maps of what is where, and derived recipes do not stack them either.
+    images = any(
+        entry.kind == "image" and entry.shape[0] in (1, 3) and min(entry.shape[1:]) >= _PICTURE
+        for entry in spec.obs.values()
+    )
     if images and config.env.frame_stack == 1 and not any("stack" in name for name in names):
         yield Finding(
             "no_motion",

@@ -8,8 +8,9 @@ from ruamel.yaml.nodes import MappingNode
 
 from gymsolve.config import TrainConfig
 from gymsolve.errors import ConfigError, did_you_mean
-from gymsolve.recipes.files import Layer, load_recipes, parse_yaml, read_family
+from gymsolve.recipes.files import Layer, load_recipes, read_family
 from gymsolve.recipes.layers import merge_layers
+from gymsolve.recipes.reading import parse_yaml, read_text
 from gymsolve.recipes.schema import ALGORITHM_MODELS
 from gymsolve.recipes.style import compose
 from gymsolve.recipes.validation import Problem, find_problems
@@ -22,8 +23,8 @@ _DOMAINS = ("env", "algo", "net", "eval", "checkpoint", "video")
 
 def check_recipe_file(path: Path) -> list[str]:
     """Faults as sentences, `file:line: [domain] path: what is wrong`; none when the file is fine."""
+    text = read_text(path)
     try:
-        text = path.read_text(encoding="utf-8")
         data = parse_yaml(text, str(path))
         places = _Places(path, compose(text))
         if path.name.startswith("_"):
@@ -31,8 +32,6 @@ def check_recipe_file(path: Path) -> list[str]:
         return _unique([*_recipe_faults(path, places), *_algos_faults(data, path, places)])
     except ConfigError as error:
         return [str(error)]
-    except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}.", where=str(path)) from error
 
 
 class _Places:

@@ -1,7 +1,7 @@
 """Recipe files: where they lie, how they are read, and how one is found by name.
 
-One YAML file per environment. Its stem is the recipe's name with `/` and `:` written as `-`; the id
-itself stands in `env.id`. Besides the sections of `TrainConfig` a file has
+One YAML file per environment. A recipe is found by the `env.id` in it, and by its stem, which usually is that
+id with `/` and `:` written as `-`. Besides the sections of `TrainConfig` a file has
 
     description: ...
     family: toy_text      # `_toy_text.yaml` in the same folder, else the bundled one
@@ -19,13 +19,14 @@ Reading needs neither pydantic nor, for the bundled files, a YAML parser: what t
 import difflib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gymsolve.errors import ConfigError, UnknownEnvError, did_you_mean
 from gymsolve.recipes.index import ZOO, indexed
+from gymsolve.recipes.reading import parse_yaml, read_text
 from gymsolve.registry import ALGORITHMS
 
 __all__ = [
@@ -33,14 +34,25 @@ __all__ = [
     "Recipe",
     "find_recipe",
     "has_recipe",
+    "is_bundled",
     "list_recipes",
+    "list_variants",
     "load_recipes",
-    "parse_yaml",
+    "no_variant",
     "read_family",
     "search_recipes",
     "split_name",
     "survey_recipes",
 ]
+
+_FOREIGN = (
+    *("acer", "acktr", "ars", "c51", "ddpg", "ddqn", "dqn", "dreamer", "her", "impala", "muzero", "ppo_lstm"),
+    *("qrdqn", "rainbow", "sac", "td3", "tqc", "trpo"),
+)
+"""Algorithms that people know from other libraries."""
+
+_LONGEST_WORD = 60
+"""Of a query; comparing takes time by the square of it."""
 
 Layer = tuple[str, Mapping[str, Any]]
 """A label saying where the settings came from, and the settings."""
@@ -87,7 +99,7 @@ def survey_recipes() -> tuple[list[Recipe], list[ConfigError]]:
 def search_recipes(query: str, recipes: list[Recipe] | None = None) -> list[Recipe]:
     """Recipes that hold every word of the query; failing that, those with a similar name or word."""
     recipes = list_recipes() if recipes is None else recipes
-    words = query.lower().split()
+    words = [word[:_LONGEST_WORD] for word in query.lower().split()]
     hits = [recipe for recipe in recipes if all(word in _searchable(recipe) for word in words)]
     if hits:
         return sorted(hits, key=lambda recipe: query.lower() not in recipe.name.lower())
@@ -99,34 +111,44 @@ def search_recipes(query: str, recipes: list[Recipe] | None = None) -> list[Reci
 def find_recipe(name: str) -> Recipe:
     """`CartPole-v1` (its default variant) or `CartPole-v1:ppo`, in any case."""
     base, variant = split_name(name)
-    wanted = _stem(base).lower()
-    paths = [path for folder in _folders() for path in _recipe_files(folder)]
-    mine = [path for path in paths if path.stem.lower() == wanted]
-    if not mine:
-        hint = did_you_mean(_stem(base), {path.stem for path in paths})
+    variants = {recipe.variant.lower(): recipe for recipe in list_variants(base)}
+    if not variants:
+        hint = did_you_mean(base, _known_names())
         raise UnknownEnvError(
             f"there is no recipe for {base!r}.", hint=hint or "`gymsolve recipes` lists them."
         )
-    found: dict[str, Recipe] = {}
-    for path in mine:
-        found = _overlaid(found, {recipe.variant: recipe for recipe in load_recipes(path)})
-    variants = {recipe.variant.lower(): recipe for recipe in found.values()}
     if variant is None:
         return next(iter(variants.values()))
     if variant.lower() in variants:
         return variants[variant.lower()]
-    known = [recipe.variant for recipe in variants.values()]
-    hint = f"It has: {', '.join(known)}."
-    raise UnknownEnvError(
-        f"{base} has no variant {variant!r}.",
-        hint=" ".join(filter(None, [did_you_mean(variant, known), hint])),
-    )
+    raise no_variant(base, variant, [recipe.variant for recipe in variants.values()])
+
+
+def list_variants(base: str) -> list[Recipe]:
+    """All variants of one environment, the default one first; none where there is no recipe."""
+    found: dict[str, Recipe] = {}
+    for path in _files_of(base):
+        found = _overlaid(found, {recipe.variant: recipe for recipe in load_recipes(path)})
+    return list(found.values())
+
+
+def no_variant(base: str, variant: str, known: Sequence[str]) -> UnknownEnvError:
+    """The error about a variant that does not exist; an algorithm of other libraries is no misspelling."""
+    hint = " ".join(filter(None, [did_you_mean(variant, known), f"It has: {', '.join(known)}."]))
+    if variant.lower() in _FOREIGN:
+        others = f"It has: {', '.join(known)}. Try: gymsolve train {base}:{known[0]}"
+        hint = f"{variant.upper()} is not among the algorithms here. {others}"
+    return UnknownEnvError(f"{base} has no variant {variant!r}.", hint=hint)
 
 
 def has_recipe(name: str) -> bool:
     """Is there a recipe file for this environment, whatever its variants?"""
-    wanted = _stem(split_name(name)[0]).lower()
-    return any(path.stem.lower() == wanted for folder in _folders() for path in _recipe_files(folder))
+    return bool(_files_of(split_name(name)[0]))
+
+
+def is_bundled(name: str) -> bool:
+    """Does a recipe file for this environment come with gymsolve?"""
+    return any(path.parent == ZOO for path in _files_of(split_name(name)[0]))
 
 
 def split_name(name: str) -> tuple[str, str | None]:
@@ -134,10 +156,8 @@ def split_name(name: str) -> tuple[str, str | None]:
     base, colon, last = name.rpartition(":")
     if colon and (re.search(r"-v\d+$", base) or last.lower() in ALGORITHMS):
         return base, last
-    if colon and not re.search(r"-v\d+$", last):
-        stems = {path.stem.lower() for folder in _folders() for path in _recipe_files(folder)}
-        if _stem(base).lower() in stems:
-            return base, last
+    if colon and not re.search(r"-v\d+$", last) and _files_of(base):
+        return base, last
     return name, None
 
 
@@ -173,28 +193,8 @@ def read_family(name: str, beside: Path) -> dict[str, Any]:
     raise ConfigError(f"no family {name!r} (it would be `_{name}.yaml`).", where=str(beside), hint=hint)
 
 
-def parse_yaml(text: str, where: str) -> dict[str, Any]:
-    """YAML 1.2 text that holds a mapping; anything else is a ConfigError with the line."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
-    try:
-        data = YAML(typ="safe", pure=True).load(text)
-    except MarkedYAMLError as error:
-        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise ConfigError(f"not valid YAML: {error.problem}.", where=f"{where}{line}") from error
-    except YAMLError as error:
-        raise ConfigError(f"not valid YAML: {error}.", where=where) from error
-    if not isinstance(data, dict):
-        raise ConfigError("should hold a mapping.", where=where)
-    return data
-
-
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot be read: {error}.", where=str(path)) from error
+    text = read_text(path)
     known = indexed(path, text)
     return parse_yaml(text, str(path)) if known is None else known
 
@@ -206,6 +206,35 @@ def _folders() -> list[Path]:
 
 def _recipe_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*.yaml") if not path.name.startswith(("_", ".")))
+
+
+def _files_of(base: str) -> list[Path]:
+    """Files of an environment: those with its id inside, then, since later ones win, those called after it.
+
+    A file that is called otherwise has a purpose of its own: it adds variants and hides none. Bundled files
+    are called after their ids, so that only those of one's own have to be opened.
+    """
+    wanted, named = base.lower(), _stem(base).lower()
+    paths = [path for folder in _folders() for path in _recipe_files(folder)]
+    exact = [path for path in paths if path.stem.lower() == named]
+    others = [path for path in paths if path.parent != ZOO and path not in exact]
+    return [path for path in others if (_own_id(path) or "").lower() == wanted] + exact
+
+
+def _own_id(path: Path) -> str | None:
+    """The id in a file; None where it cannot be read, which is told to whoever names the file."""
+    try:
+        return _env_id(_read(path))
+    except ConfigError:
+        return None
+
+
+def _known_names() -> set[str]:
+    """What recipes can be called by: ids, and stems of files that are called otherwise."""
+    paths = [path for folder in _folders() for path in _recipe_files(folder)]
+    ids = {path: path.stem if path.parent == ZOO else _own_id(path) for path in paths}
+    purposes = {path.stem for path in paths if _stem(ids[path] or "") != path.stem and path.parent != ZOO}
+    return purposes | {name for name in ids.values() if name}
 
 
 def _overlaid(older: dict[str, Recipe], newer: dict[str, Recipe]) -> dict[str, Recipe]:

@@ -12,6 +12,7 @@ from gymsolve.recipes.resolving import Resolved
 from gymsolve.recipes.schema import flatten
 from gymsolve.recipes.style import format_text
 from gymsolve.recipes.validation import validate
+from gymsolve.text import setting
 
 __all__ = ["write_variant"]
 
@@ -24,10 +25,12 @@ def write_variant(
     path = Path("recipes") / f"{base.replace('/', '-').replace(':', '-')}.yaml"
     name = f"{variant}_{suffix}"
     settings = {key: value for key, value in _deciding(resolved.config).items() if key != "env.id"} | changes
-    data = {
-        "env": {"id": resolved.config.env.id},
-        "variants": {name: {**nest(settings), "description": f"{resolved.config.description} ({suffix})"}},
+    told = resolved.config.description
+    settings["description"] = f"{told} ({suffix})" if told else suffix.capitalize()
+    whole = {
+        path: value if path.startswith("env.kwargs") else _whole(value) for path, value in settings.items()
     }
+    data = {"env": {"id": resolved.config.env.id}, "variants": {name: nest(whole)}}
     text = "".join(f"# {line}\n" for line in reasons) + _dumped(data)
     try:
         path.parent.mkdir(exist_ok=True)
@@ -37,7 +40,7 @@ def write_variant(
         raise UsageError(
             "there is such a file already, and it is yours.",
             where=str(path),
-            hint="Move it, or edit it by hand.",
+            hint=f"Move it, or add to it by hand: {_told(changes)}.",
         ) from error
     except OSError as error:
         raise ConfigError(f"cannot be written: {error.strerror}.", where=str(path)) from error
@@ -49,6 +52,15 @@ def _deciding(config: TrainConfig) -> dict[str, Any]:
     bare = flatten(validate({"env": {"id": config.env.id}, "algo": {"name": config.algo.name}}))
     own = {path: value for path, value in flatten(config).items() if value != bare.get(path)}
     return {"algo.name": config.algo.name, **own}
+
+
+def _told(changes: dict[str, Any]) -> str:
+    return ", ".join(f"{path}={setting(value)}" for path, value in changes.items()) or "nothing"
+
+
+def _whole(value: Any) -> Any:
+    """A count that was kept as a schedule, as people write it: 10 and not 10.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _dumped(data: dict[str, Any]) -> str:

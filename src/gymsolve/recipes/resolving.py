@@ -7,8 +7,9 @@ from typing import Any
 
 from gymsolve.config import TrainConfig
 from gymsolve.errors import ConfigError
-from gymsolve.recipes.files import Layer, find_recipe, read_family, split_name
+from gymsolve.recipes.files import Layer, find_recipe, no_variant, read_family, split_name
 from gymsolve.recipes.layers import Flagged, merge_layers
+from gymsolve.recipes.reading import parse_value
 from gymsolve.recipes.schema import ALGORITHM_MODELS, MEASURED, flatten, without_autos
 from gymsolve.recipes.validation import find_problems, raise_problems
 
@@ -128,15 +129,7 @@ def _parsed(overrides: Overrides) -> Mapping[str, Any]:
 def _parse_value(text: str, item: str) -> Any:
     if text.strip() == "None":
         return None  # Python's word for YAML's null
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        return YAML(typ="safe", pure=True).load(text)
-    except YAMLError as error:
-        raise ConfigError(
-            f"cannot read the value of {item!r} as YAML.", where="--set", hint="Put text in quotes."
-        ) from error
+    return parse_value(text, item)
 
 
 def _derived_layers(name: str, given: tuple[Mapping[str, Any], ...]) -> list[Layer]:
@@ -145,7 +138,10 @@ def _derived_layers(name: str, given: tuple[Mapping[str, Any], ...]) -> list[Lay
     layers += [
         ("derived", {key: value for key, value in facts.items() if key != "family"}) for facts in given
     ]
-    if variant in ALGORITHM_MODELS:
+    variant = None if variant is None else variant.lower()
+    if variant is not None and variant not in ALGORITHM_MODELS:
+        raise no_variant(base, variant, sorted(ALGORITHM_MODELS, key=lambda name: name != "ppo"))
+    if variant is not None:
         layers.append(("variant", {"algo": {"name": variant}}))
     families = [facts["family"] for facts in given if facts.get("family")]
     here = Path("recipes") / "derived"

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.nodes import MappingNode, Node
 
 from gymsolve.errors import ConfigError
-from gymsolve.recipes.files import parse_yaml
+from gymsolve.recipes.reading import parse_yaml, read_text
 from gymsolve.recipes.schema import ALGORITHM_MODELS, key_order
 
 __all__ = ["compose", "format_recipe_file", "format_text"]
@@ -23,7 +23,7 @@ _Entry = tuple[Node, Node]
 
 def format_recipe_file(path: Path, *, write: bool) -> bool:
     """Put the keys of a file in order; returns whether that changes it, and only then writes."""
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path)
     formatted = format_text(text, str(path))
     if formatted != text and write:
         path.write_text(formatted, encoding="utf-8")
@@ -153,7 +153,7 @@ def _algorithm(node: MappingNode, keys: _Keys) -> str | None:
         return keys[1]
     if keys[-1:] == ("algo",):
         names = [value.value for key, value in node.value if key.value == "name"]
-        return names[0] if names else None
+        return names[0] if names and isinstance(names[0], str) else None
     return None
 
 

@@ -12,9 +12,9 @@ from gymsolve.errors import ConfigError, did_you_mean
 from gymsolve.recipes.schema import ALGORITHM_MODELS, MEASURED, key_order, leaf_paths, without_autos
 from gymsolve.schedules import Schedule, parse_amount
 
-__all__ = ["Problem", "find_problems", "raise_problems", "validate"]
+__all__ = ["OTHER_NAMES", "Problem", "find_problems", "raise_problems", "validate"]
 
-_OTHER_NAMES = {
+OTHER_NAMES = {
     # What the same setting is called in Stable-Baselines3, CleanRL and common speech.
     "lr": "algo.learning_rate",
     "n_steps": "algo.num_steps",
@@ -141,8 +141,8 @@ def _unknown_key(loc: list[str], algorithm: Any) -> Problem:
         if owners:
             return Problem(path, f"{algorithm} has no such setting; it belongs to {' and '.join(owners)}.")
     known = leaf_paths(algorithm if isinstance(algorithm, str) else None)
-    if _OTHER_NAMES.get(key) in known:
-        return Problem(path, message, f"Did you mean {_OTHER_NAMES[key]!r}?")
+    if OTHER_NAMES.get(key) in known:
+        return Problem(path, message, f"Did you mean {OTHER_NAMES[key]!r}?")
     if ".".join(parent) in known:  # inside a setting that may be a mapping: a schedule
         hint = did_you_mean(key, Schedule.model_fields)
         return Problem(path, message, hint or f"A schedule has: {', '.join(Schedule.model_fields)}.")

@@ -81,6 +81,8 @@ class Collector(Part):
                     out.bootstrapped += len(cut)
             if agent.memory is not None:
                 agent.forget(step.terminated | step.truncated | ~step.valid)
+            if step.cut is not None:
+                _discard(out, t, step.cut)
             out.episodes += step.episodes
             out.faults += step.faults
             self.obs, self.masks = step.obs, step.masks
@@ -112,7 +114,7 @@ class Collector(Part):
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         """Continue the episodes under way, or say which begin anew."""
-        self.env_steps, self.capturable = state["env_steps"], state["capturable"]
+        self.env_steps, self.capturable = int(state["env_steps"]), bool(state["capturable"])
         # New seeds: an environment that cannot go on must not repeat the episodes of the start.
         num_envs = self.envs.num_envs
         seeds = integer_seeds(self.seed, "env", num_envs, self.env_steps)
@@ -146,3 +148,10 @@ class Collector(Part):
         """New episodes everywhere, one seed per environment."""
         self.obs, self.masks = self.envs.reset(seeds)
         self.agent.forget(np.ones(self.envs.num_envs, bool))
+
+
+def _discard(out: Rollout, t: int, cut: Array) -> None:
+    """Steps of an episode that a fault cut in step `t` are not learned from: what followed is not known."""
+    for row in np.flatnonzero(cut).tolist():
+        ended = np.flatnonzero(out.done[:t, row])
+        out.valid[ended[-1] + 1 if len(ended) else 0 : t + 1, row] = False

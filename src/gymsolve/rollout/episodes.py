@@ -37,6 +37,11 @@ class EpisodeWindow(Part):
         """Mean raw return over the window; None before the first episode ends."""
         return float(np.mean([e.raw_return for e in self.recent])) if self.recent else None
 
+    @property
+    def mean_length(self) -> float | None:
+        """Mean number of steps over the window; None before the first episode ends."""
+        return float(np.mean([e.length for e in self.recent])) if self.recent else None
+
     def metrics(self) -> dict[str, float]:
         """What is worth logging; nothing before the first episode ends."""
         if not self.recent:
@@ -79,7 +84,9 @@ class EpisodeWindow(Part):
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         self.recent = deque((Episode(*e) for e in state["recent"]), maxlen=self.recent.maxlen)
-        self.total = state["total"]
-        self.best = -np.inf if state["best"] is None else state["best"]
+        self.total = int(state["total"])
+        self.best = -np.inf if state["best"] is None else float(state["best"])
+        self._measured = None
+        self.metrics()  # what cannot be measured is no episode: noticed here, rather than while training
         self._measured = None
         return []

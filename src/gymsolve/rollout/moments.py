@@ -67,8 +67,10 @@ class RewardScaler(Part):
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         if len(state.get("running", ())) != len(self.running):
             return ["the statistics of reward scaling start afresh"]
-        self.mean, self.var = np.asarray(state["mean"]), np.asarray(state["var"])
-        self.count, self.running = state["count"], np.asarray(state["running"])
+        self.mean = np.asarray(state["mean"], np.float64).reshape(np.shape(self.mean))
+        self.var = np.asarray(state["var"], np.float64).reshape(np.shape(self.var))
+        self.running = np.asarray(state["running"], np.float64).reshape(self.running.shape)
+        self.count = float(state["count"])
         return []
 
     def reseed(self, seed: int, env_steps: int) -> None:

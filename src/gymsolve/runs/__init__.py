@@ -19,7 +19,7 @@ from gymsolve.runs.files import to_json
 from gymsolve.runs.index import list_runs
 from gymsolve.runs.loading import Checkpoint, load_checkpoint, load_policy_file
 from gymsolve.runs.records import Records
-from gymsolve.runs.refs import best_reward, find_run, split_ref
+from gymsolve.runs.refs import best_reward, find_run, needed_reward, select_runs, split_ref
 from gymsolve.runs.run import Run, create_run, open_run
 from gymsolve.runs.summary import STATUSES, RunSummary, Status, runs_folder
 
@@ -38,11 +38,13 @@ __all__ = [
     "load_checkpoint",
     "load_policy_file",
     "mark_best",
+    "needed_reward",
     "open_run",
     "prune",
     "read_meta",
     "runs_folder",
     "save_checkpoint",
+    "select_runs",
     "split_ref",
     "to_json",
     "update_meta",

@@ -1,21 +1,38 @@
 """A run as one zip file, and back: for places that keep files."""
 
+import lzma
+import os
 import shutil
 import stat
+import struct
+import sys
 import tempfile
 import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from gymsolve.errors import RunDamagedError, UsageError
-from gymsolve.runs.files import locked, os_errors, read_json
+from gymsolve.runs.files import lock_descriptor, locked, os_errors, read_json
 from gymsolve.runs.index import LOCK, record_run
 from gymsolve.runs.run import RUN_ID, Run, open_run
-from gymsolve.runs.summary import runs_folder
+from gymsolve.runs.summary import read_info, runs_folder
+from gymsolve.runs.trust import forget_run
 
 __all__ = ["pack_run", "unpack_run"]
 
 _LEFT_OUT = ("wandb", "stop")
 """Files that stay out of the archive: W&B's own copy, and a request to stop that was met."""
+_UNPACKING = ".unpack-"
+_ENTRIES = 100_000
+_BYTES, _RATIO = 1 << 30, 100
+"""A run of more bytes than this must not be more than so many times as large as its archive."""
+_KINDS = (0, stat.S_IFREG, stat.S_IFDIR)
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(EOFError, NotImplementedError, ValueError, LookupError),
+)
 
 
 def pack_run(run: Run, archive: Path) -> int:
@@ -24,59 +41,116 @@ def pack_run(run: Run, archive: Path) -> int:
         raise UsageError(
             f"run {run.id} is still training.", hint=f"Wait for it, or stop it with: gymsolve stop {run.id}"
         )
-    files = [path for path in sorted(run.path.rglob("*")) if path.is_file() and _belongs(run, path)]
-    with os_errors(archive), zipfile.ZipFile(archive, "x", zipfile.ZIP_DEFLATED) as packed:
-        for path in files:
-            packed.write(path, path.relative_to(run.path).as_posix())
+    with (
+        os_errors(archive),
+        zipfile.ZipFile(archive, "x", zipfile.ZIP_DEFLATED, strict_timestamps=False) as packed,
+    ):
+        try:
+            files = [path for path in sorted(run.path.rglob("*")) if path.is_file() and _belongs(run, path)]
+            for path in files:
+                packed.write(path, path.relative_to(run.path).as_posix())
+        except BaseException:
+            archive.unlink(missing_ok=True)  # half an archive looks like a whole one
+            raise
     return len(files)
 
 
 def unpack_run(archive: Path, base: Path | str | None = None) -> Run:
-    """Unpack a run among the others; its folder appears only when it is complete."""
+    """Unpack a run among the others; its folder appears only when it is complete.
+
+    It comes from elsewhere: code that it names needs trust (`trust.py`), also if a run of this id had it.
+    """
     folder = runs_folder(base).absolute()
     with os_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".unpack-", dir=folder) as place:
-        _extract(archive, Path(place) / "run")
-        name = read_json(Path(place) / "run" / "run.json").get("id")
-        if not isinstance(name, str) or not RUN_ID.fullmatch(name):
+    with _workplace(folder) as place:
+        _extract(archive, place / "run")
+        name = read_json(place / "run" / "run.json").get("id")
+        if not isinstance(name, str) or not RUN_ID.fullmatch(name) or len(name) > 200:
             raise RunDamagedError(
-                f"its run.json names no run that could be one ({name!r}).", where=str(archive)
+                f"its run.json names no run that could be one ({ascii(name)[:60]}).", where=str(archive)
             )
+        read_info(place / "run")
         target = folder / name
         with locked(folder / LOCK):
-            if target.exists():
+            if os.path.lexists(target):
                 raise UsageError(f"run {name} is here already.", where=str(target))
+            forget_run(name)
             with os_errors(target):
-                shutil.move(Path(place) / "run", target)
+                shutil.move(place / "run", target)
             record_run(target)
     return open_run(target)
 
 
 def _belongs(run: Run, path: Path) -> bool:
     parts = path.relative_to(run.path).parts
-    return parts[0] not in _LEFT_OUT and not path.is_symlink() and not path.name.startswith(".")
+    plain = path.name.isprintable() and not path.name.startswith(".") and not path.is_symlink()
+    return plain and parts[0] not in _LEFT_OUT
+
+
+@contextmanager
+def _workplace(folder: Path) -> Iterator[Path]:
+    """A folder to unpack in; those that killed processes left are removed."""
+    with locked(folder / LOCK):
+        for old in folder.glob(f"{_UNPACKING}*"):
+            if _is_abandoned(old):
+                shutil.rmtree(old, ignore_errors=True)
+        with os_errors(folder):
+            place = Path(tempfile.mkdtemp(prefix=_UNPACKING, dir=folder))
+        descriptor = None if sys.platform == "win32" else os.open(place, os.O_RDONLY)
+        if descriptor is not None:
+            lock_descriptor(descriptor, place)
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _is_abandoned(place: Path) -> bool:
+    """Has whoever unpacked here ended? It would hold a lock on the folder."""
+    if sys.platform == "win32" or place.is_symlink() or not place.is_dir():
+        return False
+    descriptor = os.open(place, os.O_RDONLY)
+    try:
+        lock_descriptor(descriptor, place, timeout=0.0)
+    except RunDamagedError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
 
 
 def _extract(archive: Path, target: Path) -> None:
-    """Plain files below `target` and nothing else: an archive from elsewhere may hold any name."""
+    """Plain files below `target` and nothing else: an archive may hold any name, and pretend any size."""
     try:
         with os_errors(archive), zipfile.ZipFile(archive) as packed:
-            for entry in packed.infolist():
-                inside = PurePosixPath(entry.filename)
-                kind = stat.S_IFMT(entry.external_attr >> 16)
-                odd = (
-                    inside.is_absolute()
-                    or ".." in inside.parts
-                    or "\\" in entry.filename
-                    or ":" in entry.filename
-                )
-                if odd or kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-                    raise RunDamagedError(
-                        f"'{entry.filename}' in it would be written elsewhere.", where=str(archive)
-                    )
-            packed.extractall(target)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
+            _check(packed.infolist(), archive)
+            with os_errors(target):
+                packed.extractall(target)
+    except _DAMAGE as error:
         raise RunDamagedError("the file is not a zip file that can be read.", where=str(archive)) from error
     if not (target / "run.json").is_file():
         raise RunDamagedError("there is no run in it (no run.json).", where=str(archive))
+
+
+def _check(entries: list[zipfile.ZipInfo], archive: Path) -> None:
+    size = sum(entry.file_size for entry in entries)
+    if len(entries) > _ENTRIES or size > max(_BYTES, _RATIO * archive.stat().st_size):
+        raise RunDamagedError(
+            f"it would unpack to {size:,} bytes in {len(entries):,} files, more than any run.",
+            where=str(archive),
+        )
+    for entry in entries:
+        inside = PurePosixPath(entry.filename)
+        strange = (
+            not entry.filename
+            or not entry.filename.isprintable()
+            or any(sign in entry.filename for sign in "\\:")
+        )
+        outside = inside.is_absolute() or ".." in inside.parts
+        if strange or outside or stat.S_IFMT(entry.external_attr >> 16) not in _KINDS:
+            raise RunDamagedError(f"{entry.filename!a} in it would be written elsewhere.", where=str(archive))
+        if entry.flag_bits & 1:
+            raise RunDamagedError("it is encrypted.", where=str(archive), hint="Decrypt it first.")

@@ -20,14 +20,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gymsolve.errors import CheckpointError, RunDamagedError, UnknownRunError
 from gymsolve.runs.files import (
+    make_folder,
     os_errors,
     read_json,
+    read_pointer,
     remove_leftovers,
     replace_text,
     sync_folder,
     to_json,
 )
 from gymsolve.runs.run import Run, now
+from gymsolve.runs.schema import META as META_FIELDS
+from gymsolve.runs.schema import find_fault, is_steps
 from gymsolve.runs.summary import SCHEMA_VERSION
 from gymsolve.runs.tensors import pack
 
@@ -53,6 +57,8 @@ __all__ = [
     "update_meta",
 ]
 
+_NEWEST = 2
+"""Checkpoints that stay because they are new, whatever else is kept."""
 _LARGE = 1 << 20
 """Bytes of a checkpoint for which threads pay."""
 POLICY, TRAINER, STATE, META = "policy.safetensors", "trainer.safetensors", "trainer.json", "meta.json"
@@ -89,8 +95,8 @@ def save_checkpoint(
     facts = {"schema_version": SCHEMA_VERSION, "env_steps": env_steps, **defaults, **meta}
 
     place = folder / str(env_steps)
+    make_folder(folder)
     with os_errors(place):
-        folder.mkdir(exist_ok=True)
         _clean(folder)
         fresh = folder / f".new-{env_steps}"
         try:
@@ -115,11 +121,15 @@ def update_meta(run: Run, name: str, **fields: Any) -> None:
 
 
 def prune(run: Run, keep: int | None, *, spare: Iterable[str] = ()) -> list[str]:
-    """Remove all but the `keep` newest checkpoints, never `best`, `last` or `spare`; returns their names."""
+    """Remove all but `keep` checkpoints, never `best`, `last` or `spare`; returns their names.
+
+    The two newest stay, and the others that stay are spread over the run, so that its progress can be shown.
+    """
     if keep is None:
         return []
     folder = run.path / "checkpoints"
-    kept = {pointed(run, "best"), pointed(run, "last"), *newest_first(run)[:keep], *spare}
+    newest = newest_first(run)[: min(keep, _NEWEST)]
+    kept = {pointed(run, "best"), pointed(run, "last"), *_spread(list_checkpoints(run), newest, keep), *spare}
     doomed = [name for name in list_checkpoints(run) if name not in kept]
     for name in doomed:
         with os_errors(folder / name):
@@ -127,6 +137,20 @@ def prune(run: Run, keep: int | None, *, spare: Iterable[str] = ()) -> list[str]
             gone = find_place(run, name).rename(folder / f".drop-{name}-{os.urandom(4).hex()}")
             shutil.rmtree(gone)
     return doomed
+
+
+def _spread(names: list[str], newest: list[str], keep: int) -> list[str]:
+    """The newest and as many others as may stay; the one that leaves the smallest gap goes first."""
+    steps = sorted(map(int, names))
+    fixed = {*map(int, newest), *steps[: 1 if keep > len(newest) else 0]}
+    while len(steps) > keep:
+        gaps = {
+            here: steps[place + 1] - steps[place - 1] if 0 < place < len(steps) - 1 else 0
+            for place, here in enumerate(steps)
+            if here not in fixed
+        }
+        steps.remove(min(gaps, key=lambda here: (gaps[here], -here)))
+    return [str(step) for step in steps]
 
 
 def discard_after(run: Run, env_steps: int) -> list[str]:
@@ -142,8 +166,8 @@ def discard_after(run: Run, env_steps: int) -> list[str]:
         if pointed(run, "best") in beyond:
             (folder / "best").unlink()
         for name in beyond:
-            (folder / "discarded").mkdir(exist_ok=True)
-            find_place(run, name).rename(folder / "discarded" / f"{name}-{os.urandom(4).hex()}")
+            aside = make_folder(folder / "discarded")
+            find_place(run, name).rename(aside / f"{name}-{os.urandom(4).hex()}")
     return beyond
 
 
@@ -153,10 +177,11 @@ def discard_after(run: Run, env_steps: int) -> list[str]:
 def list_checkpoints(run: Run) -> list[str]:
     """Names of the checkpoints, by env steps."""
     folder = run.path / "checkpoints"
-    if not folder.is_dir():
+    if folder.is_symlink() or not folder.is_dir():
         return []
-    names = {path.name.removeprefix(".old-") for path in folder.iterdir() if path.is_dir()}
-    return sorted((name for name in names if name.isdecimal()), key=int)
+    with os_errors(folder):
+        found = [path for path in folder.iterdir() if path.is_dir() and not path.is_symlink()]
+    return sorted({name for path in found if is_steps(name := path.name.removeprefix(".old-"))}, key=int)
 
 
 def newest_first(run: Run) -> list[str]:
@@ -172,12 +197,8 @@ def newest_first(run: Run) -> list[str]:
 
 def pointed(run: Run, which: Literal["best", "last"]) -> str | None:
     """The checkpoint that a pointer names, if it names one."""
-    path = run.path / "checkpoints" / which
-    if not path.is_file():
-        return None
-    with os_errors(path):
-        name = path.read_text(errors="replace").strip()
-    return name if name.isdecimal() else None
+    name = read_pointer(run.path / "checkpoints" / which)
+    return name if is_steps(name) else None
 
 
 def find_place(run: Run, name: str) -> Path:
@@ -185,7 +206,7 @@ def find_place(run: Run, name: str) -> Path:
     folder = run.path / "checkpoints"
     # The name is tried again at the end: the replacement may have happened between the two looks.
     for place in (folder / name, folder / f".old-{name}", folder / name):
-        if name.isdecimal() and place.is_dir():
+        if is_steps(name) and place.is_dir() and not (place.is_symlink() or folder.is_symlink()):
             return place
     known = list_checkpoints(run)
     hint = f"There are: {', '.join(known)}." if known else "None has been saved yet."
@@ -206,6 +227,8 @@ def meta_in(place: Path) -> dict[str, Any]:
         raise CheckpointError(error.message, where=error.where) from error
     if meta.pop("checksum", None) != _checksum(meta):
         raise CheckpointError("the file was changed or damaged (its checksum differs).", where=str(path))
+    if (fault := find_fault(meta, META_FIELDS)) is not None:
+        raise CheckpointError(f"the file {fault}.", where=str(path))
     return meta
 
 
@@ -259,13 +282,20 @@ def _clean(folder: Path) -> None:
     remove_leftovers(folder)
     for pattern in (".new-*", ".drop-*"):
         for path in folder.glob(pattern):
-            shutil.rmtree(path)
+            _remove(path)
     for old in folder.glob(".old-*"):
         place = folder / old.name.removeprefix(".old-")
         if place.exists():
-            shutil.rmtree(old)
+            _remove(old)
         else:
             old.rename(place)
+
+
+def _remove(path: Path) -> None:
+    if path.is_symlink() or not path.is_dir():
+        path.unlink()
+    else:
+        shutil.rmtree(path)
 
 
 def _sealed(facts: dict[str, Any]) -> str:

@@ -9,14 +9,17 @@ import errno
 import json
 import math
 import os
+import re
+import stat
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from gymsolve.errors import RunDamagedError
+from gymsolve.runs.schema import is_shallow
 
 if sys.platform == "win32":
     import msvcrt
@@ -26,10 +29,17 @@ else:
 __all__ = [
     "explain_os_error",
     "from_exact",
+    "is_known_fault",
     "lock_descriptor",
     "locked",
+    "make_folder",
+    "open_plain",
     "os_errors",
+    "os_sentence",
+    "parse_json",
+    "read_file",
     "read_json",
+    "read_pointer",
     "remove_leftovers",
     "replace_bytes",
     "replace_json",
@@ -40,6 +50,15 @@ __all__ = [
 
 _STRICT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _TEXT, _VALUES = {str}, {str, int, float, bool, type(None)}
+_CONTROL = re.compile(
+    "[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""Characters that steer a terminal, turn the direction of text, or are half of one."""
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)")
+_LARGEST = 64 << 20
+"""Bytes of a JSON file above which it is not read: its objects would take some twenty times as much."""
+PLAINLY = 0 if sys.platform == "win32" else os.O_NOFOLLOW | os.O_NONBLOCK
+"""How files of a run are opened: links are not followed, and nobody waits for the other end of a pipe."""
 _ELSEWHERE = "set GYMSOLVE_RUNS to a folder that can be written"
 _FAULTS = {
     errno.ENOSPC: ("the disk is full.", f"Free some space, or {_ELSEWHERE}."),
@@ -50,7 +69,19 @@ _FAULTS = {
     errno.EPERM: ("permission denied.", f"Change the permissions, or {_ELSEWHERE}."),
     errno.ENOTDIR: ("a part of this path is a file, not a folder.", f"Move that file, or {_ELSEWHERE}."),
     errno.EEXIST: ("something else is in this place.", f"Move it away, or {_ELSEWHERE}."),
+    errno.ELOOP: ("this is a link, and links inside a run are not followed.", "Put the file itself there."),
+    errno.ENXIO: ("this is not a plain file.", "Move it away."),
     errno.ENOENT: ("no such file or folder.", "Was the run moved or deleted?"),
+    errno.EISDIR: ("this is a folder, not a file.", "Name a file."),
+    errno.ENAMETOOLONG: ("this name is too long for the file system.", "Use a shorter one."),
+    errno.EIO: ("the device failed to read or write.", f"Check the disk, or {_ELSEWHERE}."),
+    errno.EMFILE: ("too many files are open.", "Allow more with: ulimit -n 4096, or use fewer env.workers."),
+    errno.ENFILE: ("this machine has too many files open.", "End other programs, or use fewer env.workers."),
+    errno.EAGAIN: (
+        "the system refuses more processes.",
+        "Use fewer: --set env.workers=2, or raise ulimit -u.",
+    ),
+    errno.ENOMEM: ("there is not enough memory.", "End other programs, or use fewer env.workers."),
 }
 
 
@@ -68,6 +99,20 @@ def explain_os_error(error: OSError, path: Path) -> RunDamagedError:
     fallback = (f"{(error.strerror or str(error)).lower()}.", None)
     message, hint = _FAULTS.get(error.errno or 0, fallback)
     return RunDamagedError(message, where=str(path), hint=hint)
+
+
+def is_known_fault(error: OSError) -> bool:
+    """Is it a fault of the machine or the request, for which there is a sentence?"""
+    return error.errno in _FAULTS
+
+
+def os_sentence(error: OSError) -> RunDamagedError:
+    """An operating-system error that nobody expected where it came, with the path that it names itself."""
+    if isinstance(error.filename, str | bytes):
+        return explain_os_error(error, Path(os.fsdecode(error.filename)))
+    told = explain_os_error(error, Path())
+    advice = None if _ELSEWHERE in (told.hint or "") else told.hint  # it need not be about a run
+    return RunDamagedError(told.message, hint=advice)
 
 
 # -------------------------------------------------------------------------------------- JSON
@@ -125,17 +170,70 @@ def _plain(data: Any, exact: bool) -> Any:
     raise TypeError(f"{type(data).__name__} cannot be stored as JSON")
 
 
+def open_plain(path: Path, flags: int = os.O_RDONLY) -> int:
+    """A descriptor of a plain file; a link, a pipe or a device in its place is refused, not waited for."""
+    with os_errors(path):
+        descriptor = os.open(path, flags | PLAINLY, 0o666)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise RunDamagedError("this is not a plain file.", where=str(path), hint="Move it away.")
+    return descriptor
+
+
+def read_file(path: Path, *, most: int | None = None) -> bytes:
+    """The bytes of a plain file; one of more than `most` is refused."""
+    with os_errors(path), os.fdopen(open_plain(path), "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if most is not None and size > most:
+            raise RunDamagedError(f"the file is too large ({size:,} bytes) to be right.", where=str(path))
+        return file.read()
+
+
+def parse_json(raw: bytes, *, exact: bool = False) -> Any:
+    """What JSON says; a ValueError where it is none, or has what gymsolve never writes.
+
+    Unless it must be `exact`, characters that would steer a terminal come back as U+FFFD.
+    """
+    text = raw.decode("utf-8-sig")
+    if not exact and ("\\" in text or not text.isascii()):
+        text = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", _ESCAPE.sub(_harmless, text))
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def _harmless(escape: re.Match[str]) -> str:
+    """An escape sequence of JSON, or that of U+FFFD if it stands for what a terminal would obey."""
+    code = escape[1]
+    steers = escape[0] in ("\\b", "\\f") if code is None else _CONTROL.match(chr(int(code, 16)))
+    return "\\ufffd" if steers else escape[0]
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no JSON")
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file; damage is an error that names the file."""
-    with os_errors(path):
-        raw = path.read_bytes()
+    raw = read_file(path, most=_LARGEST)
     try:
-        data = json.loads(raw)
+        data = parse_json(raw)
     except ValueError as error:  # covers bytes that are not UTF-8
         raise RunDamagedError("the file is not valid JSON.", where=str(path)) from error
     if not isinstance(data, dict):
         raise RunDamagedError("the file does not hold a JSON object.", where=str(path))
+    if not is_shallow(data):
+        raise RunDamagedError("the file has numbers or nesting beyond all measure.", where=str(path))
     return data
+
+
+def read_pointer(path: Path) -> str:
+    """The name in a small file; empty where there is none that can be read."""
+    try:
+        return read_file(path, most=4096).decode(errors="replace").strip()
+    except RunDamagedError:
+        return ""
 
 
 # ------------------------------------------------------------------------ atomic replacement
@@ -146,7 +244,7 @@ def replace_json(path: Path, data: dict[str, Any]) -> None:
 
 
 def replace_text(path: Path, text: str) -> None:
-    replace_bytes(path, text.encode())
+    replace_bytes(path, text.encode(errors="replace"))
 
 
 def replace_bytes(path: Path, data: bytes) -> None:
@@ -167,7 +265,17 @@ def replace_bytes(path: Path, data: bytes) -> None:
 def remove_leftovers(folder: Path) -> None:
     """Remove what killed processes left of replacements; for a folder that nobody else writes now."""
     for path in folder.glob(".*.tmp"):
-        path.unlink(missing_ok=True)
+        if path.is_symlink() or not path.is_dir():
+            path.unlink(missing_ok=True)
+
+
+def make_folder(path: Path) -> Path:
+    """A folder inside a run, made if it is not there; a link in its place could lead anywhere."""
+    with os_errors(path):
+        path.mkdir(exist_ok=True)
+    if path.is_symlink():
+        raise explain_os_error(OSError(errno.ELOOP, ""), path)
+    return path
 
 
 def sync_folder(path: Path) -> None:
@@ -188,7 +296,7 @@ def sync_folder(path: Path) -> None:
 def locked(path: Path, *, timeout: float = 20.0) -> Iterator[None]:
     """Hold the lock file `path`; it is never removed, and a killed holder frees it."""
     with os_errors(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = open_plain(path, os.O_RDWR | os.O_CREAT)
     try:
         lock_descriptor(descriptor, path, timeout=timeout)
         yield

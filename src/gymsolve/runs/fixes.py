@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from gymsolve.runs.files import os_errors, replace_json
+from gymsolve.runs.files import make_folder, replace_json
 from gymsolve.runs.run import Run
 from gymsolve.runs.summary import SCHEMA_VERSION
 
@@ -12,9 +12,6 @@ __all__ = ["record_fix"]
 
 def record_fix(run: Run, alert: str, facts: dict[str, Any]) -> Path:
     """Keep the newest trial of an alert's remedy; the events keep a line of each."""
-    folder = run.path / "fixes"
-    with os_errors(folder):
-        folder.mkdir(exist_ok=True)
-    path = folder / f"{alert}.json"
+    path = make_folder(run.path / "fixes") / f"{alert}.json"
     replace_json(path, {"schema_version": SCHEMA_VERSION, **facts})
     return path

@@ -17,23 +17,27 @@ from gymsolve.runs.files import (
     replace_json,
     replace_text,
 )
-from gymsolve.runs.summary import SCHEMA_VERSION, STATUSES, RunSummary, runs_folder, summarize
+from gymsolve.runs.summary import SCHEMA_VERSION, STATUSES, RunSummary, holds_run, runs_folder, summarize
 
-__all__ = ["LAST", "LOCK", "list_runs", "record_run", "run_folders"]
+__all__ = ["LAST", "LOCK", "is_filter", "list_runs", "record_run", "run_folders"]
 
 LAST = "@last"
 LOCK = ".lock"
 _INDEX = "index.json"
-_FILTERS = ("status", "env", "algo", "variant")
+_FILTERS = ("status", "env", "algo", "variant", "group")
 
 
 def list_runs(
-    base: Path | str | None = None, query: str | None = None, limit: int | None = None
+    base: Path | str | None = None,
+    query: str | None = None,
+    limit: int | None = None,
+    *,
+    trials: bool = True,
 ) -> list[RunSummary]:
-    """Runs, newest first, that match every word of `query`.
+    """Runs, newest first, that match every word of `query`; `trials` of other runs only if wanted.
 
-    A word is part of the id or the name, or one of `status:solved`, `env:CartPole`, `algo:ppo`,
-    `variant:fast`.
+    A word is part of the id, the name or the group, or one of `status:solved`, `env:CartPole`, `algo:ppo`,
+    `variant:fast`, `group:5seeds-3f2a`.
     """
     folder = runs_folder(base)
     words = [_checked(word) for word in (query or "").split()]
@@ -42,7 +46,8 @@ def list_runs(
         # The list is right either way: a folder that cannot be written, or is busy, can still be read.
         with contextlib.suppress(RunDamagedError), locked(folder / LOCK, timeout=1.0):
             _write_index(folder, _summaries(folder))
-    found = [run for run in runs if all(_matches(run, word) for word in words)]
+    shown = runs if trials else [run for run in runs if not run.is_trial]
+    found = [run for run in shown if all(_matches(run, word) for word in words)]
     return found[:limit]
 
 
@@ -62,11 +67,11 @@ def record_run(folder: Path, *, last: bool = False) -> None:
 
 
 def run_folders(base: Path) -> list[Path]:
-    """Folders that hold a run; one without `run.json` was left by a start that never happened."""
+    """Folders that hold a run."""
     if not base.is_dir():
         return []
     with os_errors(base):
-        return [path for path in base.iterdir() if (path / "run.json").is_file()]
+        return [path for path in base.iterdir() if holds_run(path)]
 
 
 def _summaries(base: Path) -> list[RunSummary]:
@@ -86,9 +91,16 @@ def _entries(base: Path) -> dict[str, RunSummary] | None:
     """What the index says, or None when it cannot be used."""
     try:
         entries = [RunSummary(**entry) for entry in read_json(base / _INDEX)["runs"]]
+        return {entry.id: _checked_entry(entry) for entry in entries}
     except (RunDamagedError, KeyError, TypeError):
         return None
-    return {entry.id: entry for entry in entries}
+
+
+def _checked_entry(entry: RunSummary) -> RunSummary:
+    """An entry that can be sorted among others and written again."""
+    if not isinstance(entry.created, str) or entry.status not in STATUSES:
+        raise TypeError(f"the entry of {entry.id!r} is not one of a run")
+    return entry
 
 
 def _statuses_in_index(base: Path) -> dict[str, str] | None:
@@ -97,6 +109,12 @@ def _statuses_in_index(base: Path) -> dict[str, str] | None:
 
 
 # ------------------------------------------------------------------------------------- query
+
+
+def is_filter(word: str) -> bool:
+    """Is it a word such as `status:solved`?"""
+    key, colon, _ = word.partition(":")
+    return bool(colon) and (key in _FILTERS or did_you_mean(key, _FILTERS) is not None)
 
 
 def _checked(word: str) -> str:
@@ -115,6 +133,8 @@ def _matches(run: RunSummary, word: str) -> bool:
     if colon and key in _FILTERS:
         if key == "env":
             return value in run.env_id.lower()
+        if key == "group":
+            return run.group is not None and value in run.group.lower()
         exact = {"status": run.status, "algo": run.algo, "variant": run.variant}
         return value == exact[key].lower()
-    return word.lower() in f"{run.id}\n{run.name}".lower()
+    return word.lower() in f"{run.id}\n{run.name}\n{run.group or ''}".lower()

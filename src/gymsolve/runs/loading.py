@@ -1,14 +1,13 @@
 """Reads checkpoints back, and refuses files that are not exactly what was saved."""
 
 import hashlib
-import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gymsolve.errors import CheckpointError, UnknownRunError
+from gymsolve.errors import CheckpointError, RunDamagedError, UnknownRunError
 from gymsolve.runs.checkpoints import (
     POLICY,
     STATE,
@@ -19,7 +18,7 @@ from gymsolve.runs.checkpoints import (
     newest_first,
     pointed,
 )
-from gymsolve.runs.files import from_exact
+from gymsolve.runs.files import from_exact, parse_json, read_file
 from gymsolve.runs.run import Run
 from gymsolve.runs.tensors import TensorFormatError, metadata_in, unpack
 
@@ -78,7 +77,7 @@ def load_policy_file(path: Path | str) -> "tuple[Arrays, dict[str, str]]":
 def newest_metadata(run: Run) -> dict[str, str] | None:
     """What is stored beside the weights of the newest intact checkpoint, without them; None without one."""
     for name in _last_first(run):
-        with suppress(CheckpointError, UnknownRunError):
+        with suppress(CheckpointError, UnknownRunError, TensorFormatError):
             place = find_place(run, name)
             return metadata_in(_verified(place / POLICY, meta_in(place)))
     return None
@@ -145,23 +144,36 @@ def _version(place: Path) -> tuple[int, int] | None:
 
 def _trainer(place: Path, meta: dict[str, Any]) -> "tuple[Arrays, dict[str, Any]]":
     arrays, _ = _tensors(place / TRAINER, meta)
-    return arrays, from_exact(json.loads(_verified(place / STATE, meta)))
+    raw = _verified(place / STATE, meta)
+    try:
+        state = from_exact(parse_json(raw, exact=True))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise CheckpointError(
+            "the file does not hold a trainer's state.", where=str(place / STATE)
+        ) from error
+    if not isinstance(state, dict):
+        raise CheckpointError("the file does not hold a JSON object.", where=str(place / STATE))
+    return arrays, state
 
 
 def _tensors(path: Path, meta: dict[str, Any]) -> "tuple[Arrays, dict[str, str]]":
-    return unpack(_verified(path, meta))
+    try:
+        return unpack(_verified(path, meta))
+    except TensorFormatError as error:
+        raise CheckpointError(f"not a safetensors file ({error}).", where=str(path)) from error
 
 
 def _verified(path: Path, meta: dict[str, Any]) -> bytes:
     """The bytes of a file if they are those that were saved."""
-    expected = meta["files"][path.name]
+    expected = meta["files"].get(path.name)
+    if expected is None:
+        raise CheckpointError("the checkpoint was saved without this file.", where=str(path))
+    if not path.exists() and not path.is_symlink():
+        raise CheckpointError("the file is missing.", where=str(path))
     try:
-        data = path.read_bytes()
-    except FileNotFoundError as error:
-        raise CheckpointError("the file is missing.", where=str(path)) from error
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise CheckpointError(f"the file cannot be read: {reason}.", where=str(path)) from error
+        data = read_file(path)
+    except RunDamagedError as error:
+        raise CheckpointError(f"the file cannot be read: {error.message}", where=str(path)) from error
     if len(data) != expected["size"]:
         message = f"the file is cut off or overwritten ({len(data)} of {expected['size']} bytes)."
         raise CheckpointError(message, where=str(path))

@@ -3,17 +3,40 @@
 One call writes a line while the file is locked. The next append drops what a crash left of a line, and
 readers skip anything damaged and say so. Appends are not synced one by one: a killed process loses nothing, a
 power cut may lose the last seconds.
+
+Files are read line by line. A very long one is thinned: lines that are left out are not even parsed, so a
+reader's time and memory depend on what it shows and hardly on how long a run was.
 """
 
-import json
 import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gymsolve.runs.files import explain_os_error, lock_descriptor, os_errors, replace_bytes, to_json
+from gymsolve.runs.files import (
+    explain_os_error,
+    lock_descriptor,
+    open_plain,
+    os_errors,
+    parse_json,
+    replace_bytes,
+    to_json,
+)
 
-__all__ = ["Records", "append_record", "append_text", "last_record", "read_records", "split_records"]
+__all__ = [
+    "Records",
+    "append_record",
+    "append_text",
+    "count_records",
+    "iterate_records",
+    "last_record",
+    "read_records",
+    "read_thinned",
+    "split_records",
+]
 
+Fits = Callable[[Mapping[str, Any]], bool]
 _TAIL = 1 << 16
 
 
@@ -26,7 +49,7 @@ class Records(NamedTuple):
 
 def append_record(path: Path, record: dict[str, Any]) -> None:
     """Add one line; when the disk is full nothing of it stays behind."""
-    _append(path, to_json(record).encode() + b"\n", mend=True)
+    _append(path, to_json(record).encode(errors="replace") + b"\n", mend=True)
 
 
 def append_text(path: Path, text: str) -> None:
@@ -34,25 +57,75 @@ def append_text(path: Path, text: str) -> None:
     _append(path, text.encode(errors="backslashreplace").rstrip(b"\n") + b"\n", mend=False)
 
 
-def read_records(path: Path) -> Records:
-    """All readable records in order; no file means none yet."""
-    records = Records([], [])
+def _anything(record: Mapping[str, Any]) -> bool:
+    return True
+
+
+def read_records(path: Path, fits: Fits = _anything) -> Records:
+    """All readable records in order that are as they should be; no file means none yet."""
+    return _read(path, 1, (), fits)
+
+
+def read_thinned(path: Path, most: int, keep: Sequence[bytes], fits: Fits = _anything) -> Records:
+    """Like `read_records`, but of a file with more than `most` lines only about so many, evenly spread.
+
+    Besides those come the newest one and, unless they are too many, all lines with a text of `keep` in them.
+    """
+    total = count_records(path)
+    if total <= most:
+        return read_records(path, fits)
+    stride = -(-total // most)
+    if sum(any(text in line for text in keep) for line in _lines(path)) > most:
+        keep = ()
+    records = _read(path, stride, keep, fits)
+    thinned = f"{path.name} has {total:,} records: one in {stride} was read, and those that stand out"
+    return Records(records.rows, [*records.problems, thinned])
+
+
+def _read(path: Path, stride: int, keep: Sequence[bytes], fits: Fits) -> Records:
+    """Every `stride`-th line, the last one, and lines with a text in `keep`."""
+    records, skipped = Records([], []), (0, b"")
     for number, line in enumerate(_lines(path), start=1):
-        record = _parse(line)
-        if record is not None:
-            records.rows.append(record)
-        elif not line.endswith(b"\n"):
-            records.problems.append(f"{path.name}:{number} was cut off while being written; ignored")
-        else:
-            records.problems.append(f"{path.name}:{number} is not valid JSON; ignored")
+        if number % stride and not any(text in line for text in keep):
+            skipped = number, line
+            continue
+        _take(records, f"{path.name}:{number}", line, fits)
+        skipped = 0, b""
+    if skipped[0]:
+        _take(records, f"{path.name}:{skipped[0]}", skipped[1], fits)
     return records
+
+
+def _take(records: Records, place: str, line: bytes, fits: Fits) -> None:
+    record = _parse(line)
+    if record is not None and fits(record):
+        records.rows.append(record)
+    elif record is not None:
+        records.problems.append(f"{place} is not what is kept here; ignored")
+    elif not line.endswith(b"\n"):
+        records.problems.append(f"{place} was cut off while being written; ignored")
+    else:
+        records.problems.append(f"{place} is not valid JSON; ignored")
+
+
+def iterate_records(path: Path, fits: Fits = _anything) -> Iterator[dict[str, Any]]:
+    """All readable records in order, one at a time, however many there are."""
+    return (record for line in _lines(path) if (record := _parse(line)) is not None and fits(record))
+
+
+def count_records(path: Path) -> int:
+    """Lines of the file, readable or not."""
+    if not path.is_symlink() and not path.exists():
+        return 0
+    with os_errors(path), os.fdopen(open_plain(path), "rb") as file:
+        return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
 
 
 def last_record(path: Path) -> dict[str, Any] | None:
     """The newest readable record, read from the end of the file."""
     if not path.is_file():
         return None
-    with os_errors(path), path.open("rb") as file:
+    with os_errors(path), os.fdopen(open_plain(path), "rb") as file:
         start = max(0, file.seek(0, os.SEEK_END) - _TAIL)
         file.seek(start)
         lines = file.readlines()
@@ -62,47 +135,46 @@ def last_record(path: Path) -> dict[str, Any] | None:
     return next((record for record in parsed if record is not None), None)
 
 
-def split_records(path: Path, discarded: Path, env_steps: int) -> int:
-    """Move records beyond `env_steps` from one file to another; returns how many.
+def split_records(path: Path, discarded: Path, beyond: Callable[[dict[str, Any]], bool]) -> int:
+    """Move records that are `beyond` something from one file to another; returns how many.
 
     They reach `discarded` first: a crash in between leaves a record twice, never nowhere.
     """
+    if not any(beyond(record) for record in iterate_records(path)):
+        return 0
     kept: list[bytes] = []
     dropped: list[dict[str, Any]] = []
-    lines = _lines(path)
-    for line in lines:
+    for line in _lines(path):
         record = _parse(line)
-        if record is not None and record.get("env_steps", 0) > env_steps:
+        if record is not None and beyond(record):
             dropped.append(record)
         elif record is not None or line.endswith(b"\n"):
             # Damaged lines too: they stay, and are reported, where they were found.
             kept.append(line.rstrip(b"\n") + b"\n")
-    if not dropped:
-        return 0
     for record in dropped:
         append_record(discarded, record)
     replace_bytes(path, b"".join(kept))
     return len(dropped)
 
 
-def _lines(path: Path) -> list[bytes]:
-    if not path.exists():
-        return []
-    with os_errors(path), path.open("rb") as file:
-        return file.readlines()
+def _lines(path: Path) -> Iterator[bytes]:
+    if path.is_symlink() or path.exists():
+        with os_errors(path), os.fdopen(open_plain(path), "rb") as file:
+            yield from file
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
     try:
-        record = json.loads(line)
+        record = parse_json(line)
     except ValueError:  # covers bytes that are not UTF-8
         return None
-    return record if isinstance(record, dict) else None
+    # Interned: thousands of records have the same hundred names, which would be most of their memory.
+    return {sys.intern(name): value for name, value in record.items()} if isinstance(record, dict) else None
 
 
 def _append(path: Path, data: bytes, *, mend: bool) -> None:
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        descriptor = open_plain(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         try:
             lock_descriptor(descriptor, path)
             size = os.fstat(descriptor).st_size

@@ -1,16 +1,18 @@
 """How people name runs and checkpoints: ids, parts of ids, paths, `@last`, `@best`, `RUN@120000`."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from gymsolve.errors import CheckpointError, RunDamagedError, UnknownRunError, did_you_mean
 from gymsolve.runs.checkpoints import list_checkpoints, pointed, read_meta
-from gymsolve.runs.index import LAST, list_runs, run_folders
+from gymsolve.runs.files import read_pointer
+from gymsolve.runs.index import LAST, is_filter, list_runs, run_folders
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import RUN_ID, Run, open_run, slug
-from gymsolve.runs.summary import RunSummary, runs_folder
+from gymsolve.runs.summary import RunSummary, holds_run, runs_folder, summarize
 
-__all__ = ["best_reward", "find_run", "open_checkpoint", "split_ref"]
+__all__ = ["best_reward", "find_run", "needed_reward", "open_checkpoint", "select_runs", "split_ref"]
 
 _BEST = "@best"
 _SHOWN = 5
@@ -37,7 +39,8 @@ def find_run(ref: str, base: Path | str | None = None) -> Run:
     `@last` is the run started or resumed most recently. `@best:ENV` is the run of that environment
     (or recipe name) whose best checkpoint has the highest mean reward, the newest of equals; plain
     `@best` means the environment of `@last`, as rewards of different ones do not compare. Anything
-    else is a path, an id, or a part of an id that occurs in no other.
+    else is a path, an id, or a part of an id that occurs in no other. Trials of other runs go by their
+    id alone: the first three never name one, and a part of an id only if it fits no other run.
     """
     folder = runs_folder(base)
     if ref == LAST:
@@ -49,11 +52,13 @@ def find_run(ref: str, base: Path | str | None = None) -> Run:
     ids = sorted((path.name for path in run_folders(folder)), reverse=True)
     if ref in ids:
         return open_run(folder / ref)
-    if ref and (Path(ref) / "run.json").is_file():
+    if ref and holds_run(Path(ref)):
         return open_run(ref)
     part = slug(ref).lower()
     prefixed = [name for name in ids if part and name.lower().startswith(part)]
     found = prefixed or [name for name in ids if part and part in name.lower()]
+    if len(found) > 1:
+        found = [name for name in found if not summarize(folder / name).is_trial] or found
     if len(found) == 1:
         return open_run(folder / found[0])
     if found:
@@ -63,6 +68,44 @@ def find_run(ref: str, base: Path | str | None = None) -> Run:
             hint="Write more of the id.",
         )
     raise _unknown(ref, ids, folder)
+
+
+def select_runs(
+    words: Sequence[str], base: Path | str | None = None, limit: int | None = None, *, trials: bool = False
+) -> list[Run]:
+    """The runs that some words name, then those that fit all other words, as `list_runs` takes these.
+
+    Named runs come as they were named. Of the others the newest ones are taken, the oldest of them first.
+    """
+    folder, named, query = runs_folder(base), [], []
+    for word in words:
+        if is_filter(word):
+            query.append(word)
+            continue
+        try:
+            named.append(find_run(split_ref(word)[0], folder))
+        except UnknownRunError:
+            if not list_runs(folder, word, 1, trials=trials):
+                raise
+            query.append(word)  # part of several ids, of a name or of a group
+    fitting = list_runs(folder, " ".join(query), trials=trials) if query else []
+    found = [open_run(folder / one.id) for one in fitting if one.status != "damaged"][:limit]
+    if query and not found:
+        raise UnknownRunError(
+            f"no run in {folder} fits '{' '.join(query)}'.", hint="List the runs with: gymsolve runs"
+        )
+    return list({run.id: run for run in (*named, *reversed(found))}.values())
+
+
+def needed_reward(run: Run) -> float | None:
+    """The mean reward at which a run counts as solved; known from its start on."""
+    result, config = run.info().get("result") or {}, run.config_json()["config"]
+    if config.get("solved_by", "return") != "return":
+        return None
+    known = [config.get("solved_at"), result.get("threshold")]
+    if known == [None, None]:
+        known += [row.get("threshold") for row in run.read_events().rows if row.get("kind") == "started"]
+    return next((float(one) for one in known if isinstance(one, int | float)), None)
 
 
 def best_reward(run: Run) -> float | None:
@@ -80,10 +123,11 @@ def best_reward(run: Run) -> float | None:
 
 def _last(folder: Path) -> Run:
     pointer = folder / LAST
-    name = pointer.read_text(errors="replace").strip() if pointer.is_file() else ""
-    if name and (folder / name / "run.json").is_file():
+    name = read_pointer(pointer)
+    # A name, not a path: the pointer must not lead out of the folder.
+    if name in {path.name for path in run_folders(folder)}:
         return open_run(folder / name)
-    runs = list_runs(folder, limit=1)  # the pointer is gone, or the run it names was deleted
+    runs = list_runs(folder, limit=1, trials=False)  # the pointer is gone, or the run it names was deleted
     if not runs:
         raise _unknown(LAST, [], folder)
     return open_run(folder / runs[0].id)
@@ -92,7 +136,7 @@ def _last(folder: Path) -> Run:
 def _best(folder: Path, env: str) -> Run:
     wanted = env or _readable(_last(folder).summary()).env_id
     best: tuple[float, Run] | None = None
-    for summary in list_runs(folder):
+    for summary in list_runs(folder, trials=False):
         if wanted in (summary.env_id, summary.name):
             run = Run((folder / summary.id).absolute())
             reward = best_reward(run)

@@ -9,7 +9,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,15 +23,32 @@ from gymsolve.runs.records import (
     Records,
     append_record,
     append_text,
+    iterate_records,
     read_records,
+    read_thinned,
     split_records,
 )
-from gymsolve.runs.summary import SCHEMA_VERSION, RunSummary, Status, read_info, runs_folder, summarize
+from gymsolve.runs.schema import CONFIG, find_fault, is_metrics
+from gymsolve.runs.summary import (
+    SCHEMA_VERSION,
+    RunSummary,
+    Status,
+    holds_run,
+    is_event,
+    read_info,
+    runs_folder,
+    summarize,
+)
+from gymsolve.runs.trust import trust_run
 
 __all__ = ["RUN_ID", "Run", "create_run", "now", "open_run", "slug"]
 
 RUN_ID = re.compile(r"\d{8}-\d{6}-[A-Za-z0-9._-]+-[0-9a-f]{4}")
 """Time, environment, variant, four digits; how `create_run` names folders."""
+_MOST_RECORDS = 4000
+"""Twice what a run writes (`training/records.py`)."""
+_OUTSTANDING = (b'"eval/mean_reward"', b'"train/step_rms"')
+"""Evaluations, and the costly measures that some fifty records of a run hold."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +90,8 @@ class Run:
         """`config.json`: schema_version, name, config, provenance."""
         path = self.path / "config.json"
         stored = read_json(path)
-        if not {"config", "provenance"} <= stored.keys():
-            raise RunDamagedError("the settings of the run are missing from it.", where=str(path))
+        if (fault := find_fault(stored, CONFIG)) is not None:
+            raise RunDamagedError(f"the file {fault}.", where=str(path))
         return stored
 
     # ------------------------------------------------------------------ written while training
@@ -112,14 +129,28 @@ class Run:
     # ------------------------------------------------------------------------ read by everybody
 
     def read_metrics(self) -> Records:
-        """All records. A null was NaN or infinite when it was measured, and is NaN again here."""
-        records = read_records(self.path / "metrics.jsonl")
+        """The records. A null was NaN or infinite when it was measured, and is NaN again here.
+
+        All of them for runs as they are written today. Of longer files, which earlier versions wrote, some
+        thousands: a problem says so.
+        """
+        records = self.read_metrics_raw()
         for row in records.rows:
-            row.update({key: math.nan for key, value in row.items() if value is None})
+            _restore_nan(row)
         return records
 
+    def read_metrics_raw(self) -> Records:
+        """The same with null where the file has it."""
+        return read_thinned(self.path / "metrics.jsonl", _MOST_RECORDS, _OUTSTANDING, is_metrics)
+
+    def iterate_metrics(self) -> Iterator[dict[str, Any]]:
+        """Every record, one at a time."""
+        for row in iterate_records(self.path / "metrics.jsonl", is_metrics):
+            _restore_nan(row)
+            yield row
+
     def read_events(self) -> Records:
-        return read_records(self.path / "events.jsonl")
+        return read_records(self.path / "events.jsonl", is_event)
 
     # ------------------------------------------------------------------------- stop and resume
 
@@ -151,6 +182,8 @@ class Run:
             self.clear_stop()
             info |= {"status": "running", "reason": None, "updated": now(), "resumed_with": list(command)}
             info |= {"env_steps": summary.env_steps, "versions": process.versions(), **process.identity()}
+            if summary.is_trial and summary.parent is not None:  # its user goes on with it: no longer a trial
+                info["parent"] = summary.parent | {"kind": "fork"}
             replace_json(self.path / "run.json", info)
             record_run(self.path, last=True)
 
@@ -158,18 +191,23 @@ class Run:
         """Go on with other settings, for the process that claimed the run; an event keeps the old ones."""
         stored = self.config_json()
         self.append_event("config_changed", previous=stored["config"])
+        trust_run(self.id, config_json["env"])
         replace_json(self.path / "config.json", {**stored, "config": config_json, "provenance": provenance})
         replace_json(self.path / "run.json", self.info() | {"steps": config_json["steps"]})
 
-    def rewind(self, env_steps: int) -> int:
+    def rewind(
+        self, env_steps: int, *, unknown: Callable[[dict[str, Any]], bool] = lambda record: False
+    ) -> int:
         """Set metrics beyond a checkpoint aside before resuming from it; returns how many.
 
-        They go to `metrics.discarded.jsonl`. Events stay: they tell what happened, in order.
+        They are those of later steps, and records that are `unknown` to the checkpoint although they are of
+        earlier ones. They go to `metrics.discarded.jsonl`. Events stay: they tell what happened, in order.
         """
-        return split_records(self.path / "metrics.jsonl", self.path / "metrics.discarded.jsonl", env_steps)
+        kept, aside = self.path / "metrics.jsonl", self.path / "metrics.discarded.jsonl"
+        return split_records(kept, aside, lambda one: one.get("env_steps", 0) > env_steps or unknown(one))
 
 
-def create_run(
+def create_run(  # noqa: PLR0913 - what a run is told of itself
     base: Path | str | None,
     *,
     name: str,
@@ -179,10 +217,12 @@ def create_run(
     seed: int,
     steps: int,
     parent: dict[str, Any] | None = None,
+    group: str | None = None,
 ) -> Run:
     """Make the folder of a new run that this process trains, and enter it in the index.
 
-    `name` is ENV:VARIANT; `parent` is {"run": id, "checkpoint": name} when it starts from another.
+    `name` is ENV:VARIANT; `parent` is {"run": id, "checkpoint": name} when it starts from another. With
+    "kind": "trial" in it, `@last` stays where it is. Runs of one `group` differ in their seed alone.
     """
     folder = runs_folder(base).absolute()
     env_id, algo = config_json["env"]["id"], config_json["algo"]["name"]
@@ -190,7 +230,7 @@ def create_run(
     if not label or name == env_id:  # a derived recipe has no variant; `module:Env-v0` is one id
         label, variant = name, algo
     about = {"name": name, "env_id": env_id, "variant": variant, "algo": algo}
-    plan = {"command": list(command), "parent": parent, "seed": seed, "steps": steps}
+    plan = {"command": list(command), "parent": parent, "group": group, "seed": seed, "steps": steps}
     machine = {**process.identity(), "versions": process.versions(), "git": process.git_commit()}
     state = {"status": "running", "env_steps": 0, "result": None, "reason": None}
     config = {"name": name, "config": config_json, "provenance": provenance}
@@ -204,17 +244,18 @@ def create_run(
             replace_json(path / "config.json", {"schema_version": SCHEMA_VERSION, **config})
             # Last, because from here on the folder is a run.
             replace_json(path / "run.json", head | about | state | times | plan | machine)
-            record_run(path, last=True)
+            record_run(path, last=(parent or {}).get("kind") != "trial")
         except RunDamagedError:
             shutil.rmtree(path, ignore_errors=True)
             raise
+    trust_run(path.name, config_json["env"])
     return Run(path)
 
 
 def open_run(path: Path | str) -> Run:
     """The run in a folder; `refs.find_run` also takes ids, prefixes and `@last`."""
     folder = Path(path).absolute()
-    if not (folder / "run.json").is_file():
+    if not holds_run(folder):
         raise UnknownRunError(f"'{path}' is not the folder of a run (it has no run.json).")
     run = Run(folder)
     run.info()  # refuse a damaged or newer one here rather than at the first use
@@ -239,6 +280,10 @@ def _new_folder(base: Path, label: str) -> Path:
             path.mkdir()
             (path / "checkpoints").mkdir()
             return path
+
+
+def _restore_nan(row: dict[str, Any]) -> None:
+    row.update({key: math.nan for key, value in row.items() if value is None})
 
 
 def _last_sign(folder: Path, summary: RunSummary) -> datetime:

@@ -49,6 +49,8 @@ def unpack(data: bytes) -> "tuple[Arrays, dict[str, str]]":
         raise TensorFormatError(str(error)) from error
     except KeyError as error:  # a type that NumPy lacks, such as bfloat16
         raise TensorFormatError(f"its type {error.args[0]} is not supported") from error
+    if not all(map(str.isprintable, arrays)):
+        raise TensorFormatError("names in it cannot be printed")
     return {name: array.copy() for name, array in arrays.items()}, metadata_in(data)
 
 
@@ -57,6 +59,8 @@ def metadata_in(data: bytes) -> dict[str, str]:
     try:
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
         found: dict[str, str] = header.get("__metadata__", {})
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, RecursionError) as error:
         raise TensorFormatError("its header is not valid") from error
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise TensorFormatError("its metadata are not text")
     return found

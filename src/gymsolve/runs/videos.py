@@ -5,11 +5,20 @@ from pathlib import Path
 from typing import Any
 
 from gymsolve.errors import RunDamagedError
-from gymsolve.runs.files import os_errors, read_json, replace_json
+from gymsolve.runs.files import make_folder, read_json, replace_json
 from gymsolve.runs.run import Run
+from gymsolve.runs.schema import VIDEO, find_fault
 from gymsolve.runs.summary import SCHEMA_VERSION
 
-__all__ = ["Video", "describe_video", "episode_place", "find_best_video", "list_videos", "video_place"]
+__all__ = [
+    "Video",
+    "cut_note",
+    "describe_video",
+    "episode_place",
+    "find_best_video",
+    "list_videos",
+    "video_place",
+]
 
 _FAVOURITES = ("best", "final")
 
@@ -45,10 +54,21 @@ def describe_video(path: Path, facts: dict[str, Any]) -> None:
     replace_json(path.with_suffix(".json"), {"schema_version": SCHEMA_VERSION, **facts})
 
 
+def cut_note(facts: dict[str, Any]) -> str:
+    """`, cut after 12 s (the length limit)`, to go behind a video's name; empty for a whole one."""
+    if facts.get("complete") is not False:
+        return ""
+    after = f" after {facts['seconds']:.3g} s" if "seconds" in facts else " before its end"
+    by = facts.get("cut_by")
+    return f", cut{after} ({by})" if by else f", cut{after}"
+
+
 def list_videos(run: Run) -> list[Video]:
     """All videos: best and final first, then by the steps of what they show."""
-    found = [Video(path, _facts(path)) for path in sorted((run.path / "videos").glob("[!.]*.mp4"))]
-    return sorted(found, key=_rank)
+    folder = run.path / "videos"
+    paths = [] if folder.is_symlink() else sorted(folder.glob("[!.]*.mp4"))
+    plain = [path for path in paths if path.name.isprintable() and path.is_file() and not path.is_symlink()]
+    return sorted((Video(path, _facts(path)) for path in plain), key=_rank)
 
 
 def find_best_video(run: Run) -> Video | None:
@@ -59,10 +79,7 @@ def find_best_video(run: Run) -> Video | None:
 
 
 def _folder(run: Run, name: str) -> Path:
-    folder = run.path / name
-    with os_errors(folder):
-        folder.mkdir(exist_ok=True)
-    return folder
+    return make_folder(run.path / name)
 
 
 def _rank(video: Video) -> tuple[int, int, str]:
@@ -73,6 +90,7 @@ def _rank(video: Video) -> tuple[int, int, str]:
 
 def _facts(path: Path) -> dict[str, Any]:
     try:
-        return read_json(path.with_suffix(".json"))
+        facts = read_json(path.with_suffix(".json"))
     except RunDamagedError:  # the picture is worth showing without its caption
         return {}
+    return facts if find_fault(facts, VIDEO) is None else {}

@@ -3,6 +3,7 @@
     runs.py      list, show, compare, stop            start.py    start and resume runs in the background
     diagnose.py  what went wrong                      fix.py, trials.py   try a remedy, and compare
     report.py    write a report                       recipes.py  list, show, check, format
+    environments.py  check one, tune its speed
     machine.py   what this machine has and lacks      share.py    push to and pull from W&B
 
 Importing these needs neither torch nor gymnasium: a run trains in a process of its own.

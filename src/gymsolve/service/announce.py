@@ -15,9 +15,11 @@ from gymsolve.errors import GymsolveError, RunDamagedError
 if TYPE_CHECKING:
     from gymsolve.runs.run import Run
 
-__all__ = ["ANSWER", "announce_error", "announce_run"]
+__all__ = ["ANSWER", "GROUP", "announce", "announce_error", "announce_run", "group_of_starter"]
 
 ANSWER = "GYMSOLVE_ANSWER"
+GROUP = "GYMSOLVE_GROUP"
+"""Names the group that a run belongs to, if it is one of several seeds."""
 
 
 def announce_run(run: "Run") -> None:
@@ -25,15 +27,27 @@ def announce_run(run: "Run") -> None:
 
     Its log keeps what goes to standard error after this, such as where the interpreter crashed.
     """
+    announce(run.id, run.path, run.path / "log.txt")
+
+
+def announce(name: str, path: Path, log: Path) -> None:
+    """The same for whatever has a name, a path and a log."""
     answer = os.environ.pop(ANSWER, None)
     if answer is None:
         return
-    _answer(answer, {"run": run.id, "path": str(run.path), "pid": os.getpid()})
-    for stream, target in ((1, os.devnull), (2, run.path / "log.txt")):
-        descriptor = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    _answer(answer, {"run": name, "path": str(path), "pid": os.getpid()})
+    from gymsolve.runs.files import open_plain
+
+    kept = open_plain(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    for stream, descriptor in ((1, os.open(os.devnull, os.O_WRONLY)), (2, kept)):
         os.dup2(descriptor, stream)
         os.close(descriptor)
     faulthandler.enable()
+
+
+def group_of_starter() -> str | None:
+    """The group that this process trains a seed of; asked once, so that no other run inherits it."""
+    return os.environ.pop(GROUP, None)
 
 
 def announce_error(error: GymsolveError) -> None:

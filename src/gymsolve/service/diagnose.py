@@ -1,21 +1,28 @@
 """What the rules say about a run, or about somebody else's log."""
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from gymsolve.errors import UnknownRunError, did_you_mean
 from gymsolve.metrics.alerts import Alert, AlertTracker
 from gymsolve.metrics.diagnosis import Diagnosis, diagnose, explain_run, run_context
 from gymsolve.metrics.foreign import ForeignLog, fetch_wandb, read_foreign, wandb_log
+from gymsolve.metrics.foreign.settings import their_changes
 from gymsolve.metrics.history import read_rows
 from gymsolve.metrics.lint import lint
 from gymsolve.recipes import validate
 from gymsolve.runs import Run, find_run, split_ref
+from gymsolve.runs.summary import holds_run
 from gymsolve.service.answers import Answer
 
 __all__ = ["ExplainedAlert", "Findings", "diagnose_path"]
 
 _ONLINE = "wandb:"
+_SUFFIXES = (".csv", ".wandb")
+_MOST_NAMES = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +42,8 @@ class Findings(Answer):
     log: str
     """Who wrote it: `gymsolve`, or another tool."""
     env_id: str | None
+    settings: dict[str, Any]
+    """What a log of another tool says of its settings, under that tool's names; empty for our own."""
     records: int
     env_steps: int
     roots: tuple[Alert, ...]
@@ -51,26 +60,50 @@ class Findings(Answer):
 
 def diagnose_path(ref: str, runs_dir: Path | str | None = None) -> Findings:
     """Explain a run, the log of another tool at a path, or `wandb:ENTITY/PROJECT/RUN`."""
-    path = Path(ref)
     if ref.startswith(_ONLINE):
         return _of_log(wandb_log(fetch_wandb(ref.removeprefix(_ONLINE))))
-    if path.exists() and not (path / "run.json").is_file():
+    path = Path(ref)
+    if os.path.lexists(path) and not holds_run(path):  # a name that is too long for a path is no path
         return _of_log(read_foreign(path))
-    return _of_run(find_run(split_ref(ref)[0], runs_dir))
+    try:
+        run = find_run(split_ref(ref)[0], runs_dir)
+    except (UnknownRunError, OSError) as error:  # a name may also be too long for any file
+        if os.sep in ref or path.suffix in _SUFFIXES:  # whoever writes this means a place, not a run
+            near = did_you_mean(path.name, _names(path.parent))
+            hint = near or (None if _exists(path.parent) else f"There is no folder {path.parent} either.")
+            raise UnknownRunError(f"there is no file or folder '{ref}'.", hint=hint) from error
+        raise
+    return _of_run(run)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that is too long, or a folder that may not be entered
+        return False
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return [path.name for path in islice(folder.iterdir(), _MOST_NAMES)]
+    except OSError:
+        return []
 
 
 def _of_run(run: Run) -> Findings:
     rows, problems = read_rows(run.path)
     config = validate(run.config_json()["config"], f"{run.id}/config.json")
     context = run_context(run, config)
+    found = explain_run(run, AlertTracker(context, rows))
     return Findings(
         run=run.id,
         path=str(run.path),
         log="gymsolve",
         env_id=config.env.id,
-        **_found(explain_run(run, AlertTracker(context, rows)), rows),
+        settings={},
+        **_found(found, rows),
         problems=problems,
-        lint=[str(finding) for finding in lint(config, context.spec)],
+        lint=[str(finding.without(found.decided)) for finding in lint(config, context.spec)],
     )
 
 
@@ -80,9 +113,23 @@ def _of_log(log: ForeignLog) -> Findings:
         path=log.where,
         log=log.kind,
         env_id=log.env_id,
-        **_found(diagnose(log.records, log.context), log.records),
-        problems=[],
+        settings=log.settings,
+        **_found(_in_their_words(diagnose(log.records, log.context), log), log.records),
+        problems=log.problems,
         lint=[],
+    )
+
+
+def _in_their_words(found: Diagnosis, log: ForeignLog) -> Diagnosis:
+    """Remedies with the names of settings that the log's own tool has."""
+
+    def told(alert: Alert) -> Alert:
+        return replace(alert, changes=their_changes(log.kind, alert.changes, log.settings))
+
+    return replace(
+        found,
+        roots=tuple(map(told, found.roots)),
+        consequences=tuple(replace(one, alert=told(one.alert)) for one in found.consequences),
     )
 
 

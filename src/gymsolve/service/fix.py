@@ -3,6 +3,7 @@
 `trials.py` trains both sides and compares what came out.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from gymsolve.metrics.rules import RULES
 from gymsolve.metrics.rules.rule import Change, Effect
 from gymsolve.recipes import apply_overrides, validate
 from gymsolve.runs import Run, find_run, list_checkpoints, load_checkpoint, split_ref
+from gymsolve.runs.summary import holds_run
 from gymsolve.service.answers import Answer
 from gymsolve.service.diagnose import Findings, diagnose_path
 
@@ -129,13 +131,13 @@ def plan_fix(
         raise UsageError(f"{seeds} seeds are none.", where="--seeds", hint="Give at least one.")
     if steps is not None and steps < 1:
         raise UsageError(f"{steps} steps are none.", where="--steps", hint="Give at least one.")
-    found = diagnose_path(ref, runs_dir)
-    if found.log != "gymsolve":
+    if os.path.lexists(ref) and not holds_run(Path(ref)):
         raise UsageError(
-            f"'{ref}' is a log of another tool: it has no checkpoint and no settings to train with.",
-            hint=f"Read what is advised with: gymsolve diagnose {ref}",
+            f"'{ref}' is no run of gymsolve: it has no checkpoint and no settings to train with.",
+            hint=f"If it is a log of another tool: gymsolve diagnose {ref}",
         )
     run = find_run(split_ref(ref)[0], runs_dir)
+    found = diagnose_path(str(run.path))
     chosen = _choose(found, alert)
     obstacle = _obstacle(run, found, chosen)
     if chosen is None or obstacle is not None:
@@ -186,8 +188,8 @@ def _trial(plan: FixPlan, steps: int | None, seeds: int) -> FixPlan:
     start = int(checkpoint or 0)
     budget = steps or _enough(config, start)
     common: dict[str, Any] = {"video.enabled": False, "video.every": 0, "max_seconds": None}
-    if start + budget > config.steps:
-        common["steps"] = start + budget
+    if start + budget > config.env_budget:
+        common["steps"] = -(-(start + budget) * config.steps // config.env_budget)
         notes.append("the trial goes beyond the budget of the run, so schedules are stretched on both sides")
     comparable = not any(path.startswith(JUDGED) for path in changed)
     if not comparable:
@@ -205,7 +207,8 @@ def _trial(plan: FixPlan, steps: int | None, seeds: int) -> FixPlan:
 
 def _enough(config: TrainConfig, start: int) -> int:
     """A tenth of the budget, or a few evaluations where these fit into what is left of it."""
-    return max(1, config.steps // _SHARE, min(_EVALUATIONS * config.eval_every, config.steps - start))
+    budget, every = config.env_budget, config.to_env_steps(config.eval_every)
+    return max(1, budget // _SHARE, min(_EVALUATIONS * every, budget - start))
 
 
 def _last_healthy(run: Run, onset: int) -> tuple[str | None, Sequence[str]]:

@@ -6,10 +6,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.errors import UsageError
-from gymsolve.runs import Run, RunSummary, best_reward, find_run, read_meta, runs_folder, split_ref
+from gymsolve.metrics.spending import Spending, spent_in_all
+from gymsolve.runs import (
+    Run,
+    RunSummary,
+    best_reward,
+    find_run,
+    needed_reward,
+    read_meta,
+    runs_folder,
+    select_runs,
+    split_ref,
+)
 from gymsolve.runs import list_runs as find_runs
 from gymsolve.runs.checkpoints import pointed, survey_checkpoints
 from gymsolve.runs.files import replace_text
+from gymsolve.runs.groups import GROUP, Group, find_group
 from gymsolve.runs.videos import list_videos
 from gymsolve.service.answers import Answer
 
@@ -18,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("ComparedRun", "Comparison", "ListedRun", "RunDetails", "SeedGroup", "StopRequest", "StoredCheckpoint"),
-    *("best_evaluation", "compare_runs", "get_run", "list_runs", "stop_run"),
+    *("best_evaluation", "compare_runs", "count_trials", "get_run", "list_runs", "stop_run"),
 ]
 
 RunsDir = Path | str | None
@@ -56,7 +68,13 @@ class RunDetails(Answer, RunSummary):
     seconds: float
     """Spent training, over all sittings; pauses between them do not count."""
     best_reward: float | None
+    threshold: float | None
+    """Mean reward at which it counts as solved."""
+    trials: list[ListedRun]
+    """Runs that tried something for this one, oldest first."""
     config: dict[str, Any]
+    spent: dict[str, float]
+    """Seconds of all sittings by what they went into; parts as `metrics/spending.py` calls them."""
     provenance: dict[str, str]
     command: list[str]
     versions: dict[str, str | None]
@@ -79,6 +97,8 @@ class ComparedRun(Answer, RunSummary):
     seconds: float
     final_reward: float | None
     best_reward: float | None
+    training_reward: float | None
+    """Mean return of its last training episodes."""
     threshold: float | None
     reached_at: float | None
     """Where on the axis an evaluation first reached the threshold."""
@@ -99,6 +119,10 @@ class SeedGroup(Answer):
     high: float
     best: float
     lucky: bool
+    incidental: tuple[str, ...]
+    """Settings in which they differ without effect on results."""
+    unfinished: tuple[str, ...]
+    """Letters of those that were stopped or crashed."""
     remark: str
 
 
@@ -112,7 +136,9 @@ class Comparison(Answer):
     """A table: a name, then one text per run."""
     seeds: list[SeedGroup]
     differences: dict[str, list[Any]]
-    """Settings in which the runs differ, with the value of each run."""
+    """Settings in which the runs differ and which change results, with the value of each run."""
+    incidental: dict[str, list[Any]]
+    """Settings in which they differ without effect on results."""
     remark: str
     """What a reader must know before comparing; may be empty."""
     charts: dict[str, str]
@@ -130,14 +156,20 @@ class StopRequest(Answer):
 
 
 def list_runs(
-    query: str | None = None, limit: int | None = None, runs_dir: RunsDir = None
+    query: str | None = None, limit: int | None = None, runs_dir: RunsDir = None, *, trials: bool = False
 ) -> list[ListedRun]:
-    """Runs, newest first."""
+    """Runs, newest first; `trials` of other runs only if wanted."""
     folder = runs_folder(runs_dir)
-    return [
-        ListedRun(**vars(summary), best_reward=best_reward(Run((folder / summary.id).absolute())))
-        for summary in find_runs(runs_dir, query, limit)
-    ]
+    return [_listed(folder, summary) for summary in find_runs(runs_dir, query, limit, trials=trials)]
+
+
+def count_trials(query: str | None = None, runs_dir: RunsDir = None) -> int:
+    """How many trials of other runs fit a query."""
+    return sum(one.is_trial for one in find_runs(runs_dir, query))
+
+
+def _listed(folder: Path, summary: RunSummary) -> ListedRun:
+    return ListedRun(**vars(summary), best_reward=best_reward(Run((folder / summary.id).absolute())))
 
 
 def get_run(ref: str, runs_dir: RunsDir = None) -> RunDetails:
@@ -149,11 +181,15 @@ def get_run(ref: str, runs_dir: RunsDir = None) -> RunDetails:
     last: dict[str, Any] = {}
     for row in metrics.rows:
         last |= row
+    spending = _spending(metrics.rows)
     return RunDetails(
         **vars(run.summary()),
         path=str(run.path),
-        seconds=_seconds(metrics.rows),
+        seconds=spending.trained,
+        spent=spent_in_all(spending, events.rows),
         best_reward=best_reward(run),
+        threshold=needed_reward(run),
+        trials=[_listed(run.path.parent, one) for one in _trials(run)],
         config=stored["config"],
         provenance=stored["provenance"],
         command=info["command"],
@@ -167,34 +203,71 @@ def get_run(ref: str, runs_dir: RunsDir = None) -> RunDetails:
     )
 
 
-def _seconds(rows: list[dict[str, Any]]) -> float:
-    elapsed = [row["time/elapsed"] for row in rows if "time/elapsed" in row]
-    return float(elapsed[-1]) if elapsed else 0.0
+def _spending(rows: list[dict[str, Any]]) -> Spending:
+    spending = Spending()
+    for row in rows:
+        spending.add(row)
+    return spending
+
+
+def _trials(run: Run) -> list[RunSummary]:
+    """Trials of a run, oldest first."""
+    there = find_runs(run.path.parent)
+    return [one for one in reversed(there) if one.is_trial and (one.parent or {}).get("run") == run.id]
 
 
 def stop_run(ref: str, runs_dir: RunsDir = None) -> StopRequest:
-    """Ask the process that trains a run to stop."""
+    """Ask the process that trains a run to stop; a run that has ended may have a trial under way.
+
+    `group:ID` asks all seeds of a group.
+    """
+    if ref.startswith(GROUP):
+        return _stop_group(find_group(ref, runs_dir))
     run = find_run(ref, runs_dir)
+    trials = [one for one in _trials(run) if one.status == "running"]
+    if run.status != "running" and trials:
+        run = Run(run.path.parent / trials[-1].id)
     run.request_stop()
     return StopRequest(run.id)
 
 
+def _stop_group(group: Group) -> StopRequest:
+    running = [run for run in group.runs().values() if run.status == "running"]
+    if not running:
+        raise UsageError(f"no seed of {group.ref} is running, so none can be stopped.")
+    for run in running:
+        run.request_stop()
+    return StopRequest(group.ref)
+
+
 def compare_runs(
-    refs: Sequence[str], runs_dir: RunsDir = None, *, axis: "Axis" = "env_steps", html: Path | None = None
+    refs: Sequence[str],
+    runs_dir: RunsDir = None,
+    *,
+    axis: "Axis | None" = None,
+    html: Path | None = None,
+    limit: int | None = None,
+    trials: bool = False,
 ) -> Comparison:
     """Results side by side, every setting in which the runs differ, and curves over a common axis.
 
-    With `html`, a page of it is written there.
+    `refs` are runs, or words that `list_runs` takes; `limit` and `trials` are for those. Without an
+    axis, it is what the runs are measured in (`budget_in`), or environment steps if they differ. With `html`,
+    a page of it is written there.
     """
     from gymsolve.metrics.report import comparison  # a third of a second that other verbs need not wait
+    from gymsolve.metrics.report.bands import seed_curves
     from gymsolve.metrics.report.compare_page import render_comparison, result_rows
     from gymsolve.metrics.report.seeds import spread_over_seeds
     from gymsolve.metrics.report.textchart import plot
 
-    runs = [find_run(split_ref(ref)[0], runs_dir) for ref in refs]
-    if len({run.id for run in runs}) < 2:
-        raise UsageError("a comparison needs at least two different runs.")
+    runs = select_runs(refs, runs_dir, limit, trials=trials)
+    if len(runs) < 2:
+        only = f" '{' '.join(refs)}' gives only {runs[0].id}." if runs else ""
+        raise UsageError(f"a comparison needs at least two different runs.{only}")
     contenders = comparison.contend(runs)
+    axis = axis or comparison.common_axis(contenders)
+    charts = [*seed_curves(contenders, axis), *comparison.compare_curves(contenders, axis)]
     if html is not None:
         replace_text(html, render_comparison(contenders, axis))
     return Comparison(
@@ -203,8 +276,9 @@ def compare_runs(
         results=result_rows(contenders, axis),
         seeds=[SeedGroup(**vars(one), remark=one.remark()) for one in spread_over_seeds(contenders)],
         differences=comparison.differences(contenders),
+        incidental=comparison.differences(contenders, incidental=True),
         remark=comparison.remark(contenders),
-        charts={chart.title: plot(chart) for chart in comparison.compare_curves(contenders, axis)},
+        charts={chart.title: plot(chart) for chart in charts},
         html=None if html is None else str(html),
         problems=[f"{one.run.id}: {problem}" for one in contenders for problem in one.problems],
     )
@@ -214,7 +288,7 @@ def _compared(one: "Contender", axis: "Axis") -> ComparedRun:
     return ComparedRun(
         **vars(one.run.summary()),
         letter=one.letter,
-        seconds=_seconds(one.rows),
+        seconds=one.history.spending.trained,
         **one.results(axis),
         curve=one.points("eval/mean_reward", axis),
     )

@@ -23,10 +23,19 @@ from typing import Any
 
 from gymsolve.errors import BadNumber, EnvFaultError, GymsolveError
 from gymsolve.runs.files import read_json, to_json
-from gymsolve.service.announce import ANSWER
+from gymsolve.service.announce import ANSWER, GROUP
 from gymsolve.service.answers import Answer
 
-__all__ = ["StartedRun", "resume_run", "start_run"]
+__all__ = [
+    "StartedRun",
+    "Starting",
+    "begin",
+    "end_process",
+    "flag_words",
+    "resume_run",
+    "setting_words",
+    "start_run",
+]
 
 _LIMIT = 300.0
 """Seconds until a start counts as failed: importing torch from a slow disk alone may take a minute."""
@@ -51,6 +60,7 @@ def start_run(  # noqa: PLR0913 - the options of `gymsolve train`
     overrides: Settings = (),
     *,
     seed: int | None = None,
+    seeds: int | None = None,
     steps: int | str | None = None,
     start_from: str | None = None,
     track: str | Sequence[str] | None = None,
@@ -60,15 +70,17 @@ def start_run(  # noqa: PLR0913 - the options of `gymsolve train`
 ) -> StartedRun:
     """Train `ENV[:VARIANT]` in the background; arguments are those of `gymsolve.train`.
 
-    Returns once the run has begun. Raises what `gymsolve train` would say if it cannot begin, also after
+    With `seeds`, so many of them from `seed` on: the answer then names their group (`group:ID`) instead of a
+    run. Returns once the run has begun. Raises what `gymsolve train` would say if it cannot begin, also after
     `limit` seconds; nothing trains then.
     """
-    words = [*_settings(overrides), *_flag("--seed", seed), *_flag("--steps", steps)]
-    words += [*_flag("--from", start_from), *_common(track, runs_dir, profile=profile)]
-    return _start(["train", env, *words], limit)
+    words = [*setting_words(overrides), *flag_words("--seed", seed), *flag_words("--steps", steps)]
+    words += flag_words("--seeds", seeds)
+    words += [*flag_words("--from", start_from), *_common(track, runs_dir, profile=profile)]
+    return _launch(["train", env, *words], limit)
 
 
-def resume_run(
+def resume_run(  # noqa: PLR0913 - the options of `gymsolve resume`
     ref: str,
     overrides: Settings = (),
     *,
@@ -76,79 +88,104 @@ def resume_run(
     fresh_optimizer: bool = False,
     track: str | Sequence[str] | None = None,
     profile: bool = False,
+    trust: bool = False,
     runs_dir: Path | str | None = None,
     limit: float = _LIMIT,
 ) -> StartedRun:
     """Continue `RUN[@CHECKPOINT]` in the background; like `start_run` in everything else."""
-    words = [*_settings(overrides), *_flag("--steps", steps), *_common(track, runs_dir, profile=profile)]
-    words += ["--fresh-optimizer"] if fresh_optimizer else []
-    return _start(["resume", ref, *words], limit)
+    words = [
+        *setting_words(overrides),
+        *flag_words("--steps", steps),
+        *_common(track, runs_dir, profile=profile),
+    ]
+    words += [*(["--fresh-optimizer"] if fresh_optimizer else []), *(["--trust"] if trust else [])]
+    return _launch(["resume", ref, *words], limit)
 
 
-def _settings(overrides: Settings) -> list[str]:
+def setting_words(overrides: Settings) -> list[str]:
     if isinstance(overrides, Mapping):  # values are read as YAML, and JSON is YAML
         overrides = [f"{path}={to_json(value)}" for path, value in overrides.items()]
     return [word for one in overrides for word in ("--set", one)]
 
 
-def _flag(name: str, value: object) -> list[str]:
+def flag_words(name: str, value: object) -> list[str]:
     return [] if value is None else [name, str(value)]
 
 
 def _common(track: str | Sequence[str] | None, runs_dir: Path | str | None, *, profile: bool) -> list[str]:
     names = track if track is None or isinstance(track, str) else ",".join(track)
-    return [*_flag("--track", names), *(["--profile"] if profile else []), *_flag("--runs-dir", runs_dir)]
+    return [
+        *flag_words("--track", names),
+        *(["--profile"] if profile else []),
+        *flag_words("--runs-dir", runs_dir),
+    ]
 
 
 # ------------------------------------------------------------------------------------- the starter
 
 
-def _start(words: Sequence[str], limit: float) -> StartedRun:
+@dataclass
+class Starting:
+    """A process that has not said yet whether its run has begun."""
+
+    words: Sequence[str]
+    process: "subprocess.Popen[bytes]"
+    place: Path
+    limit: float
+    deadline: float
+
+    def poll(self) -> StartedRun | None:
+        """The run once it has begun; raises what prevented it. None while nothing was said."""
+        ended = self.process.poll() is not None  # asked before looking: its last act may be the answer
+        answer, output = self.place / "answer.json", self.place / "output.txt"
+        if answer.exists():
+            return self._take(read_json(answer), output)
+        if not ended and time.monotonic() < self.deadline:
+            return None
+        raise _unanswered(self.process, self.words, self.limit, output)
+
+    def _take(self, told: dict[str, Any], output: Path) -> StartedRun:
+        error = _rebuild(told["error"]) if "error" in told else None
+        if isinstance(error, EnvFaultError) and error.hint is None:
+            error.hint = f"All of its output is in {output}."  # a process that died may have said why
+            raise error
+        shutil.rmtree(self.place, ignore_errors=True)
+        if error is not None:
+            raise error
+        return StartedRun(**told)
+
+
+def begin(words: Sequence[str], limit: float = _LIMIT, *, group: str | None = None) -> Starting:
+    """Run `gymsolve WORDS…` in the background, as one of a group if one is named."""
     place = Path(tempfile.mkdtemp(prefix="gymsolve-start-"))
-    answer, output = place / "answer.json", place / "output.txt"
     # Nobody is there to answer the question that this variable asks for.
     inherited = {name: value for name, value in os.environ.items() if name != "GYMSOLVE_CONFIRM"}
-    with output.open("wb") as stream:
+    own = {ANSWER: str(place / "answer.json")} | ({} if group is None else {GROUP: group})
+    with (place / "output.txt").open("wb") as stream:
         process = subprocess.Popen(
             # -P as in the installed script: a file of the working directory must not shadow a package.
             [sys.executable, "-P", "-m", "gymsolve", *words],
-            env=inherited | {ANSWER: str(answer)},
+            env=inherited | own,
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+    # Somebody has to take note when the process ends, or it would stay in the table of processes.
+    threading.Thread(target=process.wait, daemon=True, name=f"wait for {process.pid}").start()
+    return Starting(words, process, place, limit, time.monotonic() + limit)
+
+
+def _launch(words: Sequence[str], limit: float) -> StartedRun:
+    """Run `gymsolve WORDS…` in the background and wait until its run has begun."""
+    starting = begin(words, limit)
     try:
-        told = _wait_for(answer, process, limit)
-        if told is None:
-            raise _unanswered(process, words, limit, output)
+        while (started := starting.poll()) is None:
+            time.sleep(_GLANCE)
     except BaseException:
-        _end(process)  # whoever stops waiting must not leave a training that nobody knows of
+        end_process(starting.process)  # whoever stops waiting must not leave a training that nobody knows of
         raise
-    finally:
-        # Somebody has to take note when the process ends, or it would stay in the table of processes.
-        threading.Thread(target=process.wait, daemon=True, name=f"wait for {process.pid}").start()
-    error = _rebuild(told["error"]) if "error" in told else None
-    if isinstance(error, EnvFaultError) and error.hint is None:
-        error.hint = f"All of its output is in {output}."  # a process that died may have said why
-        raise error
-    shutil.rmtree(place, ignore_errors=True)
-    if error is not None:
-        raise error
-    return StartedRun(**told)
-
-
-def _wait_for(answer: Path, process: "subprocess.Popen[bytes]", limit: float) -> dict[str, Any] | None:
-    """What the new process says; None if it ends, or the time is up, before it has said anything."""
-    deadline = time.monotonic() + limit
-    while time.monotonic() < deadline:
-        ended = process.poll() is not None  # asked before looking: its last act may be the answer
-        if answer.exists():
-            return read_json(answer)
-        if ended:
-            return None
-        time.sleep(_GLANCE)
-    return None
+    return started
 
 
 def _unanswered(
@@ -166,7 +203,7 @@ def _unanswered(
     return GymsolveError(f"{happened}.{said}", where=words[0], hint=f"All of its output is in {output}.")
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
+def end_process(process: "subprocess.Popen[bytes]") -> None:
     """End the process, and whomever it has started: an environment that hangs would hang for ever."""
     process.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
@@ -184,6 +221,3 @@ def _rebuild(told: dict[str, Any]) -> GymsolveError:
 
 def _kinds(kind: type[GymsolveError]) -> list[type[GymsolveError]]:
     return [kind, *(inner for child in kind.__subclasses__() for inner in _kinds(child))]
-
-
-# -------------------------------------------------------------------------------- the new process

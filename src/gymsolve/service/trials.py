@@ -94,11 +94,13 @@ def try_fix(
     command: Sequence[str] | None = None,
     make_observer: "Callable[[], Observer] | None" = None,
     on_trial: Callable[[Trial], None] | None = None,
+    trust: bool = False,
 ) -> "TriedFix | Reason":
     """Train all trials one after the other in this process, compare and record them.
 
     Returns the reason instead, and records nothing, if one of them was stopped. `make_observer` gives each
-    training somebody who watches it; `on_trial` hears of each when it is over.
+    training somebody who watches it; `on_trial` hears of each when it is over. A run from elsewhere that
+    names code of its own needs `trust`.
     """
     from gymsolve.training.fork import Fork, fork_run  # training needs torch, planning and comparing do not
 
@@ -110,8 +112,8 @@ def try_fix(
             until, source = plan.start + plan.steps, f"gymsolve fix {plan.alert.id}"
             fork = Fork(plan.run, plan.checkpoint, settings, until, source)
             observer = None if make_observer is None else make_observer()
-            run, reason = fork_run(fork, observer=observer, command=command)
-            if reason in ("interrupt", "stop file", "terminated"):
+            run, reason = fork_run(fork, observer=observer, command=command, trust=trust)
+            if reason in ("interrupt", "stop file", "terminated", "hangup"):
                 return reason
             trials.append(read_trial(plan, side, seed, run))
             if on_trial is not None:

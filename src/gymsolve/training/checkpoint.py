@@ -1,7 +1,6 @@
 """Saving a trainer into its run, and proving that a best checkpoint stands on its own."""
 
 import math
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,18 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["keep_if_best", "save"]
 
 
-def save(
-    trainer: Trainer,
-    run: Run,
-    reason: str,
-    *,
-    spare: Iterable[str] = (),
-) -> Path:
+def save(trainer: Trainer, run: Run, reason: str) -> Path:
     """Write the whole state, with the metrics of the evaluation that these weights got, if any."""
     with trainer.clock.timing("checkpoint"):
         path = _write(trainer, run, reason)
-        trainer.saved_step = trainer.counters.env_steps
-        prune(run, trainer.config.checkpoint.keep, spare={*spare, *_before_alerts(trainer, run)})
+        trainer.saved_step, trainer.unsaved_verdict = trainer.counters.env_steps, False
+        under_way = str(trainer.counters.judging)
+        prune(run, trainer.config.checkpoint.keep, spare={under_way, *_before_alerts(trainer, run)})
     return path
 
 
@@ -74,14 +68,21 @@ def _last_rollout(trainer: Trainer) -> dict[str, bytes] | None:
 
 
 def keep_if_best(trainer: Trainer, run: Run, judgement: "Judgement") -> bool:
-    """Mark the judged weights as best if they beat the best so far: solved first, then by mean return."""
+    """Mark the judged weights as best if nothing so far beats them: solved first, then by what is
+    judged, then by mean return.
+
+    Of equals the latest is best. The checkpoint names itself as best before the pointer does; `reconcile`
+    puts the pointer right should the process die in between.
+    """
     verdict, counters = judgement.verdict, trainer.counters
     if not verdict.complete or math.isnan(verdict.mean):
         return False
-    best = (counters.best_solved, counters.best_return)
-    if best[1] is not None and (verdict.solved, verdict.mean) <= best:
+    found = (verdict.solved, verdict.rate or 0.0, verdict.mean)
+    least = -math.inf if counters.best_return is None else counters.best_return
+    if found < (counters.best_solved, counters.best_rate or 0.0, least):
         return False
-    counters.best_return, counters.best_solved = verdict.mean, verdict.solved
+    counters.best_solved, counters.best_step = verdict.solved, judgement.where["env_steps"]
+    counters.best_rate, counters.best_return = verdict.rate, verdict.mean
     if judgement.checkpoint is None:
         path = save(trainer, run, "best")
         _require_same_actions(trainer, path)

@@ -9,13 +9,16 @@ from gymsolve.metrics.failure import bad_number_of
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.runs.run import Run
+from gymsolve.runs.summary import Status
 from gymsolve.training.checkpoint import save
+from gymsolve.training.crash_site import find_crash_site
 from gymsolve.training.judging.judge import Judge
 from gymsolve.training.observer import Observer
 from gymsolve.training.publish import publish_failure
+from gymsolve.training.stopping import EndAtOnceError
 from gymsolve.training.trainer import Trainer
 
-__all__ = ["Closing", "leave_report", "notes_on_bad_end"]
+__all__ = ["Closing", "leave_report", "note_end", "notes_on_bad_end", "tell_spent"]
 
 
 class Closing:
@@ -59,12 +62,16 @@ class Closing:
         """Events and status: what ended the run."""
         run, steps = self.run, self.trainer.counters.env_steps
         stopped = isinstance(error, KeyboardInterrupt)
-        text = "interrupted twice" if stopped else f"{type(error).__name__}: {error}"
+        text = str(error) or "interrupted" if stopped else f"{type(error).__name__}: {error}"
         if isinstance(error, GymsolveError) and error.bad is not None:
             self._announce(error, error.bad, text)
         else:
-            run.append_event("interrupted" if stopped else "error", env_steps=steps, text=text)
-        run.set_status("stopped" if stopped else "crashed", reason=text, env_steps=steps)
+            kind, at = ("interrupted", None) if stopped else ("error", find_crash_site(error))
+            run.append_event(kind, env_steps=steps, text=text, **({} if at is None else {"at": at}))
+        status: Status = "stopped" if stopped else "crashed"
+        if isinstance(error, EndAtOnceError):
+            status = error.status
+        run.set_status(status, reason=text, env_steps=steps)
 
     def _announce(self, error: GymsolveError, bad: BadNumber, text: str) -> None:
         """A number that is not finite is an alert too, for everybody who watches."""
@@ -74,6 +81,13 @@ class Closing:
         saved = list_checkpoints(self.run)
         start = f"Checkpoint {saved[-1]} is from before" if saved else "There is no checkpoint yet"
         error.hint = f"{error.hint} {start}; go on with: gymsolve resume {self.run.id}"
+
+
+def note_end(trainer: Trainer, run: Run, text: str) -> None:
+    """Events and status of a run whose process ends now and cannot save anything any more."""
+    steps = trainer.counters.env_steps
+    run.append_event("error", env_steps=steps, text=text)
+    run.set_status("crashed", reason=text, env_steps=steps)
 
 
 def notes_on_bad_end(run: Run, saved: Checkpoint | None) -> list[str]:
@@ -87,6 +101,12 @@ def notes_on_bad_end(run: Run, saved: Checkpoint | None) -> list[str]:
         f"this run ended at {bad.number} in {bad.place}{whose}{bad.moment}; it goes on from {start}. "
         "Unless its cause is gone it may come again: `gymsolve diagnose` says what helps"
     ]
+
+
+def tell_spent(run: Run, trainer: Trainer) -> None:
+    """Enter the seconds of this sitting that no record tells, by part, into the run's events."""
+    with contextlib.suppress(RunDamagedError):  # a disk without room for it has let a training end well
+        run.append_event("spent", env_steps=trainer.counters.env_steps, seconds=trainer.clock.unrecorded())
 
 
 def leave_report(run: Run, trainer: Trainer, observer: Observer) -> None:

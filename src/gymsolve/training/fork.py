@@ -1,5 +1,7 @@
 """Forks: a new run that begins in the exact state of another run's checkpoint, or like it at step 0.
 
+Forks are trials of their origin: they are listed with it and never become `@last`.
+
 `train --from` takes over weights alone; a fork takes over all that a resume would: optimizer, statistics,
 random streams, episodes under way. A fork without changes and on the same seed repeats its parent.
 """
@@ -12,13 +14,14 @@ from typing import Any
 
 from gymsolve.config import LASTING
 from gymsolve.errors import DivergenceError, EnvFaultError, UsageError
-from gymsolve.recipes import apply_overrides, validate
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import Run, create_run
+from gymsolve.runs.trust import buildable_settings
 from gymsolve.training.checkpoint import save
 from gymsolve.training.observer import Observer, checked
 from gymsolve.training.publish import replay_alerts
-from gymsolve.training.session import execute, rearrange
+from gymsolve.training.resuming import rearrange
+from gymsolve.training.session import execute
 from gymsolve.training.startup import for_debugger, notes_at_start, require_same_pipeline
 from gymsolve.training.stopping import Reason
 from gymsolve.training.trainer import Trainer, build_trainer, restore_trainer
@@ -42,18 +45,21 @@ class Fork:
 
 
 def fork_run(
-    fork: Fork, *, observer: Observer | None = None, command: Sequence[str] | None = None
+    fork: Fork,
+    *,
+    observer: Observer | None = None,
+    command: Sequence[str] | None = None,
+    trust: bool = False,
 ) -> tuple[Run, Reason | None]:
     """Train a fork, as a run beside its origin, and say why it ended; None when it broke down.
 
     Numbers that overflow and environments that fail are findings here, and the run records them. A resumed
-    fork goes on to the whole budget.
+    fork goes on to the whole budget. An origin from elsewhere that names code of its own needs `trust`.
     """
     watcher, stored = checked(observer), fork.origin.config_json()
-    before = validate(stored["config"], f"{fork.origin.id}/config.json")
-    config, changes = apply_overrides(before, fork.overrides)
+    config, changes = buildable_settings(fork.origin, fork.overrides, trust=trust)
     saved = None if fork.checkpoint is None else load_checkpoint(fork.origin, fork.checkpoint)
-    with ExitStack() as cleanup:
+    with ExitStack() as afterwards, ExitStack() as cleanup:
         trainer = build_trainer(for_debugger(config))
         cleanup.callback(trainer.envs.close)
         if saved is None:
@@ -70,14 +76,18 @@ def fork_run(
             command=list(sys.argv if command is None else command),
             seed=config.seed,
             steps=config.steps,
-            parent={"run": fork.origin.id, "checkpoint": None if saved is None else saved.name},
+            parent={
+                "run": fork.origin.id,
+                "checkpoint": None if saved is None else saved.name,
+                "kind": "trial",
+            },
         )
         replay_alerts(trainer, run)
         if saved is not None:
             notes += rearrange(trainer, run, changes)
             save(trainer, run, "fork")  # so that a resume goes back to here and not to step 0
         try:
-            return run, execute(trainer, run, watcher, notes).reason
+            return run, execute(trainer, run, watcher, notes, afterwards).reason
         except (DivergenceError, EnvFaultError):
             return run, None
 
@@ -92,7 +102,8 @@ def _take_over(trainer: Trainer, saved: Checkpoint, changes: Mapping[str, Any]) 
                 hint="Fork at step 0 instead.",
             )
     notes = restore_trainer(trainer, saved, fresh_optimizer=False)
-    trainer.counters.solved = False  # that proof is the parent's
+    # That proof, and an evaluation under way, are the parent's.
+    trainer.counters.solved, trainer.counters.judging = False, None
     if "seed" in changes:
         trainer.reseed()
     return notes

@@ -24,25 +24,21 @@ from gymsolve.training.health.nonfinite import (
     require_finite_rollout,
     require_finite_update,
 )
+from gymsolve.training.judging.cadence import evaluation_due, plan_next, space_out
 from gymsolve.training.judging.judge import Judge, Judgement
 from gymsolve.training.observer import Observer
 from gymsolve.training.publish import publish
-from gymsolve.training.records import next_multiple
+from gymsolve.training.records import next_multiple, next_record
 from gymsolve.training.stopping import Reason, StopSignal, stop_reason
 from gymsolve.training.trainer import Trainer
 
 __all__ = ["next_multiple", "take_judgements", "train_loop", "write_record"]
 
-_DENSITY, _FARTHEST = 32, 16
-"""A record for every update at first, then whenever the run is 1/32 longer: people read curves by proportion,
-and handling a record takes most of a millisecond, in which a small network learns a lot. But records are at
-most 16 updates apart, since somebody may be watching."""
-
 
 def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, signalled: StopSignal) -> Reason:
     """Train until there is a reason to stop; returns that reason."""
     counters, config = trainer.counters, trainer.config
-    trainer.clock.start()
+    trainer.clock.begin()
     while True:
         take_judgements(trainer, run, observer, judge.finished())
         reason = stop_reason(trainer, run, signalled)
@@ -54,11 +50,11 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
         rollout = collect(trainer, observer)
         collected = time.perf_counter()
         for fault in rollout.faults:
-            run.append_event("env_fault", env_steps=counters.env_steps, text=fault)
-            observer.event("env_fault", {"text": fault})
+            _tell(run, observer, "env_fault", counters.env_steps, fault)
         take_judgements(trainer, run, observer, judge.finished())
         if counters.solved and config.eval.stop_when_solved:
-            trainer.collector.filled = False  # it will not be learned from
+            trainer.undo()  # nothing will be learned from this rollout: it counts nowhere
+            trainer.undo = None
             return "solved"
 
         require_finite_rollout(trainer, rollout)
@@ -73,15 +69,15 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
         if counters.env_steps >= counters.next_record:
             write_record(trainer, run, observer)
 
-        save_due = counters.env_steps >= counters.next_checkpoint
+        save_due = trainer.taken >= counters.next_checkpoint
         if save_due:
-            counters.next_checkpoint = next_multiple(counters.env_steps, config.checkpoint_every)
-        if _evaluation_due(trainer):
+            counters.next_checkpoint = next_multiple(trainer.taken, config.checkpoint_every)
+        if evaluation_due(trainer):
             counters.eval_round += 1
-            counters.next_eval = next_multiple(counters.env_steps, config.eval_every)
+            plan_next(trainer)
             take_judgements(trainer, run, observer, judge.submit(trainer, run, observer))
         if save_due and trainer.saved_step != counters.env_steps:
-            save(trainer, run, "cadence", spare=judge.pending)
+            save(trainer, run, "cadence")
 
 
 def collect(trainer: Trainer, observer: Observer) -> Rollout:
@@ -134,8 +130,7 @@ def write_record(trainer: Trainer, run: Run, observer: Observer) -> None:
     record: dict[str, Any] = trainer.position() | {"time/elapsed": counters.seconds}
     record |= trainer.window.metrics() | trainer.averager.take() | trainer.clock.take()
     publish(trainer, run, observer, record)
-    longest = _FARTHEST * trainer.config.algo.num_steps * trainer.config.env.num_envs
-    counters.next_record = counters.env_steps + max(1, min(counters.env_steps // _DENSITY, longest))
+    counters.next_record = next_record(counters.env_steps, trainer.config)
 
 
 def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: list[Judgement]) -> None:
@@ -144,33 +139,50 @@ def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: 
         verdict, counters = judgement.verdict, trainer.counters
         counters.seconds += judgement.seconds
         trainer.clock.add("eval", judgement.seconds)
+        _tell_faults(run, observer, judgement)
+        if counters.judging == judgement.where["env_steps"]:
+            counters.judging = None  # also without a verdict: a resume would only fail again
+        if verdict.void:
+            continue
         counters.last_eval = judgement.where["env_steps"]
-        trainer.evaluation = verdict.metrics
+        space_out(trainer, judgement)
+        trainer.evaluation, trainer.unsaved_verdict = verdict.metrics, True
         counters.solved = counters.solved or verdict.solved
         record = judgement.where | verdict.metrics
         record |= {"eval/seconds": judgement.seconds, "solved": float(verdict.solved)}
         record |= quality_so_far(
-            trainer.alerts.history, record, threshold=trainer.threshold, budget=trainer.config.steps
+            trainer.alerts.history,
+            record,
+            threshold=trainer.return_threshold,
+            budget=trainer.config.env_budget,
         )
         publish(trainer, run, observer, record)
+        if verdict.cut:
+            run.append_event("note", env_steps=counters.last_eval, text=verdict.cut)
+            observer.event("note", {"text": verdict.cut})
         if judgement.checkpoint is not None:
             update_meta(run, judgement.checkpoint, eval=verdict.metrics)
         if keep_if_best(trainer, run, judgement):
             observer.event("best", dict(verdict.metrics))
         if verdict.solved:
-            facts = {"threshold": trainer.threshold, **verdict.metrics}
+            facts = {"threshold": trainer.threshold, "solved_by": trainer.config.solved_by, **verdict.metrics}
             run.append_event("solved", env_steps=judgement.where["env_steps"], **facts)
             observer.event("solved", facts)
 
 
-def _evaluation_due(trainer: Trainer) -> bool:
-    counters, settings = trainer.counters, trainer.config.eval
-    if counters.env_steps < max(counters.next_eval, settings.warmup):
-        return False
-    if settings.start_fraction is None or trainer.threshold is None or counters.eval_round:
-        return True
-    # A fraction of a negative threshold lies below it: -100 at 0.8 starts at -125.
-    bar = trainer.threshold
-    bar = bar * settings.start_fraction if bar >= 0 else bar / settings.start_fraction
-    reached = trainer.window.mean_return
-    return reached is not None and reached >= bar
+def _tell_faults(run: Run, observer: Observer, judgement: Judgement) -> None:
+    """What broke during an evaluation, and whether anything is left of it."""
+    steps = judgement.where["env_steps"]
+    for fault in judgement.verdict.faults:
+        _tell(run, observer, "env_fault", steps, f"{fault} (in an evaluation)")
+    if judgement.verdict.void:
+        text = (
+            f"The evaluation at step {steps} gives no verdict: whatever played its episodes died, each time. "
+            f"Look for the cause with: gymsolve eval {run.id}@last"
+        )
+        _tell(run, observer, "eval_failed", steps, text)
+
+
+def _tell(run: Run, observer: Observer, kind: str, env_steps: int, text: str) -> None:
+    run.append_event(kind, env_steps=env_steps, text=text)
+    observer.event(kind, {"text": text})

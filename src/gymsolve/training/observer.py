@@ -24,8 +24,12 @@ class Observer(Protocol):
     def record(self, record: dict[str, Any]) -> None: ...
 
     def event(self, kind: str, data: dict[str, Any]) -> None:
-        """`note`, `best`, `solved`, `env_fault`, `video`, `alert`, `alert_cleared`, `tracker_failed`;
-        `stopping` comes from a signal handler."""
+        """`note`, `best`, `solved`, `env_fault`, `eval_failed`, `filming`, `video`, `alert`,
+        `alert_cleared`, `tracker_failed`.
+
+        `stopping` and `abandoned` (nothing ends this training but the end of its process) come from another
+        thread, for the one that trains may be stuck.
+        """
 
 
 class Silent:

@@ -37,8 +37,11 @@ def publish_failure(trainer: Trainer, run: Run, observer: Observer, text: str, b
 def _tell(trainer: Trainer, run: Run, observer: Observer, changes: list[AlertChange]) -> None:
     if not changes:
         return
-    because = {one.alert.id: one.because for one in explain(trainer.alerts).consequences}
-    for kind, alert in changes:
+    found = explain(trainer.alerts)
+    because = {one.alert.id: one.because for one in found.consequences}
+    settled = {alert.id: alert for alert in found.alerts}  # with remedies that do not contradict each other
+    for kind, changed in changes:
+        alert = settled[changed.id]
         facts = _facts(alert) | {"because": because.get(alert.id)}
         run.append_event(kind, env_steps=trainer.counters.env_steps, **facts)
         observer.event(kind, facts)
@@ -47,7 +50,7 @@ def _tell(trainer: Trainer, run: Run, observer: Observer, changes: list[AlertCha
 def replay_alerts(trainer: Trainer, run: Run) -> None:
     """Run the rules over the run's stored records, so that old alerts are not published again."""
     context = Context.of(trainer.config, trainer.envs.spec, warm_start=run.is_warm_start)
-    trainer.alerts = AlertTracker(context, run.read_metrics().rows)
+    trainer.alerts = AlertTracker(context, run.iterate_metrics())
 
 
 def present_alerts(tracker: AlertTracker) -> dict[str, dict[str, Any]]:
@@ -58,7 +61,7 @@ def present_alerts(tracker: AlertTracker) -> dict[str, dict[str, Any]]:
     """
     found = explain(tracker)
     because = {one.alert.id: one.because for one in found.consequences}
-    alerts = [*found.roots, *(one.alert for one in found.consequences)]
+    alerts = found.alerts
     blamed = {because.get(alert.id) for alert in alerts if alert.active}
     return {
         alert.id: _facts(alert)
@@ -87,5 +90,6 @@ def _facts(alert: Alert) -> dict[str, Any]:
         "share": alert.share,
         "cause": alert.cause,
         "changes": [asdict(change) for change in alert.changes],
+        "instead": alert.instead,
         "effect": alert.effect,
     }

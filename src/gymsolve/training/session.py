@@ -1,36 +1,48 @@
 """Starting and resuming runs: the verbs behind the Python API and the command line."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gymsolve.config import JUDGED, LASTING
-from gymsolve.errors import UsageError
 from gymsolve.metrics.alerts import Alert
 from gymsolve.metrics.diagnosis import explain
 from gymsolve.metrics.sinks.sink import make_sinks
-from gymsolve.recipes import Overrides, apply_overrides, validate
-from gymsolve.runs.checkpoints import discard_after, list_checkpoints, pointed
-from gymsolve.runs.loading import Checkpoint, load_checkpoint
+from gymsolve.recipes import Overrides
+from gymsolve.runs.checkpoints import discard_after
 from gymsolve.runs.refs import find_run, open_checkpoint, split_ref
 from gymsolve.runs.run import Run, create_run
-from gymsolve.runs.summary import Status
+from gymsolve.runs.summary import Status, runs_folder
+from gymsolve.runs.trust import buildable_settings, note_on_trust
 from gymsolve.training.checkpoint import save
-from gymsolve.training.ending import Closing, leave_report, notes_on_bad_end
+from gymsolve.training.ending import Closing, leave_report, note_end, notes_on_bad_end, tell_spent
 from gymsolve.training.judging.judge import Judge, make_judge
-from gymsolve.training.loop import next_multiple, take_judgements, train_loop, write_record
+from gymsolve.training.loop import take_judgements, train_loop, write_record
 from gymsolve.training.observer import Observer, checked
 from gymsolve.training.planning.plan import Plan
 from gymsolve.training.publish import replay_alerts
+from gymsolve.training.resuming import (
+    nothing_to_do,
+    rearrange,
+    reconcile,
+    refuse_changes,
+    saved_state,
+    unknown_to,
+)
 from gymsolve.training.startup import for_debugger, notes_at_start, other_arithmetic, require_same_pipeline
 from gymsolve.training.stopping import Reason, StopSignal
 from gymsolve.training.tracking import tracking
 from gymsolve.training.trainer import Trainer, build_trainer, restore_trainer
+from gymsolve.training.waiting import Attendant
+from gymsolve.training.watchdog import Watchdog
 
-__all__ = ["Outcome", "execute", "rearrange", "resume_run", "start_run"]
+if TYPE_CHECKING:
+    from gymsolve.training.video.follower import Follower
+
+__all__ = ["Outcome", "execute", "resume_run", "start_run"]
 
 
 @dataclass(frozen=True)
@@ -46,12 +58,26 @@ class Outcome:
     mean_reward: float | None
     """Mean return of the best evaluation, if there was one."""
     threshold: float | None
+    """Mean return that counts as solved; None where none is known, or where successes decide."""
     alerts: tuple[Alert, ...] = ()
     """Every alert that fired: causes first, the most urgent in front, then what follows from them."""
     because: Mapping[str, str] = field(default_factory=dict)
     """Alerts that follow from another one, and its id."""
+    success_rate: float | None = None
+    """Share of successes in the best evaluation, where that decides (`solved_by`)."""
+    success_threshold: float | None = None
+    nothing_to_do: str | None = None
+    """Why a resume found nothing to do, and so changed nothing."""
+
+    @property
+    def success(self) -> dict[str, float | None]:
+        """What is to be said of successes; nothing where the return decides."""
+        if self.success_threshold is None:
+            return {}
+        return {"success_rate": self.success_rate, "success_threshold": self.success_threshold}
 
     def to_json(self) -> dict[str, Any]:
+        idle = {} if self.nothing_to_do is None else {"nothing_to_do": self.nothing_to_do}
         return {
             "run": self.run.id,
             "path": str(self.run.path),
@@ -62,11 +88,13 @@ class Outcome:
             "seconds": round(self.seconds, 3),
             "mean_reward": self.mean_reward,
             "threshold": self.threshold,
+            **self.success,
             "alerts": [
                 {"id": one.id, "severity": one.severity, "active": one.active}
                 | {"count": one.count, "because": self.because.get(one.id)}
                 for one in self.alerts
             ],
+            **idle,
         }
 
 
@@ -78,16 +106,20 @@ def start_run(
     observer: Observer | None = None,
     command: Sequence[str] | None = None,
     profile: bool = False,
+    group: str | None = None,
 ) -> Outcome:
     """Train a planned run to its end; `start_from` is RUN[@CHECKPOINT] whose weights it begins with.
 
+    Runs of one `group` differ in their seed alone.
     With `profile`, it also writes into the run where the time went.
     """
     watcher, config = checked(observer), for_debugger(plan.config)
     sinks = make_sinks(config.track)
     source = None if start_from is None else open_checkpoint(start_from, runs_dir, policy_only=True)
-    with ExitStack() as cleanup:
+    began = time.perf_counter()
+    with Watchdog(config.env), ExitStack() as afterwards, ExitStack() as cleanup:
         trainer = build_trainer(config)
+        trainer.clock.count_from(began)
         cleanup.callback(trainer.envs.close)
         require_same_pipeline(trainer)
         notes = notes_at_start(trainer)
@@ -98,7 +130,7 @@ def start_run(
             notes += [f"not taken over: {misfit}" for misfit in trainer.policy.load_arrays(saved.policy)]
         measured = {"threads": trainer.engine.measured} if trainer.engine.measured else {}
         run = create_run(
-            runs_dir,
+            plan.home / runs_folder(runs_dir),
             name=plan.resolved.name,
             config_json=trainer.config.model_dump(mode="json"),
             provenance=plan.resolved.provenance | measured,
@@ -106,14 +138,21 @@ def start_run(
             seed=config.seed,
             steps=config.steps,
             parent=parent,
+            group=group,
         )
+        notes += note_on_trust(run)
         replay_alerts(trainer, run)
+        if source is not None:  # a resume must find these weights, and they are judged before anything else
+            trainer.counters.judging = 0
+            save(trainer, run, "from")
         cleanup.callback(leave_report, run, trainer, watcher)
         for reason in plan.reasons:
             run.log(f"derived: {reason}")
         notes += [f"auto: {reason}" for reason in plan.measured]
-        with tracking(run, sinks, watcher) as tracked:
-            return execute(trainer, run, tracked, notes, judge_first=source is not None, profile=profile)
+        with tracking(run, sinks, watcher, trainer.clock) as tracked:
+            outcome = execute(trainer, run, tracked, notes, afterwards, profile=profile)
+        tell_spent(run, trainer)
+        return outcome
 
 
 def resume_run(
@@ -125,36 +164,54 @@ def resume_run(
     observer: Observer | None = None,
     command: Sequence[str] | None = None,
     profile: bool = False,
+    trust: bool = False,
 ) -> Outcome:
-    """Continue a run from a checkpoint (`RUN@last` unless said otherwise), in its own folder."""
+    """Continue a run from a checkpoint (`RUN@last` unless said otherwise), in its own folder.
+
+    A run from elsewhere that names code of its own needs `trust` (`runs/trust.py`).
+    """
     watcher = checked(observer)
     name, which = split_ref(ref)
     run = find_run(name, runs_dir)
     stored = run.config_json()
-    config, changes = apply_overrides(validate(stored["config"], "config.json"), overrides)
-    _refuse_changes(changes)
+    config, changes = buildable_settings(run, overrides, trust=trust)
+    refuse_changes(changes)
     sinks = make_sinks(config.track)
-    saved = _saved_state(run, which)
+    saved = saved_state(run, which)
     ended = notes_on_bad_end(run, saved)
-    with ExitStack() as cleanup:
+    began = time.perf_counter()
+    with Watchdog(config.env), ExitStack() as afterwards, ExitStack() as cleanup:
         trainer = build_trainer(for_debugger(config))
+        trainer.clock.count_from(began)
         cleanup.callback(trainer.envs.close)
         if saved is not None:
             notes = restore_trainer(trainer, saved, fresh_optimizer=fresh_optimizer)
+            trainer.evaluation = saved.meta["eval"]
         else:
             notes = [
                 "no checkpoint had been written yet: training starts at step 0",
                 *notes_at_start(trainer),
             ]
         notes += ended + other_arithmetic(trainer, run.read_events().rows)
+        idle = nothing_to_do(trainer)
+        if (
+            idle is not None
+            and which in (None, "last")
+            and not changes
+            and run.status in ("solved", "finished")
+        ):
+            replay_alerts(trainer, run)
+            return _as_it_ended(trainer, run, idle)
         # Nothing was written so far; from here on, nothing is refused.
         run.claim(command=list(sys.argv if command is None else command))
-        dropped = run.rewind(trainer.counters.env_steps)
+        dropped = run.rewind(trainer.counters.env_steps, unknown=unknown_to(trainer))
         discarded = discard_after(run, trainer.counters.env_steps)
         replay_alerts(trainer, run)
         cleanup.callback(leave_report, run, trainer, watcher)
-        notes += rearrange(trainer, run, changes)
+        notes += reconcile(trainer, run) + rearrange(trainer, run, changes)
         if changes:
+            if saved is not None:  # first, for the proofs of old settings must not outlive them
+                save(trainer, run, "settings")
             sources = stored["provenance"] | dict.fromkeys(changes, "--set on resume")
             run.change_config(config.model_dump(mode="json"), sources)
         run.append_event(
@@ -166,53 +223,12 @@ def resume_run(
             records_set_aside=dropped,
             checkpoints_set_aside=discarded,
         )
-        with tracking(run, sinks, watcher) as tracked:
-            return execute(trainer, run, tracked, notes + _nothing_to_do(trainer), profile=profile)
-
-
-def _nothing_to_do(trainer: Trainer) -> list[str]:
-    """Why a resumed run ends at once, if it will."""
-    counters, config = trainer.counters, trainer.config
-    if counters.solved and config.eval.stop_when_solved:
-        return ["this run is solved already; to train on, add --set eval.stop_when_solved=false"]
-    if counters.env_steps >= config.steps:
-        return [f"its budget of {config.steps} steps is spent; give a larger one with --steps"]
-    return []
-
-
-def _refuse_changes(changes: Iterable[str]) -> None:
-    """Refuse to change settings that would make it another run."""
-    for path in changes:
-        if path.startswith(LASTING):
-            raise UsageError(
-                "a run keeps its environment, algorithm, network and seed.",
-                where=path,
-                hint="Start a new run from its weights with: gymsolve train … --from RUN",
-            )
-
-
-def _saved_state(run: Run, which: str | None) -> Checkpoint | None:
-    if which is None and not list_checkpoints(run):
-        return None  # killed before the first checkpoint: the seed brings everything back
-    return load_checkpoint(run, which or "last")
-
-
-def rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> list[str]:
-    """Adapt cadences and verdicts to settings that have changed; returns notes for the user."""
-    counters, config = trainer.counters, trainer.config
-    changed = tuple(path for path in changes if path != "track")  # trackers change nothing
-    if changed:
-        counters.next_eval = max(next_multiple(counters.env_steps, config.eval_every), config.eval.warmup)
-        counters.next_checkpoint = next_multiple(counters.env_steps, config.checkpoint_every)
-    other_bar = any(path.startswith(JUDGED) for path in changed)
-    if not other_bar and pointed(run, "best") is not None:
-        return []
-    had = counters.best_return
-    counters.solved = counters.solved and not other_bar  # it must be proved again under the new settings
-    counters.best_return, counters.best_solved = None, False
-    if had is None or not other_bar:
-        return []
-    return [f"what is judged has changed, so the best return so far ({had:.4g}) no longer compares"]
+        with tracking(run, sinks, watcher, trainer.clock) as tracked:
+            idle = nothing_to_do(trainer)
+            notes += [idle] if idle else []
+            outcome = execute(trainer, run, tracked, notes, afterwards, profile=profile)
+        tell_spent(run, trainer)
+        return outcome
 
 
 def execute(
@@ -220,39 +236,59 @@ def execute(
     run: Run,
     observer: Observer,
     notes: list[str],
+    afterwards: ExitStack,
     *,
-    judge_first: bool = False,
     profile: bool = False,
 ) -> Outcome:
-    """Run the loop; whatever happens, the run's files then tell what happened."""
-    signalled = StopSignal(lambda reason: observer.event("stopping", {"reason": reason}))
+    """Run the loop; whatever happens, the run's files then tell what happened.
+
+    `afterwards` is closed after the environments: until then somebody watches whether a stop comes to an end.
+    """
+    signalled = StopSignal()
+    attendant = Attendant(signalled, run, trainer, observer)
+    afterwards.callback(attendant.close)
+    attending = attendant.attending()
     filming, profiled = _filming(trainer, run), _profiled(run) if profile else nullcontext()
     judge = make_judge(trainer, cancelled=lambda: signalled.reason is not None)  # `Closing` ends its process
-    with Closing(trainer, run, judge, observer), signalled.listening(), filming, profiled:
+    watching = Watchdog(trainer.config.env, lambda text: note_end(trainer, run, text))
+    with (
+        Closing(trainer, run, judge, observer),
+        signalled.listening(),
+        attending,
+        filming as follower,
+        profiled,
+        watching,
+    ):
+        if follower is not None:
+            observer = follower.minding(observer)
         engine = trainer.engine
         means = {"engine": engine.name, "kernels": engine.kernels, "threads": engine.threads}
         means["backend"] = trainer.envs.backend
-        run.append_event("started", env_steps=trainer.counters.env_steps, **means)
+        began = trainer.counters.env_steps
+        run.append_event("started", env_steps=began, threshold=trainer.return_threshold, **means)
         observer.started(run, trainer)
         for note in notes:
             run.append_event("note", text=note)
             observer.event("note", {"text": note})
-        if judge_first:
-            take_judgements(trainer, run, observer, judge.submit(trainer, run, observer))
+        if trainer.counters.judging is not None:
+            take_judgements(trainer, run, observer, judge.make_up(trainer, run, observer))
         reason = train_loop(trainer, run, judge, observer, signalled)
         if reason in ("steps", "time"):
             _judge_last(trainer, run, judge, observer)
-        take_judgements(trainer, run, observer, judge.drain())
-        if trainer.averager.latest:
-            write_record(trainer, run, observer)
-        if trainer.saved_step != trainer.counters.env_steps:
+            if trainer.counters.judging is not None and signalled.reason is not None:
+                reason = signalled.reason  # the last word on it is missing, and a resume says it
+        if trainer.saved_step != trainer.counters.env_steps or trainer.unsaved_verdict:
             save(trainer, run, "end")
+        if trainer.averager.latest:
+            # After the checkpoint: a resume sets this record aside and goes on as if there had been no end.
+            write_record(trainer, run, observer)
         outcome = _finish(trainer, run, reason)
     ended = outcome.reason in ("solved", "steps", "time")  # a user who stops a run does not want to wait
     if ended and trainer.config.video.enabled:
         from gymsolve.training.video.automatic import leave_videos
 
-        leave_videos(run, trainer.config, observer)
+        with trainer.clock.timing("video"):
+            leave_videos(run, trainer.config, observer, outcome.seconds)
     return outcome
 
 
@@ -262,7 +298,7 @@ def _profiled(run: Run) -> AbstractContextManager[None]:
     return profiling(run)
 
 
-def _filming(trainer: Trainer, run: Run) -> AbstractContextManager[None]:
+def _filming(trainer: Trainer, run: Run) -> "AbstractContextManager[Follower | None]":
     """Whoever films while the run trains; cameras are imported only where they are used."""
     if not (trainer.config.video.enabled and trainer.config.video.every):
         return nullcontext()
@@ -277,6 +313,13 @@ def _judge_last(trainer: Trainer, run: Run, judge: Judge, observer: Observer) ->
     if trainer.counters.last_eval != trainer.counters.env_steps:
         trainer.counters.eval_round += 1
         take_judgements(trainer, run, observer, judge.submit(trainer, run, observer))
+        take_judgements(trainer, run, observer, judge.drain())
+
+
+def _as_it_ended(trainer: Trainer, run: Run, why: str) -> Outcome:
+    """The outcome of a run that has ended and has nothing left to do; nothing is written."""
+    info = run.info()
+    return _outcome(trainer, run, info["status"], info["reason"], nothing_to_do=why)
 
 
 def _finish(trainer: Trainer, run: Run, reason: Reason) -> Outcome:
@@ -288,8 +331,20 @@ def _finish(trainer: Trainer, run: Run, reason: Reason) -> Outcome:
         reason = (
             "solved" if reason in ("steps", "time") and counters.last_eval == counters.env_steps else reason
         )
-    found = explain(trainer.alerts)
-    outcome = Outcome(
+    outcome = _outcome(trainer, run, status, reason)
+    result = {key: outcome.to_json()[key] for key in ("solved", "mean_reward", "threshold", "seconds")}
+    result |= outcome.success
+    run.append_event("ended", env_steps=counters.env_steps, status=status, reason=reason)
+    run.set_status(status, reason=reason, result=result, env_steps=counters.env_steps)
+    run.clear_stop()
+    return outcome
+
+
+def _outcome(
+    trainer: Trainer, run: Run, status: Status, reason: Reason, *, nothing_to_do: str | None = None
+) -> Outcome:
+    counters, found = trainer.counters, explain(trainer.alerts)
+    return Outcome(
         run=run,
         status=status,
         reason=reason,
@@ -297,12 +352,10 @@ def _finish(trainer: Trainer, run: Run, reason: Reason) -> Outcome:
         env_steps=counters.env_steps,
         seconds=counters.seconds,
         mean_reward=counters.best_return,
-        threshold=trainer.threshold,
-        alerts=(*found.roots, *(one.alert for one in found.consequences)),
+        threshold=trainer.return_threshold,
+        success_rate=counters.best_rate,
+        success_threshold=trainer.success_threshold,
+        alerts=found.alerts,
         because={one.alert.id: one.because for one in found.consequences},
+        nothing_to_do=nothing_to_do,
     )
-    result = {key: outcome.to_json()[key] for key in ("solved", "mean_reward", "threshold", "seconds")}
-    run.append_event("ended", env_steps=counters.env_steps, status=status, reason=reason)
-    run.set_status(status, reason=reason, result=result, env_steps=counters.env_steps)
-    run.clear_stop()
-    return outcome

@@ -5,7 +5,7 @@ from typing import Any
 
 from gymsolve.config import TrainConfig
 from gymsolve.envs.describe import describe_env
-from gymsolve.envs.determinism import know_determinism
+from gymsolve.envs.determinism import SEED_FIX, UNSEEDED, know_determinism
 from gymsolve.envs.make import debugger_attached
 from gymsolve.errors import ConfigError
 from gymsolve.kernels import find_kernels
@@ -47,6 +47,9 @@ def notes_at_start(trainer: Trainer) -> list[str]:
     found = know_determinism(trainer.config.env)
     # The trial ran in this process; the backend in use must be able to capture, too.
     trainer.collector.capturable = found.resumes_exactly and trainer.envs.capture() is not None
+    notes += [f"{stray}; widen observation_space or clip what it returns" for stray in found.strays]
+    if not found.seed_reproduces:
+        notes.append(f"{UNSEEDED}, so this run cannot be repeated exactly; {SEED_FIX}")
     if trainer.envs.num_envs > 1 and found.copies_identical:
         notes.append(
             "every copy of this environment plays the same episode (it starts alike and has no randomness): "

@@ -12,11 +12,13 @@ from functools import partial
 from typing import Any
 
 from gymsolve.errors import GymsolveError
+from gymsolve.metrics.catalog import chart_bounds
 from gymsolve.metrics.sinks.sink import RunFacts, Sink
-from gymsolve.runs.records import read_records
+from gymsolve.runs.records import count_records
 from gymsolve.runs.run import Run
 from gymsolve.runs.videos import Video, list_videos
 from gymsolve.training.observer import Observer
+from gymsolve.training.records import Clock
 from gymsolve.training.trainer import Trainer
 
 __all__ = ["Tracking", "new_videos", "tracking"]
@@ -25,7 +27,7 @@ _NO_NUMBER = (None, math.inf, -math.inf)
 
 
 @contextmanager
-def tracking(run: Run, sinks: Mapping[str, Sink], observer: Observer) -> Iterator[Observer]:
+def tracking(run: Run, sinks: Mapping[str, Sink], observer: Observer, clock: Clock) -> Iterator[Observer]:
     """The observer, and in front of it the trackers; they open when training starts."""
     if not sinks:
         yield observer
@@ -34,7 +36,8 @@ def tracking(run: Run, sinks: Mapping[str, Sink], observer: Observer) -> Iterato
     try:
         yield tracked
     finally:
-        tracked.close()
+        with clock.timing("track"):
+            tracked.close()
 
 
 @dataclass
@@ -48,22 +51,28 @@ class Tracking:
     broken: dict[str, Sink] = field(default_factory=dict)
     """Trackers not open yet, or failed: they hear nothing, but are closed with the others."""
     reported: set[str] = field(default_factory=set)
+    axis: str = "env_steps"
     videos: list[Video] = field(default_factory=list)
     """Videos of earlier sittings."""
 
     def started(self, run: Run, trainer: Trainer) -> None:
         self.observer.started(run, trainer)
-        facts = describe_run(run, trainer.counters.env_steps)
+        facts = describe_run(run, trainer)
+        self.axis = facts.axis
         config = trainer.config.model_dump(mode="json") | {"run": run.id, "name": facts.name}
         self.videos = list_videos(run)
-        for name, sink in self.sinks.items():
-            self.broken[name] = sink
-            said = self._try(name, partial(sink.open, facts, config))
-            if name not in self.reported:
-                self.working[name] = self.broken.pop(name)
-            if said:
-                run.append_event("note", text=said)
-                self.observer.event("note", {"text": said})
+        with trainer.clock.timing("track"):
+            for name, sink in self.sinks.items():
+                self._open(name, sink, facts, config)
+
+    def _open(self, name: str, sink: Sink, facts: RunFacts, config: dict[str, Any]) -> None:
+        self.broken[name] = sink
+        said = self._try(name, partial(sink.open, facts, config))
+        if name not in self.reported:
+            self.working[name] = self.broken.pop(name)
+        if said:
+            self.run.append_event("note", text=said)
+            self.observer.event("note", {"text": said})
 
     def rollout_step(self, step: int, total: int) -> None:
         self.observer.rollout_step(step, total)
@@ -78,7 +87,7 @@ class Tracking:
 
     def event(self, kind: str, data: dict[str, Any]) -> None:
         self.observer.event(kind, data)
-        if kind != "stopping":  # from a signal handler: a tracker may be in the middle of something
+        if kind not in ("stopping", "abandoned"):  # from another thread: a tracker may be in the middle of it
             self._each(lambda sink: sink.event(kind, data))
 
     def close(self) -> None:
@@ -94,7 +103,7 @@ class Tracking:
                     self._send(video)
 
     def _send(self, video: Video) -> None:
-        steps = int(video.facts.get("env_steps", 0))
+        steps = int(video.facts.get(self.axis, 0))
         self._each(lambda sink: sink.video(video.path, steps))
 
     def _each(self, tell: Callable[[Sink], None]) -> None:
@@ -123,12 +132,20 @@ def _close_broken(sink: Sink, status: str, result: Mapping[str, Any]) -> None:
         sink.close(status, result)
 
 
-def describe_run(run: Run, env_steps: int) -> RunFacts:
+def describe_run(run: Run, trainer: Trainer) -> RunFacts:
     info = run.info()
     files = ("metrics.jsonl", "metrics.discarded.jsonl", "events.jsonl")
-    lines = sum(len(read_records(run.path / file).rows) for file in files)
+    lines = sum(count_records(run.path / file) for file in files)
     about = {key: info[key] for key in ("name", "env_id", "variant", "algo", "seed")}
-    return RunFacts(id=run.id, path=run.path, env_steps=env_steps, lines=lines, **about)
+    return RunFacts(
+        id=run.id,
+        path=run.path,
+        begins=trainer.taken,
+        lines=lines,
+        axis=trainer.config.budget_in,
+        bounds=chart_bounds(trainer.config, trainer.envs.spec),
+        **about,
+    )
 
 
 def as_kept(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,8 +4,9 @@
 restart; a trainer that was restored from a checkpoint continues as if nothing had happened.
 """
 
-from collections.abc import Callable
-from contextlib import ExitStack
+import math
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -29,6 +30,7 @@ from gymsolve.training.engines.choose import choose_engine
 from gymsolve.training.engines.contract import Algorithm, Engine, Policy
 from gymsolve.training.health.probe import Probe
 from gymsolve.training.migrate import FORMAT, upgrade
+from gymsolve.training.planning.memory import require_memory, require_sane
 from gymsolve.training.records import Averager, Clock
 
 __all__ = ["Counters", "Trainer", "build_trainer", "restore_trainer"]
@@ -46,13 +48,22 @@ class Counters(Part):
     seconds: float = 0.0
     """Spent training, over all sittings."""
     next_eval: int = 0
+    """In the unit of the budget, as the next checkpoint is; records and measures go by environment steps."""
     next_checkpoint: int = 0
     next_record: int = 0
     next_measure: int = 0
     eval_round: int = 0
     last_eval: int | None = None
     """Step of the newest evaluation that is done."""
+    judging: int | None = None
+    """Step whose weights are being judged; a resume makes up for an evaluation that was cut short."""
+    judging_round: int = 0
+    """The round of that evaluation: it decides the fresh seeds."""
+    best_step: int | None = None
+    """Step of the best checkpoint: the truth, of which the file `best` is a copy for others to read."""
     best_return: float | None = None
+    best_rate: float | None = None
+    """Its share of successes, where that is what is judged."""
     best_solved: bool = False
     """The best checkpoint is one that proved the environment solved."""
     solved: bool = False
@@ -61,8 +72,20 @@ class Counters(Part):
         return asdict(self)
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        vars(self).update({one.name: state[one.name] for one in fields(self) if one.name in state})
+        given = {one.name: state[one.name] for one in fields(self) if one.name in state}
+        for name, value in given.items():
+            if not _fits_counter(value, vars(self)[name]):
+                raise ValueError(f"{name} is {ascii(value)[:40]}")
+        vars(self).update(given)
         return []
+
+
+def _fits_counter(value: Any, like: Any) -> bool:
+    if isinstance(like, bool):
+        return isinstance(value, bool)
+    if like is None:  # a return, or a step that may not have come yet
+        return value is None or type(value) in (int, float)
+    return type(value) in (int, type(like)) and bool(0 <= value < math.inf)
 
 
 @dataclass
@@ -76,7 +99,7 @@ class Trainer:
     policy: Policy
     algorithm: Algorithm
     threshold: float | None
-    """Mean raw return that counts as solved."""
+    """Mean raw return, or share of successes (`solved_by`), that counts as solved."""
     streams: RandomStreams
     scaler: RewardScaler | None
     alerts: AlertTracker
@@ -93,6 +116,8 @@ class Trainer:
     """Metrics of the newest evaluation; `counters.last_eval` says which step it judged."""
     saved_step: int | None = None
     """Step of the newest checkpoint that this process wrote or started from."""
+    unsaved_verdict: bool = False
+    """An evaluation has ended since the newest checkpoint was written."""
     until: int | None = None
     """Step at which this sitting ends, although the budget and the schedules go on."""
     undo: Callable[[], None] | None = None
@@ -119,8 +144,24 @@ class Trainer:
         return found | {"collector": self.collector}
 
     @property
+    def return_threshold(self) -> float | None:
+        """Mean raw return that counts as solved; None where the share of successes decides."""
+        return self.threshold if self.config.solved_by == "return" else None
+
+    @property
+    def success_threshold(self) -> float | None:
+        """Share of successes that counts as solved; None where the return decides."""
+        return self.threshold if self.config.solved_by == "success_rate" else None
+
+    @property
+    def taken(self) -> int:
+        """Steps so far in the unit of the budget."""
+        counters = self.counters
+        return counters.vec_steps if self.config.budget_in == "vec_steps" else counters.env_steps
+
+    @property
     def progress(self) -> Progress:
-        return Progress(self.counters.env_steps, self.config.steps)
+        return Progress(self.taken, self.config.steps)
 
     def position(self) -> dict[str, Any]:
         """Where the run is, as every record says it."""
@@ -162,9 +203,11 @@ class Trainer:
 
 def build_trainer(config: TrainConfig) -> Trainer:
     """A trainer at step 0."""
+    require_sane(config)
     with ExitStack() as cleanup:
         envs = make_envs(config.env, "train")
         cleanup.callback(envs.close)
+        require_memory(config, envs.spec)
         engine = choose_engine(config, envs.spec)
         policy, algorithm = engine.build(config, envs.spec)
         if engine.measured:  # stored as a number: another number of threads sums in another order
@@ -199,13 +242,33 @@ def restore_trainer(trainer: Trainer, saved: Checkpoint, *, fresh_optimizer: boo
             hint="A resumed run keeps its network; start a new one from these weights with `train --from`.",
         )
     notes = list(saved.notes)
-    arrays, states = upgrade(saved, trainer.algorithm.optimizer.names)
+    with _checking(saved, "the trainer"):
+        arrays, states = upgrade(saved, trainer.algorithm.optimizer.names)
     for owner, part in trainer.parts.items():
         if owner == "optimizer" and fresh_optimizer:
             notes.append("the optimizer starts afresh, as asked")
             continue
         prefix = f"{owner}/"
         own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-        notes += part.load(own, states.get(owner, {}))
+        with _checking(saved, owner):
+            notes += part.load(own, states.get(owner, {}))
+    if trainer.counters.env_steps != saved.meta["env_steps"]:
+        raise CheckpointError("its counters are those of another step.", where=str(saved.path))
     trainer.saved_step = trainer.counters.env_steps
     return notes
+
+
+@contextmanager
+def _checking(saved: Checkpoint, owner: str) -> Iterator[None]:
+    """Say where state is to be found that its owner cannot make sense of.
+
+    Checksums tell what was damaged on the way; they do not tell what somebody has written and sealed.
+    """
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise CheckpointError(
+            f"the state of {owner} in it makes no sense ({type(error).__name__}: {str(error)[:80]}).",
+            where=str(saved.path),
+            hint="Go on from another checkpoint: RUN@STEPS.",
+        ) from error

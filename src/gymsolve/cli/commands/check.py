@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gymsolve.cli.options import Json, Set, overrides
-from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_table
+from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_table, say
 from gymsolve.text import count, duration, number
 
 if TYPE_CHECKING:
@@ -21,38 +21,22 @@ def check(
 ) -> int:
     """Examine an environment: spaces, seeds, speed, what policies that know nothing earn, problems."""
     changes = overrides(set_)
-    from gymsolve.envs.preflight import preflight
-    from gymsolve.metrics.lint import lint
+    from gymsolve.service.environments import check_env
     from gymsolve.training.planning.plan import plan_run
 
     plan = plan_run(env, changes)
-    looked = preflight(plan.config.env)
-    report = looked.to_json()
-    told = report | {
-        "name": plan.resolved.name,
-        "derived": plan.reasons,
-        "cautions": [*report["cautions"], *map(str, lint(plan.config, looked.spec))],
-        "steps": plan.config.steps,
-        "solved_at": plan.config.solved_at,
-        "seconds_of_stepping": _stepping_seconds(report, plan.config.steps),
-    }
+    told = check_env(plan).to_json()
     if json:
         print_json(told)
     else:
         _tell(told, plan)
-    return 1 if report["problems"] else 0
-
-
-def _stepping_seconds(report: dict[str, Any], steps: int) -> float | None:
-    """Seconds that stepping alone takes for the whole budget; training takes longer."""
-    speed = report["steps_per_second"].get(report["backend"])
-    return steps / speed if speed else None
+    return 1 if told["problems"] else 0
 
 
 def _tell(told: dict[str, Any], plan: "Plan") -> None:
     from gymsolve.cli.printing.plan import plan_lines
 
-    print(told["name"])
+    say(told["name"])
     print_pairs(_facts(told))
     if told["census"]:
         heading("Under policies that know nothing")
@@ -61,13 +45,13 @@ def _tell(told: dict[str, Any], plan: "Plan") -> None:
     for title, lines in (("Notes", told["notes"]), ("Cautions", told["cautions"])):
         if lines:
             heading(title)
-            print("\n".join(f"  {line}" for line in lines))
+            say("\n".join(f"  {line}" for line in lines))
     heading("Suggested settings")
-    print("\n".join(plan_lines(plan)[1:]))
-    print(f"  start with: gymsolve train {told['name']}")
+    say("\n".join(plan_lines(plan)[1:]))
+    say(f"  start with: gymsolve train {told['name']}")
     heading("Problems" if told["problems"] else "No problems found.")
     for problem in told["problems"]:
-        print(f"  {problem}")
+        say(f"  {problem}")
 
 
 def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:

@@ -5,13 +5,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gymsolve.cli.options import Json, RunsDir
-from gymsolve.cli.printing.output import heading, print_json
-from gymsolve.text import count, plural
+from gymsolve.cli.printing.output import heading, print_json, say
+from gymsolve.text import count, plural, setting
 
 if TYPE_CHECKING:
     from gymsolve.service.diagnose import Findings
 
 __all__ = ["diagnose"]
+
+_SHOWN = (
+    *("seed", "total_timesteps", "num_envs", "num_steps", "learning_rate", "gamma", "num_minibatches"),
+    *("update_epochs", "clip_coef", "clip_range", "ent_coef"),
+)
+"""Settings of others that are printed; `--json` has all that a log keeps."""
 
 
 def diagnose(
@@ -33,11 +39,14 @@ def diagnose(
     if json:
         print_json(told.to_json())
         return
-    print(f"{told.run}  {told.env_id or ''}".rstrip())
-    print(f"{told.log} log, {plural(told.records, 'record')}, {count(told.env_steps)} steps")
+    say(f"{told.run}  {told.env_id or ''}".rstrip())
+    say(f"{told.log} log, {plural(told.records, 'record')}, {count(told.env_steps)} steps")
+    shown = [f"{name}={setting(told.settings[name])}" for name in _SHOWN if name in told.settings]
+    if shown:
+        say(f"its settings: {', '.join(shown)}")
     if told.lint:
         heading("Settings that rarely work")
-        print("\n".join(f"  {line}" for line in told.lint))
+        say("\n".join(f"  {line}" for line in told.lint))
     _print_findings(told)
     _print_rest(told)
 
@@ -46,23 +55,32 @@ def _print_findings(told: "Findings") -> None:
     from gymsolve.cli.printing.alerts import alert_paragraph
 
     for index, alert in enumerate(told.roots):
-        heading("Most likely root cause" if index == 0 else "Also")
+        heading(_heading(told, index))
         follows = [one for one in told.consequences if one.because == alert.id]
-        print("\n".join(alert_paragraph(alert.to_json(), [one.to_json() for one in follows])))
-        if index == 0 and alert.changes and told.log == "gymsolve":
-            print(f"  try it    gymsolve fix {told.run}")
+        say("\n".join(alert_paragraph(alert.to_json(), [one.to_json() for one in follows])))
+        if index == 0 and alert.changes and alert.severity != "info" and told.log == "gymsolve":
+            say(f"  try it    gymsolve fix {told.run}")
         if follows:
-            print("  explains  " + "; ".join(f"{one.title} [{one.id}]" for one in follows))
+            say("  explains  " + "; ".join(f"{one.title} [{one.id}]" for one in follows))
+
+
+def _heading(told: "Findings", index: int) -> str:
+    """What ended a run is certain; what else was wrong with it is not."""
+    if told.roots[index].ended:
+        return "What ended the run"
+    if told.roots[index].severity == "info":
+        return "What costs time" if index == 0 else "Also"
+    return "Most likely root cause" if index == 0 else "Also"
 
 
 def _print_rest(told: "Findings") -> None:
     if told.problems:
         heading("Could not be read")
-        print("\n".join(f"  {line}" for line in told.problems))
+        say("\n".join(f"  {line}" for line in told.problems))
     if told.not_checked:
         heading(f"Could not be checked: {len(told.not_checked)}")
         for name, reason in told.not_checked.items():
-            print(f"  {name}: {reason}")
+            say(f"  {name}: {reason}")
     fired = "did not fire" if told.roots else "did not fire, which is not to say that all is well"
     heading(f"These {plural(len(told.not_fired), 'check')} {fired}:")
-    print("  " + ", ".join(told.not_fired))
+    say("  " + ", ".join(told.not_fired))

@@ -1,7 +1,7 @@
 """`gymsolve doctor`: what this machine has and lacks."""
 
 from gymsolve.cli.options import Json, RunsDir
-from gymsolve.cli.printing.output import print_json, print_table
+from gymsolve.cli.printing.output import print_json, print_table, say
 
 __all__ = ["doctor"]
 
@@ -24,6 +24,6 @@ def doctor(runs_dir: RunsDir = None, json: Json = False) -> None:
     print_table(("", "", ""), rows)
     fixes = [one for one in machine.findings if one.fix is not None]
     if fixes:
-        print("\nTo put right, where you need it:")
+        say("\nTo put right, where you need it:")
         for one in fixes:
-            print(f"  {one.topic}: {one.fix}")
+            say(f"  {one.topic}: {one.fix}")

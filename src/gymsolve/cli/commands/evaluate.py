@@ -1,14 +1,22 @@
 """`gymsolve eval`: play whole episodes with a trained policy."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gymsolve.cli.options import Json, RunsDir
-from gymsolve.cli.printing.output import print_json, print_pairs
+from gymsolve.cli.options import Json, RunsDir, Trust, trusts
+from gymsolve.cli.printing.output import print_json, print_pairs, say
 from gymsolve.text import count, number, score
 
+if TYPE_CHECKING:
+    from gymsolve.service.evaluation import Evaluation
+
 __all__ = ["evaluate"]
+
+_SEEDS = {
+    "fresh": "fresh ones, not those that chose the checkpoint (--run-seeds plays those)",
+    "run": "the run's own: the best checkpoint was chosen on them and looks better than it is",
+}
 
 
 def evaluate(
@@ -22,23 +30,36 @@ def evaluate(
     episodes: Annotated[int, typer.Option("--episodes", min=1, help="How many to play.")] = 100,
     steps: Annotated[
         int | None,
-        typer.Option("--steps", min=1, help="Play as many episodes as begin within this many steps instead."),
+        typer.Option(
+            "--steps",
+            min=1,
+            help="Play whole episodes of this many steps together instead (a quarter or an episode more).",
+        ),
     ] = None,
     stochastic: Annotated[
         bool, typer.Option("--stochastic", help="Sample actions instead of taking the likeliest.")
     ] = False,
     seed: Annotated[
         int | None,
-        typer.Option("--seed", min=0, help="Use this seed for the episodes instead of the run's own."),
+        typer.Option("--seed", min=0, help="Draw the episodes from this seed instead of the run's own."),
     ] = None,
+    trust: Trust = False,
+    run_seeds: Annotated[
+        bool,
+        typer.Option(
+            "--run-seeds",
+            help="Play the episodes that chose the best checkpoint; it looks better on them than it is.",
+        ),
+    ] = False,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
-    """Play whole episodes with a trained policy and report their raw returns."""
+    """Play whole, fresh episodes with a trained policy and report their raw returns."""
     from gymsolve.cli.live.progress import show_progress
-    from gymsolve.training.judging.evaluate import result_json
+    from gymsolve.service.evaluation import describe_evaluation
     from gymsolve.training.play.loaded_policy import evaluate_run
 
+    trust = trusts(run, runs_dir, trust=trust, json=json)
     with show_progress("evaluating", "episodes" if steps is None else "steps") as tell:
         result, loaded = evaluate_run(
             run,
@@ -46,42 +67,50 @@ def evaluate(
             steps=steps,
             deterministic=not stochastic,
             seed=seed,
+            run_seeds=run_seeds,
             runs_dir=runs_dir,
             on_step=tell,
+            trust=trust,
         )
-    config, registered = loaded.config, loaded.policy.spec.reward_threshold
-    told = {
-        "run": loaded.run.id,
-        **result_json(result, loaded.checkpoint, loaded.env_steps),
-        "seed": config.seed if seed is None else seed,
-        "deterministic": not stochastic,
-        "threshold": registered if config.solved_at is None else config.solved_at,
-    }
+    told = describe_evaluation(result, loaded, seed=seed, deterministic=not stochastic, run_seeds=run_seeds)
     if json:
-        print_json(told)
+        print_json(told.to_json())
     else:
-        _tell(told, episodes)
+        _tell(told, episodes if steps is None else None)
 
 
-def _tell(told: dict[str, Any], asked: int) -> None:
-    print(f"{told['run']}@{told['checkpoint']}")
-    short = "" if told["complete"] else f" (of {asked}: a cap on steps or seconds ended it)"
-    rows = [("mean return", score(told["mean_reward"], told.get("std_reward"))), ("threshold", _judged(told))]
-    if told["episodes"]:
-        rows.append(("range", f"{number(told['min_reward'])} to {number(told['max_reward'])}"))
-        rows.append(("mean length", number(told["mean_ep_length"])))
-        rows.append(("per step", number(told["reward_per_step"])))
-    if "success_rate" in told:
-        rows.append(("success", f"{told['success_rate']:.0%}"))
-    rows += [("episodes", f"{told['episodes']}{short}"), ("trained for", f"{count(told['env_steps'])} steps")]
+def _tell(told: "Evaluation", asked: int | None) -> None:
+    say(f"{told.run}@{told.checkpoint}")
+    of = "" if asked is None else f"of {asked}: "
+    short = "" if told.complete else f" ({of}{_why_short(told)})"
+    rows = [("mean return", score(told.mean_reward, told.std_reward))]
+    if told.success_rate is not None:
+        rows.append(("success", f"{told.success_rate:.0%}"))
+    rows.append(("threshold", _judged(told)))
+    if told.episodes:
+        rows.append(("range", f"{number(told.min_reward)} to {number(told.max_reward)}"))
+        rows.append(("mean length", number(told.mean_ep_length)))
+        rows.append(("per step", number(told.reward_per_step)))
+    rows += [
+        ("episodes", f"{told.episodes}{short}, {count(told.played_steps)} steps"),
+        ("seeds", _SEEDS[told.seeds]),
+        ("trained for", f"{count(told.env_steps)} steps"),
+    ]
     print_pairs(rows)
 
 
-def _judged(told: dict[str, Any]) -> str:
+def _why_short(told: "Evaluation") -> str:
+    if told.faults:
+        return f"{len(told.faults)} faults cut the others; {told.faults[-1]}"
+    return "a cap on steps or seconds ended it"
+
+
+def _judged(told: "Evaluation") -> str:
     """The threshold, and whether these episodes reach it; a cut evaluation decides nothing."""
-    threshold = told["threshold"]
-    if threshold is None:
+    if told.threshold is None:
         return "none known"
-    if not told["complete"] or not told["episodes"]:
-        return f"{number(threshold)}, undecided"
-    return f"{number(threshold)}, {'reached' if told['mean_reward'] >= threshold else 'not reached'}"
+    needed = number(told.threshold)
+    if told.solved_by == "success_rate":
+        needed = f"{told.threshold:.0%} of successes"
+    verdict = {True: "reached", False: "not reached", None: "undecided"}[told.reached]
+    return f"{needed}, {verdict}"

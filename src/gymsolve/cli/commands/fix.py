@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir
-from gymsolve.cli.printing.output import heading, print_json, print_pairs
+from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Trust, trusts
+from gymsolve.cli.printing.output import heading, print_json, print_pairs, say
 from gymsolve.text import count, number, plural, score, size
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["fix"]
 
-_STOPPED = {"interrupt": 130, "stop file": 130, "terminated": 143}
+_STOPPED = {"interrupt": 130, "stop file": 130, "terminated": 143, "hangup": 129}
 _WORDS = {"helped": "The remedy helped", "hurt": "The remedy hurt", "unclear": "No clear difference"}
 
 
@@ -39,6 +39,7 @@ def fix(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be tried, train nothing.")
     ] = False,
+    trust: Trust = False,
     runs_dir: RunsDir = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -55,6 +56,7 @@ def fix(
         return 0
     if not (quiet or json):
         _tell_plan(plan)
+    trust = trusts(str(plan.run.path), runs_dir, trust=trust, json=json)
     from gymsolve.cli.live.console import PlainScreen, Watcher
     from gymsolve.service.trials import try_fix
 
@@ -64,12 +66,13 @@ def fix(
             plan,
             command=["gymsolve", *sys.argv[1:]],
             make_observer=lambda: Watcher(PlainScreen(None)),
-            on_trial=None if quiet else lambda trial: print(_trial_line(trial), file=stream, flush=True),
+            on_trial=None if quiet else lambda trial: say(_trial_line(trial), stream=stream),
+            trust=trust,
         )
     except KeyboardInterrupt:  # the second one, which does not wait for the update under way
         tried = "interrupt"
     if isinstance(tried, str):
-        print("stopped before there was anything to compare; nothing was recorded", file=sys.stderr)
+        say("stopped before there was anything to compare; nothing was recorded", stream=sys.stderr)
         return _STOPPED[tried]
     if json:
         print_json(tried.to_json())
@@ -98,15 +101,15 @@ def _trial_line(trial: "Trial") -> str:
 def _tell_plan(plan: "FixPlan") -> None:
     from gymsolve.cli.printing.alerts import remedy_text
 
-    print(plan.run.id)
+    say(plan.run.id)
     if plan.obstacle is not None or plan.alert is None:
-        print(f"nothing to try: {plan.obstacle}")
+        say(f"nothing to try: {plan.obstacle}")
         return
     begin = "step 0" if plan.checkpoint is None else f"checkpoint {plan.checkpoint}"
     trials = plural(2 * len(plan.seeds), "trial")
     rows = [
         ("alert", f"{plan.alert.id}: {plan.alert.title}, since step {count(plan.alert.onset)}"),
-        ("remedy", remedy_text([vars(one) for one in plan.changes]).removeprefix("try ")),
+        ("remedy", remedy_text({"changes": [vars(one) for one in plan.changes]}).removeprefix("try ")),
         ("expect", plan.alert.effect or "–"),
         ("from", f"{begin}, {trials} of {count(plan.steps)} steps, seeds {', '.join(map(str, plan.seeds))}"),
         *(("note", note) for note in plan.notes),
@@ -125,7 +128,7 @@ def _tell_result(tried: "TriedFix", budget: int) -> None:
         spent = int(tried.checkpoint or 0) + tried.steps
         more = "" if spent < budget else f" --steps {size(2 * spent)}"
         best = max((one for one in tried.trials if one.side == "changed"), key=lambda one: one.rank)
-        print(f"go on with it: gymsolve resume {best.run}{more}")
+        say(f"go on with it: gymsolve resume {best.run}{more}")
 
 
 def _side(side: "SideResult", seeds: int) -> str:

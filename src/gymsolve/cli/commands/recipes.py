@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gymsolve.cli.options import Json, Set, overrides
-from gymsolve.cli.printing.output import print_json, print_table
+from gymsolve.cli.printing.output import print_json, print_table, say
 from gymsolve.text import plural
 
 __all__ = ["check", "format_files", "list_them", "show"]
@@ -30,11 +30,11 @@ def list_them(
     words = " ".join(query or ())
     found = service.list_recipes(words)
     for fault in found.faults:
-        print(f"left out: {fault}", file=sys.stderr)
+        say(f"left out: {fault}", stream=sys.stderr)
     if json:
         print_json([one.to_json() for one in found.recipes])
     elif not found.recipes:
-        print(f"No recipe fits '{words}'. `gymsolve train` also takes any Gymnasium id.")
+        say(f"No recipe fits '{words}'. `gymsolve train` also takes any Gymnasium id.")
     else:
         print_table(("recipe", "description"), [(one.name, one.description) for one in found.recipes])
 
@@ -57,7 +57,7 @@ def show(
         print_json(shown.to_json())
         return
     config = validate(shown.config)
-    print(f"{shown.name}  {config.description}\n{shown.path}\n")
+    say(f"{shown.name}  {config.description}\n{shown.path}\n")
     print_table(("setting", "value", "from"), settings_rows(config, shown.provenance, everything=explain))
 
 
@@ -71,8 +71,8 @@ def check(files: Files = None, json: Json = False) -> int:
         print_json(found.to_json())
     else:
         for line in [*wrong, *(f"note: {note}" for note in found.notes)]:
-            print(line)
-        print(f"{plural(found.files, 'file')}, {plural(len(wrong), 'problem') if wrong else 'no problems'}.")
+            say(line)
+        say(f"{plural(found.files, 'file')}, {plural(len(wrong), 'problem') if wrong else 'no problems'}.")
     return 1 if wrong else 0
 
 
@@ -91,7 +91,7 @@ def format_files(
         print_json(found.to_json())
     else:
         for path in found.changed:
-            print(f"{'changed' if found.written else 'would be changed'}: {path}")
+            say(f"{'changed' if found.written else 'would be changed'}: {path}")
         if not found.changed:
-            print("Nothing to change.")
+            say("Nothing to change.")
     return 1 if found.changed and check_only else 0

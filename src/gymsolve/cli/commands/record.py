@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from gymsolve.cli.options import Json, RunsDir
-from gymsolve.cli.printing.output import print_json, print_pairs
+from gymsolve.cli.options import Json, RunsDir, Trust, trusts
+from gymsolve.cli.printing.output import print_json, print_pairs, say
 from gymsolve.errors import UsageError
 from gymsolve.text import count, duration, number
 
@@ -57,6 +57,7 @@ def record(
         Path | None,
         typer.Option("--out", metavar="FILE", help="An .mp4; in the run's folder `videos` by default."),
     ] = None,
+    trust: Trust = False,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
@@ -68,6 +69,7 @@ def record(
             where="--progression",
             hint="Leave out --episodes, --no-overlay and --data.",
         )
+    trust = trusts(run, runs_dir, trust=trust, json=json)
     from gymsolve.training.video.record import Wish, record_run
 
     wish = Wish(
@@ -81,7 +83,8 @@ def record(
         data=data,
         max_seconds=max_seconds,
     )
-    facts = record_run(run, wish, out=out, runs_dir=runs_dir, on_clip=_silent if json else _tell_clip)
+    tell = _silent if json else _tell_clip
+    facts = record_run(run, wish, out=out, runs_dir=runs_dir, on_clip=tell, trust=trust)
     if json:
         print_json(facts)
     else:
@@ -105,12 +108,12 @@ def _silent(clip: dict[str, Any]) -> None:
 
 
 def _tell_clip(clip: dict[str, Any]) -> None:
-    print(f"after {count(clip['env_steps']):>11} steps: return {number(clip['return'])}")
+    say(f"after {count(clip['env_steps']):>11} steps: return {number(clip['return'])}")
 
 
 def _tell(facts: dict[str, Any]) -> None:
     played = facts.get("episodes", facts.get("clips", []))
-    cut = "" if facts["complete"] else ", cut at the length limit"
+    cut = "" if facts["complete"] else f", cut ({facts.get('cut_by') or 'at the length limit of a clip'})"
     rows = [
         ("video", facts["path"]),
         ("length", f"{duration(facts['seconds'])}{cut}"),

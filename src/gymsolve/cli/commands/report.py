@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gymsolve.cli.options import Json, RunRef, RunsDir
-from gymsolve.cli.printing.output import print_json, print_pairs
+from gymsolve.cli.printing.output import print_json, print_pairs, say
 
 __all__ = ["report"]
 
@@ -27,14 +27,14 @@ def report(
     if json:
         print_json(told.to_json())
         return
-    print(told.verdict)
+    say(told.verdict)
     print_pairs([("page", told.html), ("text", told.markdown)])
     for problem in told.problems:
-        print(f"  {problem}")
+        say(f"  {problem}")
 
 
 def _show(page: Path) -> None:
     import webbrowser
 
     if not webbrowser.open(page.as_uri()):
-        print(f"No browser was found on this machine; the page is {page}", file=sys.stderr)
+        say(f"No browser was found on this machine; the page is {page}", stream=sys.stderr)

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from gymsolve.cli.options import Json, RunRef, RunsDir
-from gymsolve.cli.printing.output import print_json
+from gymsolve.cli.printing.output import print_json, say
 
 __all__ = ["pull", "push"]
 
@@ -18,9 +18,9 @@ def push(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> int:
     if json:
         print_json(told.to_json())
     elif told.offline:
-        print(f"{told.run} is packed ({told.files} files); send it with: {told.next}")
+        say(f"{told.run} is packed ({told.files} files); send it with: {told.next}")
     else:
-        print(f"{told.run} is at {told.url}; get it anywhere with: {told.next}")
+        say(f"{told.run} is at {told.url}; get it anywhere with: {told.next}")
     return 0
 
 
@@ -38,5 +38,5 @@ def pull(
     if json:
         print_json(told.to_json())
     else:
-        print(f"{told.run} is in {told.path}")
+        say(f"{told.run} is in {told.path}")
     return 0

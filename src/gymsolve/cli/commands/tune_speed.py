@@ -1,12 +1,12 @@
 """`gymsolve tune-speed`: measure where the time of a run would go, and which settings make it fastest."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gymsolve.cli.options import Json, Set, overrides
-from gymsolve.cli.printing.output import heading, print_json, print_table
+from gymsolve.cli.printing.output import heading, print_json, print_table, say
 from gymsolve.text import count, setting
 
 if TYPE_CHECKING:
@@ -34,36 +34,26 @@ def tune_speed(
 
     Rollouts keep their number of steps, so that each update learns from as much as before.
     """
+    from gymsolve.service.environments import answer_choice, write_choice
     from gymsolve.training.planning.plan import plan_run
     from gymsolve.training.planning.tuning_costs import tune
 
     plan = plan_run(env, overrides(set_))
     choice = tune(plan.config, seconds, shortest=plan.least_steps)
     choice = replace(choice, reasons=(*plan.measured, *choice.reasons))
-    written = _write(plan.resolved, choice) if write and choice.changes else None
+    written = write_choice(plan, choice) if write else None
     if json:
-        print_json(
-            {
-                "recipe": plan.resolved.name,
-                "current": choice.current.to_json(),
-                "best": choice.best.to_json(),
-                "changes": choice.changes,
-                "gain": round(choice.gain, 3),
-                "reasons": list(choice.reasons),
-                "candidates": [one.to_json() for one in choice.candidates],
-                "written": written,
-            }
-        )
+        print_json(answer_choice(plan.resolved.name, choice, written).to_json())
         return
     _print(env, plan.resolved.name, choice)
     if write and written is None:
-        print("  Nothing was written.")
+        say("  Nothing was written.")
     if written is not None:
-        print(f"\nWritten to {written['path']}; train with: gymsolve train {written['recipe']}")
+        say(f"\nWritten to {written.path}; train with: gymsolve train {written.recipe}")
 
 
 def _print(asked: str, name: str, choice: "Choice") -> None:
-    print(f"{name}: {count(choice.current.steps_per_second)} steps/s expected as it is")
+    say(f"{name}: {count(choice.current.steps_per_second)} steps/s expected as it is")
     heading("Where the time goes, in µs per environment step")
     rows = [("as it is", *_split(choice.current))]
     if choice.changes:
@@ -80,16 +70,16 @@ def _print(asked: str, name: str, choice: "Choice") -> None:
         right=numbers,
     )
     if len(choice.candidates) > len(shown):
-        print(f"{len(choice.candidates) - len(shown)} slower ones are not shown; --json has them.")
+        say(f"{len(choice.candidates) - len(shown)} slower ones are not shown; --json has them.")
     heading("Why")
     for reason in choice.reasons:
-        print(f"  {reason}")
+        say(f"  {reason}")
     heading("Choice")
     if not choice.changes:
-        print("  Nothing to change: the settings are as fast as any, within the noise of measuring.")
+        say("  Nothing to change: the settings are as fast as any, within the noise of measuring.")
         return
     flags = " ".join(f"--set {path}={setting(value)}" for path, value in choice.changes.items())
-    print(f"  {choice.gain:.2f} times as fast: gymsolve train {asked} {flags}")
+    say(f"  {choice.gain:.2f} times as fast: gymsolve train {asked} {flags}")
 
 
 def _row(one: "Prediction", choice: "Choice") -> tuple[str, ...]:
@@ -103,12 +93,3 @@ def _split(one: "Prediction") -> tuple[str, str, str, str]:
     parts = (one.env_us, one.acting_us, one.update_us)
     told = [f"{value:.1f}" for value in (*parts, sum(parts))]
     return told[0], told[1], told[2], told[3]
-
-
-def _write(resolved: Any, choice: "Choice") -> dict[str, str]:
-    from gymsolve.recipes.local import write_variant
-
-    path, name = write_variant(
-        resolved, choice.changes, "tuned", ["Measured by gymsolve tune-speed.", *choice.reasons]
-    )
-    return {"path": str(path), "recipe": name}

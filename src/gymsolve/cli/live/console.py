@@ -4,6 +4,7 @@ The watcher is called after every vector step, so it only stores numbers there a
 drawing takes at most a four-hundredth of the time.
 """
 
+import multiprocessing
 import os
 import sys
 import time
@@ -11,21 +12,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol, TextIO
 
-from gymsolve.cli.live.view import View, evaluation_line, progress_line
+from gymsolve.cli.live.view import View, evaluating_line, evaluation_line, progress_line
 from gymsolve.cli.printing.alerts import alert_line
+from gymsolve.cli.printing.only_json import answer_stream
 from gymsolve.metrics.catalog import max_entropy
+from gymsolve.runs.files import to_json
 from gymsolve.runs.run import Run
-from gymsolve.text import number
+from gymsolve.runs.videos import cut_note
+from gymsolve.text import number, printable
 from gymsolve.training.publish import present_alerts
 from gymsolve.training.trainer import Trainer
 
-__all__ = ["PlainScreen", "Screen", "Watcher", "choose_screen"]
+__all__ = ["PlainScreen", "Screen", "Watcher", "choose_screen", "ended_at_once", "interruption"]
 
 _DRAW_SECONDS = 0.25
 _DRAW_SHARE = 400
 """Drawing waits this many times what the last drawing took."""
 _LINE_SECONDS = (5.0, 60.0)
-_STOPPING = b"\nstopping: the update under way is finished and saved first; Ctrl-C again does not wait\n"
 
 
 class Screen(Protocol):
@@ -58,8 +61,8 @@ class PlainScreen:
             return
         try:
             print(text, file=self.stream, flush=True)
-        except BrokenPipeError:
-            self.stream = None  # nobody reads any more; that is no reason to end a training
+        except OSError:
+            self.stream = None  # nobody reads any more, or the terminal is gone; training goes on
 
     def alert(self, text: str) -> None:
         self.line(text)
@@ -89,12 +92,28 @@ def choose_screen(*, quiet: bool, json: bool) -> Iterator[Screen]:
         yield PlainScreen(stream)
 
 
+def ended_at_once(text: str, run: Run | None) -> str:
+    """What a person hears of a training that did not come to an orderly end."""
+    if run is None:
+        return f"ended before the run began, so there is nothing to resume ({text})"
+    return f"ended at once ({text}); go on with: gymsolve resume {run.id}"
+
+
+def interruption(text: str, run: Run | None, exit_code: int) -> dict[str, Any]:
+    """The same for programs, as errors are told."""
+    where = None if run is None else str(run.path)
+    hint = None if run is None else f"Go on with: gymsolve resume {run.id}"
+    return {"error": {"message": text, "where": where, "hint": hint, "exit_code": exit_code}}
+
+
 class Watcher:
     """The observer behind `gymsolve train`; `on_start` hears of the run once it has begun."""
 
-    def __init__(self, screen: Screen, on_start: Callable[[Run], None] | None = None) -> None:
+    def __init__(
+        self, screen: Screen, on_start: Callable[[Run], None] | None = None, *, json: bool = False
+    ) -> None:
         self.screen = screen
-        self._on_start = on_start
+        self._on_start, self._json = on_start, json
         self._run: Run | None = None
         self._trainer: Trainer | None = None
         self._view: View | None = None
@@ -102,12 +121,19 @@ class Watcher:
         self._next_line = 0.0
         self._told: set[str] = set()
 
+    @property
+    def run(self) -> Run | None:
+        """The run, once it has begun."""
+        return self._run
+
     def started(self, run: Run, trainer: Trainer) -> None:
         self._run = run
         self._view = View(
-            title=f"{run.info()['name']}  {run.id}",
+            title=printable(f"{run.info()['name']}  {run.id}"),
             budget=trainer.config.steps,
-            threshold=trainer.threshold,
+            budget_in=trainer.config.budget_in,
+            threshold=trainer.return_threshold,
+            success_threshold=trainer.success_threshold,
             num_envs=trainer.envs.num_envs,
             counters=trainer.counters,
             best=trainer.counters.best_return,
@@ -137,10 +163,12 @@ class Watcher:
     def eval_step(self, done: int, total: int) -> None:
         view = self._view
         assert view is not None
-        view.evaluation, view.rollout = (done, total), (0, 0)
         now = time.perf_counter()
+        view.evaluating(done, total, now)
         if now >= self._next_draw:
             self._draw(now)
+        if now >= self._next_line:
+            self._progress(evaluating_line(view, now), now)
 
     def record(self, record: dict[str, Any]) -> None:
         view, now = self._view, time.perf_counter()
@@ -150,31 +178,61 @@ class Watcher:
             mean = record["eval/mean_reward"]
             if mean == mean:  # NaN when no episode ended
                 view.best = mean if view.best is None else max(view.best, mean)
-            self._tell(evaluation_line(record, view.threshold))
+            self._tell(evaluation_line(record, view.threshold, view.success_threshold))
             self._next_draw = now  # with the alerts it may raise, which come next
         elif now >= self._next_line:
-            text = progress_line(view, now)
-            self._log(text)
-            self.screen.progress(text)
-            shortest, longest = _LINE_SECONDS
-            # The longer it runs, the less a line is worth: logs of a week stay readable.
-            self._next_line = now + min(longest, max(shortest, view.elapsed(now) / 50))
+            self._progress(progress_line(view, now), now)
 
     def event(self, kind: str, data: dict[str, Any]) -> None:
-        if kind in ("note", "env_fault", "tracker_failed"):
+        if kind in ("note", "env_fault", "eval_failed", "tracker_failed"):
             self._tell(f"note: {data['text']}")
         elif kind == "video":
-            self._tell(f"video {data['path']}")
+            self._tell(f"video {data['path']}{cut_note(data)}")
+        elif kind == "filming":
+            self._tell(f"filming {data['name']}.mp4, for {data['patience']:g} s at most")
         elif kind == "stopping":
-            # Not through a screen: a signal may come in the middle of a print, which cannot be entered twice.
+            # Not through a screen: the thread that trains may be in the middle of a drawing, for good.
+            self._log(data["text"])
             with suppress(OSError):
-                os.write(2, _STOPPING)
+                os.write(2, f"\n{data['text']}\n".encode())
             self.screen.give_way()
+        elif kind == "abandoned":
+            self._log(data["text"])
+            self._abandon(data["text"], data["exit_code"])
         elif kind == "solved":
-            confirmed = number(data["eval/confirm_mean_reward"])
-            self._tell(f"solved: {confirmed} on fresh seeds, {number(data['threshold'])} needed")
+            confirmed, needed = number(data["eval/confirm_mean_reward"]), number(data["threshold"])
+            if data["solved_by"] == "success_rate":
+                confirmed = f"{data['eval/confirm_success_rate']:.0%} successes"
+                needed = f"{data['threshold']:.0%}"
+            self._tell(f"solved: {confirmed} on fresh seeds, {needed} needed")
+            assert self._view is not None
+            assert self._trainer is not None
+            if self._trainer.config.eval.stop_when_solved:
+                self._view.ended = "solved"
         elif kind in ("alert", "alert_cleared"):
             self._alert(kind, data)
+
+    def _abandon(self, text: str, exit_code: int) -> None:
+        """End this process, since its training does not; nothing of it can be waited for."""
+        assert self._run is not None
+        for child in multiprocessing.active_children():
+            child.kill()  # a worker that hangs would stay behind
+        with suppress(OSError):
+            plain = "\x1b[0m" if os.isatty(2) else ""  # the training may be stuck in the middle of a drawing
+            os.write(2, f"{plain}\n{ended_at_once(text, self._run)}\n".encode())
+            if self._json:
+                told = to_json(interruption(text, self._run, exit_code))
+                os.write(answer_stream().fileno(), f"{told}\n".encode())
+        os._exit(exit_code)
+
+    def _progress(self, text: str, now: float) -> None:
+        """Say where the run stands, and when to say it again."""
+        assert self._view is not None
+        self._log(text)
+        self.screen.progress(text)
+        shortest, longest = _LINE_SECONDS
+        # The longer it runs, the less a line is worth: logs of a week stay readable.
+        self._next_line = now + min(longest, max(shortest, self._view.elapsed(now) / 50))
 
     def _alert(self, kind: str, data: dict[str, Any]) -> None:
         """Every change goes to the log; a person hears of an alert once, then the table marks it."""
@@ -187,17 +245,17 @@ class Watcher:
             else:
                 self._told.add(data["id"])
                 self._log(alert_line(data))
-                self.screen.alert(alert_line(data))
+                self.screen.alert(printable(alert_line(data)))
         else:
             self._log(f"cleared: {data['id']}")
 
     def _tell(self, text: str) -> None:
         self._log(text)
-        self.screen.line(text)
+        self.screen.line(printable(text))
 
     def _log(self, text: str) -> None:
         assert self._run is not None
-        self._run.log(text)
+        self._run.log(printable(text))
 
     def _draw(self, now: float) -> None:
         assert self._view is not None

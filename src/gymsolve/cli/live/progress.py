@@ -1,4 +1,4 @@
-"""A progress bar on standard error, on terminals only."""
+"""A progress bar on standard error; where that is no terminal, a sentence now and then."""
 
 import os
 import sys
@@ -10,13 +10,15 @@ from typing import TextIO
 from gymsolve.cli.live.screen import terminal_size
 from gymsolve.cli.live.table import small_bar
 from gymsolve.cli.printing.tables import can_say, cut, styled
-from gymsolve.text import duration
+from gymsolve.text import count, duration
 
-__all__ = ["ProgressBar", "show_progress"]
+__all__ = ["ProgressBar", "Sentences", "show_progress"]
 
 _PATIENCE = 1.0
 """Seconds before it appears: what is done by then needs no bar."""
 _DRAW_SECONDS = 0.2
+_SILENCE = 10.0
+"""Seconds between sentences where nothing can be drawn."""
 _CLEAR_LINE = "\r\x1b[K"
 _ASCII = str.maketrans("━─…", "#-~")
 
@@ -60,11 +62,32 @@ class ProgressBar:
             self._stream.flush()
 
 
+class Sentences:
+    """Lines for logs and pipes."""
+
+    def __init__(self, stream: TextIO, label: str, unit: str) -> None:
+        self._stream, self._label, self._unit = stream, label, unit
+        self._began = time.perf_counter()
+        self._next = self._began + _SILENCE
+
+    def tell(self, done: int, total: int) -> None:
+        """Called after every step: mostly it only looks at the clock."""
+        now = time.perf_counter()
+        if now >= self._next:
+            self._next = now + _SILENCE
+            far = f"{count(done)} of {count(total)} {self._unit}"
+            with suppress(OSError):  # nobody reads any more; that is no reason to end the work
+                print(f"{self._label}: {far}, {duration(now - self._began)}", file=self._stream, flush=True)
+
+
 @contextmanager
-def show_progress(label: str, unit: str) -> Iterator[Tell | None]:
-    """A function to call with (done, total), or None without a terminal; closing this removes the bar."""
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+def show_progress(label: str, unit: str, *, quiet: bool = False) -> Iterator[Tell | None]:
+    """A function to call with (done, total), or None if `quiet`; closing this removes the bar."""
+    if quiet:
         yield None
+        return
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield Sentences(sys.stderr, label, unit).tell
         return
     bar = ProgressBar(sys.stderr, label, unit)
     try:

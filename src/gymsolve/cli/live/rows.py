@@ -29,6 +29,8 @@ MARKS = {"error": "!", "warn": "!", "info": "·", None: " "}
 
 _ELSEWHERE = {"env_steps", "progress", "solved", "eval/std_reward"}
 """Told by the bar, the title, or beside another value."""
+_RETURNS = ("rollout/ep_rew_mean", "eval/mean_reward")
+"""What people look for first."""
 _COUNTED = {"steps", "steps/s", "episodes"}
 
 _PREFIX, _NAME, _VALUE, _CHANGE, _SPARK, _RANGE, _MEANING = 8, 22, 14, 10, 12, 14, 24
@@ -68,13 +70,15 @@ class Layout:
 def choose_rows(view: View, room: int) -> list[str]:
     """The most important metrics that fit, group by group; metrics with an alert come first."""
     known = [name for name in view.history.series if name not in _ELSEWHERE and find_metric(name)]
+    known = [name for name in known if not name.startswith("gradient/")]  # bars of a histogram, not numbers
     if "time/elapsed" not in known:
         known.append("time/elapsed")  # the clock runs before the first record
     ranked = by_priority(known)
     alerted = {alert["metric"] for alert in view.alerts.values()}
-    ranked.sort(key=lambda name: name not in alerted)
+    ranked.sort(key=lambda name: (name not in alerted, name not in _RETURNS))
     chosen = by_priority(ranked[: max(0, room)])
-    groups = list(dict.fromkeys(map(group_of, chosen)))  # a group stands where its most important row does
+    # A group stands where its most important row does, but returns come before the clock.
+    groups = list(dict.fromkeys(map(group_of, [*(one for one in _RETURNS if one in chosen), *chosen])))
     return sorted(chosen, key=lambda name: groups.index(group_of(name)))
 
 

@@ -19,7 +19,7 @@ from gymsolve.cli.printing.tables import Line, can_say, styled, text_width
 
 __all__ = ["LiveScreen", "terminal_size"]
 
-_HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
+_PLAIN = "\x1b[0m"
 _CLEAR_LINE, _CLEAR_BELOW = "\x1b[K", "\x1b[J"
 _ASCII = str.maketrans("▁▂▃▄▅▆▇█━─↑↓…–±×≥≤≠·", "_.:-=+*##-^v~-~x><!.")
 """One character for one: the columns must stay where they are."""
@@ -42,16 +42,19 @@ class LiveScreen:
     @classmethod
     @contextmanager
     def opened(cls, stream: TextIO) -> Iterator["LiveScreen"]:
-        """A screen that leaves the final state on the terminal when it closes."""
+        """A screen that leaves the final state on the terminal when it closes.
+
+        The cursor is never hidden: nobody could show it again after `kill -9`. It rests below the table.
+        """
         screen = cls(stream, lambda: terminal_size(stream), colours="NO_COLOR" not in os.environ)
-        screen._write(_HIDE)
         try:
             with redirect_stdout(_Above(screen, sys.stdout)), redirect_stderr(_Above(screen, sys.stderr)):
                 yield screen
         finally:
+            screen._write(_PLAIN)  # an exception may have come in the middle of a write
             if screen._last is not None:
+                screen._last.ended = screen._last.ended or "ended"
                 screen.draw(screen._last, time.perf_counter())
-            screen._write(_SHOW)
 
     def line(self, text: str) -> None:
         with self._lock:

@@ -56,9 +56,14 @@ def _title(view: View) -> Line:
 
 
 def _bar(view: View, now: float, width: int) -> Line:
+    if view.ended:
+        told = f"  {view.ended} after {count(view.steps_now)} of {count(view.budget)} steps"
+        length = max(5, min(40, width - len(told)))
+        return [*_strip(1.0 if view.ended == "solved" else view.fraction, length), (told, "")]
     remaining = view.remaining(now)
     left = "" if remaining is None else f"{duration(remaining)} left"
-    told = f"  {view.fraction:4.0%}  {count(view.steps_now)} / {count(view.budget)} steps  "
+    unit = "vector steps" if view.budget_in == "vec_steps" else "steps"
+    told = f"  {view.fraction:4.0%}  {count(view.taken_now)} / {count(view.budget)} {unit}  "
     length = max(5, min(40, width - len(told) - len(left)))  # the numbers matter more than the bar
     return [*_strip(view.fraction, length), (told, ""), (left, "cyan")]
 
@@ -71,7 +76,11 @@ def _strip(fraction: float, width: int) -> Line:
 def _activity(view: View, now: float) -> Line:
     """What is going on that takes long: an evaluation, or a slow rollout."""
     if view.evaluation is not None and view.evaluation[0] < view.evaluation[1]:
-        return small_bar("evaluating", view.evaluation, "episodes")
+        bar, seconds = small_bar("evaluating", view.evaluation, "episodes"), now - view.evaluation_began
+        if seconds < _SLOW_ROLLOUT:
+            return bar
+        # Episodes of the same length all end at once, so their number alone may stand still for minutes.
+        return [*bar, (f", step {count(view.evaluation_steps)}", ""), (f"  {duration(seconds)}", "cyan")]
     if view.rollout[1] and now - view.rollout_began > _SLOW_ROLLOUT:
         return small_bar("collecting", view.rollout, "steps")
     return []
@@ -132,7 +141,7 @@ def _hence(follows: list[dict[str, Any]], width: int) -> list[Line]:
 def _details(alert: dict[str, Any], follows: list[dict[str, Any]], width: int) -> list[Line]:
     """Evidence, remedy and likely cause; the last ones are left out first where there is no room."""
     proof = f"{event_evidence(alert)}, {lasting(alert, follows)}"
-    pieces = [(proof, ""), (remedy_text(alert["changes"]), "bold")]
+    pieces = [(proof, ""), (remedy_text(alert), "bold")]
     # Where no setting helps, the cause is all that leads anywhere.
     pieces.insert(2 if alert["changes"] else 1, (f"likely: {alert['cause']}", ""))
     return [

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.metrics.history import History
-from gymsolve.text import count, duration, number, score
+from gymsolve.text import count, duration, number, plural, score
 
 if TYPE_CHECKING:
     from gymsolve.training.trainer import Counters
 
-__all__ = ["View", "evaluation_line", "progress_line"]
+__all__ = ["View", "evaluating_line", "evaluation_line", "progress_line"]
 
 
 @dataclass
@@ -23,8 +23,12 @@ class View:
     num_envs: int
     counters: "Counters"
     """The trainer's own; only read."""
+    budget_in: str = "env_steps"
+    """What the budget counts."""
     best: float | None = None
     """Mean return of the best evaluation."""
+    success_threshold: float | None = None
+    """Share of successes that counts as solved, where that decides instead of the return."""
     max_entropy: float | None = None
     """Of a policy that knows nothing; None where there is no largest."""
     history: History = field(default_factory=History)
@@ -35,15 +39,27 @@ class View:
     """Vector steps of the rollout under way, done and in total."""
     evaluation: tuple[int, int] | None = None
     """Episodes of the evaluation under way, done and in total."""
+    evaluation_steps: int = 0
+    """Vector steps of that evaluation so far."""
+    evaluation_began: float = 0.0
     rollout_began: float = 0.0
+    ended: str = ""
+    """Why nothing more will come, once that is known: `solved` or `ended`."""
     began: float = field(default_factory=time.perf_counter)
     steps_before: int = field(init=False)
     """Where this sitting of a resumed run began."""
     seconds_before: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.steps_before, self.seconds_before = self.counters.env_steps, self.counters.seconds
+        self.steps_before, self.seconds_before = self.taken_now, self.counters.seconds
         self.rollout_began = self.began
+
+    def evaluating(self, done: int, total: int, now: float) -> None:
+        """A vector step of an evaluation is over; a long evaluation may follow a routine one."""
+        if self.evaluation is None or done < self.evaluation[0] or total != self.evaluation[1]:
+            self.evaluation_steps, self.evaluation_began = 0, now
+        self.evaluation, self.rollout = (done, total), (0, 0)
+        self.evaluation_steps += 1
 
     def recorded(self) -> None:
         """A record of metrics has been written, and is in the history."""
@@ -60,18 +76,24 @@ class View:
         return self.counters.env_steps + self.rollout[0] * self.num_envs
 
     @property
+    def taken_now(self) -> int:
+        """The same in the unit of the budget."""
+        counted_alone = self.budget_in == "vec_steps"
+        return self.counters.vec_steps + self.rollout[0] if counted_alone else self.steps_now
+
+    @property
     def fraction(self) -> float:
-        return min(1.0, self.steps_now / self.budget)
+        return min(1.0, self.taken_now / self.budget)
 
     def elapsed(self, now: float) -> float:
         return self.seconds_before + now - self.began
 
     def remaining(self, now: float) -> float | None:
         """Seconds to the end of the budget at the pace of this sitting."""
-        done = self.steps_now - self.steps_before
+        done = self.taken_now - self.steps_before
         if done <= 0:
             return None
-        return max(0, self.budget - self.steps_now) * (now - self.began) / done
+        return max(0, self.budget - self.taken_now) * (now - self.began) / done
 
 
 def progress_line(view: View, now: float) -> str:
@@ -90,7 +112,17 @@ def progress_line(view: View, now: float) -> str:
     return "  ".join(parts)
 
 
-def evaluation_line(record: dict[str, Any], threshold: float | None) -> str:
+def evaluating_line(view: View, now: float) -> str:
+    """How far the evaluation under way is, on one line."""
+    done, total = view.evaluation or (0, 0)
+    where = f"{count(view.steps_now):>10} steps  evaluating: {count(done)} of {count(total)} episodes"
+    each = plural(view.evaluation_steps, "step")
+    return f"{where}, {each} each, {duration(now - view.evaluation_began)}"
+
+
+def evaluation_line(
+    record: dict[str, Any], threshold: float | None, success_threshold: float | None = None
+) -> str:
     """The result of an evaluation, on one line."""
     if not record["eval/episodes"]:
         where = f"{count(record['env_steps']):>10} steps"
@@ -101,4 +133,6 @@ def evaluation_line(record: dict[str, Any], threshold: float | None) -> str:
     told = f"{count(record['env_steps']):>10} steps  evaluation: {mean} over {episodes} episodes"
     if "eval/confirm_mean_reward" in record:
         told += f", then {number(record['eval/confirm_mean_reward'])} on fresh seeds"
+    if success_threshold is not None:
+        needed = f", {record['eval/success_rate']:.0%} successes, {success_threshold:.0%} needed"
     return told + needed

@@ -17,7 +17,7 @@ def alert_line(facts: Mapping[str, Any]) -> str:
     return (
         f"{facts['severity']} {facts['id']}: {facts['title']} "
         f"({event_evidence(facts)}, since step {count(facts['onset'])}); "
-        f"{_advice(facts['changes'], facts['because'])}"
+        f"{_advice(facts)}"
     )
 
 
@@ -26,7 +26,7 @@ def summary_lines(alert: Mapping[str, Any], follows: Sequence[Mapping[str, Any]]
     told = [f"{alert['title']} [{alert['id']}{_when(alert, follows)}]"]
     if alert["severity"] == "info":
         return told
-    told += [evidence_text(alert["evidence"]), f"likely: {alert['cause']}", remedy_text(alert["changes"])]
+    told += [evidence_text(alert["evidence"]), f"likely: {alert['cause']}", remedy_text(alert)]
     if not follows:
         return told
     more = len(follows) - _FOLLOWS
@@ -39,14 +39,19 @@ def alert_paragraph(alert: Mapping[str, Any], follows: Sequence[Mapping[str, Any
     spent = f"{count(alert['steps'])} steps"
     if alert["seconds"] is not None:
         spent += f" and {duration(alert['seconds'])}"
+    cost = f"{spent} spent meanwhile ({alert['share']:.0%} of training)"
     state = f"{lasting(alert, follows)}{', still active' if alert['active'] else ''}"
+    when = (
+        lasting(alert, follows)
+        if alert["ended"]
+        else f"{state}; fired {plural(alert['count'], 'time')}, {cost}"
+    )
     told = [
         f"{alert['severity'].upper()}  {alert['title']}  [{alert['id']}]",
         f"  evidence  {evidence_text(alert['evidence'])}, step {count(alert['step'])}",
-        f"  when      {state}; fired {plural(alert['count'], 'time')}, "
-        f"{spent} spent meanwhile ({alert['share']:.0%} of training)",
+        f"  when      {when}",
         f"  likely    {alert['cause']}",
-        f"  remedy    {remedy_text(alert['changes'])}",
+        f"  remedy    {remedy_text(alert)}",
     ]
     return [*told, f"  expect    {alert['effect']}"] if alert["effect"] else told
 
@@ -58,5 +63,5 @@ def _when(alert: Mapping[str, Any], follows: Sequence[Mapping[str, Any]]) -> str
     return f", {alert['share']:.0%} of training" if alert["share"] >= 0.01 else ""
 
 
-def _advice(changes: Sequence[Mapping[str, Any]], because: str | None) -> str:
-    return remedy_text(changes) if because is None else f"follows from {because}"
+def _advice(facts: Mapping[str, Any]) -> str:
+    return remedy_text(facts) if facts["because"] is None else f"follows from {facts['because']}"

@@ -1,5 +1,6 @@
 """Printing results: JSON for programs, tables for people.
 
+Commands print through here: names from elsewhere must not reach a terminal as commands (`text.printable`).
 Off a terminal tables are as wide as they need to be: cut-off ids are of no use to `grep`.
 """
 
@@ -7,9 +8,11 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TextIO
 
+from gymsolve.cli.printing.only_json import answer_stream
 from gymsolve.cli.printing.tables import GAP, panel_lines, styled, table_lines, text_width
+from gymsolve.text import printable
 
 __all__ = [
     "heading",
@@ -19,17 +22,25 @@ __all__ = [
     "print_panel",
     "print_table",
     "print_whole_table",
+    "say",
 ]
 
 _WIDE = 10_000
 _COLOURS = {"solved": "green", "running": "blue", "crashed": "red", "damaged": "red", "stopped": "yellow"}
 
 
+def say(text: str = "", *, stream: TextIO | None = None) -> None:
+    """Lines of text, at once where a stream is named."""
+    print(printable(text), file=stream, flush=stream is not None)
+
+
 def print_json(data: Any) -> None:
     """One line of strict JSON."""
     from gymsolve.runs.files import to_json
 
-    print(to_json(data))
+    stream = answer_stream()
+    print(printable(to_json(data), json=True), file=stream)
+    stream.flush()
 
 
 def is_terminal() -> bool:
@@ -38,12 +49,12 @@ def is_terminal() -> bool:
 
 def heading(text: str) -> None:
     """A title between parts of a report."""
-    print(f"\n{styled(text, _style('bold'))}")
+    print(f"\n{styled(printable(text), _style('bold'))}")
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
     """Columns with headings; those named in `right` hold numbers. Words for a status are coloured."""
-    _print(headers, list(rows), right, _width())
+    _print(headers, [_shown(row) for row in rows], right, _width())
 
 
 def print_whole_table(
@@ -58,6 +69,7 @@ def print_whole_table(
     On a narrow terminal this leaves out the `expendable` columns, in their order. The terminal breaks lines
     that are still too long, and joins them again in what is copied.
     """
+    rows = [_shown(row) for row in rows]
     widths = {
         name: max(map(text_width, column))
         for name, column in zip(headers, zip(headers, *rows, strict=True), strict=True)
@@ -73,24 +85,30 @@ def print_whole_table(
 
 def print_panel(title: str, body: Sequence[str], style: str) -> None:
     """Lines in a frame of that colour."""
-    for line in panel_lines(title, body, width=_width(), frame=_style(style), bold=_style("bold")):
+    for line in panel_lines(
+        printable(title), _shown(body), width=_width(), frame=_style(style), bold=_style("bold")
+    ):
         print(line)
 
 
 def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
     """Names and what they are, aligned."""
-    rows = [(f"  {name}", told) for name, told in pairs]
+    rows = [_shown((f"  {name}", told)) for name, told in pairs]
     styles = [(_style("dim"), "")] * len(rows)
     for line in table_lines(rows, width=_width(), styles=styles) if rows else ():
         print(line)
 
 
-def _print(headers: Sequence[str], rows: list[Sequence[str]], right: Sequence[str], width: int) -> None:
+def _print(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str], width: int) -> None:
     styles = [[_style("bold")] * len(headers)]
     styles += [[_style(_COLOURS.get(cell, "")) for cell in row] for row in rows]
     numbers = [index for index, name in enumerate(headers) if name in right]
     for line in table_lines([headers, *rows], width=width, right=numbers, styles=styles):
         print(line)
+
+
+def _shown(cells: Sequence[str]) -> list[str]:
+    return [printable(cell) for cell in cells]
 
 
 def _width() -> int:

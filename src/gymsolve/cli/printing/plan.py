@@ -4,7 +4,8 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from gymsolve.text import count, setting
+from gymsolve.cli.printing.output import say
+from gymsolve.text import UNITS, count, setting
 
 if TYPE_CHECKING:
     from gymsolve.config import TrainConfig
@@ -21,16 +22,14 @@ _NORMALISED = {
 
 def print_plan(plan: "Plan", start_from: str | None, *, error_stream: bool = False) -> None:
     """The settings in words, then those that differ from the defaults."""
-    print(
-        "\n".join(plan_lines(plan, start_from)), file=sys.stderr if error_stream else sys.stdout, flush=True
-    )
+    say("\n".join(plan_lines(plan, start_from)), stream=sys.stderr if error_stream else sys.stdout)
 
 
 def plan_lines(plan: "Plan", start_from: str | None = None) -> list[str]:
     """The summary as text."""
     config, resolved = plan.config, plan.resolved
     lines = [resolved.name + (f"  {config.description}" if config.description else "")]
-    lines += [f"  {name:<12} {told}" for name, told in _summary(config)]
+    lines += [f"  {name:<12} {told}" for name, told in _summary(config, plan.threshold)]
     if start_from is not None:
         lines.append(f"  {'weights':<12} of {start_from}")
     if plan.reasons:
@@ -61,18 +60,23 @@ def settings_rows(
     ]
 
 
-def _summary(config: "TrainConfig") -> list[tuple[str, str]]:
-    # Whether one is registered is not known here: to look it up would load the environment.
-    threshold = "its registered threshold, if any," if config.solved_at is None else f"{config.solved_at:g}"
-    evaluation = (
-        f"every {count(config.eval_every)} steps, {config.eval.episodes} episodes; solved at {threshold}"
-    )
+def _summary(config: "TrainConfig", threshold: float | None) -> list[tuple[str, str]]:
+    played = f"{config.eval.episodes} episodes"
+    if config.eval.steps is not None:
+        played = f"episodes of {count(config.eval.steps)} steps together"
+    if threshold is None:
+        goal = "no threshold is known, so nothing counts as solved"
+    else:
+        bar = f"{threshold:.0%} successes" if config.solved_by == "success_rate" else f"{threshold:g}"
+        goal = f"solved at {bar} over {config.eval.solved_episodes}"
+    often = "every" if config.eval.every else "at most every"
+    unit = UNITS[config.budget_in]
     return [
         ("environment", _environment(config)),
         ("algorithm", _algorithm(config)),
         ("network", _network(config)),
-        ("budget", f"{count(config.steps)} environment steps"),
-        ("evaluation", f"{evaluation} over {config.eval.solved_episodes}"),
+        ("budget", f"{count(config.steps)} {unit}"),
+        ("evaluation", f"{often} {count(config.eval_every)} {unit}, {played}; {goal}"),
         ("seed", str(config.seed)),
     ]
 

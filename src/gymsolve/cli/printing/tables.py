@@ -100,6 +100,6 @@ def _fit(widths: list[int], most: int) -> list[int]:
 
 
 def _fold(cell: str, room: int) -> list[str]:
-    if text_width(cell) <= room and "\n" not in cell:
+    if text_width(cell) <= room and "\n" not in cell and "\r" not in cell:
         return [cell]
     return [part for line in cell.splitlines() for part in textwrap.wrap(line, room) or [""]]

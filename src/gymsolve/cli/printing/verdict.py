@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.cli.printing.alerts import summary_lines
-from gymsolve.cli.printing.output import is_terminal, print_panel
+from gymsolve.cli.printing.output import is_terminal, print_panel, say
 from gymsolve.cli.printing.tables import can_say
+from gymsolve.runs.videos import cut_note
 from gymsolve.text import count, number, plural, score, setting, size, took
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["print_verdict", "verdict_lines"]
 
 _LABEL = 6
+_TRAINING = ("env", "act", "update", "eval")
+_COPIED = ("run", "video", "page", "next")
+"""Labels of lines that hold paths or commands."""
 _RETURN = "rollout/ep_rew_mean"
 _RECENT = 100
 """Episodes behind a training return, at most."""
@@ -29,17 +33,17 @@ _WHY = {
     "stop file": "stopped on request",
     "interrupt": "stopped by Ctrl-C",
     "terminated": "stopped by the system",
+    "hangup": "the terminal was closed",
 }
 
 
 def print_verdict(outcome: "Outcome", lines: list[str]) -> None:
     """A panel on a terminal, plain lines elsewhere."""
     if not (is_terminal() and can_say("╭─│╰", sys.stdout.encoding)):
-        print("\n".join(lines))
+        say("\n".join(lines))
         return
     width = shutil.get_terminal_size().columns - 4
-    folded = [part for line in lines[1:] for part in _fold(line, width)]
-    print_panel(lines[0], folded, "green" if outcome.solved else "yellow")
+    print_panel(lines[0], _folded(lines[1:], width), "green" if outcome.solved else "yellow")
 
 
 def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
@@ -50,27 +54,48 @@ def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
     name = outcome.run.info()["name"]
     evaluation, video = best_evaluation(outcome.run), find_best_video(outcome.run)
     title = "SOLVED" if outcome.solved else f"Not solved: {_WHY.get(outcome.reason, outcome.reason)}"
-    if outcome.threshold is None:
+    if outcome.threshold is None and outcome.success_threshold is None:
         title = f"Done: {_WHY.get(outcome.reason, outcome.reason)}"
     return [
         f"{title}  {name}",
-        _result(evaluation, outcome.threshold),
+        _result(evaluation, outcome),
         *_training(outcome),
-        f"{count(outcome.env_steps)} steps in {took(outcome.seconds)}",
+        _took(outcome),
         f"run   {outcome.run.path}",
-        *([] if video is None else [f"video {video.path}"]),
+        *([] if video is None else [f"video {video.path}{cut_note(video.facts)}"]),
         *([f"page  {page}"] if (page := outcome.run.path / "report.html").is_file() else []),
         *_findings(outcome),
         *_labelled("next", next_steps(outcome, runs_dir)),
     ]
 
 
-def _fold(line: str, width: int) -> list[str]:
-    """Folds a line with an indent; ids and paths stay whole."""
-    indent = " " * _LABEL
-    return textwrap.wrap(
-        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
+def _took(outcome: "Outcome") -> str:
+    """Steps and seconds of training; the whole beside them where it is much more."""
+    from gymsolve.metrics.history import History
+    from gymsolve.metrics.spending import NAMES, spent_in_all
+
+    history = History(outcome.run.read_metrics().rows)
+    spent = spent_in_all(history.spending, outcome.run.read_events().rows)
+    told, whole = f"{count(outcome.env_steps)} steps in {took(outcome.seconds)}", sum(spent.values())
+    if whole - outcome.seconds < max(1.0, 0.05 * whole):
+        return told
+    most = max((part for part in spent if part not in _TRAINING), key=lambda part: spent[part])
+    return f"{told}, {took(whole)} in all (most of the rest: {NAMES[most]}, {took(spent[most])})"
+
+
+def _folded(lines: list[str], width: int) -> list[str]:
+    """Prose is folded with an indent; paths and commands stay whole, so that they can be copied."""
+    folded, label = [], ""
+    for line in lines:
+        label = line[:_LABEL].strip() or label
+        if label in _COPIED:
+            folded.append(line)
+        else:
+            indent = " " * _LABEL
+            folded += textwrap.wrap(
+                line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+            )
+    return folded
 
 
 def _findings(outcome: "Outcome") -> list[str]:
@@ -103,10 +128,17 @@ def _training(outcome: "Outcome") -> list[str]:
     return [told if paid is None else f"{told}, for which wrappers paid the agent {number(paid)}"]
 
 
-def _result(evaluation: dict[str, Any] | None, threshold: float | None) -> str:
-    needed = "no threshold is known" if threshold is None else f"threshold {number(threshold)}"
+def _result(evaluation: dict[str, Any] | None, outcome: "Outcome") -> str:
+    bar = outcome.success_threshold
+    needed = (
+        "no threshold is known" if outcome.threshold is None else f"threshold {number(outcome.threshold)}"
+    )
+    if bar is not None:
+        needed = f"threshold {bar:.0%}"
     if evaluation is None:
         return f"never evaluated ({needed})"
+    if bar is not None:
+        return _successes(evaluation, needed)
     mean = score(evaluation["eval/mean_reward"], evaluation.get("eval/std_reward"))
     told = f"best mean return {mean} over {count(evaluation['eval/episodes'])} episodes ({needed})"
     if "eval/confirm_mean_reward" in evaluation:
@@ -115,7 +147,17 @@ def _result(evaluation: dict[str, Any] | None, threshold: float | None) -> str:
     return told
 
 
-_GOES_ON = ("steps", "time", "stop file", "interrupt", "terminated")
+def _successes(evaluation: dict[str, Any], needed: str) -> str:
+    """The same where the share of successes decides."""
+    told = f"best {evaluation['eval/success_rate']:.0%} successes over {count(evaluation['eval/episodes'])} "
+    told += f"episodes ({needed})"
+    again = evaluation.get("eval/confirm_success_rate")
+    if again is not None:
+        told += f", {again:.0%} over {count(evaluation['eval/confirm_episodes'])} fresh ones"
+    return f"{told}; mean return {score(evaluation['eval/mean_reward'], evaluation.get('eval/std_reward'))}"
+
+
+_GOES_ON = ("steps", "time", "stop file", "interrupt", "terminated", "hangup")
 """Reasons after which a training could go on."""
 _SHAPING = ("env.kwargs", "env.wrappers", "env.max_episode_steps", "env.frame_stack", "env.action_masks")
 """Settings that change the environment."""

@@ -5,7 +5,7 @@ only what is needed: results go straight to the buffers, an environment whose ep
 same step, and `info` is read for masks, for components of the reward, and at an end.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from gymsolve.envs.backends.shared_buffers import SharedBuffers
 from gymsolve.envs.build import CopyBuilder
 from gymsolve.envs.contract import Snapshot
-from gymsolve.envs.replay import Info
+from gymsolve.envs.replay import Info, Replay
 from gymsolve.envs.spaces import ObsLayout
 from gymsolve.spec import Array
 
@@ -23,9 +23,19 @@ __all__ = ["InProcessEnvs"]
 class InProcessEnvs:
     """Some environments and their rows of the buffers."""
 
-    def __init__(self, builders: Sequence[CopyBuilder], buffers: SharedBuffers) -> None:
+    def __init__(
+        self,
+        builders: Sequence[CopyBuilder],
+        buffers: SharedBuffers,
+        on_progress: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_progress` is called after each environment that was built, reset or put elsewhere."""
         self.buffers = buffers
-        self._envs = [build() for build in builders]
+        self._on_progress = on_progress
+        self._envs: list[Replay] = []
+        for build in builders:
+            self._envs.append(build())
+            on_progress()
         self._layout = ObsLayout(self._envs[0].observation_space)
 
     def reset(self, seeds: Sequence[int | None]) -> None:
@@ -64,6 +74,7 @@ class InProcessEnvs:
         self._layout.write(self.buffers.obs, row, obs)
         if self.buffers.masks is not None:
             self.buffers.masks[row] = info["action_mask"]
+        self._on_progress()
 
     # ------------------------------------------------------------- calls that are not steps
 

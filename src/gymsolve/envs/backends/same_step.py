@@ -11,7 +11,7 @@ import numpy as np
 
 from gymsolve.envs.backends.episode_stats import EpisodeStats, refuse_bad_obs, refuse_bad_rewards
 from gymsolve.envs.backends.shared_buffers import SharedBuffers
-from gymsolve.envs.backends.worker_pool import Workers, name_rows
+from gymsolve.envs.backends.worker_pool import Workers
 from gymsolve.envs.contract import Episode, Snapshot, Step
 from gymsolve.envs.masks import refuse_empty
 from gymsolve.spec import Array, EnvSpec, Obs
@@ -97,7 +97,7 @@ class SameStepEnvs:
         buffers = self._buffers
         self._steps += 1
         lost = self._vec.step(actions)
-        faults = self._rebuild(lost) if lost else ()
+        faults, cut = self._rebuild(lost) if lost else ((), None)
         obs = self._take_obs()
         refuse_bad_rewards(buffers.rewards, self.spec.id, self._steps)
         self._stats.returns += buffers.rewards
@@ -108,13 +108,14 @@ class SameStepEnvs:
         episodes: list[Episode] = []
         ended = buffers.terminated | buffers.truncated
         if ended.any():
-            final_obs, episodes = self._finish(np.flatnonzero(ended), truncated, obs)
+            final_obs, episodes = self._finish(np.flatnonzero(ended), truncated, cut, obs)
         rewards = buffers.rewards.astype(np.float32)
         masks = self._take_masks()
         self._obs = obs
         parts = None if buffers.components is None else buffers.components.copy()
+        valid = self._valid if cut is None else ~cut
         return Step(
-            obs, rewards, terminated, truncated, self._valid, final_obs, masks, episodes, faults, parts
+            obs, rewards, terminated, truncated, valid, final_obs, masks, episodes, faults, parts, cut
         )
 
     def _take_obs(self) -> Obs:
@@ -122,7 +123,9 @@ class SameStepEnvs:
         refuse_bad_obs(obs, self._float_keys, self.spec.id, self._steps)
         return obs
 
-    def _finish(self, ended: Array, truncated: Array, obs: Obs) -> tuple[Obs, list[Episode]]:
+    def _finish(
+        self, ended: Array, truncated: Array, cut: Array | None, obs: Obs
+    ) -> tuple[Obs, list[Episode]]:
         buffers = self._buffers
         final = {key: values.copy() for key, values in obs.items()}
         for key, values in final.items():
@@ -130,6 +133,9 @@ class SameStepEnvs:
         refuse_bad_obs(final, self._float_keys, self.spec.id, self._steps)
         episodes = []
         for row in ended.tolist():
+            if cut is not None and cut[row]:
+                self._stats.begin(row)  # nobody knows what it would have returned
+                continue
             raw, success = float(buffers.raw_returns[row]), int(buffers.successes[row])
             episodes.append(
                 self._stats.finish(
@@ -150,18 +156,20 @@ class SameStepEnvs:
 
     # ------------------------------------------------------------------------- death of a worker
 
-    def _rebuild(self, lost: tuple[slice, ...]) -> tuple[str, ...]:
-        """New workers for lost rows, whose episodes count as truncated; a sentence on each.
+    def _rebuild(self, lost: tuple[slice, ...]) -> tuple[tuple[str, ...], Array]:
+        """New workers for lost rows, whose episodes are cut; a sentence on each, and the rows [N].
 
         The last transition of a lost environment leads nowhere we know, so its last observation
-        stands in for the final one and its reward is 0.
+        stands in for the final one and its reward is 0; the row is not valid.
         """
         assert isinstance(self._vec, Workers)
         buffers = self._buffers
         self._rebuilt += 1
         seeds = np.random.SeedSequence([self._rebuilt, self._steps]).generate_state(self.num_envs)
-        self._vec.rebuild(lost, [int(seed) & 0x7FFFFFFF for seed in seeds], self._options)
+        told = self._vec.rebuild(lost, [int(seed) & 0x7FFFFFFF for seed in seeds], self._options)
+        cut = np.zeros(self.num_envs, dtype=bool)
         for rows in lost:
+            cut[rows] = True
             buffers.rewards[rows] = 0.0
             if buffers.components is not None:
                 buffers.components[rows] = 0.0
@@ -169,11 +177,8 @@ class SameStepEnvs:
             buffers.raw_returns[rows], buffers.successes[rows] = np.nan, -1
             for key, values in self._obs.items():
                 buffers.final_obs[key][rows] = values[rows]
-        return tuple(
-            f"The worker of {name_rows(rows)} of {self.spec.id} died and was rebuilt; what was under way "
-            "there was cut."
-            for rows in lost
-        )
+        ending = "; another one was started, and the episodes under way there do not count."
+        return tuple(f"{one}{ending}" for one in told), cut
 
     # ------------------------------------------------------------------------ capture and restore
 

@@ -7,95 +7,49 @@ Results go through shared memory (`shared_buffers.py`). An order is one byte on 
 that it was carried out; an end of file tells either side that the other died. Everything else (resets,
 snapshots, errors) is pickled and follows its byte. `worker_process.py` has the worker's side.
 
+A worker that dies or no longer answers is lost. Whoever needs its rows next starts another one: a step gives
+them back as lost, a reset and a restore are simply done again there. Workers that keep dying end the run.
+
 Workers are forked while this process has one thread and has not loaded torch, which takes milliseconds.
 Otherwise a fork could inherit a lock that nobody will release, so workers are started afresh, which takes a
 second.
 """
 
-import multiprocessing
 import os
 import pickle
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from multiprocessing.sharedctypes import RawArray
 from typing import Any
 
-from gymsolve.envs.apart import can_fork
+import numpy as np
+
 from gymsolve.envs.backends.in_process import InProcessEnvs
 from gymsolve.envs.backends.shared_buffers import BufferPlan
-from gymsolve.envs.backends.worker_process import (
-    CALL,
-    FAILED,
-    LOST,
-    QUIT,
-    STEP,
-    Line,
-    Task,
-    call_method,
-    serve,
-)
+from gymsolve.envs.backends.worker import Worker
+from gymsolve.envs.backends.worker_process import LOST, STEP, Task, call_method
 from gymsolve.envs.build import CopyBuilder, find_spec
 from gymsolve.envs.contract import Snapshot
-from gymsolve.errors import EnvFaultError, GymsolveError
+from gymsolve.errors import EnvFaultError, EnvLostError, GymsolveError
 from gymsolve.spec import Array
 
 __all__ = ["Workers", "name_rows", "usable_cores"]
 
 _PATIENCE = 5.0
 """Seconds that a worker gets to close its environments."""
+_FREE_DEATHS, _STEPS_PER_DEATH = 10, 100
+"""Workers may die so often, and once more in so many vector steps; then the run ends."""
+_BUILD_DEATHS = 3
+"""How often they may die before the first step."""
+_HANG_WEIGHT = 3
+"""As many deaths count for a worker that had to be waited for."""
 
 
 def usable_cores() -> int:
     """Cores this process may run on."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-
-
-class _Worker:
-    """One process, its rows, and the connection to it."""
-
-    def __init__(self, task: Task) -> None:
-        self.rows = task.rows
-        context: Any = multiprocessing.get_context("fork" if can_fork() else "spawn")
-        self._connection, theirs = context.Pipe()
-        self._line = Line(self._connection, eager=task.eager)
-        self.process = context.Process(target=serve, args=(theirs, self._connection, task), daemon=True)
-        try:
-            self.process.start()
-        finally:
-            theirs.close()
-
-    def order(self, what: bytes) -> None:
-        self._line.say(what)
-
-    def call(self, name: str, *arguments: Any) -> None:
-        self.order(CALL)
-        self._connection.send((name, arguments))
-
-    def await_end(self) -> GymsolveError | None:
-        """Wait until the order is carried out; what went wrong, if anything did."""
-        end = self._line.hear()
-        if not end:
-            raise EOFError
-        return self._connection.recv() if end == FAILED else None
-
-    def await_result(self) -> tuple[GymsolveError | None, Any]:
-        """What a call failed with, or what it returned."""
-        error = self.await_end()
-        return error, None if error is not None else self._connection.recv()
-
-    def quit(self) -> None:
-        try:
-            self.order(QUIT)
-        except ConnectionError:
-            return  # the worker is gone
-
-    def bury(self, patience: float) -> None:
-        self.process.join(patience)
-        if self.process.is_alive():
-            self.process.kill()
-            self.process.join()
-        self._connection.close()
 
 
 class Workers:
@@ -114,15 +68,18 @@ class Workers:
             Task(tuple(builders[start:stop]), plan, slice(start, stop), memory, registered, eager=share)
             for start, stop in pairwise(ends)
         ]
-        self._tasks = tasks[1:] if share else tasks
+        self._limits = builders[0].config
+        self._steps = 0
+        self._deaths = 0
         self._own_rows = tasks[0].rows if share else slice(0, 0)
         self._own: InProcessEnvs | None = None
-        self._workers: list[_Worker] = []
+        self._workers: list[Worker] = []
         try:
-            for task in self._tasks:
+            for task in tasks[1:] if share else tasks:
                 self._workers.append(self._start(task))
             for worker in self._workers:
                 self._await_ready(worker)
+            self._revive(self._lost())
             if share:
                 self._own = InProcessEnvs(tasks[0].builders, self.buffers.rows(self._own_rows))
         except BaseException:
@@ -131,34 +88,36 @@ class Workers:
 
     @property
     def processes(self) -> list[Any]:
-        return [worker.process for worker in self._workers]
+        return [worker.own.process for worker in self._workers]
 
     # --------------------------------------------------------------------------- reset and step
 
     def reset(self, seeds: Sequence[int | None]) -> None:
+        self._steps, self._deaths = 0, 0
         if self._own is not None:
             self._own.reset(seeds[self._own_rows])
-        self._call("reset", {worker: (list(seeds[worker.rows]),) for worker in self._workers})
+        self._insist("reset", self._workers, lambda rows: (list(seeds[rows]),))
 
     def step(self, actions: Array) -> tuple[slice, ...]:
         """Rows whose worker died meanwhile: they mean nothing until `rebuild`."""
         self.buffers.actions[...] = actions
-        lost: list[slice] = []
-        working: list[_Worker] = []
+        self.buffers.rewards.fill(np.nan)  # what is a number afterwards was stepped
+        self._steps += 1
         for worker in self._workers:
-            try:
-                worker.order(STEP)
-                working.append(worker)
-            except ConnectionError:
-                lost.append(worker.rows)
+            if worker.lost is None:
+                try:
+                    worker.order(STEP)
+                except LOST as lost:
+                    self._mourn(worker, lost, "")
         errors = [self._step_own()]
-        for worker in working:
-            try:
-                errors.append(worker.await_end())
-            except LOST:
-                lost.append(worker.rows)
+        for worker in self._workers:
+            if worker.lost is None:
+                try:
+                    errors.append(worker.await_end(partial(self._step_progress, worker.rows)))
+                except LOST as lost:
+                    self._mourn(worker, lost, self._where_it_is(worker.rows))
         _raise_first(errors)
-        return tuple(sorted(lost, key=lambda rows: rows.start)) if lost else ()
+        return tuple(worker.rows for worker in self._workers if worker.lost is not None)
 
     def _step_own(self) -> GymsolveError | None:
         """Step the rows of this process; an error waits until the others have answered."""
@@ -169,22 +128,47 @@ class Workers:
                 return error
         return None
 
+    def _step_progress(self, rows: slice) -> tuple[int, float | None]:
+        stepped = int(np.count_nonzero(~np.isnan(self.buffers.rewards[rows])))
+        limit = self._limits.step_timeout
+        if self._ended(rows, stepped - 1) and limit is not None:  # then a reset may be under way
+            longer = self._limits.reset_timeout
+            return stepped, None if longer is None else max(limit, longer)
+        return stepped, limit
+
+    def _ended(self, rows: slice, row: int) -> bool:
+        buffers = self.buffers.rows(rows)
+        return row >= 0 and bool(buffers.terminated[row] or buffers.truncated[row])
+
+    def _where_it_is(self, rows: slice) -> str:
+        """Which environment of a slice a worker does not return from, in words."""
+        stepped = int(np.count_nonzero(~np.isnan(self.buffers.rewards[rows])))
+        if self._ended(rows, stepped - 1):
+            return f"the reset of environment {rows.start + stepped - 1} (or a step after it)"
+        return f"the step of environment {rows.start + stepped}"
+
     def rebuild(
         self, lost: Sequence[slice], seeds: Sequence[int], options: Sequence[dict[str, Any] | None]
-    ) -> None:
-        """New workers for lost rows, whose environments begin with these of the seeds [N] and options [N]."""
-        for index, task in enumerate(self._tasks):
-            if task.rows in lost:
-                self._workers[index].bury(patience=0.0)
-                self._workers[index] = self._start(task)
-        for worker in self._workers:
-            if worker.rows in lost:
-                self._await_ready(worker)
-        rows = [row for part in lost for row in range(part.start, part.stop)]
-        self.configure(rows, [options[row] for row in rows])
-        self._call(
-            "reset", {worker: (list(seeds[worker.rows]),) for worker in self._workers if worker.rows in lost}
-        )
+    ) -> list[str]:
+        """New workers for lost rows, whose environments begin with these of the seeds [N] and options [N].
+
+        What became of the old ones, in words.
+        """
+        gone = [worker for worker in self._workers if worker.rows in lost]
+        told = [f"The worker of {name_rows(one.rows)} of {self._name} {one.lost}" for one in gone]
+        while gone:
+            self._revive(gone)
+            fresh = [worker for worker in self._workers if worker.rows in lost]
+            for name, column in (("configure", options), ("reset", seeds)):
+                asked = {one: self._each_row(name, one.rows, column) for one in fresh if one.lost is None}
+                self._call(name, asked)
+            gone = [worker for worker in fresh if worker.lost is not None]
+        return told
+
+    @staticmethod
+    def _each_row(name: str, rows: slice, column: Sequence[Any]) -> tuple[Any, ...]:
+        own = list(column[rows])
+        return (list(range(len(own))), own) if name == "configure" else (own,)
 
     # ------------------------------------------------------------- calls that are not steps
 
@@ -202,14 +186,14 @@ class Workers:
     def restore(self, snapshots: Sequence[Snapshot | None], seeds: Sequence[int]) -> list[bool]:
         rows = self._own_rows
         own = [] if self._own is None else self._own.restore(snapshots[rows], seeds[rows])
-        return own + self._call(
-            "restore",
-            {worker: (list(snapshots[worker.rows]), list(seeds[worker.rows])) for worker in self._workers},
+        return own + self._insist(
+            "restore", self._workers, lambda rows: (list(snapshots[rows]), list(seeds[rows]))
         )
 
     def render(self) -> list[Any]:
         own = [] if self._own is None else self._own.render()
-        return own + self._call("render", dict.fromkeys(self._workers, ()))
+        answers = self._call("render", dict.fromkeys(self._workers, ()))
+        return own + [frame for worker in self._workers for frame in answers.get(worker, ())]
 
     def close(self) -> None:
         for worker in self._workers:
@@ -224,54 +208,122 @@ class Workers:
     def _ask_rows(
         self, name: str, rows: Sequence[int], *columns: Sequence[Any], extra: tuple[Any, ...] = ()
     ) -> list[Any]:
-        """Call a method where each row lives, with its item of every column; answers in the order of rows."""
-        answers: dict[int, Any] = {}
-        asked: dict[_Worker, tuple[Any, ...]] = {}
-        order: list[int] = []
+        """Call a method where each row lives, with its item of every column; answers in the order of rows.
+
+        Rows of a worker that is lost, which the next step tells, answer None.
+        """
+        answers: dict[int, Any] = dict.fromkeys(range(len(rows)))
+        asked: dict[Worker, tuple[Any, ...]] = {}
+        order: dict[Worker, list[int]] = {}
         for owner, part in [(self._own, self._own_rows), *((one, one.rows) for one in self._workers)]:
             places = [place for place, row in enumerate(rows) if part.start <= row < part.stop]
             if owner is None or not places:
                 continue
             local = [rows[place] - part.start for place in places]
             arguments = (local, *([column[place] for place in places] for column in columns), *extra)
-            if isinstance(owner, _Worker):
-                asked[owner] = arguments
-                order += places
+            if isinstance(owner, Worker):
+                asked[owner], order[owner] = arguments, places
             else:
                 answers |= zip(places, call_method(owner, name, arguments) or places, strict=True)
-        answers |= zip(order, self._call(name, asked) or order, strict=True)
+        for worker, items in self._call(name, asked).items():
+            answers |= zip(order[worker], items or order[worker], strict=True)
         return [answers[place] for place in range(len(rows))]
 
-    def _call(self, name: str, asked: dict[_Worker, tuple[Any, ...]]) -> list[Any]:
-        """Ask all at once, then collect what they return, row by row."""
-        try:
-            for worker, arguments in asked.items():
-                worker.call(name, *arguments)
-            answers = [worker.await_result() for worker in asked]
-        except LOST as lost:
-            dead = next((worker for worker in asked if not worker.process.is_alive()), next(iter(asked)))
-            raise EnvFaultError(
-                f"the worker process of {name_rows(dead.rows)} of {self._name} died."
-            ) from lost
-        _raise_first([error for error, _ in answers])
-        return [item for _, items in answers for item in items or ()]
+    def _insist(
+        self, name: str, workers: Sequence[Worker], arguments: Callable[[slice], tuple[Any, ...]]
+    ) -> list[Any]:
+        """Call a method that decides where environments are; a lost worker is replaced and asked again."""
+        answers: dict[int, Any] = {}
+        waiting = list(workers)
+        while waiting:
+            self._revive([worker for worker in waiting if worker.lost is not None])
+            parts = [worker.rows for worker in waiting]
+            asked = {one: arguments(one.rows) for one in self._workers if one.rows in parts}
+            answers |= {one.rows.start: items for one, items in self._call(name, asked).items()}
+            waiting = [worker for worker in asked if worker.lost is not None]
+        return [item for start in sorted(answers) for item in answers[start] or ()]
 
-    def _start(self, task: Task) -> _Worker:
+    def _call(self, name: str, asked: dict[Worker, tuple[Any, ...]]) -> dict[Worker, Any]:
+        """Ask all at once, then collect what they return; one that is lost gives no answer."""
+        for worker, arguments in asked.items():
+            if worker.lost is None:
+                try:
+                    worker.call(name, *arguments)
+                except LOST as lost:
+                    self._mourn(worker, lost, "")
+        answers: dict[Worker, tuple[GymsolveError | None, Any]] = {}
+        for worker in asked:
+            if worker.lost is None:
+                try:
+                    answers[worker] = worker.await_result(lambda: (0, self._call_limit(name)))
+                except LOST as lost:
+                    self._mourn(worker, lost, f"`{name}`")
+        _raise_first([error for error, _ in answers.values()])
+        return {worker: items for worker, (_, items) in answers.items()}
+
+    def _call_limit(self, name: str) -> float | None:
+        limit = self._limits.reset_timeout
+        # Going somewhere may mean to repeat a whole episode.
+        return limit if limit is None or name not in ("restore", "jump") else 10.0 * limit
+
+    # ----------------------------------------------------------------------------- lives and deaths
+
+    def _lost(self) -> list[Worker]:
+        return [worker for worker in self._workers if worker.lost is not None]
+
+    def _mourn(self, worker: Worker, error: Exception, what: str) -> None:
+        """Note that a worker is lost; too many of them are an error."""
+        worker.give_up(error, what)
+        self._deaths += _HANG_WEIGHT if worker.hung else 1
+        allowed = _FREE_DEATHS + self._steps // _STEPS_PER_DEATH if self._steps else _BUILD_DEATHS
+        if self._deaths <= allowed:
+            return
+        when = f"within {self._steps} vector steps" if self._steps else "before the first step"
+        raise EnvLostError(
+            f"workers of {self._name} were lost again and again {when}; the last one, of "
+            f"{name_rows(worker.rows)}, {worker.lost}.",
+            hint=self._advice(worker),
+        ) from error
+
+    def _advice(self, worker: Worker) -> str:
+        if worker.hung:
+            return (
+                "Where it hangs stands on standard error. If that is how long it takes, raise "
+                "env.step_timeout, env.reset_timeout or env.build_timeout."
+            )
+        return (
+            "Its output may say why; if the system killed it, memory may be short: use fewer env.num_envs. "
+            f"To look for the cause, run: gymsolve check {self._name}"
+        )
+
+    def _revive(self, gone: Sequence[Worker]) -> None:
+        """Start other workers in place of these, until each is ready."""
+        waiting = list(gone)
+        while waiting:
+            fresh = []
+            for worker in waiting:
+                worker.bury(patience=0.0)
+                fresh.append(self._start(worker.task))
+                self._workers[self._workers.index(worker)] = fresh[-1]
+            for worker in fresh:
+                self._await_ready(worker)
+            waiting = [worker for worker in fresh if worker.lost is not None]
+
+    def _start(self, task: Task) -> Worker:
         try:
-            return _Worker(task)
+            return Worker(task)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise EnvFaultError(
                 f"{self._name} cannot be sent to a worker process: {error}.",
                 hint="Register it with an entry point that can be imported, or use env.backend=sync.",
             ) from error
 
-    def _await_ready(self, worker: _Worker) -> None:
+    def _await_ready(self, worker: Worker) -> None:
         try:
-            error = worker.await_end()
+            error = worker.await_end(lambda: (0, self._limits.build_timeout))
         except LOST as lost:
-            raise EnvFaultError(
-                f"{self._name} could not be built in a worker process; see its output above."
-            ) from lost
+            self._mourn(worker, lost, "the constructor")
+            return
         if error is not None:
             raise error
 

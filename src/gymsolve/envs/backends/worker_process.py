@@ -1,18 +1,21 @@
 """One worker process: it builds its environments, then obeys orders until its owner quits or is gone.
 
 An order is one byte, and so is the answer that it was carried out. The name and arguments of a call follow
-its byte; its result, or the error, follows the answer. `worker_pool.py` has the side that gives the orders.
+its byte; its result, or the error, follows the answer. Building and calls take long, so the worker gives a
+sign of life after each environment. `worker_pool.py` has the side that gives the orders.
 """
 
+import faulthandler
 import os
 import select
 import signal
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, TypeAlias
 
 import gymnasium as gym
 
@@ -21,15 +24,45 @@ from gymsolve.envs.backends.shared_buffers import BufferPlan
 from gymsolve.envs.build import CopyBuilder
 from gymsolve.errors import GymsolveError
 
-__all__ = ["CALL", "DONE", "FAILED", "LOST", "QUIT", "STEP", "Line", "Task", "call_method", "serve"]
+__all__ = [
+    "CALL",
+    "DONE",
+    "FAILED",
+    "LOST",
+    "QUIT",
+    "SHOW_STACK",
+    "STEP",
+    "Line",
+    "Progress",
+    "SilenceError",
+    "Task",
+    "call_method",
+    "serve",
+]
 
 STEP, CALL, QUIT = b"s", b"c", b"q"
-DONE, FAILED = b"d", b"f"
-LOST = (EOFError, ConnectionError)
-"""Errors that mean that the other side is gone."""
+DONE, FAILED, ALIVE = b"d", b"f", b"a"
+LOST = (EOFError, OSError)
+"""Errors that tell the owner that the worker is gone, perhaps in the middle of a message."""
+_GONE = (EOFError, ConnectionError)
+"""Errors that tell the worker that its owner is gone."""
+SHOW_STACK = signal.SIGUSR1 if sys.platform != "win32" else signal.SIGTERM
+"""Makes a worker write to standard error where it is, whatever it is doing."""
+
+Progress: TypeAlias = Callable[[], tuple[int, float | None]]
+"""A number that changes while a worker gets on, and for how many seconds it may stay the same."""
 
 _EAGER_SECONDS = 1e-3
 """How long an eager listener stays awake; waking a sleeping one may take 100 µs."""
+_TICK_SECONDS = 1.0
+
+
+class SilenceError(TimeoutError):
+    """The other side is there and does not answer; `seconds` says for how long."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
 
 
 class Line:
@@ -38,20 +71,46 @@ class Line:
     def __init__(self, connection: Connection, *, eager: bool) -> None:
         self.connection = connection
         self._number = connection.fileno()
-        self._watch = select.poll() if eager else None
-        if self._watch is not None:
-            self._watch.register(self._number, select.POLLIN)
+        self._eager = eager
+        self._watch = select.poll()
+        self._watch.register(self._number, select.POLLIN)
 
     def say(self, byte: bytes) -> None:
         os.write(self._number, byte)
 
     def hear(self) -> bytes:
         """The next byte; none at all when the other side is gone."""
-        if self._watch is not None:
-            until = time.perf_counter() + _EAGER_SECONDS
-            while not self._watch.poll(0) and time.perf_counter() < until:
-                os.sched_yield()  # lets others use this core, perhaps the process we wait for
+        if self._eager:
+            self._stay_awake()
         return os.read(self._number, 1)
+
+    def hear_end(self, progress: Progress) -> bytes:
+        """The byte that ends an order, as `hear`; an error once there has been no progress for too long."""
+        while (byte := self._hear_within(progress)) == ALIVE:
+            pass
+        return byte
+
+    def _hear_within(self, progress: Progress) -> bytes:
+        if self._eager and self._stay_awake():
+            return os.read(self._number, 1)
+        waited, last, tick = 0.0, -1, _TICK_SECONDS
+        while not self._watch.poll(1000.0 * tick):
+            # Ticks count, not seconds: while all processes are stopped (Ctrl-Z) nobody is to blame.
+            now, limit = progress()
+            waited = waited + tick if now == last else tick
+            last = now
+            if limit is not None and waited >= limit:
+                raise SilenceError(waited)
+        return os.read(self._number, 1)
+
+    def _stay_awake(self) -> bool:
+        """Look for a while without sleeping; whether something came."""
+        until = time.perf_counter() + _EAGER_SECONDS
+        while not self._watch.poll(0):
+            if time.perf_counter() >= until:
+                return False
+            os.sched_yield()  # lets others use this core, perhaps the process we wait for
+        return True
 
 
 @dataclass(frozen=True)
@@ -69,26 +128,26 @@ class Task:
     """There is a core for each process, so polling takes a core from nobody."""
 
 
-def serve(connection: Connection, far_end: Connection, task: Task) -> None:
+def serve(connection: Connection, task: Task) -> None:
     """Obey orders until the owner quits. Any error but ours ends the process with a traceback."""
-    far_end.close()  # a fork has it too, and would never see the other side close
-    # Ctrl-C reaches the whole process group; whether to stop is the owner's decision alone.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if sys.platform != "win32":
+        faulthandler.register(SHOW_STACK, file=2, all_threads=False)
     gym.registry.setdefault(task.registered.id, task.registered)
     line = Line(connection, eager=task.eager)
     buffers = task.plan.place(task.memory).rows(task.rows)
     try:
-        copies = InProcessEnvs(task.builders, buffers)
+        copies = InProcessEnvs(task.builders, buffers, on_progress=lambda: line.say(ALIVE))
     except GymsolveError as error:
-        with suppress(*LOST):  # the owner did not wait for it
+        with suppress(*_GONE):  # the owner did not wait for it
             _fail(line, error)
         return
+    except _GONE:
+        return  # the owner is gone
     try:
         line.say(DONE)
         while (order := line.hear()) not in (QUIT, b""):
             _obey(order, line, copies)
-    except LOST:
+    except _GONE:
         pass  # the owner is gone
     finally:
         copies.close()

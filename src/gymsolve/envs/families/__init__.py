@@ -15,8 +15,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from gymnasium.error import DependencyNotInstalled
 
+from gymsolve.envs.contract_faults import FAULTS, import_fault
 from gymsolve.envs.families.family import Clone, Extra, Family
-from gymsolve.errors import EnvFaultError
 
 __all__ = [
     "GENERIC",
@@ -87,6 +87,6 @@ def find_creator(entry_point: Any) -> Any:
             found: Any = sys.modules.get(module) or importlib.import_module(module)
     except (ImportError, DependencyNotInstalled):
         return None  # an optional package; building the environment says which
-    except Exception as error:
-        raise EnvFaultError(f"{entry_point} cannot be imported: {type(error).__name__}: {error}.") from error
+    except FAULTS as error:
+        raise import_fault(module, entry_point, error) from error
     return getattr(found, name, None)  # a module may make its names on demand

@@ -47,6 +47,10 @@ def _as_it_is(env: AnyEnv) -> AnyEnv:
 def _nothing() -> None: ...
 
 
+def _unknown(env_id: str) -> str | None:
+    return None
+
+
 @dataclass(frozen=True)
 class Family:
     """Everything known about environments of one origin; the defaults are those of an unknown environment."""
@@ -60,6 +64,10 @@ class Family:
     """What to install; None where nothing optional is needed."""
     exclusive: bool = False
     """A process can hold one environment, and no second one ever: each gets a process of its own."""
+    meant: Callable[[str], str | None] = _unknown
+    """Advice for an id that does not exist but looks like an older one of theirs; None for all others."""
+    recipe: str | None = None
+    """Family of recipes (`zoo/_<name>.yaml`) that serves whichever of them has no recipe of its own."""
     clone: Clone | None = None
     """Native snapshots; None where only a replay of the actions leads back to a state."""
     prepare: Callable[[AnyEnv], AnyEnv] = _as_it_is

@@ -18,7 +18,7 @@ from gymsolve.envs.wrappers.nested import AnyEnv, LeafWrapper, Space, Transform
 from gymsolve.errors import MissingExtraError
 from gymsolve.spec import Array
 
-__all__ = ["ChannelsFirst", "Crop", "Grayscale", "Resize", "load_cv2"]
+__all__ = ["ChannelsFirst", "Crop", "Grayscale", "ImageRange", "Resize", "load_cv2"]
 
 Pixels = Annotated[int, Field(gt=0)]
 Margin = Annotated[int, Field(ge=0)]
@@ -47,7 +47,8 @@ class ImageWrapper(LeafWrapper):
         shape = self.plan(_channels_first(np.broadcast_to(0, space.shape), axis).shape)
         if shape is None:
             return None
-        box = ImageBox(space.low.min(), space.high.max(), shape, dtype=space.dtype)
+        # A Box of bool has bounds of a type that it does not take itself.
+        box = ImageBox(float(space.low.min()), float(space.high.max()), shape, dtype=space.dtype)
         return box, partial(self._change, axis=axis)
 
     def _change(self, image: Array, axis: int | None) -> Array:
@@ -74,6 +75,23 @@ class ChannelsFirst(ImageWrapper):
 
     def change(self, image: Array) -> Array:
         return image
+
+
+class ImageRange(ChannelsFirst):
+    """Says which values images really hold, so that a network scales by them; no value is changed."""
+
+    def __init__(self, env: AnyEnv, high: float, low: float = 0.0) -> None:
+        if low >= high:
+            raise ValueError(f"low ({low:g}) should be below high ({high:g}).")
+        self._ends = low, high
+        super().__init__(env)
+
+    def transform(self, space: Space) -> tuple[Space, Transform] | None:
+        changed = super().transform(space)
+        if changed is None:
+            return None
+        box, change = changed
+        return ImageBox(*self._ends, box.shape, dtype=space.dtype), change  # type: ignore[arg-type]
 
 
 class Grayscale(ImageWrapper):

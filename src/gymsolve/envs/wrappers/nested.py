@@ -128,6 +128,8 @@ def _join(space: Space, frames: list[Any]) -> Any:
         return {name: _join(inner, [f[name] for f in frames]) for name, inner in space.spaces.items()}
     if isinstance(space, spaces.Tuple):
         return tuple(_join(inner, [f[i] for f in frames]) for i, inner in enumerate(space.spaces))
+    if isinstance(frames[-1], str):
+        return frames[-1]
     if isinstance(space, ImageBox):
         return np.concatenate(frames, axis=0)
     if isinstance(space, spaces.Discrete) or space.shape == ():

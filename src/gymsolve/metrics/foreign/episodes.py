@@ -58,5 +58,6 @@ def _record(recent: deque[LoggedEpisode], number: int, best: float) -> dict[str,
 def _moments(name: str, values: list[float]) -> dict[str, float]:
     """Mean and spread; NaN where a training went wrong and logged such, which `statistics` cannot take."""
     sound = all(map(math.isfinite, values))
-    mean, std = (statistics.fmean(values), statistics.pstdev(values)) if sound else (math.nan, math.nan)
+    mean = statistics.fmean(values) if sound else math.nan
+    std = math.sqrt(statistics.fmean([(value - mean) ** 2 for value in values])) if sound else math.nan
     return {f"{name}_mean": mean, f"{name}_std": std}

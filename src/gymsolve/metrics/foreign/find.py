@@ -1,15 +1,17 @@
 """Which log lies at a path, and what can be known of its run without its settings."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from gymsolve.config import TrainConfig
-from gymsolve.errors import RunDamagedError, UnknownRunError
+from gymsolve.errors import RunDamagedError
 from gymsolve.metrics.catalog import hard_bounds
 from gymsolve.metrics.foreign.csvlog import read_monitor, read_progress
-from gymsolve.metrics.foreign.tensorboard import find_event_files, name_records, read_tensorboard
+from gymsolve.metrics.foreign.places import Place, choose_place, require_readable
+from gymsolve.metrics.foreign.settings import env_of, steps_of
+from gymsolve.metrics.foreign.tensorboard import name_records, read_tensorboard
 from gymsolve.metrics.foreign.wandb import WandbRun, find_wandb_files, read_wandb
 from gymsolve.metrics.rules.rule import Context
 from gymsolve.recipes import validate
@@ -18,6 +20,8 @@ __all__ = ["ForeignLog", "read_foreign", "wandb_log"]
 
 _CLOSE = 0.01
 """A largest entropy this near to the logarithm of a whole number is that of a uniform choice."""
+_AGES = 1e11
+"""Seconds that no training takes."""
 _UNIT_GAUSSIAN = 0.5 * math.log(2.0 * math.pi * math.e)
 """Entropy per dimension with which box policies start."""
 
@@ -32,34 +36,39 @@ class ForeignLog:
     env_id: str | None
     records: list[dict[str, Any]]
     context: Context
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Under the names of the tool that wrote it."""
+    problems: list[str] = field(default_factory=list)
+    """What could not be read."""
 
 
 def read_foreign(path: Path) -> ForeignLog:
     """Read what is there: a `progress.csv`, Monitor files, TensorBoard events, or an offline run of W&B."""
     try:
-        files = find_wandb_files(path)
-        if files:
-            return wandb_log(read_wandb(files))
-        kind, records, env_id = _read(path)
+        place = _place(path)
+        require_readable((*place.files, *place.monitors))
+        return wandb_log(read_wandb(place.files)) if place.tool == "wandb" else _read(place)
     except OSError as error:
         raise RunDamagedError(f"cannot be read: {error.strerror}.", where=str(path)) from error
-    _require_records(records, str(path))
-    return ForeignLog(kind, path.name, str(path), env_id, records, _context(kind, records))
+
+
+def _place(path: Path) -> Place:
+    """W&B keeps the sittings of a run in folders of their own; everything else lies in one."""
+    sittings = find_wandb_files(path) if path.is_dir() else []
+    return Place("wandb", path, tuple(sittings)) if sittings else choose_place(path)
 
 
 def wandb_log(run: WandbRun) -> ForeignLog:
     """A run of W&B, ours with its settings, others' as far as their names are known."""
     if not run.is_ours:
         owner, records = name_records(run.scalars(), run.where) if run.rows else ("", [])
-        _require_records(records, run.where)
-        kind = f"{owner} W&B"
-        env_id = next((str(run.config[key]) for key in ("env_id", "env_name") if key in run.config), None)
-        return ForeignLog(kind, run.name, run.where, env_id, records, _context(kind, records))
+        return _made(f"{owner} W&B", run.name, run.where, records, run.config, run.name)
     records = run.records()
     _require_records(records, run.where)
     settings = {name: run.config[name] for name in TrainConfig.model_fields if name in run.config}
     config = validate(settings, "W&B")
-    bar = run.threshold if config.solved_at is None else config.solved_at
+    by_return = config.solved_by == "return"
+    bar = run.threshold if config.solved_at is None or not by_return else config.solved_at
     highest = _max_entropy("gymsolve", records)
     known = replace(Context.of(config, None), threshold=bar, max_entropy=highest)
     return ForeignLog("gymsolve W&B", run.name, run.where, config.env.id, records, known)
@@ -70,30 +79,63 @@ def _require_records(records: list[dict[str, Any]], where: str) -> None:
         raise RunDamagedError("holds no records yet.", where=where)
 
 
-def _read(path: Path) -> tuple[str, list[dict[str, Any]], str | None]:
-    if path.is_file():
-        if path.name.endswith("monitor.csv"):
-            return "Stable-Baselines3 monitor.csv", *read_monitor([path])
-        if path.suffix == ".csv":
-            return "Stable-Baselines3 progress.csv", read_progress(path), None
-        if "tfevents" in path.name:
-            return *read_tensorboard([path]), None
-    elif path.is_dir():
-        progress, monitors = path / "progress.csv", sorted(path.glob("*monitor.csv"))
-        if progress.is_file():
-            records = read_progress(progress)
-            episodes, name = read_monitor(monitors) if monitors else ([], None)
-            return "Stable-Baselines3 progress.csv", _joined(records, episodes), name
-        events = find_event_files(path)
-        if events:
-            return *read_tensorboard(events), None
-        if monitors:
-            return "Stable-Baselines3 monitor.csv", *read_monitor(monitors)
-    raise UnknownRunError(
-        f"'{path}' holds no log that can be read.",
-        hint="Give a run, a progress.csv or monitor.csv of Stable-Baselines3, a TensorBoard folder, "
-        "an offline run of W&B, or wandb:ENTITY/PROJECT/RUN.",
-    )
+def _read(place: Place) -> ForeignLog:
+    path, where = place.path, str(place.path)
+    episodes, name = read_monitor(place.monitors) if place.monitors else ([], None)
+    if place.tool == "monitor":
+        records, name = read_monitor(place.files)
+        return _made("Stable-Baselines3 monitor.csv", path.name, where, records, {}, "", name)
+    if place.tool == "progress":
+        records = _joined(read_progress(place.files[0]), episodes)
+        return _made("Stable-Baselines3 progress.csv", path.name, where, records, {}, "", name)
+    events = read_tensorboard(place.files)
+    if not events.scalars and events.problems:
+        raise RunDamagedError(f"{events.problems[0]}.", where=where)
+    owner, records = name_records(events.scalars, where)
+    folder = place.files[0].parent.absolute().name
+    joined = _joined(records, episodes)
+    found = _made(f"{owner} TensorBoard", path.name, where, joined, events.settings, folder, name)
+    return replace(found, problems=events.problems)
+
+
+def _made(
+    kind: str,
+    name: str,
+    where: str,
+    records: list[dict[str, Any]],
+    settings: dict[str, Any],
+    run_name: str,
+    env_id: str | None = None,
+) -> ForeignLog:
+    _require_records(records, where)
+    context = replace(_context(kind, records), budget=max(steps_of(settings), records[-1]["env_steps"]))
+    _order_time(records)
+    settings = _logged(records) | settings
+    return ForeignLog(kind, name, where, env_id or env_of(settings, run_name), records, context, settings)
+
+
+def _logged(records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Settings that were logged as metrics: what they were at first."""
+    found: dict[str, Any] = {}
+    for metric, name in (("hyper/learning_rate", "learning_rate"), ("hyper/clip_coef", "clip_range")):
+        values = (record[metric] for record in records if math.isfinite(record.get(metric, math.nan)))
+        first = next(values, None)
+        if first is not None:
+            found[name] = first
+    return found
+
+
+def _order_time(records: list[dict[str, Any]]) -> None:
+    """Drop times that run backwards or are none: nothing can have taken less than no time."""
+    latest = 0.0
+    for record in records:
+        elapsed = record.get("time/elapsed")
+        if elapsed is None:
+            continue
+        if latest <= elapsed < _AGES:
+            latest = elapsed
+        else:
+            del record["time/elapsed"]
 
 
 def _joined(records: list[dict[str, Any]], episodes: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,48 +1,68 @@
-"""TensorBoard directories of Stable-Baselines3 and CleanRL; needs the `tensorboard` extra."""
+"""TensorBoard folders of Stable-Baselines3 and CleanRL; needs the `tensorboard` extra.
 
+An event file is a row of records: 8 bytes of length, 4 of checksum, an event, 4 of checksum. It is read here
+instead of by TensorBoard, which keeps samples of what it reads and gives up loudly where a file is damaged:
+whatever comes before the damage counts.
+"""
+
+import struct
 from collections import defaultdict
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from gymsolve.errors import MissingExtraError, RunDamagedError
+from gymsolve.errors import MissingExtraError, RunDamagedError, UsageError
 from gymsolve.metrics.foreign.episodes import LoggedEpisode, episode_records
 from gymsolve.metrics.foreign.names import convert, is_known
+from gymsolve.metrics.foreign.numbers import as_steps, tame
+from gymsolve.metrics.foreign.settings import parse_table
 
-__all__ = ["Scalars", "find_event_files", "name_records", "read_tensorboard"]
+__all__ = ["Events", "Scalars", "name_records", "read_tensorboard"]
 
 Scalars = dict[str, list[tuple[int, float, float]]]
 """Step, time and value of every point, by name."""
 
 _RETURN, _LENGTH = "charts/episodic_return", "charts/episodic_length"
-_ALL = {"scalars": 0}
-"""TensorBoard keeps a sample of long series unless told that it may keep all."""
+_SETTINGS = "hyperparameters/text_summary"
+_HEAD, _FOOT = 12, 4
 
 
-def find_event_files(path: Path) -> list[Path]:
-    """The event files of one run: in the folder itself, or one level below it."""
-    own = sorted(path.glob("*tfevents*"))
-    return own or sorted(path.glob("*/*tfevents*"))
+class Events(NamedTuple):
+    """What the event files of one training hold."""
+
+    scalars: Scalars
+    settings: dict[str, Any]
+    problems: list[str]
 
 
-def read_tensorboard(files: list[Path]) -> tuple[str, list[dict[str, Any]]]:
-    """Whose log it is, and the records of all event files of a folder, in order of steps."""
-    scalars: Scalars = defaultdict(list)
-    for file in files:
-        for tag, points in _scalars(file).items():
-            scalars[tag] += points
-    owner, records = name_records(scalars, str(files[0].parent))
-    return f"{owner} TensorBoard", records
+def read_tensorboard(files: tuple[Path, ...]) -> Events:
+    """All points of a training; files whose steps begin again are of several, and are listed."""
+    found = Events(defaultdict(list), {}, [])
+    parts = sorted(((file, _read(file)) for file in files), key=lambda part: _began(part[1]))
+    furthest = -1
+    for file, one in parts:
+        steps = [step for points in one.scalars.values() for step, _, _ in points]
+        if steps and min(steps) < furthest:
+            names = "".join(f"\n  {path}" for path in files)
+            raise UsageError(f"'{file.parent}' holds {len(files)} logs; name one of them:{names}")
+        furthest = max([furthest, *steps])
+        for tag, points in one.scalars.items():
+            found.scalars[tag] += points
+        found.settings.update(one.settings)
+        found.problems.extend(one.problems)
+    return found
 
 
 def name_records(scalars: Scalars, where: str) -> tuple[str, list[dict[str, Any]]]:
     """Whose names these are, and the records under ours, in order of steps."""
     if not any(is_known(tag) or tag == _RETURN for tag in scalars):
-        has = ", ".join(sorted(scalars)[:5]) or "no scalars"
+        has = ", ".join(repr(tag[:60])[1:-1] for tag in sorted(scalars)[:5]) or "no scalars"
         raise RunDamagedError(
             f"holds no metric of Stable-Baselines3 or CleanRL (but {has}).",
             where=where,
         )
-    began = min(seconds for points in scalars.values() for _, seconds, _ in points)
+    began = min((seconds for points in scalars.values() for _, seconds, _ in points), default=0.0)
     records = [*_episodes(scalars, began), *_measured(scalars, began)]
     owner = (
         "CleanRL" if any(tag.startswith(("charts/", "losses/")) for tag in scalars) else "Stable-Baselines3"
@@ -51,18 +71,66 @@ def name_records(scalars: Scalars, where: str) -> tuple[str, list[dict[str, Any]
     return owner, sorted(records, key=lambda record: record["env_steps"])
 
 
-def _scalars(file: Path) -> Scalars:
-    """Step, time and value of every scalar."""
+# -------------------------------------------------------------------------------------- event files
+
+
+def _read(file: Path) -> Events:
     try:
-        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+        protocol: Any = import_module("tensorboard.compat.proto.event_pb2")
     except ImportError as error:
         raise MissingExtraError.of("tensorboard", "tensorboard") from error
-    events = EventAccumulator(str(file), size_guidance=_ALL)
-    events.Reload()
-    return {
-        tag: [(int(point.step), float(point.wall_time), float(point.value)) for point in events.Scalars(tag)]
-        for tag in events.Tags()["scalars"]
-    }
+    from google.protobuf.message import DecodeError
+
+    found = Events(defaultdict(list), {}, [])
+    data = file.read_bytes()
+    for place, record in _framed(data):
+        event = protocol.Event()
+        try:
+            event.ParseFromString(record)
+            _take(found, event, protocol.SessionLog.START)
+        except (DecodeError, ValueError):
+            found.problems.append(f"{file.name} is damaged from byte {place:,} on; the rest was not read")
+            break
+    else:
+        if data and not found.scalars and not found.settings:
+            found.problems.append(f"{file.name} holds nothing that can be read")
+    return found
+
+
+def _framed(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Where each record begins, and the record; one that was cut off ends the file."""
+    place = 0
+    while place + _HEAD <= len(data):
+        (length,) = struct.unpack_from("<Q", data, place)
+        end = place + _HEAD + length
+        if end + _FOOT > len(data):
+            return
+        yield place, data[place + _HEAD : end]
+        place = end + _FOOT
+
+
+def _take(found: Events, event: Any, start: int) -> None:
+    step, seconds = as_steps(event.step), tame(event.wall_time)
+    if step is None or seconds - seconds != 0:  # not finite
+        return
+    if event.HasField("session_log") and event.session_log.status == start:
+        # A training that went back: what it had logged beyond this step is no longer so.
+        for points in found.scalars.values():
+            points[:] = [point for point in points if point[0] < step]
+    for value in event.summary.value:
+        if value.HasField("simple_value"):
+            found.scalars[value.tag].append((step, seconds, tame(value.simple_value)))
+        elif value.HasField("tensor") and value.tag == _SETTINGS and value.tensor.string_val:
+            found.settings.update(parse_table(value.tensor.string_val[0].decode(errors="replace")))
+        elif value.HasField("tensor") and len(value.tensor.float_val) == 1:
+            found.scalars[value.tag].append((step, seconds, tame(value.tensor.float_val[0])))
+
+
+def _began(events: Events) -> float:
+    return min((seconds for points in events.scalars.values() for _, seconds, _ in points), default=0.0)
+
+
+# ------------------------------------------------------------------------------------------ records
 
 
 def _episodes(scalars: Scalars, began: float) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ import json
 import math
 import struct
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 
 from gymsolve.errors import GymsolveError, MissingExtraError, RunDamagedError, UnknownRunError, UsageError
 from gymsolve.metrics.catalog import find_metric
+from gymsolve.metrics.foreign.numbers import as_steps, tame
 from gymsolve.metrics.foreign.tensorboard import Scalars
 
 __all__ = ["WandbRun", "fetch_wandb", "find_wandb_files", "read_wandb"]
@@ -49,9 +51,10 @@ class WandbRun:
     def records(self) -> list[dict[str, Any]]:
         """Our own records, without what W&B and other kinds of entries add."""
         kept = [
-            {name: value for name, value in row.items() if _is_number(value) and find_metric(name)}
+            {name: tame(value) for name, value in row.items() if _is_number(value) and find_metric(name)}
+            | {"env_steps": steps}
             for row in self.rows
-            if _is_finite(row.get("env_steps"))
+            if (steps := as_steps(row.get("env_steps"))) is not None
         ]
         return [record for record in kept if len(record) > 1]
 
@@ -59,35 +62,30 @@ class WandbRun:
     def threshold(self) -> float | None:
         """At which return it would have counted as solved, if that was logged."""
         bar = self.summary.get("result/threshold")
-        return float(bar) if bar is not None and _is_finite(bar) else None
+        return tame(bar) if bar is not None and _is_finite(bar) else None
 
     def scalars(self) -> Scalars:
         """The same as TensorBoard would give it: step, seconds and value by name."""
         found: Scalars = defaultdict(list)
         for row in self.rows:
-            step = next((row[name] for name in _STEPS if _is_finite(row.get(name))), None)
+            counts = (as_steps(row.get(name)) for name in _STEPS)
+            step = next((one for one in counts if one is not None), None)
             if step is None:
                 continue
-            seconds = next((float(row[name]) for name in _SECONDS_IN if _is_finite(row.get(name))), 0.0)
+            seconds = next((tame(row[name]) for name in _SECONDS_IN if _is_finite(row.get(name))), 0.0)
             for name, value in row.items():
                 if _is_number(value) and not name.startswith("_"):
-                    found[name].append((int(step), seconds, float(value)))
+                    found[name].append((step, seconds, tame(value)))
         return found
 
 
 def find_wandb_files(path: Path) -> list[Path]:
-    """The files of the one run at a path, sitting after sitting; a folder of several runs is refused."""
-    if path.is_file():
-        return [path] if path.suffix == ".wandb" else []
-    found = sorted(path.glob("*.wandb")) or sorted(path.glob("*run-*/run-*.wandb"))
-    if len({file.name for file in found}) > 1:
-        raise UsageError(
-            f"'{path}' holds several W&B runs.", hint=f"Name the folder of one, such as {found[-1].parent}"
-        )
-    return found
+    """The files of the one run in W&B's folder, sitting after sitting; none where there are several runs."""
+    found = [file for file in sorted(path.glob("*run-*/run-*.wandb")) if file.is_file()]
+    return found if len({file.name for file in found}) == 1 else []
 
 
-def read_wandb(files: list[Path]) -> WandbRun:
+def read_wandb(files: Sequence[Path]) -> WandbRun:
     """The run in the files of its sittings."""
     try:
         protocol: Any = import_module("wandb.proto.wandb_internal_pb2")
@@ -102,7 +100,7 @@ def read_wandb(files: list[Path]) -> WandbRun:
                 record = protocol.Record()
                 record.ParseFromString(data)
                 _take(run, record)
-        except (DecodeError, ValueError) as error:
+        except (DecodeError, ValueError, RecursionError) as error:
             raise RunDamagedError("is no file of W&B, or a damaged one.", where=str(file)) from error
     return run
 
@@ -161,7 +159,7 @@ def _is_number(value: object) -> bool:
 
 
 def _is_finite(value: object) -> bool:
-    return isinstance(value, (int, float)) and _is_number(value) and math.isfinite(value)
+    return isinstance(value, (int, float)) and _is_number(value) and math.isfinite(tame(value))
 
 
 def _fragments(data: bytes) -> list[bytes]:

@@ -1,18 +1,22 @@
 """The reward audit: what the agent was paid for, how often, how evenly."""
 
 import csv
+import io
 import math
 from statistics import fmean, pstdev
 from typing import NamedTuple
 
+from gymsolve.errors import RunDamagedError
 from gymsolve.metrics.report.document import Block, Figures, Paragraph, Section, Table
 from gymsolve.metrics.report.facts import Facts
 from gymsolve.metrics.report.figures import Bars, Curves, Figure, Line, Split
+from gymsolve.runs.files import read_file
 from gymsolve.text import count, number
 
 __all__ = ["bars_of", "reward_audit"]
 
 _BINS = 20
+_TABLE_BYTES = 64 << 20
 _SHARE = "reward_share/"
 _FAR = 4.0
 """Standard deviations from the mean at which a reward is called an outlier."""
@@ -55,10 +59,11 @@ def _stored_rewards(facts: Facts) -> list[float]:
         return []
     newest = next((one for one in facts.checkpoints if one["last"]), facts.checkpoints[-1])
     path = facts.run.path / "checkpoints" / newest["name"] / "rollout.csv"
-    if not path.is_file():
+    try:
+        text = read_file(path, most=_TABLE_BYTES).decode(errors="replace")
+        cells = [row.get("reward") for row in csv.DictReader(io.StringIO(text, newline=""))]
+    except (RunDamagedError, csv.Error):  # a file that is only there for people
         return []
-    with path.open(newline="", encoding="utf-8", errors="replace") as file:
-        cells = [row.get("reward") for row in csv.DictReader(file)]
     return [value for value in map(_number, cells) if value is not None]
 
 
@@ -138,7 +143,7 @@ def _shaping(facts: Facts) -> Curves | None:
     if not shaped:
         return None
     lines = [Line("raw", facts.points("rollout/ep_rew_mean")), Line("as the agent saw it", shaped)]
-    return Curves("Raw and shaped return", lines)
+    return Curves("Raw and shaped return", lines, x_label=facts.axis)
 
 
 def _spread(facts: Facts) -> Curves | None:
@@ -146,4 +151,4 @@ def _spread(facts: Facts) -> Curves | None:
     if not mean:
         return None
     spread = [(x, y - std[x], y + std[x]) for x, y in mean if x in std]
-    return Curves("Rewards per step", [Line("mean ± standard deviation", mean, spread)])
+    return Curves("Rewards per step", [Line("mean ± standard deviation", mean, spread)], x_label=facts.axis)

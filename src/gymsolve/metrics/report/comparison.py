@@ -1,25 +1,32 @@
 """Several runs beside each other: results, settings that differ, curves on a common axis."""
 
 import math
+import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from gymsolve.config import INCIDENTAL
 from gymsolve.metrics.history import History, read_rows
 from gymsolve.metrics.quality import training_quality
 from gymsolve.metrics.report.figures import Curves, Line, Point
 from gymsolve.recipes import flatten, validate
+from gymsolve.runs.refs import needed_reward
 from gymsolve.runs.run import Run
-from gymsolve.text import plural
+from gymsolve.runs.summary import Status
+from gymsolve.text import UNITS, plural
 
-__all__ = ["AXES", "Axis", "Contender", "compare_curves", "contend", "differences", "remark"]
+__all__ = ["AXES", "Axis", "Contender", "common_axis", "compare_curves", "contend", "differences", "remark"]
 
 Axis = Literal["env_steps", "vec_steps", "time"]
 AXES: dict[Axis, str] = {
-    "env_steps": "environment steps",
-    "vec_steps": "vector steps",
+    "env_steps": UNITS["env_steps"],
+    "vec_steps": UNITS["vec_steps"],
     "time": "seconds of training",
 }
+
+
+_LETTERS = string.ascii_uppercase + string.ascii_lowercase
 
 
 @dataclass(frozen=True)
@@ -28,9 +35,12 @@ class Contender:
 
     letter: str
     run: Run
+    status: Status
     env_id: str
     threshold: float | None
     settings: dict[str, Any]
+    budget: int
+    """In environment steps."""
     rows: list[dict[str, Any]]
     history: History
     problems: list[str]
@@ -38,6 +48,10 @@ class Contender:
     @property
     def evaluations(self) -> list[dict[str, Any]]:
         return [row for row in self.rows if _is_finite(row.get("eval/mean_reward"))]
+
+    @property
+    def label(self) -> str:
+        return f"{self.run.id} (running)" if self.status == "running" else self.run.id
 
     def results(self, axis: Axis) -> dict[str, Any]:
         """What it reached, and what that took."""
@@ -49,6 +63,7 @@ class Contender:
         return {
             "final_reward": rewards[-1] if rewards else None,
             "best_reward": max(rewards, default=None),
+            "training_reward": next(iter(self._newest("rollout/ep_rew_mean")), None),
             "threshold": self.threshold,
             "reached_at": None if crossed is None else self.place(crossed, axis),
             "fps": steps / seconds if seconds else None,
@@ -57,7 +72,7 @@ class Contender:
                 threshold=self.threshold,
                 samples=steps,
                 solved=any(row.get("solved") == 1.0 for row in judged),
-                budget=self.settings["steps"],
+                budget=self.budget,
             ),
         }
 
@@ -77,6 +92,10 @@ class Contender:
                 found.append((x, math.nan if y is None else float(y)))
         return found
 
+    def _newest(self, metric: str) -> list[float]:
+        series = self.history.get(metric)
+        return [] if series is None else [float(value) for value in series.tail(1)]
+
     def _reaches(self, row: dict[str, Any]) -> bool:
         return self.threshold is not None and row["eval/mean_reward"] >= self.threshold
 
@@ -87,14 +106,15 @@ def contend(runs: Sequence[Run]) -> list[Contender]:
     for index, run in enumerate(runs):
         rows, problems = read_rows(run.path)
         config = validate(run.config_json()["config"], f"{run.id}/config.json")
-        stored = (run.info().get("result") or {}).get("threshold")
         found.append(
             Contender(
-                letter=chr(ord("A") + index) if index < 26 else str(index),
+                letter=_LETTERS[index] if index < len(_LETTERS) else str(index),
                 run=run,
+                status=run.status,
                 env_id=config.env.id,
-                threshold=stored if config.solved_at is None else config.solved_at,
+                threshold=needed_reward(run),
                 settings=flatten(config),
+                budget=config.env_budget,
                 rows=rows,
                 history=History(rows),
                 problems=problems,
@@ -103,11 +123,21 @@ def contend(runs: Sequence[Run]) -> list[Contender]:
     return found
 
 
-def differences(contenders: Sequence[Contender]) -> dict[str, list[Any]]:
-    """Every setting in which they differ, with the value of each."""
+def common_axis(contenders: Sequence[Contender]) -> Axis:
+    """What all runs are measured in; environment steps if they differ."""
+    alike = all(one.settings.get("budget_in") == "vec_steps" for one in contenders)
+    return "vec_steps" if alike else "env_steps"
+
+
+def differences(contenders: Sequence[Contender], *, incidental: bool = False) -> dict[str, list[Any]]:
+    """Settings in which they differ, with the value of each: those that change results, or the others."""
     paths = dict.fromkeys(path for one in contenders for path in one.settings if path != "description")
     values = {path: [one.settings.get(path) for one in contenders] for path in paths}
-    return {path: row for path, row in values.items() if any(value != row[0] for value in row)}
+    return {
+        path: row
+        for path, row in values.items()
+        if path.startswith(INCIDENTAL) is incidental and any(value != row[0] for value in row)
+    }
 
 
 def remark(contenders: Sequence[Contender]) -> str:
@@ -131,7 +161,7 @@ def compare_curves(contenders: Sequence[Contender], axis: Axis) -> list[Curves]:
     level = (1.0, "threshold") if not alike else None if goal is None else (goal, f"threshold {goal:g}")
     charts = []
     for title, metric in wanted:
-        lines = [Line(one.run.id, _line(one, metric, axis, alike)) for one in contenders]
+        lines = [Line(one.label, _line(one, metric, axis, alike), letter=one.letter) for one in contenders]
         if any(math.isfinite(y) for line in lines for _, y in line.points):
             note = "Mean return." if alike else "0 is the first evaluation, 1 the threshold."
             charts.append(Curves(title, lines, note, level=level, x_label=AXES[axis]))

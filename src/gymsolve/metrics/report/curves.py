@@ -6,30 +6,29 @@ from collections.abc import Sequence
 from gymsolve.metrics.report.document import Block, Figures, Section
 from gymsolve.metrics.report.facts import Facts
 from gymsolve.metrics.report.figures import Curves, Figure, Line, Point, Split, Stack
+from gymsolve.metrics.spending import NAMES
+from gymsolve.metrics.tables.learning import DECADES
+from gymsolve.text import took
 
 __all__ = ["action_figures", "learning_curves", "loss_figure", "return_figure", "time_split"]
 
 Range = tuple[float, float]
-
-_SHARES = ("env", "act", "update", "eval", "checkpoint", "record", "diagnose")
-_SHARE_NAMES = {
-    "env": "environments",
-    "act": "choosing actions",
-    "update": "learning",
-    "eval": "evaluating",
-    "checkpoint": "checkpoints",
-    "record": "videos",
-    "diagnose": "measuring",
-}
+_HARDLY = 0.005
+"""Parts of the time below this share are told together."""
 
 
 def learning_curves(facts: Facts) -> Section:
-    """Everything over environment steps."""
+    """Everything over the steps that the run is measured in."""
     charts: list[Figure | None] = [return_figure(facts), loss_figure(facts), *_health(facts)]
-    charts += [*action_figures(facts), _length(facts)]
-    shown = [chart for chart in charts if chart is not None]
+    charts += [*action_figures(facts), _seen(facts), _length(facts), *_gradients(facts)]
+    shown = [on_axis(facts, chart) for chart in charts if chart is not None]
     blocks: Sequence[Block] = [Figures(shown)] if shown else []
     return Section("Learning curves", blocks)
+
+
+def on_axis(facts: Facts, chart: Figure) -> Figure:
+    """The chart with the name of its axis; its points are there already."""
+    return chart._replace(x_label=facts.axis) if isinstance(chart, Curves | Stack) else chart
 
 
 def return_figure(facts: Facts) -> Curves | None:
@@ -40,13 +39,13 @@ def return_figure(facts: Facts) -> Curves | None:
     if mean:
         spread = [(x, lows[x], highs[x]) for x, _ in mean if x in lows and x in highs]
         lines.append(Line("training episodes, last 100: mean, smallest to largest", mean, spread))
-    judged = [(float(row["env_steps"]), float(row["eval/mean_reward"])) for row in facts.evaluations]
+    judged = [(facts.place(row["env_steps"]), float(row["eval/mean_reward"])) for row in facts.evaluations]
     if judged:
         lines.append(Line("evaluation: mean ± standard deviation", judged, _whiskers(facts), marks=True))
     if not lines:
         return None
     level = None if facts.threshold is None else (facts.threshold, f"threshold {facts.threshold:g}")
-    return Curves("Return", lines, "Raw return per episode.", level=level)
+    return Curves("Return", lines, "Raw return per episode.", level=level, x_label=facts.axis)
 
 
 def loss_figure(facts: Facts) -> Curves | None:
@@ -72,29 +71,40 @@ def loss_figure(facts: Facts) -> Curves | None:
 def action_figures(facts: Facts) -> list[Figure | None]:
     """What the policy does: shares of choices, or the range of a box."""
     names = sorted((name for name in facts.history.series if name.startswith("action/share_")), key=_choice)
-    bounds = facts.context.bounds.get("action/mean")
-    whole = bounds if bounds is not None and all(map(math.isfinite, bounds)) else None
-    mean, std = facts.points("action/mean"), dict(facts.points("action/std"))
+    box = None if names else _within(facts, "Actions", "action", "The axis is the action space.")
+    return [_stacked(facts, names), box]
+
+
+def _seen(facts: Facts) -> Curves | None:
+    """What the network gets to see, in the range that the observation space and scaling allow."""
+    return _within(
+        facts, "Observations, as the network sees them", "obs", "The axis is all that is possible."
+    )
+
+
+def _within(facts: Facts, title: str, prefix: str, note: str) -> Curves | None:
+    """Mean and spread, on an axis that the spaces of the run decide where they have ends."""
+    limits = facts.context.ranges.get(f"{prefix}/mean")
+    mean, std = facts.points(f"{prefix}/mean"), dict(facts.points(f"{prefix}/std"))
     spread = [(x, y - std[x], y + std[x]) for x, y in mean if x in std]
-    box = None
-    if mean and not names:
-        note = "The axis is the action space." if whole else ""
-        box = Curves("Actions", [Line("mean ± standard deviation", mean, spread)], note, limits=whole)
-    return [_stacked(facts, names), _shown(box)]
+    line = Line("mean ± standard deviation", mean, spread)
+    return _shown(Curves(title, [line], note if limits else "", limits=limits))
 
 
 def time_split(facts: Facts) -> Split | None:
-    """Where the seconds went: as measured, or worked out from the durations of rollouts and updates."""
-    found = {part: _mean(facts.points(f"time/{part}_share")) for part in _SHARES}
-    known = [(_SHARE_NAMES[part], share) for part, share in found.items() if share is not None and share > 0]
-    if known:
-        rest = 1.0 - sum(share for _, share in known)
-        return Split("Where the time went", [*known, ("other", rest)] if rest > 0.005 else known)
+    """Where the seconds of all sittings went; logs without shares tell collecting and learning at least."""
+    spent = {part: round(seconds, 2) for part, seconds in facts.spent.items()}
+    whole = sum(spent.values())
+    if whole and set(spent) - {"eval"}:
+        shown = {part: spent[part] for part in NAMES if spent.get(part, 0.0) >= _HARDLY * whole}
+        parts = [(f"{NAMES[part]}, {took(seconds)}", seconds / whole) for part, seconds in shown.items()]
+        rest = whole - sum(shown.values())
+        small = [(f"less than {_HARDLY:.1%} each, {took(rest)}", rest / whole)] if rest > 0.005 else []
+        return Split("Where the time went", [*parts, *small], f"{took(whole)} in all.")
     collect, update = _mean(facts.points("time/collect_seconds")), _mean(facts.points("time/update_seconds"))
     if not collect or not update or not facts.seconds:
         return None
-    waited = sum(y for _, y in facts.points("eval/seconds") if math.isfinite(y))
-    share = min(1.0, waited / facts.seconds)
+    share = min(1.0, spent.get("eval", 0.0) / facts.seconds)
     both = collect + update
     parts = [("collecting", (1 - share) * collect / both), ("learning", (1 - share) * update / both)]
     return Split("Where the time went", [*parts, *([("evaluating", share)] if share > 0 else [])])
@@ -144,6 +154,25 @@ def _stacked(facts: Facts, names: list[str]) -> Stack | None:
     return Stack("Actions taken", labels, xs, shares, "Share of each choice since the record before.")
 
 
+def _gradients(facts: Facts) -> list[Stack]:
+    """How large the entries of gradients are, decade by decade, for each part of the network."""
+    charts = []
+    sizes = ["zero", *(f"1e{power}" for power in DECADES)]
+    for part, what in (
+        ("trunk", "the shared layers"),
+        ("policy", "the policy"),
+        ("value", "the value function"),
+    ):
+        by_size = {size: facts.points(f"gradient/{part}_{size}") for size in sizes}
+        shown = {size: points for size, points in by_size.items() if any(y > 0 for _, y in points)}
+        if shown:
+            xs = [x for x, _ in by_size["zero"]]
+            shares = [[_or_zero(y) for _, y in points] for points in shown.values()]
+            note = "Share of the entries by size, in the last gradient step of some updates."
+            charts.append(Stack(f"Gradient of {what}", list(shown), xs, shares, note))
+    return charts
+
+
 def _choice(name: str) -> tuple[int, str]:
     key = name.removeprefix("action/share_")
     return (int(key), "") if key.isdecimal() else (1 << 30, key)
@@ -158,7 +187,7 @@ def _whiskers(facts: Facts) -> list[tuple[float, float, float]]:
     for row in facts.evaluations:
         mean, std = float(row["eval/mean_reward"]), row.get("eval/std_reward")
         if std is not None and math.isfinite(std):
-            found.append((float(row["env_steps"]), mean - std, mean + std))
+            found.append((facts.place(row["env_steps"]), mean - std, mean + std))
     return found
 
 

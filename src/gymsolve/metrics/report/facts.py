@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from gymsolve.config import TrainConfig
@@ -12,11 +13,13 @@ from gymsolve.metrics.lint import lint
 from gymsolve.metrics.quality import training_quality
 from gymsolve.metrics.report.figures import Point
 from gymsolve.metrics.rules.rule import Context
+from gymsolve.metrics.spending import spent_in_all
 from gymsolve.recipes import flatten, validate
 from gymsolve.runs.checkpoints import survey_checkpoints
 from gymsolve.runs.run import Run
 from gymsolve.runs.summary import RunSummary
 from gymsolve.runs.videos import Video, find_best_video, list_videos
+from gymsolve.text import UNITS
 
 __all__ = ["Facts", "gather"]
 
@@ -51,6 +54,11 @@ class Facts:
         return stored if self.context.threshold is None else self.context.threshold
 
     @property
+    def success_threshold(self) -> float | None:
+        """Share of successes that counts as solved; None where the return decides."""
+        return self.config.solved_at if self.config.solved_by == "success_rate" else None
+
+    @property
     def solved(self) -> bool:
         if self.summary.status in ("running", "crashed"):  # nobody has written a verdict yet
             return any(row.get("solved") == 1.0 for row in self.evaluations)
@@ -63,9 +71,13 @@ class Facts:
 
     @property
     def seconds(self) -> float:
-        """Spent training, over all sittings."""
-        stored = (self.info.get("result") or {}).get("seconds")  # of the sitting before, after a resume
-        return max(float(stored or 0.0), self.last("time/elapsed") or 0.0)
+        """Spent collecting, learning and evaluating, over all sittings."""
+        return self.history.spending.trained
+
+    @property
+    def spent(self) -> dict[str, float]:
+        """Seconds of all sittings by what they went into, starting and videos included."""
+        return spent_in_all(self.history.spending, self.events)
 
     @property
     def best(self) -> dict[str, Any] | None:
@@ -87,7 +99,7 @@ class Facts:
                 threshold=self.threshold,
                 samples=self.env_steps,
                 solved=self.solved,
-                budget=self.config.steps,
+                budget=self.config.env_budget,
             )
         )
 
@@ -98,9 +110,26 @@ class Facts:
         return next((value for value in reversed(values) if math.isfinite(value)), None)
 
     def points(self, name: str) -> list[Point]:
-        """A metric over environment steps; empty when it was never recorded."""
+        """A metric over the axis of the charts; empty when it was never recorded."""
         series = self.history.get(name)
-        return [] if series is None else list(zip(map(float, series.steps), series.values, strict=True))
+        return [] if series is None else list(zip(map(self.place, series.steps), series.values, strict=True))
+
+    def place(self, env_steps: float) -> float:
+        """Where a record at so many environment steps is on the axis: there, or at its vector steps."""
+        return self._vec_steps.get(int(env_steps), float(env_steps))
+
+    @cached_property
+    def _vec_steps(self) -> dict[int, float]:
+        """Vector steps by environment steps, where the run is measured in them."""
+        if self.config.budget_in == "env_steps":
+            return {}
+        counted = [(row.get("env_steps"), row.get("vec_steps")) for row in self.rows]
+        return {int(one): float(other) for one, other in counted if one is not None and other is not None}
+
+    @property
+    def axis(self) -> str:
+        """What charts say below their axis."""
+        return UNITS[self.config.budget_in]
 
     def event(self, kind: str) -> dict[str, Any] | None:
         """The newest event of a kind."""
@@ -116,6 +145,7 @@ def gather(run: Run, alerts: AlertTracker | None = None) -> Facts:
     if alerts is None:
         alerts = AlertTracker(run_context(run, config), rows)
     checkpoints, damage = survey_checkpoints(run)
+    diagnosis = explain_run(run, alerts)
     return Facts(
         run=run,
         summary=run.summary(),
@@ -131,8 +161,8 @@ def gather(run: Run, alerts: AlertTracker | None = None) -> Facts:
         videos=list_videos(run),
         video=find_best_video(run),
         context=alerts.context,
-        diagnosis=explain_run(run, alerts),
-        lint=[str(finding) for finding in lint(config, alerts.context.spec)],
+        diagnosis=diagnosis,
+        lint=[str(one.without(diagnosis.decided)) for one in lint(config, alerts.context.spec)],
         problems=[*problems, *events.problems, *damage],
     )
 

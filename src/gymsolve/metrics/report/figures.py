@@ -37,6 +37,8 @@ class Line(NamedTuple):
     """x, low and high: a band around a line, whiskers at marks."""
     marks: bool = False
     """Points of their own, such as evaluations, instead of a line."""
+    letter: str = ""
+    """What stands for it in charts made of text; by its place if empty."""
 
 
 class Curves(NamedTuple):

@@ -20,7 +20,7 @@ _ASK = """You are an expert in reinforcement learning. Below is the log of one t
 3. Propose at most three changes of settings as `--set path=value`, the most promising first, each with
    the metric that should move and by how much.
 Do not repeat the log. If the log does not tell, say what to measure."""
-_SKIPPED = ("hyper/", "env_steps", "vec_steps", "updates", "progress", "time/elapsed")
+_SKIPPED = ("hyper/", "gradient/", "env_steps", "vec_steps", "updates", "progress", "time/elapsed")
 _PERIODS, _SAMPLES = 24, 8
 
 
@@ -74,7 +74,7 @@ def _alerts(facts: Facts) -> str:
     found = facts.diagnosis.to_json()
     told = [
         f"{one['severity']} {one['id']} (active {one['share']:.0%} of training): {one['title']}; "
-        f"{one['cause']}; {remedy_text(one['changes'])}"
+        f"{one['cause']}; {remedy_text(one)}"
         for one in found["roots"]
     ]
     told += [f"consequence of {one['because']}: {one['id']}, {one['title']}" for one in found["consequences"]]

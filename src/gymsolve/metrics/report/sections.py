@@ -21,7 +21,8 @@ from gymsolve.metrics.report.document import (
 )
 from gymsolve.metrics.report.facts import Facts
 from gymsolve.metrics.wording import evidence_text, lasting, remedy_text
-from gymsolve.text import count, duration, number, plural, score, setting
+from gymsolve.runs.videos import cut_note
+from gymsolve.text import count, duration, number, plural, score, setting, took
 
 __all__ = [
     *("checkpoints", "configuration", "evaluations", "findings", "problems", "reproduce", "speed"),
@@ -59,10 +60,10 @@ def _finding(alert: dict[str, Any], consequences: list[dict[str, Any]]) -> Findi
     when = lasting(alert, follows)
     details = [
         ("evidence", f"{evidence_text(alert['evidence'])}, step {count(alert['step'])}"),
-        ("when", f"{when}{state}; fired {plural(alert['count'], 'time')}"),
-        ("cost", f"{spent} ({alert['share']:.0%} of training)"),
+        ("when", when if alert["ended"] else f"{when}{state}; fired {plural(alert['count'], 'time')}"),
+        *([] if alert["ended"] else [("cost", f"{spent} ({alert['share']:.0%} of training)")]),
         ("likely cause", alert["cause"]),
-        ("remedy", remedy_text(alert["changes"])),
+        ("remedy", remedy_text(alert)),
     ]
     if alert["effect"]:
         details.append(("expect", alert["effect"]))
@@ -91,7 +92,7 @@ def video(facts: Facts) -> Section:
     if "return" in one.facts:
         about.append(f"return {number(one.facts['return'])}")
     if one.facts.get("complete") is False:
-        about.append("cut before its end")
+        about.append(cut_note(one.facts).removeprefix(", "))
     blocks: list[Block] = [Clip(f"videos/{one.path.name}", ", ".join([f"{one.name}.mp4", *about]))]
     others = [other.path.name for other in facts.videos if other.path != one.path]
     if others:
@@ -139,16 +140,11 @@ def speed(facts: Facts) -> Section:
     told = (
         f"While training, {count(median(rates))} environment steps per second (median; "
         f"{count(min(rates))} to {count(max(rates))}), {plural(int(updates), 'update')} in "
-        f"{duration(facts.seconds)}. {_filmed(facts)}"
+        f"{took(facts.seconds)}. "
     )
     told += f"{'; '.join(means).capitalize()}." if means else ""
     split = time_split(facts)
     return Section("Speed", [Paragraph(told), *([] if split is None else [Figures([split])])])
-
-
-def _filmed(facts: Facts) -> str:
-    spent = [one.get("recording_seconds") or 0.0 for one in facts.events if one.get("kind") == "video"]
-    return f"Videos took {sum(spent):.1f} s after it. " if sum(spent) >= 0.1 else ""
 
 
 def _long_table(

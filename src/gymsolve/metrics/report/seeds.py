@@ -7,12 +7,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from gymsolve.metrics.report.comparison import Contender
+from gymsolve.config import INCIDENTAL
+from gymsolve.metrics.report.comparison import Contender, differences
 from gymsolve.text import number
 
-__all__ = ["SeedSpread", "interquartile_mean", "seed_interval", "spread_over_seeds"]
+__all__ = [
+    *("FEWEST", "SeedSpread"),
+    *("interquartile_mean", "runs_alike", "seed_interval", "spread_over_seeds"),
+]
 
-_FEWEST = 3
+FEWEST = 3
+"""Seeds from which on a spread says something."""
 _RESAMPLES = 2000
 _APART = 2.0
 """Spreads of the other seeds by which the best one may lie above their mean."""
@@ -32,16 +37,25 @@ class SeedSpread:
     best: float
     lucky: bool
     """The best seed lies apart from the others: quoting it would promise too much."""
+    incidental: tuple[str, ...] = ()
+    """Settings in which they differ too, and which change no result."""
+    unfinished: tuple[str, ...] = ()
+    """Letters of those that were stopped or crashed: their last evaluation counts."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
     def remark(self) -> str:
         """What to quote, in a sentence."""
+        alone = "in the seed alone"
+        if self.incidental:
+            alone = f"in nothing that changes results but the seed (also in {', '.join(self.incidental)})"
         told = (
-            f"{', '.join(self.letters)} differ in the seed alone: the interquartile mean of their final "
+            f"{', '.join(self.letters)} differ {alone}: the interquartile mean of their final "
             f"evaluations is {number(self.iqm)} (95 % interval {number(self.low)} to {number(self.high)})."
         )
+        if self.unfinished:
+            told += f" Not all reached their end: {', '.join(self.unfinished)} stopped or crashed before it."
         if not self.lucky:
             return told
         return f"{told} The best seed, {number(self.best)}, is far above the others: that is luck."
@@ -49,14 +63,18 @@ class SeedSpread:
 
 def spread_over_seeds(contenders: Sequence[Contender]) -> list[SeedSpread]:
     """One for every configuration that was trained to an end with three seeds or more."""
-    groups: dict[str, dict[int, tuple[str, float]]] = {}
+    ended = [one for one in contenders if one.evaluations and one.status != "running"]
+    return [_spread(group) for group in runs_alike(ended)]
+
+
+def runs_alike(contenders: Sequence[Contender]) -> list[list[Contender]]:
+    """Runs that differ in nothing that changes results but the seed, where there are three seeds or more."""
+    groups: dict[str, dict[int, Contender]] = {}
     for one in contenders:
-        final = one.results("env_steps")["final_reward"]
-        if final is not None and one.run.status != "running":
-            alike = {path: value for path, value in one.settings.items() if path != "seed"}
-            same = groups.setdefault(repr(sorted(alike.items())), {})
-            same.setdefault(one.settings["seed"], (one.letter, final))  # a repeated seed tells nothing new
-    return [_spread(group) for group in groups.values() if len(group) >= _FEWEST]
+        alike = {path: v for path, v in one.settings.items() if not path.startswith((*INCIDENTAL, "seed"))}
+        same = groups.setdefault(repr(sorted(alike.items())), {})
+        same.setdefault(one.settings["seed"], one)  # a repeated seed tells nothing new
+    return [list(group.values()) for group in groups.values() if len(group) >= FEWEST]
 
 
 def interquartile_mean(values: Sequence[float]) -> float:
@@ -69,26 +87,28 @@ def interquartile_mean(values: Sequence[float]) -> float:
     return math.fsum(w * x for w, x in zip(weights, ordered, strict=True)) / math.fsum(weights)
 
 
-def seed_interval(values: Sequence[float]) -> tuple[float, float]:
+def seed_interval(values: Sequence[float], resamples: int = _RESAMPLES) -> tuple[float, float]:
     """95 % percentile bootstrap of the interquartile mean; the same values give the same interval."""
     draw = random.Random(0)
-    found = sorted(interquartile_mean(draw.choices(values, k=len(values))) for _ in range(_RESAMPLES))
-    cut = round(0.025 * _RESAMPLES)
+    found = sorted(interquartile_mean(draw.choices(values, k=len(values))) for _ in range(resamples))
+    cut = round(0.025 * resamples)
     return found[cut], found[-cut - 1]
 
 
-def _spread(group: dict[int, tuple[str, float]]) -> SeedSpread:
-    finals = [final for _, final in group.values()]
+def _spread(group: Sequence[Contender]) -> SeedSpread:
+    finals = [float(one.evaluations[-1]["eval/mean_reward"]) for one in group]
     low, high = seed_interval(finals)
     # Against the others: within so few, a value cannot be two spreads from a mean that it is part of.
     *others, best = sorted(finals)
     bar = statistics.fmean(others) + _APART * statistics.stdev(others)
     return SeedSpread(
-        letters=tuple(letter for letter, _ in group.values()),
-        seeds=tuple(group),
+        letters=tuple(one.letter for one in group),
+        seeds=tuple(one.settings["seed"] for one in group),
         iqm=interquartile_mean(finals),
         low=low,
         high=high,
         best=best,
         lucky=best > bar,
+        incidental=tuple(differences(group, incidental=True)),
+        unfinished=tuple(one.letter for one in group if one.status in ("stopped", "crashed")),
     )

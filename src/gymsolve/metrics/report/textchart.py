@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from gymsolve.metrics.report.figures import (
     Bars,
     Curves,
     Figure,
     Line,
+    Point,
     Split,
     Stack,
     value_range,
@@ -44,7 +46,7 @@ def text_of(chart: Figure) -> str:
 
 
 def plot(chart: Curves, width: int = _WIDTH, height: int = _HEIGHT) -> str:
-    """Lines as letters on a grid, with the ends of both axes as numbers."""
+    """Lines as letters on a grid, bands as dots, with the ends of both axes as numbers."""
     xs = [x for line in chart.lines for x, _ in line.points]
     if not xs:
         return "(nothing was recorded)"
@@ -53,9 +55,11 @@ def plot(chart: Curves, width: int = _WIDTH, height: int = _HEIGHT) -> str:
     row = _row_of(low, high, height, logarithmic)
     if chart.level is not None:
         grid[row(chart.level[0])] = ["-"] * width
+    for line in chart.lines:
+        _shade(grid, line, row, min(xs), max(xs))
     for index, line in enumerate(chart.lines):
-        for column, y in _columns(line, min(xs), max(xs), width):
-            grid[row(y)][column] = _letter(index)
+        for column, y in _columns(line.points, min(xs), max(xs), width):
+            grid[row(y)][column] = _letter(line, index)
     names = [number(high), *[""] * (height - 2), number(low)]
     margin = max(map(len, names))
     body = [f"{name:>{margin}} |{''.join(cells).rstrip()}" for name, cells in zip(names, grid, strict=True)]
@@ -65,7 +69,7 @@ def plot(chart: Curves, width: int = _WIDTH, height: int = _HEIGHT) -> str:
 
 
 def _legend(chart: Curves) -> list[str]:
-    told = [f"  {_letter(index)} {line.label}{_ends(line)}" for index, line in enumerate(chart.lines)]
+    told = [f"  {_letter(line, index)} {line.label}{_ends(line)}" for index, line in enumerate(chart.lines)]
     if chart.level is not None:
         told.append(f"  - {chart.level[1]}")
     return told
@@ -74,15 +78,33 @@ def _legend(chart: Curves) -> list[str]:
 def _ends(line: Line) -> str:
     solid = [y for _, y in line.points if math.isfinite(y)]
     if not solid:
-        return ": not finite"
+        return ": not finite" if line.points else ": nothing yet"
     return f": {number(solid[0])} → {number(solid[-1])}, from {number(min(solid))} to {number(max(solid))}"
 
 
-def _columns(line: Line, first: float, last: float, width: int) -> list[tuple[int, float]]:
+def _shade(grid: list[list[str]], line: Line, row: Callable[[float], int], first: float, last: float) -> None:
+    """A band as dots, wherever nothing else is."""
+    solid = [one for one in line.spread if math.isfinite(one[1]) and math.isfinite(one[2])]
+    scale = (last - first) / max(1, len(grid[0]) - 1)
+    for before, after in pairwise(solid):
+        span = after[0] - before[0]
+        for column in range(_ceil(before[0] - first, scale), _ceil(after[0] - first, scale)):
+            share = (first + column * scale - before[0]) / span
+            low, high = (a + (b - a) * share for a, b in zip(before[1:], after[1:], strict=True))
+            for place in range(row(high), row(low) + 1):
+                if grid[place][column] == " ":
+                    grid[place][column] = "."
+
+
+def _ceil(distance: float, scale: float) -> int:
+    return math.ceil(distance / scale - 1e-9) if scale else 0
+
+
+def _columns(points: Sequence[Point], first: float, last: float, width: int) -> list[tuple[int, float]]:
     """The mean of what falls into each column."""
     cells: dict[int, list[float]] = {}
     scale = (width - 1) / (last - first or 1.0)
-    for x, y in line.points:
+    for x, y in points:
         if math.isfinite(y):
             cells.setdefault(round((x - first) * scale), []).append(y)
     return [(column, sum(values) / len(values)) for column, values in cells.items()]
@@ -99,8 +121,8 @@ def _row_of(low: float, high: float, height: int, logarithmic: bool) -> Callable
     return row
 
 
-def _letter(index: int) -> str:
-    return _LETTERS[index % len(_LETTERS)]
+def _letter(line: Line, index: int) -> str:
+    return line.letter[:1] or _LETTERS[index % len(_LETTERS)]
 
 
 def _rows(rows: Sequence[tuple[str, float, str]]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from gymsolve.metrics.report.document import Tile, Tone
 from gymsolve.metrics.report.facts import Facts
 from gymsolve.metrics.wording import remedy_text
-from gymsolve.text import count, duration, number, score
+from gymsolve.text import count, number, score, took
 
 __all__ = ["badge", "tiles", "tone", "verdict"]
 
@@ -16,6 +16,7 @@ _ENDS = {
     "stop file": "it was stopped on request",
     "interrupt": "it was stopped by Ctrl-C",
     "terminated": "the system stopped it",
+    "hangup": "its terminal was closed",
 }
 _RISING = 0.05
 """Share of the way to the goal that the last quarter must gain to be called rising."""
@@ -35,7 +36,11 @@ def tone(facts: Facts) -> Tone:
 
 def verdict(facts: Facts) -> str:
     """One paragraph."""
-    sentences = [_whether(facts), _how_sure(facts), _how_long(facts), _why_it_ended(facts), _limit(facts)]
+    sentences = [_whether(facts), _how_sure(facts), _how_long(facts)]
+    if facts.summary.status == "crashed":  # first things first
+        sentences = [_why_it_ended(facts), _limit(facts), *sentences]
+    else:
+        sentences += [_why_it_ended(facts), _limit(facts)]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
@@ -43,23 +48,35 @@ def tiles(facts: Facts) -> list[Tile]:
     """The figures that everybody asks for."""
     best, threshold = facts.best, facts.threshold
     needed = "no threshold known" if threshold is None else f"needed {number(threshold)}"
+    if facts.success_threshold is not None:
+        needed = f"{_rate(best)} successes, needed {facts.success_threshold:.0%}"
     reached = None if best is None else best["eval/mean_reward"]
     spread = None if best is None else best.get("eval/std_reward")
     speed = facts.env_steps / facts.seconds if facts.seconds else None
     return [
         Tile("best evaluation", score(reached, spread), needed),
-        Tile("steps", count(facts.env_steps), f"of {count(facts.config.steps)}"),
-        Tile("time", duration(facts.seconds), "training and evaluating"),
-        Tile("speed", "–" if speed is None else count(speed), "steps per second, all in all"),
-        Tile(
-            "quality",
-            "–" if facts.quality is None else f"{facts.quality:.2f}",
-            "area under the curve per sample",
-        ),
+        Tile("steps", count(facts.env_steps), _of_budget(facts)),
+        Tile("time", took(facts.seconds), "training and evaluating"),
+        Tile("speed", "–" if speed is None else count(speed), "steps per second, evaluations included"),
+        _quality_tile(facts),
         Tile(
             "alerts", str(len(facts.diagnosis.roots)), f"{len(facts.diagnosis.not_fired)} checks did not fire"
         ),
     ]
+
+
+def _of_budget(facts: Facts) -> str:
+    of = f"of {count(facts.config.steps)}"
+    if facts.config.budget_in == "env_steps":
+        return of
+    return f"{count(facts.place(facts.env_steps))} {of} vector steps"
+
+
+def _quality_tile(facts: Facts) -> Tile:
+    """A single evaluation is no curve, unless it solved the environment."""
+    if facts.quality is None or (len(facts.evaluations) < 2 and not facts.solved):
+        return Tile("quality", "–", "it takes two evaluations to tell")
+    return Tile("quality", f"{facts.quality:.2f}", "area under the curve per sample")
 
 
 def _whether(facts: Facts) -> str:
@@ -67,13 +84,16 @@ def _whether(facts: Facts) -> str:
     if facts.solved:
         proofs = [int(row["env_steps"]) for row in facts.evaluations if row.get("solved") == 1.0]
         when = proofs[0] if proofs else facts.env_steps
-        share = when / max(1, facts.config.steps)
+        share = when / max(1, facts.config.env_budget)
         return f"{name} is solved: the policy at step {count(when)} did it, {share:.0%} into the budget."
     running = facts.summary.status == "running"
     if best is None:
         return (
             f"{name} has not been evaluated{' yet' if running else ''}, so nothing is known of its success."
         )
+    if facts.success_threshold is not None:
+        told = f"{name} is not solved{' yet' if running else ''}: {_rate(best)} of the episodes of its best "
+        return f"{told}evaluation were a success, and {facts.success_threshold:.0%} are needed."
     reached = number(best["eval/mean_reward"])
     if threshold is None:
         return f"No threshold is known for {name}; its best evaluation is {reached}."
@@ -81,6 +101,11 @@ def _whether(facts: Facts) -> str:
     verb = "reached the threshold once" if crossed else f"stayed below the threshold of {number(threshold)}"
     rest = ", but two long evaluations did not confirm it" if crossed else ""
     return f"{name} is not solved{' yet' if running else ''}: its best evaluation, {reached}, {verb}{rest}."
+
+
+def _rate(best: dict[str, Any] | None) -> str:
+    rate = None if best is None else best.get("eval/success_rate")
+    return "–" if rate is None else f"{rate:.0%}"
 
 
 def _how_sure(facts: Facts) -> str:
@@ -116,22 +141,22 @@ def _margin(best: dict[str, Any], threshold: float | None, error: float, *, conf
 
 
 def _how_long(facts: Facts) -> str:
-    waited = sum(_seconds(row) for row in facts.evaluations)
-    rest = f", {duration(waited)} of it evaluating" if waited >= 1 else ""
-    return f"Training took {count(facts.env_steps)} steps and {duration(facts.seconds)}{rest}."
-
-
-def _seconds(row: dict[str, Any]) -> float:
-    value = row.get("eval/seconds")
-    return float(value) if value is not None and math.isfinite(value) else 0.0
+    spent = facts.spent
+    waited, whole = spent.get("eval", 0.0), sum(spent.values())
+    rest = f", {took(waited)} of it evaluating" if waited >= 1 else ""
+    more = whole - facts.seconds
+    all_in_all = f"; with all around it {took(whole)}" if more >= 1 and more > 0.05 * whole else ""
+    return f"Training took {count(facts.env_steps)} steps and {took(facts.seconds)}{rest}{all_in_all}."
 
 
 def _why_it_ended(facts: Facts) -> str:
-    status, reason = facts.summary.status, str(facts.info.get("reason") or "")
+    status, reason = facts.summary.status, str(facts.summary.reason or "")
     if status == "running":
         return "It is still being trained."
     if status == "crashed":
-        return f"It crashed: {reason or 'its process is gone'}{'' if reason.endswith('.') else '.'}"
+        first = facts.diagnosis.roots[0]  # with the place in the user's code, where it is known
+        told = reason if first.evidence.sign else first.evidence.note
+        return f"It crashed: {told}{'' if told.endswith('.') else '.'}"
     return f"It ended because {_ENDS[reason]}." if reason in _ENDS else ""
 
 
@@ -143,10 +168,11 @@ def _limit(facts: Facts) -> str:
         serious = [alert for alert in serious if alert.active]
         if not serious:
             return "Alerts on the way were over by then."
+    if serious and serious[0].ended:
+        return f"What ended it: {serious[0].title} ({serious[0].cause}); {remedy_text(serious[0].to_json())}."
     if serious:
-        changes = serious[0].to_json()["changes"]
         lead = "What to look at" if facts.solved else "What limits it most likely"
-        return f"{lead}: {serious[0].title} ({serious[0].cause}); {remedy_text(changes)}."
+        return f"{lead}: {serious[0].title} ({serious[0].cause}); {remedy_text(serious[0].to_json())}."
     if facts.solved:
         return "No alert fired."
     return _trend(facts)

@@ -9,6 +9,7 @@ from gymsolve.metrics.rules.environment import ENVIRONMENT
 from gymsolve.metrics.rules.episodes import EPISODES
 from gymsolve.metrics.rules.evaluation import EVALUATION
 from gymsolve.metrics.rules.exploration import EXPLORATION
+from gymsolve.metrics.rules.first_policy import FIRST_POLICY
 from gymsolve.metrics.rules.network import NETWORK
 from gymsolve.metrics.rules.policy import POLICY
 from gymsolve.metrics.rules.progress import PROGRESS
@@ -21,6 +22,7 @@ RULES: tuple[Rule, ...] = (
     *ENVIRONMENT,
     *EPISODES,
     *POLICY,
+    *FIRST_POLICY,
     *EXPLORATION,
     *CRITIC,
     *NETWORK,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gymsolve.metrics.history import History
 from gymsolve.metrics.rules.outlook import is_flat, is_reached
-from gymsolve.metrics.rules.remedies import all_of, scale, set_to
+from gymsolve.metrics.rules.remedies import all_of, raise_to, scale, set_to
 from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, below
 
 __all__ = ["CRITIC"]
@@ -106,7 +106,7 @@ def _biased(history: History, context: Context, active: bool) -> Evidence | None
 def _dominates(history: History, context: Context, active: bool) -> Evidence | None:
     policy = history.last("train/grad_norm_policy")
     value = history.series["train/grad_norm_value"].last
-    if not policy:
+    if not policy or is_reached(history, context):
         return None
     ratio = value / policy
     if ratio <= (50.0 if active else 100.0):
@@ -146,7 +146,7 @@ CRITIC = (
         needs=("hyper/vf_coef",),
         check=_untrained,
         cause="vf_coef is 0: nothing of the value loss reaches the weights",
-        remedy=set_to("algo.vf_coef", 0.5),
+        remedy=raise_to("algo.vf_coef", 0.5),
         effect=Effect("train/explained_variance", "rises", above=0.3),
         explains=("ev_negative", "ev_zero", "ev_oscillates", "policy_frozen", "return_flat"),
         warmup=0.0,
@@ -164,7 +164,7 @@ CRITIC = (
         remedy=all_of(
             set_to("net.normalize_values", "running"),
             scale("algo.learning_rate", 0.5),
-            scale("algo.vf_coef", 0.5, at_least=0.1),
+            scale("algo.vf_coef", 0.5),
         ),
         effect=Effect("train/explained_variance", "rises", above=0),
         explains=("ev_oscillates", "return_flat", "advantage_biased", "rank_collapse", "clip_unused"),
@@ -179,7 +179,7 @@ CRITIC = (
         needs=(_EV, "rollout/ep_rew_mean"),
         check=_useless,
         cause="observations do not tell what will be rewarded, gamma does not fit, or no value loss",
-        remedy=all_of(set_to("net.normalize_obs", "running"), scale("algo.vf_coef", 1.0, at_least=0.5)),
+        remedy=all_of(set_to("net.normalize_obs", "running"), raise_to("algo.vf_coef", 0.5)),
         effect=Effect("train/explained_variance", "rises", above=0.3),
         explains=("return_flat", "advantage_biased"),
         warmup=0.1,
@@ -233,7 +233,7 @@ CRITIC = (
         needs=("rollout/advantage_mean", "rollout/advantage_std"),
         check=_biased,
         cause="the values lag behind the returns: they learn too slowly, or advantages are wrong",
-        remedy=scale("algo.vf_coef", 2.0, at_least=0.5),
+        remedy=scale("algo.vf_coef", 2.0, from_zero=0.5),
         effect=Effect("rollout/advantage_mean", "comes near 0"),
         warmup=0.1,
         applies=_has_critic,

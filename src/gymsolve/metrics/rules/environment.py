@@ -5,7 +5,7 @@ from dataclasses import replace
 from gymsolve.metrics.catalog import find_metric
 from gymsolve.metrics.history import History
 from gymsolve.metrics.rules.outlook import is_confirmed
-from gymsolve.metrics.rules.remedies import all_of, scale, set_to
+from gymsolve.metrics.rules.remedies import all_of, lower_to, scale, set_to
 from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, above, below
 
 __all__ = ["ENVIRONMENT"]
@@ -112,7 +112,7 @@ ENVIRONMENT = (
         needs=("env_steps",),
         check=_nonfinite,
         cause="the environment returned such a number, or the weights ran away: a learning rate far too high",
-        remedy=all_of(scale("algo.learning_rate", 0.1), set_to("algo.max_grad_norm", 0.5)),
+        remedy=all_of(scale("algo.learning_rate", 0.1), lower_to("algo.max_grad_norm", 0.5)),
         effect=Effect("train/loss", "stays finite"),
         explains=("out_of_bounds", "return_fell", "grad_jump", "kl_extreme", "kl_high"),
         persistence=1,
@@ -168,13 +168,14 @@ ENVIRONMENT = (
         needs=("rollout/ep_rew_max", "rollout/ep_rew_min", "rollout/episodes"),
         check=_no_reward,
         cause="rewards are too rare for chance to find one, or a wrapper swallows them",
-        remedy=scale("algo.ent_coef", 10.0, at_least=0.01),
+        remedy=scale("algo.ent_coef", 10.0, from_zero=0.01),
         effect=Effect("rollout/ep_rew_max", "rises", above=0),
         explains=(
             *("same_return", "ev_zero", "ev_negative", "return_flat", "entropy_stuck", "policy_frozen"),
             *("advantage_dead", "grad_vanished", "value_scale", "entropy_collapse", "action_stuck"),
         ),
         persistence=10,
+        patience=1,
         standing=True,
     ),
     Rule(
@@ -185,13 +186,14 @@ ENVIRONMENT = (
         needs=("rollout/ep_rew_max", "rollout/ep_rew_min", "rollout/episodes"),
         check=_same_return,
         cause="nothing the policy tried so far made a difference: the reward is too rare, or constant",
-        remedy=scale("algo.ent_coef", 10.0, at_least=0.01),
+        remedy=scale("algo.ent_coef", 10.0, from_zero=0.01),
         effect=Effect("rollout/ep_rew_max", "moves away from rollout/ep_rew_min"),
         explains=(
             *("ev_zero", "return_flat", "entropy_stuck", "policy_frozen", "advantage_dead", "grad_vanished"),
             *("ev_negative", "value_scale", "equal_lengths"),
         ),
         persistence=20,
+        patience=1,
         warmup=0.15,
         standing=True,
     ),

@@ -4,7 +4,6 @@ import statistics
 
 from gymsolve.metrics.history import History
 from gymsolve.metrics.rules.outlook import is_confirmed, is_flat, is_reached
-from gymsolve.metrics.rules.remedies import set_to
 from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, above, below
 from gymsolve.text import number
 
@@ -12,18 +11,33 @@ __all__ = ["EPISODES"]
 
 _ENOUGH_EPISODES = 100
 _ALL_OF_IT = 0.98
+_VERY_LONG = 10_000
+"""Steps after which an episode without a known limit has lasted longer than nearly any."""
 _WINDOW = 20
 _SHARE = "reward_share/"
 _PAID = "rollout/ep_shaped_rew_mean"
 
 
 def _no_end(history: History, context: Context, active: bool) -> Evidence | None:
+    """Every copy has played for longer than an episode may last; where nobody knows that, for very long."""
     value = history.series["rollout/episodes"].last
-    limit = None if context.spec is None else context.spec.max_episode_steps
-    if limit is not None and (history.last("vec_steps") or 0.0) <= limit:
+    if value >= 1.0:
+        return None
+    played, limit = _played(history, context), context.episode_limit
+    if played <= (limit or _VERY_LONG) or (limit is None and context.progress(history) < 0.5):
         return None  # the first one may still be under way
-    steps = f"none in {history.env_steps} steps"
-    return Evidence("rollout/episodes", value, 1.0, "<", steps) if value < 1.0 else None
+    most = f"a limit of {limit:,}" if limit else "no known limit"
+    note = f"although each copy has taken {played:,.0f} steps, with {most}"
+    return Evidence("rollout/episodes", value, 1.0, "<", note)
+
+
+def _played(history: History, context: Context) -> float:
+    """Steps of each copy: what all of them took together says nothing about the length of an episode."""
+    each = history.last("vec_steps")
+    if each is not None:
+        return each
+    copies = context.setting("env.num_envs")
+    return history.env_steps / copies if copies else 0.0
 
 
 def _one_step(history: History, context: Context, active: bool) -> Evidence | None:
@@ -35,7 +49,7 @@ def _one_step(history: History, context: Context, active: bool) -> Evidence | No
 
 def _equal_lengths(history: History, context: Context, active: bool) -> Evidence | None:
     length = history.last("rollout/ep_len_mean")
-    limit = None if context.spec is None else context.spec.max_episode_steps
+    limit = context.episode_limit
     cut = history.last("rollout/truncated_share") or 0.0
     if length is None or length <= 1.0 or length == limit or cut >= 1.0 or is_confirmed(history, context):
         return None
@@ -62,7 +76,7 @@ def _one_component(history: History, context: Context, active: bool) -> Evidence
 
 def _limit_as_end(history: History, context: Context, active: bool) -> Evidence | None:
     """Episodes as long as the limit allows, none of which the limit is said to have cut."""
-    limit = None if context.spec is None else context.spec.max_episode_steps
+    limit = context.episode_limit
     length, cut = history.series["rollout/ep_len_mean"].last, history.last("rollout/truncated_share")
     if limit is None or limit <= 1 or cut != 0.0 or not length >= _ALL_OF_IT * limit:
         return None
@@ -136,10 +150,12 @@ EPISODES = (
         title="no episode has ended yet",
         needs=("rollout/episodes",),
         check=_no_end,
-        cause="there is no time limit, and nothing the policy does ends an episode",
-        remedy=set_to("env.max_episode_steps", 1000),
+        cause="nothing the policy does ends an episode, and no time limit does either",
+        instead="look at when the environment sets `terminated` and `truncated`; if the task has no end of "
+        "its own, give it one with env.max_episode_steps",
         effect=Effect("rollout/episodes", "grows"),
         explains=("return_flat", "ev_zero"),
+        patience=1,
         warmup=0.1,
     ),
     Rule(

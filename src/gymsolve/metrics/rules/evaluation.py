@@ -7,7 +7,7 @@ from typing import NamedTuple
 from gymsolve.config import WrapperConfig
 from gymsolve.metrics.history import History
 from gymsolve.metrics.rules.remedies import set_to
-from gymsolve.metrics.rules.rule import Change, Context, Effect, Evidence, Rule
+from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, Wish
 
 __all__ = ["EVALUATION"]
 
@@ -115,7 +115,7 @@ def _one_sided(context: Context) -> list[WrapperConfig]:
     return [one for one in wrappers if ("train" in one.roles) != ("eval" in one.roles)]
 
 
-def _sample(context: Context, evidence: Evidence) -> list[Change]:
+def _sample(context: Context, evidence: Evidence) -> list[Wish]:
     """Tells the two causes apart, unless there is a wrapper to look at first."""
     return [] if _one_sided(context) else set_to("eval.deterministic", False)(context, evidence)
 

@@ -1,13 +1,22 @@
 """How the policy explores: entropy, spread of actions, actions that are all it takes."""
 
+from dataclasses import replace
+
 from gymsolve.metrics.history import History
-from gymsolve.metrics.rules.outlook import DECIDED, categorical, is_flat, is_reached, relative_entropy
+from gymsolve.metrics.rules.outlook import (
+    DECIDED,
+    categorical,
+    entropy_evidence,
+    is_flat,
+    is_reached,
+    relative_entropy,
+)
 from gymsolve.metrics.rules.remedies import all_of, scale, set_to
 from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, above, below
 
 __all__ = ["EXPLORATION"]
 
-_EXPLORE = all_of(scale("algo.ent_coef", 5.0, at_least=0.01), scale("algo.learning_rate", 0.5))
+_EXPLORE = all_of(scale("algo.ent_coef", 5.0, from_zero=0.01), scale("algo.learning_rate", 0.5))
 
 
 def _collapse(history: History, context: Context, active: bool) -> Evidence | None:
@@ -21,7 +30,7 @@ def _collapse(history: History, context: Context, active: bool) -> Evidence | No
     # Deciding while the return still grows is what learning looks like.
     if not is_flat(history, context, 0.1) and not (context.progress(history) < 0.1 and value < 0.01):
         return None
-    return _entropy_evidence(factor, value, DECIDED, "<", "return is flat")
+    return entropy_evidence(factor, value, DECIDED, "<", "return is flat")
 
 
 def _arrival(history: History, context: Context, active: bool) -> Evidence | None:
@@ -43,7 +52,7 @@ def _arrival(history: History, context: Context, active: bool) -> Evidence | Non
     if arrival > 0.5 * context.budget:
         return None
     note = f"gone at step {arrival:,.0f} if it goes on like this, return is flat"
-    return _entropy_evidence(factor, now, DECIDED, "→", note)
+    return entropy_evidence(factor, now, DECIDED, "→", note)
 
 
 def _stuck(history: History, context: Context, active: bool) -> Evidence | None:
@@ -54,38 +63,23 @@ def _stuck(history: History, context: Context, active: bool) -> Evidence | None:
     value = series.last * factor
     if value <= (0.95 if active else 0.98) or not is_flat(history, context, 0.15):
         return None
-    return _entropy_evidence(factor, value, 0.98, ">", "return is flat")
-
-
-def _entropy_evidence(factor: float, value: float, limit: float, sign: str, note: str) -> Evidence:
-    """`value` is a share of a uniform policy's entropy, whether measured as such or not."""
-    if factor == 1.0:
-        return Evidence("policy/entropy_relative", value, limit, sign, f"where 1 is uniform, {note}")
-    share = "train/entropy as a share of a uniform policy's"
-    return Evidence("train/entropy", value, limit, sign, note, meaning=share)
-
-
-def _not_uniform(history: History, context: Context, active: bool) -> Evidence | None:
-    if (history.last("updates") or 0) > 1:
-        return None
-    found = relative_entropy(history, context)
-    masked = context.spec is not None and context.spec.masked  # then uniform is less than all choices
-    if found is None or context.warm_start or masked:
-        return None
-    series, factor = found
-    value = series.values[0] * factor
-    moved = history.last("train/approx_kl") or 0.0  # then it is the first update's doing
-    if len(series) > 1 or value >= 0.7 or moved > 0.05:
-        return None
-    return _entropy_evidence(factor, value, 0.7, "<", "before anything is learned")
+    return entropy_evidence(factor, value, 0.98, ">", "return is flat")
 
 
 def _wide(history: History, context: Context, active: bool) -> Evidence | None:
     series = history.series["policy/log_std_mean"]
     before = series.values[max(0, len(series) - 20)]
-    if series.last <= 1.0 or series.last < before:
+    if series.last <= 1.0 or series.last < before or is_reached(history, context):
         return None
     return Evidence("policy/log_std_mean", series.last, 1.0, ">", "and rising")
+
+
+def _narrow(history: History, context: Context, active: bool) -> Evidence | None:
+    """Little spread is what a policy ends with that knows what to do: it hurts where nothing is gained."""
+    if is_reached(history, context) or not is_flat(history, context, 0.1):
+        return None
+    found = below("policy/log_std_mean", -3.0, -2.5)(history, context, active)
+    return None if found is None else replace(found, note="while the return is flat")
 
 
 def _no_choice(history: History, context: Context, active: bool) -> Evidence | None:
@@ -160,22 +154,6 @@ EXPLORATION = (
         applies=categorical,
     ),
     Rule(
-        id="initial_policy",
-        signal=10,
-        severity="warn",
-        title="the policy prefers some actions before it has learned anything",
-        needs=("train/entropy",),
-        check=_not_uniform,
-        cause="the last layer of the policy starts with weights too large (net.policy_gain), with a bias "
-        "toward some actions, or with weights of something that was trained before",
-        remedy=set_to("net.policy_gain", 0.01),
-        effect=Effect("train/entropy", "starts at its maximum"),
-        explains=("entropy_collapse",),
-        persistence=1,
-        warmup=0.0,
-        applies=categorical,
-    ),
-    Rule(
         id="mask_closed",
         signal=13,
         severity="error",
@@ -186,6 +164,7 @@ EXPLORATION = (
         effect=Effect("train/entropy", "rises", above=0),
         explains=("action_stuck", "entropy_collapse", "policy_frozen", "grad_vanished", "return_flat"),
         persistence=3,
+        patience=1,
         warmup=0.0,
         applies=_is_masked,
         standing=True,
@@ -195,8 +174,8 @@ EXPLORATION = (
         signal=11,
         severity="warn",
         title="the policy hardly varies its actions any more",
-        needs=("policy/log_std_mean",),
-        check=below("policy/log_std_mean", -3.0, -2.5),
+        needs=("policy/log_std_mean", "rollout/ep_rew_mean"),
+        check=_narrow,
         cause="nothing rewards exploring: the entropy bonus is too small for rewards of this size",
         remedy=_EXPLORE,
         effect=Effect("policy/log_std_mean", "stays", above=-2),

@@ -4,11 +4,13 @@ import statistics
 
 from gymsolve.metrics.history import History, Series
 from gymsolve.metrics.rules.outlook import is_flat, is_reached
-from gymsolve.metrics.rules.remedies import all_of, scale, set_to
-from gymsolve.metrics.rules.rule import Change, Check, Context, Effect, Evidence, Rule
+from gymsolve.metrics.rules.prescribe import peak
+from gymsolve.metrics.rules.remedies import all_of, lower_to, raise_to, scale, set_to
+from gymsolve.metrics.rules.rule import Check, Context, Effect, Evidence, Rule, Wish
 
 __all__ = ["NETWORK"]
 
+_NO_RATE = 1e-8
 _TIGHT = 0.01
 """Below it, max_grad_norm cuts every gradient there is."""
 _REFERENCE = 20
@@ -40,7 +42,9 @@ def _usual(series: Series, reach: int) -> float | None:
 
 def _vanished(history: History, context: Context, active: bool) -> Evidence | None:
     value = history.series["train/grad_norm"].last
-    return Evidence("train/grad_norm", value, 1e-6, "<") if value < 1e-6 else None
+    if value >= 1e-6 or is_reached(history, context):  # who always does the right thing has nothing to learn
+        return None
+    return Evidence("train/grad_norm", value, 1e-6, "<")
 
 
 def _clipped(history: History, context: Context, active: bool) -> Evidence | None:
@@ -56,9 +60,9 @@ def _clipped(history: History, context: Context, active: bool) -> Evidence | Non
 
 def _no_rate(history: History, context: Context, active: bool) -> Evidence | None:
     value = history.series["hyper/learning_rate"].last
-    if value >= 1e-8 or context.progress(history) > 0.9 or is_reached(history, context):
+    if value >= _NO_RATE or context.progress(history) > 0.9 or is_reached(history, context):
         return None
-    return Evidence("hyper/learning_rate", value, 1e-8, "<", "long before the budget ends")
+    return Evidence("hyper/learning_rate", value, _NO_RATE, "<", "long before the budget ends")
 
 
 def _tiny_steps(history: History, context: Context, active: bool) -> Evidence | None:
@@ -100,12 +104,20 @@ def _dormant(limit: float, release: float) -> Check:
     return check
 
 
-def _looser(context: Context, evidence: Evidence) -> list[Change]:
+def _looser(context: Context, evidence: Evidence) -> list[Wish]:
     """A limit that ordinary gradients exceed is what is wrong; otherwise it is the gradients."""
     if evidence.threshold < 100.0 * _TIGHT:
-        return set_to("algo.max_grad_norm", 0.5)(context, evidence)
+        return raise_to("algo.max_grad_norm", 0.5)(context, evidence)
     smaller = all_of(set_to("algo.normalize_rewards", True), scale("algo.vf_coef", 0.1))
     return smaller(context, evidence)
+
+
+def _last_longer(context: Context, evidence: Evidence) -> list[Wish]:
+    """The same rate, falling to 0 at the end of the budget and not before."""
+    high = peak(context.setting("algo.learning_rate")) or 0.0
+    if high < _NO_RATE:
+        return [Wish("algo.learning_rate", "set", value=3e-4)]
+    return [Wish("algo.learning_rate", "set", value={"start": high, "end": 0.0})]
 
 
 _CALMER = all_of(scale("algo.learning_rate", 0.3), set_to("net.layer_norm", True))
@@ -131,7 +143,7 @@ NETWORK = (
         needs=("train/grad_norm",),
         check=_jump("train/grad_norm", 10.0),
         cause="the learning rate is too high, or rewards have suddenly become large",
-        remedy=all_of(scale("algo.learning_rate", 0.3), set_to("algo.max_grad_norm", 0.5)),
+        remedy=all_of(scale("algo.learning_rate", 0.3), lower_to("algo.max_grad_norm", 0.5)),
         effect=Effect("train/grad_norm", "returns to what it was"),
         explains=("return_fell",),
     ),
@@ -155,7 +167,7 @@ NETWORK = (
         needs=("hyper/learning_rate",),
         check=_no_rate,
         cause="its schedule ends too early, or its value is wrong",
-        remedy=set_to("algo.learning_rate", 3e-4),
+        remedy=_last_longer,
         effect=Effect("hyper/learning_rate", "stays", above=0, more="to the end"),
         explains=(
             *("step_tiny", "policy_frozen", "return_flat", "entropy_stuck", "clip_unused", "churn_dead"),
@@ -225,7 +237,7 @@ NETWORK = (
         needs=("train/feature_rank", "rollout/ep_rew_mean"),
         check=_rank,
         cause="too many passes over each rollout wear the features out",
-        remedy=all_of(scale("algo.num_epochs", 0.5), scale("algo.ent_coef", 3.0, at_least=0.01)),
+        remedy=all_of(scale("algo.num_epochs", 0.5), scale("algo.ent_coef", 3.0, from_zero=0.01)),
         effect=Effect("train/feature_rank", "stays near its peak"),
         explains=("return_flat",),
     ),

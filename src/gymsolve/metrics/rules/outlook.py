@@ -1,11 +1,12 @@
 """Is it learning? What several rules ask before they call a number a problem."""
 
 from gymsolve.metrics.history import History, Series
-from gymsolve.metrics.rules.rule import Context
+from gymsolve.metrics.rules.rule import Context, Evidence
 
 __all__ = [
     "DECIDED",
     "categorical",
+    "entropy_evidence",
     "is_confirmed",
     "is_decided",
     "is_flat",
@@ -49,6 +50,9 @@ def is_confirmed(history: History, context: Context) -> bool:
 def is_flat(history: History, context: Context, share: float, *, luck: float = 0.0) -> bool:
     """The best training return has not grown within the last `share` of the budget, and should have.
 
+    Episodes must have ended since it was reached: where all copies play long ones, returns stand still for a
+    while because there are no new ones.
+
     A gain below `luck` times the range of the window's returns is taken for chance: the mean of 100 episodes
     has a standard error of about a fiftieth of that range.
     """
@@ -66,11 +70,20 @@ def _is_flat(history: History, context: Context, share: float, luck: float) -> b
     then = series.index_at(history.env_steps - share * context.budget)
     if then is None:
         return False
+    if not _is_news(history, series, series.steps[then]):
+        return False
     if context.threshold is not None and context.threshold - series.peak <= _NEAR * series.span:
         return False
     smallest, largest = history.last("rollout/ep_rew_min"), history.last("rollout/ep_rew_max")
     spread = 0.0 if smallest is None or largest is None else largest - smallest
     return series.peak - series.peak_at(then) <= max(_LITTLE * series.span, luck * spread)
+
+
+def _is_news(history: History, series: Series, since: int) -> bool:
+    """Episodes have ended since then, or since the best return; where nobody counts them, they may have."""
+    ended, reached = history.get("rollout/episodes"), series.peak_step
+    then = None if ended is None or reached is None else ended.index_at(min(since, reached))
+    return ended is None or then is None or ended.last > ended.values[then]
 
 
 def relative_entropy(history: History, context: Context) -> tuple[Series, float] | None:
@@ -93,3 +106,11 @@ def is_decided(history: History, context: Context) -> bool:
 def categorical(context: Context) -> bool:
     """Actions are choices among more than one."""
     return bool(context.max_entropy)
+
+
+def entropy_evidence(factor: float, value: float, limit: float, sign: str, note: str) -> Evidence:
+    """`value` is a share of a uniform policy's entropy, whether measured as such or not."""
+    if factor == 1.0:
+        return Evidence("policy/entropy_relative", value, limit, sign, f"where 1 is uniform, {note}")
+    share = "train/entropy as a share of a uniform policy's"
+    return Evidence("train/entropy", value, limit, sign, note, meaning=share)

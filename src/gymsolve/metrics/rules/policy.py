@@ -4,7 +4,7 @@ import math
 
 from gymsolve.metrics.history import History
 from gymsolve.metrics.rules.outlook import is_decided, is_flat
-from gymsolve.metrics.rules.remedies import all_of, scale, set_to
+from gymsolve.metrics.rules.remedies import all_of, lower_to, raise_to, scale
 from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, above
 
 __all__ = ["POLICY"]
@@ -19,8 +19,30 @@ def _toward_usual(evidence: Evidence) -> float:
     return float(f"{min(1000.0, max(0.01, math.sqrt(_USUAL_KL / evidence.value))):.1g}")
 
 
+def _in_full(history: History, metric: str) -> tuple[float, str]:
+    """A metric as of when the learning rate was last at least half of its peak, and what to call that.
+
+    A schedule that ends near 0 stops the policy on purpose: what counts is what it does at a full rate.
+    """
+    series, rates = history.series[metric], history.get("hyper/learning_rate")
+    if rates is None or not rates.last < 0.5 * rates.peak:
+        return series.last, ""
+    newest = next(
+        (
+            step
+            for step, rate in zip(reversed(rates.steps), reversed(rates.values), strict=True)
+            if rate >= 0.5 * rates.peak
+        ),
+        0,
+    )
+    then = series.index_at(newest)
+    if then is None:
+        return series.last, ""
+    return series.values[then], f"{metric} while the learning rate was above half of its peak"
+
+
 _SMALLER_STEPS = all_of(
-    scale("algo.learning_rate", 0.3), scale("algo.num_epochs", 0.5), set_to("algo.target_kl", 0.02)
+    scale("algo.learning_rate", 0.3), scale("algo.num_epochs", 0.5), lower_to("algo.target_kl", 0.02)
 )
 _LARGER_STEPS = scale("algo.learning_rate", 3.0)
 _HEAVY_BONUS = 0.1
@@ -28,24 +50,39 @@ _OPEN = 0.005
 
 
 def _frozen(history: History, context: Context, active: bool) -> Evidence | None:
-    value = history.series["train/approx_kl"].last
     if (history.last("hyper/ent_coef") or 0.0) >= _HEAVY_BONUS:
         return None  # then it rests where the bonus wants it: at uniform
     if is_decided(history, context):
         return None  # a policy without doubts cannot move, which is another finding
     limit = 1e-4 if _clips(context) else 1e-6  # one gradient step moves less than twenty
-    if value >= (3 * limit if active else limit) or not is_flat(history, context, 0.1):
+    bar = 3 * limit if active else limit
+    if history.series["train/approx_kl"].last >= bar or not is_flat(history, context, 0.1):
         return None
-    return Evidence("train/approx_kl", value, limit, "<", "while the return is flat")
+    value, what = _in_full(history, "train/approx_kl")
+    if not value < bar:
+        return None
+    since = _below_since(history, "train/approx_kl", bar)
+    flat = "while the return is flat"
+    return Evidence("train/approx_kl", value, limit, "<", flat, meaning=what, since=since)
+
+
+def _below_since(history: History, metric: str, bar: float) -> int:
+    """Since when a metric has been below a bar: it takes longer to see that the return does not rise."""
+    series = history.series[metric]
+    last = next((i for i in range(len(series) - 1, -1, -1) if not series.values[i] < bar), -1)
+    return series.steps[min(last + 1, len(series) - 1)]
 
 
 def _unclipped(history: History, context: Context, active: bool) -> Evidence | None:
-    value, kl = history.series["train/clip_fraction"].last, history.last("train/approx_kl")
-    if value >= (0.02 if active else 0.01) or (kl is not None and kl > 1e-3):
+    bar, kl = 0.02 if active else 0.01, history.last("train/approx_kl")
+    if history.series["train/clip_fraction"].last >= bar or (kl is not None and kl > 1e-3):
         return None
     if is_decided(history, context) or not is_flat(history, context, 0.2):
         return None
-    return Evidence("train/clip_fraction", value, 0.01, "<", "while the return is flat")
+    value, what = _in_full(history, "train/clip_fraction")
+    if not value < bar or (kl is not None and _in_full(history, "train/approx_kl")[0] > 1e-3):
+        return None
+    return Evidence("train/clip_fraction", value, 0.01, "<", "while the return is flat", meaning=what)
 
 
 def _closed(history: History, context: Context, active: bool) -> Evidence | None:
@@ -70,7 +107,7 @@ POLICY = (
         needs=("hyper/clip_coef",),
         check=_closed,
         cause="clip_coef is 0, or its schedule ends too early",
-        remedy=set_to("algo.clip_coef", 0.2),
+        remedy=raise_to("algo.clip_coef", 0.2),
         effect=Effect("train/clip_fraction", "falls", below=0.3),
         explains=("clip_extreme", "clip_high", "policy_frozen", "entropy_stuck", "return_flat", "churn_dead"),
         warmup=0.0,
@@ -84,7 +121,7 @@ POLICY = (
         needs=("train/approx_kl",),
         check=above("train/approx_kl", 2.0),
         cause="the learning rate is far too high: a single update undid or decided everything",
-        remedy=all_of(scale("algo.learning_rate", _toward_usual), set_to("algo.target_kl", 0.02)),
+        remedy=all_of(scale("algo.learning_rate", _toward_usual), lower_to("algo.target_kl", 0.02)),
         effect=Effect("train/approx_kl", "stays", below=0.02),
         explains=(
             *("kl_extreme", "entropy_collapse", "policy_frozen", "clip_unused", "ev_zero", "ev_negative"),
@@ -104,7 +141,7 @@ POLICY = (
         remedy=all_of(
             scale("algo.learning_rate", _toward_usual),
             scale("algo.num_epochs", 0.5),
-            set_to("algo.target_kl", 0.02),
+            lower_to("algo.target_kl", 0.02),
         ),
         effect=Effect("train/approx_kl", "falls", below=0.02),
         explains=("kl_high", *_TOO_FAR, "dormant", "rank_collapse", "return_flat", "step_jump", "grad_jump"),

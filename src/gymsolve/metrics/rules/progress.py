@@ -4,14 +4,16 @@ import math
 
 from gymsolve.metrics.history import History
 from gymsolve.metrics.rules.outlook import is_flat, is_reached
-from gymsolve.metrics.rules.remedies import all_of, scale, set_to
-from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule
+from gymsolve.metrics.rules.remedies import all_of, scale
+from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, Wish
 
 __all__ = ["PROGRESS"]
 
 _RETURN = "rollout/ep_rew_mean"
 _FAR = 20.0
 """Episodes this many times longer than what gamma looks ahead to have ends that are invisible."""
+_GAMMAS = (0.99, 0.995, 0.998, 0.999)
+"""Usual values, of which the first that sees far enough is proposed."""
 _SOME = 0.05
 """Who has come less than this share of the way to the threshold has nothing to lose yet."""
 
@@ -46,7 +48,13 @@ def _short_sight(history: History, context: Context, active: bool) -> Evidence |
     ahead = 1.0 / (1.0 - gamma)
     if not length > _FAR * ahead:
         return None
-    return Evidence("hyper/gamma", gamma, 1.0 - _FAR / length, "<", f"sees {ahead:.3g} of {length:.4g} steps")
+    note = f"sees {ahead:.3g} of {length:.4g} steps"
+    enough = next((one for one in _GAMMAS if one >= 1.0 - _FAR / length), _GAMMAS[-1])
+    return Evidence("hyper/gamma", gamma, 1.0 - _FAR / length, "<", note, aim=enough)
+
+
+def _see_farther(context: Context, evidence: Evidence) -> list[Wish]:
+    return [Wish("algo.gamma", "up", value=evidence.aim)]
 
 
 PROGRESS = (
@@ -58,7 +66,7 @@ PROGRESS = (
         needs=("hyper/gamma", "rollout/ep_len_mean", _RETURN),
         check=_short_sight,
         cause="gamma is too small for episodes of this length, and the return is flat",
-        remedy=set_to("algo.gamma", 0.99),
+        remedy=_see_farther,
         effect=Effect("rollout/ep_rew_mean", "rises"),
         explains=(
             "return_flat",
@@ -93,7 +101,7 @@ PROGRESS = (
         needs=(_RETURN,),
         check=_flat,
         cause="too little exploration, a learning rate that does not fit, or a gamma too small",
-        remedy=all_of(scale("algo.ent_coef", 3.0, at_least=0.01), scale("algo.learning_rate", 0.5)),
+        remedy=all_of(scale("algo.ent_coef", 3.0, from_zero=0.01), scale("algo.learning_rate", 0.5)),
         effect=Effect("rollout/ep_rew_mean", "rises"),
         persistence=10,
         warmup=0.2,

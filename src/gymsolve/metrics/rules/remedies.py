@@ -1,75 +1,43 @@
-"""Changes of settings that rules propose."""
+"""What rules would make of settings. `prescribe.py` decides what is proposed of it."""
 
 from collections.abc import Callable
 from typing import Any
 
-from gymsolve.metrics.rules.rule import Change, Context, Evidence, Remedy
-from gymsolve.schedules import Schedule
+from gymsolve.metrics.rules.rule import Context, Evidence, Remedy, Wish
 
-__all__ = ["all_of", "scale", "set_to"]
+__all__ = ["all_of", "lower_to", "raise_to", "scale", "set_to"]
 
-_WHOLE = ("algo.num_epochs",)
-"""Schedules of whole numbers."""
+_SAME = 0.05
+"""A factor this near to 1 changes nothing that anybody would notice."""
 
 
-def scale(path: str, by: float | Callable[[Evidence], float], *, at_least: float = 0.0) -> Remedy:
-    """Multiply a setting, a schedule as a whole; 0 becomes `at_least`."""
+def scale(path: str, by: float | Callable[[Evidence], float], *, from_zero: float | None = None) -> Remedy:
+    """Multiply a setting, a schedule as a whole; 0, which no factor moves, becomes `from_zero`."""
 
-    def remedy(context: Context, evidence: Evidence) -> list[Change]:
+    def remedy(context: Context, evidence: Evidence) -> list[Wish]:
         factor = by(evidence) if callable(by) else by
-        old = context.setting(path)
-        if context.config is None:
-            verb = "raise" if factor > 1 else "lower"
-            return [Change(path, None, None, f"{verb} it by a factor of {_round(max(factor, 1 / factor))}")]
-        if old is None:
+        if abs(factor - 1.0) < _SAME:
             return []
-        before, after = _plain(old), _scaled(old, factor, at_least, whole=path in _WHOLE)
-        return [Change(path, before, after)] if before != after else []
+        return [Wish(path, "up" if factor > 1.0 else "down", factor, from_zero)]
 
     return remedy
+
+
+def raise_to(path: str, new: float) -> Remedy:
+    """Bring whatever is below a value up to it, also where a schedule is below only at times."""
+    return lambda context, evidence: [Wish(path, "up", value=new)]
+
+
+def lower_to(path: str, new: float) -> Remedy:
+    """Bring a limit down to a value; one that is off is above any."""
+    return lambda context, evidence: [Wish(path, "down", value=new)]
 
 
 def set_to(path: str, new: Any) -> Remedy:
-    """Give a setting a value, unless it has it."""
-
-    def remedy(context: Context, evidence: Evidence) -> list[Change]:
-        old = _plain(context.setting(path))
-        if context.config is None:
-            return [Change(path, None, new, f"set it to {new}")]
-        known = path.rpartition(".")[2] in _fields(context, path)
-        return [Change(path, old, new)] if known and old != new else []
-
-    return remedy
+    """Give a setting a value."""
+    return lambda context, evidence: [Wish(path, "set", value=new)]
 
 
 def all_of(*remedies: Remedy) -> Remedy:
     """Several changes, in the order in which to try them."""
     return lambda context, evidence: [one for remedy in remedies for one in remedy(context, evidence)]
-
-
-def _round(factor: float) -> str:
-    return f"{factor:,.0f}" if factor >= 10 else f"{factor:.2g}"
-
-
-def _fields(context: Context, path: str) -> dict[str, Any]:
-    section = path.rpartition(".")[0]
-    node = context.setting(section) if section else context.config
-    return {} if node is None else type(node).model_fields
-
-
-def _plain(value: Any) -> Any:
-    return value.model_dump() if isinstance(value, Schedule) else value
-
-
-def _scaled(value: Any, factor: float, at_least: float, *, whole: bool = False) -> Any:
-    plain = _plain(value)
-    if isinstance(plain, dict):
-        out = dict(plain)
-        for key in ("start", "end", "floor"):
-            if key in out:
-                out[key] = _scaled(out[key], factor, 0.0, whole=whole)
-        if "points" in out:
-            out["points"] = [[at, _scaled(one, factor, 0.0, whole=whole)] for at, one in out["points"]]
-        return out
-    scaled = float(f"{max(plain * factor, at_least):.3g}")
-    return max(1, round(scaled)) if whole or isinstance(plain, int) else scaled

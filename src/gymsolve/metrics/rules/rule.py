@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gymsolve.config import TrainConfig
 from gymsolve.errors import BadNumber
-from gymsolve.metrics.catalog import Bounds, derived_bounds, hard_bounds, max_entropy
+from gymsolve.metrics.catalog import Bounds, chart_bounds, derived_bounds, hard_bounds, max_entropy
 from gymsolve.metrics.history import History
 
 if TYPE_CHECKING:
@@ -19,15 +19,19 @@ __all__ = [
     "Context",
     "Effect",
     "Evidence",
+    "Move",
     "Remedy",
     "Rule",
     "Severity",
+    "Wish",
     "above",
     "below",
     "nothing",
 ]
 
 Severity = Literal["info", "warn", "error"]
+Move = Literal["up", "down", "set"]
+"""Which way a remedy moves a setting; `set` where it has no more and less."""
 _ROUNDING = 1e-6
 _DIRECTIONS = {"rises": 1, "grows": 1, "falls": -1}
 
@@ -46,6 +50,22 @@ class Evidence:
     """What the value is, where it is not the metric's own: a ratio, a correlation, the median of a window."""
     bad: BadNumber | None = None
     """Environment, dimension and step of a number that is not finite, where they are known."""
+    aim: float | None = None
+    """What the remedy should bring its setting to, or multiply it by, if measurements tell."""
+    since: int | None = None
+    """Environment steps since which it has been so, where that is before it could be told."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a rule would make of a setting; `prescribe` decides whether that is a change worth proposing."""
+
+    path: str
+    move: Move
+    factor: float = 1.0
+    """By which to multiply it, a schedule as a whole."""
+    value: Any = None
+    """What to set it to, or to raise or lower it to; beside a factor, what 0 becomes."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +77,7 @@ class Change:
     new: Any
     advice: str = ""
     """In words, where the setting's value is not known (logs of others)."""
+    move: Move = "set"
 
 
 @dataclass(frozen=True)
@@ -108,25 +129,28 @@ class Context:
     budget: int = 0
     """Environment steps; 0 when unknown."""
     threshold: float | None = None
-    """Return that counts as solved."""
+    """Return that counts as solved; None where there is none, or where the share of successes decides."""
     max_entropy: float | None = None
     warm_start: bool = False
     """Training began with the weights of another run."""
     bounds: Bounds = field(default_factory=dict)
+    ranges: Bounds = field(default_factory=dict)
+    """Between which values charts run."""
 
     @classmethod
     def of(cls, config: TrainConfig, spec: "EnvSpec | None", *, warm_start: bool = False) -> "Context":
-        threshold = config.solved_at
-        if threshold is None and spec is not None:
+        threshold = config.solved_at if config.solved_by == "return" else None
+        if threshold is None and spec is not None and config.solved_by == "return":
             threshold = spec.reward_threshold
         return cls(
             config=config,
             spec=spec,
-            budget=config.steps,
+            budget=config.env_budget,
             threshold=threshold,
             max_entropy=None if spec is None else max_entropy(spec),
             warm_start=warm_start,
             bounds=hard_bounds() | derived_bounds(config, spec),
+            ranges={} if spec is None else chart_bounds(config, spec),
         )
 
     @cached_property
@@ -140,6 +164,17 @@ class Context:
     @property
     def sees_pictures(self) -> bool:
         return self.spec is not None and any(entry.kind == "image" for entry in self.spec.obs.values())
+
+    @property
+    def episode_limit(self) -> int | None:
+        """The longest that an episode may last, in steps of the agent; None when that is not known.
+
+        The setting counts steps before frames are skipped, so it serves where nothing better is known.
+        """
+        if self.spec is not None:
+            return self.spec.max_episode_steps
+        limit: int | None = self.setting("env.max_episode_steps")
+        return limit
 
     def progress(self, history: History) -> float:
         """Share of the budget used so far."""
@@ -158,10 +193,10 @@ class Context:
 
 Check = Callable[[History, Context, bool], Evidence | None]
 """Evidence when the newest record is a case; the flag tells that the alert is active: less is enough."""
-Remedy = Callable[[Context, Evidence], list[Change]]
+Remedy = Callable[[Context, Evidence], list[Wish]]
 
 
-def nothing(context: Context, evidence: Evidence) -> list[Change]:
+def nothing(context: Context, evidence: Evidence) -> list[Wish]:
     """No setting helps: the code or the environment has to change."""
     return []
 
@@ -184,6 +219,8 @@ class Rule:
     check: Check
     cause: str
     remedy: Remedy = nothing
+    instead: str = ""
+    """What to do where no setting is proposed; without it, the environment or the code has to change."""
     effect: Effect | None = None
     explains: tuple[str, ...] = ()
     """Rules that fire as a consequence of this one."""

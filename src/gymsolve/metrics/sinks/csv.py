@@ -14,7 +14,7 @@ from typing import Any
 
 from gymsolve.metrics.catalog import CATALOG, find_metric
 from gymsolve.metrics.sinks.sink import RunFacts
-from gymsolve.runs.files import os_errors, replace_text
+from gymsolve.runs.files import read_file, replace_text
 from gymsolve.runs.records import append_text
 from gymsolve.runs.run import Run
 
@@ -46,7 +46,7 @@ class CsvSink:
     def event(self, kind: str, data: Mapping[str, Any]) -> None:
         pass
 
-    def video(self, path: Path, env_steps: int) -> None:
+    def video(self, path: Path, steps: int) -> None:
         pass
 
     def close(self, status: str, result: Mapping[str, Any]) -> None:
@@ -59,7 +59,7 @@ class CsvSink:
         self._waiting, self._due = [], time.monotonic() + _SECONDS
 
     def _rewrite(self) -> None:
-        rows = self._run.read_metrics().rows
+        rows = list(self._run.iterate_metrics())
         self._columns = _with_new(self._columns, {name: None for row in rows for name in row})
         self._known, self._waiting, self._due = set(self._columns), [], time.monotonic() + _SECONDS
         if self._columns:
@@ -70,8 +70,8 @@ class CsvSink:
 def _header(path: Path) -> list[str]:
     if not path.is_file():
         return []
-    with os_errors(path), path.open(newline="") as file:
-        return next(csv.reader(file), [])
+    text = read_file(path).decode(errors="replace")
+    return next(csv.reader(io.StringIO(text, newline="")), [])
 
 
 def _with_new(columns: list[str], names: Iterable[str]) -> list[str]:

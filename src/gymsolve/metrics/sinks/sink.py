@@ -1,16 +1,17 @@
 """What a tracker is told of a run, and when; which trackers there are."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
 from gymsolve.errors import MissingExtraError
+from gymsolve.metrics.tables.learning import DECADES
 from gymsolve.metrics.wording import event_evidence
 from gymsolve.registry import TRACKERS, lookup
 
-__all__ = ["RunFacts", "Sink", "action_shares", "alert_text", "make_sinks"]
+__all__ = ["RunFacts", "Sink", "action_shares", "alert_text", "gradient_histograms", "make_sinks"]
 
 _SHARE = "action/share_"
 
@@ -27,10 +28,14 @@ class RunFacts:
     variant: str
     algo: str
     seed: int
-    env_steps: int
-    """Where this sitting begins; 0 unless it is resumed."""
+    begins: int
+    """Where on the axis this sitting begins; 0 unless it is resumed."""
     lines: int
     """Records and events of earlier sittings: never fewer than any tracker was told of."""
+    axis: str = "env_steps"
+    """What charts count: `env_steps` or `vec_steps`, both of which every record has."""
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """What entropy, actions and observations cannot leave, by metric."""
 
     @property
     def label(self) -> str:
@@ -50,8 +55,8 @@ class Sink(Protocol):
     def event(self, kind: str, data: Mapping[str, Any]) -> None:
         """What observers are told: `alert`, `solved`, `best`, `note` …"""
 
-    def video(self, path: Path, env_steps: int) -> None:
-        """A finished mp4, and the steps of training behind the policy in it."""
+    def video(self, path: Path, steps: int) -> None:
+        """A finished mp4, and the steps of training behind the policy in it, as the axis counts them."""
 
     def close(self, status: str, result: Mapping[str, Any]) -> None:
         """The run is over, however it ended; everything must be out when this returns."""
@@ -75,6 +80,17 @@ def action_shares(record: Mapping[str, Any]) -> list[float]:
         if name.startswith(_SHARE) and name.removeprefix(_SHARE).isdecimal()
     }
     return [shares.get(choice, 0.0) for choice in range(max(shares, default=-1) + 1)]
+
+
+def gradient_histograms(record: Mapping[str, Any]) -> dict[str, tuple[list[float], list[float]]]:
+    """Shares and edges (as log10 of the size) of each part's gradient; empty when none was measured."""
+    parts = [name.removesuffix("_zero") for name in record if name.endswith("_zero")]
+    edges = [float(power) for power in (*DECADES, DECADES[-1] + 1)]
+    return {
+        part: ([float(record[f"{part}_1e{power}"]) for power in DECADES], edges)
+        for part in parts
+        if part.startswith("gradient/")
+    }
 
 
 def alert_text(data: Mapping[str, Any]) -> str:

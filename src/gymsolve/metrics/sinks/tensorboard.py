@@ -1,4 +1,4 @@
-"""TensorBoard event files in the run's `tensorboard/`, over environment steps.
+"""TensorBoard event files in the run's `tensorboard/`, over the steps that the run is measured in.
 
 Written with TensorBoard's own writer, so a run on the NumPy engine stays without torch. TensorBoard shows no
 mp4, so of a video it gets a small GIF of the beginning.
@@ -9,10 +9,11 @@ import struct
 import subprocess
 import time
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from gymsolve.metrics.sinks.sink import RunFacts, action_shares, alert_text
+from gymsolve.metrics.sinks.sink import RunFacts, action_shares, alert_text, gradient_histograms
 
 __all__ = ["TensorBoardSink"]
 
@@ -32,26 +33,29 @@ class TensorBoardSink:
 
         self._event, self._summary, self._histogram = Event, Summary, HistogramProto
         self._metadata, self._tensor = SummaryMetadata, TensorProto
-        self._step = facts.env_steps
+        self._axis, self._step = facts.axis, facts.begins
         self._writer = EventFileWriter(str(facts.path / "tensorboard"), flush_secs=_FLUSH_SECONDS)
-        if facts.env_steps:
+        if facts.begins:
             # What an earlier sitting wrote beyond the checkpoint was set aside: readers drop it too.
             again = SessionLog(status=SessionLog.START)
-            self._writer.add_event(Event(wall_time=time.time(), step=facts.env_steps + 1, session_log=again))
+            self._writer.add_event(Event(wall_time=time.time(), step=facts.begins + 1, session_log=again))
         else:
             self._write(0, [self._text("config", json.dumps(config, indent=2))])
         return None
 
     def record(self, record: Mapping[str, Any]) -> None:
-        self._step = int(record["env_steps"])
+        self._step = int(record[self._axis])
         values = [
             self._summary.Value(tag=name, simple_value=float(value))
             for name, value in record.items()
-            if name != "env_steps"
+            if name != self._axis
         ]
         shares = action_shares(record)
         if shares:
-            values.append(self._summary.Value(tag="action/histogram", histo=self._bars(shares)))
+            edges = [choice - 0.5 for choice in range(len(shares) + 1)]
+            values.append(self._summary.Value(tag="action/histogram", histo=self._bars(shares, edges)))
+        for name, bars in gradient_histograms(record).items():
+            values.append(self._summary.Value(tag=f"{name}_histogram", histo=self._bars(*bars)))
         self._write(self._step, values)
 
     def event(self, kind: str, data: Mapping[str, Any]) -> None:
@@ -59,11 +63,11 @@ class TensorBoardSink:
             text = f"**{data['title']}** ({data['severity']}) {alert_text(data)}"
             self._write(self._step, [self._text(f"alert/{data['id']}", text)])
 
-    def video(self, path: Path, env_steps: int) -> None:
+    def video(self, path: Path, steps: int) -> None:
         film = _gif(path)
         width, height = struct.unpack("<HH", film[6:10])
         image = self._summary.Image(height=height, width=width, colorspace=3, encoded_image_string=film)
-        self._write(env_steps, [self._summary.Value(tag=f"video/{path.stem}", image=image)])
+        self._write(steps, [self._summary.Value(tag=f"video/{path.stem}", image=image)])
 
     def close(self, status: str, result: Mapping[str, Any]) -> None:
         self._writer.close()
@@ -72,13 +76,13 @@ class TensorBoardSink:
         summary = self._summary(value=values)
         self._writer.add_event(self._event(wall_time=time.time(), step=step, summary=summary))
 
-    def _bars(self, shares: list[float]) -> Any:
-        """One bucket per choice, centred on its number."""
-        mean = sum(choice * share for choice, share in enumerate(shares))
-        squares = sum(choice * choice * share for choice, share in enumerate(shares))
-        limits = [choice + 0.5 for choice in range(-1, len(shares))]
-        facts = {"min": 0.0, "max": len(shares) - 1.0, "num": 1.0, "sum": mean, "sum_squares": squares}
-        return self._histogram(bucket_limit=limits, bucket=[0.0, *shares], **facts)
+    def _bars(self, shares: list[float], edges: list[float]) -> Any:
+        """One bucket per share, between its edges."""
+        middles = [(low + high) / 2 for low, high in pairwise(edges)]
+        mean = sum(middle * share for middle, share in zip(middles, shares, strict=True))
+        squares = sum(middle * middle * share for middle, share in zip(middles, shares, strict=True))
+        facts = {"min": middles[0], "max": middles[-1], "num": 1.0, "sum": mean, "sum_squares": squares}
+        return self._histogram(bucket_limit=edges, bucket=[0.0, *shares], **facts)
 
     def _text(self, tag: str, text: str) -> Any:
         plugin = self._metadata.PluginData(plugin_name="text")

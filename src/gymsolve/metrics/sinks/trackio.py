@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gymsolve.metrics.sinks.sink import RunFacts, action_shares, alert_text
+from gymsolve.metrics.sinks.sink import RunFacts, action_shares, alert_text, gradient_histograms
 from gymsolve.runs.run import slug
 
 __all__ = ["TrackioSink"]
@@ -23,7 +23,7 @@ class TrackioSink:
             import trackio
 
             self._trackio: Any = trackio
-            self._env_steps = facts.env_steps
+            self._axis, self._steps = facts.axis, facts.begins
             project = slug(facts.env_id)
             self._run = trackio.init(
                 project=project,
@@ -38,27 +38,29 @@ class TrackioSink:
         return f"Trackio: look at it with: trackio show --project {project}"
 
     def record(self, record: Mapping[str, Any]) -> None:
-        self._env_steps = int(record["env_steps"])
+        self._steps = int(record[self._axis])
         values, shares = dict(record), action_shares(record)
         if shares:
             edges = [choice - 0.5 for choice in range(len(shares) + 1)]
             values["action/histogram"] = self._trackio.Histogram(np_histogram=(shares, edges))
-        self._run.log(values, step=self._env_steps)
+        for name, bars in gradient_histograms(record).items():
+            values[f"{name}_histogram"] = self._trackio.Histogram(np_histogram=bars)
+        self._run.log(values, step=self._steps)
 
     def event(self, kind: str, data: Mapping[str, Any]) -> None:
         if kind == "alert" and data["because"] is None:  # a consequence is no news of its own
             levels = self._trackio.AlertLevel
             level = {"error": levels.ERROR, "warn": levels.WARN}.get(data["severity"], levels.INFO)
             with _unheard():
-                self._run.alert(data["title"], alert_text(data), level=level, step=self._env_steps)
+                self._run.alert(data["title"], alert_text(data), level=level, step=self._steps)
 
-    def video(self, path: Path, env_steps: int) -> None:
-        film = self._trackio.Video(str(path), caption=f"{env_steps} steps")
-        self._run.log({f"video/{path.stem}": film}, step=env_steps)
+    def video(self, path: Path, steps: int) -> None:
+        film = self._trackio.Video(str(path), caption=f"{steps} steps")
+        self._run.log({f"video/{path.stem}": film}, step=steps)
 
     def close(self, status: str, result: Mapping[str, Any]) -> None:
         outcome = {f"result/{name}": value for name, value in result.items() if value is not None}
-        self._run.log({"status": status, **outcome}, step=self._env_steps)
+        self._run.log({"status": status, **outcome}, step=self._steps)
         with _unheard():
             self._trackio.finish()  # unlike the run's own method, not once more when Python ends
 

@@ -1,4 +1,4 @@
-"""Weights & Biases: one project per environment, the run's own id, environment steps as the axis.
+"""Weights & Biases: one project per environment, the run's own id, the steps it is measured in as the axis.
 
 Works without account and network: then the run is recorded in its own folder, to be sent later.
 """
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gymsolve.metrics.sinks.sink import RunFacts, action_shares, alert_text
+from gymsolve.metrics.sinks.sink import RunFacts, action_shares, alert_text, gradient_histograms
 from gymsolve.runs.run import slug
 
 __all__ = ["WandbSink", "choose_mode", "first_line", "project_of"]
@@ -32,25 +32,31 @@ class WandbSink:
             mode, why = "offline", f"W&B cannot be reached ({first_line(error)})"
             wandb.teardown()  # its service goes on trying, and would not let go of the run's id
             self._run = self._init(facts, config, mode)
-        self._run.define_metric("env_steps")
-        self._run.define_metric("*", step_metric="env_steps")
+        self._axis, self._steps = facts.axis, facts.begins
+        self._bounds = {
+            name: {f"bounds/{name}_min": low, f"bounds/{name}_max": high}
+            for name, (low, high) in facts.bounds.items()
+        }
+        self._run.define_metric(self._axis)
+        self._run.define_metric("*", step_metric=self._axis)
         # W&B drops what comes with a smaller number than it has seen: in an earlier sitting, on its server
         # or in files that have not been sent yet.
         self._number = max(self._run.step, facts.lines)
-        self._env_steps = facts.env_steps
         if mode == "offline":
             return f"{why}: recorded offline; send it with: wandb sync {Path(self._run.dir).parent}"
         return f"W&B: {self._run.url}" if self._run.url else None
 
     def record(self, record: Mapping[str, Any]) -> None:
-        self._env_steps = int(record["env_steps"])
-        shares = action_shares(record)
+        self._steps = int(record[self._axis])
+        values, shares = dict(record), action_shares(record)
         if shares:
             edges = [choice - 0.5 for choice in range(len(shares) + 1)]
-            bars = self._wandb.Histogram(np_histogram=(shares, edges))
-            self._log({**record, "action/histogram": bars})
-        else:
-            self._log(dict(record))
+            values["action/histogram"] = self._wandb.Histogram(np_histogram=(shares, edges))
+        for name, bars in gradient_histograms(record).items():
+            values[f"{name}_histogram"] = self._wandb.Histogram(np_histogram=bars)
+        for name in self._bounds.keys() & record.keys():  # level lines, to be laid over the metric's chart
+            values |= self._bounds[name]
+        self._log(values)
 
     def event(self, kind: str, data: Mapping[str, Any]) -> None:
         if kind == "alert" and data["because"] is None:  # a consequence is no news of its own
@@ -58,11 +64,11 @@ class WandbSink:
             level = {"error": levels.ERROR, "warn": levels.WARN}.get(data["severity"], levels.INFO)
             self._run.alert(title=data["title"], text=alert_text(data), level=level)
         if kind in ("alert", "alert_cleared"):
-            self._log({f"alert/{data['id']}": int(kind == "alert"), "env_steps": self._env_steps})
+            self._log({f"alert/{data['id']}": int(kind == "alert"), self._axis: self._steps})
 
-    def video(self, path: Path, env_steps: int) -> None:
-        film = self._wandb.Video(str(path), format="mp4", caption=f"{env_steps} steps")
-        self._log({f"video/{path.stem}": film, "env_steps": env_steps})
+    def video(self, path: Path, steps: int) -> None:
+        film = self._wandb.Video(str(path), format="mp4", caption=f"{steps} steps")
+        self._log({f"video/{path.stem}": film, self._axis: steps})
 
     def close(self, status: str, result: Mapping[str, Any]) -> None:
         outcome = {f"result/{name}": value for name, value in result.items()}

@@ -74,6 +74,17 @@ EVALUATION = (
         condition="after the threshold was reached",
     ),
     Metric(
+        "eval/confirm_success_rate",
+        "share of successes on fresh seeds",
+        "evaluation",
+        "share",
+        "up",
+        low=0,
+        high=1,
+        priority=1,
+        condition="after the threshold was reached, when the environment tells",
+    ),
+    Metric(
         "solved",
         "1 when both long evaluations reached the threshold, else 0",
         "evaluation",

@@ -2,7 +2,10 @@
 
 from gymsolve.metrics.metric import Metric
 
-__all__ = ["HYPER", "LEARNING"]
+__all__ = ["DECADES", "HYPER", "LEARNING"]
+
+DECADES = tuple(range(-9, 1))
+"""Powers of ten of the histograms of gradients."""
 
 LEARNING = (
     Metric(
@@ -49,6 +52,15 @@ LEARNING = (
             ("policy", "what is the policy's alone", ""),
             ("value", "what is the value function's alone", "when it is learned"),
         )
+    ),
+    Metric(
+        "gradient/<part>_<size>",
+        "share of the entries of a part's gradient (`trunk`, `policy`, `value`; last gradient step, before "
+        "clipping) whose size is of this decade: `1e-4` is 0.0001 to 0.001, `zero` exactly 0",
+        unit="share",
+        low=0,
+        high=1,
+        priority=3,
     ),
     Metric(
         "train/grad_clipped_share",

@@ -5,10 +5,12 @@ imported only when it is chosen: its two seconds are more than some trainings ta
 """
 
 import json
+import math
 import os
+from itertools import pairwise
 
 from gymsolve.config import NetConfig, TrainConfig
-from gymsolve.errors import ConfigError
+from gymsolve.errors import CheckpointError, ConfigError
 from gymsolve.fast import supports, why_not
 from gymsolve.spec import Array, EnvSpec
 from gymsolve.training.engines.contract import Engine, Policy
@@ -30,10 +32,31 @@ def choose_engine(config: TrainConfig, spec: EnvSpec) -> Engine:
 
 def load_policy(arrays: dict[str, Array], metadata: dict[str, str], *, threads: int = 0) -> Policy:
     """A saved policy, to act with, on whichever engine starts sooner."""
-    spec = EnvSpec.from_json(json.loads(metadata["spec"]))
-    fits = why_not(NetConfig.model_validate_json(metadata["net"]), spec) is None
-    engine = _numpy(threads) if fits else _torch("cpu", threads, spec)
+    try:
+        spec = EnvSpec.from_json(json.loads(metadata["spec"]))
+        net = NetConfig.model_validate_json(metadata["net"])
+    except (KeyError, ValueError, RecursionError) as error:
+        reason = "it is missing" if isinstance(error, KeyError) else str(error).partition("\n")[0]
+        raise CheckpointError(f"what the weights say of their network cannot be read ({reason}).") from error
+    if _least_weights(spec, net) > _WASTE * sum(array.size for array in arrays.values()):
+        raise CheckpointError("the weights do not fit the network they describe: it is far larger.")
+    engine = _numpy(threads) if why_not(net, spec) is None else _torch("cpu", threads, spec)
     return engine.load_policy(arrays, metadata)
+
+
+_WASTE = 64
+"""How much larger than its weights a network may look before anybody builds it to compare them."""
+
+
+def _least_weights(spec: EnvSpec, net: NetConfig) -> int:
+    """About as many weights as the first and the widest layer have, for any kind of network."""
+    seen = [
+        sum(one.nvec) if one.nvec else math.prod(one.shape[1:] if one.kind == "image" else one.shape)
+        for one in spec.obs.values()
+    ]
+    first = min(net.hidden[0] if net.hidden else 1, net.embedding_size)
+    wide = max((before * after for before, after in pairwise(net.hidden)), default=0)
+    return max(sum(seen) * first, wide, spec.action.size, spec.action.mask_size)
 
 
 _SPINS = "2000"

@@ -59,6 +59,9 @@ class Optimizer(Part, Protocol):
     def weights(self) -> Array:
         """A copy of all trainable numbers, as one array."""
 
+    def gradients(self, parts: Sequence[str]) -> dict[str, list[Array]]:
+        """The newest gradient, before clipping, in pieces by the part that each parameter belongs to."""
+
     def group_norms(self, parts: Sequence[str]) -> dict[str, float]:
         """Length of the newest gradient, before clipping, by the part that each parameter belongs to."""
 

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from gymsolve.metrics.tables.learning import DECADES
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.rollout.statistics import (
     action_statistics,
@@ -26,7 +27,7 @@ from gymsolve.training.health.probe import churn, dormant_share, feature_rank, s
 from gymsolve.training.records import next_multiple
 from gymsolve.training.trainer import Trainer
 
-__all__ = ["Before", "look_after", "look_before"]
+__all__ = ["Before", "gradient_sizes", "look_after", "look_before"]
 
 _EARLY, _LATE = 100, 32
 """Measures are a hundredth of the budget apart in its first fifth, since rules wait for some in a row before
@@ -36,6 +37,9 @@ _SCALED = (
     ("train/scaled_entropy", "train/entropy", "hyper/ent_coef"),
 )
 """Metric of a loss as it counts in the sum, metric of the loss itself, and its coefficient."""
+
+
+_EDGES = np.array([0.0, *(10.0**power for power in DECADES[1:]), np.inf])
 
 
 def look_before(trainer: Trainer, rollout: Rollout) -> "Before | None":
@@ -58,7 +62,7 @@ def look_after(
     if before is None:
         return found
     here = trainer.counters.env_steps + rollout.env_steps
-    trainer.counters.next_measure = next_multiple(here, _spacing(here, trainer.config.steps))
+    trainer.counters.next_measure = next_multiple(here, _spacing(here, trainer.config.env_budget))
     return found | before.measured | _after(trainer, rollout, before, metrics)
 
 
@@ -123,11 +127,32 @@ def _after(trainer: Trainer, rollout: Rollout, before: Before, metrics: dict[str
     for part, norm in optimizer.group_norms(policy.parameter_groups()).items():
         if part != "value" or trainer.config.algo.has_critic:
             found[f"train/grad_norm_{part}"] = norm
+    for part, pieces in optimizer.gradients(policy.parameter_groups()).items():
+        if part != "value" or trainer.config.algo.has_critic:
+            found |= gradient_sizes(part, pieces)
     largest = largest_entropy(rollout, policy.spec.action)
     if largest and "train/entropy" in metrics:
         found["policy/entropy_relative"] = metrics["train/entropy"] / largest
     log_std = policy.log_std()
     return found if log_std is None else found | {"policy/log_std_mean": float(log_std.mean())}
+
+
+def gradient_sizes(part: str, pieces: list[Array]) -> dict[str, float]:
+    """Shares of a gradient's entries by their decade: a histogram of log10 |g|, and how many are exactly 0.
+
+    The first decade has everything smaller too, the last everything larger.
+    """
+    total, zeros = 0, 0
+    counts = np.zeros(len(DECADES))
+    for piece in pieces:
+        sizes = np.abs(piece).ravel()
+        total += sizes.size
+        zeros += sizes.size - int(np.count_nonzero(sizes))
+        counts += np.histogram(sizes, _EDGES)[0]
+    counts[0] -= zeros
+    shares = (counts / max(1, total)).tolist()
+    named = {f"gradient/{part}_1e{power}": share for power, share in zip(DECADES, shares, strict=True)}
+    return named | {f"gradient/{part}_zero": zeros / max(1, total)}
 
 
 def _features(hidden: dict[str, Array]) -> Array:

@@ -3,27 +3,40 @@
 The environments are built by the same function as for training, in the role `eval`; the policy's
 normalisers do not move. Every environment plays a share of the episodes that is fixed before the
 first step, so that long episodes count as often as short ones.
+
+An episode that a fault cut, such as the death of a worker, is played again from the same seed. It is never
+left out: faults may well have to do with how an episode goes, and what remains would be a selection.
 """
 
+import copy
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from gymsolve.config import TrainConfig
 from gymsolve.envs.build import needs_own_process
-from gymsolve.envs.contract import Envs, Episode
+from gymsolve.envs.contract import Envs, Episode, Step
+from gymsolve.envs.describe import describe_env
 from gymsolve.envs.make import make_envs
-from gymsolve.errors import EnvFaultError
+from gymsolve.errors import ConfigError, EnvFaultError, EnvLostError
 from gymsolve.rollout.agent import Agent
 from gymsolve.rollout.statistics import typical_size
 from gymsolve.seeding import Stream, generator, integer_seeds
+from gymsolve.spec import Array
+from gymsolve.text import count as grouped
+from gymsolve.text import duration, plural
 from gymsolve.training.engines.contract import Policy
 from gymsolve.training.health.nonfinite import blame_evaluation, raise_as, require_finite_actions
 
 __all__ = ["EvalResult", "Evaluator", "Verdict", "play_episodes"]
+
+_TRIES = 3
+"""How often episodes are played that faults cut."""
+_SHARES, _LONG = 4, 1000
+"""By steps, every copy has room for at least four of the longest episodes (a thousand steps where they have
+no limit): the last one of each goes beyond what was asked for, by a quarter at most, or by one episode."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +50,10 @@ class EvalResult:
     seconds: float
     first_size: float | None = None
     """Size of the numbers that the network saw in first observations; None with categories only."""
+    faults: tuple[str, ...] = ()
+    """Sentences on what broke meanwhile."""
+    lost: bool = False
+    """True when faults cut episodes however often they were played: the rest is a selection and no result."""
 
     @property
     def mean(self) -> float:
@@ -47,6 +64,15 @@ class EvalResult:
         """Standard error of the mean."""
         returns = [e.raw_return for e in self.episodes]
         return float(np.std(returns) / np.sqrt(len(returns))) if returns else float("nan")
+
+    @property
+    def successes(self) -> list[bool]:
+        """Of the episodes that say whether they were one."""
+        return [e.success for e in self.episodes if e.success is not None]
+
+    @property
+    def success_rate(self) -> float | None:
+        return float(np.mean(self.successes)) if self.successes else None
 
     def metrics(self) -> dict[str, float]:
         """Metrics by name; exactly these numbers go into the record and beside the checkpoint."""
@@ -67,9 +93,8 @@ class EvalResult:
                 "eval/mean_ep_length": float(lengths.mean()),
                 "eval/reward_per_step": float(returns.sum() / lengths.sum()),
             }
-        successes = [e.success for e in self.episodes if e.success is not None]
-        if successes:
-            measured["eval/success_rate"] = float(np.mean(successes))
+        if self.success_rate is not None:
+            measured["eval/success_rate"] = self.success_rate
         return measured
 
 
@@ -94,20 +119,101 @@ def play_episodes(
 ) -> EvalResult:
     """Play whole episodes; with `rng` actions are sampled, without it they are the likeliest.
 
-    Either exactly `limits.episodes`, or as many as were begun within the first `limits.steps` steps.
+    Either exactly `limits.episodes`, or as many as it takes: every environment plays until its whole episodes
+    have lasted its share of `limits.steps`. That depends on no other environment, so no length is favoured.
     """
     quota = np.full(envs.num_envs, limits.episodes // envs.num_envs)
     quota[: limits.episodes % envs.num_envs] += 1
-    played: list[list[Episode]] = [[] for _ in range(envs.num_envs)]
-    still_open = {index for index in range(envs.num_envs) if quota[index]}
-    started, steps, calls = time.perf_counter(), 0, 0
+    share = None if limits.steps is None else -(-limits.steps // envs.num_envs)
+    started = time.perf_counter()
+    table = _Table(quota, share, started + limits.max_seconds)
+    for _ in range(_TRIES):
+        try:
+            _play_once(policy, envs, seeds, copy.deepcopy(rng), limits, table, on_step)
+        except EnvLostError as error:
+            table.give_up(str(error))
+            break
+        if not table.cut or time.perf_counter() > table.deadline or table.steps >= limits.max_steps:
+            break
+    episodes = tuple(episode for rows in table.played for episode in rows)
+    seconds = time.perf_counter() - started
+    complete = not table.missing
+    return EvalResult(
+        episodes, complete, table.steps, seconds, table.first_size, tuple(table.faults), bool(table.cut)
+    )
+
+
+class _Table:
+    """What an evaluation has so far, environment by environment, over all tries."""
+
+    def __init__(self, quota: Array, share: int | None, deadline: float) -> None:
+        self.quota = quota  # [N] episodes that each environment plays
+        self.share = share
+        """Steps that its episodes last together instead, where steps were asked for."""
+        self.deadline = deadline
+        self.played: list[list[Episode]] = [[] for _ in quota]
+        self.missing = {index for index, count in enumerate(quota) if count}
+        """Environments that have not played their share."""
+        self.cut: set[int] = set()
+        """Those of them that a fault has cut in this try."""
+        self.steps = 0
+        self.first_size: float | None = None
+        self.faults: list[str] = []
+
+    def begin(self) -> None:
+        """Another try: whoever has played its share would play the same again."""
+        self.cut = set()
+        for index in self.missing:
+            self.played[index] = []
+
+    def give_up(self, why: str) -> None:
+        """Nobody who is missing will ever play its share."""
+        self.faults.append(why)
+        self.cut = set(self.missing)
+
+    @property
+    def still_open(self) -> bool:
+        return len(self.missing) > len(self.cut)
+
+    def add(self, step: Step) -> None:
+        """The outcome of a step."""
+        self.faults += step.faults
+        if step.cut is not None:
+            self.cut |= self.missing & set(np.flatnonzero(step.cut).tolist())
+        for episode in step.episodes:
+            index = episode.env
+            if index in self.missing and index not in self.cut and not episode.jumped:
+                self.played[index].append(episode)
+                if self._enough(index):
+                    self.missing.remove(index)
+
+    def _enough(self, index: int) -> bool:
+        """Has an environment played what it was to play?"""
+        episodes = self.played[index]
+        if self.share is None:
+            return len(episodes) == int(self.quota[index])
+        return sum(episode.length for episode in episodes) >= self.share
+
+
+def _play_once(
+    policy: Policy,
+    envs: Envs,
+    seeds: list[int],
+    rng: np.random.Generator | None,
+    limits: Limits,
+    table: _Table,
+    on_step: Callable[[int, int], None] | None,
+) -> None:
+    """Play from the seeds until everybody has played its share, was cut, or a cap is met."""
+    table.begin()
+    steps, calls = 0, 0
     try:
         obs, masks = envs.reset(seeds)
     except EnvFaultError as error:
         raise_as(blame_evaluation(error, envs.spec, calls), error)
-    first_size = typical_size(policy.seen(obs))
+    table.first_size = typical_size(policy.seen(obs))
     agent = Agent(policy, envs.num_envs)
-    while still_open and steps < limits.max_steps:
+    while table.still_open and table.steps < limits.max_steps:
         actions = agent.choose(obs, masks, rng)
         calls += 1
         require_finite_actions(policy.spec, actions, calls)
@@ -115,22 +221,17 @@ def play_episodes(
             step = envs.step(policy.spec.action.to_env(actions))
         except EnvFaultError as error:
             raise_as(blame_evaluation(error, envs.spec, calls), error)
-        steps += int(np.count_nonzero(step.valid))
-        for episode in step.episodes:
-            if episode.env in still_open and not episode.jumped:
-                played[episode.env].append(episode)
-                enough = len(played[episode.env]) == quota[episode.env]
-                if enough or (limits.steps is not None and steps >= limits.steps):
-                    still_open.remove(episode.env)
+        valid = int(np.count_nonzero(step.valid))
+        steps += valid
+        table.steps += valid
+        table.add(step)
         if agent.memory is not None:
             agent.forget(step.terminated | step.truncated | ~step.valid)
         obs, masks = step.obs, step.masks
         if on_step is not None:
-            on_step(*_progress(played, steps, limits))
-        if time.perf_counter() - started > limits.max_seconds:
+            on_step(*_progress(table.played, steps, limits))
+        if time.perf_counter() > table.deadline:
             break
-    episodes = tuple(episode for rows in played for episode in rows)
-    return EvalResult(episodes, not still_open, steps, time.perf_counter() - started, first_size)
 
 
 def _progress(played: list[list[Episode]], steps: int, limits: Limits) -> tuple[int, int]:
@@ -149,6 +250,18 @@ class Verdict:
     solved: bool
     complete: bool
     seconds: float
+    faults: tuple[str, ...] = ()
+    """Sentences on what broke meanwhile."""
+    void: bool = False
+    """True when faults left nothing to judge by: then nothing else here means anything."""
+    rate: float | None = None
+    """Share of successes, where that is what is judged."""
+    routine_steps: int = 0
+    """Environment steps of the routine evaluation."""
+    played_steps: int = 0
+    """Of all of it: with the long evaluation and its confirmation, if the threshold was in reach."""
+    cut: str = ""
+    """What ended it early, in words; empty for a whole one."""
 
 
 class Evaluator:
@@ -167,16 +280,36 @@ class Evaluator:
         """A routine evaluation; with the threshold in reach, the long one and its confirmation too."""
         settings = self.config.eval
         began = time.perf_counter()
-        result = self.play(policy, settings.episodes, on_step=on_step)
-        if settings.episodes < settings.solved_episodes and self._within_reach(result):
-            result = self.play(policy, settings.solved_episodes, on_step=on_step)
+        routine = result = self.play(policy, settings.episodes, steps=settings.steps, on_step=on_step)
+        self._require_successes(result)
+        played = [routine]
+        if len(result.episodes) < settings.solved_episodes and self._within_reach(result):
+            longer = self.play(policy, settings.solved_episodes, on_step=on_step)
+            played.append(longer)
+            result = result if longer.lost else longer
         metrics, solved = result.metrics(), False
-        if self._reached(result):
+        if self._reached(result) and len(result.episodes) >= settings.solved_episodes:
             again = self.play(policy, settings.solved_episodes, fresh=round_number, on_step=on_step)
-            metrics["eval/confirm_mean_reward"] = again.mean
-            metrics["eval/confirm_episodes"] = float(len(again.episodes))
-            solved = self._reached(again)
-        return Verdict(metrics, result.mean, solved, result.complete, time.perf_counter() - began)
+            played.append(again)
+            if not again.lost:
+                metrics["eval/confirm_mean_reward"] = again.mean
+                metrics["eval/confirm_episodes"] = float(len(again.episodes))
+                if again.success_rate is not None:
+                    metrics["eval/confirm_success_rate"] = again.success_rate
+                solved = self._reached(again)
+        return Verdict(
+            metrics,
+            result.mean,
+            solved,
+            result.complete,
+            seconds=time.perf_counter() - began,
+            faults=tuple(fault for one in played for fault in one.faults),
+            void=result.lost,
+            rate=result.success_rate if self._by_success else None,
+            routine_steps=routine.env_steps,
+            played_steps=sum(one.env_steps for one in played),
+            cut=next((self._why_cut(one) for one in played if not one.complete and not one.lost), ""),
+        )
 
     def play(
         self,
@@ -184,18 +317,22 @@ class Evaluator:
         count: int,
         *,
         fresh: int | None = None,
+        held_out: bool = False,
         steps: int | None = None,
         on_step: Callable[[int, int], None] | None = None,
     ) -> EvalResult:
-        """`count` episodes (or enough for `steps`) on the evaluation seeds, or on `fresh` ones."""
+        """`count` episodes (or enough for `steps`) on the evaluation seeds, or on `fresh` ones.
+
+        Those `held_out` have chosen no checkpoint and proved nothing.
+        """
         settings = self.config.eval
         envs = self.envs
-        stream: Stream = "eval" if fresh is None else "confirm"
+        stream: Stream = "held_out" if held_out else "eval" if fresh is None else "confirm"
         key = 0 if fresh is None else fresh
         seeds = integer_seeds(self.config.seed, stream, envs.num_envs, key)
         rng = None if settings.deterministic else generator(self.config.seed, stream, key, 1)
-        # By steps, no number of episodes is set: each environment may play as many as begin in time.
-        asked = count if steps is None else steps * envs.num_envs
+        # By steps, no number of episodes is set: every environment plays.
+        asked = count if steps is None else envs.num_envs
         limits = Limits(asked, settings.max_steps, settings.max_seconds, steps)
         return play_episodes(policy, envs, seeds=seeds, rng=rng, limits=limits, on_step=on_step)
 
@@ -211,28 +348,57 @@ class Evaluator:
             self._envs.close()
             self._envs = None
 
+    def _why_cut(self, result: EvalResult) -> str:
+        settings = self.config.eval
+        cap = f"eval.max_seconds={settings.max_seconds:g}"
+        if result.env_steps >= settings.max_steps:
+            cap = f"eval.max_steps={settings.max_steps}"
+        return (
+            f"the evaluation was cut off by {cap}: {plural(len(result.episodes), 'episode')} had ended, "
+            f"after {grouped(result.env_steps)} steps in {duration(result.seconds)}; "
+            "it decides neither solved nor best"
+        )
+
     def _within_reach(self, result: EvalResult) -> bool:
         """Could more episodes show that the threshold is met? A few on fixed seeds may be unlucky ones."""
         if self.threshold is None or not result.complete:
             return False
-        return result.mean + 2.0 * result.standard_error >= self.threshold
+        value, error = self._measured(result)
+        return value + 2.0 * error >= self.threshold
 
     def _reached(self, result: EvalResult) -> bool:
-        return self.threshold is not None and result.complete and result.mean >= self.threshold
+        return self.threshold is not None and result.complete and self._measured(result)[0] >= self.threshold
+
+    def _measured(self, result: EvalResult) -> tuple[float, float]:
+        """What is judged, and its standard error."""
+        if not self._by_success:
+            return result.mean, result.standard_error
+        rate = result.success_rate or 0.0
+        # Counted with one success and one failure more: a few alike leave no doubt only in appearance.
+        number = len(result.successes) + 2
+        smooth = (sum(result.successes) + 1) / number
+        return rate, float(np.sqrt(smooth * (1.0 - smooth) / number))
+
+    @property
+    def _by_success(self) -> bool:
+        return self.config.solved_by == "success_rate"
+
+    def _require_successes(self, result: EvalResult) -> None:
+        if self._by_success and result.episodes and result.success_rate is None:
+            raise ConfigError(
+                f"none of {len(result.episodes)} evaluation episodes ended with info['is_success'], so there "
+                "is no share of successes to judge by.",
+                where="solved_by",
+                hint="Let the environment's last step say so in its info, or use solved_by=return.",
+            )
 
     def _num_envs(self) -> int:
         settings, env = self.config.eval, self.config.env
         # Where each is an emulator in a process of its own, as many as train are plenty.
         most = min(env.num_envs, 32) if needs_own_process(env) else 32
-        return settings.num_envs or min(settings.episodes, most)
-
-
-def result_json(result: EvalResult, checkpoint: str, env_steps: int) -> dict[str, Any]:
-    """The object that `eval --json` prints."""
-    measured = {name.removeprefix("eval/"): value for name, value in result.metrics().items()}
-    return measured | {
-        "episodes": len(result.episodes),
-        "env_steps": env_steps,
-        "checkpoint": checkpoint,
-        "complete": result.complete,
-    }
+        if settings.num_envs is not None:
+            return settings.num_envs
+        if settings.steps is None:
+            return min(settings.episodes, most)
+        longest = describe_env(env, "eval").max_episode_steps or _LONG
+        return max(1, min(most, settings.steps // (_SHARES * longest)))

@@ -1,31 +1,43 @@
 """When evaluations happen: in the loop, or beside it in a process of their own.
 
 Both judges give the same `Judgement`s. The one beside the loop works on a checkpoint on disk, which
-cannot change under it, and its results carry the step those weights come from.
+cannot change under it, and its results carry the step those weights come from. Should its process die,
+another one repeats the evaluation.
 """
 
-import multiprocessing
+import math
 import os
-import signal
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Protocol
 
 from gymsolve.config import TrainConfig
 from gymsolve.envs.build import needs_own_process
+from gymsolve.envs.processes import OwnProcess
 from gymsolve.errors import DivergenceError, EnvFaultError, GymsolveError
+from gymsolve.runs.checkpoints import POLICY, find_place, meta_in
 from gymsolve.runs.loading import load_policy_file
 from gymsolve.runs.run import Run
+from gymsolve.schedules import Progress
 from gymsolve.training.checkpoint import save
 from gymsolve.training.engines.choose import load_policy
+from gymsolve.training.engines.contract import Policy
 from gymsolve.training.health.nonfinite import date_fault, raise_as
 from gymsolve.training.judging.evaluate import Evaluator, Verdict
 from gymsolve.training.observer import Observer
 from gymsolve.training.trainer import Trainer
+from gymsolve.training.watchdog import Watchdog
 
 __all__ = ["Judge", "Judgement", "LiveJudge", "ProcessJudge", "make_judge"]
+
+_TRIES = 3
+"""How often an evaluation is begun whose process dies."""
+_PATIENCE = 5.0
+"""Seconds that an idle process gets to close its environments."""
+_GLANCE = 0.2
+"""Seconds between two looks whether somebody asks to stop."""
 
 
 @dataclass(frozen=True)
@@ -44,18 +56,17 @@ class Judgement:
 class Judge(Protocol):
     """Evaluates the policy now and then."""
 
-    @property
-    def pending(self) -> tuple[str, ...]:
-        """Checkpoints that are being judged and must stay."""
-
     def submit(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
         """Evaluate the policy as it is; returns judgements that are ready."""
+
+    def make_up(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
+        """Evaluate the checkpoint that `counters.judging` names, since an earlier sitting could not."""
 
     def finished(self) -> list[Judgement]:
         """Judgements that have become ready."""
 
     def drain(self) -> list[Judgement]:
-        """Wait for what is under way."""
+        """Wait for what is under way, unless somebody asks to stop: then a resume makes up for it."""
 
     def close(self) -> None:
         """End at once; what is still under way is lost."""
@@ -71,25 +82,35 @@ class LiveJudge:
     def __init__(self, evaluator: Evaluator, cancelled: Callable[[], bool]) -> None:
         self.evaluator, self.cancelled = evaluator, cancelled
 
-    @property
-    def pending(self) -> tuple[str, ...]:
-        return ()
-
     def submit(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
+        _begin(trainer)
+        return self._judge(trainer, observer, trainer.policy, trainer.position(), None)
+
+    def make_up(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
+        place, where = _saved(trainer, run)
+        policy = load_policy(*load_policy_file(place / POLICY), threads=trainer.config.threads)
+        return self._judge(trainer, observer, policy, where, place.name)
+
+    def _judge(
+        self,
+        trainer: Trainer,
+        observer: Observer,
+        policy: Policy,
+        where: dict[str, Any],
+        checkpoint: str | None,
+    ) -> list[Judgement]:
         def watch(done: int, total: int) -> None:
             if self.cancelled():
                 raise _CancelledError
             observer.eval_step(done, total)
 
         try:
-            verdict = self.evaluator.judge(trainer.policy, trainer.counters.eval_round, watch)
-        except _CancelledError:  # a user who stops does not wait; the evaluation is due again after a resume
-            trainer.counters.eval_round -= 1
-            trainer.counters.next_eval = trainer.counters.env_steps
+            verdict = self.evaluator.judge(policy, trainer.counters.judging_round, watch)
+        except _CancelledError:  # a user who stops does not wait; `counters.judging` remembers it
             return []
         except (DivergenceError, EnvFaultError) as error:
-            raise_as(date_fault(error, trainer.config.env.id, trainer.counters.env_steps), error)
-        return [Judgement(verdict, trainer.position(), verdict.seconds, None)]
+            raise_as(date_fault(error, trainer.config.env.id, where["env_steps"]), error)
+        return [Judgement(verdict, where, verdict.seconds, checkpoint)]
 
     def finished(self) -> list[Judgement]:
         return []
@@ -104,75 +125,114 @@ class LiveJudge:
 class ProcessJudge:
     """Evaluates in another process; one evaluation at a time, later ones are skipped until it is done."""
 
-    def __init__(self, config: TrainConfig, threshold: float | None) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(
-            target=_serve,
-            args=(theirs, config.model_dump_json(), threshold, os.getpid()),
+    def __init__(self, config: TrainConfig, threshold: float | None, cancelled: Callable[[], bool]) -> None:
+        self._config, self._threshold, self._cancelled = config, threshold, cancelled
+        self._process = self._start()
+        self._pending: tuple[dict[str, Any], Path, int] | None = None
+        self._deaths: tuple[str, ...] = ()
+        """Of processes that were at the evaluation under way."""
+
+    def _start(self) -> OwnProcess:
+        config = self._config
+        return OwnProcess(
+            _serve,
+            config.model_dump_json(),
+            self._threshold,
+            os.getpid(),
+            fork=False,
             # A daemon may have no processes of its own, and takes no core from training with them. Where each
             # environment needs one, `close` ends it, or the end of the training process.
             daemon=not needs_own_process(config.env),
         )
-        self._process.start()
-        theirs.close()
-        self._env_id = config.env.id
-        self._pending: tuple[dict[str, Any], str] | None = None
-
-    @property
-    def pending(self) -> tuple[str, ...]:
-        return () if self._pending is None else (self._pending[1],)
 
     def submit(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
         if self._pending is not None:
             run.append_event("eval_skipped", env_steps=trainer.counters.env_steps)
             return []
-        path = save(trainer, run, "eval")
-        try:
-            self._connection.send((str(path), trainer.counters.eval_round))
-        except ConnectionError as error:
-            raise _died() from error
-        self._pending = (trainer.position(), path.name)
-        return []
+        _begin(trainer)  # the checkpoint itself says that it is being judged
+        return self._begin(trainer, save(trainer, run, "eval"), trainer.position())
+
+    def make_up(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
+        return self._begin(trainer, *_saved(trainer, run))
+
+    def _begin(self, trainer: Trainer, place: Path, where: dict[str, Any]) -> list[Judgement]:
+        self._pending, self._deaths = (where, place, trainer.counters.judging_round), ()
+        return self._ask()
 
     def finished(self) -> list[Judgement]:
-        return self._receive() if self._pending is not None and self._connection.poll() else []
+        return self._receive() if self._pending is not None and self._process.connection.poll() else []
 
     def drain(self) -> list[Judgement]:
-        return self._receive() if self._pending is not None else []
+        judgements: list[Judgement] = []
+        while self._pending is not None and not self._cancelled():
+            if self._process.connection.poll(_GLANCE):
+                judgements += self._receive()
+        return judgements
 
     def close(self) -> None:
-        self._process.terminate()
-        self._process.join()
-        self._connection.close()
+        self._process.end(patience=_PATIENCE if self._pending is None else 0.0)
+
+    def _ask(self) -> list[Judgement]:
+        """Have the checkpoint evaluated; a verdict that there is none, once that has failed too often."""
+        assert self._pending is not None
+        where, path, round_number = self._pending
+        while len(self._deaths) < _TRIES:
+            try:
+                self._process.connection.send((str(path), round_number))
+            except OSError:
+                self._replace()
+            else:
+                return []
+        self._pending = None
+        nothing = Verdict(
+            {}, math.nan, solved=False, complete=False, seconds=0.0, faults=self._deaths, void=True
+        )
+        return [Judgement(nothing, where, 0.0, path.name)]
+
+    def _replace(self) -> None:
+        how = self._process.last_words()
+        self._deaths += (f"The evaluation process {how} and was started again.",)
+        self._process.end(patience=0.0)
+        self._process = self._start()
 
     def _receive(self) -> list[Judgement]:
         assert self._pending is not None
-        where, name = self._pending
-        self._pending = None
+        where, path, _ = self._pending
         try:
-            answer = self._connection.recv()
-        except (EOFError, ConnectionError) as error:
-            raise _died() from error
+            answer = self._process.connection.recv()
+        except (EOFError, OSError):
+            self._replace()
+            return self._ask()
+        self._pending = None
         if isinstance(answer, GymsolveError):
-            raise date_fault(answer, self._env_id, where["env_steps"])
-        return [Judgement(answer, where, 0.0, name)]
+            raise date_fault(answer, self._config.env.id, where["env_steps"])
+        verdict = replace(answer, faults=self._deaths + answer.faults)
+        return [Judgement(verdict, where, 0.0, path.name)]
 
 
-def _died() -> GymsolveError:
-    return GymsolveError("the evaluation process died.", where="eval.asynchronous")
+def _begin(trainer: Trainer) -> None:
+    """Remember that the weights of this moment are being judged."""
+    counters = trainer.counters
+    counters.judging, counters.judging_round = counters.env_steps, counters.eval_round
+
+
+def _saved(trainer: Trainer, run: Run) -> tuple[Path, dict[str, Any]]:
+    """The checkpoint that is to be judged, and the moment of training that it holds."""
+    place = find_place(run, str(trainer.counters.judging))
+    meta = meta_in(place)
+    progress = Progress(meta[trainer.config.budget_in], trainer.config.steps).fraction
+    return place, {key: meta[key] for key in ("env_steps", "vec_steps", "updates")} | {"progress": progress}
 
 
 def make_judge(trainer: Trainer, cancelled: Callable[[], bool]) -> Judge:
     """The judge the settings ask for."""
     if trainer.config.eval.asynchronous:
-        return ProcessJudge(trainer.config, trainer.threshold)
+        return ProcessJudge(trainer.config, trainer.threshold, cancelled)
     return LiveJudge(Evaluator(trainer.config, trainer.threshold), cancelled)
 
 
 def _serve(connection: Connection, config_json: str, threshold: float | None, parent: int) -> None:
     """The evaluation process: checkpoint folders in, verdicts out, as long as there is a training process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the training process's business
 
     def watch(done: int, total: int) -> None:
         if os.getppid() != parent:
@@ -184,9 +244,10 @@ def _serve(connection: Connection, config_json: str, threshold: float | None, pa
         while True:
             path, round_number = connection.recv()
             try:
-                files = load_policy_file(Path(path) / "policy.safetensors")
+                files = load_policy_file(Path(path) / POLICY)
                 policy = load_policy(*files, threads=config.threads)
-                answer: Verdict | GymsolveError = evaluator.judge(policy, round_number, watch)
+                with Watchdog(config.env):
+                    answer: Verdict | GymsolveError = evaluator.judge(policy, round_number, watch)
             except GymsolveError as error:
                 answer = error
             connection.send(answer)

@@ -4,8 +4,9 @@ It imports gymnasium only once the settings are valid, so that a typing error is
 only to measure.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from gymsolve.config import TrainConfig
@@ -18,8 +19,13 @@ from gymsolve.recipes import (
     resolve,
     split_name,
 )
+from gymsolve.recipes.files import is_bundled, list_variants, no_variant
+from gymsolve.registry import ALGORITHMS
+from gymsolve.training.planning.memory import require_sane
 
-__all__ = ["Plan", "plan_run"]
+Tell = Callable[[int, int], None]
+
+__all__ = ["Plan", "plan_run", "with_seed"]
 
 _MEASURE_SECONDS = 2.0
 
@@ -35,36 +41,80 @@ class Plan:
     """Why the values that were `auto` are what they are."""
     least_steps: int = 1
     """Below this many steps per environment a rollout would miss rewards, as far as that was measured."""
+    home: Path = field(default_factory=Path.cwd)
+    """Where relative paths begin: environments may change the working directory."""
 
     @property
     def config(self) -> TrainConfig:
         return self.resolved.config
 
+    @property
+    def threshold(self) -> float | None:
+        """What counts as solved: the setting, else what the environment is registered with."""
+        if self.config.solved_at is not None:
+            return self.config.solved_at
+        from gymsolve.envs.build import find_spec
 
-def plan_run(name: str, overrides: Overrides = ()) -> Plan:
-    """The settings for `ENV[:VARIANT]`: from its recipe, or derived from the environment itself."""
-    if has_recipe(name):
+        registered: float | None = find_spec(self.config.env.id).reward_threshold
+        return registered
+
+
+def plan_run(name: str, overrides: Overrides = (), tell: Tell | None = None) -> Plan:
+    """The settings for `ENV[:VARIANT]`: from its recipe, or derived from the environment itself.
+
+    `tell` hears how many steps of a look at the environment are done, of how many.
+    """
+    home = Path.cwd()
+    if has_recipe(name) and not _stays_derived(name):
         plan = Plan(resolve(name, overrides))
     else:
-        plan = _derived(name, overrides if isinstance(overrides, Mapping) else parse_overrides(overrides))
+        given = overrides if isinstance(overrides, Mapping) else parse_overrides(overrides)
+        plan = _derived(name, given, tell)
+    plan = replace(plan, home=home)
     from gymsolve.envs.options import check_wrappers
 
     check_wrappers(plan.config.env)
-    return _measured(plan) if plan.resolved.automatic else plan
+    require_sane(plan.config)
+    if not plan.resolved.automatic:
+        return plan
+    from gymsolve.envs.contract_faults import keep_folder
+
+    with keep_folder():
+        return _measured(plan, tell)
 
 
-def _measured(plan: Plan) -> Plan:
+def _stays_derived(name: str) -> bool:
+    """Is this a variant that would be derived, had nobody written a recipe for the environment?
+
+    A recipe of one's own adds variants; it does not hide what there was before.
+    """
+    base, variant = split_name(name)
+    if variant is None or variant.lower() not in ALGORITHMS or is_bundled(base):
+        return False
+    return variant.lower() not in {one.variant.lower() for one in list_variants(base)}
+
+
+def with_seed(plan: Plan, seed: int) -> Plan:
+    """The same plan for another seed."""
+    config = plan.config.model_copy(update={"seed": seed})
+    sources = plan.resolved.provenance | {"seed": "--seed"}
+    return replace(plan, resolved=replace(plan.resolved, config=config, provenance=sources))
+
+
+def _measured(plan: Plan, tell: Tell | None) -> Plan:
     """The plan with numbers that were measured where it said `auto`, each with its source and reason."""
     if "algo.num_steps" in plan.resolved.automatic:
-        plan = _long_enough(plan)
+        plan = _long_enough(plan, tell)
     if not plan.resolved.automatic:
         return plan
     from gymsolve.training.planning.tuning_costs import tune
+    from gymsolve.training.watchdog import Watchdog
 
     automatic = plan.resolved.automatic
     envs, compute = "env.num_envs" in automatic, "threads" in automatic
     vary = {"envs": envs, "compute": compute, "wide": False}
-    choice = tune(plan.config, _MEASURE_SECONDS, shortest=plan.least_steps, **vary)
+    with Watchdog(plan.config.env):
+        choice = tune(plan.config, _MEASURE_SECONDS, shortest=plan.least_steps, **vary)
     best = choice.best
     values: dict[str, Any] = {"threads": best.compute.threads} if compute else {}
     if envs:
@@ -78,19 +128,21 @@ def _measured(plan: Plan) -> Plan:
     return replace(plan, resolved=resolved, measured=[*plan.measured, *choice.reasons])
 
 
-def _long_enough(plan: Plan) -> Plan:
+def _long_enough(plan: Plan, tell: Tell | None) -> Plan:
     """The plan with rollouts that see rewards."""
     from gymsolve.envs.make import make_envs
     from gymsolve.envs.random_policy import PAY_COPIES, measure_pay
     from gymsolve.training.planning.rollout_length import choose_num_steps
+    from gymsolve.training.watchdog import Watchdog
 
     path = "algo.num_steps"
     calm = plan.config.env.model_copy(update={"backend": "sync"})
-    envs = make_envs(calm, "train", num_envs=PAY_COPIES)
-    try:
-        chosen = choose_num_steps(plan.config, measure_pay(envs))
-    finally:
-        envs.close()
+    with Watchdog(plan.config.env):
+        envs = make_envs(calm, "train", num_envs=PAY_COPIES)
+        try:
+            chosen = choose_num_steps(plan.config, measure_pay(envs, tell))
+        finally:
+            envs.close()
     config, _ = apply_overrides(plan.config, {path: chosen.num_steps})
     resolved = replace(
         plan.resolved,
@@ -101,11 +153,23 @@ def _long_enough(plan: Plan) -> Plan:
     return replace(plan, resolved=resolved, measured=[chosen.reason], least_steps=chosen.least)
 
 
-def _derived(name: str, given: Mapping[str, Any]) -> Plan:
+def _derived(name: str, given: Mapping[str, Any], tell: Tell | None) -> Plan:
+    """Derive from the environment as the user wants it: wrappers, arguments and budget included."""
+    base, variant = split_name(name)
+    if variant is not None and variant not in ALGORITHMS:
+        raise no_variant(base, variant, list(ALGORITHMS))
+    # Wrong settings are refused before anything runs; no rollout that is derived below is larger than this.
+    large = {"env": {"num_envs": 16}, "algo": {"name": "ppo", "num_steps": 256}}
+    bare = resolve(name, given, derived=large)
     from gymsolve.envs.derive import derive_recipe
+    from gymsolve.training.watchdog import Watchdog
 
-    prefix = "env.kwargs."
-    kwargs = dict(given.get("env.kwargs") or {})
-    kwargs |= {key.removeprefix(prefix): v for key, v in given.items() if key.startswith(prefix)}
-    derived, reasons = derive_recipe(split_name(name)[0], kwargs)
-    return Plan(resolve(name, given, derived=(derived,)), reasons)
+    chosen = {
+        path for path, source in bare.provenance.items() if source not in ("default", "derived", "auto")
+    }
+    env = bare.config.env.model_dump(mode="json")
+    of_env = {key: env[key] for key in env if any(f"{path}.".startswith(f"env.{key}.") for path in chosen)}
+    budget = bare.config.steps if "steps" in chosen else None
+    with Watchdog(bare.config.env):
+        derived, reasons = derive_recipe(base, of_env, budget, tell)
+    return Plan(resolve(name, given, derived=derived), reasons)

@@ -30,11 +30,13 @@ def choose_num_steps(config: TrainConfig, pay: Pay) -> RolloutLength:
     """Steps per environment: the recipe's own, or more where rewards are further apart."""
     own = config.algo.num_steps
     wanted, told = _wanted(config, pay)
+    if pay.cut:
+        told += f" (in {count(pay.env_steps)} steps; it is too slow for a longer look)"
     needed = 2 ** math.ceil(math.log2(max(1.0, wanted)))
     if wanted <= own:
         reason = f"algo.num_steps stays {own}, which is long enough: under random actions {told}."
         return RolloutLength(own, min(own, needed), reason)
-    affordable = config.steps / (_FEWEST_UPDATES * config.env.num_envs)
+    affordable = config.env_budget / (_FEWEST_UPDATES * config.env.num_envs)
     most = min(_LONGEST, 2 ** math.floor(math.log2(max(1.0, affordable))))
     chosen = max(own, min(most, needed))
     limited = "" if chosen >= wanted else f" More is not taken, for {_limit(config, most)}."
@@ -63,4 +65,4 @@ def _wanted(config: TrainConfig, pay: Pay) -> tuple[float, str]:
 def _limit(config: TrainConfig, most: int) -> str:
     if most == _LONGEST:
         return f"{_LONGEST} is the most"
-    return f"a budget of {count(config.steps)} steps should give {_FEWEST_UPDATES} updates"
+    return f"a budget of {count(config.env_budget)} steps should give {_FEWEST_UPDATES} updates"

@@ -8,25 +8,30 @@ import numpy as np
 
 from gymsolve.config import EnvConfig
 from gymsolve.envs.contract import Envs
+from gymsolve.envs.describe import describe_env
 from gymsolve.envs.make import make_envs
-from gymsolve.errors import UsageError
+from gymsolve.errors import CheckpointError, UsageError
 from gymsolve.recipes import validate
 from gymsolve.rollout.agent import Agent
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.runs.refs import open_checkpoint
 from gymsolve.runs.run import Run
-from gymsolve.spec import Array, Obs, ObsSpec
+from gymsolve.runs.trust import buildable_settings
+from gymsolve.spec import Array, Obs, ObsSpec, find_misfit
 from gymsolve.training.engines.choose import load_policy as rebuild
+from gymsolve.training.engines.contract import Policy
 from gymsolve.training.judging.evaluate import EvalResult, Evaluator
+from gymsolve.training.watchdog import Watchdog
 
-__all__ = ["LoadedPolicy", "evaluate_run", "load_policy"]
+__all__ = ["LoadedPolicy", "evaluate_run", "load_policy", "require_fit"]
 
 
 class LoadedPolicy:
     """A policy as it was at a checkpoint: normaliser, masks and all."""
 
-    def __init__(self, run: Run, checkpoint: Checkpoint) -> None:
+    def __init__(self, run: Run, checkpoint: Checkpoint, *, trust: bool = False) -> None:
         self.run = run
+        self._trust = trust
         self.checkpoint = checkpoint.name
         self.env_steps = int(checkpoint.meta["env_steps"])
         self.config = validate(run.config_json()["config"], "config.json")
@@ -75,45 +80,73 @@ class LoadedPolicy:
 
     def make_envs(self, num_envs: int = 1, *, render: bool = False) -> Envs:
         """The run's environments, wrapped as in evaluation."""
-        settings: EnvConfig = self.config.env
-        return make_envs(settings, "eval", num_envs=num_envs, render=render)
+        settings, _ = buildable_settings(self.run, trust=self._trust)
+        return make_envs(settings.env, "eval", num_envs=num_envs, render=render)
 
 
-def load_policy(ref: str | Path | Run, *, runs_dir: Path | str | None = None) -> LoadedPolicy:
-    """The policy of `RUN[@best|@last|@STEPS]`; the best one unless said otherwise."""
-    return LoadedPolicy(*open_checkpoint(ref, runs_dir, policy_only=True))
+def load_policy(
+    ref: str | Path | Run, *, runs_dir: Path | str | None = None, trust: bool = False
+) -> LoadedPolicy:
+    """The policy of `RUN[@best|@last|@STEPS]`; the best one unless said otherwise.
+
+    Loading and acting import nothing; the environments of a run from elsewhere that names code of its own
+    need `trust`.
+    """
+    return LoadedPolicy(*open_checkpoint(ref, runs_dir, policy_only=True), trust=trust)
 
 
-def evaluate_run(
+def evaluate_run(  # noqa: PLR0913 - the options of `gymsolve eval`
     ref: str | Path | Run,
     *,
     episodes: int = 100,
     deterministic: bool = True,
     seed: int | None = None,
     steps: int | None = None,
+    run_seeds: bool = False,
     runs_dir: Path | str | None = None,
     on_step: Callable[[int, int], None] | None = None,
+    trust: bool = False,
 ) -> tuple[EvalResult, LoadedPolicy]:
     """Play `episodes`, or whole episodes worth `steps`, in a run's own evaluation pipeline.
 
-    Without a seed the run's evaluation seeds are used, so its stored numbers can be had again.
+    The episodes are drawn from `seed` (the run's own unless given), apart from those that chose the run's
+    best checkpoint: on them it looks better than it is. With `run_seeds` they are those, and stored numbers
+    come again.
     """
-    loaded = load_policy(ref, runs_dir=runs_dir)
-    settings = loaded.config.eval.model_copy(update={"deterministic": deterministic})
+    loaded = load_policy(ref, runs_dir=runs_dir, trust=trust)
+    own, _ = buildable_settings(loaded.run, trust=trust)
+    settings = own.eval.model_copy(update={"deterministic": deterministic, "steps": steps})
     update: dict[str, Any] = {"eval": settings}
     if seed is not None:
         update["seed"] = seed
-    config = loaded.config.model_copy(update=update)
+    config = own.model_copy(update=update)
+    require_fit(loaded.policy, config.env, loaded.run)
     evaluator = Evaluator(config, None)
     try:
-        return evaluator.play(loaded.policy, episodes, steps=steps, on_step=on_step), loaded
+        with Watchdog(config.env):
+            result = evaluator.play(
+                loaded.policy, episodes, held_out=not run_seeds, steps=steps, on_step=on_step
+            )
+        return result, loaded
     finally:
         evaluator.close()
 
 
+def require_fit(policy: Policy, env: EnvConfig, run: Run) -> None:
+    """Refuse an environment with other observations or actions than the policy knows."""
+    misfit = find_misfit(policy.spec, describe_env(env, "eval"))
+    if misfit is not None:
+        raise CheckpointError(
+            f"the policy of run {run.id} does not fit {env.id}: {misfit}.",
+            where="config.json",
+            hint="Has the environment been changed since, or were the settings edited?",
+        )
+
+
 def _as_batch(obs: Any, specs: Mapping[str, ObsSpec]) -> Obs:
     """One observation as a batch of one, checked against what the policy was trained on."""
-    entries = dict(_flatten(obs, ()))
+    # Text is left out, as `envs/spaces.py` does.
+    entries = {key: value for key, value in _flatten(obs, ()) if not isinstance(value, str)}
     if set(entries) != set(specs):
         raise UsageError(
             f"the observation has the entries {sorted(entries)}, the policy wants {sorted(specs)}."

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from gymsolve.runs.files import os_errors, replace_json, replace_text
+from gymsolve.runs.files import make_folder, replace_json, replace_text
 from gymsolve.runs.run import Run
 from gymsolve.training.profile.flame import render_flame
 
@@ -99,9 +99,7 @@ def profiling(run: Run) -> Iterator[None]:
     samples = Samples()
     with _sampled(samples):
         yield
-    folder = run.path / "profile"
-    with os_errors(folder):
-        folder.mkdir(exist_ok=True)
+    folder = make_folder(run.path / "profile")
     split = split_times(samples)
     replace_json(folder / "split.json", split)
     replace_text(folder / "flame.html", render_flame(run.id, samples.seconds, phase_of, PHASES))

@@ -5,14 +5,16 @@ of the run: it is one sentence in the events.
 """
 
 import contextlib
+import math
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
 from gymsolve.config import TrainConfig
 from gymsolve.envs.single_env import Stage, open_stage
-from gymsolve.errors import GymsolveError, RunDamagedError
+from gymsolve.errors import EnvLostError, GymsolveError, RunDamagedError
 from gymsolve.runs.checkpoints import pointed
 from gymsolve.runs.files import os_errors
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
@@ -23,20 +25,27 @@ from gymsolve.training.observer import Observer
 from gymsolve.training.play.moments import Moment
 from gymsolve.training.stopping import StopSignal
 from gymsolve.training.video.recording import Order, film_episodes, identify
+from gymsolve.training.watchdog import Watchdog
 
 __all__ = ["film_checkpoint", "leave_videos", "tell_video", "usual_order"]
 
 _MOST_FPS = 30.0
-_PATIENCE = 30.0
-"""Seconds of real time for one video, for environments that take long to draw."""
+_PATIENCE = 5.0, 30.0
+"""Seconds of real time for one video, for environments that take long to draw: a quarter of the time that
+training took, but at least the first and at most the second number. A video that is cut says so."""
+_SILENCE = 2.0
+"""Seconds of filming after which the user is told what is going on."""
 
 
 class _CancelledError(Exception):
     """Somebody asked to stop during a recording; nothing is left of it."""
 
 
-def leave_videos(run: Run, config: TrainConfig, observer: Observer) -> None:
-    """Film the best and the final policy; an environment that cannot be drawn gets no video."""
+def leave_videos(run: Run, config: TrainConfig, observer: Observer, trained: float) -> None:
+    """Film the best and the final policy after so many seconds of training.
+
+    An environment that cannot be drawn gets no video.
+    """
     if not config.video.enabled:
         return
     asked = StopSignal()
@@ -46,23 +55,27 @@ def leave_videos(run: Run, config: TrainConfig, observer: Observer) -> None:
             raise _CancelledError
 
     try:
-        with asked.listening():
-            _film_both(run, config, observer, check)
+        with asked.listening(), Watchdog(config.env):
+            try:
+                _film_both(run, config, observer, check, usual_order(config, trained))
+            except EnvLostError:  # its process was killed: another one may live
+                _film_both(run, config, observer, check, usual_order(config, trained))
     except _CancelledError:
         _note(run, observer, "the videos were left out, as asked; make them with: gymsolve record")
     except GymsolveError as error:
         _note(run, observer, f"no video was made: {error}")
 
 
-def usual_order(config: TrainConfig) -> Order:
-    """What the settings of a run ask for, made cheap."""
+def usual_order(config: TrainConfig, trained: float = math.inf) -> Order:
+    """What the settings of a run ask for, made cheap beside so many seconds of training."""
+    least, most = _PATIENCE
     return Order(
         seed=config.seed,
         episodes=config.video.episodes,
         deterministic=config.eval.deterministic,
         max_seconds=config.video.max_seconds,
         most_fps=_MOST_FPS,
-        patience=_PATIENCE,
+        patience=min(most, max(least, trained / 4)),
     )
 
 
@@ -76,12 +89,15 @@ def film_checkpoint(
 ) -> dict[str, Any]:
     """Film one checkpoint and write the file that describes the video; returns that description."""
     policy = load_policy(saved.policy, saved.policy_metadata)
-    facts = {"run": run.id, **identify(saved)} | film_episodes(policy, stage, path, order, on_moment)
+    facts = {"run": run.id, **identify(saved), "vec_steps": saved.meta["vec_steps"]}
+    facts |= film_episodes(policy, stage, path, order, on_moment)
     describe_video(path, facts)
     return facts
 
 
-def _film_both(run: Run, config: TrainConfig, observer: Observer, check: Callable[[Moment], None]) -> None:
+def _film_both(
+    run: Run, config: TrainConfig, observer: Observer, check: Callable[[Moment], None], order: Order
+) -> None:
     stage: Stage | None = None
     try:
         for name, which in _wanted(run):
@@ -100,7 +116,8 @@ def _film_both(run: Run, config: TrainConfig, observer: Observer, check: Callabl
                 facts = twin.facts | {"recording_seconds": 0.0}
                 describe_video(path, facts)
             else:
-                facts = film_checkpoint(run, saved, stage, path, usual_order(config), check)
+                told = _told_if_slow(observer, name, order.patience, check)
+                facts = film_checkpoint(run, saved, stage, path, order, told)
             tell_video(run, path, facts)
             observer.event("video", {"path": str(path), **facts})
     finally:
@@ -108,9 +125,26 @@ def _film_both(run: Run, config: TrainConfig, observer: Observer, check: Callabl
             stage.close()
 
 
+def _told_if_slow(
+    observer: Observer, name: str, patience: float, check: Callable[[Moment], None]
+) -> Callable[[Moment], None]:
+    """`check`, and one event to the observer if the recording takes long."""
+    due = time.perf_counter() + _SILENCE
+
+    def hear(moment: Moment) -> None:
+        nonlocal due
+        check(moment)
+        if time.perf_counter() >= due:
+            due = math.inf
+            observer.event("filming", {"name": name, "patience": patience})
+
+    return hear
+
+
 def tell_video(run: Run, path: Path, facts: dict[str, Any]) -> None:
     """Enter a video into the run's events."""
     told = {key: facts[key] for key in ("checkpoint", "return", "complete", "recording_seconds")}
+    told["cut_by"] = facts.get("cut_by", "")  # videos of earlier versions do not say it
     run.append_event("video", env_steps=facts["env_steps"], file=f"videos/{path.name}", **told)
 
 

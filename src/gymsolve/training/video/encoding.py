@@ -15,6 +15,7 @@ from typing import Self
 import imageio_ffmpeg
 import numpy as np
 
+from gymsolve.envs.processes import signals_blocked
 from gymsolve.errors import GymsolveError
 from gymsolve.runs.files import os_errors
 from gymsolve.spec import Array
@@ -39,13 +40,14 @@ class Film:
         # A file and not a pipe, which could fill up and block both sides.
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115
         try:
-            self._process = subprocess.Popen(
-                self._command(out_fps),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=self._complaints,
-                start_new_session=True,  # Ctrl-C goes to the recording process, which then ends this one
-            )
+            with signals_blocked():  # the recording process hears them, and then ends this one
+                self._process = subprocess.Popen(
+                    self._command(out_fps),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=self._complaints,
+                    start_new_session=True,
+                )
         except OSError as error:
             self._complaints.close()
             raise VideoEncoderError(

@@ -1,20 +1,21 @@
 """Videos while a run trains: a process of its own films checkpoints as they appear.
 
-It reads the run's folder like anybody else, so training neither waits for it nor knows of it.
+It reads the run's folder like anybody else, so training neither waits for it nor knows of it. Should it die,
+the next record of training has another one started.
 """
 
-import multiprocessing
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable
-from multiprocessing.synchronize import Event
+from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
+from typing import Any, Self
 
 from gymsolve.config import TrainConfig
 from gymsolve.envs.build import needs_own_process
+from gymsolve.envs.processes import OwnProcess
 from gymsolve.envs.single_env import Stage, open_stage
 from gymsolve.errors import CheckpointError, GymsolveError, UnknownRunError
 from gymsolve.runs.checkpoints import list_checkpoints
@@ -22,6 +23,7 @@ from gymsolve.runs.files import remove_leftovers
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.runs.run import Run
 from gymsolve.runs.videos import video_place
+from gymsolve.training.observer import Observer
 from gymsolve.training.play.moments import Moment
 from gymsolve.training.video.automatic import film_checkpoint, tell_video, usual_order
 
@@ -29,6 +31,8 @@ __all__ = ["Follower"]
 
 _LOOK_SECONDS = 0.5
 _LAST_SECONDS = 60.0
+_TRIES = 3
+"""How often the process is started in a run."""
 
 
 class _OrphanedError(Exception):
@@ -39,33 +43,70 @@ class Follower:
     """Films every `video.every` steps while its block is open."""
 
     def __init__(self, run: Run, config: TrainConfig, env_steps: int) -> None:
-        self._run = run
-        context = multiprocessing.get_context("spawn")
-        self._over: Event = context.Event()
-        self._process = context.Process(
-            target=_follow,
-            args=(str(run.path), config.model_dump_json(), env_steps, self._over, os.getpid()),
-            # A daemon may have no processes of its own, which some environments need.
-            daemon=not needs_own_process(config.env),
-        )
+        self._run, self._config, self._env_steps = run, config, env_steps
+        self._starts = 0
+        self._process: OwnProcess | None = None
 
-    def __enter__(self) -> None:
-        self._process.start()
+    def __enter__(self) -> Self:
+        self._start(self._env_steps)
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None:
-            self._over.set()  # it finishes what it has begun
-            self._process.join(_LAST_SECONDS)
-        self._process.terminate()
-        self._process.join()
+        self.mind(self._env_steps)
+        if self._process is None:
+            return
+        # It finishes what it has begun, unless training broke.
+        self._process.end(_LAST_SECONDS if error is None else 0.0)
         remove_leftovers(self._run.path / "videos")
 
+    def mind(self, env_steps: int) -> None:
+        """Start another process if this one has died; `env_steps` is where training is."""
+        self._env_steps = env_steps
+        if self._process is None or self._process.process.is_alive() or self._process.process.exitcode == 0:
+            return
+        how = f"the process that films while training {self._process.last_words()}"
+        self._process.end(0.0)
+        self._process = None
+        if self._starts < _TRIES:
+            self._start(env_steps)
+        then = "another one was started" if self._process else "no more videos are made until the end"
+        self._run.append_event("note", text=f"{how}; {then}")
 
-def _follow(path: str, config_json: str, env_steps: int, over: Event, parent: int) -> None:
+    def _start(self, env_steps: int) -> None:
+        self._starts += 1
+        self._process = OwnProcess(
+            _follow,
+            str(self._run.path),
+            self._config.model_dump_json(),
+            env_steps,
+            os.getpid(),
+            fork=False,
+            # A daemon may have no processes of its own, which some environments need.
+            daemon=not needs_own_process(self._config.env),
+        )
+
+    def minding(self, observer: Observer) -> Observer:
+        """The observer, and at every record a look after the process."""
+        return _Minding(observer, self)
+
+
+class _Minding:
+    """Passes on what happens; a record is an occasion to look after the process that films."""
+
+    def __init__(self, inner: Observer, follower: Follower) -> None:
+        self.started, self.event = inner.started, inner.event
+        self.rollout_step, self.eval_step = inner.rollout_step, inner.eval_step
+        self._record, self._follower = inner.record, follower
+
+    def record(self, record: dict[str, Any]) -> None:
+        self._record(record)
+        self._follower.mind(record["env_steps"])
+
+
+def _follow(connection: Connection, path: str, config_json: str, env_steps: int, parent: int) -> None:
     """The process: look for a checkpoint that is due, film it, until training is over."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the training process's business
     if sys.platform != "win32":
         os.nice(10)  # training comes first
     run, config = Run(Path(path)), TrainConfig.model_validate_json(config_json)
@@ -79,7 +120,7 @@ def _follow(path: str, config_json: str, env_steps: int, over: Event, parent: in
     try:
         stage = open_stage(config.env)
         while stage is not None and os.getppid() == parent:
-            last_look = over.is_set()
+            last_look = connection.poll()  # it was closed
             ready = [name for name in list_checkpoints(run) if int(name) >= due]
             if ready:
                 # Only the newest one: a late follower does not catch up.
@@ -108,4 +149,5 @@ def _film(run: Run, name: str, stage: Stage, config: TrainConfig, check: Callabl
 
 
 def _next(env_steps: int, config: TrainConfig) -> int:
-    return (env_steps // config.video.every + 1) * config.video.every
+    every = config.to_env_steps(config.video.every)  # folders of checkpoints are named by environment steps
+    return (env_steps // every + 1) * every

@@ -75,7 +75,7 @@ def film_progression(
         "env_steps": shown[-1]["env_steps"],
         "return": shown[-1]["return"],
         "clips": shown,
-        "complete": True,
+        "complete": all(clip["end"] != "cut" for clip in shown),
         "seed": order.seed,
         "deterministic": order.deterministic,
         **picture_facts(film, order.out_fps),

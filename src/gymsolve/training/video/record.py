@@ -9,16 +9,18 @@ from typing import Any
 from gymsolve.config import TrainConfig
 from gymsolve.envs.single_env import Stage, open_stage
 from gymsolve.errors import UsageError
-from gymsolve.recipes import validate
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.runs.refs import open_checkpoint
 from gymsolve.runs.run import Run
+from gymsolve.runs.trust import buildable_settings
 from gymsolve.runs.videos import describe_video, episode_place, video_place
 from gymsolve.training.engines.choose import load_policy
+from gymsolve.training.play.loaded_policy import require_fit
 from gymsolve.training.play.recorded_episode import EpisodeRecorder
 from gymsolve.training.video.overlay import OverlayStyle
 from gymsolve.training.video.progression import film_progression
 from gymsolve.training.video.recording import Order, film_episodes, identify
+from gymsolve.training.watchdog import Watchdog
 
 __all__ = ["Wish", "record_run"]
 
@@ -54,18 +56,21 @@ def record_run(
     out: Path | None = None,
     runs_dir: Path | str | None = None,
     on_clip: Callable[[dict[str, Any]], None] = lambda clip: None,
+    trust: bool = False,
 ) -> dict[str, Any]:
     """Make a video of `RUN[@CHECKPOINT]`, in the run's folder unless `out` names a file; what it shows."""
     if out is not None and (out.suffix != ".mp4" or not out.absolute().parent.is_dir()):
         raise UsageError(f"'{out}' is not an .mp4 in a folder that exists.", where="--out")
     run, saved = open_checkpoint(ref, runs_dir, policy_only=True)
-    config = validate(run.config_json()["config"], "config.json")
+    config, _ = buildable_settings(run, trust=trust)
+    place = None if out is None else out.absolute()  # environments may change the working directory
+    require_fit(load_policy(saved.policy, saved.policy_metadata), config.env, run)
     stage = open_stage(config.env)
     if stage is None:
         raise UsageError(f"{config.env.id} cannot be drawn into a picture, so there is nothing to film.")
-    with closing(stage):
+    with closing(stage), Watchdog(config.env):
         order = _order(wish, config, stage)
-        path = out or video_place(run, _name(wish, saved, order))
+        path = place or video_place(run, _name(wish, saved, order))
         facts = {"run": run.id} | _film(run, saved, stage, path, order, wish, on_clip)
     if out is None:
         describe_video(path, facts)

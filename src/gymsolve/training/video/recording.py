@@ -113,6 +113,7 @@ def film_episodes(
     )
     camera = Camera(policy, stage, order.style, canvas)
     shown: dict[int, Moment] = {}
+    cut_by = ""
     fps = stage.fps / stride
     with Film(path, canvas.width, canvas.height, fps, out_fps=order.out_fps) as film:
         for moment in itertools.chain([first], moments):
@@ -120,11 +121,17 @@ def film_episodes(
             shown[moment.episode] = moment
             if moment.over or moment.step % stride == 0:
                 film.add(camera.picture(moment, order.episodes), math.ceil(fps * _HOLD) if moment.over else 1)
-            if film.seconds >= order.max_seconds or time.perf_counter() - began > order.patience:
+            if film.seconds >= order.max_seconds:
+                cut_by = f"it may last {order.max_seconds:g} s"
+            elif time.perf_counter() - began > order.patience:
+                cut_by = f"drawing it may take {order.patience:.3g} s"
+            if cut_by:
                 break
+    complete = len(shown) == order.episodes and all(moment.over for moment in shown.values())
     return {
         **_score([episode_facts(moment) for moment in shown.values()]),
-        "complete": len(shown) == order.episodes and all(moment.over for moment in shown.values()),
+        "complete": complete,
+        "cut_by": "" if complete else cut_by,
         "seed": order.seed,
         "deterministic": order.deterministic,
         **picture_facts(film, order.out_fps),

@@ -1,0 +1,185 @@
+"""`gymsolve train --seeds N` and `gymsolve resume group:ID`: several seeds, one view, one verdict."""
+
+import gc
+import os
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_whole_table, say
+from gymsolve.errors import UsageError
+from gymsolve.service.announce import announce
+from gymsolve.text import count, number, plural, took
+
+if TYPE_CHECKING:
+    from gymsolve.runs.groups import Group
+    from gymsolve.service.seed_processes import Work
+    from gymsolve.service.seeds import SeedResult, SeedsVerdict
+    from gymsolve.training.planning.plan import Plan
+
+__all__ = ["GROUP", "SeedOptions", "resume_seeds", "train_seeds"]
+
+GROUP = "group:"
+"""How references to groups begin; `runs.groups` is imported only where there is one."""
+
+_CODES = {"interrupt": 130, "stop file": 130, "terminated": 143, "failed": 1}
+_STOPPING = b"\nstopping: all seeds finish the update under way and save; Ctrl-C again does not wait\n"
+
+
+@dataclass(frozen=True)
+class SeedOptions:
+    """What the command line said besides environment and seeds."""
+
+    set_: list[str] | None
+    steps: str | None
+    track: str | None
+    profile: bool
+    runs_dir: Path | None
+    quiet: bool
+    json: bool
+    start_from: str | None = None
+    fresh_optimizer: bool = False
+    trust: bool = False
+
+    def words(self) -> list[str]:
+        """The same as words of a command; `--runs-dir` is for the caller."""
+        from gymsolve.service.start import flag_words, setting_words
+
+        words = [*setting_words(self.set_ or ()), *flag_words("--steps", self.steps)]
+        words += [*flag_words("--track", self.track), *flag_words("--from", self.start_from)]
+        words += ["--profile"] if self.profile else []
+        words += ["--trust"] if self.trust else []
+        return [*words, *(["--fresh-optimizer"] if self.fresh_optimizer else [])]
+
+
+def train_seeds(plan: "Plan", env: str, seeds: int, options: SeedOptions) -> int:
+    """Train so many seeds, from the plan's on, and say what came of them; returns the exit code."""
+    from gymsolve.recipes import parse_overrides
+    from gymsolve.service.seeds import plan_group, started_work
+
+    settings = {path: value for path, value in parse_overrides(options.set_ or ()).items() if path != "seed"}
+    group = plan_group(
+        plan,
+        env,
+        settings,
+        range(plan.config.seed, plan.config.seed + seeds),
+        start_from=options.start_from,
+        track=options.track,
+        steps=options.steps,
+        profile=options.profile,
+        runs_dir=options.runs_dir,
+    )
+    return _train(group, started_work(group), plan.config.steps, plan.config.threads, options)
+
+
+def resume_seeds(ref: str, options: SeedOptions) -> int:
+    """Go on with the seeds of a group that have not reached their end."""
+    from gymsolve.service.seeds import resumed_work
+
+    words = options.words()
+    group, work = resumed_work(ref, words, options.runs_dir, trust=options.trust)
+    if not work:
+        raise UsageError(
+            f"all seeds of {group.ref} have ended.", hint="Give a larger budget with --steps to train on."
+        )
+    begun = list(group.runs().values())
+    if not begun:
+        raise UsageError(f"no seed of {group.ref} has begun.", hint="Train it anew.")
+    config = begun[0].config_json()["config"]
+    return _train(group, work, int(config["steps"]), int(config["threads"]), options)
+
+
+def _train(group: "Group", work: "list[Work]", budget: int, threads: int, options: SeedOptions) -> int:
+    from gymsolve.cli.live.seeds import SeedsView
+    from gymsolve.service.seed_processes import train_work
+    from gymsolve.service.seeds import jobs_at_once, judge_seeds
+
+    gc.enable()  # this process waits; it begins no training of its own
+    jobs = jobs_at_once(threads, len(work))
+    stream = None if options.quiet else sys.stderr if options.json else sys.stdout
+    view = SeedsView(group, budget, jobs, stream)
+
+    def on_stop(reason: str) -> None:
+        with suppress(OSError):  # not through the view: the signal may come in the middle of a print
+            os.write(2, _STOPPING)
+        view.give_way()
+
+    try:
+        reason = train_work(
+            group,
+            work,
+            view,
+            jobs=jobs,
+            on_first=lambda: announce(group.ref, group.path, group.log),
+            on_stop=on_stop,
+        )
+    except KeyboardInterrupt:  # the second one
+        say(f"interrupted; go on with: gymsolve resume {group.ref}", stream=sys.stderr)
+        return 130
+    view.close()
+    verdict = judge_seeds(group, seconds=view.seconds, reason=reason)
+    if options.json:
+        print_json(verdict.to_json())
+    else:
+        _print_verdict(verdict, jobs, options.runs_dir)
+    return 0 if reason is None else _CODES[reason]
+
+
+# ------------------------------------------------------------------------------------- the verdict
+
+
+def _print_verdict(told: "SeedsVerdict", jobs: int, runs_dir: Path | None) -> None:
+    heading(f"{_title(told)}  {told.name}")
+    headers = ("seed", "status", "steps", "best", "last", "solved after", "run")
+    print_whole_table(
+        headers,
+        [_row(one) for one in told.runs],
+        right=headers[2:6],
+        expendable=("steps", "solved after", "last"),
+    )
+    needed = "no threshold is known" if told.threshold is None else f"threshold {number(told.threshold)}"
+    rows = [("returns", f"{_returns(told)} ({needed})"), ("steps to solve", _steps_to_solve(told))]
+    if told.seconds:
+        rows.append(("time", f"{took(told.seconds)}, {jobs} at a time"))
+    where = "" if runs_dir is None else f" --runs-dir {runs_dir}"
+    rows.append(("next", f"gymsolve runs compare group:{told.group}{where}"))
+    if not all(one.has_ended for one in told.runs):
+        rows.append(("", f"gymsolve resume group:{told.group}{where}"))
+    print_pairs(rows)
+
+
+def _title(told: "SeedsVerdict") -> str:
+    seeds = len(told.seeds)
+    ended = sum(one.has_ended for one in told.runs)
+    rest = "" if ended == seeds else f"; {ended} of {seeds} ran to their end"
+    if told.threshold is None:
+        return f"Done: {plural(seeds, 'seed')}{rest}"
+    if told.solved == seeds:
+        return f"SOLVED on all {seeds} seeds"
+    return f"Solved on {told.solved} of {seeds} seeds{rest}"
+
+
+def _row(one: "SeedResult") -> tuple[str, ...]:
+    after = "–" if one.solved_after is None else count(one.solved_after)
+    rewards = number(one.best_reward), number(one.final_reward)
+    return str(one.seed), one.status, count(one.env_steps), *rewards, after, one.run or "–"
+
+
+def _returns(told: "SeedsVerdict") -> str:
+    if told.iqm is None:
+        return "no seed was evaluated"
+    between = "" if told.low is None else f" (95 % interval {number(told.low)} to {number(told.high)})"
+    return (
+        f"last evaluations of {plural(told.judged, 'seed')}: interquartile mean {number(told.iqm)}{between}, "
+        f"mean {number(told.mean)}"
+    )
+
+
+def _steps_to_solve(told: "SeedsVerdict") -> str:
+    spread = told.steps_to_solve
+    if spread is None:
+        return "–"
+    low, middle, high = (count(spread[name]) for name in ("min", "median", "max"))
+    return f"median {middle}, from {low} to {high} ({plural(told.solved, 'seed')})"

@@ -1,0 +1,163 @@
+"""Several seeds while they train: a row for each on a terminal, lines elsewhere."""
+
+import json
+import os
+import time
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from gymsolve.cli.live.screen import terminal_size
+from gymsolve.errors import GymsolveError
+from gymsolve.runs.groups import Group
+from gymsolve.runs.run import Run
+from gymsolve.text import count, duration, number
+
+__all__ = ["SeedsView"]
+
+_DRAW_SECONDS = 0.5
+_LINE_SECONDS = (10.0, 60.0)
+
+
+@dataclass
+class _Row:
+    """What is known of one seed."""
+
+    seed: int
+    run: Run | None = None
+    status: str = "waiting"
+    read: int = 0
+    """Bytes of its metrics that were read."""
+    env_steps: int = 0
+    evaluation: float | None = None
+    best: float | None = None
+    training: float | None = None
+
+    def look(self) -> None:
+        """Read what was recorded since the last look; a line that is still being written waits."""
+        path = None if self.run is None else self.run.path / "metrics.jsonl"
+        if path is None or not path.is_file():
+            return
+        with path.open("rb") as file:
+            file.seek(self.read)
+            new = file.read()
+        whole, newline, _ = new.rpartition(b"\n")
+        self.read += len(whole) + len(newline)
+        for line in whole.splitlines():
+            self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            record: Any = json.loads(line)
+        except ValueError:
+            return
+        if not isinstance(record, dict):
+            return
+        self.env_steps = int(record.get("env_steps") or self.env_steps)
+        self.training = record.get("rollout/ep_rew_mean") or self.training
+        reward = record.get("eval/mean_reward")
+        if reward is not None:
+            self.evaluation = reward
+            self.best = reward if self.best is None else max(self.best, reward)
+
+    def cells(self, budget: int) -> str:
+        told = f"seed {self.seed:<4} {self.status:<9}"
+        if self.run is None:
+            return told
+        told += f" {count(self.env_steps):>11} of {count(budget)} steps"
+        told += f"  evaluated {number(self.evaluation):>7}  best {number(self.best):>7}"
+        return told + f"  training {number(self.training):>7}"
+
+
+class SeedsView:
+    """Hears of seeds (a `Watch` of `service.seed_processes`) and tells a stream of them, if there is one."""
+
+    def __init__(self, group: Group, budget: int, jobs: int, stream: TextIO | None) -> None:
+        self._rows = {seed: _Row(seed) for seed in group.seeds}
+        self._title = f"{group.name}  {len(group.seeds)} seeds, {jobs} at a time  {group.ref}"
+        self._budget, self._stream = budget, stream
+        self._live = stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._began = time.monotonic()
+        self._next = self._began + (0.0 if self._live else _LINE_SECONDS[0])
+        self._drawn = 0
+        for seed, run in group.runs().items():  # those of an earlier sitting
+            self._rows[seed].run, self._rows[seed].status = run, run.status
+        if not self._live:
+            self._say(self._title)
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._began
+
+    def began(self, seed: int, run: Run) -> None:
+        self._rows[seed].run, self._rows[seed].status = run, "training"
+        if not self._live:
+            self._say(f"seed {seed} begins: {run.path}")
+
+    def ended(self, seed: int, run: Run) -> None:
+        row, summary = self._rows[seed], run.summary()
+        row.look()
+        row.status = summary.status
+        if not self._live:
+            reason = "" if summary.reason in (None, summary.status) else f" ({summary.reason})"
+            best = f"best evaluation {number(row.best)}"
+            self._say(f"seed {seed} {row.status}{reason}: {best}, {count(summary.env_steps)} steps")
+
+    def failed(self, seed: int, error: GymsolveError) -> None:
+        self._rows[seed].status = "failed"
+        self._drawn = 0
+        self._say(f"seed {seed} could not begin: {error}")
+
+    def look(self) -> None:
+        now = time.monotonic()
+        if self._stream is None or now < self._next:
+            return
+        for row in self._rows.values():
+            row.look()
+        if self._live:
+            self._next = now + _DRAW_SECONDS
+            self._draw()
+        else:
+            shortest, longest = _LINE_SECONDS
+            self._next = now + min(longest, max(shortest, self.seconds / 20))
+            active = [row.cells(self._budget) for row in self._rows.values() if row.status == "training"]
+            self._say("\n".join(active))
+
+    def give_way(self) -> None:
+        """Something was written past this view: begin anew below it."""
+        self._drawn = 0
+
+    def close(self) -> None:
+        """Leave the final state on the terminal."""
+        self._next = 0.0
+        if self._live:
+            self.look()
+
+    def _draw(self) -> None:
+        assert self._stream is not None
+        columns, height = terminal_size(self._stream)
+        width, room = max(20, columns - 1), max(2, height - 3)
+        # Where there are more seeds than lines, those that train are shown first.
+        rows = list(self._rows.values())
+        if len(rows) > room:
+            rows = sorted(rows, key=lambda row: row.status != "training")[:room]
+        lines = [
+            f"{self._title}  {duration(self.seconds)}",
+            *(row.cells(self._budget) for row in rows),
+        ]
+        up = f"\r\x1b[{self._drawn}A" if self._drawn else "\r"
+        self._write(up + "".join(f"{line[:width]}\x1b[K\n" for line in lines))
+        self._drawn = len(lines)
+
+    def _say(self, text: str) -> None:
+        if text:
+            self._write(f"{text}\n")
+
+    def _write(self, text: str) -> None:
+        if self._stream is None:
+            return
+        try:
+            encoding = self._stream.encoding or "utf-8"
+            self._stream.write(text.encode(encoding, "replace").decode(encoding))
+            self._stream.flush()
+        except OSError:
+            self._stream = None  # nobody looks any more; that is no reason to end a training

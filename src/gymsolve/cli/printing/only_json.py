@@ -1,0 +1,68 @@
+"""With `--json`, standard output holds one JSON value and nothing else, whatever an environment prints.
+
+While a command runs, `sys.stdout` leads to standard error, and so does the file descriptor, which other
+processes and compiled code write to. `answer_stream` is where the answer goes.
+"""
+
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+__all__ = ["answer_stream", "only_json"]
+
+_STDOUT, _STDERR = 1, 2
+
+
+class _Aside(io.TextIOBase):
+    """Stands in for standard output and writes to standard error; knows where answers go."""
+
+    def __init__(self, answers: TextIO) -> None:
+        self.answers = answers
+
+    def write(self, text: str) -> int:
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+    def isatty(self) -> bool:
+        return self.answers.isatty()
+
+    def fileno(self) -> int:
+        return sys.stderr.fileno()
+
+
+def answer_stream() -> TextIO:
+    """Where the answer of a command goes: standard output, the real one."""
+    return sys.stdout.answers if isinstance(sys.stdout, _Aside) else sys.stdout
+
+
+@contextmanager
+def only_json(asked: bool) -> Iterator[None]:
+    """Keep everything but answers off standard output, if that was asked for."""
+    if not asked:
+        yield
+        return
+    plain = sys.stdout
+    plain.flush()
+    if (
+        not isinstance(plain, io.TextIOWrapper) or plain is not sys.__stdout__
+    ):  # somebody catches what is printed; there is no descriptor to turn
+        sys.stdout = _Aside(plain)
+        try:
+            yield
+        finally:
+            sys.stdout = plain
+        return
+    with os.fdopen(os.dup(_STDOUT), "w", encoding=plain.encoding, errors=plain.errors) as answers:
+        os.dup2(_STDERR, _STDOUT)
+        sys.stdout = _Aside(answers)
+        try:
+            yield
+        finally:
+            plain.flush()
+            sys.stdout = plain
+            os.dup2(answers.fileno(), _STDOUT)

@@ -1,0 +1,268 @@
+"""What an environment did against Gymnasium's contract: what it was, where in its code, and the fix.
+
+All wording about environments that raise or return the wrong thing stands here. Nothing of it runs while an
+environment behaves: callers come here from an `except`, or with a value that has already failed a check.
+"""
+
+import inspect
+import os
+import re
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple, TypeAlias
+
+import gymnasium as gym
+from gymnasium import spaces
+
+from gymsolve.errors import ConfigError, EnvFaultError, GymsolveError
+
+__all__ = [
+    *("FAULTS", "SPACE_FIX", "TRACEBACK", "Breach", "build_fault", "close_env", "explain_error"),
+    *("explain_info", "import_fault", "keep_folder", "place_of_error", "place_of_frame", "place_of_method"),
+    *("require_spaces", "told_error"),
+]
+
+FAULTS = (Exception, SystemExit)
+"""What code of an environment may raise; a KeyboardInterrupt is the user's own wish."""
+
+SPACE_FIX = (
+    "Return what observation_space says, for example np.asarray(…, dtype=np.float32), or change the space."
+)
+_STEP_FIX = "Gymnasium's step returns five values: observation, reward, terminated, truncated, info."
+_OLD_STEP = f"{_STEP_FIX} The `done` of older versions is now `terminated` or `truncated`."
+_RESET_FIX = "Gymnasium's reset returns two values, observation and info; info may be {}."
+_RESET_HEAD = (
+    "Declare `def reset(self, *, seed=None, options=None)` and begin with `super().reset(seed=seed)`."
+)
+_EXIT_FIX = "An environment ends an episode by returning terminated=True, never by ending the program."
+TRACEBACK = "With --debug you see the traceback."
+_SPACES = {
+    "action_space": "Set self.action_space in __init__, for example to gymnasium.spaces.Discrete(2).",
+    "observation_space": (
+        "Set self.observation_space in __init__, for example to gymnasium.spaces.Box(-1, 1, (4,))."
+    ),
+}
+
+_Frame: TypeAlias = tuple[str, int]
+
+
+class Breach(NamedTuple):
+    """What an environment did, to follow its name, and what to do about it."""
+
+    what: str
+    fix: str | None = None
+
+
+# --------------------------------------------------------------------------------- where it was
+
+
+def place_of_error(error: BaseException) -> str:
+    """File and line in brackets: the innermost line of the user's own code that an error went through.
+
+    Where only installed packages took part, their innermost line; nothing if no code but ours did.
+    """
+    if isinstance(error, SyntaxError) and error.filename:
+        return _place((error.filename, error.lineno or 0))
+    return _innermost([frame for one in _chain(error) for frame in _frames(one)])
+
+
+def place_of_frame(frame: FrameType, until: FrameType) -> str:
+    """Where a call is that does not return: `frame` is its innermost frame, `until` the outermost."""
+    frames: list[_Frame] = []
+    at: FrameType | None = frame
+    while at is not None and at is not until:
+        frames.insert(0, (at.f_code.co_filename, at.f_lineno))
+        at = at.f_back
+    return _innermost(frames)
+
+
+def _innermost(frames: list[_Frame]) -> str:
+    """The innermost line that is not ours; one of the user's own, if there is any."""
+    strange = [frame for frame in frames if not _below(frame[0], _OURS) and not frame[0].startswith("<")]
+    own = [frame for frame in strange if not _below(frame[0], _INSTALLED)]
+    found = own or strange
+    return _place(found[-1]) if found else ""
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """The error and what led to it, that first: Gymnasium raises some errors again in words of its own."""
+    before = error.__cause__ or error.__context__
+    return [error] if before is None else [error, *_chain(before)]
+
+
+def _frames(error: BaseException) -> list[_Frame]:
+    return [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
+
+
+def place_of_method(env: gym.Env[Any, Any] | type[Any], name: str) -> str:
+    """File and line in brackets: where the environment's class defines a method; nothing if unknown."""
+    method = inspect.getattr_static(env if isinstance(env, type) else type(env.unwrapped), name, None)
+    if not inspect.isfunction(method):
+        return ""
+    return _place((method.__code__.co_filename, method.__code__.co_firstlineno))
+
+
+def _place(frame: _Frame) -> str:
+    path, line = frame
+    here = os.path.relpath(path) if _below(path, (str(Path.cwd()),)) else path
+    return f" ({here}, line {line})"
+
+
+def _below(path: str, folders: tuple[str, ...]) -> bool:
+    return any(path.startswith(folder + os.sep) for folder in folders)
+
+
+_OURS = tuple(str(folder) for folder in (Path(__file__).parents[1], Path(gym.__file__).parent))
+_INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+# ------------------------------------------------------------------------------------ what it was
+
+
+def told_error(error: BaseException) -> str:
+    """`ZeroDivisionError: engine on fire`; the first line of a message that has several."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0].rstrip('.')}" if lines else type(error).__name__
+
+
+def explain_error(error: BaseException, method: str, env: gym.Env[Any, Any]) -> Breach:
+    """What `reset` or `step` of an environment did when this came out of it, with its place."""
+    if isinstance(error, SystemExit):
+        return Breach(f"ended the program with sys.exit{place_of_error(error)}", _EXIT_FIX)
+    if _in_caller(error) and (found := _misfit(str(error), method)) is not None:
+        return found._replace(what=found.what + place_of_method(env, method))
+    return Breach(f"raised {told_error(error)}{place_of_error(error)}", TRACEBACK)
+
+
+def explain_info(info: Any, method: str, env: gym.Env[Any, Any]) -> Breach:
+    """What is wrong with an `info` that is no mapping."""
+    place = place_of_method(env, method)
+    if info is None:
+        return Breach(f"returned None as info{place}", "Return a dict; {} will do.")
+    kind = type(info).__name__
+    fix = _RESET_FIX if method == "reset" else _STEP_FIX
+    return Breach(f"returned a {kind} where info should be, a dict{place}", fix)
+
+
+def _in_caller(error: BaseException) -> bool:
+    """Was it raised by the one who called the environment, and not by code of the environment?"""
+    frames = _frames(error)
+    return bool(frames) and _below(frames[-1][0], _OURS)
+
+
+def _misfit(text: str, method: str) -> Breach | None:
+    """What an environment returned or does not accept, from the complaint of its caller."""
+    if "unexpected keyword argument 'seed'" in text or "unexpected keyword argument 'options'" in text:
+        return Breach(f"has a reset that does not take {text.rpartition(' ')[2]}", _RESET_HEAD)
+    if "unpack" in text and method == "reset":
+        return Breach("returned an observation without info", _RESET_FIX)
+    if "unpack" in text:
+        got = re.search(r"got (\d+)", text)
+        if got is None:
+            return Breach("returned something other than five values", _STEP_FIX)
+        return Breach(f"returned {got[1]} values", _OLD_STEP if got[1] == "4" else _STEP_FIX)
+    if "float()" in text or "only length-1 arrays" in text or "could not convert string to float" in text:
+        kind = re.search(r"not '(\w+)'", text)
+        reward = (
+            {"NoneType": "None"}.get(kind[1], f"a {kind[1]}") if kind else "something other than a number"
+        )
+        return Breach(f"returned {reward} as reward", "A reward is one number: return float(reward).")
+    return None
+
+
+# ------------------------------------------------------------------------- how it came to be
+
+
+def import_fault(module: str, env_id: str, error: BaseException) -> EnvFaultError:
+    """The module of `module:Id` is there and cannot be imported."""
+    if isinstance(error, SyntaxError):
+        code = f": {error.text.strip()}" if error.text else ""
+        what = (
+            f"Python cannot read the module {module!r} of {env_id}: {error.msg}{place_of_error(error)}{code}"
+        )
+        return EnvFaultError(what, where="env.id", hint="Mend that line.")
+    if isinstance(error, SystemExit):
+        what = f"the module {module!r} of {env_id} ended the program with sys.exit{place_of_error(error)}."
+        hint = (
+            "Importing it should only define and register; put the rest below `if __name__ == '__main__':`."
+        )
+        return EnvFaultError(what, where="env.id", hint=hint)
+    missing = isinstance(error, ModuleNotFoundError) and error.name is not None
+    what = f"{env_id} cannot be imported: {told_error(error)}{place_of_error(error)}."
+    hint = "Install what it imports, or mend the name." if missing else TRACEBACK
+    return EnvFaultError(what, where="env.id", hint=hint)
+
+
+def build_fault(env_id: str, error: BaseException, kwargs: dict[str, Any], creator: Any) -> GymsolveError:
+    """The constructor raised; arguments that it does not take are the user's to mend."""
+    why = str(error).partition(" was raised from the environment creator")[0]
+    place = place_of_error(error)
+    if isinstance(error, SystemExit):
+        return EnvFaultError(
+            f"{env_id} ended the program with sys.exit when it was built{place}.", hint=_EXIT_FIX
+        )
+    if isinstance(error, TypeError) and "unexpected keyword argument" in why and kwargs:
+        hint = _accepted(creator)
+        return ConfigError(f"{env_id} does not accept them: {why}.", where="env.kwargs", hint=hint)
+    if isinstance(error, TypeError) and (missing := re.search(r"missing \d+ required .*?'(\w+)'", why)):
+        hint = f"Give it one: --set env.kwargs.{missing[1]}=…"
+        return ConfigError(f"{env_id} needs an argument: {why}.", where="env.kwargs", hint=hint)
+    lines = why.strip().splitlines()
+    told = f"{type(error).__name__}: {lines[0].rstrip('.')}" if lines else type(error).__name__
+    if kwargs:
+        what = f"{env_id} does not accept them: {told}{place}."
+        return ConfigError(what, where="env.kwargs", hint=TRACEBACK)
+    return EnvFaultError(f"{env_id} could not be built: {told}{place}.", hint=TRACEBACK)
+
+
+def _accepted(creator: Any) -> str | None:
+    if not callable(creator):
+        return None
+    try:
+        parameters = list(inspect.signature(creator).parameters)
+    except (TypeError, ValueError):  # code that Python cannot look into
+        return None
+    return f"It takes: {', '.join(parameters)}." if parameters else "It takes none."
+
+
+def require_spaces(env: gym.Env[Any, Any], env_id: str) -> None:
+    """Refuse an environment without spaces, or with something else in their place."""
+    for name, fix in _SPACES.items():
+        try:
+            space = getattr(env, name)
+        except AttributeError as error:
+            raise EnvFaultError(f"{env_id} has no {name}{_place_of_class(env)}.", hint=fix) from error
+        if not isinstance(space, spaces.Space):
+            told = f"the class {space.__name__}" if isinstance(space, type) else f"{space!r}"
+            what = f"the {name} of {env_id} is {told}, no Gymnasium space{_place_of_class(env)}."
+            raise EnvFaultError(what, hint=fix)
+
+
+def _place_of_class(env: gym.Env[Any, Any]) -> str:
+    return place_of_method(env, "__init__") or place_of_method(env, "reset")
+
+
+@contextmanager
+def keep_folder() -> Iterator[None]:
+    """Code of an environment may change the working directory; here everything goes on where it was."""
+    before = Path.cwd()
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def close_env(env: gym.Env[Any, Any], label: str) -> str | None:
+    """Close an environment; a sentence if that failed, which is no reason to lose what was done with it.
+
+    `label` names it to whoever watches that calls return (`training/watchdog.py`).
+    """
+    try:
+        env.close()
+    except FAULTS as error:
+        return f"its close raised {told_error(error)}{place_of_error(error)}"
+    return None

@@ -1,0 +1,115 @@
+"""Finds the registration of an id: imports its module, lets it register, says what a wrong one may mean.
+
+`module:Id` imports `module` first. A package that registers only on request is asked to: where the id is
+unknown after the import and the module has a function `register_envs`, that function is called.
+"""
+
+import difflib
+import re
+import warnings
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import gymnasium as gym
+from gymnasium import error as gym_error
+
+from gymsolve.envs.contract_faults import FAULTS, import_fault, keep_folder
+from gymsolve.envs.families import bare_name, families, find_family
+from gymsolve.errors import GymsolveError, UnknownEnvError, did_you_mean
+from gymsolve.own_code import import_code
+
+__all__ = ["find_spec", "newest_version"]
+
+
+@runtime_checkable
+class _Registers(Protocol):
+    """A module with a function that makes its ids known."""
+
+    def register_envs(self) -> object: ...
+
+
+def find_spec(env_id: str) -> Any:
+    """Gymnasium's registration of an id, or an error that says what was meant."""
+    module, _, name = env_id.rpartition(":")
+    find_family(env_id).register()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        code = _import(module, env_id) if module else None
+        try:
+            return gym.spec(name)
+        except gym_error.Error as error:
+            if isinstance(code, _Registers) and name not in gym.registry:
+                _ask_to_register(code, module, env_id)
+                if name in gym.registry:
+                    return gym.spec(name)
+            hint = (
+                _meant(module, name, code) or f"One of your own is named with its module: my_module:{name}."
+            )
+            told = f"there is no environment {env_id!r}."
+            raise UnknownEnvError(told, where="env.id", hint=hint) from error
+
+
+def _import(module: str, env_id: str) -> Any:
+    try:
+        with keep_folder():
+            return import_code(module)
+    except GymsolveError:
+        raise  # refused
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise import_fault(module, env_id, error) from error  # something that the module itself imports
+        hint = f"A file {module.partition('.')[0]}.py is looked for in {Path.cwd()}, then among packages."
+        told = f"there is no module {module!r} to import for {env_id!r}."
+        raise UnknownEnvError(told, where="env.id", hint=hint) from error
+    except FAULTS as error:
+        raise import_fault(module, env_id, error) from error
+
+
+def _ask_to_register(code: _Registers, module: str, env_id: str) -> None:
+    try:
+        code.register_envs()
+    except FAULTS as error:
+        raise import_fault(f"{module}.register_envs", env_id, error) from error
+
+
+def _meant(module: str, name: str, code: Any) -> str | None:
+    """What an id that does not exist may have meant, as a question or as advice."""
+    if module:
+        return _meant_of_module(module, name, code)
+    for family in families():
+        if family.extra is None:
+            family.register()  # so that their ids can be suggested
+    if newest := newest_version(name):
+        return f"Did you mean {newest!r}?"
+    known = list(gym.registry)  # before a family looks among ids of its own, outdated ones included
+    return next(filter(None, (family.meant(name) for family in families())), did_you_mean(name, known))
+
+
+def newest_version(name: str) -> str | None:
+    """The latest version of what has that name, in any case and with any version; None if there is none."""
+    wanted = re.sub(r"-v\d+$", "", name).lower()
+    same = [one for one in gym.registry if re.sub(r"-v\d+$", "", one).lower() == wanted]
+    return max(same, key=lambda one: gym.registry[one].version or 0, default=None)
+
+
+def _meant_of_module(module: str, name: str, code: Any) -> str:
+    """Suggestions keep the module: without it, Gymnasium would not know the id."""
+    if isinstance(vars(code).get(name), type):
+        given = f"gymnasium.register(id='{name}-v0', entry_point='{module}:{name}')"
+        return f"{name} is a class; let {module} call {given} and use {module}:{name}-v0."
+    known = [one for one, spec in gym.registry.items() if _comes_from(spec.entry_point, module)]
+    if not known:
+        given = f"gymnasium.register(id={name!r}, entry_point='{module}:…')"
+        return f"Importing {module} registers none; let it call {given}."
+    bare = bare_name(name).lower()
+    same = [one for one in known if bare_name(one).lower() == bare]
+    near = same or difflib.get_close_matches(name, known, cutoff=0.6)
+    if near:
+        return f"Did you mean {' or '.join(repr(f'{module}:{one}') for one in near[:3])}?"
+    return f"Importing {module} registers: {', '.join(f'{module}:{one}' for one in known[:8])}."
+
+
+def _comes_from(entry_point: Any, module: str) -> bool:
+    place = entry_point.partition(":")[0] if isinstance(entry_point, str) else entry_point.__module__
+    package = module.partition(".")[0]
+    return place == package or str(place).startswith(f"{package}.")

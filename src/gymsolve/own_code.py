@@ -1,0 +1,118 @@
+"""Code of the user's own: which settings lead to an import, and the import itself.
+
+gymsolve imports `env.id: module:Id` and a wrapper `module:Class`; text of that form among their options may
+be imported by whoever receives it. Nothing that lies in the folder of a run, or is reached through a runs
+folder, is ever imported: what lies there may come from anybody. Whether a *run* may name code at all is
+decided in `runs/trust.py`.
+"""
+
+import importlib
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from gymsolve.errors import CodeRefusedError
+
+__all__ = ["code_in", "import_code", "is_in_run"]
+
+_PATH = re.compile(r"[\w.-]+:[\w./:-]+")
+"""How text among options may name code."""
+
+
+def code_in(env: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names that lead to an import, in settings of an environment as `config.json` has them."""
+    wrappers = env.get("wrappers", ())
+    own = [env.get("id", ""), *(_wrapper_name(wrapper) for wrapper in wrappers)]
+    passed_on = [word for word in _texts((env.get("kwargs", {}), wrappers)) if _PATH.fullmatch(word)]
+    return tuple(dict.fromkeys([*(name for name in own if ":" in name), *passed_on]))
+
+
+def import_code(module: str) -> ModuleType:
+    """Import a module that the user has named, or has trusted a run to name; never one in a runs folder."""
+    if not module or module.startswith(".") or not module.isprintable():
+        raise ModuleNotFoundError(f"{module!r} is not the name of a module")
+    guard = _OutsideRuns(module)
+    sys.meta_path.insert(0, guard)
+    try:
+        return importlib.import_module(module)
+    finally:
+        sys.meta_path.remove(guard)
+
+
+def is_in_run(path: Path) -> bool:
+    """Is this path in the folder of a run?"""
+    return any((folder / "run.json").is_file() for folder in (path, *path.parents))
+
+
+class _OutsideRuns(MetaPathFinder):
+    """Refuses what the other finders find in a runs folder, also where the module imports others."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self._known: dict[Path, bool] = {}
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        others = (finder for finder in sys.meta_path if finder is not self)
+        found = (finder.find_spec(fullname, path, target) for finder in others)
+        spec = next((one for one in found if one is not None), None)
+        for place in _places(spec):
+            if self._refuses(fullname, place) or self._refuses(fullname, place.resolve()):
+                raise CodeRefusedError(
+                    f"{place} lies among runs, and nothing is imported from there.",
+                    hint="Move the code to a folder of its own.",
+                )
+        return spec
+
+    def _refuses(self, fullname: str, place: Path) -> bool:
+        if any(self._holds(folder, "run.json") for folder in (place, *place.parents)):
+            return True
+        # A folder on Python's own path may hold runs and code side by side.
+        reached = (place, *place.parents[: fullname.count(".")])
+        named = f"{self._module}.".startswith(f"{fullname}.")
+        return any(self._holds(folder, "@last") or (named and _has_runs(folder)) for folder in reached)
+
+    def _holds(self, folder: Path, name: str) -> bool:
+        place = folder / name
+        if place not in self._known:  # a module may import thousands of others, from few folders
+            self._known[place] = place.is_file()
+        return self._known[place]
+
+
+def _places(spec: ModuleSpec | None) -> Iterator[Path]:
+    """The file of a module, or the folders of a package."""
+    if spec is None:
+        return
+    if spec.submodule_search_locations is not None:
+        yield from (Path(folder).absolute() for folder in spec.submodule_search_locations)
+    elif spec.has_location and spec.origin is not None:
+        yield Path(spec.origin).absolute()
+
+
+def _has_runs(folder: Path) -> bool:
+    return folder.is_dir() and any((inner / "run.json").is_file() for inner in folder.iterdir())
+
+
+def _wrapper_name(wrapper: Any) -> str:
+    """The name of a wrapper, written as `name`, as `name: {options}` or as `{name: …, options: …}`."""
+    if isinstance(wrapper, Mapping):
+        wrapper = wrapper["name"] if "name" in wrapper else next(iter(wrapper), "")
+    return wrapper if isinstance(wrapper, str) else ""
+
+
+def _texts(data: Any) -> Iterator[str]:
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, Mapping):
+        for key, value in data.items():
+            yield from _texts(key)
+            yield from _texts(value)
+    elif isinstance(data, list | tuple):
+        for value in data:
+            yield from _texts(value)

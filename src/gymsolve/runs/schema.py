@@ -1,0 +1,211 @@
+"""What the files of a run must hold: the type and range of every field that somebody reads.
+
+A run may be damaged, or come from anybody. Readers check what they have read here, once, and then rely on
+it. Settings are checked elsewhere (`recipes/validation.py`), and so is the state inside checkpoints, by its
+owners.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+__all__ = ["CONFIG", "EVENT", "INFO", "META", "VIDEO", "find_fault", "is_metrics", "is_shallow", "is_steps"]
+
+_LARGEST = 1 << 63
+_DEEPEST = 64
+"""Levels of nesting; what gymsolve writes has some ten."""
+
+
+class Field(NamedTuple):
+    """What a field may be, and how to say so."""
+
+    fits: Callable[[Any], bool]
+    words: str
+    needed: bool = True
+
+    def optional(self) -> "Field":
+        return self._replace(needed=False)
+
+    def or_none(self) -> "Field":
+        return Field(lambda value: value is None or self.fits(value), f"{self.words} or null", self.needed)
+
+
+Fields = Mapping[str, Field]
+
+
+def find_fault(data: Mapping[str, Any], fields: Fields) -> str | None:
+    """What is wrong with an object, as the rest of a sentence; None if nothing is."""
+    for name, field in fields.items():
+        if name not in data:
+            if field.needed:
+                return f"lacks {name!r}"
+        elif not field.fits(data[name]):
+            return f"has {_shown(data[name])} for {name!r}, which should be {field.words}"
+    return None
+
+
+def is_steps(name: str) -> bool:
+    """Is this the name of a checkpoint: a number of steps as Python would write it?"""
+    return name.isascii() and name.isdecimal() and len(name) < 19 and str(int(name)) == name
+
+
+def is_metrics(row: Mapping[str, Any]) -> bool:
+    """Is this a record of metrics: numbers and nulls, with the step they belong to? Remarks may be text."""
+    if not _NUMBERS.issuperset(map(type, row.values())):
+        others = [name for name, value in row.items() if type(value) not in _NUMBERS]
+        if any("/" in name or name in _POSITION or not _is_text(row[name]) for name in others):
+            return False
+    if not _is_count(row.get("env_steps")):
+        return False
+    return all(-_LARGEST < value < _LARGEST for value in row.values() if type(value) is int)
+
+
+def is_shallow(data: Any) -> bool:
+    """Is plain data free of deep nesting and of integers beyond 64 bits, over which readers would stumble?"""
+    waiting = [(data, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        if depth > _DEEPEST or (type(value) is int and not -_LARGEST < value < _LARGEST):
+            return False
+        waiting += [(one, depth + 1) for one in inner]
+    return True
+
+
+_NUMBERS = {int, float, bool, type(None)}
+_POSITION = ("vec_steps", "updates", "progress", "solved")
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < _LARGEST
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int and -_LARGEST < value < _LARGEST
+
+
+def _is_number(value: Any) -> bool:
+    return _is_whole(value) or (type(value) is float and math.isfinite(value))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_moment(value: Any) -> bool:
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return False
+    return moment is not None and moment.tzinfo is not None and moment.year >= 1970
+
+
+def _is_list_of_text(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _is_table_of_text(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(one, str | None) for one in value.values())
+
+
+def _is_table_of_numbers(value: Any) -> bool:
+    known = isinstance(value, dict)
+    return known and all(one is None or isinstance(one, bool) or _is_number(one) for one in value.values())
+
+
+def _is_file_list(value: Any) -> bool:
+    entries = value.values() if isinstance(value, dict) else [None]
+    return all(
+        isinstance(one, dict) and _is_count(one.get("size")) and _is_text(one.get("sha256"))
+        for one in entries
+    )
+
+
+def _object(fields: Fields) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, dict) and find_fault(value, fields) is None
+
+
+def _shown(value: Any) -> str:
+    text = ascii(value) if is_shallow(value) else type(value).__name__
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+_TEXT = Field(_is_text, "text")
+_NAME = Field(lambda value: _is_text(value) and value.isprintable(), "one line of text")
+_COUNT = Field(_is_count, "a whole number from 0 on")
+_WHOLE = Field(_is_whole, "a whole number")
+_NUMBER = Field(_is_number, "a number")
+_FLAG = Field(lambda value: isinstance(value, bool), "true or false")
+_MOMENT = Field(_is_moment, "a time such as 2026-01-02T03:04:05+00:00")
+_WORDS = Field(_is_list_of_text, "a list of words").optional()
+_STATUS = Field(
+    lambda value: value in ("running", "finished", "solved", "stopped", "crashed"), "the status of a run"
+)
+_RESULT = {
+    "solved": _FLAG.optional(),
+    **{name: _NUMBER.or_none().optional() for name in ("mean_reward", "threshold", "seconds")},
+}
+_PARENT = {"run": _NAME, "checkpoint": _NAME.or_none()}
+
+INFO: Fields = {
+    **dict.fromkeys(("name", "env_id", "variant", "algo", "host"), _NAME),
+    "status": _STATUS,
+    "reason": _TEXT.or_none(),
+    "env_steps": _COUNT,
+    "result": Field(_object(_RESULT), "the result of a run").or_none(),
+    **dict.fromkeys(("created", "updated"), _MOMENT),
+    "parent": Field(_object(_PARENT), "a run and a checkpoint").or_none(),
+    "seed": _WHOLE.or_none(),
+    "steps": _COUNT.or_none(),
+    "pid": _COUNT,
+    "process_start": _TEXT.or_none(),
+    **dict.fromkeys(("command", "resumed_with"), _WORDS),
+    "versions": Field(_is_table_of_text, "names with versions").optional(),
+    "git": _TEXT.or_none().optional(),
+}
+"""`run.json`."""
+
+CONFIG: Fields = {
+    "name": _TEXT.optional(),
+    "config": Field(lambda value: isinstance(value, dict), "the settings"),
+    "provenance": Field(_is_table_of_text, "names with sources"),
+}
+"""`config.json`, but for what the settings are."""
+
+EVENT: Fields = {
+    "time": _MOMENT,
+    "kind": _NAME,
+    "env_steps": _COUNT.or_none().optional(),
+    **dict.fromkeys(
+        ("text", "status", "reason", "engine", "backend", "id", "checkpoint"), _TEXT.or_none().optional()
+    ),
+    "kernels": _TEXT.or_none().optional(),
+    "bad": Field(lambda value: isinstance(value, dict), "a description of a number").or_none().optional(),
+}
+"""A line of `events.jsonl`."""
+
+META: Fields = {
+    "env_steps": _COUNT,
+    "vec_steps": _COUNT.or_none(),
+    "updates": _COUNT.or_none(),
+    "time": _MOMENT,
+    "reason": _TEXT.or_none(),
+    "eval": Field(_is_table_of_numbers, "metrics").or_none(),
+    "files": Field(_is_file_list, "files with sizes and checksums"),
+}
+"""`meta.json` of a checkpoint."""
+
+_PLAYED = Field(
+    lambda value: isinstance(value, list) and all(isinstance(one, dict) for one in value),
+    "a list of episodes",
+)
+
+VIDEO: Fields = {
+    **dict.fromkeys(("run", "checkpoint", "policy_sha256"), _TEXT.optional()),
+    **dict.fromkeys(("env_steps", "seed", "width", "height"), _COUNT.optional()),
+    **dict.fromkeys(("return", "fps", "seconds", "recording_seconds"), _NUMBER.or_none().optional()),
+    **dict.fromkeys(("complete", "deterministic"), _FLAG.optional()),
+    **dict.fromkeys(("episodes", "clips"), _PLAYED.optional()),
+}
+"""`videos/<name>.json`."""

@@ -1,0 +1,78 @@
+"""What `gymsolve eval` answers. Playing the episodes is the business of `training`."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from gymsolve.service.answers import Answer, left_out
+
+if TYPE_CHECKING:
+    from gymsolve.training.judging.evaluate import EvalResult
+    from gymsolve.training.play.loaded_policy import LoadedPolicy
+
+__all__ = ["Evaluation", "describe_evaluation"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation(Answer):
+    """What the episodes of a trained policy gave."""
+
+    run: str
+    checkpoint: str
+    env_steps: int
+    """Steps that the policy was trained for."""
+    mean_reward: float | None
+    std_reward: float | None
+    min_reward: float | None
+    max_reward: float | None
+    mean_ep_length: float | None
+    reward_per_step: float | None
+    success_rate: float | None = left_out()
+    """Share of the episodes that were a success, where the environment tells."""
+    episodes: int
+    played_steps: int
+    """Steps of those episodes."""
+    complete: bool
+    """False when a cap on steps or seconds, or faults, ended it before all that was asked for was played."""
+    faults: tuple[str, ...]
+    """Sentences on what broke meanwhile; episodes that broke were played again as far as possible."""
+    seed: int
+    seeds: Literal["fresh", "run"]
+    """Fresh ones, or those on which the run judged its checkpoints and chose the best."""
+    deterministic: bool
+    solved_by: Literal["return", "success_rate"]
+    threshold: float | None
+    reached: bool | None
+    """Whether these episodes reach the threshold; null where that is undecided."""
+
+
+def describe_evaluation(
+    result: "EvalResult", loaded: "LoadedPolicy", *, seed: int | None, deterministic: bool, run_seeds: bool
+) -> Evaluation:
+    """The answer for the episodes that were played."""
+    config, registered = loaded.config, loaded.policy.spec.reward_threshold
+    threshold = registered if config.solved_at is None else config.solved_at
+    measured = result.metrics()
+    judged = measured.get("eval/success_rate") if config.solved_by == "success_rate" else result.mean
+    decided = result.complete and bool(result.episodes) and threshold is not None and judged is not None
+    return Evaluation(
+        run=loaded.run.id,
+        checkpoint=loaded.checkpoint,
+        env_steps=loaded.env_steps,
+        mean_reward=measured["eval/mean_reward"],
+        std_reward=measured.get("eval/std_reward"),
+        min_reward=measured.get("eval/min_reward"),
+        max_reward=measured.get("eval/max_reward"),
+        mean_ep_length=measured.get("eval/mean_ep_length"),
+        reward_per_step=measured.get("eval/reward_per_step"),
+        success_rate=measured.get("eval/success_rate"),
+        episodes=len(result.episodes),
+        played_steps=sum(episode.length for episode in result.episodes),
+        complete=result.complete,
+        faults=result.faults,
+        seed=config.seed if seed is None else seed,
+        seeds="run" if run_seeds else "fresh",
+        deterministic=deterministic,
+        solved_by=config.solved_by,
+        threshold=threshold,
+        reached=judged >= threshold if decided and judged is not None and threshold is not None else None,
+    )

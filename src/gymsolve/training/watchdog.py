@@ -1,0 +1,144 @@
+"""Ends what an environment in this process never returns from.
+
+A thread looks at the main thread's stack every second. Where it finds the same call into an environment for
+longer than the settings allow, it interrupts that call with an error that names the environment, the call and
+the line it is at, and the run ends as after any fault of an environment. Nothing is marked or timed while
+stepping. A call that does not hear the error, since its code catches everything or waits in native code, gets
+some more time; then the process ends, with the last checkpoint on disk.
+
+It cannot help where native code keeps Python's lock. Environments in worker processes are looked after by
+whoever waits for them (`envs/backends/worker_pool.py`).
+"""
+
+import faulthandler
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from gymsolve.config import EnvConfig
+from gymsolve.envs.build import build_env
+from gymsolve.envs.contract_faults import close_env, place_of_frame
+from gymsolve.envs.make import debugger_attached
+from gymsolve.envs.processes import WATCH
+from gymsolve.envs.replay import Replay
+from gymsolve.errors import EnvFaultError
+
+__all__ = ["Watchdog"]
+
+_TICK_SECONDS = 1.0
+_REACT_TICKS = 10
+"""Between two interruptions of one call."""
+_INTERRUPTIONS = 3
+_CALLS = {
+    Replay.step.__code__: ("step", "env.step_timeout"),
+    Replay.begin.__code__: ("reset", "env.reset_timeout"),
+    build_env.__code__: ("its constructor", "env.build_timeout"),
+    close_env.__code__: ("close", "env.reset_timeout"),
+}
+
+_watching: "list[Watchdog]" = []
+"""Those whose block is open, the outermost first; only the innermost acts."""
+
+
+class Watchdog:
+    """Watches over environments in this process while its block is open; in the main thread only."""
+
+    def __init__(self, config: EnvConfig, on_end: Callable[[str], None] = lambda text: None) -> None:
+        """`on_end` is called before the process is ended."""
+        self._limits = {
+            "env.step_timeout": config.step_timeout,
+            "env.reset_timeout": config.reset_timeout,
+            "env.build_timeout": config.build_timeout,
+        }
+        self._on_end = on_end
+        self._main = threading.main_thread().ident
+        self._error: EnvFaultError | None = None
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        here = threading.current_thread() is threading.main_thread()
+        if here and sys.platform != "win32" and not debugger_attached():
+            # Nobody uses this signal, and unhandled it does nothing. It ends calls that wait in the kernel.
+            self._before = signal.signal(signal.SIGURG, self._interrupt)
+            _watching.append(self)
+            threading.Thread(target=self._watch, name=f"{WATCH} environments", daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self in _watching:
+            _watching.remove(self)
+            signal.signal(signal.SIGURG, self._before or signal.SIG_DFL)
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    # ----------------------------------------------------------------------------- in the thread
+
+    def _watch(self) -> None:
+        call: FrameType | None = None
+        ticks, interruptions = 0, 0
+        while self in _watching:
+            time.sleep(_TICK_SECONDS)
+            innermost, last = self._innermost(), call
+            call = None if innermost is None or _watching[-1:] != [self] else _find_call(innermost)
+            # Ticks count, not seconds: while the process is stopped (Ctrl-Z) the environment is not to blame.
+            ticks, interruptions = (ticks + 1, interruptions) if call is last else (0, 0)
+            if call is None or innermost is None or _at_prompt(innermost):
+                continue
+            name, setting = _CALLS[call.f_code]
+            limit = self._limits[setting]
+            if limit is None or ticks * _TICK_SECONDS < limit + interruptions * _REACT_TICKS * _TICK_SECONDS:
+                continue
+            error = _error(call, innermost, name, setting, ticks * _TICK_SECONDS)
+            if interruptions == _INTERRUPTIONS:
+                self._end(error)
+            interruptions += 1
+            self._error = error
+            assert self._main is not None
+            signal.pthread_kill(self._main, signal.SIGURG)
+
+    def _innermost(self) -> FrameType | None:
+        return None if self._main is None else sys._current_frames().get(self._main)
+
+    def _end(self, error: EnvFaultError) -> None:
+        faulthandler.dump_traceback(file=2)
+        sys.stderr.write(f"error: {error}\n")
+        try:
+            self._on_end(str(error))
+        finally:
+            os._exit(1)
+
+
+def _find_call(frame: FrameType | None) -> FrameType | None:
+    """The innermost call into an environment that is under way."""
+    while frame is not None and frame.f_code not in _CALLS:
+        frame = frame.f_back
+    return frame
+
+
+def _at_prompt(frame: FrameType | None) -> bool:
+    """Does somebody look at the environment with a debugger?"""
+    while frame is not None:
+        if frame.f_globals.get("__name__") in ("bdb", "pdb"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _error(call: FrameType, innermost: FrameType, name: str, setting: str, seconds: float) -> EnvFaultError:
+    given = call.f_locals
+    who = given["self"].label if "self" in given else given.get("label") or given["config"].id
+    place = place_of_frame(innermost, call)
+    return EnvFaultError(
+        f"{who} has not returned from {name} for {seconds:g} seconds{place}.",
+        hint=f"If that is how long it takes, raise {setting}.",
+    )

@@ -1,0 +1,161 @@
+"""Derived recipes: odd spaces, what the user has set, the budget, and notes that do not contradict them."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import sample_envs
+from gymnasium import spaces
+
+from gymsolve.config import EnvConfig
+from gymsolve.envs.derive import derive_recipe
+from gymsolve.envs.describe import describe_env
+from gymsolve.envs.make import make_envs
+from gymsolve.metrics.lint import lint
+from gymsolve.recipes import validate
+from gymsolve.training.planning.plan import plan_run
+from gymsolve.training.trainer import build_trainer
+
+PLAIN = "Sample/Plain-v0"
+
+
+class Sentence(spaces.Space[str]):
+    """A space of sentences such as packages make themselves."""
+
+    def __init__(self) -> None:
+        super().__init__(dtype=str)
+
+    def sample(self, mask: Any = None, probability: Any = None) -> str:
+        return "go to the door"
+
+    def contains(self, x: Any) -> bool:
+        return isinstance(x, str)
+
+
+class Codes(sample_envs.Plain):
+    """A room of object codes from 0 to 10 in a space that allows 255, a direction, and a sentence."""
+
+    def __init__(self, highest: int = 10) -> None:
+        room = spaces.Box(0, 255, (7, 7, 3), np.uint8)
+        super().__init__(spaces.Dict({"room": room, "way": spaces.Discrete(4), "task": Sentence()}))
+        self._highest = highest
+
+    def _room(self, obs: Any) -> Any:
+        return {**obs, "room": obs["room"] % (self._highest + 1)}
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        obs, info = super().reset(seed=seed)
+        return self._room(obs), info
+
+    def step(self, action: Any) -> Any:
+        obs, *rest = super().step(action)
+        return self._room(obs), *rest
+
+
+@pytest.fixture(autouse=True)
+def _registered() -> Any:
+    gym.register("Mine/Codes-v0", entry_point=Codes, max_episode_steps=50)
+    yield
+    del gym.registry["Mine/Codes-v0"]
+
+
+def plain(space: spaces.Space[Any]) -> dict[str, Any]:
+    return {"kwargs": {"observation_space": space}, "max_episode_steps": 40}
+
+
+@pytest.mark.parametrize("shape", [(10, 10, 4), (6,)])
+def test_boxes_of_bool_can_be_trained_on(shape: tuple[int, ...]) -> None:
+    given = plain(spaces.Box(0, 1, shape, dtype=np.bool_))
+    recipe, _ = derive_recipe(PLAIN, given, 64)
+    recipe["algo"] |= {"num_steps": 4, "num_minibatches": 1}
+    trainer = build_trainer(validate(recipe | {"steps": 64}))
+    entry = trainer.envs.spec.obs["obs"]
+    trainer.envs.close()
+    assert (entry.dtype, min(entry.low), max(entry.high)) == ("uint8" if len(shape) == 3 else "float32", 0, 1)
+
+
+def test_text_is_left_out_and_said_to_be() -> None:
+    config = EnvConfig(id="Mine/Codes-v0", num_envs=2, frame_stack=2, backend="sync")
+    spec = describe_env(config)
+    assert list(spec.obs) == ["room", "way"]
+    assert any("'task'" in note and "text" in note for note in spec.notes)
+    envs = make_envs(config, "train")
+    obs, _ = envs.reset([1, 2])
+    assert set(envs.step(np.zeros(2, np.int64)).obs) == set(obs) == {"room", "way"}
+    envs.close()
+    assert any("'task'" in reason for reason in derive_recipe("Mine/Codes-v0")[1])
+
+
+def test_grids_of_codes_are_scaled_by_what_they_hold() -> None:
+    recipe, reasons = derive_recipe("Mine/Codes-v0")
+    assert recipe["env"]["wrappers"] == [{"image_range": {"high": 15}}]
+    assert "frame_stack" not in recipe["env"]
+    assert any("grids of codes" in reason for reason in reasons)
+    room = describe_env(EnvConfig.model_validate(recipe["env"])).obs["room"]
+    assert (room.low, room.high, room.dtype) == ((0.0,), (15.0,), "uint8")
+    pictures, _ = derive_recipe("Mine/Codes-v0", {"kwargs": {"highest": 200}})
+    assert "wrappers" not in pictures["env"]
+
+
+def test_a_category_beside_numbers_does_not_set_the_learning_rate() -> None:
+    both = spaces.Dict({"where": spaces.Discrete(5), "speed": spaces.Box(-1.0, 1.0, (2,))})
+    assert derive_recipe(PLAIN, plain(both))[0]["algo"]["learning_rate"] == 3e-4
+    assert derive_recipe(PLAIN, plain(spaces.Discrete(5)))[0]["algo"]["learning_rate"] == 2.5e-3
+
+
+def test_what_the_user_sets_is_what_is_looked_at() -> None:
+    settings = {"env.wrappers": [{"discrete_encoder": {"encoding": "onehot"}}], "env.max_episode_steps": 9}
+    plan = plan_run("Sample/Masked-v0", settings)
+    assert plan.config.net.normalize_obs == "running"  # a vector, and not the category it is made from
+    assert plan.resolved.provenance["env.wrappers"] == "--set"
+    assert any("horizon 9" in reason for reason in plan.reasons)
+    assert plan_run("Mine/Codes-v0", {"env.wrappers": []}).config.env.wrappers == ()
+
+
+@pytest.mark.parametrize(
+    "env_id", ["CartPole-v1", "Pendulum-v1", "Acrobot-v1", "Mine/Codes-v0", "FrozenLake-v1"]
+)
+@pytest.mark.parametrize("budget", [None, 20_000, 60_000])
+def test_rollouts_fit_the_budget_and_no_note_contradicts_them(env_id: str, budget: int | None) -> None:
+    recipe, reasons = derive_recipe(env_id, None, budget)
+    config = validate(recipe | ({"steps": budget} if budget else {}))
+    updates = config.steps // (config.env.num_envs * config.algo.num_steps)
+    assert updates >= 12
+    if env_id == "Pendulum-v1" and budget == 60_000:
+        assert updates >= 48
+        assert any("a budget of 60,000 steps" in reason for reason in reasons)
+    derived = {f"{part}.{name}" for part in ("env", "algo", "net") for name in recipe[part]}
+    doubts = [change.path for one in lint(config, describe_env(config.env)) for change in one.changes]
+    assert [path for path in doubts if path in derived] == []
+
+
+def test_long_episodes_get_a_gamma_that_no_note_doubts() -> None:
+    recipe, _ = derive_recipe("Sample/Counter-v0", {"kwargs": {"length": 10**9}, "max_episode_steps": 9000})
+    config = validate(recipe)
+    assert config.algo.gamma.start == 0.999
+    assert "short_sight" not in [one.id for one in lint(config, describe_env(config.env))]
+
+
+def test_rollouts_stay_long_where_nothing_short_would_see_a_reward() -> None:
+    assert derive_recipe("Acrobot-v1", None, 30_000)[0]["algo"]["num_steps"] == 128
+
+
+def test_an_atari_game_takes_the_settings_of_its_family() -> None:
+    pytest.importorskip("ale_py")
+    plan = plan_run("ALE/Tetris-v5", {"steps": "1m"})
+    assert [wrapper.name for wrapper in plan.config.env.wrappers] == ["atari", "clip_reward"]
+    assert (plan.config.env.frame_stack, plan.config.net.cnn) == (4, "nature")
+    assert plan.config.eval_every == 50_000
+    assert plan.resolved.provenance["env.wrappers"] == "family atari"
+
+
+@pytest.mark.parametrize(
+    "old", ["Pong-v5", "PongNoFrameskip-v4", "PongDeterministic-v0", "Pong-ramNoFrameskip-v4"]
+)
+def test_old_names_of_atari_games_lead_to_the_new_one(old: str) -> None:
+    pytest.importorskip("ale_py")
+    from gymsolve.envs.families import find_family
+
+    meant = find_family("ALE/Pong-v5").meant(old)
+    assert "'ALE/Pong-v5'" in str(meant)

@@ -1,0 +1,144 @@
+"""Several seeds of one configuration: trained in processes of their own, stopped and resumed as one."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import gymsolve
+from gymsolve.cli import main
+from gymsolve.errors import CodeRefusedError, UnknownRunError, UsageError
+from gymsolve.runs import find_run, list_runs
+from gymsolve.runs.groups import create_group, find_group
+from gymsolve.service.runs import compare_runs, stop_run
+from gymsolve.service.seeds import SeedsVerdict, judge_seeds, resumed_work
+from gymsolve.service.start import start_run
+
+QUICK = {"solved_at": 100, "video.enabled": False}
+FOREVER = {"steps": 10**9, "eval.every": 10**9, **QUICK}
+WORDS = [word for path, value in QUICK.items() for word in ("--set", f"{path}={json.dumps(value)}")]
+ENDLESS = [word for path, value in FOREVER.items() for word in ("--set", f"{path}={json.dumps(value)}")]
+
+
+def wait_until(happened):
+    """Pytest's own limit ends a wait in vain."""
+    while not happened():
+        time.sleep(0.05)
+
+
+def running():
+    return list_runs(query="status:running")
+
+
+def test_one_command_trains_seeds_gives_one_verdict_and_a_group(capsys):
+    assert (
+        main(["train", "Bandit-v0", "--seeds", "3", "--seed", "4", "--steps", "512", *WORDS, "--json"]) == 0
+    )
+    told = json.loads(capsys.readouterr().out)
+    assert told["seeds"] == [4, 5, 6]
+    assert [one["status"] for one in told["runs"]] == ["finished"] * 3
+    assert (told["solved"], told["judged"], told["threshold"], told["reason"]) == (0, 3, 100, None)
+    finals = sorted(one["final_reward"] for one in told["runs"])
+    assert told["mean"] == pytest.approx(sum(finals) / 3)
+    assert finals[0] <= told["low"] <= told["iqm"] <= told["high"] <= finals[-1]
+    first = find_run(told["runs"][0]["run"])
+    assert (first.info()["group"], first.info()["seed"]) == (told["group"], 4)
+    assert first.info()["command"][-2:] == ["--seed", "4"]  # repeats this seed alone
+    assert main(["runs", f"group:{told['group']}", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 3
+    compared = compare_runs([f"group:{told['group']}"])
+    assert compared.seeds[0].seeds == (4, 5, 6)
+    assert "Evaluations over seeds" in compared.charts
+    with pytest.raises(UsageError, match=r"no seed of .* is running"):
+        stop_run(f"group:{told['group']}")
+    assert main(["resume", f"group:{told['group']}"]) == 2
+    assert "have ended" in capsys.readouterr().err
+    # The same seeds in this process give the same numbers.
+    here = gymsolve.train_seeds("Bandit-v0", QUICK, seeds=3, seed=4, steps=512)
+    assert isinstance(here, SeedsVerdict)
+    assert (here.mean, here.iqm, here.seeds) == (told["mean"], told["iqm"], (4, 5, 6))
+
+
+def test_ctrl_c_stops_all_and_resume_goes_on(place, capsys):
+    command = [sys.executable, "-m", "gymsolve", "train", "Bandit-v0", "--seeds", "3", *ENDLESS]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: running() or process.poll() is not None)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert process.returncode == 130, err
+    assert "stopping: all seeds" in err
+    assert "gymsolve resume group:" in out
+    assert running() == []
+    (group,) = (path.stem for path in (place / "runs" / "groups").glob("*.json"))
+    begun = list_runs()
+    assert {one.status for one in begun} == {"stopped"}
+    _, work = resumed_work(f"group:{group}", (), None)
+    assert [one.words[0] for one in work] == ["resume"] * len(begun) + ["train"] * (3 - len(begun))
+    steps = str(max(one.env_steps for one in begun) + 512)
+    assert main(["resume", f"group:{group}", "--steps", steps, "--json", "-q"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [one["status"] for one in told["runs"]] == ["finished"] * 3
+    assert {one.id for one in begun} <= {one["run"] for one in told["runs"]}
+
+
+def test_seeds_in_the_background_answer_with_their_group_and_stop_together():
+    started = start_run("Bandit-v0", FOREVER, seeds=2)
+    group = find_group(started.run)
+    assert started.path == str(group.path)
+    wait_until(lambda: len(running()) == 2 or len(group.runs()) == 2)
+    with pytest.raises(UsageError, match="is being trained"):
+        resumed_work(started.run, (), None)
+    stop_run(started.run)
+    wait_until(lambda: not running())
+    assert {run.summary().reason for run in group.runs().values()} == {"stop file"}
+    assert not any(one.has_ended for one in judge_seeds(group).runs)
+
+
+BREAKING = """
+import sys
+import gymnasium as gym
+from gymsolve.envs.bandit import Bandit
+
+class Breaking(Bandit):
+    def step(self, action):
+        if sys.argv[-2:] == ["--seed", "1"]:
+            raise ValueError("the arm came off")
+        return super().step(action)
+
+gym.register("Breaking-v0", entry_point=Breaking)
+"""
+
+
+def test_a_seed_that_breaks_shows_in_the_exit_code_and_the_others_go_on(place, capsys):
+    (place / "breaking_seed.py").write_text(BREAKING)
+    words = ["--seeds", "3", "--steps", "512", "--set", "env.backend=sync", *WORDS]
+    assert main(["train", "breaking_seed:Breaking-v0", *words]) == 1
+    said = capsys.readouterr().out
+    assert "seed 1 could not begin: " in said
+    assert "the arm came off" in said
+    (group,) = (path.stem for path in (place / "runs" / "groups").glob("*.json"))
+    told = judge_seeds(find_group(f"group:{group}"))
+    assert [one.status for one in told.runs] == ["finished", "not begun", "finished"]
+
+
+def test_mistakes_come_before_anything_is_written(place, capsys):
+    assert main(["train", "Bandit-v0", "--seeds", "2", "--set", "algo.gama=1"]) == 2
+    assert main(["train", "Bandit-v0", "--seeds", "1"]) == 2
+    assert not (place / "runs").exists()
+    with pytest.raises(UnknownRunError, match=r"no group in .* is called 'nothing'"):
+        resumed_work("group:nothing", (), None)
+
+
+def test_a_group_from_elsewhere_begins_nothing_unless_it_is_trusted(tmp_path):
+    made = create_group(tmp_path, name="Bandit-v0:ppo", seeds=(1, 2), words=["Bandit-v0", "--steps", "64"])
+    assert [one.words[0] for one in resumed_work(made.ref, (), tmp_path)[1]] == ["train", "train"]
+    stored = json.loads(made.path.read_text())
+    made.path.write_text(json.dumps(stored | {"words": ["os:Bandit-v0"]}))
+    with pytest.raises(CodeRefusedError, match=r"would run .gymsolve train os:Bandit-v0.*not made here"):
+        resumed_work(made.ref, (), tmp_path)
+    _, work = resumed_work(made.ref, ("--trust",), tmp_path, trust=True)
+    assert work[0].words == ("train", "os:Bandit-v0", "--seed", "1")
+    assert len(resumed_work(made.ref, (), tmp_path)[1]) == 2  # remembered

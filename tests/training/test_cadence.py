@@ -1,0 +1,117 @@
+"""How often the policy is evaluated, and that whoever waits hears of it."""
+
+import io
+import signal
+
+import pytest
+from killing import KillAt, in_child
+
+import gymsolve
+from gymsolve.cli.live.console import PlainScreen, Watcher
+from gymsolve.config import TrainConfig
+from gymsolve.training.records import next_record
+
+# Episodes of 100 steps, so that a routine evaluation plays 2,000, more than training in a cadence.
+LONG = "training_envs:Every-v0:ppo"
+SETTINGS = {
+    "env.kwargs.length": 100,
+    "env.num_envs": 4,
+    "algo.num_steps": 32,
+    "algo.num_epochs": 1,
+    "algo.num_minibatches": 1,
+    "net.hidden": [8],
+    "steps": 24_000,
+    "video.enabled": False,
+    "solved_at": 1e9,
+}
+
+
+def judged(run):
+    return [row for row in run.read_metrics().rows if "eval/mean_reward" in row]
+
+
+def notes(run):
+    return [event["text"] for event in run.read_events().rows if event["kind"] == "note"]
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory):
+    """A run with the default cadence."""
+    return gymsolve.train(LONG, SETTINGS, runs_dir=tmp_path_factory.mktemp("straight")).run
+
+
+def test_by_default_evaluation_plays_a_quarter_of_the_steps_of_training(straight):
+    *before, last = judged(straight)
+    assert before, "it must be evaluated before its end too"
+    assert last["env_steps"] >= SETTINGS["steps"]  # the final policy gets its verdict in any case
+    played = 0.0
+    for row in before:
+        played += row["eval/env_steps"]
+        assert played <= row["env_steps"] / 4
+    # It could not have been looked at one more time.
+    assert played + last["eval/env_steps"] > (SETTINGS["steps"] - 8_000) / 4
+
+
+def test_a_cadence_that_was_asked_for_is_kept():
+    steps = 4_000
+    run = gymsolve.train(LONG, SETTINGS | {"steps": steps, "eval.every": 500}).run
+    rollout = SETTINGS["env.num_envs"] * SETTINGS["algo.num_steps"]
+    expected = [(at + rollout - 1) // rollout * rollout for at in range(500, steps + 1, 500)]
+    assert [row["env_steps"] for row in judged(run)] == expected
+
+
+def test_the_cadence_survives_a_kill(straight, tmp_path):
+    settings = SETTINGS | {"checkpoint.every": 2_000}
+
+    def die():
+        gymsolve.train(LONG, settings, runs_dir=tmp_path, observer=KillAt(records=70))
+
+    assert in_child(die) == signal.SIGKILL
+    killed = gymsolve.open_run("@last", runs_dir=tmp_path)
+    assert 0 < len(judged(killed)) < len(judged(straight))
+    gymsolve.resume(killed)
+    assert [row["env_steps"] for row in judged(killed)] == [row["env_steps"] for row in judged(straight)]
+
+
+def test_episodes_without_end_are_evaluated_once_and_the_cap_is_told():
+    stream = io.StringIO()
+    changes = SETTINGS | {"steps": 2_000, "eval.max_steps": 400}
+    changes.pop("env.kwargs.length")
+    outcome = gymsolve.train("training_envs:Endless-v0:ppo", changes, observer=Watcher(PlainScreen(stream)))
+    (row,) = judged(outcome.run)
+    assert row["env_steps"] >= 2_000
+    (told,) = [note for note in notes(outcome.run) if "eval.max_steps=400" in note]
+    assert "cut off" in told
+    assert "0 episodes had ended" in told
+    assert told in stream.getvalue()
+
+
+def test_proofs_of_solved_cost_no_more_steps_than_training():
+    # Every evaluation reaches the threshold, so each is followed by twice a hundred episodes.
+    changes = SETTINGS | {"env.kwargs.length": 40, "env.kwargs.k": 40, "solved_at": 1.0, "eval.episodes": 2}
+    run = gymsolve.train(LONG, changes | {"eval.stop_when_solved": False}).run
+    *before, _ = judged(run)
+    assert all(row["eval/confirm_episodes"] == 100 for row in before)
+    assert sum(2 * row["eval/env_steps"] for row in before) <= run.summary().env_steps
+
+
+def test_a_slow_evaluation_says_how_far_it_is(monkeypatch):
+    monkeypatch.setattr("gymsolve.cli.live.console._LINE_SECONDS", (0.0, 0.0))
+    stream = io.StringIO()
+    changes = SETTINGS | {"steps": 256, "eval.episodes": 8}
+    gymsolve.train(LONG, changes, observer=Watcher(PlainScreen(stream)))
+    lines = [line for line in stream.getvalue().splitlines() if "evaluating: " in line]
+    assert "0 of 8 episodes, 1 step each" in lines[0]
+    assert "0 of 8 episodes, 99 steps each" in lines[98]
+
+
+@pytest.mark.parametrize(("algo", "steps"), [("a2c", 50_000_000), ("a2c", 500_000), ("ppo", 10**9)])
+def test_a_run_of_any_length_writes_some_thousand_records(algo, steps):
+    config = TrainConfig.model_validate({"env": {"id": "X"}, "algo": {"name": algo}, "steps": steps})
+    update = config.algo.num_steps * config.env.num_envs
+    records, at = 0, 0
+    while at < steps:
+        due = next_record(at, config)
+        at = -(-due // update) * update
+        records += 1
+    assert 500 < records < 2500

@@ -1,0 +1,189 @@
+"""Processes that die or hang beside a training: it goes on, and no verdict comes of it that is not true."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gymsolve
+from gymsolve.errors import EnvFaultError
+from gymsolve.runs.checkpoints import list_checkpoints, pointed
+from gymsolve.training.observer import Silent
+from gymsolve.training.play.loaded_policy import evaluate_run
+
+FALLS = "training_envs:Falls-v0:ppo"
+SMALL = {
+    "steps": 128,
+    "env.num_envs": 2,
+    "env.backend": "async",
+    "env.workers": 2,
+    "algo.num_steps": 32,
+    "eval.every": 128,
+    "eval.episodes": 4,
+    "eval.num_envs": 2,
+}
+
+
+@pytest.fixture(autouse=True)
+def _forks(monkeypatch):
+    """Workers start in milliseconds: nothing here runs on another thread."""
+    monkeypatch.setattr("gymsolve.envs.processes.can_fork", lambda: True)
+
+
+def deaths(**options):
+    return {"env.wrappers": [{"training_envs:Dies": {**options, "roles": ["eval"]}}]}
+
+
+def kinds(run):
+    return [event["kind"] for event in run.read_events().rows]
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_episodes_that_a_death_cut_prove_nothing(beside):
+    """An episode costs 20, and whoever plays it dies after 5 steps; -11 would do."""
+    aside = {"eval.asynchronous": beside, "solved_at": -11, "eval.every": 1000 if beside else 128}
+    outcome = gymsolve.train(FALLS, SMALL | deaths() | aside)
+    assert (outcome.status, outcome.solved, outcome.mean_reward) == ("finished", False, None)
+    run = outcome.run
+    assert pointed(run, "best") is None
+    assert not any("eval/mean_reward" in row for row in run.read_metrics().rows)
+    told = [event for event in run.read_events().rows if event["kind"] == "eval_failed"]
+    assert told
+    assert "gives no verdict" in told[0]["text"]
+    assert kinds(run).count("env_fault") >= 3
+    if not beside:  # the same policy, judged by hand
+        result, _ = evaluate_run(run.id + "@last", episodes=4)
+        assert result.lost
+        assert not result.complete
+        assert not result.episodes
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_an_evaluation_that_a_death_interrupted_gives_what_it_would_have_given(beside, tmp_path):
+    """Episodes last 1 or 50 steps, which the seeds decide; worker or evaluator die once."""
+    aside = {"eval.asynchronous": beside, "solved_at": 1e9}
+    flag = tmp_path / "flag"
+    verdicts = []
+    for armed in (False, True):
+        if armed:
+            flag.touch()
+        outcome = gymsolve.train(
+            "training_envs:Lengths-v0:ppo", SMALL | deaths(at=30, once=str(flag)) | aside
+        )
+        assert kinds(outcome.run).count("env_fault") == armed
+        (row,) = [row for row in outcome.run.read_metrics().rows if "eval/mean_reward" in row]
+        verdicts.append({key: row[key] for key in row if key not in ("eval/seconds", "eval/env_steps")})
+    assert not flag.exists()
+    assert verdicts[0] == verdicts[1]
+
+
+class _KillWorkers(Silent):
+    """Kills a worker of the training environments in every other rollout, each time in another step."""
+
+    def __init__(self):
+        self.rollouts, self.killed, self.trainer = 0, 0, None
+
+    def started(self, run, trainer):
+        self.trainer = trainer
+
+    def rollout_step(self, step, total):
+        self.rollouts += step == 1
+        if self.rollouts % 2 == 0 and step == 5 * (self.killed + 1):
+            self.kill()
+
+    def kill(self):
+        workers = self.trainer.envs._vec.processes
+        os.kill(workers[self.killed % len(workers)].pid, signal.SIGKILL)
+        self.killed += 1
+
+
+def test_training_goes_on_without_the_episodes_of_dead_workers():
+    killer = _KillWorkers()
+    settings = SMALL | {"steps": 400, "env.num_envs": 4, "eval.every": 400, "solved_at": 1e9}
+    outcome = gymsolve.train(FALLS, settings, observer=killer)
+    assert outcome.status == "finished"
+    assert killer.killed >= 1
+    assert kinds(outcome.run).count("env_fault") == killer.killed
+    for row in outcome.run.read_metrics().rows:  # a cut episode would have cost less
+        assert row.get("rollout/ep_rew_max", -20.0) == -20.0
+        assert row.get("rollout/ep_len_mean", 20.0) == 20.0
+
+
+class _KillAtSave(_KillWorkers):
+    """Kills a worker after every record, right before the checkpoint that captures the environments."""
+
+    def rollout_step(self, step, total):
+        pass
+
+    def record(self, record):
+        if self.killed < 3 and "eval/mean_reward" not in record:
+            self.kill()
+
+
+def test_a_worker_that_dies_before_a_checkpoint_does_not_end_the_run():
+    killer = _KillAtSave()
+    settings = SMALL | {"steps": 400, "checkpoint.every": 1, "solved_at": 1e9}
+    outcome = gymsolve.train(FALLS, settings, observer=killer)
+    assert killer.killed == 3
+    assert outcome.status == "finished"
+    assert kinds(outcome.run).count("env_fault") == 3
+    resumed = gymsolve.resume(f"{outcome.run.id}@{list_checkpoints(outcome.run)[0]}")
+    assert resumed.status == "finished"
+
+
+def test_workers_that_always_die_end_the_run_with_a_sentence_and_a_usable_run():
+    settings = SMALL | {"steps": 100_000, "env.wrappers": [{"training_envs:Dies": {"roles": ["train"]}}]}
+    with pytest.raises(EnvFaultError, match="lost again and again within"):
+        gymsolve.train(FALLS, settings)
+    run = gymsolve.open_run("@last")
+    assert run.status == "crashed"
+    assert kinds(run)[-1] == "error"
+    assert 5 <= kinds(run).count("env_fault") <= 20
+    assert list_checkpoints(run)
+    assert gymsolve.load_policy(run).act(np.zeros(1, np.float32)) in (0, 1)
+
+
+def test_an_environment_in_this_process_that_hangs_ends_the_run(monkeypatch):
+    monkeypatch.delenv("HANG", raising=False)
+
+    class HangLater(Silent):
+        def record(self, record):
+            monkeypatch.setenv("HANG", "1")
+
+    settings = SMALL | {"env.backend": "sync", "env.kwargs": {"hang_at": 40}, "env.step_timeout": 1.0}
+    with pytest.raises(
+        EnvFaultError, match=r"has not returned from step for .*training_envs\.py, line \d+"
+    ) as caught:
+        gymsolve.train(FALLS, settings | {"steps": 4000, "eval.every": 4000}, observer=HangLater())
+    assert "env.step_timeout" in str(caught.value)
+    run = gymsolve.open_run("@last")
+    assert run.status == "crashed"
+    monkeypatch.delenv("HANG")
+    assert gymsolve.resume(run).status == "finished"
+
+
+@pytest.mark.parametrize("backend", ["sync", "async"])
+def test_answers_stay_json_and_paths_stay_put_whatever_an_environment_does(backend, tmp_path):
+    sets = [
+        word
+        for key, value in (SMALL | {"env.backend": backend}).items()
+        for word in ("--set", f"{key}={value}")
+    ]
+    told = subprocess.run(
+        [sys.executable, "-m", "gymsolve", "train", "training_envs:Loud-v0:ppo", *sets, "--json"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent), "GYMSOLVE_RUNS": "here"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 0, told.stderr
+    answer = json.loads(told.stdout)
+    assert Path(answer["path"]).parent == tmp_path / "here"
+    assert "stepped" in told.stderr
+    assert "raised RuntimeError: stays open" in told.stderr
