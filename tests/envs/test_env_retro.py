@@ -18,8 +18,9 @@ from gymsolve.envs.family_state import load_native, save_native
 from gymsolve.envs.labels import find_keys, find_labels
 from gymsolve.envs.retro.buttons import SETS
 from gymsolve.envs.retro.game import GAMES, load_retro
+from gymsolve.envs.retro.roms import import_roms, list_roms
 from gymsolve.envs.spaces import action_spec
-from gymsolve.errors import ConfigError
+from gymsolve.errors import ConfigError, UsageError
 
 pytest.importorskip("stable_retro", reason="needs the extra retro")
 
@@ -67,10 +68,8 @@ def test_data_and_scenario_are_those_of_super_mario_bros():
 
 
 def test_the_rom_is_what_its_sources_say(tmp_path):
-    assert (
-        hashlib.sha1((MEADOW / "rom.nes").read_bytes()).hexdigest()
-        == (MEADOW / "rom.sha").read_text().strip()
-    )
+    digest = hashlib.sha1((MEADOW / "rom.nes").read_bytes()[16:]).hexdigest()
+    assert digest == (MEADOW / "rom.sha").read_text().strip()
     if shutil.which("cl65") is None:
         pytest.skip("cc65 is not installed")
     spec = importlib.util.spec_from_file_location("meadow_run_build", MEADOW / "source" / "build.py")
@@ -180,3 +179,24 @@ def test_one_emulator_per_process():
     family = find_family("Retro/Airstriker-Genesis-v0")
     assert family.name == "retro"
     assert family.exclusive
+
+
+def test_a_rom_of_ones_own_is_recognised_by_its_checksum(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    shutil.copy(MEADOW / "rom.nes", tmp_path / "cartridge.nes")
+    (tmp_path / "other.nes").write_bytes(b"NES\x1a" + bytes(100))
+    (tmp_path / "readme.txt").write_text("no game")
+    found = {one.path.name: one.game for one in import_roms(tmp_path)}
+    assert found == {"cartridge.nes": "Retro/MeadowRun-Nes-v0", "other.nes": None}
+    copied = tmp_path / "data" / "gymsolve" / "roms" / "MeadowRun-Nes-v0" / "rom.nes"
+    assert copied.read_bytes() == (MEADOW / "rom.nes").read_bytes()
+    with pytest.raises(UsageError, match="there is no file or folder"):
+        import_roms(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="holds no file that may be a ROM"):
+        import_roms(tmp_path / "empty")
+
+
+def test_games_that_are_here_are_listed_with_their_states():
+    assert list_roms()["Retro/MeadowRun-Nes-v0"] == ["Level1-1", "Level1-2", "Level1-3", "Level1-4"]
+    assert "Retro/SuperMarioBros-Nes-v0" not in list_roms()

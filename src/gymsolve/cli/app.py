@@ -16,6 +16,7 @@ from gymsolve.cli.commands import (
     recipes,
     record,
     report,
+    roms,
     runs,
     share,
     train,
@@ -106,6 +107,11 @@ recipes_app.command("show")(recipes.show)
 recipes_app.command("check")(recipes.check)
 recipes_app.command("format")(recipes.format_files)
 app.add_typer(recipes_app, name="recipes", cls=ListByDefault)
+
+roms_app = _new("ROMs of console games: list, import.")
+roms_app.command("list")(roms.list_them)
+roms_app.command("import")(roms.import_files)
+app.add_typer(roms_app, name="roms", cls=ListByDefault)
 
 app.command("diagnose")(diagnose.diagnose)
 app.command("report")(report.report)

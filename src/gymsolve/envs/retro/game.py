@@ -5,6 +5,7 @@ so whatever is built for one works with the other.
 """
 
 import importlib
+import os
 import re
 from functools import cache
 from pathlib import Path
@@ -15,7 +16,9 @@ import gymnasium as gym
 from gymsolve.envs.families.family import Extra
 from gymsolve.errors import ConfigError, MissingExtraError, did_you_mean
 
-__all__ = ["EXTRA", "GAMES", "PREFIX", "list_states", "load_retro", "open_game", "register_games"]
+__all__ = [
+    *("EXTRA", "GAMES", "PREFIX", "list_states", "load_retro", "open_game", "register_games", "roms_folder"),
+]
 
 EXTRA = Extra("stable-retro", "retro", "stable_retro")
 PREFIX = "Retro/"
@@ -31,8 +34,16 @@ def load_retro() -> Any:
         retro = importlib.import_module(EXTRA.module)
     except ImportError as error:
         raise MissingExtraError.of(EXTRA.package, EXTRA.name) from error
-    retro.data.Integrations.add_custom_path(str(GAMES))
+    for place in (GAMES, roms_folder()):
+        if place.is_dir():
+            retro.data.Integrations.add_custom_path(str(place))
     return retro
+
+
+def roms_folder() -> Path:
+    """Where `gymsolve roms import` keeps the user's own games."""
+    given = Path(os.environ.get("XDG_DATA_HOME", ""))
+    return (given if given.is_absolute() else Path.home() / ".local" / "share") / "gymsolve" / "roms"
 
 
 @cache

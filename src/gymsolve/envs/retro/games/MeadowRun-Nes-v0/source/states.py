@@ -17,7 +17,8 @@ LEVELS = 4
 
 def main() -> None:
     retro = load_retro()
-    (FOLDER / "rom.sha").write_text(hashlib.sha1((FOLDER / "rom.nes").read_bytes()).hexdigest() + "\n")
+    cartridge = (FOLDER / "rom.nes").read_bytes()[16:]  # without the header that describes it
+    (FOLDER / "rom.sha").write_text(hashlib.sha1(cartridge).hexdigest() + "\n")
     for level in range(LEVELS):
         game = retro.make(
             FOLDER.name,
