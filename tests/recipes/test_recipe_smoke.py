@@ -35,6 +35,7 @@ def test_a_recipe_trains(name, tmp_path):
         "steps": 2 * num_envs * num_steps,
         "eval.episodes": 1,
         "eval.max_steps": 300,
+        "solved_by": "return",
         "solved_at": 1e9,
     }
     if config.algo.name == "ppo":
