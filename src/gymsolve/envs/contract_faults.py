@@ -22,8 +22,8 @@ from gymsolve.errors import ConfigError, EnvFaultError, GymsolveError
 
 __all__ = [
     *("FAULTS", "SPACE_FIX", "TRACEBACK", "Breach", "build_fault", "close_env", "explain_error"),
-    *("explain_info", "import_fault", "keep_folder", "place_of_error", "place_of_frame", "place_of_method"),
-    *("require_spaces", "told_error"),
+    *("explain_info", "find_crash_site", "import_fault", "keep_folder", "place_of_error", "place_of_frame"),
+    *("place_of_method", "require_spaces", "told_error"),
 ]
 
 FAULTS = (Exception, SystemExit)
@@ -47,7 +47,8 @@ _SPACES = {
     ),
 }
 
-_Frame: TypeAlias = tuple[str, int]
+_Frame: TypeAlias = tuple[str, int, str]
+"""File, line and function."""
 
 
 class Breach(NamedTuple):
@@ -66,8 +67,17 @@ def place_of_error(error: BaseException) -> str:
     Where only installed packages took part, their innermost line; nothing if no code but ours did.
     """
     if isinstance(error, SyntaxError) and error.filename:
-        return _place((error.filename, error.lineno or 0))
+        return _place(error.filename, error.lineno or 0)
     return _innermost([frame for one in _chain(error) for frame in _frames(one)])
+
+
+def find_crash_site(error: BaseException) -> dict[str, Any] | None:
+    """File, line and function of the user's own code; None where only packages, or processes, took part."""
+    own = [frame for one in _chain(error) for frame in _frames(one) if _is_users(frame)]
+    if not own:
+        return None
+    file, line, function = own[-1]
+    return {"file": file, "line": line, "function": function}
 
 
 def place_of_frame(frame: FrameType, until: FrameType) -> str:
@@ -75,27 +85,38 @@ def place_of_frame(frame: FrameType, until: FrameType) -> str:
     frames: list[_Frame] = []
     at: FrameType | None = frame
     while at is not None and at is not until:
-        frames.insert(0, (at.f_code.co_filename, at.f_lineno))
+        frames.insert(0, (at.f_code.co_filename, at.f_lineno, at.f_code.co_name))
         at = at.f_back
     return _innermost(frames)
 
 
 def _innermost(frames: list[_Frame]) -> str:
     """The innermost line that is not ours; one of the user's own, if there is any."""
-    strange = [frame for frame in frames if not _below(frame[0], _OURS) and not frame[0].startswith("<")]
-    own = [frame for frame in strange if not _below(frame[0], _INSTALLED)]
-    found = own or strange
-    return _place(found[-1]) if found else ""
+    strange = [frame for frame in frames if _is_strange(frame)]
+    found = [frame for frame in strange if _is_users(frame)] or strange
+    return _place(*found[-1][:2]) if found else ""
+
+
+def _is_strange(frame: _Frame) -> bool:
+    return not _below(frame[0], _OURS) and not frame[0].startswith("<")
+
+
+def _is_users(frame: _Frame) -> bool:
+    return _is_strange(frame) and not _below(frame[0], _INSTALLED)
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    """The error and what led to it, that first: Gymnasium raises some errors again in words of its own."""
-    before = error.__cause__ or error.__context__
-    return [error] if before is None else [error, *_chain(before)]
+    """The error and what led to it, the first cause last: Gymnasium raises some errors again in words of its own."""
+    found: list[BaseException] = []
+    here: BaseException | None = error
+    while here is not None and here not in found:
+        found.append(here)
+        here = here.__cause__ or (None if here.__suppress_context__ else here.__context__)
+    return found
 
 
 def _frames(error: BaseException) -> list[_Frame]:
-    return [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
+    return [(one.filename, one.lineno or 0, one.name) for one in traceback.extract_tb(error.__traceback__)]
 
 
 def place_of_method(env: gym.Env[Any, Any] | type[Any], name: str) -> str:
@@ -103,11 +124,10 @@ def place_of_method(env: gym.Env[Any, Any] | type[Any], name: str) -> str:
     method = inspect.getattr_static(env if isinstance(env, type) else type(env.unwrapped), name, None)
     if not inspect.isfunction(method):
         return ""
-    return _place((method.__code__.co_filename, method.__code__.co_firstlineno))
+    return _place(method.__code__.co_filename, method.__code__.co_firstlineno)
 
 
-def _place(frame: _Frame) -> str:
-    path, line = frame
+def _place(path: str, line: int) -> str:
     here = os.path.relpath(path) if _below(path, (str(Path.cwd()),)) else path
     return f" ({here}, line {line})"
 

@@ -4,6 +4,7 @@ import contextlib
 from contextlib import suppress
 from types import TracebackType
 
+from gymsolve.envs.contract_faults import find_crash_site
 from gymsolve.errors import BadNumber, DivergenceError, GymsolveError, RunDamagedError
 from gymsolve.metrics.failure import bad_number_of
 from gymsolve.runs.checkpoints import list_checkpoints
@@ -11,7 +12,6 @@ from gymsolve.runs.loading import Checkpoint
 from gymsolve.runs.run import Run
 from gymsolve.runs.summary import Status
 from gymsolve.training.checkpoint import save
-from gymsolve.training.crash_site import find_crash_site
 from gymsolve.training.judging.judge import Judge
 from gymsolve.training.observer import Observer
 from gymsolve.training.publish import publish_failure
