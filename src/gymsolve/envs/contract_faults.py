@@ -106,7 +106,7 @@ def _is_users(frame: _Frame) -> bool:
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    """The error and what led to it, the first cause last: Gymnasium raises some errors again in words of its own."""
+    """The error and what led to it, the first cause last: Gymnasium raises some errors again in its words."""
     found: list[BaseException] = []
     here: BaseException | None = error
     while here is not None and here not in found:
