@@ -41,6 +41,7 @@ WRAPPERS = {
     "discrete_encoder": "gymsolve.envs.wrappers.observations:DiscreteEncoder",
     "frame_skip": "gymsolve.envs.wrappers.actions:FrameSkip",
     "grayscale": "gymsolve.envs.wrappers.images:Grayscale",
+    "grid_codes": "gymsolve.envs.wrappers.grids:GridCodes",
     "image_range": "gymsolve.envs.wrappers.images:ImageRange",
     "observation_noise": "gymsolve.envs.wrappers.observations:ObservationNoise",
     "platformer": "gymsolve.envs.retro.platformer:Platformer",

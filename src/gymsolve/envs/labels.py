@@ -20,6 +20,7 @@ _WORDS = {
     "up": "up",
     "down": "down",
     "fire": "space",
+    "forward": "up",
     "a": "x",
     "b": "z",
     "noop": "",
@@ -69,7 +70,9 @@ def find_labels(env: gym.Env[Any, Any], env_id: str, action: ActionSpec) -> Acti
     if isinstance(speaker, _Meaningful) and action.kind == "discrete":
         names = tuple(_spaced(name.lower()) for name in speaker.get_action_meanings())
     elif action.kind == "discrete":
-        names = find_family(env_id).choices.get(bare_name(env_id), ())
+        family = find_family(env_id)
+        names = family.choices.get(bare_name(env_id), ())
+        names = names if len(names) == action.nvec[0] else family.usual_choices
     else:
         return ActionLabels(action, name_dimensions(env_id, action))
     return ActionLabels(action, names if len(names) == action.nvec[0] else ())

@@ -35,6 +35,8 @@ _MODULES = (
     "bandit",
     "box2d",
     "classic_control",
+    "minatar",
+    "minigrid",
     "mujoco",
     "retro",
     "toy_text",

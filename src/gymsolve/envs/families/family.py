@@ -76,6 +76,8 @@ class Family:
     """Steps of the bare environment per second of its own time; None where it is unknown."""
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What Discrete actions are called, by id without namespace and version."""
+    usual_choices: tuple[str, ...] = ()
+    """The same where the names of an id are unknown or do not fit the number of actions."""
     dimensions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What the dimensions of Box actions are called, likewise."""
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

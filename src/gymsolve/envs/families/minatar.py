@@ -1,0 +1,68 @@
+"""MinAtar: five Atari games on a grid of ten by ten, `MinAtar/…`."""
+
+import importlib
+import logging
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from gymsolve.envs.families.family import AnyEnv, Extra, Family, by_namespace
+from gymsolve.errors import MissingExtraError
+
+__all__ = ["FAMILY"]
+
+_EXTRA = Extra("minatar", "minatar", "minatar")
+_POINT = 24
+"""Pixels that a point of the game is wide in videos."""
+_FPS = 15.0
+"""The games have no time of their own; so fast, people can follow."""
+
+
+def _register() -> None:
+    if "MinAtar/Breakout-v1" in gym.registry:
+        return
+    root = logging.getLogger()
+    before = root.level
+    root.setLevel(logging.ERROR)  # it warns of packages that only its own windows and examples need
+    try:
+        importlib.import_module("minatar.gym").register_envs()
+    except ImportError as error:
+        raise MissingExtraError.of(_EXTRA.package, _EXTRA.name) from error
+    finally:
+        root.setLevel(before)
+
+
+class _Drawn(gym.Wrapper[Any, Any, Any, Any]):
+    """A picture that people can see; the game's own has ten by ten points, between 0 and 1."""
+
+    changes_reward = False
+
+    def render(self) -> Any:
+        points: Any = self.env.render()
+        if points is None:
+            return None
+        return np.kron(np.asarray(points * 255, np.uint8), np.ones((_POINT, _POINT, 1), np.uint8))
+
+
+def _prepare(env: AnyEnv) -> AnyEnv:
+    return _Drawn(env) if type(env.unwrapped).__module__.partition(".")[0] == _EXTRA.module else env
+
+
+FAMILY = Family(
+    "minatar",
+    owns=by_namespace("MinAtar"),
+    register=_register,
+    extra=_EXTRA,
+    recipe="minatar",
+    prepare=_prepare,
+    fps=lambda env: _FPS,
+    # Version 1 has only the actions that do something.
+    choices={
+        "Asterix": ("noop", "left", "up", "right", "down"),
+        "Breakout": ("noop", "left", "right"),
+        "Freeway": ("noop", "up", "down"),
+        "SpaceInvaders": ("noop", "left", "right", "fire"),
+    },
+    usual_choices=("noop", "left", "up", "right", "down", "fire"),
+)

@@ -1,0 +1,99 @@
+"""MiniGrid and MinAtar: plain ids, names of actions, and grids of codes as categories."""
+
+import numpy as np
+import pytest
+
+from gymsolve.config import EnvConfig
+from gymsolve.envs.build import build_env
+from gymsolve.envs.describe import describe_env
+from gymsolve.envs.families import find_family
+from gymsolve.envs.labels import find_keys, find_labels
+from gymsolve.envs.single_env import open_stage
+from gymsolve.envs.spaces import action_spec
+from gymsolve.errors import ConfigError
+from gymsolve.recipes import resolve
+
+DOORKEY = "MiniGrid-DoorKey-5x5-v0"
+
+
+def build(env_id, *wrappers):
+    return build_env(EnvConfig.model_validate({"id": env_id, "wrappers": list(wrappers)}), "train").env
+
+
+def labels_of(env_id, env):
+    return find_labels(env, env_id, action_spec(env.action_space))
+
+
+@pytest.mark.parametrize(
+    ("env_id", "family", "names"),
+    [
+        (DOORKEY, "minigrid", ("left", "right", "forward", "pick up", "drop", "toggle", "done")),
+        ("MinAtar/Breakout-v1", "minatar", ("noop", "left", "right")),
+        ("MinAtar/Breakout-v0", "minatar", ("noop", "left", "up", "right", "down", "fire")),
+        ("MinAtar/SpaceInvaders-v1", "minatar", ("noop", "left", "right", "fire")),
+        ("MinAtar/Asterix-v1", "minatar", ("noop", "left", "up", "right", "down")),
+        ("MinAtar/Freeway-v1", "minatar", ("noop", "up", "down")),
+        ("MinAtar/Seaquest-v1", "minatar", ("noop", "left", "up", "right", "down", "fire")),
+    ],
+)
+def test_a_plain_id_is_enough_and_actions_have_their_own_names(env_id, family, names):
+    pytest.importorskip(family)
+    assert find_family(env_id).name == family
+    assert labels_of(env_id, build(env_id)).names == names
+
+
+def test_the_minimal_actions_of_minatar_are_those_that_are_named():
+    minatar = pytest.importorskip("minatar")
+    for name in ("asterix", "breakout", "freeway", "seaquest", "space_invaders"):
+        game = minatar.Environment(name)
+        title = "".join(word.capitalize() for word in name.split("_"))
+        letters = [game.env.action_map[action] for action in game.minimal_action_set()]
+        words = {"n": "noop", "l": "left", "u": "up", "r": "right", "d": "down", "f": "fire"}
+        env_id = f"MinAtar/{title}-v1"
+        assert labels_of(env_id, build(env_id)).names == tuple(words[letter] for letter in letters)
+
+
+def test_keys_of_minatar():
+    pytest.importorskip("minatar")
+    keys = find_keys("MinAtar/Breakout-v1", labels_of("MinAtar/Breakout-v1", build("MinAtar/Breakout-v1")))
+    assert keys == {(): 0, ("left",): 1, ("right",): 2}
+
+
+def test_the_pictures_of_minatar_are_flags():
+    pytest.importorskip("minatar")
+    entry = describe_env(resolve("MinAtar/Breakout-v1").config.env, "train").obs["obs"]
+    assert (entry.kind, entry.shape, max(entry.high)) == ("image", (4, 10, 10), 1.0)
+
+
+def test_codes_become_categories_and_nothing_is_lost():
+    pytest.importorskip("minigrid")
+    plain, coded = build(DOORKEY), build(DOORKEY, "grid_codes")
+    for seed in range(3):
+        before, after = plain.reset(seed=seed)[0], coded.reset(seed=seed)[0]
+        assert after["direction"] == before["direction"]
+        cells = np.moveaxis(before["image"], 0, -1)  # channels come first for networks
+        np.testing.assert_array_equal(after["image"].reshape(7, 7, 3), cells)
+        assert coded.observation_space["image"].contains(after["image"])
+    entry = describe_env(resolve(DOORKEY).config.env, "train").obs
+    assert set(entry) == {"direction", "image"}  # the mission is text
+    assert entry["image"].kind == "discrete"
+
+
+def test_codes_that_do_not_fit_are_told():
+    pytest.importorskip("minigrid")
+    with pytest.raises(ConfigError, match="with 3 channels is needed"):
+        build("CartPole-v1", "grid_codes")
+    with pytest.raises(ValueError, match="larger than `counts`"):
+        build(DOORKEY, {"grid_codes": {"counts": [2, 2, 2]}}).reset(seed=0)
+
+
+def test_minatar_is_drawn_large_enough_to_see():
+    pytest.importorskip("minatar")
+    stage = open_stage(resolve("MinAtar/Breakout-v1").config.env)
+    try:
+        stage.reset(0)
+        picture = stage.render()
+    finally:
+        stage.close()
+    assert (picture.shape, picture.dtype) == ((240, 240, 3), np.uint8)
+    assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 2
