@@ -6,6 +6,7 @@ import pytest
 from gymsolve.config import EnvConfig
 from gymsolve.envs.build import build_env
 from gymsolve.envs.describe import describe_env
+from gymsolve.envs.determinism import check_determinism
 from gymsolve.envs.families import find_family
 from gymsolve.envs.labels import find_keys, find_labels
 from gymsolve.envs.single_env import open_stage
@@ -97,3 +98,20 @@ def test_minatar_is_drawn_large_enough_to_see():
         stage.close()
     assert (picture.shape, picture.dtype) == ((240, 240, 3), np.uint8)
     assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 2
+
+
+def test_episodes_of_minatar_follow_from_the_seed_and_can_be_resumed():
+    pytest.importorskip("minatar")
+    config = resolve("MinAtar/Breakout-v1").config.env
+
+    def play(env, seed):
+        seen = [env.reset(seed=seed)[0]]
+        while len(seen) < 80:
+            obs, _, ended, _, _ = env.step(len(seen) % 3)
+            seen.append(env.reset()[0] if ended else obs)
+        return np.stack(seen)
+
+    first, second = (build_env(config, "train").env for _ in range(2))
+    np.testing.assert_array_equal(play(first, 3), play(second, 3))
+    assert not np.array_equal(play(first, 3), play(first, 4))
+    assert check_determinism(config).resumes_exactly

@@ -33,10 +33,20 @@ def _register() -> None:
         root.setLevel(before)
 
 
-class _Drawn(gym.Wrapper[Any, Any, Any, Any]):
-    """A picture that people can see; the game's own has ten by ten points, between 0 and 1."""
+class _Mended(gym.Wrapper[Any, Any, Any, Any]):
+    """Episodes that follow from Gymnasium's generator, and a picture that people can see.
+
+    The game draws from a generator of its own, which nobody can save; here each episode has a seed drawn from
+    `np_random`. The game's own picture has ten by ten points, between 0 and 1.
+    """
 
     changes_reward = False
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        gym.Env.reset(self.unwrapped, seed=seed)
+        return self.env.reset(seed=int(self.np_random.integers(2**31)), options=options)
 
     def render(self) -> Any:
         points: Any = self.env.render()
@@ -46,7 +56,7 @@ class _Drawn(gym.Wrapper[Any, Any, Any, Any]):
 
 
 def _prepare(env: AnyEnv) -> AnyEnv:
-    return _Drawn(env) if type(env.unwrapped).__module__.partition(".")[0] == _EXTRA.module else env
+    return _Mended(env) if type(env.unwrapped).__module__.partition(".")[0] == _EXTRA.module else env
 
 
 FAMILY = Family(
