@@ -84,6 +84,48 @@ def test_ctrl_c_stops_all_and_resume_goes_on(place, capsys):
     assert {one.id for one in begun} <= {one["run"] for one in told["runs"]}
 
 
+def test_a_closed_terminal_stops_all_and_programs_hear_of_it(place):
+    command = [sys.executable, "-m", "gymsolve", "train", "Bandit-v0", "--seeds", "2", *ENDLESS, "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: running() or process.poll() is not None)
+    process.send_signal(signal.SIGHUP)
+    out, err = process.communicate()
+    assert process.returncode == 129, err
+    assert json.loads(out)["reason"] == "hangup"
+    assert running() == []
+
+
+STUCK = """
+import pathlib, time
+import gymnasium as gym
+from gymsolve.envs.bandit import Bandit
+
+class Stuck(Bandit):
+    def step(self, action):
+        if list(pathlib.Path("runs").glob("*/run.json")):
+            open("stuck", "w").close()
+            time.sleep(1e6)
+        return super().step(action)
+
+gym.register("Stuck-v0", entry_point=Stuck)
+"""
+
+
+def test_the_second_signal_to_seeds_is_told_to_programs_too(place):
+    (place / "stuck_env.py").write_text(STUCK)
+    command = [sys.executable, "-m", "gymsolve", "train", "stuck_env:Stuck-v0", "--seeds", "2", *ENDLESS]
+    command += ["--set", "env.backend=sync", "--set", "algo.num_steps=16", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: (running() and (place / "stuck").exists()) or process.poll() is not None)
+    process.send_signal(signal.SIGTERM)
+    time.sleep(2.5)  # sooner it would be the same request
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate()
+    assert process.returncode == 143, err
+    assert "gymsolve resume group:" in json.loads(out)["error"]["hint"]
+    assert running() == []
+
+
 def test_seeds_in_the_background_answer_with_their_group_and_stop_together():
     started = start_run("Bandit-v0", FOREVER, seeds=2)
     group = find_group(started.run)

@@ -275,6 +275,72 @@ def test_a_hanging_environment_does_not_hold_up_a_stop(how, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+SLEEPING = """
+import time
+import gymnasium as gym
+from gymsolve.envs.bandit import Bandit
+
+class Sleeping(Bandit):
+    def __init__(self, at=0):
+        self.at = at
+        if not at:
+            self.sleep()
+        super().__init__()
+    def sleep(self):
+        open("hangs", "w").close()
+        try:
+            time.sleep(1e6)
+        finally:
+            open("unwound", "w").close()
+    def step(self, action):
+        self.at -= 1
+        if not self.at:
+            self.sleep()
+        return super().step(action)
+
+gym.register("Hanging-v0", entry_point=Sleeping)
+"""
+
+
+def start_sleeping(folder: Path, at: int) -> "subprocess.Popen[bytes]":
+    (folder / "sleeping_env.py").write_text(SLEEPING)
+    command = [sys.executable, "-m", "gymsolve", "train", "sleeping_env:Hanging-v0", "--json"]
+    sets = [f"env.kwargs.at={at}", "env.backend=sync", "env.num_envs=2", "algo.num_steps=16"]
+    command += [word for one in [*sets, "video.enabled=false"] for word in ("--set", one)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen([*command, "--steps", "1m"], cwd=folder, start_new_session=True, **pipes)
+    wait_for(folder / "hangs", process)
+    return process
+
+
+def test_a_second_signal_wakes_an_environment_that_sleeps(tmp_path):
+    process = start_sleeping(tmp_path, at=20_000)
+    os.killpg(process.pid, signal.SIGINT)
+    while "stopping" not in [event["kind"] for event in the_run(tmp_path).read_events().rows]:
+        time.sleep(0.02)
+    time.sleep(0.5)  # sooner it would be the same request
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate()
+    assert process.returncode == 130, err
+    assert json.loads(out)["error"]["message"] == "interrupted twice"
+    assert (tmp_path / "unwound").exists()  # it was not given up
+
+
+@pytest.mark.parametrize(("number", "told"), [(2, "interrupted"), (15, "terminated"), (1, "hangup")])
+def test_a_signal_before_the_training_is_told_to_programs(number, told, tmp_path):
+    process = start_sleeping(tmp_path, at=0)
+    os.killpg(process.pid, number)
+    out, err = process.communicate()
+    assert process.returncode == 128 + number, err
+    assert json.loads(out)["error"] == {
+        "message": told,
+        "where": None,
+        "hint": None,
+        "exit_code": 128 + number,
+    }
+    assert (tmp_path / "unwound").exists()
+
+
 def test_a_stop_is_told_in_the_terminal_of_the_training_at_once(tmp_path):
     process = start(tmp_path)
     try:

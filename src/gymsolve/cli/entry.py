@@ -19,6 +19,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from gymsolve.cli.app import app
+from gymsolve.cli.interruption import Ending, ending_in_order, interruption_json
 from gymsolve.cli.printing.only_json import only_json
 from gymsolve.errors import GymsolveError, UsageError
 from gymsolve.own_code import is_in_run
@@ -27,7 +28,6 @@ from gymsolve.text import printable
 
 __all__ = ["main"]
 
-_INTERRUPTED = 130
 _READER_LEFT = 128 + 13
 _GUESSES = re.compile(r"\s*(Did you mean|\(Possible options).*", re.DOTALL)
 
@@ -40,21 +40,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     _prepare()
     try:
-        return _answer(given, called=argv is not None)
+        with ending_in_order() as ending:
+            return _answer(given, ending, called=argv is not None)
     except KeyboardInterrupt:
-        return _INTERRUPTED
+        return ending.exit_code()
     finally:
         gc.enable()  # a training that was refused had it switched off
 
 
-def _answer(given: list[str], *, called: bool) -> int:
+def _answer(given: list[str], ending: Ending, *, called: bool) -> int:
     arguments = [word for word in given if word != "--debug"]  # accepted anywhere on the line
     debug = len(arguments) < len(given) or os.environ.get("GYMSOLVE_DEBUG") == "1"
     as_json = "--json" in arguments
     try:
         # Benchmarks are a process of their own, which answers itself.
-        with only_json(as_json and arguments[0] != "bench"):
-            code = _run(arguments)
+        with only_json(as_json and arguments[0] != "bench") as answer:
+            code = ending.exit_code(_run(arguments))
+        if answer.missing and (ended := interruption_json(code)) is not None:
+            print(ended)
         sys.stdout.flush()
     except GymsolveError as error:
         announce_error(error)
@@ -142,7 +145,7 @@ def _run(arguments: list[str]) -> int:
     except TyperException as error:
         raise _refusal(error.format_message(), arguments) from error
     except Abort:
-        return _INTERRUPTED  # Ctrl-C or end of input at a question
+        return 130  # end of input at a question
     except SystemExit as leaving:
         if not isinstance(leaving.__context__, BrokenPipeError):
             raise

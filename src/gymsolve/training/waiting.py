@@ -12,6 +12,7 @@ import _thread
 import select
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -145,7 +146,7 @@ class Attendant:
         if self._interrupted_at is None:
             self._interrupted_at = now
             if signalled.heard:
-                _thread.interrupt_main(signal.Signals(signalled.heard[0]))  # its handler raises `at_once`
+                _wake_main(signalled.heard[0])  # its handler raises `at_once`
         elif now - self._interrupted_at > (_UNWIND_SECONDS if self._unwinding else _REACT_SECONDS):
             self._give_up(signalled.at_once)
 
@@ -171,3 +172,12 @@ class Attendant:
                 self._run.append_event("interrupted", env_steps=steps, text=str(error))
                 self._run.set_status(error.status, reason=str(error), env_steps=steps)
         self._observer.event("abandoned", {"text": str(error), "exit_code": error.exit_code})
+
+
+def _wake_main(number: int) -> None:
+    """Send the main thread a signal, which also ends its waiting in the kernel."""
+    main = threading.main_thread().ident
+    if sys.platform == "win32" or main is None:
+        _thread.interrupt_main(signal.Signals(number))
+    else:
+        signal.pthread_kill(main, number)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["fix"]
 
-_STOPPED = {"interrupt": 130, "stop file": 130, "terminated": 143, "hangup": 129}
+_NOTHING = "stopped before there was anything to compare; nothing was recorded"
 _WORDS = {"helped": "The remedy helped", "hurt": "The remedy hurt", "unclear": "No clear difference"}
 
 
@@ -59,6 +59,7 @@ def fix(
     trust = trusts(str(plan.run.path), runs_dir, trust=trust, json=json)
     from gymsolve.cli.live.console import PlainScreen, Watcher
     from gymsolve.service.trials import try_fix
+    from gymsolve.training.stopping import EXIT_CODES, EndAtOnceError
 
     stream = sys.stderr if json else sys.stdout
     try:
@@ -69,11 +70,12 @@ def fix(
             on_trial=None if quiet else lambda trial: say(_trial_line(trial), stream=stream),
             trust=trust,
         )
-    except KeyboardInterrupt:  # the second one, which does not wait for the update under way
-        tried = "interrupt"
+    except EndAtOnceError as error:  # the second signal, which does not wait for the update under way
+        say(_NOTHING, stream=sys.stderr)
+        return error.exit_code
     if isinstance(tried, str):
-        say("stopped before there was anything to compare; nothing was recorded", stream=sys.stderr)
-        return _STOPPED[tried]
+        say(_NOTHING, stream=sys.stderr)
+        return EXIT_CODES[tried]
     if json:
         print_json(tried.to_json())
     else:

@@ -24,7 +24,6 @@ __all__ = ["GROUP", "SeedOptions", "resume_seeds", "train_seeds"]
 GROUP = "group:"
 """How references to groups begin; `runs.groups` is imported only where there is one."""
 
-_CODES = {"interrupt": 130, "stop file": 130, "terminated": 143, "failed": 1}
 _STOPPING = b"\nstopping: all seeds finish the update under way and save; Ctrl-C again does not wait\n"
 
 
@@ -95,6 +94,7 @@ def _train(group: "Group", work: "list[Work]", budget: int, threads: int, option
     from gymsolve.cli.live.seeds import SeedsView
     from gymsolve.service.seed_processes import train_work
     from gymsolve.service.seeds import jobs_at_once, judge_seeds
+    from gymsolve.training.stopping import EXIT_CODES
 
     gc.enable()  # this process waits; it begins no training of its own
     jobs = jobs_at_once(threads, len(work))
@@ -115,16 +115,30 @@ def _train(group: "Group", work: "list[Work]", budget: int, threads: int, option
             on_first=lambda: announce(group.ref, group.path, group.log),
             on_stop=on_stop,
         )
-    except KeyboardInterrupt:  # the second one
-        say(f"interrupted; go on with: gymsolve resume {group.ref}", stream=sys.stderr)
-        return 130
+    except KeyboardInterrupt as error:  # the second one
+        return _tell_insistence(group, error, json=options.json)
     view.close()
     verdict = judge_seeds(group, seconds=view.seconds, reason=reason)
     if options.json:
         print_json(verdict.to_json())
     else:
         _print_verdict(verdict, jobs, options.runs_dir)
-    return 0 if reason is None else _CODES[reason]
+    return 0 if reason is None else EXIT_CODES.get(reason, 1)
+
+
+def _tell_insistence(group: "Group", error: KeyboardInterrupt, *, json: bool) -> int:
+    """Somebody did not want to wait until all seeds have saved; returns the exit code."""
+    from gymsolve.training.stopping import EndAtOnceError
+
+    code = error.exit_code if isinstance(error, EndAtOnceError) else 130
+    hint = f"Go on with: gymsolve resume {group.ref}"
+    with suppress(OSError):  # the terminal may be gone, which must not change the exit code
+        say(f"interrupted. {hint}", stream=sys.stderr)
+        if json:
+            told = str(error) or "interrupted"
+            facts = {"message": told, "where": str(group.path), "hint": hint, "exit_code": code}
+            print_json({"error": facts})
+    return code
 
 
 # ------------------------------------------------------------------------------------- the verdict

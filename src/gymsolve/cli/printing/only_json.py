@@ -11,9 +11,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-__all__ = ["answer_stream", "only_json"]
+__all__ = ["Answer", "answer_stream", "only_json"]
 
 _STDOUT, _STDERR = 1, 2
+
+
+class Answer:
+    """Whether a command still owes an answer."""
+
+    def __init__(self, *, missing: bool) -> None:
+        self.missing = missing
 
 
 class _Aside(io.TextIOBase):
@@ -21,6 +28,7 @@ class _Aside(io.TextIOBase):
 
     def __init__(self, answers: TextIO) -> None:
         self.answers = answers
+        self.answer = Answer(missing=True)
 
     def write(self, text: str) -> int:
         return sys.stderr.write(text)
@@ -37,31 +45,34 @@ class _Aside(io.TextIOBase):
 
 def answer_stream() -> TextIO:
     """Where the answer of a command goes: standard output, the real one."""
-    return sys.stdout.answers if isinstance(sys.stdout, _Aside) else sys.stdout
+    if not isinstance(sys.stdout, _Aside):
+        return sys.stdout
+    sys.stdout.answer.missing = False
+    return sys.stdout.answers
 
 
 @contextmanager
-def only_json(asked: bool) -> Iterator[None]:
+def only_json(asked: bool) -> Iterator[Answer]:
     """Keep everything but answers off standard output, if that was asked for."""
     if not asked:
-        yield
+        yield Answer(missing=False)
         return
     plain = sys.stdout
     plain.flush()
     if (
         not isinstance(plain, io.TextIOWrapper) or plain is not sys.__stdout__
     ):  # somebody catches what is printed; there is no descriptor to turn
-        sys.stdout = _Aside(plain)
+        sys.stdout = aside = _Aside(plain)
         try:
-            yield
+            yield aside.answer
         finally:
             sys.stdout = plain
         return
     with os.fdopen(os.dup(_STDOUT), "w", encoding=plain.encoding, errors=plain.errors) as answers:
         os.dup2(_STDERR, _STDOUT)
-        sys.stdout = _Aside(answers)
+        sys.stdout = aside = _Aside(answers)
         try:
-            yield
+            yield aside.answer
         finally:
             plain.flush()
             sys.stdout = plain
