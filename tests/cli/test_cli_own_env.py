@@ -312,6 +312,8 @@ def test_ones_own_recipe_is_found_by_its_id_and_hides_nothing(cli, walk, place):
     assert "holiday-calm" in cli("train", ENV, "--set", "video.enabled=false", "--json").json["run"]
     derived = cli("train", f"{ENV}:ppo", *SMALL, "--json")
     assert derived.code == 0, derived.out
+    assert "calm, ppo, a2c, reinforce" in cli("train", f"{ENV}:sac").err
+    assert [one["name"] for one in cli("recipes", "own_walk", "--json").json] == ["holiday:calm"]
     told = cli("recipes", "show", "own_walk:Wlak-v0")
     assert "Did you mean 'own_walk:Walk-v0'?" in told.err
     assert json.loads(cli("eval", "@last", "--episodes", "2", "--json").out)["episodes"] == 2
