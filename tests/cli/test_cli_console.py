@@ -14,6 +14,7 @@ from gymsolve.cli.live.rows import choose_rows
 from gymsolve.cli.live.screen import LiveScreen
 from gymsolve.cli.live.table import plain, render
 from gymsolve.cli.live.view import View, progress_line
+from gymsolve.cli.printing.output import print_pairs
 from gymsolve.cli.printing.tables import panel_lines, styled, text_width
 from gymsolve.cli.printing.verdict import print_verdict
 from gymsolve.text import age, count, duration, number, score, setting, short, size, sparkline, took
@@ -182,6 +183,16 @@ def test_a_slow_rollout_and_an_evaluation_show_their_progress(view):
     assert "4,232 / 10,000" in drawn(view, view.began + 5)  # 17 × 8 more
     view.evaluation = (3, 20)
     assert "3 / 20 episodes" in drawn(view, view.began + 5)
+
+
+def test_paths_are_never_folded(monkeypatch, capsys):
+    monkeypatch.setattr("gymsolve.cli.printing.output._width", lambda: 40)
+    path = "/home/somebody/runs/20261117-074709-LunarLander-v3-ppo-084c/videos/progression.mp4"
+    print_pairs([("video", path), ("told", "a sentence that is folded where the window ends")])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"  video  {path}"
+    assert len(lines) == 3
+    assert max(map(len, lines[1:])) <= 40
 
 
 @pytest.mark.parametrize("width", [30, 40, 60, 66, 80, 98, 120, 140])

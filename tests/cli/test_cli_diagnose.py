@@ -96,6 +96,12 @@ def test_diagnosis_as_json(cli):
     assert set(told["not_fired"]).isdisjoint(told["not_checked"])
 
 
+def test_a_run_without_fault_is_told_so_first(cli):
+    cli("train", "CartPole-v1", "--steps", "20k", "--set", "video.enabled=false")
+    said = cli("diagnose", "@last").out
+    assert "Nothing was found: none of" in said.partition("Could not be checked")[0]
+
+
 def test_damage_is_told_and_nothing_is_lost(cli, place):
     train_with_fault(cli)
     (run,) = (place / "runs").glob("*CartPole*")

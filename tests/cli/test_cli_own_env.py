@@ -104,7 +104,7 @@ MISTAKES = {
     # what is changed in the module; what everybody says; whose line is named
     "syntax": (
         ("# top of the module", "def broken(:"),
-        ["Python cannot read", "invalid syntax"],
+        ["Python cannot read", "invalid syntax", ": `def broken(:`. Mend"],
         "def broken",
     ),
     "import": (
@@ -156,6 +156,11 @@ MISTAKES = {
         ["None as reward", "float(reward)"],
         "def step",
     ),
+    "rewards": (
+        (STEP, STEP.replace("float(action)", "np.ones(2)")),
+        ["other than a number as reward", "float(reward)"],
+        "def step",
+    ),
     "shape": ((STEP, STEP.replace("self.look()", "np.zeros(4)")), ["has shape (4,)", "(3,)"], "def step"),
     "dtype": ((STEP, STEP.replace("self.look()", 'np.array(["a"] * 3)')), ["<U1", "float32"], "def step"),
     "exit in step": (("self.count += 1", "sys.exit(0)"), ["sys.exit", "terminated=True"], "sys.exit(0)"),
@@ -194,9 +199,12 @@ ODDITIES = {
     # not wrong enough to stop: what is changed, what `check` says, what `train` notes
     "seed": (
         [("super().reset(seed=seed)", "pass"), ("self.np_random", "np.random")],
-        "begin `reset` with `super().reset(seed=seed)`",
+        "begin `reset` with `super().reset(seed=seed)` and draw from `self.np_random` (own_walk.py, line 17)",
     ),
-    "bounds": ([("uniform(-1, 1, 3)", "uniform(5, 6, 3)")], "leaves the bounds of its space"),
+    "bounds": (
+        [("uniform(-1, 1, 3)", "uniform(5, 6, 3)")],
+        "widen observation_space or clip what it returns (own_walk.py, line 25)",
+    ),
     "close": (
         [("        pass\n", '        raise OSError("busy")\n')],
         "its close raised OSError: busy (own_walk.py",
@@ -214,6 +222,19 @@ def test_what_can_be_lived_with_is_noted(cli, walk, oddity):
     answer = cli("train", ENV, *SMALL)
     assert answer.code == 0, answer.err
     assert words in answer.out
+
+
+@pytest.mark.parametrize("backend", ["sync", "async"])
+def test_an_observation_that_leaves_its_bounds_late_is_noted_once(cli, walk, backend):
+    walk(
+        ("# end", "self.total = 0"),
+        ("self.count += 1", "self.count += 1\n        self.total += 1"),
+        ("uniform(-1, 1, 3)", "uniform(-1, 1 if self.total < 250 else 3, 3)"),
+    )
+    answer = cli("train", ENV, *SMALL, "--set", f"env.backend={backend}", "--set", "algo.num_steps=32")
+    assert answer.code == 0, answer.err
+    assert answer.out.count("leaves the bounds of its space (-1 to 1)") == 1
+    assert "clip what it returns (own_walk.py, line" in answer.out
 
 
 def test_what_an_environment_prints_stays_off_standard_output(walk, shell, place):
@@ -291,6 +312,8 @@ def test_ones_own_recipe_is_found_by_its_id_and_hides_nothing(cli, walk, place):
     assert "holiday-calm" in cli("train", ENV, "--set", "video.enabled=false", "--json").json["run"]
     derived = cli("train", f"{ENV}:ppo", *SMALL, "--json")
     assert derived.code == 0, derived.out
+    assert "calm, ppo, a2c, reinforce" in cli("train", f"{ENV}:sac").err
+    assert [one["name"] for one in cli("recipes", "own_walk", "--json").json] == ["holiday:calm"]
     told = cli("recipes", "show", "own_walk:Wlak-v0")
     assert "Did you mean 'own_walk:Walk-v0'?" in told.err
     assert json.loads(cli("eval", "@last", "--episodes", "2", "--json").out)["episodes"] == 2

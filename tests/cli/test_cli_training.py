@@ -28,6 +28,16 @@ def test_a_training_in_a_process_of_its_own(shell, place):
     assert stored["seed"] == 3
 
 
+def test_a_long_setting_does_not_widen_the_plan(cli, place):
+    noise = ", ".join("{observation_noise: {std: 0.001, roles: [train]}}" for _ in range(4))
+    answer = cli("train", "CartPole-v1", "--set", f"env.wrappers=[{noise}]", "--steps", "600")
+    _, _, rest = answer.out.partition("Settings that differ from the defaults:\n")
+    lines = rest.partition("\nrun /")[0].splitlines()
+    long = next(index for index, line in enumerate(lines) if "observation_noise" in line)
+    assert lines[long + 1].strip() == "--set"
+    assert all(len(line) < 80 for line in lines[:long] + lines[long + 1 :])
+
+
 def test_the_plan_and_the_verdict_are_printed(cli, place):
     answer = cli("train", "CartPole-v1", "--steps", "1k", "--set", "algo.gamma=0.9")
 

@@ -122,6 +122,7 @@ def test_rollouts_fit_the_budget_and_no_note_contradicts_them(env_id: str, budge
     config = validate(recipe | ({"steps": budget} if budget else {}))
     updates = config.steps // (config.env.num_envs * config.algo.num_steps)
     assert updates >= 12
+    assert budget is None or not any("twice the budget" in reason for reason in reasons)
     if env_id == "Pendulum-v1" and budget == 60_000:
         assert updates >= 48
         assert any("a budget of 60,000 steps" in reason for reason in reasons)

@@ -154,6 +154,18 @@ def test_a_resume_without_anything_to_do_changes_nothing(straight):
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
+def test_a_larger_budget_alone_changes_nothing_in_a_solved_run():
+    settings = {"solved_at": 1.0, "eval.every": 200, "eval.episodes": 2}
+    run = gymsolve.train("CartPole-v1", settings | {"steps": 600, "video.enabled": False}).run
+    assert run.status == "solved"
+    before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+    outcome = gymsolve.resume(run, steps=4000)
+    assert "eval.stop_when_solved=false" in outcome.nothing_to_do
+    assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
+    longer = gymsolve.resume(run, {"eval.stop_when_solved": False}, steps=1200)
+    assert longer.env_steps >= 1200
+
+
 def test_of_equals_the_latest_is_best():
     settings = {"steps": 600, "eval.every": 200, "algo.learning_rate": 0.0, "solved_at": 1e9}
     run = gymsolve.train("CartPole-v1", settings | {"eval.episodes": 2, "video.enabled": False}).run

@@ -8,12 +8,13 @@ import pytest
 import gymsolve
 from gymsolve.cli.printing.verdict import verdict_lines
 from gymsolve.config import TrainConfig
+from gymsolve.envs.contract import Episode
 from gymsolve.errors import ConfigError, UsageError
 from gymsolve.nn.policy import Policy
 from gymsolve.runs.checkpoints import list_checkpoints, read_meta
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.seeding import generator
-from gymsolve.training.judging.evaluate import Evaluator, Verdict
+from gymsolve.training.judging.evaluate import EvalResult, Evaluator, Verdict
 from gymsolve.training.judging.judge import Judgement
 from gymsolve.training.observer import Silent
 from gymsolve.training.trainer import build_trainer
@@ -48,6 +49,13 @@ def test_long_episodes_count_as_often_as_short_ones():
     evaluator.close()
     # Counting whatever ends first would give a mean near 2; the true one is 25.5 (σ of the mean: 0.55).
     assert result.mean == pytest.approx(25.5, abs=2.5)
+
+
+def test_equal_returns_have_no_spread():
+    one = Episode(0, 0.955, 0.955, 5, truncated=False)
+    result = EvalResult((one,) * 20, complete=True, env_steps=100, seconds=0.1)
+    assert np.std([0.955] * 20) > 0  # their mean is rounded
+    assert (result.metrics()["eval/std_reward"], result.standard_error) == (0.0, 0.0)
 
 
 def test_an_endless_environment_is_capped_and_never_solved():

@@ -5,16 +5,21 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import weakref
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gymsolve
+from gymsolve.config import EnvConfig
+from gymsolve.envs.processes import WATCH
 from gymsolve.errors import EnvFaultError
 from gymsolve.runs.checkpoints import list_checkpoints, pointed
 from gymsolve.training.observer import Silent
 from gymsolve.training.play.loaded_policy import evaluate_run
+from gymsolve.training.watchdog import Watchdog
 
 FALLS = "training_envs:Falls-v0:ppo"
 SMALL = {
@@ -165,6 +170,27 @@ def test_an_environment_in_this_process_that_hangs_ends_the_run(monkeypatch):
     assert run.status == "crashed"
     monkeypatch.delenv("HANG")
     assert gymsolve.resume(run).status == "finished"
+
+
+def test_whoever_looks_for_hanging_environments_keeps_nothing_alive(monkeypatch):
+    """Emulators that outlive a training report that as a leak when the program ends."""
+    monkeypatch.setattr("gymsolve.training.watchdog._TICK_SECONDS", 0.001)
+    seen = threading.Event()
+    looks = Watchdog._innermost
+    monkeypatch.setattr(Watchdog, "_innermost", lambda self: (looks(self), seen.set())[0])
+
+    class Emulator:
+        pass
+
+    def train():
+        emulator = Emulator()
+        with Watchdog(EnvConfig(id="CartPole-v1")):
+            assert seen.wait(60)
+        return weakref.ref(emulator)
+
+    left = train()
+    assert left() is None
+    assert not [one for one in threading.enumerate() if one.name.startswith(WATCH)]
 
 
 @pytest.mark.parametrize("backend", ["sync", "async"])

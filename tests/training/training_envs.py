@@ -293,9 +293,11 @@ class Dies(gym.Wrapper[Any, Any, Any, Any]):
     def _armed(self) -> bool:
         if not self._once:
             return True
-        there = Path(self._once).exists()
-        Path(self._once).unlink(missing_ok=True)
-        return there
+        try:
+            Path(self._once).unlink()
+        except FileNotFoundError:
+            return False
+        return True  # whoever removed it: two workers may get here at once
 
 
 class Loud(Falls):

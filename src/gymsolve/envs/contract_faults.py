@@ -168,6 +168,9 @@ def explain_info(info: Any, method: str, env: gym.Env[Any, Any]) -> Breach:
     return Breach(f"returned a {kind} where info should be, a dict{place}", fix)
 
 
+_NO_NUMBER = ("float()", "arrays can be converted to Python scalars", "could not convert string to float")
+
+
 def _in_caller(error: BaseException) -> bool:
     """Was it raised by the one who called the environment, and not by code of the environment?"""
     frames = _frames(error)
@@ -185,7 +188,7 @@ def _misfit(text: str, method: str) -> Breach | None:
         if got is None:
             return Breach("returned something other than five values", _STEP_FIX)
         return Breach(f"returned {got[1]} values", _OLD_STEP if got[1] == "4" else _STEP_FIX)
-    if "float()" in text or "only length-1 arrays" in text or "could not convert string to float" in text:
+    if any(words in text for words in _NO_NUMBER):
         kind = re.search(r"not '(\w+)'", text)
         reward = (
             {"NoneType": "None"}.get(kind[1], f"a {kind[1]}") if kind else "something other than a number"
@@ -200,10 +203,9 @@ def _misfit(text: str, method: str) -> Breach | None:
 def import_fault(module: str, env_id: str, error: BaseException) -> EnvFaultError:
     """The module of `module:Id` is there and cannot be imported."""
     if isinstance(error, SyntaxError):
-        code = f": {error.text.strip()}" if error.text else ""
-        what = (
-            f"Python cannot read the module {module!r} of {env_id}: {error.msg}{place_of_error(error)}{code}"
-        )
+        code = f": `{error.text.strip()}`" if error.text else ""
+        told = f"{error.msg}{place_of_error(error)}{code}"
+        what = f"Python cannot read the module {module!r} of {env_id}: {told}."
         return EnvFaultError(what, where="env.id", hint="Mend that line.")
     if isinstance(error, SystemExit):
         what = f"the module {module!r} of {env_id} ended the program with sys.exit{place_of_error(error)}."

@@ -77,7 +77,7 @@ def derive_recipe(
     _for_entries(draft, spec)
     _for_actions(draft, spec)
     _for_horizon(draft, spec, census)
-    _for_rewards(draft, spec, census, bool(images))
+    _for_rewards(draft, spec, census, bool(images), chosen=budget is not None)
     if budget is not None:
         _for_budget(draft, budget, census, keep_envs="num_envs" in given)
     draft.reasons += [note for note in spec.notes if note not in draft.reasons]
@@ -199,7 +199,8 @@ def _for_horizon(draft: _Draft, spec: EnvSpec, census: Census) -> None:
         )
 
 
-def _for_rewards(draft: _Draft, spec: EnvSpec, census: Census, images: bool) -> None:
+def _for_rewards(draft: _Draft, spec: EnvSpec, census: Census, images: bool, *, chosen: bool) -> None:
+    """`chosen`: the user says how long it trains."""
     largest = max(abs(census.min_reward), abs(census.max_reward))
     sparse = census.nonzero_rewards < _SPARSE
     flat = census.min_reward == census.max_reward and not census.terminated
@@ -212,7 +213,7 @@ def _for_rewards(draft: _Draft, spec: EnvSpec, census: Census, images: bool) -> 
         budget *= 2
         draft.because(
             f"{census.nonzero_rewards:.1%} of random steps pay anything → ent_coef 0.02, "
-            "rollouts twice as long, twice the budget"
+            f"rollouts twice as long{'' if chosen else ', twice the budget'}"
         )
     elif largest > 2.0 or flat:
         draft.algo["normalize_rewards"] = True

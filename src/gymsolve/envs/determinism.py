@@ -12,15 +12,28 @@ import numpy as np
 from gymsolve.config import EnvConfig
 from gymsolve.envs.backends.ale import games_differ
 from gymsolve.envs.backends.same_step import SameStepEnvs
+from gymsolve.envs.build import find_spec
 from gymsolve.envs.contract import Envs, Step
+from gymsolve.envs.contract_faults import place_of_method
+from gymsolve.envs.families import find_creator
 from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.envs.random_policy import random_actions
 from gymsolve.spec import EnvSpec, Obs
 
-__all__ = ["SEED_FIX", "UNSEEDED", "Determinism", "check_determinism", "know_determinism"]
+__all__ = [
+    "BOUNDS_FIX",
+    "SEED_FIX",
+    "UNSEEDED",
+    "Bounds",
+    "Determinism",
+    "check_determinism",
+    "know_determinism",
+    "place_in_class",
+]
 
 UNSEEDED = "the same seed does not give the same trajectory"
 SEED_FIX = "begin `reset` with `super().reset(seed=seed)` and draw from `self.np_random`"
+BOUNDS_FIX = "widen observation_space or clip what it returns"
 _STEPS = 64
 _OTHER_SEEDS = ([2, 3], [4, 5], [6, 7])
 """Pairs that are compared until one of them differs: where there are few ways to start, two may be alike."""
@@ -60,7 +73,7 @@ def check_determinism(config: EnvConfig, steps: int = _STEPS) -> Determinism:
     try:
         if own != "ale":  # generators that only a first seed reaches must not differ; emulators start slowly
             envs.reset([0, 1])
-        bounds = _Bounds(envs.spec)
+        bounds = Bounds(envs.spec)
         reproduces = _alike(envs, [1, 1], steps, bounds)
         identical = reproduces and all(_alike(envs, seeds, steps, bounds) for seeds in _OTHER_SEEDS)
         twins = make_envs(calm, "train", num_envs=2)
@@ -73,7 +86,13 @@ def check_determinism(config: EnvConfig, steps: int = _STEPS) -> Determinism:
     return Determinism(identical, reproduces, resumes, tuple(bounds.strays.values()))
 
 
-class _Bounds:
+def place_in_class(config: EnvConfig, method: str) -> str:
+    """Where the class defines a method; nothing for a function that builds environments."""
+    creator = find_creator(find_spec(config.id).entry_point)
+    return place_of_method(creator, method) if isinstance(creator, type) else ""
+
+
+class Bounds:
     """Watches for observations outside of the bounds that their space declares."""
 
     def __init__(self, spec: EnvSpec) -> None:
@@ -84,7 +103,9 @@ class _Bounds:
         }
         self.strays: dict[str, str] = {}
 
-    def look(self, obs: Obs) -> None:
+    def look(self, obs: Obs) -> list[str]:
+        """What has left its bounds for the first time, in words."""
+        found = []
         for key, (low, high) in self._ends.items():
             outside = (obs[key] < low) | (obs[key] > high)
             if key not in self.strays and outside.any():
@@ -93,9 +114,11 @@ class _Bounds:
                 ends = f"{low.min():g} to {high.max():g}"
                 told = f"entry {key!r} of the observation leaves the bounds of its space ({ends})"
                 self.strays[key] = f"{told}: element {index} is {obs[key][place]:g}"
+                found.append(self.strays[key])
+        return found
 
 
-def _alike(envs: Envs, seeds: list[int], steps: int, bounds: _Bounds) -> bool:
+def _alike(envs: Envs, seeds: list[int], steps: int, bounds: Bounds) -> bool:
     """Do two copies go the same way, under the same actions?"""
     obs, masks = envs.reset(seeds)
     rng = np.random.default_rng(0)

@@ -16,8 +16,14 @@ from gymsolve.envs.build import CopyBuilder, build_env, find_spec
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.contract_faults import close_env, explain_info, keep_folder, place_of_method
 from gymsolve.envs.describe import describe, describe_env
-from gymsolve.envs.determinism import SEED_FIX, UNSEEDED, Determinism, check_determinism
-from gymsolve.envs.families import find_creator
+from gymsolve.envs.determinism import (
+    BOUNDS_FIX,
+    SEED_FIX,
+    UNSEEDED,
+    Determinism,
+    check_determinism,
+    place_in_class,
+)
 from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.envs.random_policy import Census, SimplePolicy, random_actions, take_census
 from gymsolve.envs.spaces import action_spec
@@ -152,7 +158,8 @@ def _look_closely(config: EnvConfig, masked: bool) -> _Looked:
                 done = bool(terminated or truncated)
                 if not np.isfinite(float(reward)):
                     problems.append(f"a reward is {reward}")
-            problems += _complaints(obs, env.observation_space, "")
+            bad = _complaints(obs, env.observation_space, "")
+            problems += [f"{one}{place_of_method(env, 'step')}" for one in bad]
     except EnvFaultError as error:
         problems.append(str(error))
     finally:
@@ -178,11 +185,14 @@ def _complaints(obs: Any, space: Any, name: str) -> list[str]:
     values = np.asarray(obs)
     found = []
     if values.dtype != space.dtype:
-        found.append(f"{label} is {values.dtype}, its space says {space.dtype}")
+        fix = f"return np.asarray(…, dtype=np.{space.dtype})"
+        found.append(f"{label} is {values.dtype}, its space says {space.dtype}; {fix}")
     if np.issubdtype(values.dtype, np.floating) and not np.isfinite(values).all():
         found.append(f"{label} contains NaN or infinity")
     elif ((values < space.low) | (values > space.high)).any():
-        found.append(f"{label} leaves the bounds of its space")
+        stray = values[(values < space.low) | (values > space.high)].flat[0]
+        ends = f"{space.low.min():g} to {space.high.max():g}"
+        found.append(f"{label} leaves the bounds of its space ({ends}) with {stray:g}; {BOUNDS_FIX}")
     return found
 
 
@@ -221,18 +231,13 @@ def _measure_speed(envs: Envs) -> float:
     return taken / spent
 
 
-def _reset_place(config: EnvConfig) -> str:
-    """Where the class defines its reset; nothing for a function that builds environments."""
-    creator = find_creator(find_spec(config.id).entry_point)
-    return place_of_method(creator, "reset") if isinstance(creator, type) else ""
-
-
 def _cautions(
     config: EnvConfig, spec: EnvSpec, determinism: Determinism | None, census: list[Census]
 ) -> list[str]:
     cautions = []
     if determinism is not None and not determinism.seed_reproduces:
-        cautions.append(f"{UNSEEDED}, so runs cannot be repeated exactly; {SEED_FIX}{_reset_place(config)}")
+        place = place_in_class(config, "reset")
+        cautions.append(f"{UNSEEDED}, so runs cannot be repeated exactly; {SEED_FIX}{place}")
     elif determinism is not None and not determinism.resumes_exactly:
         cautions.append(
             "it keeps state that a reset does not clear, so a resumed run will drift from the original"

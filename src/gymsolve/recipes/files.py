@@ -276,7 +276,7 @@ def _stem(base: str) -> str:
 def _searchable(recipe: Recipe) -> str:
     told = [str(layer.get("description", "")) for _, layer in recipe.layers]
     labels = [label for label, _ in recipe.layers if label.startswith("family")]
-    return " ".join([recipe.name, *told, *labels]).lower()
+    return " ".join([recipe.name, recipe.env_id, *told, *labels]).lower()
 
 
 def _likeness(word: str, recipe: Recipe) -> float:

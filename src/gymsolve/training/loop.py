@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gymsolve.envs.determinism import BOUNDS_FIX, place_in_class
 from gymsolve.errors import EnvFaultError
 from gymsolve.metrics.quality import quality_so_far
 from gymsolve.rollout.bonus import pay_bonuses
@@ -66,6 +67,7 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
         metrics["time/collect_seconds"] = collected - began
         metrics["time/fps"] = rollout.env_steps / (ended - began)
         trainer.averager.add(metrics)
+        _tell_strays(trainer, run, observer)
         if counters.env_steps >= counters.next_record:
             write_record(trainer, run, observer)
 
@@ -181,6 +183,16 @@ def _tell_faults(run: Run, observer: Observer, judgement: Judgement) -> None:
             f"Look for the cause with: gymsolve eval {run.id}@last"
         )
         _tell(run, observer, "eval_failed", steps, text)
+
+
+def _tell_strays(trainer: Trainer, run: Run, observer: Observer) -> None:
+    """Observations that have left their space since the start, once."""
+    if trainer.bounds is None or not trainer.bounds.strays:
+        return
+    place = place_in_class(trainer.config.env, "step")
+    for stray in trainer.bounds.strays.values():
+        _tell(run, observer, "note", trainer.counters.env_steps, f"{stray}; {BOUNDS_FIX}{place}")
+    trainer.bounds = None
 
 
 def _tell(run: Run, observer: Observer, kind: str, env_steps: int, text: str) -> None:

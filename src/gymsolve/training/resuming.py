@@ -17,7 +17,15 @@ from gymsolve.runs.run import Run
 from gymsolve.training.records import next_multiple
 from gymsolve.training.trainer import Trainer
 
-__all__ = ["nothing_to_do", "rearrange", "reconcile", "refuse_changes", "saved_state", "unknown_to"]
+__all__ = [
+    "nothing_to_do",
+    "only_budget_of_solved",
+    "rearrange",
+    "reconcile",
+    "refuse_changes",
+    "saved_state",
+    "unknown_to",
+]
 
 
 def saved_state(run: Run, which: str | None) -> Checkpoint | None:
@@ -56,6 +64,11 @@ def nothing_to_do(trainer: Trainer) -> str | None:
     if config.max_seconds is not None and counters.seconds >= config.max_seconds:
         return f"its {config.max_seconds:g} seconds are spent; give more with --set max_seconds=…"
     return None
+
+
+def only_budget_of_solved(trainer: Trainer, changes: Iterable[str]) -> bool:
+    """Would a solved run get another budget that it does not use, and its report another share of it?"""
+    return trainer.counters.solved and set(changes) <= {"steps", "max_seconds"}
 
 
 def unknown_to(trainer: Trainer) -> Callable[[dict[str, Any]], bool]:

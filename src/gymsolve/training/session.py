@@ -26,6 +26,7 @@ from gymsolve.training.planning.plan import Plan
 from gymsolve.training.publish import replay_alerts
 from gymsolve.training.resuming import (
     nothing_to_do,
+    only_budget_of_solved,
     rearrange,
     reconcile,
     refuse_changes,
@@ -197,7 +198,7 @@ def resume_run(
         if (
             idle is not None
             and which in (None, "last")
-            and not changes
+            and (not changes or only_budget_of_solved(trainer, changes))
             and run.status in ("solved", "finished")
         ):
             replay_alerts(trainer, run)

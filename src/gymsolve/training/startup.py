@@ -5,7 +5,7 @@ from typing import Any
 
 from gymsolve.config import TrainConfig
 from gymsolve.envs.describe import describe_env
-from gymsolve.envs.determinism import SEED_FIX, UNSEEDED, know_determinism
+from gymsolve.envs.determinism import BOUNDS_FIX, SEED_FIX, UNSEEDED, Bounds, know_determinism, place_in_class
 from gymsolve.envs.make import debugger_attached
 from gymsolve.errors import ConfigError
 from gymsolve.kernels import find_kernels
@@ -47,9 +47,13 @@ def notes_at_start(trainer: Trainer) -> list[str]:
     found = know_determinism(trainer.config.env)
     # The trial ran in this process; the backend in use must be able to capture, too.
     trainer.collector.capturable = found.resumes_exactly and trainer.envs.capture() is not None
-    notes += [f"{stray}; widen observation_space or clip what it returns" for stray in found.strays]
+    env = trainer.config.env
+    notes += [f"{stray}; {BOUNDS_FIX}{place_in_class(env, 'step')}" for stray in found.strays]
+    if ":" in env.id and not found.strays:  # whoever uses somebody else's environment cannot mend it
+        trainer.bounds = Bounds(trainer.envs.spec)
     if not found.seed_reproduces:
-        notes.append(f"{UNSEEDED}, so this run cannot be repeated exactly; {SEED_FIX}")
+        place = place_in_class(env, "reset")
+        notes.append(f"{UNSEEDED}, so this run cannot be repeated exactly; {SEED_FIX}{place}")
     if trainer.envs.num_envs > 1 and found.copies_identical:
         notes.append(
             "every copy of this environment plays the same episode (it starts alike and has no randomness): "

@@ -12,6 +12,7 @@ from typing import Any
 
 from gymsolve.config import TrainConfig
 from gymsolve.envs.contract import Envs
+from gymsolve.envs.determinism import Bounds
 from gymsolve.envs.make import make_envs
 from gymsolve.errors import CheckpointError
 from gymsolve.metrics.alerts import AlertTracker
@@ -120,6 +121,8 @@ class Trainer:
     """An evaluation has ended since the newest checkpoint was written."""
     until: int | None = None
     """Step at which this sitting ends, although the budget and the schedules go on."""
+    bounds: Bounds | None = None
+    """Finds the first observation outside of its space; None where nobody needs to be told."""
     undo: Callable[[], None] | None = None
     """Puts weights and statistics back to before the iteration under way; None between iterations."""
 

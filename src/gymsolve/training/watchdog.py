@@ -15,7 +15,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -59,6 +58,8 @@ class Watchdog:
         self._main = threading.main_thread().ident
         self._error: EnvFaultError | None = None
         self._before: Any = None
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name=f"{WATCH} environments", daemon=True)
 
     def __enter__(self) -> Self:
         here = threading.current_thread() is threading.main_thread()
@@ -66,7 +67,7 @@ class Watchdog:
             # Nobody uses this signal, and unhandled it does nothing. It ends calls that wait in the kernel.
             self._before = signal.signal(signal.SIGURG, self._interrupt)
             _watching.append(self)
-            threading.Thread(target=self._watch, name=f"{WATCH} environments", daemon=True).start()
+            self._thread.start()
         return self
 
     def __exit__(
@@ -75,6 +76,9 @@ class Watchdog:
         if self in _watching:
             _watching.remove(self)
             signal.signal(signal.SIGURG, self._before or signal.SIG_DFL)
+            # The stack that it has looked at holds whatever was trained; nothing of it may outlive the block.
+            self._over.set()
+            self._thread.join()
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         error, self._error = self._error, None
@@ -86,8 +90,7 @@ class Watchdog:
     def _watch(self) -> None:
         call: FrameType | None = None
         ticks, interruptions = 0, 0
-        while self in _watching:
-            time.sleep(_TICK_SECONDS)
+        while not self._over.wait(_TICK_SECONDS):
             innermost, last = self._innermost(), call
             call = None if innermost is None or _watching[-1:] != [self] else _find_call(innermost)
             # Ticks count, not seconds: while the process is stopped (Ctrl-Z) the environment is not to blame.

@@ -54,6 +54,8 @@ def diagnose(
 def _print_findings(told: "Findings") -> None:
     from gymsolve.cli.printing.alerts import alert_paragraph
 
+    if not told.roots:
+        say(f"\nNothing was found: none of {plural(len(told.not_fired), 'check')} fired.")
     for index, alert in enumerate(told.roots):
         heading(_heading(told, index))
         follows = [one for one in told.consequences if one.because == alert.id]

@@ -92,10 +92,10 @@ def print_panel(title: str, body: Sequence[str], style: str) -> None:
 
 
 def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
-    """Names and what they are, aligned."""
+    """Names and what they are, aligned; paths stay whole, so that they can be copied."""
     rows = [_shown((f"  {name}", told)) for name, told in pairs]
     styles = [(_style("dim"), "")] * len(rows)
-    for line in table_lines(rows, width=_width(), styles=styles) if rows else ():
+    for line in table_lines(rows, width=_width(), styles=styles, break_words=False) if rows else ():
         print(line)
 
 

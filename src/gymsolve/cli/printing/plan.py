@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["plan_lines", "print_plan", "settings_rows"]
 
+_MOST_WIDTH = 48
+"""A setting with more characters does not widen the column for all."""
 _NORMALISED = {
     "none": "",
     "running": ", observations normalised (running statistics)",
@@ -41,8 +43,19 @@ def plan_lines(plan: "Plan", start_from: str | None = None) -> list[str]:
     rows = settings_rows(config, resolved.provenance)
     if rows:
         lines.append("  Settings that differ from the defaults:")
-        width = max(len(path) + len(told) for path, told, _ in rows)
-        lines += [f"    {f'{path}={told}':<{width + 1}}  {source}" for path, told, source in rows]
+        lines += _aligned([(f"{path}={told}", source) for path, told, source in rows])
+    return lines
+
+
+def _aligned(rows: list[tuple[str, str]]) -> list[str]:
+    """Settings beside their sources; one that is long has its source on the next line and moves no other."""
+    width = max((len(told) for told, _ in rows if len(told) <= _MOST_WIDTH), default=0)
+    lines = []
+    for told, source in rows:
+        if len(told) > _MOST_WIDTH:
+            lines.append(f"    {told}")
+            told = ""
+        lines.append(f"    {told:<{width}}  {source}")
     return lines
 
 

@@ -60,13 +60,18 @@ def cut(line: Line, width: int) -> Line:
 
 
 def table_lines(
-    rows: Sequence[Sequence[str]], *, width: int, right: Sequence[int] = (), styles: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[str]],
+    *,
+    width: int,
+    right: Sequence[int] = (),
+    styles: Sequence[Sequence[str]],
+    break_words: bool = True,
 ) -> list[str]:
-    """Rows as aligned lines; where `width` is too small, the widest columns are folded."""
+    """Rows as aligned lines; where `width` is too small, the widest columns are folded, paths perhaps not."""
     widths = _fit([max(map(text_width, column)) for column in zip(*rows, strict=True)], width)
     lines = []
     for row, row_styles in zip(rows, styles, strict=True):
-        folded = [_fold(cell, room) for cell, room in zip(row, widths, strict=True)]
+        folded = [_fold(cell, room, break_words) for cell, room in zip(row, widths, strict=True)]
         for index in range(max(map(len, folded))):
             cells = []
             for column, (parts, room) in enumerate(zip(folded, widths, strict=True)):
@@ -99,7 +104,8 @@ def _fit(widths: list[int], most: int) -> list[int]:
     return widths
 
 
-def _fold(cell: str, room: int) -> list[str]:
+def _fold(cell: str, room: int, break_words: bool) -> list[str]:
     if text_width(cell) <= room and "\n" not in cell and "\r" not in cell:
         return [cell]
-    return [part for line in cell.splitlines() for part in textwrap.wrap(line, room) or [""]]
+    wrapper = textwrap.TextWrapper(room, break_long_words=break_words, break_on_hyphens=break_words)
+    return [part for line in cell.splitlines() for part in wrapper.wrap(line) or [""]]

@@ -95,6 +95,8 @@ def _before(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
 def _observations(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
     """What the network sees: scaling keeps the order of numbers, so their ends tell the largest."""
     ends, still = observed_range(rollout)
+    if trainer.bounds is not None:
+        trainer.bounds.look(ends)
     some, first = sample_obs(rollout, trainer.policy.spec)[0], first_observations(rollout)
     parts = [some, ends] if first is None else [some, ends, first]
     together = {key: np.concatenate([part[key] for part in parts]) for key in ends}

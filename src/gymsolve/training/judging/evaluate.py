@@ -60,10 +60,17 @@ class EvalResult:
         return float(np.mean([e.raw_return for e in self.episodes])) if self.episodes else float("nan")
 
     @property
+    def std(self) -> float:
+        """Spread of the returns; equal ones have none, although their mean is rounded."""
+        returns = [e.raw_return for e in self.episodes]
+        if not returns:
+            return float("nan")
+        return 0.0 if min(returns) == max(returns) else float(np.std(returns))
+
+    @property
     def standard_error(self) -> float:
         """Standard error of the mean."""
-        returns = [e.raw_return for e in self.episodes]
-        return float(np.std(returns) / np.sqrt(len(returns))) if returns else float("nan")
+        return self.std / len(self.episodes) ** 0.5 if self.episodes else float("nan")
 
     @property
     def successes(self) -> list[bool]:
@@ -87,7 +94,7 @@ class EvalResult:
             measured["eval/first_obs_size"] = self.first_size
         if len(returns):
             measured |= {
-                "eval/std_reward": float(returns.std()),
+                "eval/std_reward": self.std,
                 "eval/min_reward": float(returns.min()),
                 "eval/max_reward": float(returns.max()),
                 "eval/mean_ep_length": float(lengths.mean()),

@@ -66,6 +66,7 @@ def plan_run(name: str, overrides: Overrides = (), tell: Tell | None = None) -> 
     """
     home = Path.cwd()
     if has_recipe(name) and not _stays_derived(name):
+        _require_variant(name)
         plan = Plan(resolve(name, overrides))
     else:
         given = overrides if isinstance(overrides, Mapping) else parse_overrides(overrides)
@@ -92,6 +93,15 @@ def _stays_derived(name: str) -> bool:
     if variant is None or variant.lower() not in ALGORITHMS or is_bundled(base):
         return False
     return variant.lower() not in {one.variant.lower() for one in list_variants(base)}
+
+
+def _require_variant(name: str) -> None:
+    base, variant = split_name(name)
+    known = [one.variant for one in list_variants(base)]
+    if not is_bundled(base):
+        known += [algorithm for algorithm in ALGORITHMS if algorithm not in known]
+    if variant is not None and variant.lower() not in map(str.lower, known):
+        raise no_variant(base, variant, known)
 
 
 def with_seed(plan: Plan, seed: int) -> Plan:
