@@ -108,7 +108,7 @@ gym.register("There-v0", entry_point=GettingThere)
 """
 
 
-def test_seeds_that_successes_solve_are_called_solved(place):
+def test_seeds_that_successes_solve_are_called_solved(place, capsys):
     (place / "getting_there.py").write_text(GETTING_THERE)
     words = ["--set", "solved_by=success_rate", "--set", "solved_at=0.9", "--set", "video.enabled=false"]
     command = [sys.executable, "-m", "gymsolve", "train", "getting_there:There-v0", "--seeds", "2"]
@@ -116,6 +116,11 @@ def test_seeds_that_successes_solve_are_called_solved(place):
     assert "SOLVED on all 2 seeds" in done.stdout
     assert "90% successes needed" in done.stdout
     assert "no threshold" not in done.stdout.partition("SOLVED")[2]
+    (group,) = (path.stem for path in (place / "runs" / "groups").glob("*.json"))
+    assert main(["runs", "compare", f"group:{group}", "--json"]) == 0
+    compared = json.loads(capsys.readouterr().out)["runs"]
+    assert [one["success_needed"] for one in compared] == [0.9, 0.9]
+    assert None not in [one["reached_at"] for one in compared]
 
 
 STUCK = """
