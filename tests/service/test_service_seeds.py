@@ -95,6 +95,34 @@ def test_a_closed_terminal_stops_all_and_programs_hear_of_it(place):
     assert running() == []
 
 
+GETTING_THERE = """
+import gymnasium as gym
+from gymsolve.envs.bandit import Bandit
+
+class GettingThere(Bandit):
+    def step(self, action):
+        *step, info = super().step(action)
+        return *step, info | {"is_success": True}
+
+gym.register("There-v0", entry_point=GettingThere)
+"""
+
+
+def test_seeds_that_successes_solve_are_called_solved(place, capsys):
+    (place / "getting_there.py").write_text(GETTING_THERE)
+    words = ["--set", "solved_by=success_rate", "--set", "solved_at=0.9", "--set", "video.enabled=false"]
+    command = [sys.executable, "-m", "gymsolve", "train", "getting_there:There-v0", "--seeds", "2"]
+    done = subprocess.run([*command, "--steps", "2k", *words], capture_output=True, text=True, check=True)
+    assert "SOLVED on all 2 seeds" in done.stdout
+    assert "90% successes needed" in done.stdout
+    assert "no threshold" not in done.stdout.partition("SOLVED")[2]
+    (group,) = (path.stem for path in (place / "runs" / "groups").glob("*.json"))
+    assert main(["runs", "compare", f"group:{group}", "--json"]) == 0
+    compared = json.loads(capsys.readouterr().out)["runs"]
+    assert [one["success_needed"] for one in compared] == [0.9, 0.9]
+    assert None not in [one["reached_at"] for one in compared]
+
+
 STUCK = """
 import pathlib, time
 import gymnasium as gym

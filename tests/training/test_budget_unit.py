@@ -7,6 +7,8 @@ import pytest
 from killing import KillAt, in_child
 
 import gymsolve
+from gymsolve.cli import main
+from gymsolve.cli.live.seeds import _Row
 from gymsolve.cli.live.table import plain, render
 from gymsolve.cli.live.view import View
 from gymsolve.service.runs import compare_runs
@@ -100,3 +102,16 @@ def test_the_bar_counts_what_the_budget_counts():
     view.rollout = (10, 32)
     assert "60%  60 / 100 vector steps" in plain(render(view, view.began + 1))
     assert view.remaining(view.began + 6) == pytest.approx(4.0)
+
+
+def test_the_next_command_has_the_unit_of_the_budget(tmp_path, capsys):
+    words = ["--set", "budget_in=vec_steps", "--set", "env.num_envs=8", "--set", "algo.num_steps=32"]
+    words += ["--set", "video.enabled=false", "--set", "solved_at=1e9", "--runs-dir", str(tmp_path)]
+    assert main(["train", "CartPole-v1:ppo", "--steps", "320", *words]) == 0
+    assert "gymsolve resume @last --steps 640 " in capsys.readouterr().out
+
+
+def test_seeds_are_shown_in_the_unit_of_the_budget(runs):
+    row = _Row(0, runs[0])
+    row.look()
+    assert " 640 of 640 vector steps " in row.cells(640, "vec_steps")

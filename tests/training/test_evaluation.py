@@ -389,3 +389,9 @@ def test_observers_hear_of_every_new_best():
     run = gymsolve.train("CartPole-v1", {"steps": 3000, "eval.every": 500}, observer=watcher).run
     stored = [event for event in run.read_events().rows if event["kind"] == "best"]
     assert watcher.events.count("best") == len(stored) > 0
+
+
+def test_a_solved_run_that_goes_on_ends_by_its_budget():
+    outcome = gymsolve.train("Bandit-v0:ppo", {"steps": 4096, "eval.stop_when_solved": False})
+    assert (outcome.solved, outcome.reason) == (True, "steps")
+    assert outcome.run.status == "solved"

@@ -100,6 +100,8 @@ class ComparedRun(Answer, RunSummary):
     training_reward: float | None
     """Mean return of its last training episodes."""
     threshold: float | None
+    success_needed: float | None
+    """Share of successes that counts as solved, where that decides (`solved_by`) and not the return."""
     reached_at: float | None
     """Where on the axis an evaluation first reached the threshold."""
     fps: float | None

@@ -82,7 +82,10 @@ class SeedsVerdict(Answer):
     seconds: float
     """From the first start to the last end, as a clock shows it."""
     reason: str | None = None
-    """Why not all of them ran to their end, if so: `interrupt`, `terminated`, `stop file` or `failed`."""
+    """Why not all of them ran to their end, if so: `interrupt`, `hangup`, `terminated`, `stop file` or
+    `failed`."""
+    success_needed: float | None = None
+    """Share of successes that counts as solved, where that decides (`solved_by`) and not the return."""
 
 
 # ------------------------------------------------------------------------------------- what to do
@@ -205,7 +208,13 @@ def judge_seeds(group: Group, *, seconds: float = 0.0, reason: str | None = None
         steps_to_solve=spread,
         seconds=seconds,
         reason=reason,
+        success_needed=next(map(_success_needed, begun.values()), None),
     )
+
+
+def _success_needed(run: Run) -> float | None:
+    config = run.config_json()["config"]
+    return config.get("solved_at") if config.get("solved_by") == "success_rate" else None
 
 
 def _result(seed: int, run: Run | None) -> SeedResult:

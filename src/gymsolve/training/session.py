@@ -329,9 +329,8 @@ def _finish(trainer: Trainer, run: Run, reason: Reason) -> Outcome:
     if counters.solved:
         status = "solved"
         # A final evaluation may prove it after the budget ended the loop; a request to stop stays the reason.
-        reason = (
-            "solved" if reason in ("steps", "time") and counters.last_eval == counters.env_steps else reason
-        )
+        proven = trainer.config.eval.stop_when_solved and counters.last_eval == counters.env_steps
+        reason = "solved" if reason in ("steps", "time") and proven else reason
     outcome = _outcome(trainer, run, status, reason)
     result = {key: outcome.to_json()[key] for key in ("solved", "mean_reward", "threshold", "seconds")}
     result |= outcome.success

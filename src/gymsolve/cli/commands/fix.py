@@ -10,6 +10,7 @@ from gymsolve.cli.printing.output import heading, print_json, print_pairs, say
 from gymsolve.text import count, number, plural, score, size
 
 if TYPE_CHECKING:
+    from gymsolve.runs.run import Run
     from gymsolve.service.fix import FixPlan
     from gymsolve.service.trials import KeptPromise, SideResult, Trial, TriedFix
 
@@ -79,7 +80,7 @@ def fix(
     if json:
         print_json(tried.to_json())
     else:
-        _tell_result(tried, plan.run.info()["steps"])
+        _tell_result(tried, plan.run)
     return 0
 
 
@@ -119,7 +120,9 @@ def _tell_plan(plan: "FixPlan") -> None:
     print_pairs(rows)
 
 
-def _tell_result(tried: "TriedFix", budget: int) -> None:
+def _tell_result(tried: "TriedFix", run: "Run") -> None:
+    from gymsolve.cli.printing.verdict import steps_of_budget
+
     seeds = len(tried.seeds)
     heading(_WORDS[tried.verdict])
     rows = [("original", _side(tried.original, seeds)), ("changed", _side(tried.changed, seeds))]
@@ -127,8 +130,8 @@ def _tell_result(tried: "TriedFix", budget: int) -> None:
         rows.append(("expected", _kept(tried.promise, tried.effect)))
     print_pairs([*rows, ("how sure", _certainty(tried))])
     if tried.verdict == "helped":
-        spent = int(tried.checkpoint or 0) + tried.steps
-        more = "" if spent < budget else f" --steps {size(2 * spent)}"
+        spent = steps_of_budget(run, int(tried.checkpoint or 0) + tried.steps)
+        more = "" if spent < run.info()["steps"] else f" --steps {size(2 * spent)}"
         best = max((one for one in tried.trials if one.side == "changed"), key=lambda one: one.rank)
         say(f"go on with it: gymsolve resume {best.run}{more}")
 

@@ -70,7 +70,8 @@ def train_seeds(plan: "Plan", env: str, seeds: int, options: SeedOptions) -> int
         profile=options.profile,
         runs_dir=options.runs_dir,
     )
-    return _train(group, started_work(group), plan.config.steps, plan.config.threads, options)
+    budget = plan.config.steps, plan.config.budget_in
+    return _train(group, started_work(group), budget, plan.config.threads, options)
 
 
 def resume_seeds(ref: str, options: SeedOptions) -> int:
@@ -87,10 +88,13 @@ def resume_seeds(ref: str, options: SeedOptions) -> int:
     if not begun:
         raise UsageError(f"no seed of {group.ref} has begun.", hint="Train it anew.")
     config = begun[0].config_json()["config"]
-    return _train(group, work, int(config["steps"]), int(config["threads"]), options)
+    budget = int(config["steps"]), str(config.get("budget_in", "env_steps"))
+    return _train(group, work, budget, int(config["threads"]), options)
 
 
-def _train(group: "Group", work: "list[Work]", budget: int, threads: int, options: SeedOptions) -> int:
+def _train(
+    group: "Group", work: "list[Work]", budget: tuple[int, str], threads: int, options: SeedOptions
+) -> int:
     from gymsolve.cli.live.seeds import SeedsView
     from gymsolve.service.seed_processes import train_work
     from gymsolve.service.seeds import jobs_at_once, judge_seeds
@@ -153,8 +157,7 @@ def _print_verdict(told: "SeedsVerdict", jobs: int, runs_dir: Path | None) -> No
         right=headers[2:6],
         expendable=("steps", "solved after", "last"),
     )
-    needed = "no threshold is known" if told.threshold is None else f"threshold {number(told.threshold)}"
-    rows = [("returns", f"{_returns(told)} ({needed})"), ("steps to solve", _steps_to_solve(told))]
+    rows = [("returns", f"{_returns(told)} ({_needed(told)})"), ("steps to solve", _steps_to_solve(told))]
     if told.seconds:
         rows.append(("time", f"{took(told.seconds)}, {jobs} at a time"))
     where = "" if runs_dir is None else f" --runs-dir {runs_dir}"
@@ -168,7 +171,7 @@ def _title(told: "SeedsVerdict") -> str:
     seeds = len(told.seeds)
     ended = sum(one.has_ended for one in told.runs)
     rest = "" if ended == seeds else f"; {ended} of {seeds} ran to their end"
-    if told.threshold is None:
+    if told.threshold is None and told.success_needed is None:
         return f"Done: {plural(seeds, 'seed')}{rest}"
     if told.solved == seeds:
         return f"SOLVED on all {seeds} seeds"
@@ -189,6 +192,12 @@ def _returns(told: "SeedsVerdict") -> str:
         f"last evaluations of {plural(told.judged, 'seed')}: interquartile mean {number(told.iqm)}{between}, "
         f"mean {number(told.mean)}"
     )
+
+
+def _needed(told: "SeedsVerdict") -> str:
+    if told.success_needed is not None:
+        return f"{told.success_needed:.0%} successes needed"
+    return "no threshold is known" if told.threshold is None else f"threshold {number(told.threshold)}"
 
 
 def _steps_to_solve(told: "SeedsVerdict") -> str:

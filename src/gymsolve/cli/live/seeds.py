@@ -28,6 +28,7 @@ class _Row:
     read: int = 0
     """Bytes of its metrics that were read."""
     env_steps: int = 0
+    vec_steps: int = 0
     evaluation: float | None = None
     best: float | None = None
     training: float | None = None
@@ -53,17 +54,21 @@ class _Row:
         if not isinstance(record, dict):
             return
         self.env_steps = int(record.get("env_steps") or self.env_steps)
+        self.vec_steps = int(record.get("vec_steps") or self.vec_steps)
         self.training = record.get("rollout/ep_rew_mean") or self.training
         reward = record.get("eval/mean_reward")
         if reward is not None:
             self.evaluation = reward
             self.best = reward if self.best is None else max(self.best, reward)
 
-    def cells(self, budget: int) -> str:
+    def cells(self, budget: int, budget_in: str) -> str:
         told = f"seed {self.seed:<4} {self.status:<9}"
         if self.run is None:
             return told
-        told += f" {count(self.env_steps):>11} of {count(budget)} steps"
+        taken, unit = (
+            (self.env_steps, "steps") if budget_in == "env_steps" else (self.vec_steps, "vector steps")
+        )
+        told += f" {count(taken):>11} of {count(budget)} {unit}"
         told += f"  evaluated {number(self.evaluation):>7}  best {number(self.best):>7}"
         return told + f"  training {number(self.training):>7}"
 
@@ -71,7 +76,7 @@ class _Row:
 class SeedsView:
     """Hears of seeds (a `Watch` of `service.seed_processes`) and tells a stream of them, if there is one."""
 
-    def __init__(self, group: Group, budget: int, jobs: int, stream: TextIO | None) -> None:
+    def __init__(self, group: Group, budget: tuple[int, str], jobs: int, stream: TextIO | None) -> None:
         self._rows = {seed: _Row(seed) for seed in group.seeds}
         self._title = f"{group.name}  {len(group.seeds)} seeds, {jobs} at a time  {group.ref}"
         self._budget, self._stream = budget, stream
@@ -119,7 +124,7 @@ class SeedsView:
         else:
             shortest, longest = _LINE_SECONDS
             self._next = now + min(longest, max(shortest, self.seconds / 20))
-            active = [row.cells(self._budget) for row in self._rows.values() if row.status == "training"]
+            active = [row.cells(*self._budget) for row in self._rows.values() if row.status == "training"]
             self._say("\n".join(active))
 
     def give_way(self) -> None:
@@ -142,7 +147,7 @@ class SeedsView:
             rows = sorted(rows, key=lambda row: row.status != "training")[:room]
         lines = [
             f"{self._title}  {duration(self.seconds)}",
-            *(row.cells(self._budget) for row in rows),
+            *(row.cells(*self._budget) for row in rows),
         ]
         up = f"\r\x1b[{self._drawn}A" if self._drawn else "\r"
         self._write(up + "".join(f"{line[:width]}\x1b[K\n" for line in lines))

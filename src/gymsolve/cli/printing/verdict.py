@@ -16,6 +16,7 @@ from gymsolve.text import count, number, plural, score, setting, size, took
 
 if TYPE_CHECKING:
     from gymsolve.config import WrapperConfig
+    from gymsolve.runs.run import Run
     from gymsolve.training.session import Outcome
 
 __all__ = ["print_verdict", "verdict_lines"]
@@ -163,6 +164,12 @@ _SHAPING = ("env.kwargs", "env.wrappers", "env.max_episode_steps", "env.frame_st
 """Settings that change the environment."""
 
 
+def steps_of_budget(run: "Run", env_steps: int) -> int:
+    """Environment steps in the unit that `--steps` has in this run (`budget_in`)."""
+    config = run.config_json()["config"]
+    return env_steps // config["env"]["num_envs"] if config.get("budget_in") == "vec_steps" else env_steps
+
+
 def next_steps(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
     """Commands to try next; more training only where no known cause would stop it again."""
     where = "" if runs_dir is None else f" --runs-dir {runs_dir}"
@@ -175,8 +182,8 @@ def next_steps(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
         steps += _look(outcome)
     steps.append(f"gymsolve eval @last{where}")
     if outcome.reason in _GOES_ON and not known:
-        budget = outcome.run.info()["steps"]
-        enough = 2 * budget if 2 * budget > outcome.env_steps else 2 * outcome.env_steps
+        budget, spent = outcome.run.info()["steps"], steps_of_budget(outcome.run, outcome.env_steps)
+        enough = 2 * budget if 2 * budget > spent else 2 * spent
         more = f" --steps {size(enough)}" if outcome.reason == "steps" else ""
         steps.append(f"gymsolve resume @last{more}{where}")
     return [*steps, f"gymsolve runs show @last{where}"]

@@ -54,11 +54,16 @@ def result_rows(contenders: Sequence[Contender], axis: Axis) -> list[tuple[str, 
         ("best evaluation", *(number(one["best_reward"]) for one in results)),
         ("last evaluation", *map(_last_evaluation, contenders, results)),
         ("training return, last 100 episodes", *(number(one["training_reward"]) for one in results)),
-        ("threshold", *(number(one["threshold"]) for one in results)),
+        ("threshold", *(_bar(one) for one in results)),
         (f"threshold reached at ({unit})", *(number(one["reached_at"]) for one in results)),
         ("quality", *(number(one) for one in quality)),
         ("steps per second", *("–" if one["fps"] is None else count(one["fps"]) for one in results)),
     ]
+
+
+def _bar(result: dict[str, Any]) -> str:
+    share = result["success_needed"]
+    return number(result["threshold"]) if share is None else f"{share:.0%} successes"
 
 
 def _last_evaluation(one: Contender, result: dict[str, Any]) -> str:

@@ -38,6 +38,8 @@ class Contender:
     status: Status
     env_id: str
     threshold: float | None
+    success_needed: float | None
+    """Share of successes, where that decides and not the return."""
     settings: dict[str, Any]
     budget: int
     """In environment steps."""
@@ -65,6 +67,7 @@ class Contender:
             "best_reward": max(rewards, default=None),
             "training_reward": next(iter(self._newest("rollout/ep_rew_mean")), None),
             "threshold": self.threshold,
+            "success_needed": self.success_needed,
             "reached_at": None if crossed is None else self.place(crossed, axis),
             "fps": steps / seconds if seconds else None,
             "quality": training_quality(
@@ -97,6 +100,8 @@ class Contender:
         return [] if series is None else [float(value) for value in series.tail(1)]
 
     def _reaches(self, row: dict[str, Any]) -> bool:
+        if self.success_needed is not None:
+            return bool((row.get("eval/success_rate") or 0.0) >= self.success_needed)
         return self.threshold is not None and row["eval/mean_reward"] >= self.threshold
 
 
@@ -113,6 +118,7 @@ def contend(runs: Sequence[Run]) -> list[Contender]:
                 status=run.status,
                 env_id=config.env.id,
                 threshold=needed_reward(run),
+                success_needed=config.solved_at if config.solved_by == "success_rate" else None,
                 settings=flatten(config),
                 budget=config.env_budget,
                 rows=rows,
