@@ -38,6 +38,15 @@ def test_a_long_setting_does_not_widen_the_plan(cli, place):
     assert all(len(line) < 80 for line in lines[:long] + lines[long + 1 :])
 
 
+def test_one_of_something_is_not_spoken_of_as_many(cli, place):
+    settings = ("--set", "eval.episodes=1", "--set", "solved_at=500", "--set", "video.enabled=false")
+    said = cli("train", "CartPole-v1", "--steps", "200", *settings).out
+    assert said.count("1 episode") >= 3
+    assert " 1 episodes" not in said
+    assert " 1 updates" not in said
+    assert "0:00" not in cli("runs", "compare", "env:CartPole").out.partition("Evaluations")[0]
+
+
 def test_the_plan_and_the_verdict_are_printed(cli, place):
     answer = cli("train", "CartPole-v1", "--steps", "1k", "--set", "algo.gamma=0.9")
 

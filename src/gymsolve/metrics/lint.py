@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from gymsolve.config import TrainConfig
 from gymsolve.metrics.rules.rule import Change
 from gymsolve.schedules import Progress, Schedule
+from gymsolve.text import plural
 
 if TYPE_CHECKING:
     from gymsolve.spec import EnvSpec
@@ -92,7 +93,7 @@ def _few_updates(config: TrainConfig) -> Iterator[Finding]:
                 "few_updates",
                 "steps",
                 f"rollouts have {batch} steps, so a budget of {budget} gives no more than "
-                f"{math.ceil(budget / batch)} updates",
+                f"{plural(math.ceil(budget / batch), 'update')}",
                 (Change("steps", config.steps, enough),),
             )
             return
@@ -100,7 +101,7 @@ def _few_updates(config: TrainConfig) -> Iterator[Finding]:
             "few_updates",
             "algo.num_steps",
             f"a rollout takes {batch} of {budget} steps, so there will be no more than "
-            f"{math.ceil(budget / batch)} updates",
+            f"{plural(math.ceil(budget / batch), 'update')}",
             (Change("algo.num_steps", config.algo.num_steps, steps),),
         )
 

@@ -140,7 +140,7 @@ def compare(
     rows = [
         ("status", *(run.status for run in told.runs)),
         ("steps", *(count(run.env_steps) for run in told.runs)),
-        ("time", *(duration(run.seconds) for run in told.runs)),
+        ("time", *(took(run.seconds) for run in told.runs)),
         *told.results,
     ]
     heading("Results")
@@ -330,7 +330,7 @@ def _event(event: dict[str, Any]) -> tuple[str, str, str]:
     details = [
         f"{key}={_metric(value)}"
         for key, value in event.items()
-        if key not in ("time", "kind") and "/" not in key
+        if key not in ("time", "kind") and "/" not in key and value != ""
     ]
     return moment, event["kind"], " ".join(details)
 

@@ -129,8 +129,8 @@ def evaluation_line(
         return f"{where}  evaluation: no episode ended within eval.max_steps and eval.max_seconds"
     mean = score(record["eval/mean_reward"], record.get("eval/std_reward"))
     needed = "" if threshold is None else f", {number(threshold)} needed"
-    episodes = count(record["eval/episodes"])
-    told = f"{count(record['env_steps']):>10} steps  evaluation: {mean} over {episodes} episodes"
+    played = plural(int(record["eval/episodes"]), "episode")
+    told = f"{count(record['env_steps']):>10} steps  evaluation: {mean} over {played}"
     if "eval/confirm_mean_reward" in record:
         told += f", then {number(record['eval/confirm_mean_reward'])} on fresh seeds"
     if success_threshold is not None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gymsolve.cli.printing.output import say
-from gymsolve.text import UNITS, count, setting
+from gymsolve.text import UNITS, count, plural, setting
 
 if TYPE_CHECKING:
     from gymsolve.config import TrainConfig
@@ -74,7 +74,7 @@ def settings_rows(
 
 
 def _summary(config: "TrainConfig", threshold: float | None) -> list[tuple[str, str]]:
-    played = f"{config.eval.episodes} episodes"
+    played = plural(config.eval.episodes, "episode")
     if config.eval.steps is not None:
         played = f"episodes of {count(config.eval.steps)} steps together"
     if threshold is None:

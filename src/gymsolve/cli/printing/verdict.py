@@ -141,7 +141,7 @@ def _result(evaluation: dict[str, Any] | None, outcome: "Outcome") -> str:
     if bar is not None:
         return _successes(evaluation, needed)
     mean = score(evaluation["eval/mean_reward"], evaluation.get("eval/std_reward"))
-    told = f"best mean return {mean} over {count(evaluation['eval/episodes'])} episodes ({needed})"
+    told = f"best mean return {mean} over {plural(int(evaluation['eval/episodes']), 'episode')} ({needed})"
     if "eval/confirm_mean_reward" in evaluation:
         again = number(evaluation["eval/confirm_mean_reward"])
         told += f", {again} over {count(evaluation['eval/confirm_episodes'])} fresh ones"
@@ -150,8 +150,8 @@ def _result(evaluation: dict[str, Any] | None, outcome: "Outcome") -> str:
 
 def _successes(evaluation: dict[str, Any], needed: str) -> str:
     """The same where the share of successes decides."""
-    told = f"best {evaluation['eval/success_rate']:.0%} successes over {count(evaluation['eval/episodes'])} "
-    told += f"episodes ({needed})"
+    played = plural(int(evaluation["eval/episodes"]), "episode")
+    told = f"best {evaluation['eval/success_rate']:.0%} successes over {played} ({needed})"
     again = evaluation.get("eval/confirm_success_rate")
     if again is not None:
         told += f", {again:.0%} over {count(evaluation['eval/confirm_episodes'])} fresh ones"
