@@ -116,12 +116,12 @@ def test_what_the_user_sets_is_what_is_looked_at() -> None:
 @pytest.mark.parametrize(
     "env_id", ["CartPole-v1", "Pendulum-v1", "Acrobot-v1", "Mine/Codes-v0", "FrozenLake-v1"]
 )
-@pytest.mark.parametrize("budget", [None, 20_000, 60_000])
+@pytest.mark.parametrize("budget", [None, 1_000, 2_000, 20_000, 60_000])
 def test_rollouts_fit_the_budget_and_no_note_contradicts_them(env_id: str, budget: int | None) -> None:
     recipe, reasons = derive_recipe(env_id, None, budget)
     config = validate(recipe | ({"steps": budget} if budget else {}))
     updates = config.steps // (config.env.num_envs * config.algo.num_steps)
-    assert updates >= 12
+    assert updates >= (12 if budget is None or budget > 2_000 else 1)
     assert budget is None or not any("twice the budget" in reason for reason in reasons)
     if env_id == "Pendulum-v1" and budget == 60_000:
         assert updates >= 48

@@ -87,7 +87,8 @@ def _few_updates(config: TrainConfig) -> Iterator[Finding]:
     budget = config.env_budget
     if batch * _FEW_UPDATES > budget:
         steps = budget // (_FEW_UPDATES * config.env.num_envs)
-        if steps < _SHORT_ROLLOUT:
+        # Rollouts that are short already, or hardly longer than they should be, are not what is wrong.
+        if steps < _SHORT_ROLLOUT or config.algo.num_steps < 2 * steps:
             enough = config.steps * 2 * _FEW_UPDATES * batch // max(1, budget)
             yield Finding(
                 "few_updates",
