@@ -285,7 +285,8 @@ def test_what_ended_a_run_comes_first(tmp_path, reason, name, words):
     assert "env_bound" in {alert.id for alert in facts.diagnosis.roots[1:]}
     told = verdict(facts)
     place = "" if name == "nonfinite" else " (/home/me/my_env.py, line 12, in step)"
-    assert told.startswith(f"It crashed: {reason.rstrip('.')}{place}. What ended it: {first.title}")
+    sentence = reason.removeprefix("EnvFaultError: ").rstrip(".")
+    assert told.startswith(f"It crashed: {sentence}{place}. What ended it: {first.title}")
     assert words in told
     if name != "nonfinite":
         assert f"gymsolve resume {run.id}" in first.instead

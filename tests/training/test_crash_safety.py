@@ -14,6 +14,7 @@ from killing import KillAt, in_child
 
 import gymsolve
 from gymsolve.errors import DivergenceError, EnvFaultError, RunDamagedError
+from gymsolve.metrics.failure import FAILURES
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.index import list_runs
 from gymsolve.runs.loading import load_checkpoint
@@ -125,7 +126,7 @@ def test_a_faulty_environment_ends_the_run_with_a_sentence_and_a_checkpoint(how,
     saved = load_checkpoint(run, "last")
     assert all(np.isfinite(array).all() for array in saved.policy.values())
     assert [event["kind"] for event in run.read_events().rows][-1] == "error"
-    assert "It crashed: EnvFaultError" in (run.path / "report.md").read_text()
+    assert "It crashed: environment" in (run.path / "report.md").read_text()
     if how == "raise":
         _require_trace(run)
     # What is left can be used, and trained on with an environment that works.
@@ -143,7 +144,7 @@ def _require_trace(run):
     assert "the emulator died" in Path(at["file"]).read_text().splitlines()[at["line"] - 1]
     first = diagnose_path(str(run.path)).roots[0]
     assert first.id == "env_crashed"
-    assert at["file"] in first.evidence.note
+    assert f"{Path(at['file']).name}, line {at['line']}" in first.evidence.note
 
 
 def test_diverging_weights_are_never_saved_as_the_last_checkpoint():
@@ -225,3 +226,19 @@ def test_a_solved_run_that_is_stopped_says_so():
 
     outcome = gymsolve.train("Bandit-v0:ppo", {"eval.stop_when_solved": False}, observer=Stop())
     assert (outcome.status, outcome.solved, outcome.reason) == ("solved", True, "terminated")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("EnvFaultError: environment 0 of x:Y-v0 has not returned from step for 300 seconds.", "hang"),
+        ("time: max_seconds is over, and nothing has moved for 130 s in step 3 of a rollout", "hang"),
+        ("EnvLostError: workers of X-v0 were lost again and again; the last one was killed.", "worker_lost"),
+        ("EnvLostError: the process of X-v0 was killed (SIGSEGV); see its output above.", "worker_lost"),
+        ("EnvLostError: the process of X-v0 ended by itself (exit code 3).", "worker_lost"),
+        ("EnvFaultError: environment 0 of X-v0 raised ValueError: broken leg in step 3.", "env_crashed"),
+        ("MemoryError: no room for it", "out_of_memory"),
+    ],
+)
+def test_what_ended_a_run_is_recognised_by_its_words(text, kind):
+    assert next(one for one in FAILURES if one.words.search(text)).id == kind

@@ -7,6 +7,7 @@ that this left; all others are made from the run's last words, or from their abs
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from gymsolve.errors import BadNumber
@@ -49,7 +50,10 @@ FAILURES = (
     ),
     Failure(
         "hang",
-        re.compile(r"did not (?:return|answer|react)|timed out|TimeoutError", re.IGNORECASE),
+        re.compile(
+            r"did not (?:return|answer|react)|has not returned|nothing has moved|timed out|TimeoutError",
+            re.IGNORECASE,
+        ),
         "the environment did not come back",
         "a step or a reset of the environment hangs, or takes far longer than usual",
         "look for what it waits for: `gymsolve check ENV` steps it alone",
@@ -57,7 +61,9 @@ FAILURES = (
     Failure(
         "worker_lost",
         re.compile(
-            r"lost again and again|worker.* died|process of .* died|evaluation process", re.IGNORECASE
+            r"lost again and again|worker.* died|process of .* (?:was killed|ended by itself)"
+            r"|evaluation process",
+            re.IGNORECASE,
         ),
         "processes of the environment died",
         "native code of the environment crashes, or the system ended its processes for lack of memory",
@@ -88,6 +94,8 @@ FAILURES = (
 )
 """The first whose words an error has is what it is called."""
 
+_DEBUG = "With --debug you see the traceback."
+"""How errors of environments end; the remedy says it too."""
 _METRICS = {
     "observation": "obs/abs_max",
     "reward": "rollout/reward_mean",
@@ -144,8 +152,8 @@ def crash_alert(
     """`text` is the error in words, `at` where in the user's code it arose, `saved` the newest checkpoint."""
     kind = next(one for one in FAILURES if one.words.search(text))
     step = tracker.history.env_steps
-    where = ""
-    if at is not None and str(at.get("file")) not in text:
+    where, shown = "", text.removeprefix("EnvFaultError: ").removesuffix(_DEBUG).rstrip(". ")
+    if at is not None and f"{Path(str(at.get('file'))).name}, line {at.get('line')}" not in text:
         where = f" ({at.get('file')}, line {at.get('line')}, in {at.get('function')})"
     start = f"checkpoint {saved}" if saved else "step 0, since there is no checkpoint"
     return Alert(
@@ -153,7 +161,7 @@ def crash_alert(
         signal=1,
         severity="error",
         title=kind.title,
-        evidence=Evidence("env_steps", float(step), float(step), "", f"{text.rstrip('.')}{where}"),
+        evidence=Evidence("env_steps", float(step), float(step), "", f"{shown}{where}"),
         step=step,
         onset=step,
         active=True,
