@@ -155,7 +155,7 @@ def _why_it_ended(facts: Facts) -> str:
         return "It is still being trained."
     if status == "crashed":
         first = facts.diagnosis.roots[0]  # with the place in the user's code, where it is known
-        told = reason if first.evidence.sign else first.evidence.note
+        told = reason.removeprefix("EnvFaultError: ") if first.evidence.sign else first.evidence.note
         return f"It crashed: {told}{'' if told.endswith('.') else '.'}"
     return f"It ended because {_ENDS[reason]}." if reason in _ENDS else ""
 
