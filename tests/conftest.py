@@ -4,6 +4,7 @@ With one thread two workers do not fight over two cores, and sums have one order
 """
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,6 +14,11 @@ from chromium import browser
 __all__ = ["browser"]
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Shells start background jobs with Ctrl-C ignored, and a training respects what it was started with. Tests send
+# signals, so whatever they start must hear them.
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 # How long an example takes says something about the machine, nothing about what is tested.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
