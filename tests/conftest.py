@@ -14,8 +14,8 @@ from chromium import browser
 __all__ = ["browser"]
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Shells start background jobs with Ctrl-C ignored, and a training respects what it was started with. Tests send
-# signals, so whatever they start must hear them.
+# Shells start background jobs with Ctrl-C ignored, and a training respects that. Tests send signals, so what
+# they start must hear them.
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     if signal.getsignal(number) == signal.SIG_IGN:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
