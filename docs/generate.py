@@ -1,7 +1,8 @@
 """Writes the pages of docs/ that follow from the code: python docs/generate.py (or `make docs`).
 
 `cli.md` comes from the help of every command, `config.md` from the models in `gymsolve.config`,
-`metrics.md` from the metric catalogue, `alerts.md` from the rules, the table of wrappers in `guide.md`
+`metrics.md` from the metric catalogue, `alerts.md` from the rules, `environments/` from families and recipes
+(`environment_pages.py`), the table of wrappers in `guide.md`
 from the wrappers' signatures, and the index of bundled recipes from their files. A test fails when one
 of them is stale.
 """
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, Gt, Le, Lt
+from environment_pages import render_environments
 from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
@@ -107,6 +109,7 @@ def pages() -> dict[Path, str]:
         HERE / "metrics.md": render_metrics(),
         HERE / "alerts.md": render_alerts(),
         INDEX: make_index(),
+        **render_environments(HERE / "environments"),
         guide: _BLOCK.sub(lambda _: render_wrappers(), guide.read_text(encoding="utf-8")),
     }
 

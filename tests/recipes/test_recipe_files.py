@@ -197,3 +197,26 @@ def test_nobody_can_change_what_the_index_holds():
     path = ZOO[0]
     index.indexed(path, path.read_text()).clear()
     assert index.indexed(path, path.read_text())
+
+
+# ------------------------------------------------------------------------- what is known of an environment
+
+
+def test_known_facts_reach_the_reader_and_no_run(tmp_path):
+    file = tmp_path / "recipes" / "CartPole-v1.yaml"
+    file.parent.mkdir()
+    file.write_text(
+        "description: d\nknown:\n  threshold: as registered\n  the most: 500\n"
+        "env: {id: CartPole-v1}\nvariants: {ppo: {}}\n"
+    )
+    assert check_recipe_file(file) == []
+    (recipe,) = load_recipes(file)
+    assert recipe.known == {"threshold": "as registered", "the most": "500"}
+    assert all("known" not in settings for _, settings in recipe.layers)
+
+
+@pytest.mark.parametrize("known", ["[a, b]", "text", "{a: {b: c}}", "{a: [1]}"])
+def test_known_facts_are_names_with_texts(tmp_path, known):
+    file = tmp_path / "x.yaml"
+    file.write_text(f"known: {known}\nenv: {{id: CartPole-v1}}\nvariants: {{ppo: {{}}}}\n")
+    assert check_recipe_file(file) == [f"{file}: known: should be a mapping of names to texts."]

@@ -17,6 +17,7 @@ from gymsolve.envs.backends.ale import AleEnvs, ale_obstacle
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec, needs_own_process, notes_on
 from gymsolve.envs.contract_faults import FAULTS, close_env, explain_error, explain_info, keep_folder
 from gymsolve.envs.families import find_creator
+from gymsolve.envs.labels import ActionLabels, find_labels
 from gymsolve.envs.masks import legal_mask
 from gymsolve.envs.options import check_wrappers
 from gymsolve.envs.random_policy import random_actions
@@ -41,6 +42,8 @@ class Description:
     """True if `info["action_mask"]` is used."""
     bounds: tuple[Array, Array] | None
     """Limits of box actions with an open end, which cannot be scaled."""
+    labels: ActionLabels
+    """What its actions are called."""
     drawable: bool
     """Can it be drawn into an array?"""
     lean: bool
@@ -131,6 +134,7 @@ def _look_at(config: EnvConfig, role: Role, built: BuiltEnv, timed: bool) -> Des
         spec=_spec(config, built, action, from_info),
         masks_in_info=from_info,
         bounds=half_bounds(built.env.action_space),
+        labels=find_labels(built.env, config.id, action),
         drawable="rgb_array" in (built.env.metadata.get("render_modes") or ()),
         lean=built.lean,
         exclusive=False,

@@ -4,6 +4,7 @@ One YAML file per environment. A recipe is found by the `env.id` in it, and by i
 id with `/` and `:` written as `-`. Besides the sections of `TrainConfig` a file has
 
     description: ...
+    known: {...}          # what is known of the environment: the threshold's source, scores of others; text
     family: toy_text      # `_toy_text.yaml` in the same folder, else the bundled one
     algos: {ppo: {...}}   # settings for whichever variant uses that algorithm
     variants:             # the first one is the default
@@ -54,6 +55,9 @@ _FOREIGN = (
 _LONGEST_WORD = 60
 """Of a query; comparing takes time by the square of it."""
 
+_NOT_SETTINGS = ("family", "known", "variants")
+"""Keys of a file that are no settings of a run."""
+
 Layer = tuple[str, Mapping[str, Any]]
 """A label saying where the settings came from, and the settings."""
 
@@ -70,6 +74,8 @@ class Recipe:
     path: Path
     layers: tuple[Layer, ...]
     """Lowest first: `family …`, `recipe`, `variant`."""
+    known: Mapping[str, str]
+    """What is known of the environment, by a word or two: `threshold` (its source), scores of others."""
 
     @property
     def base(self) -> str:
@@ -165,8 +171,9 @@ def load_recipes(path: Path) -> list[Recipe]:
     """All variants of one file."""
     data = _read(path)
     env_id, variants = _skeleton(data, path)
+    known = _known(data, path)
     base = env_id if _stem(env_id) == path.stem else path.stem
-    settings = {key: value for key, value in data.items() if key not in ("family", "variants")}
+    settings = {key: value for key, value in data.items() if key not in _NOT_SETTINGS}
     shared: list[Layer] = [("recipe", settings)]
     family = data.get("family")
     if family is not None:
@@ -176,8 +183,17 @@ def load_recipes(path: Path) -> list[Recipe]:
         layers = (*shared, ("variant", _with_algorithm(str(variant), given)))
         description = layers[-1][1].get("description", data.get("description", ""))
         own_id = _env_id(layers[-1][1]) or env_id
-        recipes.append(Recipe(f"{base}:{variant}", own_id, str(variant), str(description), path, layers))
+        recipes.append(
+            Recipe(f"{base}:{variant}", own_id, str(variant), str(description), path, layers, known)
+        )
     return recipes
+
+
+def _known(data: Mapping[str, Any], path: Path) -> dict[str, str]:
+    known = data.get("known") or {}
+    if not isinstance(known, Mapping) or any(isinstance(value, Mapping | list) for value in known.values()):
+        raise ConfigError("should be a mapping of names to texts.", where=f"{path}: known")
+    return {str(name): str(value) for name, value in known.items()}
 
 
 def read_family(name: str, beside: Path) -> dict[str, Any]:

@@ -160,7 +160,8 @@ def _algorithm(node: MappingNode, keys: _Keys) -> str | None:
 def _order(keys: _Keys, algorithm: str | None) -> list[str]:
     if keys == ():
         settings = key_order((), algorithm)
-        settings.insert(settings.index("description") + 1, "family")
+        after = settings.index("description") + 1
+        settings[after:after] = ["known", "family"]
         settings.insert(settings.index("algo") + 1, "algos")
         return [*settings, "variants"]
     if keys[0] == "variants":

@@ -48,6 +48,8 @@ class ShownRecipe(Answer):
     provenance: dict[str, str]
     """Which layer decided each setting."""
     path: str
+    known: dict[str, str]
+    """What is known of the environment: the threshold's source, scores of others."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,8 @@ def show_recipe(name: str, overrides: "Overrides" = ()) -> ShownRecipe:
     from gymsolve.recipes import find_recipe, resolve
 
     resolved = resolve(name, overrides)
-    return ShownRecipe(**resolved.to_json(), path=str(find_recipe(name).path))
+    recipe = find_recipe(name)
+    return ShownRecipe(**resolved.to_json(), path=str(recipe.path), known=dict(recipe.known))
 
 
 def check_recipes(files: Sequence[Path] = ()) -> CheckedRecipes:

@@ -59,6 +59,10 @@ def show(
     config = validate(shown.config)
     say(f"{shown.name}  {config.description}\n{shown.path}\n")
     print_table(("setting", "value", "from"), settings_rows(config, shown.provenance, everything=explain))
+    if shown.known:
+        say("\nWhat is known of it")
+        for name, told in shown.known.items():
+            say(f"  {name}: {told}")
 
 
 def check(files: Files = None, json: Json = False) -> int:

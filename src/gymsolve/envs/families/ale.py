@@ -64,6 +64,7 @@ def _load(env: AnyEnv, saved: str) -> None:
 
 FAMILY = Family(
     "ale",
+    title="Atari 2600 (Arcade Learning Environment)",
     owns=by_namespace("ALE"),
     register=_register,
     extra=_EXTRA,

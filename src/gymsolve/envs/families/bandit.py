@@ -5,4 +5,6 @@ from gymsolve.envs.families.family import Family
 
 __all__ = ["FAMILY"]
 
-FAMILY = Family("bandit", owns=lambda env_id: env_id == "Bandit-v0", register=bandit.register)
+FAMILY = Family(
+    "bandit", title="Bandits", owns=lambda env_id: env_id == "Bandit-v0", register=bandit.register
+)

@@ -41,6 +41,7 @@ def _prepare(env: AnyEnv) -> AnyEnv:
 
 FAMILY = Family(
     "box2d",
+    title="Box2D",
     owns=by_code("gymnasium.envs.box2d"),
     prepare=_prepare,
     choices={

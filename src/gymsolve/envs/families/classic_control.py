@@ -6,6 +6,7 @@ __all__ = ["FAMILY"]
 
 FAMILY = Family(
     "classic control",
+    title="Classic control",
     owns=by_code("gymnasium.envs.classic_control"),
     choices={
         "CartPole": ("left", "right"),

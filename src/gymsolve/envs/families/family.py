@@ -80,6 +80,8 @@ class Family:
     """The same where the names of an id are unknown or do not fit the number of actions."""
     dimensions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What the dimensions of Box actions are called, likewise."""
+    title: str = ""
+    """What people call it; the heading of its page."""
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Which key a person presses for each choice, likewise; "" for none. Missing where the names say it."""
 

@@ -61,6 +61,7 @@ def _prepare(env: AnyEnv) -> AnyEnv:
 
 FAMILY = Family(
     "minatar",
+    title="MinAtar",
     owns=by_namespace("MinAtar"),
     register=_register,
     extra=_EXTRA,

@@ -23,6 +23,7 @@ def _register() -> None:
 
 FAMILY = Family(
     "minigrid",
+    title="MiniGrid and BabyAI",
     owns=_owns,
     register=_register,
     extra=_EXTRA,

@@ -26,4 +26,6 @@ def _hear(text: str) -> None:
         warnings.warn(f"MuJoCo: {text.strip()}", RuntimeWarning, stacklevel=2)
 
 
-FAMILY = Family("mujoco", owns=by_code("gymnasium.envs.mujoco"), register=_register, extra=_EXTRA)
+FAMILY = Family(
+    "mujoco", title="MuJoCo", owns=by_code("gymnasium.envs.mujoco"), register=_register, extra=_EXTRA
+)

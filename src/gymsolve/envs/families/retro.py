@@ -30,6 +30,7 @@ def _load(env: AnyEnv, saved: str) -> None:
 
 FAMILY = Family(
     "retro",
+    title="Retro consoles (stable-retro)",
     owns=by_namespace("Retro"),
     register=register_games,
     extra=EXTRA,

@@ -6,6 +6,7 @@ __all__ = ["FAMILY"]
 
 FAMILY = Family(
     "toy text",
+    title="Toy text",
     owns=by_code("gymnasium.envs.toy_text"),
     choices={
         "FrozenLake": ("left", "down", "right", "up"),
