@@ -19,7 +19,7 @@ help:
 	@echo "make solve     install what is needed and train $(ENV) to solved (ENV=... for another)"
 	@echo "make test      install the test tools and run the whole test suite"
 	@echo "make fuzz      hostile input: command lines, recipes and files, many rounds (ROUNDS=...)"
-	@echo "make smoke     train every shipped recipe for two updates; make test has one of each family"
+	@echo "make smoke     train, resume and film every shipped recipe; make test has one of each family"
 	@echo "make check     linter, types, dependency direction, recipes"
 	@echo "make learn     longer proofs: trainings to a threshold, several seeds"
 	@echo "make bench     measure speed beside other tools: some hours (benchmarks/README.md)"
@@ -28,6 +28,9 @@ help:
 	@echo "make docs      regenerate the generated pages of docs/"
 
 solve: $(VENV)/.installed
+	@for extra in $$($(BIN)/python -m gymsolve.envs.extras $(ENV)); do \
+	  echo "$(ENV) needs the extra $$extra; installing it, once ..."; \
+	  $(SHOWN_PIP) --editable ".[$$extra]" || exit 1; done
 	$(BIN)/gymsolve train $(ENV)
 
 # The tests of a file run in one process: what they share is made, and what they need imported, once.

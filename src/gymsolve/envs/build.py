@@ -16,7 +16,8 @@ from gymnasium import error as gym_error
 
 from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.contract_faults import FAULTS, build_fault, keep_folder, require_spaces
-from gymsolve.envs.families import Extra, families, find_creator, is_exclusive
+from gymsolve.envs.extras import IMAGES
+from gymsolve.envs.families import families, find_creator, is_exclusive
 from gymsolve.envs.lean.choice import find_lean
 from gymsolve.envs.options import Planned, check_wrappers
 from gymsolve.envs.registration import find_spec, newest_version
@@ -33,9 +34,6 @@ from gymsolve.spec import ActionSpec
 __all__ = ["BuiltEnv", "CopyBuilder", "build_env", "find_spec", "needs_own_process", "notes_on"]
 
 AnyEnv: TypeAlias = gym.Env[Any, Any]
-
-_IMAGES = Extra("opencv-python-headless", "images", "cv2")
-"""Extras that some wrappers and environments of any family need."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +160,7 @@ def _missing(env_id: str, error: Exception) -> UsageError:
         return UnknownEnvError(
             f"{env_id} cannot be made any more.", where="env.id", hint=f"Did you mean {newest!r}?"
         )
-    for extra in (*(family.extra for family in families()), _IMAGES):
+    for extra in (*(family.extra for family in families()), IMAGES):
         if extra is not None and extra.module in text.lower():
             return MissingExtraError.of(extra.package, extra.name)
     return MissingExtraError(f"{env_id} needs a package that is not installed: {text}")

@@ -1,0 +1,44 @@
+"""Which extras an environment still needs here: `python -m gymsolve.envs.extras ENV` prints their names.
+
+`make solve` installs them before it trains.
+"""
+
+import sys
+from importlib.util import find_spec
+
+from gymsolve.config import EnvConfig
+from gymsolve.envs.families import Extra, find_family
+from gymsolve.errors import GymsolveError
+from gymsolve.recipes import resolve
+from gymsolve.recipes.files import has_recipe, split_name
+
+__all__ = ["IMAGES", "missing_extras"]
+
+IMAGES = Extra("opencv-python-headless", "images", "cv2")
+"""What some wrappers and environments of any family need."""
+_DRAWING = {"atari", "resize"}
+"""Wrappers that need it."""
+
+
+def missing_extras(config: EnvConfig) -> list[str]:
+    """Names of the extras to install; the extra of a family brings what its recipes need."""
+    family = find_family(config.id).extra
+    if family is not None and find_spec(family.module) is None:
+        return [family.name]
+    drawing = any(wrapper.name in _DRAWING for wrapper in config.wrappers)
+    return [IMAGES.name] if drawing and find_spec(IMAGES.module) is None else []
+
+
+def main(name: str) -> None:
+    """Print one name per line; whatever else is wrong with the name is for `gymsolve train` to say."""
+    try:
+        known = has_recipe(name)
+        config = resolve(name).config.env if known else EnvConfig(id=split_name(name)[0])
+    except GymsolveError:
+        return
+    for extra in missing_extras(config):
+        sys.stdout.write(f"{extra}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
