@@ -13,6 +13,7 @@ from gymsolve.cli.commands import (
     doctor,
     evaluate,
     fix,
+    log,
     recipes,
     record,
     report,
@@ -112,6 +113,11 @@ roms_app = _new("ROMs of console games: list, import.")
 roms_app.command("list")(roms.list_them)
 roms_app.command("import")(roms.import_files)
 app.add_typer(roms_app, name="roms", cls=ListByDefault)
+
+log_app = _new("The logbook: what was tried, and what came of it.")
+log_app.command("list")(log.list_them)
+log_app.command("add")(log.add)
+app.add_typer(log_app, name="log", cls=ListByDefault)
 
 app.command("diagnose")(diagnose.diagnose)
 app.command("report")(report.report)

@@ -10,7 +10,18 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-__all__ = ["CONFIG", "EVENT", "INFO", "META", "VIDEO", "find_fault", "is_metrics", "is_shallow", "is_steps"]
+__all__ = [
+    "CONFIG",
+    "EVENT",
+    "INFO",
+    "LOG_ENTRY",
+    "META",
+    "VIDEO",
+    "find_fault",
+    "is_metrics",
+    "is_shallow",
+    "is_steps",
+]
 
 _LARGEST = 1 << 63
 _DEEPEST = 64
@@ -209,3 +220,11 @@ VIDEO: Fields = {
     **dict.fromkeys(("episodes", "clips"), _PLAYED.optional()),
 }
 """`videos/<name>.json`."""
+
+LOG_ENTRY: Fields = {
+    "time": _MOMENT,
+    **dict.fromkeys(("by", "note", "hypothesis", "change", "result"), _TEXT),
+    "verdict": Field(lambda value: value in ("confirmed", "refuted", "open"), "a verdict"),
+    "runs": Field(_is_list_of_text, "ids of runs"),
+}
+"""A line of `logbook.jsonl`."""

@@ -22,6 +22,7 @@ from gymsolve.runs import list_runs as find_runs
 from gymsolve.runs.checkpoints import pointed, survey_checkpoints
 from gymsolve.runs.files import replace_text
 from gymsolve.runs.groups import GROUP, Group, find_group
+from gymsolve.runs.logbook import LogEntry, entries_about
 from gymsolve.runs.videos import list_videos
 from gymsolve.service.answers import Answer
 
@@ -72,6 +73,8 @@ class RunDetails(Answer, RunSummary):
     """Mean reward at which it counts as solved."""
     trials: list[ListedRun]
     """Runs that tried something for this one, oldest first."""
+    logbook: list[LogEntry]
+    """Entries about it, oldest first."""
     config: dict[str, Any]
     spent: dict[str, float]
     """Seconds of all sittings by what they went into; parts as `metrics/spending.py` calls them."""
@@ -192,6 +195,7 @@ def get_run(ref: str, runs_dir: RunsDir = None) -> RunDetails:
         best_reward=best_reward(run),
         threshold=needed_reward(run),
         trials=[_listed(run.path.parent, one) for one in _trials(run)],
+        logbook=entries_about(run.path.parent, run.id),
         config=stored["config"],
         provenance=stored["provenance"],
         command=info["command"],

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gymsolve.cli.commands.log import print_entry
 from gymsolve.cli.options import All, Json, Limit, RunRef, RunsDir
 from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_table, print_whole_table, say
 from gymsolve.text import age, count, duration, number, plural, score, setting, took
@@ -85,6 +86,10 @@ def show(
     _show_evaluations(told.evaluations)
     _show_videos(told.videos)
     _show_trials(told.trials)
+    if told.logbook:
+        heading("Logbook")
+        for entry in told.logbook:
+            print_entry(entry)
     _show_metrics(told.last_metrics, everything=metrics)
     if told.events:
         heading("Events")

@@ -21,11 +21,12 @@ from gymsolve.metrics.report.document import (
 )
 from gymsolve.metrics.report.facts import Facts
 from gymsolve.metrics.wording import evidence_text, lasting, remedy_text
+from gymsolve.runs.logbook import LogEntry, entries_about
 from gymsolve.runs.videos import cut_note
 from gymsolve.text import count, duration, number, plural, score, setting, took
 
 __all__ = [
-    *("checkpoints", "configuration", "evaluations", "findings", "problems", "reproduce", "speed"),
+    *("checkpoints", "configuration", "evaluations", "findings", "logbook", "problems", "reproduce", "speed"),
     *("train_command", "video"),
 ]
 
@@ -49,6 +50,22 @@ def findings(facts: Facts) -> Section:
 def problems(facts: Facts) -> Section:
     """Damage in the run's files; usually an empty section, which is left out."""
     return Section("Could not be read", [Bullets(facts.problems)] if facts.problems else [])
+
+
+def logbook(facts: Facts) -> Section:
+    """What people and agents wrote about the run; left out where nobody did."""
+    rows = [
+        (one.time[:16].replace("T", " "), one.by, _told(one), one.verdict)
+        for one in entries_about(facts.run.path.parent, facts.run.id)
+    ]
+    return Section("Logbook", [Table(("time", "by", "entry", "verdict"), rows)] if rows else [])
+
+
+def _told(entry: LogEntry) -> str:
+    parts = {"hypothesis": entry.hypothesis, "change": entry.change, "result": entry.result}
+    return "; ".join(
+        [entry.note] * bool(entry.note) + [f"{name}: {text}" for name, text in parts.items() if text]
+    )
 
 
 def _finding(alert: dict[str, Any], consequences: list[dict[str, Any]]) -> Finding:

@@ -16,6 +16,7 @@ from gymsolve.metrics.report.sections import (
     configuration,
     evaluations,
     findings,
+    logbook,
     problems,
     reproduce,
     speed,
@@ -28,7 +29,7 @@ from gymsolve.runs.run import Run
 __all__ = ["Report", "compose", "write_report"]
 
 _SECTIONS = (
-    *(learning_curves, findings, video, evaluations, reward_audit, checkpoints),
+    *(learning_curves, findings, logbook, video, evaluations, reward_audit, checkpoints),
     *(speed, configuration, reproduce, language_model, problems),
 )
 

@@ -1,0 +1,97 @@
+"""`gymsolve log`: the logbook of a runs folder."""
+
+import getpass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gymsolve.cli.options import Json, RunsDir
+from gymsolve.cli.printing.output import print_json, say
+from gymsolve.text import age
+
+if TYPE_CHECKING:
+    from gymsolve.runs.logbook import LogEntry
+
+__all__ = ["add", "list_them", "print_entry"]
+
+
+def list_them(
+    query: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[QUERY]", help="Words of an entry, or verdict:refuted, run:PART-OF-ID."),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most this many, the newest.")] = 20,
+    runs_dir: RunsDir = None,
+    json: Json = False,
+) -> None:
+    """List entries, newest first; `gymsolve log` alone does it too."""
+    from gymsolve.service.logbook import read_logbook
+
+    found = read_logbook(" ".join(query or ()), limit, runs_dir)
+    if json:
+        print_json(found.to_json())
+        return
+    for entry in found.entries:
+        print_entry(entry)
+    if not found.entries:
+        fitting = f" fits '{' '.join(query)}'" if query else " yet"
+        say(f"No entry{fitting}. Write one with: gymsolve log add TEXT --run @last")
+    elif found.total > len(found.entries):
+        say(f"{found.total - len(found.entries)} older ones are not shown; --limit shows more.")
+    for problem in found.problems:
+        say(f"note: {problem}")
+
+
+def add(
+    note: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember.")] = "",
+    hypothesis: Annotated[str, typer.Option("--hypothesis", help="What was expected, and why.")] = "",
+    change: Annotated[str, typer.Option("--change", help="What was changed: algo.gamma=0.98.")] = "",
+    result: Annotated[str, typer.Option("--result", help="What came of it.")] = "",
+    verdict: Annotated[str, typer.Option("--verdict", help="confirmed, refuted or open.")] = "open",
+    run: Annotated[
+        list[str] | None, typer.Option("--run", metavar="RUN", help="A run that it is about. Repeatable.")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="NAME", help="Who writes; your user name by default.")
+    ] = None,
+    runs_dir: RunsDir = None,
+    json: Json = False,
+) -> None:
+    """Append an entry: hypothesis, change, result, verdict, or a plain note."""
+    from gymsolve.service.logbook import add_entry
+
+    entry = add_entry(
+        by=by or _user(),
+        note=note,
+        hypothesis=hypothesis,
+        change=change,
+        result=result,
+        verdict=verdict,
+        runs=run or (),
+        runs_dir=runs_dir,
+    )
+    if json:
+        print_json(entry.to_json())
+    else:
+        print_entry(entry)
+
+
+def print_entry(entry: "LogEntry") -> None:
+    """One entry in a few lines."""
+    when = age(entry.time)
+    say(f"{'just now' if when == 'now' else f'{when} ago'}, {entry.by}: {entry.note}".rstrip(" :"))
+    parts = {"hypothesis": entry.hypothesis, "change": entry.change, "result": entry.result}
+    for name, text in parts.items():
+        if text:
+            say(f"  {name}: {text}")
+    if entry.verdict != "open" or any(parts.values()):
+        say(f"  verdict: {entry.verdict}")
+    if entry.runs:
+        say(f"  runs: {', '.join(entry.runs)}")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # no name for this user, as in many containers
+        return "somebody"
