@@ -8,7 +8,7 @@ import gymsolve
 from gymsolve.errors import UsageError
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.loading import load_checkpoint
-from gymsolve.training.fork import Fork, fork_run
+from gymsolve.training.fork import Fork, branch_run, fork_run
 from gymsolve.training.observer import Silent
 
 SETTINGS = {
@@ -114,3 +114,23 @@ def test_a_training_that_breaks_down_is_a_finding(monkeypatch):
     assert reason is None
     assert run.status == "crashed"
     assert "the emulator died" in run.info()["reason"]
+
+
+def test_a_fork_of_ones_own_is_a_run_like_any_other(parent):
+    first = list_checkpoints(parent)[0]
+    same = branch_run(f"{parent.path}@{first}")
+    assert records(same.run) == records(parent, after=int(first))
+    assert not same.run.summary().is_trial
+    assert gymsolve.open_run("@last", runs_dir=parent.path.parent).id == same.run.id
+    assert (same.run.path / "report.html").exists()
+    other = branch_run(f"{parent.path}@{first}", overrides=["algo.learning_rate=1e-9"])
+    assert other.run.config_json()["provenance"]["algo.learning_rate"] == "--set on fork"
+    assert records(other.run) != records(parent, after=int(first))
+
+
+def test_only_a_fork_at_step_zero_may_have_another_network(parent):
+    with pytest.raises(UsageError, match="a fork keeps its environment, algorithm and network"):
+        branch_run(str(parent.path), overrides=["net.hidden=[8]"])
+    begun = branch_run(f"{parent.path}@0", overrides=["net.hidden=[8]", "steps=600"])
+    assert begun.run.info()["parent"] == {"run": parent.id, "checkpoint": None, "kind": "fork"}
+    assert begun.env_steps >= 600

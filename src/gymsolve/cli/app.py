@@ -90,6 +90,7 @@ def root(
 
 app.command("train")(train.train)
 app.command("resume")(train.resume)
+app.command("fork")(train.fork)
 app.command("eval")(evaluate.evaluate)
 app.command("record")(record.record)
 app.command("stop")(train.stop)

@@ -32,6 +32,7 @@ __all__ = [
     "begin",
     "end_process",
     "flag_words",
+    "fork_run",
     "resume_run",
     "setting_words",
     "start_run",
@@ -100,6 +101,24 @@ def resume_run(  # noqa: PLR0913 - the options of `gymsolve resume`
     ]
     words += [*(["--fresh-optimizer"] if fresh_optimizer else []), *(["--trust"] if trust else [])]
     return _launch(["resume", ref, *words], limit)
+
+
+def fork_run(  # noqa: PLR0913 - the options of `gymsolve fork`
+    ref: str,
+    overrides: Settings = (),
+    *,
+    seed: int | None = None,
+    steps: int | str | None = None,
+    track: str | Sequence[str] | None = None,
+    profile: bool = False,
+    trust: bool = False,
+    runs_dir: Path | str | None = None,
+    limit: float = _LIMIT,
+) -> StartedRun:
+    """Begin a new run in the state of `RUN[@CHECKPOINT]`, in the background; like `start_run` otherwise."""
+    words = [*setting_words(overrides), *flag_words("--seed", seed), *flag_words("--steps", steps)]
+    words += [*_common(track, runs_dir, profile=profile), *(["--trust"] if trust else [])]
+    return _launch(["fork", ref, *words], limit)
 
 
 def setting_words(overrides: Settings) -> list[str]:

@@ -1,32 +1,40 @@
 """Forks: a new run that begins in the exact state of another run's checkpoint, or like it at step 0.
 
-Forks are trials of their origin: they are listed with it and never become `@last`.
+`gymsolve fork` makes runs in their own right. Forks that `gymsolve fix` makes are trials of their origin:
+they are listed with it and never become `@last`.
 
 `train --from` takes over weights alone; a fork takes over all that a resume would: optimizer, statistics,
 random streams, episodes under way. A fork without changes and on the same seed repeats its parent.
 """
 
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 from gymsolve.config import LASTING
 from gymsolve.errors import DivergenceError, EnvFaultError, UsageError
+from gymsolve.metrics.sinks.sink import make_sinks
+from gymsolve.recipes import Overrides
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
+from gymsolve.runs.refs import find_run, split_ref
 from gymsolve.runs.run import Run, create_run
 from gymsolve.runs.trust import buildable_settings
 from gymsolve.training.checkpoint import save
+from gymsolve.training.ending import leave_report, tell_spent
 from gymsolve.training.observer import Observer, checked
 from gymsolve.training.publish import replay_alerts
 from gymsolve.training.resuming import rearrange
-from gymsolve.training.session import execute
+from gymsolve.training.session import Outcome, execute
 from gymsolve.training.startup import for_debugger, notes_at_start, require_same_pipeline
 from gymsolve.training.stopping import Reason
+from gymsolve.training.tracking import tracking
 from gymsolve.training.trainer import Trainer, build_trainer, restore_trainer
+from gymsolve.training.watchdog import Watchdog
 
-__all__ = ["Fork", "fork_run"]
+__all__ = ["Fork", "branch_run", "fork_run"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,37 @@ class Fork:
     """Environment steps, counted from step 0, at which it ends; schedules go by `steps` of the settings."""
     source: str
     """Who changed the settings, for their provenance."""
+    kind: Literal["trial", "fork"] = "trial"
+
+
+def branch_run(
+    ref: str,
+    *,
+    overrides: Overrides = (),
+    runs_dir: Path | str | None = None,
+    observer: Observer | None = None,
+    command: Sequence[str] | None = None,
+    profile: bool = False,
+    trust: bool = False,
+) -> Outcome:
+    """Train a new run that begins in the state of `RUN[@CHECKPOINT]` and goes on with other settings.
+
+    `RUN@0` begins at step 0 with the settings of the origin and nothing of its state; only then may
+    environment, algorithm and network differ.
+    """
+    name, which = split_ref(ref)
+    origin, watcher = find_run(name, runs_dir), checked(observer)
+    config, changes = buildable_settings(origin, overrides, trust=trust)
+    checkpoint = None if which == "0" else load_checkpoint(origin, which or "last").name
+    given = {path: new for path, (_, new) in changes.items()}
+    fork = Fork(origin, checkpoint, given, config.steps, "--set on fork", "fork")
+    sinks = make_sinks(config.track)
+    with Watchdog(config.env), _forked(fork, command, trust=trust) as (trainer, run, notes, afterwards):
+        with ExitStack() as cleanup, tracking(run, sinks, watcher, trainer.clock) as tracked:
+            cleanup.callback(leave_report, run, trainer, watcher)
+            outcome = execute(trainer, run, tracked, notes, afterwards, profile=profile)
+        tell_spent(run, trainer)
+        return outcome
 
 
 def fork_run(
@@ -56,7 +95,20 @@ def fork_run(
     Numbers that overflow and environments that fail are findings here, and the run records them. A resumed
     fork goes on to the whole budget. An origin from elsewhere that names code of its own needs `trust`.
     """
-    watcher, stored = checked(observer), fork.origin.config_json()
+    watcher = checked(observer)
+    with _forked(fork, command, trust=trust) as (trainer, run, notes, afterwards):
+        try:
+            return run, execute(trainer, run, watcher, notes, afterwards).reason
+        except (DivergenceError, EnvFaultError):
+            return run, None
+
+
+@contextmanager
+def _forked(
+    fork: Fork, command: Sequence[str] | None, *, trust: bool
+) -> Iterator[tuple[Trainer, Run, list[str], ExitStack]]:
+    """A trainer in the state where the fork begins, its run, what to tell the user, and what ends it all."""
+    stored = fork.origin.config_json()
     config, changes = buildable_settings(fork.origin, fork.overrides, trust=trust)
     saved = None if fork.checkpoint is None else load_checkpoint(fork.origin, fork.checkpoint)
     with ExitStack() as afterwards, ExitStack() as cleanup:
@@ -68,6 +120,7 @@ def fork_run(
         else:
             notes = _take_over(trainer, saved, changes)
         trainer.until = fork.until
+        parent = {"run": fork.origin.id, "checkpoint": None if saved is None else saved.name}
         run = create_run(
             fork.origin.path.parent,
             name=fork.origin.info()["name"],
@@ -76,20 +129,13 @@ def fork_run(
             command=list(sys.argv if command is None else command),
             seed=config.seed,
             steps=config.steps,
-            parent={
-                "run": fork.origin.id,
-                "checkpoint": None if saved is None else saved.name,
-                "kind": "trial",
-            },
+            parent=parent | {"kind": fork.kind},
         )
         replay_alerts(trainer, run)
         if saved is not None:
             notes += rearrange(trainer, run, changes)
             save(trainer, run, "fork")  # so that a resume goes back to here and not to step 0
-        try:
-            return run, execute(trainer, run, watcher, notes, afterwards).reason
-        except (DivergenceError, EnvFaultError):
-            return run, None
+        yield trainer, run, notes, afterwards
 
 
 def _take_over(trainer: Trainer, saved: Checkpoint, changes: Mapping[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""`gymsolve train`, `resume` and `stop`: say what will happen, train, say what came of it."""
+"""`gymsolve train`, `resume`, `fork` and `stop`: say what will happen, train, say what came of it."""
 
 import gc
 import os
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gymsolve.training.planning.plan import Plan
     from gymsolve.training.session import Outcome
 
-__all__ = ["resume", "stop", "train"]
+__all__ = ["fork", "resume", "stop", "train"]
 
 Steps = Annotated[
     str | None,
@@ -164,6 +164,39 @@ def resume(
     return _watch(work, runs_dir, profile=profile, quiet=quiet, json=json)
 
 
+def fork(
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN[@CHECKPOINT]",
+            help="Where to branch off: its last checkpoint unless said otherwise; RUN@0 starts anew.",
+        ),
+    ],
+    set_: Set = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Draw everything from there on anew.")] = None,
+    steps: Steps = None,
+    track: Track = None,
+    profile: Profile = False,
+    detach: Detach = False,
+    trust: Trust = False,
+    runs_dir: RunsDir = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> int:
+    """Begin a new run in the exact state of another run's checkpoint, with other settings."""
+    trust = trusts(run, runs_dir, trust=trust, json=json)
+    settings = {"steps": steps, "seed": seed, "track": track}
+    if detach:
+        more = {"profile": profile, "trust": trust, "runs_dir": runs_dir}
+        return _in_background("fork_run", run, set_, settings | more, json=json)
+    gc.disable()  # as in `train`
+    changes = overrides(set_, **settings)
+    from gymsolve.training.fork import branch_run
+
+    work = partial(branch_run, run, overrides=changes, runs_dir=runs_dir, profile=profile, trust=trust)
+    return _watch(work, runs_dir, profile=profile, quiet=quiet, json=json)
+
+
 def _agreed_plan(
     env: str,
     changes: dict[str, Any],
@@ -254,7 +287,7 @@ def _perhaps_nobody_reads() -> Iterator[None]:
 
 
 def _in_background(
-    verb: Literal["start_run", "resume_run"],
+    verb: Literal["start_run", "resume_run", "fork_run"],
     what: str,
     set_: list[str] | None,
     options: dict[str, Any],
@@ -264,8 +297,12 @@ def _in_background(
     """Train in a process of its own, and say which run it is."""
     from gymsolve.service import start as service
 
-    begin = service.start_run if verb == "start_run" else service.resume_run
-    started = begin(what, set_ or (), **options)
+    verbs: dict[str, Callable[..., service.StartedRun]] = {
+        "start_run": service.start_run,
+        "resume_run": service.resume_run,
+        "fork_run": service.fork_run,
+    }
+    started = verbs[verb](what, set_ or (), **options)
     if json:
         print_json(started.to_json())
     else:
