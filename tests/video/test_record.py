@@ -11,8 +11,8 @@ import gymsolve
 from gymsolve.cli import main
 from gymsolve.errors import RunDamagedError
 from gymsolve.runs import list_checkpoints
+from gymsolve.runs.episodes import load_episode
 from gymsolve.runs.videos import list_videos
-from gymsolve.training.play.recorded_episode import load_episode
 
 
 @pytest.fixture

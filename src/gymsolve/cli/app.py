@@ -14,6 +14,7 @@ from gymsolve.cli.commands import (
     evaluate,
     fix,
     log,
+    mcp,
     recipes,
     record,
     report,
@@ -119,6 +120,15 @@ log_app = _new("The logbook: what was tried, and what came of it.")
 log_app.command("list")(log.list_them)
 log_app.command("add")(log.add)
 app.add_typer(log_app, name="log", cls=ListByDefault)
+
+mcp_app = typer.Typer(
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    invoke_without_command=True,
+    callback=mcp.serve,
+)
+mcp_app.command("install")(mcp.install)
+app.add_typer(mcp_app, name="mcp")
 
 app.command("diagnose")(diagnose.diagnose)
 app.command("report")(report.report)

@@ -104,7 +104,8 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _is_moment(value: Any) -> bool:
+def is_moment(value: Any) -> bool:
+    """Is this a time as `now` writes it?"""
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
@@ -148,7 +149,7 @@ _COUNT = Field(_is_count, "a whole number from 0 on")
 _WHOLE = Field(_is_whole, "a whole number")
 _NUMBER = Field(_is_number, "a number")
 _FLAG = Field(lambda value: isinstance(value, bool), "true or false")
-_MOMENT = Field(_is_moment, "a time such as 2026-01-02T03:04:05+00:00")
+_MOMENT = Field(is_moment, "a time such as 2026-01-02T03:04:05+00:00")
 _WORDS = Field(_is_list_of_text, "a list of words").optional()
 _STATUS = Field(
     lambda value: value in ("running", "finished", "solved", "stopped", "crashed"), "the status of a run"

@@ -19,10 +19,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from gymsolve.errors import BadNumber, EnvFaultError, GymsolveError
 from gymsolve.runs.files import read_json, to_json
+from gymsolve.runs.run import Run
 from gymsolve.service.announce import ANSWER, GROUP
 from gymsolve.service.answers import Answer
 
@@ -35,6 +36,7 @@ __all__ = [
     "fork_run",
     "resume_run",
     "setting_words",
+    "start_fix",
     "start_run",
 ]
 
@@ -121,6 +123,15 @@ def fork_run(  # noqa: PLR0913 - the options of `gymsolve fork`
     return _launch(["fork", ref, *words], limit)
 
 
+def start_fix(run: Run, alert: str | None, seeds: int) -> StartedRun:
+    """Try the remedy of an alert in the background; a `fix` event of the run tells what came of it."""
+    words = ["fix", str(run.path), *([alert] if alert else []), "--seeds", str(seeds), "--json"]
+    output = run.path / "fix.log"
+    with output.open("wb") as stream:
+        process = _spawn(words, stream, {})
+    return StartedRun(run.id, str(run.path), process.pid)
+
+
 def setting_words(overrides: Settings) -> list[str]:
     if isinstance(overrides, Mapping):  # values are read as YAML, and JSON is YAML
         overrides = [f"{path}={to_json(value)}" for path, value in overrides.items()]
@@ -177,22 +188,28 @@ class Starting:
 def begin(words: Sequence[str], limit: float = _LIMIT, *, group: str | None = None) -> Starting:
     """Run `gymsolve WORDS…` in the background, as one of a group if one is named."""
     place = Path(tempfile.mkdtemp(prefix="gymsolve-start-"))
-    # Nobody is there to answer the question that this variable asks for.
-    inherited = {name: value for name, value in os.environ.items() if name != "GYMSOLVE_CONFIRM"}
     own = {ANSWER: str(place / "answer.json")} | ({} if group is None else {GROUP: group})
     with (place / "output.txt").open("wb") as stream:
-        process = subprocess.Popen(
-            # -P as in the installed script: a file of the working directory must not shadow a package.
-            [sys.executable, "-P", "-m", "gymsolve", *words],
-            env=inherited | own,
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        process = _spawn(words, stream, own)
+    return Starting(words, process, place, limit, time.monotonic() + limit)
+
+
+def _spawn(words: Sequence[str], stream: IO[bytes], own: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    """Run `gymsolve WORDS…` in a session of its own, with `own` variables."""
+    # Nobody is there to answer the question that this variable asks for.
+    inherited = {name: value for name, value in os.environ.items() if name != "GYMSOLVE_CONFIRM"}
+    process = subprocess.Popen(
+        # -P as in the installed script: a file of the working directory must not shadow a package.
+        [sys.executable, "-P", "-m", "gymsolve", *words],
+        env=inherited | dict(own),
+        stdin=subprocess.DEVNULL,
+        stdout=stream,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
     # Somebody has to take note when the process ends, or it would stay in the table of processes.
     threading.Thread(target=process.wait, daemon=True, name=f"wait for {process.pid}").start()
-    return Starting(words, process, place, limit, time.monotonic() + limit)
+    return process
 
 
 def _launch(words: Sequence[str], limit: float) -> StartedRun:

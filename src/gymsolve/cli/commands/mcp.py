@@ -1,0 +1,132 @@
+"""`gymsolve mcp`: the same powers for coding agents."""
+
+import secrets
+import sys
+from typing import Annotated
+
+import typer
+
+from gymsolve.cli.options import RunsDir
+from gymsolve.cli.printing.output import is_terminal, say
+from gymsolve.errors import MissingExtraError, UsageError
+
+__all__ = ["install", "serve"]
+
+MaxSteps = Annotated[
+    str | None,
+    typer.Option("--max-steps", metavar="N", help="Environment steps that agents may train within 24 hours."),
+]
+MaxHours = Annotated[
+    float | None, typer.Option("--max-hours", min=0.01, help="Hours of training within 24 hours.")
+]
+MaxRuns = Annotated[int, typer.Option("--max-runs", min=1, help="Runs at the same time.")]
+MaxDisk = Annotated[
+    float | None, typer.Option("--max-disk", metavar="GB", min=0.01, help="Size of all runs.")
+]
+ReadOnly = Annotated[bool, typer.Option("--read-only", help="Agents may look, and start or write nothing.")]
+
+
+def serve(
+    ctx: typer.Context,
+    http: Annotated[
+        bool, typer.Option("--http", help="Serve over HTTP on this machine instead of standard input.")
+    ] = False,
+    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Of --http.")] = 8765,
+    token: Annotated[
+        str | None,
+        typer.Option("--token", envvar="GYMSOLVE_MCP_TOKEN", help="Of --http; a new one by default."),
+    ] = None,
+    max_steps: MaxSteps = None,
+    max_hours: MaxHours = None,
+    max_runs: MaxRuns = 2,
+    max_disk: MaxDisk = None,
+    read_only: ReadOnly = False,
+    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Who signs the logbook.")] = "agent",
+    runs_dir: RunsDir = None,
+) -> None:
+    """Serve coding agents over MCP: find, plan, train, watch, diagnose, fix, compare, play, remember."""
+    if ctx.invoked_subcommand is not None:
+        return
+    try:
+        from gymsolve.mcp.server import serve_http, serve_stdio
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in ("mcp", "anyio"):
+            raise
+        raise MissingExtraError.of("mcp", "mcp") from error
+    from gymsolve.mcp.tool import Home
+    from gymsolve.runs import runs_folder
+    from gymsolve.service.budget import Limits
+
+    limits = Limits(_steps(max_steps), max_hours, max_runs, max_disk, read_only)
+    home = Home(str(runs_folder(runs_dir).absolute()), limits, by)
+    if not http:
+        if sys.stdin.isatty():
+            say("Waiting for a client on standard input; see: gymsolve mcp install --help", stream=sys.stderr)
+        serve_stdio(home)
+        return
+    secret = token or secrets.token_urlsafe(24)
+    _require_free(port)
+    say(f"http://127.0.0.1:{port}/mcp  Authorization: Bearer {secret}")
+    sys.stdout.flush()
+    serve_http(home, port, secret)
+
+
+def install(
+    client: Annotated[
+        str, typer.Option("--client", metavar="NAME", help="claude-code, codex, cursor or claude-desktop.")
+    ],
+    write: Annotated[bool, typer.Option("--write", help="Write the file; without it, only show it.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before writing.")] = False,
+    runs_dir: RunsDir = None,
+) -> int:
+    """Print or write a client's configuration; what is there stays, and a copy is kept."""
+    from gymsolve.mcp.install import plan_installation
+    from gymsolve.runs import runs_folder
+
+    planned = plan_installation(client, ["--runs-dir", str(runs_folder(runs_dir).absolute())])
+    if not planned.changes:
+        say(f"{planned.path} has it already.")
+        return 0
+    if not write:
+        say(f"{planned.path}:\n\n{planned.text}\nTo write it: gymsolve mcp install --client {client} --write")
+        return 0
+    if not yes and not _agreed(str(planned.path)):
+        say("Nothing was written.", stream=sys.stderr)
+        return 1
+    kept = planned.write()
+    say(f"Wrote {planned.path}." + (f" As it was: {kept}" if kept else ""))
+    return 0
+
+
+def _agreed(path: str) -> bool:
+    if not (is_terminal() and sys.stdin.isatty()):
+        raise UsageError("there is no terminal to ask on.", where="--write", hint="Use --yes.")
+    return typer.confirm(f"Write {path}?", default=True, err=True)
+
+
+def _steps(given: str | None) -> int | None:
+    if given is None:
+        return None
+    from gymsolve.schedules import parse_amount
+
+    try:
+        amount = parse_amount(given)
+    except ValueError as error:
+        raise UsageError(f"{error}.", where="--max-steps") from error
+    if not 1 <= amount < 1e15:
+        raise UsageError(
+            f"{given} is no number of steps.", where="--max-steps", hint="Write 10M, for example."
+        )
+    return int(amount)
+
+
+def _require_free(port: int) -> None:
+    import socket
+
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            told = f"port {port} is taken: {(error.strerror or str(error)).lower()}."
+            raise UsageError(told, where="--port", hint="Choose another one.") from error

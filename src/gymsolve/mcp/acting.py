@@ -1,0 +1,312 @@
+"""Tools that act: start and steer runs, try remedies, play episodes, write into the logbook."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from gymsolve.errors import UsageError
+from gymsolve.mcp.tool import Arguments, Content, Home, Reply, Tell, Tool
+from gymsolve.service.answers import Answer
+from gymsolve.service.budget import require_writing, start_within
+from gymsolve.text import number
+
+__all__ = ["TOOLS"]
+
+Run = Annotated[
+    str, Field(description="Run id, a unique part of it, @last or @best:ENV; RUN@STEPS a checkpoint")
+]
+Settings = Annotated[dict[str, Any], Field(description='Settings to change: {"algo.gamma": 0.98}')]
+_START_SECONDS = 45.0
+_REFUSED = ("track",)
+"""Settings that would send data elsewhere; a person decides on those."""
+_MOST_FRAMES = 8
+
+
+class Start(Arguments):
+    env: Annotated[
+        str, Field(description="ENV or ENV:VARIANT: a recipe, or any Gymnasium id (module:Id too)")
+    ]
+    set: Settings = Field(default_factory=dict)
+    seed: Annotated[int | None, Field(ge=0)] = None
+    steps: Annotated[int | None, Field(ge=1, description="Budget in environment steps")] = None
+    from_run: Annotated[str | None, Field(description="RUN[@CHECKPOINT] whose weights it begins with")] = None
+    key: Annotated[
+        str | None, Field(max_length=100, description="Same key, same run: a retry starts nothing twice")
+    ] = None
+
+
+def _start(home: Home, given: Start, tell: Tell) -> Reply:
+    from gymsolve.service.start import StartedRun, start_run
+
+    require_writing(home.limits)
+    settings = _checked(given.set)
+    steps = given.steps or _planned_steps(home, given.env, settings)
+
+    def begin(seconds: float | None) -> StartedRun:
+        return start_run(
+            given.env,
+            settings | _time_limit(seconds),
+            seed=given.seed,
+            steps=given.steps,
+            start_from=given.from_run,
+            runs_dir=home.runs_dir,
+            limit=_START_SECONDS,
+        )
+
+    return start_within(home.limits, begin, steps=steps, key=given.key, runs_dir=home.runs_dir)
+
+
+def _planned_steps(home: Home, env: str, settings: dict[str, Any]) -> int:
+    from gymsolve.recipes import has_recipe, resolve
+
+    if has_recipe(env):
+        return resolve(env, settings).config.steps
+    if home.limits.steps is None:
+        return 0
+    raise UsageError(
+        f"{env!r} has no recipe, and steps are limited here.", where="steps", hint="Give a number."
+    )
+
+
+def _checked(settings: dict[str, Any]) -> dict[str, Any]:
+    for path in settings:
+        if path.split(".")[0] in _REFUSED:
+            raise UsageError(
+                "agents cannot send metrics elsewhere.", where=path, hint="Ask the person to do so."
+            )
+    return settings
+
+
+def _time_limit(seconds: float | None) -> dict[str, Any]:
+    return {} if seconds is None else {"max_seconds": round(seconds)}
+
+
+class Control(Arguments):
+    run: Run
+    action: Annotated[
+        Literal["stop", "resume", "fork"],
+        Field(description="resume: same run goes on; fork: new run from its state, with other settings"),
+    ]
+    set: Settings = Field(default_factory=dict)
+    steps: Annotated[int | None, Field(ge=1, description="Budget of the whole run, to extend it")] = None
+    seed: Annotated[int | None, Field(ge=0, description="Of a fork")] = None
+    key: Annotated[str | None, Field(max_length=100)] = None
+
+
+def _control(home: Home, given: Control, tell: Tell) -> Reply:
+    from gymsolve.runs import find_run, split_ref
+    from gymsolve.service.runs import stop_run
+    from gymsolve.service.start import StartedRun, fork_run, resume_run
+
+    require_writing(home.limits)
+    if given.action == "stop":
+        return stop_run(given.run, home.runs_dir)
+    settings = _checked(given.set)
+    run = find_run(split_ref(given.run)[0], home.runs_dir).summary()
+    whole = given.steps or int(settings.get("steps", 0)) or run.steps or 0
+
+    def begin(seconds: float | None) -> StartedRun:
+        changes = settings | _time_limit(seconds)
+        if given.action == "resume":
+            return resume_run(
+                given.run, changes, steps=given.steps, runs_dir=home.runs_dir, limit=_START_SECONDS
+            )
+        return fork_run(
+            given.run,
+            changes,
+            seed=given.seed,
+            steps=given.steps,
+            runs_dir=home.runs_dir,
+            limit=_START_SECONDS,
+        )
+
+    return start_within(
+        home.limits,
+        begin,
+        steps=max(0, whole - run.env_steps),
+        begun=run.env_steps,
+        key=given.key,
+        runs_dir=home.runs_dir,
+    )
+
+
+class Diagnose(Arguments):
+    run: Annotated[str, Field(description="A run, a log of another tool, or wandb:ENTITY/PROJECT/RUN")]
+    action: Annotated[
+        Literal["explain", "try_fix"], Field(description="try_fix: train with and without the remedy")
+    ] = "explain"
+    alert: Annotated[str | None, Field(description="Id of an alert; the first root cause by default")] = None
+    seeds: Annotated[int, Field(ge=1, le=5)] = 2
+
+
+@dataclass(frozen=True)
+class Explained(Answer):
+    """What went wrong, causes first."""
+
+    run: str
+    env_steps: int
+    roots: list[dict[str, Any]]
+    consequences: list[str]
+    doubts: list[str]
+    problems: list[str]
+    next: str
+
+
+def _diagnose(home: Home, given: Diagnose, tell: Tell) -> Reply:
+    from gymsolve.service.diagnose import diagnose_path
+
+    if given.action == "try_fix":
+        return _try_fix(home, given)
+    found = diagnose_path(given.run, home.runs_dir)
+    kept = ("id", "severity", "title", "evidence", "cause", "changes", "effect", "step", "active")
+    roots = [{name: value for name, value in one.items() if name in kept} for one in found.to_json()["roots"]]
+    advice = "rl_diagnose(action=try_fix) tries the first remedy." if roots else "No alert fired."
+    return Explained(
+        found.run,
+        found.env_steps,
+        roots,
+        [f"{one.id} (because of {one.because})" for one in found.consequences],
+        found.lint,
+        found.problems,
+        advice,
+    )
+
+
+def _try_fix(home: Home, given: Diagnose) -> Reply:
+    """Trials take minutes and go on in the background; an event of the run tells what came of them."""
+    from gymsolve.service.fix import plan_fix
+    from gymsolve.service.start import StartedRun, start_fix
+
+    require_writing(home.limits)
+    plan = plan_fix(given.run, given.alert, seeds=given.seeds, runs_dir=home.runs_dir)
+    if plan.obstacle is not None:
+        return plan.answer()
+
+    def begin(seconds: float | None) -> StartedRun:
+        return start_fix(plan.run, given.alert, given.seeds)
+
+    trials = 2 * given.seeds * plan.steps
+    return start_within(home.limits, begin, steps=trials, runs_dir=home.runs_dir)
+
+
+class Episode(Arguments):
+    run: Run
+    seed: Annotated[int | None, Field(ge=0)] = None
+    stochastic: Annotated[bool, Field(description="Sample actions instead of the likeliest")] = False
+    first_step: Annotated[int, Field(ge=0)] = 0
+    rows: Annotated[int, Field(ge=1, le=100, description="Steps in the table")] = 20
+    frames: Annotated[int, Field(ge=0, le=_MOST_FRAMES, description="Pictures on the contact sheet")] = 8
+    episodes: Annotated[
+        int, Field(ge=1, le=200, description="More than 1: an evaluation, without table and pictures")
+    ] = 1
+
+
+def _episode(home: Home, given: Episode, tell: Tell) -> Reply:
+    require_writing(home.limits)  # it leaves a video and the episode's data in the run
+    if given.episodes > 1:
+        return _evaluate(home, given)
+    from gymsolve.service.episodes import play_episode
+    from gymsolve.service.pictures import contact_sheet
+
+    played = play_episode(
+        given.run,
+        seed=given.seed,
+        stochastic=given.stochastic,
+        first=given.first_step,
+        last=given.first_step + given.rows - 1,
+        runs_dir=home.runs_dir,
+    )
+    head = f"{played.run}@{played.checkpoint}, seed {played.seed}: return {number(played.total_return)} "
+    lines = [f"{head}in {played.length} steps, {played.end}.", "step  action  reward  return  value"]
+    for row in played.steps:
+        action = row["action"]
+        named = played.action_names and isinstance(action, int) and action < len(played.action_names)
+        shown = played.action_names[action] if named else action
+        told = "  ".join(number(row[name]) for name in ("reward", "return", "value"))
+        lines.append(f"{row['step']:>4}  {shown}  {told}")
+    left = played.length - given.first_step - len(played.steps)
+    lines += [f"{left} more steps: first_step={given.first_step + len(played.steps)}."] if left > 0 else []
+    lines.append(f"Video: {played.video}")
+    if not given.frames:
+        return Content("\n".join(lines))
+    many = min(given.frames, played.length + 1)
+    chosen = [round(index * played.length / max(1, many - 1)) for index in range(many)]
+    lines.append(f"The picture shows steps {', '.join(map(str, chosen))}, left to right, top to bottom.")
+    return Content("\n".join(lines), (contact_sheet(Path(played.video), chosen),))
+
+
+def _evaluate(home: Home, given: Episode) -> Reply:
+    from gymsolve.service.calls import call_command
+    from gymsolve.service.start import flag_words
+
+    words = ["eval", given.run, "--episodes", str(given.episodes), *flag_words("--seed", given.seed)]
+    words += flag_words("--runs-dir", home.runs_dir)
+    told = call_command([*words, *(["--stochastic"] if given.stochastic else [])])
+    shown = {name: value for name, value in told.items() if not isinstance(value, list | dict)}
+    return Content("\n".join(f"{name}: {value}" for name, value in shown.items()))
+
+
+class Logbook(Arguments):
+    action: Literal["read", "add"] = "read"
+    query: Annotated[str, Field(description="Words, verdict:refuted, run:PART")] = ""
+    limit: Annotated[int, Field(ge=1, le=50)] = 10
+    note: str = ""
+    hypothesis: str = ""
+    change: Annotated[str, Field(description="What was changed: algo.gamma=0.98")] = ""
+    result: str = ""
+    verdict: Literal["confirmed", "refuted", "open"] = "open"
+    runs: Annotated[list[str], Field(max_length=50, description="Runs that it is about")] = Field(
+        default_factory=list
+    )
+
+
+def _logbook(home: Home, given: Logbook, tell: Tell) -> Reply:
+    from gymsolve.service.logbook import add_entry, read_logbook
+
+    if given.action == "read":
+        return read_logbook(given.query, given.limit, home.runs_dir)
+    require_writing(home.limits)
+    return add_entry(
+        by=home.by,
+        note=given.note,
+        hypothesis=given.hypothesis,
+        change=given.change,
+        result=given.result,
+        verdict=given.verdict,
+        runs=given.runs,
+        runs_dir=home.runs_dir,
+    )
+
+
+TOOLS = (
+    Tool(
+        "rl_start",
+        "Start a training in the background; returns its id at once. Follow it with rl_run(wait=45).",
+        Start,
+        _start,
+        writes=True,
+    ),
+    Tool("rl_control", "Stop, resume, extend or fork a run.", Control, _control, writes=True),
+    Tool(
+        "rl_diagnose",
+        "Why a run does not learn: root causes with evidence and remedy. try_fix measures the remedy.",
+        Diagnose,
+        _diagnose,
+    ),
+    Tool(
+        "rl_episode",
+        "Play an episode of a run and look at it: steps as a table, frames as one picture.",
+        Episode,
+        _episode,
+        writes=True,
+    ),
+    Tool(
+        "rl_logbook",
+        "What was tried and what came of it. Read it before you start, write when you know more.",
+        Logbook,
+        _logbook,
+        writes=True,
+    ),
+)

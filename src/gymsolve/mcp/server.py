@@ -1,0 +1,235 @@
+"""The MCP server: tools, resources and prompts over stdio or HTTP.
+
+Calls run in threads. Whatever they start has a process and a session of its own, so that it outlives the
+server. Errors are results that name the fix; nothing that a tool meets ends the server.
+"""
+
+import base64
+import hmac
+import json
+import os
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+from mcp import types
+from mcp.server import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+
+from gymsolve.errors import GymsolveError, UnknownRunError, did_you_mean
+from gymsolve.mcp import acting, reading
+from gymsolve.mcp.prompts import PROMPTS, Prompt, read_text
+from gymsolve.mcp.tool import Content, Home, Reply, Tool, read_arguments
+from gymsolve.runs import find_run
+
+__all__ = ["TOOLS", "make_server", "serve_http", "serve_stdio"]
+
+TOOLS: tuple[Tool, ...] = (*reading.TOOLS, *acting.TOOLS)
+_PARTS = ("config", "alerts", "report")
+_ORPHAN_SECONDS = 2.0
+_INVALID = -32602
+Context = ServerRequestContext[Any, Any]
+Application = Callable[[Any, Any, Any], Awaitable[None]]
+
+
+def make_server(home: Home) -> Server[Any]:
+    """The server for a folder of runs, not yet connected to anything."""
+
+    async def list_tools(context: Context, params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_described(tool) for tool in TOOLS])
+
+    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        return await _call(home, context, params.name, params.arguments or {})
+
+    async def list_prompts(context: Context, params: Any) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=[_prompt(one) for one in PROMPTS])
+
+    async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        return _filled(params.name, params.arguments or {})
+
+    async def list_resources(context: Context, params: Any) -> types.ListResourcesResult:
+        pages = [
+            types.Resource(uri=f"docs://{page.stem}", name=page.stem, mime_type="text/markdown")
+            for page in _docs()
+        ]
+        return types.ListResourcesResult(resources=pages)
+
+    async def list_templates(context: Context, params: Any) -> types.ListResourceTemplatesResult:
+        found = [
+            types.ResourceTemplate(uri_template=f"run://{{run}}/{part}", name=f"{part} of a run")
+            for part in _PARTS
+        ]
+        return types.ListResourceTemplatesResult(resource_templates=found)
+
+    async def read_resource(
+        context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        text = await anyio.to_thread.run_sync(_resource, home, str(params.uri))
+        return types.ReadResourceResult(contents=[types.TextResourceContents(uri=params.uri, text=text)])
+
+    return Server(
+        "gymsolve",
+        version=version("gymsolve"),
+        instructions=read_text("instructions"),
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+    )
+
+
+# ------------------------------------------------------------------------------------------- tools
+
+
+def _described(tool: Tool) -> types.Tool:
+    return types.Tool(
+        name=tool.name,
+        description=tool.about,
+        input_schema=tool.schema(),
+        annotations=types.ToolAnnotations(read_only_hint=not tool.writes, destructive_hint=False),
+    )
+
+
+async def _call(home: Home, context: Context, name: str, given: dict[str, Any]) -> types.CallToolResult:
+    tool = next((one for one in TOOLS if one.name == name), None)
+    try:
+        if tool is None:
+            names = [one.name for one in TOOLS]
+            near = did_you_mean(name, names) or f"There are: {', '.join(names)}."
+            raise GymsolveError(f"there is no tool {name!r}.", hint=near)
+        arguments = read_arguments(tool, given)
+
+        def tell(done: float, total: float, text: str) -> None:
+            anyio.from_thread.run(context.session.report_progress, done, total or None, text)
+
+        reply = await anyio.to_thread.run_sync(tool.call, home, arguments, tell, abandon_on_cancel=True)
+    except GymsolveError as error:
+        if isinstance(error, UnknownRunError):
+            error.hint = "rl_runs lists them."
+        return types.CallToolResult(content=[types.TextContent(type="text", text=str(error))], is_error=True)
+    return _sent(reply)
+
+
+def _sent(reply: Reply) -> types.CallToolResult:
+    if isinstance(reply, Content):
+        pictures = [
+            types.ImageContent(type="image", data=base64.b64encode(one).decode(), mime_type="image/png")
+            for one in reply.pictures
+        ]
+        return types.CallToolResult(content=[types.TextContent(type="text", text=reply.text), *pictures])
+    told = reply.to_json()
+    text = types.TextContent(type="text", text=json.dumps(told, ensure_ascii=False))
+    return types.CallToolResult(content=[text], structured_content=told)
+
+
+# ------------------------------------------------------------------------------ prompts, resources
+
+
+def _prompt(one: Prompt) -> types.Prompt:
+    argument = types.PromptArgument(name=one.argument, description=one.argument_about, required=True)
+    return types.Prompt(name=one.name, description=one.about, arguments=[argument])
+
+
+def _filled(name: str, given: dict[str, str]) -> types.GetPromptResult:
+    found = next((one for one in PROMPTS if one.name == name), None)
+    if found is None:
+        raise MCPError(_INVALID, f"there is no prompt {name!r}: {', '.join(one.name for one in PROMPTS)}")
+    if set(given) != {found.argument}:
+        raise MCPError(_INVALID, f"the prompt {name!r} takes {found.argument!r} alone")
+    text = read_text(found.name).replace(f"{{{found.argument}}}", given[found.argument])
+    message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+    return types.GetPromptResult(description=found.about, messages=[message])
+
+
+def _docs() -> list[Path]:
+    """Pages of the documentation, where the package is installed from its repository."""
+    return sorted((Path(__file__).parents[3] / "docs").glob("*.md"))
+
+
+def _resource(home: Home, uri: str) -> str:
+    kind, _, rest = uri.partition("://")
+    if kind == "docs":
+        page = next((one for one in _docs() if one.stem == rest), None)
+        if page is not None:
+            return page.read_text(encoding="utf-8")
+    run, _, part = rest.partition("/")
+    if kind != "run" or part not in _PARTS:
+        raise MCPError(_INVALID, f"there is no resource {uri!r}: run://RUN/config, alerts or report")
+    try:
+        return _part(home, run, part)
+    except GymsolveError as error:
+        raise MCPError(_INVALID, str(error)) from error
+
+
+def _part(home: Home, ref: str, part: str) -> str:
+    run = find_run(ref, home.runs_dir)
+    if part == "config":
+        return json.dumps(run.config_json(), ensure_ascii=False, indent=1)
+    if part == "report":
+        page = run.path / "report.md"
+        return page.read_text(encoding="utf-8") if page.is_file() else "No report was written yet."
+    from gymsolve.service.diagnose import diagnose_path
+
+    return json.dumps(diagnose_path(str(run.path)).to_json(), ensure_ascii=False, indent=1)
+
+
+# -------------------------------------------------------------------------------------- transports
+
+
+def serve_stdio(home: Home) -> None:
+    """Speak over standard input and output until the client is gone."""
+    _end_with_parent(os.getppid())
+    anyio.run(_over_stdio, home)
+
+
+async def _over_stdio(home: Home) -> None:
+    server = make_server(home)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+def _end_with_parent(parent: int) -> None:
+    """Hosts that are killed leave their servers behind; without a client this one has nothing to do."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            threading.Event().wait(_ORPHAN_SECONDS)
+        os._exit(0)
+
+    threading.Thread(target=watch, daemon=True, name="end with the client").start()
+
+
+def serve_http(home: Home, port: int, token: str) -> None:
+    """Serve on this machine alone; requests need the token as `Authorization: Bearer TOKEN`."""
+    import uvicorn
+
+    app = _guarded(make_server(home).streamable_http_app(host="127.0.0.1"), token)
+    with suppress(KeyboardInterrupt):
+        uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning")
+
+
+def _guarded(app: Any, token: str) -> Application:
+    """The application behind a token; the SDK checks Host and Origin."""
+
+    async def guarded(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            headers = dict(scope["headers"])
+            given = headers.get(b"authorization", b"").removeprefix(b"Bearer ")
+            if not hmac.compare_digest(given, token.encode()):
+                await send({"type": "http.response.start", "status": 401, "headers": []})
+                await send({"type": "http.response.body", "body": b"the token is missing or wrong\n"})
+                return
+        await app(scope, receive, send)
+
+    return guarded

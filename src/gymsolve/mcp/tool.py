@@ -1,0 +1,111 @@
+"""What a tool is: a model of its arguments, a function, and how its answer is sent.
+
+A tool answers with a record (structured content, complete in itself) or with text and pictures. It never
+does both: some hosts drop one of the two channels.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from gymsolve.errors import UsageError, did_you_mean
+from gymsolve.service.answers import Answer
+from gymsolve.service.budget import Limits
+
+__all__ = ["Arguments", "Content", "Home", "Reply", "Tell", "Tool", "read_arguments"]
+
+Tell = Callable[[float, float, str], None]
+"""Progress, its total, and what is going on."""
+
+
+class Arguments(BaseModel):
+    """Arguments of a tool; unknown ones are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True)
+class Home:
+    """Where a server works, and what it may."""
+
+    runs_dir: str | None
+    limits: Limits
+    by: str = "agent"
+    """Who signs entries of the logbook."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """Text and pictures (PNG)."""
+
+    text: str
+    pictures: tuple[bytes, ...] = ()
+
+
+Reply = Answer | Content
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool."""
+
+    name: str
+    about: str
+    arguments: type[Arguments]
+    call: Callable[[Home, Any, Tell], Reply]
+    writes: bool = False
+    """Does it start, stop or write anything?"""
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of the arguments, without what only costs a reader's attention."""
+        found: dict[str, Any] = _plain(self.arguments.model_json_schema())
+        return found
+
+
+def _plain(schema: Any) -> Any:
+    """Without titles, and with `T or null, default null` written as T."""
+    if isinstance(schema, list):
+        return [_plain(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {name: value for name, value in schema.items() if name not in ("title", "description")}
+    if isinstance(schema.get("title"), dict):  # a property that is called so
+        kept["title"] = schema["title"]
+    if isinstance(schema.get("description"), str | dict) and "properties" not in schema:
+        kept["description"] = schema["description"]
+    either = kept.get("anyOf")
+    if isinstance(either, list) and {"type": "null"} in either and kept.get("default", 0) is None:
+        (wanted,) = [one for one in either if one != {"type": "null"}]
+        kept = {name: value for name, value in kept.items() if name not in ("anyOf", "default")} | wanted
+    return {name: _plain(value) for name, value in kept.items()}
+
+
+def read_arguments(tool: Tool, given: dict[str, Any]) -> Arguments:
+    """The arguments of a call; raises one sentence about the first thing that is wrong with them."""
+    try:
+        return tool.arguments.model_validate(
+            {name: _parsed(tool, name, value) for name, value in given.items()}
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        known = list(tool.arguments.model_fields)
+        place = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            hint = did_you_mean(place, known) or f"{tool.name} takes: {', '.join(known)}."
+            raise UsageError(f"{tool.name} has no argument {place!r}.", hint=hint) from error
+        told = first["msg"].removeprefix("Value error, ")
+        raise UsageError(f"{told[:1].lower()}{told[1:]}.", where=place) from error
+
+
+def _parsed(tool: Tool, name: str, value: Any) -> Any:
+    """Weak models send lists and mappings as JSON text."""
+    field = tool.arguments.model_fields.get(name)
+    if field is None or not isinstance(value, str) or value[:1] not in ("{", "["):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value

@@ -1,0 +1,58 @@
+"""One recorded episode as data: what was seen, done, earned and expected, step by step, in one file.
+
+`episodes/<name>.npz` holds plain arrays and one JSON text; reading it runs no code from it. Row t of
+`actions` was chosen on row t of `obs`; `obs` and `values` have one row more, for the state at the end.
+"""
+
+import io
+import json
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gymsolve.errors import RunDamagedError
+from gymsolve.runs.files import replace_bytes, to_json
+from gymsolve.spec import Array
+
+__all__ = ["RecordedEpisode", "load_episode"]
+
+
+@dataclass(frozen=True)
+class RecordedEpisode:
+    """T steps of one environment."""
+
+    obs: dict[str, Array]  # [T + 1, ...], as the policy saw them
+    actions: Array  # [T, *shape], as the environment took them
+    rewards: Array  # [T], as the agent saw them
+    returns: Array  # [T], sum of the stock environment's rewards so far
+    values: Array  # [T + 1], as the policy expected
+    masks: Array | None  # [T, mask_size]
+    facts: dict[str, Any]
+    """`end` (terminated, truncated or cut), `length`, `return`, and whatever else the recorder was told."""
+
+    def save(self, path: Path) -> None:
+        arrays: dict[str, Any] = {f"obs/{key}": values for key, values in self.obs.items()}
+        arrays |= {"actions": self.actions, "rewards": self.rewards}
+        arrays |= {"returns": self.returns, "values": self.values}
+        if self.masks is not None:
+            arrays["masks"] = self.masks
+        held = io.BytesIO()
+        np.savez_compressed(held, facts=np.array(to_json(self.facts)), **arrays)
+        replace_bytes(path, held.getvalue())
+
+
+def load_episode(path: Path) -> RecordedEpisode:
+    """An episode from its file."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        facts = json.loads(str(arrays.pop("facts")))
+        seen = [name for name in arrays if name.startswith("obs/")]
+        obs = {name.removeprefix("obs/"): arrays.pop(name) for name in seen}
+        masks = arrays.pop("masks", None)
+        return RecordedEpisode(obs=obs, masks=masks, facts=facts, **arrays)
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        raise RunDamagedError("the file is not a recorded episode.", where=str(path)) from error

@@ -1,0 +1,96 @@
+"""Pictures for those who look through a server: curves, and an episode at a glance."""
+
+import io
+import math
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gymsolve.errors import GymsolveError
+from gymsolve.service.curves import Series
+from gymsolve.text import number
+
+if TYPE_CHECKING:
+    from PIL import ImageDraw
+
+__all__ = ["contact_sheet", "draw_curves"]
+
+_WIDTH, _HEIGHT = 640, 150
+"""Of one panel."""
+_LEFT, _TOP, _RIGHT, _BOTTOM = 64, 18, 16, 18
+_COLOURS = ("#2563eb", "#dc2626", "#059669", "#d97706", "#7c3aed", "#0891b2", "#be185d", "#4b5563")
+_INK, _FAINT = "#374151", "#d1d5db"
+_MOST_PANELS = 6
+_MOST_DOTS = 40
+_THUMB = 160
+
+
+def draw_curves(series: Sequence[Series]) -> bytes:
+    """Series over environment steps as a PNG: a panel per metric, a colour per run."""
+    from PIL import Image, ImageDraw  # takes longer to import than everything else here
+
+    drawn = [one for one in series if any(math.isfinite(y) for _, y in one.points)]
+    names = list(dict.fromkeys(one.name for one in drawn))[:_MOST_PANELS]
+    if not names:
+        raise GymsolveError("there is nothing to draw: no number was recorded.")
+    runs = list(dict.fromkeys(one.run for one in drawn))
+    picture = Image.new("RGB", (_WIDTH, _HEIGHT * len(names) + _TOP), "white")
+    pen = ImageDraw.Draw(picture)
+    for index, run in enumerate(runs):
+        pen.text((_LEFT + index * 80, 2), run[-9:], fill=_COLOURS[index % len(_COLOURS)])
+    for row, name in enumerate(names):
+        colours = {run: _COLOURS[index % len(_COLOURS)] for index, run in enumerate(runs)}
+        _panel(pen, [one for one in drawn if one.name == name], _TOP + row * _HEIGHT, colours)
+    held = io.BytesIO()
+    picture.save(held, "PNG", optimize=True)
+    return held.getvalue()
+
+
+def _panel(pen: "ImageDraw.ImageDraw", series: list[Series], top: int, colours: dict[str, str]) -> None:
+    """One metric of several runs, with the ends of both axes as numbers."""
+    shown = [(one.run, [(x, y) for x, y in one.points if math.isfinite(y)]) for one in series]
+    xs = [x for _, points in shown for x, _ in points]
+    ys = [y for _, points in shown for _, y in points]
+    first, low = min(xs), min(ys)
+    length, span = (max(xs) - first) or 1, (max(ys) - low) or 1.0
+    left, right, upper, lower = _LEFT, _WIDTH - _RIGHT, top + _TOP, top + _HEIGHT - _BOTTOM
+    pen.rectangle([left, upper, right, lower], outline=_FAINT)
+    pen.text((left, top + 4), series[0].name, fill=_INK)
+    pen.text((4, upper - 6), number(max(ys)), fill=_INK)
+    pen.text((4, lower - 6), number(low), fill=_INK)
+    pen.text((left, lower + 3), number(first), fill=_INK)
+    pen.text((right - 60, lower + 3), f"{number(max(xs))} steps", fill=_INK)
+    for run, points in shown:
+        places = [
+            (left + (x - first) / length * (right - left), lower - (y - low) / span * (lower - upper))
+            for x, y in points
+        ]
+        if len(places) > 1:
+            pen.line(places, fill=colours[run], width=2)
+        for x, y in places if len(places) <= _MOST_DOTS else ():
+            pen.ellipse([x - 2, y - 2, x + 2, y + 2], fill=colours[run])
+
+
+def contact_sheet(video: Path, frames: Sequence[int], columns: int = 4) -> bytes:
+    """Frames of a video side by side, as a PNG; the first one is frame 0."""
+    import imageio_ffmpeg
+
+    wanted = "+".join(f"eq(n,{frame})" for frame in sorted(set(frames)))
+    across = min(columns, len(set(frames)))
+    rows = -(-len(set(frames)) // across)
+    drawn = f"select='{wanted}',scale={_THUMB}:-2,tile={across}x{rows}:padding=4:color=white"
+    given = ["-v", "error", "-i", str(video), "-vf", drawn, "-frames:v", "1", "-fps_mode", "passthrough"]
+    made = subprocess.run(
+        [imageio_ffmpeg.get_ffmpeg_exe(), *given, "-f", "image2pipe", "-c:v", "png", "-"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=20,
+        check=False,
+    )
+    if made.returncode or not made.stdout:
+        said = made.stderr.decode(errors="replace").strip().splitlines()
+        raise GymsolveError(
+            f"the video cannot be read: {said[-1] if said else 'no frame'}.", where=str(video)
+        )
+    return made.stdout

@@ -1,0 +1,346 @@
+"""The MCP server, through the real client: in memory, over standard input and over HTTP."""
+
+import base64
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import anyio
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mcp.client.streamable_http import streamable_http_client
+
+import gymsolve
+from gymsolve.mcp.server import TOOLS, make_server
+from gymsolve.mcp.tool import Home
+from gymsolve.service.budget import Limits
+from gymsolve.service.logbook import add_entry
+from mcp import Client, StdioServerParameters
+
+pytestmark = pytest.mark.anyio
+TRAINED = {"steps": 3000, "eval.every": 1000, "eval.episodes": 2, "solved_at": 1e9, "video.enabled": False}
+LONG = {"eval.every": 10**8, "solved_at": 1e9, "video.enabled": False}
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    gymsolve.train("CartPole-v1:ppo", TRAINED, runs_dir=folder)
+    return folder
+
+
+@pytest.fixture
+async def client(runs):
+    async with Client(make_server(Home(str(runs), Limits()))) as client:
+        yield client
+
+
+async def call(client, name, **arguments):
+    return await client.call_tool(name, arguments)
+
+
+def told(result):
+    return "\n".join(part.text for part in result.content if part.type == "text")
+
+
+# ------------------------------------------------------------------------------- what is offered
+
+
+async def test_the_list_of_tools_is_short_and_refuses_unknown_arguments(client):
+    tools = (await client.list_tools()).tools
+    assert len(tools) <= 11  # one place is kept for sweeps
+    listed = json.dumps([tool.model_dump(by_alias=True, exclude_none=True) for tool in tools])
+    assert len(listed.encode()) < 12_000  # some three thousand tokens
+    for tool in tools:
+        assert tool.name.startswith("rl_")
+        assert tool.input_schema["additionalProperties"] is False
+        assert "title" not in tool.input_schema
+
+
+async def test_unknown_arguments_tools_and_runs_are_one_sentence_with_the_fix(client):
+    for name, arguments, sentence in [
+        ("rl_plan", {"env": "CartPole-v1", "st": {}}, "rl_plan has no argument 'st'. Did you mean 'set'?"),
+        ("rl_run", {"run": "nothing"}, "is called 'nothing'. rl_runs lists them."),
+        ("rl_start", {"env": "CartPole-v1", "steps": "many"}, "steps: input should be a valid integer"),
+        ("rl_start", {"env": "CartPol-v1"}, "Did you mean 'CartPole-v1'"),
+        ("rl_run", {"run": "@last", "wait": 99}, "wait: input should be less than or equal to 45"),
+        ("rl_metrics", {"runs": ["@last"], "names": ["train/lss"]}, "Did you mean 'train/loss'"),
+        ("rl_control", {"run": "@last", "action": "stop"}, "is not running"),
+        (
+            "rl_start",
+            {"env": "CartPole-v1", "set": {"track": "wandb"}},
+            "agents cannot send metrics elsewhere",
+        ),
+        ("rl_plan", {}, "env: field required"),
+        ("rl_nothing", {}, "there is no tool 'rl_nothing'"),
+    ]:
+        result = await call(client, name, **arguments)
+        assert result.is_error, name
+        assert sentence in told(result)
+        assert "\n" not in told(result).strip()
+
+
+async def test_prompts_and_resources_can_be_read(client, runs):
+    prompts = (await client.list_prompts()).prompts
+    assert {"solve", "explain_run", "why_not_learning", "next_tasks", "night_shift"} == {
+        p.name for p in prompts
+    }
+    for prompt in prompts:
+        (argument,) = prompt.arguments
+        filled = await client.get_prompt(prompt.name, {argument.name: "SOMETHING"})
+        assert "SOMETHING" in filled.messages[0].content.text
+        assert "{" not in filled.messages[0].content.text
+    run = gymsolve.open_run("@last", runs_dir=runs)
+    stored = await client.read_resource(f"run://{run.id}/config")
+    assert json.loads(stored.contents[0].text)["config"]["env"]["id"] == "CartPole-v1"
+    report = await client.read_resource(f"run://{run.id}/report")
+    assert "CartPole" in report.contents[0].text
+    with pytest.raises(Exception, match="there is no resource"):
+        await client.read_resource("run://x/secrets")
+
+
+async def test_names_of_tools_in_what_agents_read_exist(client):
+    told = [client.instructions or "", *(Path(gymsolve.__file__).parent / "mcp" / "texts").glob("*.md")]
+    texts = [one if isinstance(one, str) else one.read_text() for one in told]
+    named = {name for text in texts for name in re.findall(r"rl_[a-z]+", text)}
+    assert named
+    assert named <= {tool.name for tool in TOOLS}
+
+
+# --------------------------------------------------------------------------------- what tools tell
+
+
+async def test_looking_at_what_there_is(client, runs):
+    run = gymsolve.open_run("@last", runs_dir=runs)
+    assert "CartPole-v1:a2c" in told(await call(client, "rl_catalog", query="cartpole"))
+    assert "offset=1" in told(await call(client, "rl_catalog", query="cartpole", limit=1))
+    plan = (await call(client, "rl_plan", env="CartPole-v1", set={"steps": 5000})).structured_content
+    assert plan["steps"] == 5000
+    assert plan["decided_by"]["steps"] == "--set"
+    assert plan["seconds"] > 0
+    assert run.id in told(await call(client, "rl_runs", query="env:cartpole"))
+    news = (await call(client, "rl_run", run="@last")).structured_content
+    assert (news["status"], len(news["evaluations"])) == ("finished", 3)
+    later = (await call(client, "rl_run", run="@last", since=news["cursor"])).structured_content
+    assert later["evaluations"] == []
+    stored = (await call(client, "rl_run", run=run.id, detail="settings")).structured_content
+    assert stored["config"]["steps"] == 3000
+    assert "CartPole" in told(await call(client, "rl_run", run=run.id, detail="report"))
+    drawn = await call(client, "rl_metrics", runs=[run.id], format="png")
+    assert drawn.structured_content is None  # some hosts would drop the picture
+    assert base64.b64decode(drawn.content[1].data).startswith(b"\x89PNG")
+    found = (await call(client, "rl_diagnose", run=run.id)).structured_content
+    assert found["env_steps"] == 3072
+
+
+async def test_an_episode_can_be_looked_at(client):
+    played = await call(client, "rl_episode", run="@last", rows=3, frames=4)
+    assert not played.is_error, told(played)
+    text, picture = played.content
+    lines = text.text.splitlines()
+    assert re.search(r"return (\d+) in \1 steps, terminated", lines[0])  # CartPole pays 1 per step
+    assert re.match(r"\s*0  (left|right)  1  1  ", lines[2])
+    assert base64.b64decode(picture.data).startswith(b"\x89PNG")
+    assert len(picture.data) < 80_000
+    many = told(await call(client, "rl_episode", run="@last", episodes=3))
+    assert "episodes: 3" in many
+
+
+async def test_the_logbook_is_shared(client, runs):
+    add_entry(by="a person", hypothesis="h", result="r", verdict="refuted", runs=["@last"], runs_dir=runs)
+    read = (await call(client, "rl_logbook", query="verdict:refuted")).structured_content
+    assert read["entries"][0]["by"] == "a person"
+    written = await call(client, "rl_logbook", action="add", note="seen", runs=["@last"])
+    assert written.structured_content["by"] == "agent"
+    assert (await call(client, "rl_logbook", action="add")).is_error
+
+
+@settings(max_examples=120)
+@given(data=st.data())
+def test_no_call_breaks_the_server(runs, data):
+    """Arguments of any kind, right or wrong, get an answer; the server only reads and starts nothing."""
+    plain = st.none() | st.booleans() | st.integers(-5, 300) | st.text(max_size=8)
+    words = st.sampled_from(
+        ["@last", "CartPole-v1", "summary", "settings", "train/*", "status:solved", "1.0"]
+    )
+    value = plain | words | st.lists(words, max_size=3) | st.dictionaries(words, plain, max_size=2)
+    tool = data.draw(st.sampled_from(TOOLS))
+    known = st.sampled_from([*tool.arguments.model_fields, "other"])
+    calls = data.draw(st.lists(st.dictionaries(known, value, max_size=4), min_size=5, max_size=5))
+    calls = [{name: one[name] for name in one if name not in ("wait", "measure")} for one in calls]
+
+    async def ask():
+        async with Client(make_server(Home(str(runs), Limits(read_only=True)))) as client:
+            for arguments in calls:
+                if tool.name == "rl_plan":  # an unknown environment would be examined in a process
+                    arguments = arguments | {"env": "CartPole-v1"}
+                answer = await client.call_tool(tool.name, arguments)
+                assert answer.content
+                assert "Traceback" not in told(answer)
+
+    anyio.run(ask)
+
+
+# --------------------------------------------------------------------------------- what tools do
+
+
+async def test_a_run_is_started_once_watched_stopped_extended_and_forked(tmp_path):
+    async with Client(make_server(Home(str(tmp_path), Limits(steps=50_000_000, runs=1)))) as client:
+        start = {"env": "CartPole-v1", "set": LONG, "steps": 20_000_000, "key": "one"}
+        first = (await call(client, "rl_start", **start)).structured_content
+        again = (await call(client, "rl_start", **start)).structured_content
+        assert (again["run"], again["already_running"]) == (first["run"], True)
+        second = await call(client, "rl_start", env="CartPole-v1", set=LONG, steps=1000)
+        assert "as many runs as are allowed (1) train already" in told(second)
+        run = first["run"]
+        heard = []
+
+        async def progress(done, total, text):
+            heard.append((done, total, text))
+
+        await client.call_tool("rl_run", {"run": run, "wait": 3}, progress_callback=progress)
+        assert heard
+        assert not (await call(client, "rl_control", run=run, action="stop")).is_error
+        news = (await call(client, "rl_run", run=run, wait=45)).structured_content
+        assert news["status"] == "stopped"
+        more = news["env_steps"] + 2000
+        forked = await call(client, "rl_control", run=run, action="fork", steps=more, set={"algo.gamma": 0.9})
+        child = forked.structured_content["run"]
+        assert child != run
+        await call(client, "rl_run", run=child, wait=45)
+        told_of = gymsolve.open_run(child, runs_dir=tmp_path)
+        assert told_of.info()["parent"]["run"] == run
+        assert forked.structured_content["spent"]["steps"] < 50_000_000
+
+
+async def test_limits_are_kept_and_told(runs, tmp_path):
+    async with Client(make_server(Home(str(tmp_path), Limits(steps=1000)))) as client:
+        much = await call(client, "rl_start", env="CartPole-v1", steps=1001)
+        assert "1,001 steps are too many: 1,000 of 1,000 are left within 24 hours" in told(much)
+    async with Client(make_server(Home(str(runs), Limits(read_only=True)))) as client:
+        for name, arguments in [
+            ("rl_start", {"env": "CartPole-v1"}),
+            ("rl_control", {"run": "@last", "action": "resume"}),
+            ("rl_episode", {"run": "@last"}),
+            ("rl_logbook", {"action": "add", "note": "x"}),
+            ("rl_diagnose", {"run": "@last", "action": "try_fix"}),
+        ]:
+            assert "this server only reads" in told(await call(client, name, **arguments)), name
+        assert not (await call(client, "rl_run", run="@last", detail="report")).is_error
+
+
+# -------------------------------------------------------------------------------------- transports
+
+
+def server_command(runs, *words):
+    return [sys.executable, "-P", "-m", "gymsolve", "mcp", "--runs-dir", str(runs), *words]
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_over_standard_input_for_new_and_old_clients(runs, mode):
+    command, *words = server_command(runs)
+    async with Client(StdioServerParameters(command=command, args=words), mode=mode) as client:
+        assert len((await client.list_tools()).tools) == len(TOOLS)
+        news = (await call(client, "rl_run", run="@last")).structured_content
+        assert news["status"] == "finished"
+
+
+async def test_over_http_with_a_token_and_this_machine_only(runs):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = server_command(runs, "--http", "--port", str(port), "--token", "secret")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert f"http://127.0.0.1:{port}/mcp" in server.stdout.readline()
+            url, right = f"http://127.0.0.1:{port}/mcp", {"Authorization": "Bearer secret"}
+            await until_it_listens(url)
+            async with httpx.AsyncClient() as web:
+                assert (await web.post(url, json={})).status_code == 401
+                wrong = {"Authorization": "Bearer other"}
+                assert (await web.post(url, json={}, headers=wrong)).status_code == 401
+                for odd in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
+                    assert (await web.post(url, json={}, headers=right | odd)).status_code in (403, 421)
+            async with (
+                httpx.AsyncClient(headers=right) as web,
+                Client(streamable_http_client(url, http_client=web)) as one,
+                Client(streamable_http_client(url, http_client=web)) as other,
+            ):
+                for client in (one, other):
+                    assert "finished" in told(await call(client, "rl_runs"))
+        finally:
+            server.send_signal(signal.SIGINT)
+
+
+async def until_it_listens(url):
+    for _ in range(600):
+        try:
+            async with httpx.AsyncClient() as web:
+                await web.get(url)
+            return
+        except httpx.TransportError:
+            await anyio.sleep(0.1)
+    raise AssertionError("the server does not answer")
+
+
+async def test_a_run_outlives_a_server_that_is_killed(tmp_path):
+    command, *words = server_command(tmp_path)
+    begun = []
+
+    async def lose_the_server():
+        async with Client(StdioServerParameters(command=command, args=words)) as client:
+            started = await call(client, "rl_start", env="CartPole-v1", set=LONG, steps=50_000_000)
+            begun.append(started.structured_content["run"])
+            for server in servers_of(tmp_path):
+                os.kill(server, signal.SIGKILL)
+            with anyio.fail_after(60):
+                await call(client, "rl_runs")
+
+    with pytest.raises(BaseException):  # noqa: B017, PT011 - however the client says that its server is gone
+        await lose_the_server()
+    run = gymsolve.open_run(begun[0], runs_dir=tmp_path)
+    seen = len(run.read_metrics().rows)
+    deadline = time.monotonic() + 120
+    while len(run.read_metrics().rows) <= seen and time.monotonic() < deadline:
+        await anyio.sleep(0.2)
+    assert len(run.read_metrics().rows) > seen
+    run.request_stop()
+    while run.status == "running" and time.monotonic() < deadline:
+        await anyio.sleep(0.2)
+    assert run.status == "stopped"
+
+
+def servers_of(runs):
+    """Processes of this test's server, by their command line."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"mcp" in words and str(runs).encode() in words:
+            found.append(int(folder.name))
+    return found
+
+
+def test_the_server_imports_neither_torch_nor_gymnasium():
+    code = (
+        "import sys, gymsolve.mcp.server, gymsolve.service.planning, gymsolve.service.watching\n"
+        "import gymsolve.service.curves, gymsolve.service.diagnose, gymsolve.service.fix\n"
+        "print(sorted({'torch', 'gymnasium'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
