@@ -78,7 +78,7 @@ def test_gymsolve_commands_and_options_exist(page):
         while rest and hasattr(command, "commands"):
             if rest[0] in command.commands:
                 command = command.commands[rest.pop(0)]
-            elif command.name in ("runs", "recipes"):  # the list is what is meant without a word
+            elif command.name in ("runs", "recipes", "log"):  # the list is what is meant without a word
                 command = command.commands["list"]
             else:
                 break

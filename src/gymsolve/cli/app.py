@@ -128,6 +128,7 @@ mcp_app = typer.Typer(
     callback=mcp.serve,
 )
 mcp_app.command("install")(mcp.install)
+mcp_app.command("skill")(mcp.skill)
 app.add_typer(mcp_app, name="mcp")
 
 app.command("diagnose")(diagnose.diagnose)

@@ -10,7 +10,7 @@ from gymsolve.cli.options import RunsDir
 from gymsolve.cli.printing.output import is_terminal, say
 from gymsolve.errors import MissingExtraError, UsageError
 
-__all__ = ["install", "serve"]
+__all__ = ["install", "serve", "skill"]
 
 MaxSteps = Annotated[
     str | None,
@@ -96,6 +96,13 @@ def install(
     kept = planned.write()
     say(f"Wrote {planned.path}." + (f" As it was: {kept}" if kept else ""))
     return 0
+
+
+def skill() -> None:
+    """Print a skill file for agents that use gymsolve from a shell."""
+    from gymsolve.mcp.prompts import read_text
+
+    say(read_text("skill"))
 
 
 def _agreed(path: str) -> bool:
