@@ -162,9 +162,9 @@ def open_stage(config: EnvConfig) -> Stage | None:
 
 
 def _open(config: EnvConfig, action: ActionSpec, from_info: bool) -> _StageHere:
-    draw_without_screen()
+    draw_without_screen()  # before anybody asks whether it works
     if fault := find_family(config.id).drawing_fault():
-        raise EnvFaultError(f"{config.id} cannot be drawn: {fault}", where="video")
+        raise EnvFaultError(f"{config.id} cannot be drawn: {fault}.", where="video")
     return _StageHere(config, build_env(config, "eval", render=True), action, from_info)
 
 

@@ -33,8 +33,8 @@ class Clone(NamedTuple):
     load: Callable[[AnyEnv, Any], None]
     """Into an environment that has been reset; an `EnvFaultError` where it does not fit."""
     resumes: bool = False
-    """A resumed run goes by it, and actions are not kept for a replay: it holds all that decides what follows,
-    and takes less room than the actions of an episode."""
+    """A resumed run goes by it, and no actions are kept for a replay: it holds all that decides what follows
+    and takes less room than they do."""
 
 
 def declared_fps(env: AnyEnv) -> float | None:

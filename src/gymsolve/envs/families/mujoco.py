@@ -23,20 +23,27 @@ import numpy as np
 
 from gymsolve.envs.contract_faults import FAULTS, told_error
 from gymsolve.envs.families.family import AnyEnv, Clone, Extra, Family, by_code
-from gymsolve.envs.screen import draw_without_screen
+from gymsolve.envs.screen import draw_without_screen, has_egl
 from gymsolve.errors import EnvFaultError
 from gymsolve.spec import Array
 
 __all__ = ["FAMILY"]
 
 _EXTRA = Extra("mujoco", "mujoco", "mujoco")
-_SCREENLESS = ("egl", "osmesa")
+_WINDOWS = "glfw"
 
 
 def _register() -> None:
     draw_without_screen()  # MuJoCo chooses how to draw when it is imported
-    if importlib.util.find_spec(_EXTRA.module) is not None:  # without it, building one names the extra
-        importlib.import_module(_EXTRA.module).set_mju_user_warning(_hear)
+    if importlib.util.find_spec(_EXTRA.module) is None:
+        return  # building one names the extra
+    try:
+        mujoco = importlib.import_module(_EXTRA.module)
+    except FAULTS as error:
+        how = os.environ.get("MUJOCO_GL", "")
+        hint = f"It draws by MUJOCO_GL={how}: unset that variable." if how else None
+        raise EnvFaultError(f"MuJoCo cannot be imported: {told_error(error)}.", hint=hint) from error
+    mujoco.set_mju_user_warning(_hear)
 
 
 def _hear(text: str) -> None:
@@ -46,18 +53,22 @@ def _hear(text: str) -> None:
 
 def _drawing_fault() -> str | None:
     """Try it without Gymnasium's viewer, which would complain once more when it is thrown away."""
-    how = os.environ.get("MUJOCO_GL", "").lower()
-    if how not in _SCREENLESS:
-        return None
+    how = os.environ.get("MUJOCO_GL", "").lower() or _WINDOWS
     try:
-        context = importlib.import_module(f"mujoco.{how}").GLContext(16, 16)
-        context.make_current()
-        context.free()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # GLFW's, about the screen
+            if how == _WINDOWS and not importlib.import_module(_WINDOWS).init():
+                raise OSError("no screen can be opened")
+            context = importlib.import_module(f"mujoco.{how}").GLContext(16, 16)
+            context.make_current()
+            context.free()
     except FAULTS as error:  # down to the graphics driver
-        fix = "install it (Debian, Ubuntu: apt install libegl1 libgl1)"
-        if how != "egl":
-            fix = "install it, or unset MUJOCO_GL to draw by EGL"
-        return f"without a screen MuJoCo needs {how.upper()}, which fails here ({told_error(error)}); {fix}."
+        told = told_error(error).partition(". ")[0]
+        missing = how == "egl" or not has_egl()
+        fix = (
+            "install EGL (Debian, Ubuntu: apt install libegl1 libgl1)" if missing else "export MUJOCO_GL=egl"
+        )
+        return f"MuJoCo cannot draw by {how} ({told}); to draw without a screen: {fix}"
     return None
 
 
@@ -150,7 +161,9 @@ FAMILY = Family(
     drawing_fault=_drawing_fault,
     dimensions={
         "Ant": tuple(f"{leg} {joint}" for leg in _LEGS for joint in ("hip", "ankle")),
-        "HalfCheetah": tuple(f"{end} {part}" for end in ("back", "front") for part in ("thigh", "shin", "foot")),
+        "HalfCheetah": tuple(
+            f"{end} {part}" for end in ("back", "front") for part in ("thigh", "shin", "foot")
+        ),
         "Hopper": ("thigh", "leg", "foot"),
         "Humanoid": _HUMANOID,
         "HumanoidStandup": _HUMANOID,
