@@ -31,8 +31,9 @@ COPIES = 16
 NEAR, STEPS = 2, 10
 """Steps from one state in both versions: those that are judged, and all. Robots that touch the ground amplify
 rounding errors; what becomes of them is judged by whole episodes."""
-CLOSE = 1e-4
-"""How far the two may be apart, relative to the size of what is compared."""
+CLOSE = 5e-4
+"""How far the two may be apart, relative to the size of what is compared. Forces on a humanoid that lies on
+the ground are 2e-4 apart, since the solver stops there; its state and its reward are much closer."""
 
 Policy = Callable[[Envs, np.ndarray, np.random.Generator], np.ndarray]
 

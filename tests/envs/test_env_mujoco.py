@@ -160,6 +160,7 @@ def test_actions_are_kept_for_a_replay_where_a_strangers_wrapper_is() -> None:
 
 # ---------------------------------------------------------------------------------------- pictures
 
+SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL", "PYOPENGL_PLATFORM")
 FILM = """
 import os, sys
 from gymsolve.config import EnvConfig
@@ -190,11 +191,35 @@ except EnvFaultError as error:
     ],
 )
 def test_without_a_screen_a_picture_or_one_sentence(variables: dict[str, str], told: str) -> None:
-    screens = ("DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL", "PYOPENGL_PLATFORM")
-    mine = {name: value for name, value in os.environ.items() if name not in screens}
+    mine = {name: value for name, value in os.environ.items() if name not in SCREENS}
     done = subprocess.run(
         [sys.executable, "-c", FILM], env={**mine, **variables}, capture_output=True, text=True, check=True
     )
     assert told in done.stdout
     assert len(done.stdout.splitlines()) == 1
     assert done.stderr == ""
+
+
+FOLLOW = """
+import numpy as np
+from gymsolve.config import EnvConfig
+from gymsolve.envs.build import build_env
+for kwargs in ({}, {"camera_id": -1}):
+    env = build_env(EnvConfig(id="HalfCheetah-v5", kwargs=kwargs), "eval", render=True).env
+    env.reset(seed=0)
+    robot = env.unwrapped
+    env.render()
+    robot.set_state(robot.data.qpos + np.eye(9)[0] * 30, robot.data.qvel)
+    frame = env.render().astype(int)
+    env.close()
+    print(int(((frame[..., 0] - frame[..., 2]) > 40).sum() > 1000))  # its skin, which nothing else has
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there always is a screen")
+def test_the_camera_goes_along_unless_the_user_chose_one() -> None:
+    mine = {name: value for name, value in os.environ.items() if name not in SCREENS}
+    done = subprocess.run(
+        [sys.executable, "-c", FOLLOW], env=mine, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["1", "0"]

@@ -31,6 +31,8 @@ __all__ = ["FAMILY"]
 
 _EXTRA = Extra("mujoco", "mujoco", "mujoco")
 _WINDOWS = "glfw"
+_CAMERA = {"camera_id", "camera_name", "default_camera_config"}
+"""Arguments of an environment by which a user chooses the camera."""
 
 
 def _register() -> None:
@@ -70,6 +72,19 @@ def _drawing_fault() -> str | None:
         )
         return f"MuJoCo cannot draw by {how} ({told}); to draw without a screen: {fix}"
     return None
+
+
+def _prepare(env: AnyEnv) -> AnyEnv:
+    """Let the camera go along with a robot that is drawn: Gymnasium's stays where it was."""
+    robot: Any = env.unwrapped
+    ours = any(kind.__module__ == "gymnasium.envs.mujoco.mujoco_env" for kind in type(robot).__mro__)
+    if not ours or robot.render_mode is None or (env.spec is not None and _CAMERA & env.spec.kwargs.keys()):
+        return env
+    mujoco = importlib.import_module(_EXTRA.module)
+    camera = mujoco.mj_name2id(robot.model, mujoco.mjtObj.mjOBJ_CAMERA, "track")
+    if camera >= 0:
+        robot.mujoco_renderer.camera_id = camera
+    return env
 
 
 # ---------------------------------------------------------------------------------------- snapshots
@@ -158,6 +173,7 @@ FAMILY = Family(
     register=_register,
     extra=_EXTRA,
     clone=Clone(_save, _load, resumes=True),
+    prepare=_prepare,
     drawing_fault=_drawing_fault,
     dimensions={
         "Ant": tuple(f"{leg} {joint}" for leg in _LEGS for joint in ("hip", "ankle")),
