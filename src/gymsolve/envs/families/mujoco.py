@@ -148,7 +148,7 @@ def _integration(mujoco: Any) -> int:
 def _model_digest(mujoco: Any, model: Any) -> str:
     written: Array = np.zeros(mujoco.mj_sizeModel(model), np.uint8)
     mujoco.mj_saveModel(model, None, written)
-    return hashlib.sha256(written).hexdigest()
+    return hashlib.sha256(written.tobytes()).hexdigest()
 
 
 def _digest(parts: dict[str, Array]) -> str:
