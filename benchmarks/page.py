@@ -13,13 +13,14 @@ from benchmarks.tables import (
     micro_table,
     race_table,
     solve_tables,
+    stepping_table,
     throughput_tables,
 )
 from benchmarks.targets import targets_table
 
 __all__ = ["render_page", "targets_of", "write_page"]
 
-NAMES = ("throughput", "solve", "race", "limit", "micro", "growth", "cost")
+NAMES = ("throughput", "solve", "race", "limit", "micro", "growth", "cost", "stepping")
 
 _INTRO = """\
 <!-- Made by `python -m benchmarks` from benchmarks/results; do not edit. -->
@@ -98,6 +99,9 @@ _SECTIONS = {
     "step to the last file, beside the same\ntraining without measures, records, alerts, live table, "
     "tracker and report, at the same time on the other core.\nThe split is that of further runs, with a "
     "clock around each part.\n",
+    "stepping": "## Bare stepping\n\nEnvironments through our contract (resets in the same step, books of "
+    "episodes, checked numbers) beside the package's\nown fastest way. No policy acts. Both take turns in "
+    "one process, with the same actions.\n",
 }
 
 
@@ -129,6 +133,7 @@ def render_page(results: dict[str, dict[str, Any]]) -> str:
         "micro": micro_table(runs["micro"]) if runs["micro"] else "",
         "growth": growth_tables(runs["growth"]),
         "cost": cost_table(runs["cost"]),
+        "stepping": stepping_table(runs["stepping"]) if runs["stepping"] else "",
     }
     parts = [_INTRO, "## Targets\n", targets_table(runs)]
     for name, title in _SECTIONS.items():

@@ -8,6 +8,7 @@ from benchmarks.limit import measure_limit
 from benchmarks.micro import measure_micro
 from benchmarks.race import measure_race
 from benchmarks.solve import measure_solve
+from benchmarks.stepping import measure_stepping
 from benchmarks.throughput import Options, measure_throughput
 
 __all__ = ["PARTS"]
@@ -20,4 +21,5 @@ PARTS: dict[str, Callable[[Options], None]] = {
     "solve": measure_solve,
     "growth": measure_growth,
     "cost": measure_cost,
+    "stepping": measure_stepping,
 }

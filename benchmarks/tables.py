@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from benchmarks.cost import CASE, OFF, PARTS_OF_IT, SPLIT
 from benchmarks.figures import Spread, line_fit, paired_ratios, quartiles, spread
+from benchmarks.stepping import OWN
 from benchmarks.store import OURS, Record
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "percentages",
     "race_table",
     "solve_tables",
+    "stepping_table",
     "throughput_tables",
 ]
 
@@ -267,3 +269,17 @@ def _percent(found: Spread | None) -> str:
     if found is None:
         return "–"
     return f"{found.median:.1%} ({found.low:.1%} to {found.high:.1%})"
+
+
+def stepping_table(runs: Sequence[Record]) -> str:
+    rows = []
+    for case in cases(runs):
+        ours, failed = sound(newest(runs, case, OURS))
+        theirs, _ = sound(newest(runs, case, OWN))
+        if not ours:
+            rows.append((case, f"not measured: {failed[-1]}", "", "", ""))
+            continue
+        rates = [_range(spread(run["steps_per_second"] for run in own)) for own in (ours, theirs)]
+        ratio = _range(spread(paired_ratios(runs, case, OWN, "steps_per_second")))
+        rows.append((case, *rates, ratio, _noisy(ours)))
+    return markdown(("", "gymsolve, steps/s", "the package's way, steps/s", "ratio", "noisy runs"), rows)

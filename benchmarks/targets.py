@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from benchmarks.cost import CASE, OFF
 from benchmarks.figures import Spread, paired_ratios, spread
+from benchmarks.stepping import CASES, LEAST, OWN
 from benchmarks.store import OURS, Record
 from benchmarks.tables import limit_share, markdown, memory_line, newest, number, percentages, until_solved
 
@@ -20,6 +21,7 @@ def targets_table(results: Mapping[str, Sequence[Record]]) -> str:
     rows += _limit(results["limit"])
     rows += _growth(results["growth"])
     rows.append(_cost(results["cost"]))
+    rows += _stepping(results["stepping"])
     return markdown(("target", "measured", "met"), rows)
 
 
@@ -133,3 +135,14 @@ def _cost(runs: Sequence[Record]) -> tuple[str, str, str]:
         return name, "not measured yet", ""
     told = f"{found.median:.1%} ({found.low:.1%} to {found.high:.1%}, {found.count} pairs)"
     return name, told, "yes" if found.median < 0.05 else "**no**"
+
+
+def _stepping(runs: Sequence[Record]) -> list[tuple[str, str, str]]:
+    return [
+        _row(
+            f"bare stepping, {case}: ≥ {LEAST:g}× the package's own",
+            LEAST,
+            spread(paired_ratios(runs, case, OWN, "steps_per_second")),
+        )
+        for case in CASES
+    ]

@@ -67,7 +67,9 @@ def _facts(family: Family, with_recipe: set[str]) -> str:
     lines = [f"Install: {_install(family)}."]
     if family.exclusive:
         lines.append("A process can hold one of them, so each copy gets a process of its own.")
-    exact = "native snapshots" if family.clone else "a replay of the episode's actions"
+    exact = (
+        "native snapshots" if family.clone and family.clone.resumes else "a replay of the episode's actions"
+    )
     lines.append(f"A resumed run continues episodes under way bit for bit, by {exact}.")
     family.register()
     others = sorted(name for name in gym.registry if find_family(name) is family and name not in with_recipe)

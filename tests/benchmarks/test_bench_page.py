@@ -139,6 +139,21 @@ def test_memory_is_fitted_by_a_line(results):
     assert line(page, "memory grows linearly").endswith("| R² 1.000, 64 bytes per step | yes |")
 
 
+def test_bare_stepping_is_compared_with_the_packages_own_way(results):
+    case = "HalfCheetah-v5, EnvPool"
+    results["stepping"]["runs"] = [
+        speed("gymsolve", 0, 90.0, case=case),
+        speed("own", 0, 100.0, case=case),
+        speed("gymsolve", 1, 80.0, case=case),
+        speed("own", 1, 100.0, case=case),
+        {"case": "VizdoomBasic-v1, processes", "tool": "gymsolve", "round": 0, "session": "s", "error": "no"},
+    ]
+    page = render_page(results)
+    assert "| 85 (80 to 90) | 100 (100 to 100) | 0.85 (0.8 to 0.9) |" in line(page, case)
+    assert line(page, f"bare stepping, {case}").endswith("| 0.85× (0.8 to 0.9, 2 rounds) | yes |")
+    assert "not measured: no" in line(page, "VizdoomBasic-v1, processes")
+
+
 def test_the_page_lies_beside_the_results(tmp_path):
     Store(tmp_path / "results", "micro").add(
         {"case": "GAE", "tool": "gymsolve", "round": 0, "value": 12.0, "unit": "µs"}

@@ -25,6 +25,7 @@ CAN_JUMP: list[tuple[str, dict[str, Any]]] = [
     ("async", {"id": "LunarLander-v3", "workers": 3, "max_episode_steps": 40}),
     ("sync", {"id": "Taxi-v4", "max_episode_steps": 40}),
     ("sync", PLACED),
+    ("async", {"id": "Hopper-v5", "workers": 2}),
     ("sync", ATARI | {"wrappers": ["atari", "clip_reward"], "kwargs": {**ATARI["kwargs"]}}),
 ]
 jumpers = pytest.mark.parametrize(("backend", "settings"), CAN_JUMP)

@@ -27,6 +27,7 @@ CASES = {
     "box2d": ("LunarLander-v3:ppo", SMALL),
     "continuous": ("Pendulum-v1:ppo", SMALL | {"net.squash": True}),
     "masked": ("Taxi-v4:ppo", SMALL),
+    "mujoco": ("Hopper-v5:ppo", SMALL | SHORT),
     "atari": (
         "ALE/Breakout-v5:ppo",
         {

@@ -22,6 +22,7 @@ from gymsolve.envs.lean.choice import find_lean
 from gymsolve.envs.options import Planned, check_wrappers
 from gymsolve.envs.registration import find_spec, newest_version
 from gymsolve.envs.replay import Replay
+from gymsolve.envs.screen import draw_without_screen
 from gymsolve.envs.spaces import Space, is_image
 from gymsolve.envs.wrappers.actions import FrameSkip
 from gymsolve.envs.wrappers.components import RewardComponents
@@ -127,6 +128,7 @@ def _make(config: EnvConfig, registered: Any, lean: type[Any] | None, render: bo
     if config.max_episode_steps is not None:
         options["max_episode_steps"] = config.max_episode_steps
     if render:
+        draw_without_screen()
         options["render_mode"] = "rgb_array"
     # gymsolve never steps before a reset, so no wrapper has to check for it in every step.
     wanted = replace(registered, entry_point=lean or registered.entry_point, order_enforce=False)

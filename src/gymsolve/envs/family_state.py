@@ -14,8 +14,9 @@ import numpy as np
 
 from gymsolve.envs.families import find_family
 from gymsolve.envs.families.family import AnyEnv
+from gymsolve.errors import EnvFaultError
 
-__all__ = ["load_native", "save_native"]
+__all__ = ["load_native", "resumes_natively", "save_native"]
 
 _KNOWN = ("gymsolve", "gymnasium")
 _SIMPLE = (bool, int, float, str, type(None))
@@ -24,26 +25,41 @@ _SIMPLE = (bool, int, float, str, type(None))
 def save_native(env_id: str, env: AnyEnv, obs: Any) -> dict[str, Any] | None:
     """The state of an environment and its observation there; None where no native snapshot is possible."""
     clone = find_family(env_id).clone
-    layers = _layers(env)
-    if clone is None or any(type(layer).__module__.partition(".")[0] not in _KNOWN for layer in layers):
+    if clone is None or not _all_known(env):
         return None
     return {
         "state": clone.save(env.unwrapped),
         "rng": env.unwrapped.np_random.bit_generator.state,
-        "layers": [_pack(_plain_attributes(layer)) for layer in layers],
+        "layers": [_pack(_plain_attributes(layer)) for layer in _layers(env)],
         "obs": _pack(obs),
     }
 
 
+def resumes_natively(env_id: str, env: AnyEnv) -> bool:
+    """Does a resumed run go by native snapshots of this environment, instead of a replay?"""
+    clone = find_family(env_id).clone
+    return clone is not None and clone.resumes and _all_known(env)
+
+
 def load_native(env_id: str, env: AnyEnv, saved: dict[str, Any]) -> Any:
-    """Put an environment that has been reset into a saved state; its observation there."""
+    """Put an environment that has been reset into a saved state; its observation there.
+
+    An `EnvFaultError` where the state is of another kind of environment.
+    """
     clone = find_family(env_id).clone
     assert clone is not None
+    if len(saved["layers"]) != len(_layers(env)):
+        raise EnvFaultError("the snapshot is of an environment with other wrappers.")
     clone.load(env.unwrapped, saved["state"])
     env.unwrapped.np_random.bit_generator.state = saved["rng"]
     for layer, attributes in zip(_layers(env), saved["layers"], strict=True):
         vars(layer).update(_unpack(attributes))
     return _unpack(saved["obs"])
+
+
+def _all_known(env: AnyEnv) -> bool:
+    """Is every wrapper ours or Gymnasium's?"""
+    return all(type(layer).__module__.partition(".")[0] in _KNOWN for layer in _layers(env))
 
 
 def _layers(env: AnyEnv) -> list[AnyEnv]:

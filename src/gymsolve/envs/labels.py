@@ -55,7 +55,7 @@ class ActionLabels:
         if self._action.kind != "box":
             return " ".join(str(int(value)) for value in values)
         shown = [f"{value:+.2f}" for value in values[:_MOST_NUMBERS]]
-        if self.names:
+        if self.names and values.size <= _MOST_NUMBERS:
             return " ".join(f"{name} {value}" for name, value in zip(self.names, shown, strict=True))
         more = f" and {values.size - _MOST_NUMBERS} more" if values.size > _MOST_NUMBERS else ""
         return " ".join(shown) + more

@@ -27,7 +27,7 @@ from gymsolve.envs.contract_faults import (
     explain_info,
     place_of_method,
 )
-from gymsolve.envs.family_state import load_native, save_native
+from gymsolve.envs.family_state import load_native, resumes_natively, save_native
 from gymsolve.envs.masks import flat_mask
 from gymsolve.envs.spaces import ObsLayout
 from gymsolve.envs.wrappers.components import RewardComponents
@@ -82,6 +82,8 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         """Reset options of the episode under way."""
         self._next_seed: int | None = None
         """Seed of the episode after a jump: without it, copies that jumped to one place would go on alike."""
+        self._native = not masked and resumes_natively(name, env)
+        """Is the whole state in a native snapshot, so that nothing has to be replayed?"""
 
     def configure(self, options: Options) -> None:
         """Reset options of all coming episodes."""
@@ -112,7 +114,7 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         return obs, self._mask(info) if self._masked else {}
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, Info]:
-        if self._steps < _LONGEST_REPLAY:
+        if self._steps < _LONGEST_REPLAY and not self._native:
             self._actions.append(int(action) if self._whole else action.tolist())
         self._steps += 1
         try:
@@ -145,9 +147,10 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
     def snapshot(self, *, native: bool = False) -> Snapshot | None:
         """JSON-ready; None once an episode is too long to be replayed.
 
-        A `native` snapshot, where the family has them, takes more room and no time to go to.
+        A `native` snapshot, where the family has them, takes no time to go to, and mostly more room; where a
+        resume goes by them, there is no other.
         """
-        if self._steps > _LONGEST_REPLAY or self._obs is None:
+        if self._obs is None or (self._steps > _LONGEST_REPLAY and not self._native):
             return None
         state = {
             "seed": self._seed,
@@ -157,29 +160,17 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
             "options": self._options,
             "next_seed": self._next_seed,
         }
-        if native and not self._masked:
+        if self._native or (native and not self._masked):
             clone = save_native(self._name, self.env, self._obs)
             return state if clone is None else {**state, "native": clone}
         return state
 
     def jump(self, state: Snapshot | None, seed: int) -> tuple[Any, Info, bool]:
         """Go to a snapshot of any copy; the seed is that of the episode after it."""
-        if state is not None and "native" in state:
-            obs, info, reached = *self._load(state, seed), True
-        else:
-            obs, info, reached = self.restore(state, seed)
+        obs, info, reached = self.restore(state, seed)
         if reached:
             self._next_seed = seed
         return obs, info, reached
-
-    def _load(self, state: Snapshot, seed: int) -> tuple[Any, Info]:
-        if self._obs is None:
-            self.begin(seed, None)
-        self._obs = load_native(self._name, self.env, state["native"])
-        self._seed, self._rng = state["seed"], dict(state["rng"])
-        self._options, self._actions = state["options"], list(state["actions"])
-        self._steps = len(self._actions)
-        return self._obs, {}
 
     def restore(self, state: Snapshot | None, seed: int) -> tuple[Any, Info, bool]:
         """Go to a snapshot; where that fails, start an episode with the given seed.
@@ -188,10 +179,26 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         """
         self._next_seed = None
         try:
-            restored = self._replay(state, seed) if state is not None else None
+            restored = self._go_to(state, seed)
         except EnvFaultError:  # actions that fit the old episode need not fit what came out of the replay
             restored = None
         return (*self.reset(seed=seed), False) if restored is None else (*restored, True)
+
+    def _go_to(self, state: Snapshot | None, seed: int) -> tuple[Any, Info] | None:
+        if state is None:
+            return None
+        return self._load(state, seed) if "native" in state else self._replay(state, seed)
+
+    def _load(self, state: Snapshot, seed: int) -> tuple[Any, Info]:
+        if self._obs is None:
+            self.begin(seed, None)
+        self._obs = load_native(self._name, self.env, state["native"])
+        self._seed, self._rng = state["seed"], dict(state["rng"])
+        self._options, self._actions = state["options"], list(state["actions"])
+        self._steps = len(self._actions)
+        # Snapshots of older versions do not know of jumps.
+        self._next_seed = state.get("next_seed")
+        return self._obs, {}
 
     def _replay(self, state: Snapshot, seed: int) -> tuple[Any, Info] | None:
         if state["seed"] is None:

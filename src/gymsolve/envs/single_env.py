@@ -6,8 +6,6 @@ plays.
 """
 
 import math
-import os
-import sys
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,6 +19,7 @@ from gymsolve.envs.describe import describe
 from gymsolve.envs.families import find_family
 from gymsolve.envs.labels import ActionLabels, find_labels
 from gymsolve.envs.masks import legal_mask, refuse_empty
+from gymsolve.envs.screen import draw_without_screen
 from gymsolve.envs.spaces import ObsLayout, half_bounds
 from gymsolve.envs.wrappers.actions import FrameSkip
 from gymsolve.errors import EnvFaultError
@@ -158,21 +157,15 @@ def open_stage(config: EnvConfig) -> Stage | None:
     known = describe(config, "eval")
     if not known.drawable:
         return None
-    _draw_without_screen()
     facts = config, known.spec.action, known.masks_in_info
     return _StageApart(config, facts) if known.exclusive else _open(*facts)
 
 
 def _open(config: EnvConfig, action: ActionSpec, from_info: bool) -> _StageHere:
+    draw_without_screen()  # before anybody asks whether it works
+    if fault := find_family(config.id).drawing_fault():
+        raise EnvFaultError(f"{config.id} cannot be drawn: {fault}.", where="video")
     return _StageHere(config, build_env(config, "eval", render=True), action, from_info)
-
-
-def _draw_without_screen() -> None:
-    """Tell drawing libraries that there is no screen, if so: some complain without it, some fail."""
-    screens = (os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
-    if sys.platform == "linux" and not any(screens):
-        for name, value in (("SDL_VIDEODRIVER", "dummy"), ("SDL_AUDIODRIVER", "dummy"), ("MUJOCO_GL", "egl")):
-            os.environ.setdefault(name, value)
 
 
 def _frames_per_second(env_id: str, env: gym.Env[Any, Any]) -> float:

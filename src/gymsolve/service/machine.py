@@ -3,6 +3,7 @@
 Packages are looked up, never imported: the answer comes at once even where torch takes seconds.
 """
 
+import ctypes
 import os
 import platform
 import re
@@ -155,7 +156,11 @@ def _display() -> Finding:
     if screen:
         return Finding("display", "ok", f"{screen}{suffix}")
     detail = f"none: no windows, but rendering to files works{suffix}"
-    fix = None if "MUJOCO_GL" in os.environ else "For MuJoCo: export MUJOCO_GL=egl"
+    try:
+        ctypes.CDLL("libEGL.so.1")
+        fix = None
+    except OSError:
+        fix = "For videos of MuJoCo (Debian, Ubuntu): apt install libegl1 libgl1"
     return Finding("display", "ok" if fix is None else "warning", detail, fix)
 
 

@@ -22,10 +22,10 @@ from gymsolve.envs.spaces import ObsLayout, action_spec
 from gymsolve.errors import ConfigError, MissingExtraError
 from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs
 
-__all__ = ["EnvPoolEnvs", "envpool_obstacle"]
+__all__ = ["SERVED", "EnvPoolEnvs", "envpool_obstacle"]
 
 
-_SERVED = (
+SERVED = (
     "Acrobot-v1",
     "Ant-v5",
     "BipedalWalker-v3",
@@ -60,7 +60,7 @@ def envpool_obstacle(config: EnvConfig) -> str | None:
     """Why EnvPool cannot train this environment, or None."""
     if ALE.owns(config.id):
         return "Atari games have a faster backend of their own, `ale`"
-    if config.id not in _SERVED:
+    if config.id not in SERVED:
         return f"EnvPool has no version of {config.id} that is known to agree with the stock one"
     if obstacle := bare_obstacle(config, "train"):
         return obstacle

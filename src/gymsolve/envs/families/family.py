@@ -31,7 +31,10 @@ class Clone(NamedTuple):
     save: Callable[[AnyEnv], Any]
     """JSON-ready; generators included."""
     load: Callable[[AnyEnv, Any], None]
-    """Into an environment that has been reset."""
+    """Into an environment that has been reset; an `EnvFaultError` where it does not fit."""
+    resumes: bool = False
+    """A resumed run goes by it, and no actions are kept for a replay: it holds all that decides what follows
+    and takes less room than they do."""
 
 
 def declared_fps(env: AnyEnv) -> float | None:
@@ -45,6 +48,10 @@ def _as_it_is(env: AnyEnv) -> AnyEnv:
 
 
 def _nothing() -> None: ...
+
+
+def _drawable() -> str | None:
+    return None
 
 
 def _unknown(env_id: str) -> str | None:
@@ -72,6 +79,8 @@ class Family:
     """Native snapshots; None where only a replay of the actions leads back to a state."""
     prepare: Callable[[AnyEnv], AnyEnv] = _as_it_is
     """Mends what an environment needs, right above `gym.make`, if its class is one of the family's."""
+    drawing_fault: Callable[[], str | None] = _drawable
+    """Why this machine cannot draw them, with the fix; None where it can."""
     fps: Callable[[AnyEnv], float | None] = declared_fps
     """Steps of the bare environment per second of its own time; None where it is unknown."""
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""Does EnvPool play the game of the stock environment? Compared, stored as a table, and rerun by anybody."""

@@ -1,0 +1,112 @@
+"""Two vectors of one environment, ours and the package's own, stepped in turns (`benchmarks/stepping.py`)."""
+
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from protocol import answer, read_job
+
+job = read_job()
+
+import gymnasium as gym  # noqa: E402
+import numpy as np  # noqa: E402
+
+from gymsolve.config import EnvConfig  # noqa: E402
+from gymsolve.envs.contract import Envs  # noqa: E402
+from gymsolve.envs.make import make_envs  # noqa: E402
+
+COUNT = job["num_envs"]
+NAME = job["ours"]["id"]
+AUTORESET = {"autoreset_mode": gym.vector.AutoresetMode.SAME_STEP}
+Vector = gym.vector.VectorEnv
+
+
+def make_sync() -> Vector[Any, Any, Any]:
+    return gym.make_vec(NAME, COUNT, "sync", vector_kwargs=AUTORESET)
+
+
+def make_async() -> Vector[Any, Any, Any]:
+    return gym.make_vec(NAME, COUNT, "async", vector_kwargs={"shared_memory": True, **AUTORESET})
+
+
+def make_retro() -> Vector[Any, Any, Any]:
+    builders = [open_game] * COUNT
+    return gym.vector.AsyncVectorEnv(builders, shared_memory=True, **AUTORESET)
+
+
+def open_game() -> gym.Env[Any, Any]:
+    import stable_retro
+
+    game: gym.Env[Any, Any] = stable_retro.make(NAME.rpartition("/")[2], render_mode="rgb_array")
+    return game
+
+
+def make_envpool() -> Vector[Any, Any, Any]:
+    import envpool
+
+    pool: Vector[Any, Any, Any] = envpool.make_gymnasium(NAME, num_envs=COUNT, seed=1)
+    return pool
+
+
+def make_ale() -> Vector[Any, Any, Any]:
+    from ale_py.vector_env import AtariVectorEnv
+
+    vector: Vector[Any, Any, Any] = AtariVectorEnv(
+        game="pong", num_envs=COUNT, repeat_action_probability=0.25, reward_clipping=False, **AUTORESET
+    )
+    return vector
+
+
+MAKERS = {
+    "sync": make_sync,
+    "async": make_async,
+    "retro": make_retro,
+    "envpool": make_envpool,
+    "ale": make_ale,
+}
+
+
+def draw_actions(envs: Envs) -> list[Any]:
+    rng, action = np.random.default_rng(0), envs.spec.action
+    shape = (256, COUNT, action.size)
+    drawn = rng.uniform(-1, 1, shape) if action.kind == "box" else rng.integers(0, action.nvec, shape)
+    return [action.to_env(row) for row in drawn]
+
+
+def run(step: Callable[[Any], object], actions: list[Any], seconds: float) -> float:
+    """Steps of all environments per second."""
+    calls, began = 0, time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        step(actions[calls % len(actions)])
+        calls += 1
+    return calls * COUNT / (time.perf_counter() - began)
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    ours = make_envs(EnvConfig.model_validate({**job["ours"], "num_envs": COUNT}), "train")
+    own = MAKERS[job["own"]]()
+    ours.reset(list(range(COUNT)))
+    own.reset()
+    actions = draw_actions(ours)
+    found: dict[str, list[float]] = {"gymsolve": [], "own": []}
+    steppers = {"gymsolve": ours.step, "own": own.step}
+    for turn in range(job["turns"] + 1):
+        order = list(steppers) if turn % 2 else list(steppers)[::-1]
+        for name in order:
+            rate = run(steppers[name], actions, job["seconds"])
+            if turn:  # the first one is to get warm
+                found[name].append(rate)
+    ours.close()
+    own.close()
+    answer(
+        rates={name: statistics.median(rates) for name, rates in found.items()},
+        turns=found,
+        backend=ours.backend,
+    )
+
+
+if __name__ == "__main__":
+    main()
