@@ -15,10 +15,16 @@ import numpy as np
 from gymsolve.envs.families import find_family
 from gymsolve.envs.families.family import AnyEnv
 
-__all__ = ["load_native", "save_native"]
+__all__ = ["load_native", "needs_native", "save_native"]
 
 _KNOWN = ("gymsolve", "gymnasium")
 _SIMPLE = (bool, int, float, str, type(None))
+
+
+def needs_native(env_id: str) -> bool:
+    """Does nothing but a native snapshot lead back to a state?"""
+    clone = find_family(env_id).clone
+    return clone is not None and clone.always
 
 
 def save_native(env_id: str, env: AnyEnv, obs: Any) -> dict[str, Any] | None:

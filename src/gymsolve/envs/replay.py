@@ -27,7 +27,7 @@ from gymsolve.envs.contract_faults import (
     explain_info,
     place_of_method,
 )
-from gymsolve.envs.family_state import load_native, save_native
+from gymsolve.envs.family_state import load_native, needs_native, save_native
 from gymsolve.envs.masks import flat_mask
 from gymsolve.envs.spaces import ObsLayout
 from gymsolve.envs.wrappers.components import RewardComponents
@@ -145,7 +145,8 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
     def snapshot(self, *, native: bool = False) -> Snapshot | None:
         """JSON-ready; None once an episode is too long to be replayed.
 
-        A `native` snapshot, where the family has them, takes more room and no time to go to.
+        A `native` snapshot, where the family has them, takes more room and no time to go to. Some families need
+        one in any case.
         """
         if self._steps > _LONGEST_REPLAY or self._obs is None:
             return None
@@ -157,17 +158,14 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
             "options": self._options,
             "next_seed": self._next_seed,
         }
-        if native and not self._masked:
+        if (native or needs_native(self._name)) and not self._masked:
             clone = save_native(self._name, self.env, self._obs)
             return state if clone is None else {**state, "native": clone}
         return state
 
     def jump(self, state: Snapshot | None, seed: int) -> tuple[Any, Info, bool]:
         """Go to a snapshot of any copy; the seed is that of the episode after it."""
-        if state is not None and "native" in state:
-            obs, info, reached = *self._load(state, seed), True
-        else:
-            obs, info, reached = self.restore(state, seed)
+        obs, info, reached = self.restore(state, seed)
         if reached:
             self._next_seed = seed
         return obs, info, reached
@@ -179,6 +177,7 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         self._seed, self._rng = state["seed"], dict(state["rng"])
         self._options, self._actions = state["options"], list(state["actions"])
         self._steps = len(self._actions)
+        self._next_seed = state.get("next_seed")
         return self._obs, {}
 
     def restore(self, state: Snapshot | None, seed: int) -> tuple[Any, Info, bool]:
@@ -187,10 +186,12 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         The observation there, its info, and whether the snapshot was reached.
         """
         self._next_seed = None
+        restored = None
         try:
-            restored = self._replay(state, seed) if state is not None else None
-        except EnvFaultError:  # actions that fit the old episode need not fit what came out of the replay
-            restored = None
+            if state is not None:
+                restored = self._load(state, seed) if "native" in state else self._replay(state, seed)
+        except EnvFaultError:
+            pass  # actions need not fit what came out of a replay, nor a clone the emulator that is installed now
         return (*self.reset(seed=seed), False) if restored is None else (*restored, True)
 
     def _replay(self, state: Snapshot, seed: int) -> tuple[Any, Info] | None:

@@ -32,6 +32,8 @@ class Clone(NamedTuple):
     """JSON-ready; generators included."""
     load: Callable[[AnyEnv, Any], None]
     """Into an environment that has been reset."""
+    always: bool = False
+    """The environment draws from a generator that only a clone holds, so no replay leads back to its state."""
 
 
 def declared_fps(env: AnyEnv) -> float | None:
