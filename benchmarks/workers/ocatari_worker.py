@@ -33,7 +33,9 @@ def main() -> None:
             action = _follow(game, _ram(env), rng) if chasing else int(rng.integers(env.action_space.n))
         _, _, terminated, truncated, _ = env.step(action)
         memory.append(_ram(env).tobytes())
-        found.append([[one.category, *map(int, one.xywh)] for one in env.objects if one.category != "NoObject"])
+        found.append(
+            [[one.category, *map(int, one.xywh)] for one in env.objects if one.category != "NoObject"]
+        )
         if terminated or truncated or frame == frames // 2:
             chasing = frame >= frames // 2 or not chasing
             env.reset()
@@ -41,7 +43,7 @@ def main() -> None:
 
 
 def _ram(env: Any) -> Any:
-    return env.unwrapped.ale.getRAM()
+    return env.get_ram()
 
 
 def _follow(game: str, ram: Any, rng: Any) -> int:

@@ -1,4 +1,4 @@
-"""Pong's objects as a Gymnasium wrapper, for tools that do not know gymsolve: what one would write for oneself.
+"""Pong's objects as a Gymnasium wrapper, for tools that do not know gymsolve: what a user would write.
 
 `tests/benchmarks/test_bench_pong_objects.py` compares it with the wrapper `atari_objects`.
 """
@@ -27,7 +27,9 @@ class PongObjects(gym.ObservationWrapper):
         found = [_paddle(int(ram[51]), 13), _paddle(int(ram[50]), 15), _ball(ram)]
         player, enemy, ball = (_moved(now, last) for now, last in zip(found, self.before, strict=True))
         self.before = found
-        return np.array([*(player or (105, 0, 0)), *(enemy or (105, 0, 0)), *(ball or (80, 105, 0, 0, 0))], np.float32)
+        return np.array(
+            [*(player or (105, 0, 0)), *(enemy or (105, 0, 0)), *(ball or (80, 105, 0, 0, 0))], np.float32
+        )
 
 
 def _paddle(byte: int, offset: int) -> tuple[int, ...] | None:

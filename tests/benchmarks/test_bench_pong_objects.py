@@ -12,7 +12,7 @@ from gymsolve.envs.build import build_env
 from gymsolve.recipes.resolving import resolve
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "workers"))
-from pong_objects import PongObjects  # noqa: E402
+from pong_objects import PongObjects
 
 
 def test_both_wrappers_see_the_same_eleven_numbers() -> None:

@@ -38,7 +38,12 @@ def both(config: EnvConfig) -> tuple[Envs, Envs]:
     ("game", "wrappers", "kwargs", "steps"),
     [
         ("Breakout", LIVES, CALM, 400),
-        ("Breakout", [{"atari": {"noop_max": 0}}, {"atari_actions": {"names": ["LEFT", "FIRE"]}}], COLOURS, 60),
+        (
+            "Breakout",
+            [{"atari": {"noop_max": 0}}, {"atari_actions": {"names": ["LEFT", "FIRE"]}}],
+            COLOURS,
+            60,
+        ),
         ("Pong", [{"atari": {"noop_max": 0, "fire_reset": False, "size": 64, "frame_skip": 3}}], CALM, 100),
         ("SpaceInvaders", [{"atari": {"noop_max": 0}}, {"clip_reward": {"low": -5, "high": 10}}], CALM, 150),
     ],

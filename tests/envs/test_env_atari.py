@@ -1,4 +1,4 @@
-"""Atari games from memory: objects where the screen shows them, starts, lives, fewer actions, exact resumes."""
+"""Atari games from memory: objects where the screen shows them, starts, lives, fewer actions, resumes."""
 
 import json
 from typing import Any
@@ -101,7 +101,11 @@ def test_whatever_memory_holds_the_observation_is_in_its_space(game: str) -> Non
     assert isinstance(env, AtariObjects)
     env.reset(seed=0)
     rng = np.random.default_rng(0)
-    for ram in [np.zeros(128, np.uint8), np.full(128, 255, np.uint8), *rng.integers(0, 256, (300, 128), np.uint8)]:
+    for ram in [
+        np.zeros(128, np.uint8),
+        np.full(128, 255, np.uint8),
+        *rng.integers(0, 256, (300, 128), np.uint8),
+    ]:
         first, again = env._look(ram), env._look(ram)
         assert env.observation_space.contains(first)
         speeds = [index for index, name in enumerate(env.names) if "speed" in name]
@@ -130,7 +134,10 @@ def test_speeds_are_differences_and_a_missing_ball_rests_in_the_middle() -> None
 
 @pytest.mark.parametrize(
     ("game", "wrappers", "backend"),
-    [("Breakout", ["atari_objects", "episodic_life", "clip_reward"], "sync"), ("Pong", ["atari_ram"], "async")],
+    [
+        ("Breakout", ["atari_objects", "episodic_life", "clip_reward"], "sync"),
+        ("Pong", ["atari_ram"], "async"),
+    ],
 )
 def test_games_from_memory_resume_exactly_with_sticky_actions(game: str, wrappers: Any, backend: str) -> None:
     config = config_of(game, kwargs=RAM, wrappers=wrappers, backend=backend, max_episode_steps=60)
@@ -175,7 +182,9 @@ def test_a_lost_life_ends_an_episode_in_training_and_nowhere_else() -> None:
 
 
 def test_games_begin_after_some_idle_frames() -> None:
-    config = config_of("Breakout", kwargs=CALM, wrappers=[{"atari_ram": {"noop_max": 3, "fire_reset": False}}])
+    config = config_of(
+        "Breakout", kwargs=CALM, wrappers=[{"atari_ram": {"noop_max": 3, "fire_reset": False}}]
+    )
     envs = make_envs(config.model_copy(update={"num_envs": 6, "backend": "sync"}), "train")
     starts = {row.tobytes() for row in envs.reset(list(range(6)))[0]["obs"]}
     assert len(starts) == 3
@@ -213,7 +222,10 @@ PIXELS = {"frameskip": 1, "obs_type": "grayscale"}
         ({"wrappers": ["atari_objects", {"atari_actions": {"names": ["UP", "LEFT"]}}]}, "It has NOOP, FIRE"),
         ({"wrappers": ["atari_objects", {"atari_actions": {"names": ["LEFT", "left"]}}]}, "named twice"),
         ({"wrappers": ["atari_objects", {"atari_actions": {"names": []}}]}, "list of actions is empty"),
-        ({"kwargs": PIXELS, "wrappers": ["atari", {"atari_actions": {"names": ["JUMP"]}}]}, "no action 'JUMP'"),
+        (
+            {"kwargs": PIXELS, "wrappers": ["atari", {"atari_actions": {"names": ["JUMP"]}}]},
+            "no action 'JUMP'",
+        ),
         ({"id": "CartPole-v1", "kwargs": {}, "wrappers": ["episodic_life"]}, "an Atari game"),
     ],
 )

@@ -145,8 +145,8 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
     def snapshot(self, *, native: bool = False) -> Snapshot | None:
         """JSON-ready; None once an episode is too long to be replayed.
 
-        A `native` snapshot, where the family has them, takes more room and no time to go to. Some families need
-        one in any case.
+        A `native` snapshot, where the family has them, takes more room and no time to go to. Some
+        families need one in any case.
         """
         if self._steps > _LONGEST_REPLAY or self._obs is None:
             return None
@@ -191,7 +191,7 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
             if state is not None:
                 restored = self._load(state, seed) if "native" in state else self._replay(state, seed)
         except EnvFaultError:
-            pass  # actions need not fit what came out of a replay, nor a clone the emulator that is installed now
+            pass  # actions need not fit what came out of a replay, nor a clone the emulator of today
         return (*self.reset(seed=seed), False) if restored is None else (*restored, True)
 
     def _replay(self, state: Snapshot, seed: int) -> tuple[Any, Info] | None:

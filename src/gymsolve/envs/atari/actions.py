@@ -9,7 +9,7 @@ __all__ = ["AtariActions", "choose_actions"]
 
 
 class AtariActions(DiscreteActions):
-    """Offers only some of an Atari game's actions, such as `[RIGHT, LEFT]`: fewer to try, no NOOP to prefer."""
+    """Offers only some of an Atari game's actions, such as `[RIGHT, LEFT]`, by the emulator's names."""
 
     def __init__(self, env: AnyEnv, names: list[str]) -> None:
         game: Any = env.unwrapped

@@ -1,7 +1,7 @@
 """What agents see that do not look at the screen: the console's memory, or the objects in it.
 
-The emulator draws either way, but nobody fetches, pools and scales the picture; and networks for so few numbers
-are small.
+The emulator draws either way, but nobody fetches, pools and scales the picture; and networks for so few
+numbers are small.
 """
 
 from typing import Annotated, Any
@@ -71,8 +71,8 @@ class AtariObjects(AtariRam):
         if rom not in GAMES:
             known = " and ".join(sorted(name.capitalize() for name in GAMES))
             raise ValueError(
-                f"objects of {rom!r} cannot be read, only those of {known}; take the wrapper atari_ram (the whole "
-                "memory) or atari (the screen) instead."
+                f"objects of {rom!r} cannot be read, only those of {known}; take the wrapper atari_ram (the "
+                "whole memory) or atari (the screen) instead."
             )
         self._game = GAMES[rom]
         self._before: Seen = ()

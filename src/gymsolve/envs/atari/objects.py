@@ -1,9 +1,9 @@
 """Where the objects of an Atari game are, read from the 128 bytes of the console's memory.
 
-The addresses were found by comparing memory with screens, frame by frame; `tests/envs/test_env_atari.py` does
-so again, and `benchmarks/ocatari.py` compares with OCAtari. Places are those of an object's upper left corner,
-in pixels of the screen (160 × 210). Whatever bytes a game leaves there, an object is in one place on the field
-or it is missing.
+The addresses were found by comparing memory with screens, frame by frame; `tests/envs/test_env_atari.py`
+does so again, and `benchmarks/ocatari.py` compares with OCAtari. Places are those of an object's upper left
+corner, in pixels of the screen (160 × 210). Whatever bytes a game leaves there, an object is in one place on
+the field or it is missing.
 """
 
 from collections.abc import Callable
@@ -82,7 +82,7 @@ def _find_pong(ram: bytes) -> Seen:
 # ---------------------------------------------------------------------------------------- Breakout
 
 _ROWS, _COLUMNS = 6, 18
-_BREAKOUT = (Thing("player", "x", 8, 4, 189, 193), Thing("ball", "xy", 2, 4, 32, HEIGHT))
+_BREAKOUT = (Thing("player", "x", 8, 4, 189, 193), Thing("ball", "xy", 2, 4, 32, 195))
 
 
 def _find_breakout(ram: bytes) -> Seen:
@@ -100,7 +100,14 @@ def _brick_bits() -> Array:
     change together; the left part of the playfield is stored from its highest bit on or from its lowest, as
     the console's registers ask for.
     """
-    groups = ((30, (7,)), (24, (7, 5, 3, 1)), (18, (1, 3, 5, 7)), (12, (5, 7)), (6, (7, 5, 3, 1)), (0, (1, 3, 5)))
+    groups = (
+        (30, (7,)),
+        (24, (7, 5, 3, 1)),
+        (18, (1, 3, 5, 7)),
+        (12, (5, 7)),
+        (6, (7, 5, 3, 1)),
+        (0, (1, 3, 5)),
+    )
     columns = [(first, bit) for first, bits in groups for bit in bits]
     return np.array(
         [[8 * (first + _ROWS - 1 - row) + 7 - bit for first, bit in columns] for row in range(_ROWS)]

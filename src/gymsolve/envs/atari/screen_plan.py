@@ -1,4 +1,4 @@
-"""What a recipe asks of ALE's vector class: the wrapper `atari`, and which others that class can stand in for."""
+"""What a recipe asks of ALE's vector class: the wrapper `atari`, and others that it can stand in for."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,7 +35,9 @@ def ale_obstacle(config: EnvConfig, role: Role) -> str | None:
     kinds = [planned.wrapper for planned in check_wrappers(config, role)]
     others = (AtariActions, ClipReward, EpisodicLife)
     if kinds[:1] != [Atari] or not set(kinds[1:]) <= set(others) or len(set(kinds)) < len(kinds):
-        told = "it serves the wrapper atari, alone or followed by atari_actions, episodic_life and clip_reward"
+        told = (
+            "it serves the wrapper atari, alone or followed by atari_actions, episodic_life and clip_reward"
+        )
         return f"{told}, and nothing else"
     if config.action_masks == "on" or config.legal_actions is not None:
         return "it has no action masks"

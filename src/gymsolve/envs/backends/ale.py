@@ -1,9 +1,9 @@
 """The contract over ALE's own vector environment: emulators in threads, preprocessing in native code.
 
-It serves what the wrapper `atari` says, optionally with those that `envs/atari/screen_plan.py` names, and gives
-the same frames. The vector class runs without its own stacking, clipping, lives and late resets: stacks start
-like `FrameStack`'s, the raw return is the game's score, and each ended game is reset by name, so that every row
-is valid.
+It serves what the wrapper `atari` says, optionally with those that `envs/atari/screen_plan.py` names, and
+gives the same frames. The vector class runs without its own stacking, clipping, lives and late resets: stacks
+start like `FrameStack`'s, the raw return is the game's score, and each ended game is reset by name, so that
+every row is valid.
 
 Its state is captured by replay: emulators get a new seed every few thousand steps (loading a ROM takes a
 tenth of a second, so not in every game), and the actions since then lead back to the present.

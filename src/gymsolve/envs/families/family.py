@@ -33,7 +33,7 @@ class Clone(NamedTuple):
     load: Callable[[AnyEnv, Any], None]
     """Into an environment that has been reset."""
     always: bool = False
-    """The environment draws from a generator that only a clone holds, so no replay leads back to its state."""
+    """It draws from a generator that only a clone holds, so that no replay leads back to its state."""
 
 
 def declared_fps(env: AnyEnv) -> float | None:
