@@ -64,7 +64,7 @@ def assert_seen(ours: Any, shown: Any, top: int, what: str) -> bool:
 def test_objects_of_pong_are_where_the_screen_shows_them() -> None:
     agreed, missing = 0, 0
     field = slice(34, 194)
-    frames = 1000
+    frames = 600
     for ram, screen in play_screens("Pong", frames):
         for thing, ours in zip(GAMES["pong"].things, GAMES["pong"].find(ram.tobytes()), strict=True):
             shown = corner(screen, PONG_COLOURS[thing.name], field, slice(0, 160))

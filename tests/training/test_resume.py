@@ -27,6 +27,20 @@ CASES = {
     "box2d": ("LunarLander-v3:ppo", SMALL),
     "continuous": ("Pendulum-v1:ppo", SMALL | {"net.squash": True}),
     "masked": ("Taxi-v4:ppo", SMALL),
+    "atari_objects": (
+        "ALE/Breakout-v5:objects",
+        {
+            "env.num_envs": 2,
+            "env.max_episode_steps": 40,
+            "algo.num_steps": 16,
+            "algo.num_epochs": 1,
+            "net.hidden": [16],
+            "steps": 640,
+            "checkpoint.every": 96,
+            "eval.every": 320,
+            "eval.episodes": 2,
+        },
+    ),
     "atari": (
         "ALE/Breakout-v5:ppo",
         {
