@@ -26,13 +26,13 @@ __all__ = ["bound", "dense_products", "measure_limit"]
 
 _COSTS = ("env_seconds", "act_seconds", "minibatch_seconds")
 _SIZES = {"CartPole-v1": (4, 2), "LunarLander-v3": (8, 4), "Pendulum-v1": (3, 1), "ALE/Pong-v5": (0, 6)}
-"""Numbers per observation and outputs of the policy."""
+"""Numbers per observation and outputs of the policy, of each task whose limit is known."""
 
 
 def measure_limit(options: Options) -> None:
     store = Store(options.results, "limit")
     tasks = load_tasks()
-    for env_id in options.tasks or tasks:
+    for env_id in options.tasks or _SIZES:
         task = tasks[env_id]
         for number in range(options.repeats):
             job = {

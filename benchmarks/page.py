@@ -76,7 +76,8 @@ Not alike:
 - Pong: Stable-Baselines3, SBX and Sample Factory use their usual Atari wrappers (no-ops, maximum over
   frames, lives, fire);
   Tianshou's own do not work with NumPy 2.4, so it gets Gymnasium's; gymsolve's preprocessing is what
-  `benchmarks/tasks.json` says.
+  `benchmarks/tasks.json` says. From objects, Stable-Baselines3 gets the same eleven numbers from a wrapper
+  (`benchmarks/workers/pong_objects.py`) and normalises them with its `VecNormalize`.
 - Time to solve: gymsolve with its own recipe, Stable-Baselines3 with the zoo's preset and budget. Both are
   judged by gymsolve's rule at the same number of steps, and wait for it. Stable-Baselines3 is stopped
   after ten minutes on CartPole and five on LunarLander; a seed not solved by then counts as that long.

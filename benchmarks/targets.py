@@ -51,6 +51,11 @@ def _throughput(runs: Sequence[Record]) -> list[tuple[str, str, str]]:
             ratio("Pendulum-v1", "sb3", "without_env"),
         ),
         _row("Pong from pixels, identical: ≥ 1.8× Stable-Baselines3", 1.8, ratio("ALE/Pong-v5", "sb3")),
+        _row(
+            "Pong from objects, identical: ≥ 2.5× Stable-Baselines3",
+            2.5,
+            ratio("ALE/Pong-v5:objects_calm", "sb3"),
+        ),
     ]
 
 

@@ -3,13 +3,17 @@
 from typing import Any
 
 from stable_baselines3.common.env_util import make_atari_env, make_vec_env
-from stable_baselines3.common.vec_env import VecEnv, VecFrameStack
+from stable_baselines3.common.vec_env import VecEnv, VecFrameStack, VecNormalize
 
 __all__ = ["draw_actions", "make_envs", "make_model"]
 
 
 def make_envs(env_id: str, task: dict[str, Any], seed: int, num_envs: int | None = None) -> VecEnv:
     count = num_envs or task["num_envs"]
+    if task.get("objects"):
+        from pong_objects import make_pong
+
+        return VecNormalize(make_vec_env(make_pong, n_envs=count, seed=seed), norm_reward=False)
     if not task["pixels"]:
         return make_vec_env(env_id, n_envs=count, seed=seed)
     import ale_py

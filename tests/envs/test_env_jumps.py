@@ -113,10 +113,6 @@ def test_the_seed_of_a_jump_decides_the_episode_after_it(backend: str, settings:
 
 @jumpers
 def test_a_jump_survives_a_resume(backend: str, settings: dict[str, Any]) -> None:
-    if settings["id"].startswith("ALE/"):
-        pytest.skip(
-            "sticky actions of the emulator cannot be replayed; the picture tells, and the game restarts"
-        )
     envs, other = make(backend, settings), make(backend, settings)
     play(envs, 7)
     envs.jump([0, 2], [*envs.snapshots([1]), *envs.snapshots([1])], [41, 42])

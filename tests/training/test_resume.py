@@ -28,6 +28,20 @@ CASES = {
     "continuous": ("Pendulum-v1:ppo", SMALL | {"net.squash": True}),
     "masked": ("Taxi-v4:ppo", SMALL),
     "mujoco": ("Hopper-v5:ppo", SMALL | SHORT),
+    "atari_objects": (
+        "ALE/Breakout-v5:objects",
+        {
+            "env.num_envs": 2,
+            "env.max_episode_steps": 40,
+            "algo.num_steps": 16,
+            "algo.num_epochs": 1,
+            "net.hidden": [16],
+            "steps": 640,
+            "checkpoint.every": 96,
+            "eval.every": 320,
+            "eval.episodes": 2,
+        },
+    ),
     "atari": (
         "ALE/Breakout-v5:ppo",
         {

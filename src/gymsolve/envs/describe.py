@@ -13,7 +13,8 @@ import numpy as np
 
 from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.apart import call_apart, longest_call
-from gymsolve.envs.backends.ale import AleEnvs, ale_obstacle
+from gymsolve.envs.atari.screen_plan import ale_obstacle
+from gymsolve.envs.backends.ale import AleEnvs
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec, needs_own_process, notes_on
 from gymsolve.envs.contract_faults import FAULTS, close_env, explain_error, explain_info, keep_folder
 from gymsolve.envs.families import find_creator

@@ -5,8 +5,9 @@ import sys
 from typing import Literal
 
 from gymsolve.config import EnvConfig, Role
+from gymsolve.envs.atari.screen_plan import ale_obstacle
 from gymsolve.envs.backends import bare_obstacle
-from gymsolve.envs.backends.ale import AleEnvs, ale_obstacle
+from gymsolve.envs.backends.ale import AleEnvs
 from gymsolve.envs.backends.compiled import CompiledEnvs, compiled_obstacle
 from gymsolve.envs.backends.envpool import EnvPoolEnvs, envpool_obstacle
 from gymsolve.envs.backends.in_process import InProcessEnvs

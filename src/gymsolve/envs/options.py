@@ -23,6 +23,7 @@ class Planned:
     where: str
     """The config path, for errors that show only when the wrapper meets its environment."""
     changes_reward: bool
+    training_only: bool = False
 
     def apply(self, env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
         try:
@@ -33,12 +34,16 @@ class Planned:
 
 
 def check_wrappers(config: EnvConfig, role: Role | None = None) -> tuple[Planned, ...]:
-    """The wrappers of a role, or of all roles, checked against what each one's constructor accepts."""
-    return tuple(
+    """The wrappers of a role, or of all roles, checked against what each one's constructor accepts.
+
+    A class that says `training_only` is left out of every other role.
+    """
+    plan = (
         _plan(wrapper.name, wrapper.options, f"env.wrappers[{index}]")
         for index, wrapper in enumerate(config.wrappers)
         if role is None or role in wrapper.roles
     )
+    return tuple(planned for planned in plan if role in (None, "train") or not planned.training_only)
 
 
 def _plan(name: str, options: dict[str, Any], place: str) -> Planned:
@@ -46,13 +51,17 @@ def _plan(name: str, options: dict[str, Any], place: str) -> Planned:
     where = f"{place}.{name}"
     if not (isinstance(found, type) and issubclass(found, gym.Wrapper)):
         raise ConfigError(f"{name!r} is not a gymnasium.Wrapper.", where=where)
-    return Planned(found, _checked(found, options, where), where, _changes_reward(found))
+    return Planned(found, _checked(found, options, where), where, _changes_reward(found), _trains_only(found))
 
 
 def _changes_reward(wrapper: type[Any]) -> bool:
     """What the class declares; without a declaration, only classes that cannot touch rewards count as no."""
     harmless = issubclass(wrapper, gym.ObservationWrapper | gym.ActionWrapper)
     return bool(getattr(wrapper, "changes_reward", not harmless))
+
+
+def _trains_only(wrapper: type[Any]) -> bool:
+    return bool(getattr(wrapper, "training_only", False))
 
 
 def _checked(wrapper: type[Any], options: dict[str, Any], where: str) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """The contract over ALE's own vector environment: emulators in threads, preprocessing in native code.
 
-It serves what the wrapper `atari` says, optionally with `clip_reward`, and gives the same frames. The
-vector class runs without its own stacking, clipping and late resets: stacks start like `FrameStack`'s,
-the raw return is the game's score, and each ended game is reset by name, so that every row is valid.
+It serves what the wrapper `atari` says, optionally with those that `envs/atari/screen_plan.py` names, and
+gives the same frames. The vector class runs without its own stacking, clipping, lives and late resets: stacks
+start like `FrameStack`'s, the raw return is the game's score, and each ended game is reset by name, so that
+every row is valid.
 
 Its state is captured by replay: emulators get a new seed every few thousand steps (loading a ROM takes a
 tenth of a second, so not in every game), and the actions since then lead back to the present.
@@ -10,46 +11,27 @@ tenth of a second, so not in every game), and the actions since then lead back t
 
 import hashlib
 import os
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 from gymsolve.config import EnvConfig, Role
+from gymsolve.envs.atari.screen_plan import ScreenPlan
 from gymsolve.envs.backends import Fixed
 from gymsolve.envs.backends.episode_stats import EpisodeStats
 from gymsolve.envs.build import find_spec, notes_on
 from gymsolve.envs.contract import Episode, Step
-from gymsolve.envs.families.ale import FAMILY as ALE
 from gymsolve.envs.options import check_wrappers
 from gymsolve.envs.spaces import ImageBox, ObsLayout, action_spec
-from gymsolve.envs.wrappers.atari import STOCK_KWARGS, Atari, AtariOptions
-from gymsolve.envs.wrappers.rewards import ClipReward
+from gymsolve.envs.wrappers.atari import AtariOptions
 from gymsolve.spec import Array, EnvSpec, Obs
 
-__all__ = ["AleEnvs", "ale_obstacle", "games_differ"]
+__all__ = ["AleEnvs", "games_differ"]
 
 
-_TAKEN = {*STOCK_KWARGS, "repeat_action_probability", "full_action_space", "max_num_frames_per_episode"}
 _RESEED = 4000
 """Steps of one environment after which its next game gets a new seed; bounds what a resume replays."""
-
-
-def ale_obstacle(config: EnvConfig, role: Role) -> str | None:
-    """Why ALE's vector class cannot serve this role, or None."""
-    if not ALE.owns(config.id):
-        return f"{config.id} is no Atari game (ALE/…)"
-    kinds = [planned.wrapper for planned in check_wrappers(config, role)]
-    if kinds not in ([Atari], [Atari, ClipReward]):
-        return "it serves the wrapper atari, alone or followed by clip_reward, and nothing else"
-    if config.action_masks == "on" or config.legal_actions is not None:
-        return "it has no action masks"
-    if any(config.kwargs.get(key) != value for key, value in STOCK_KWARGS.items()):
-        return f"it needs env.kwargs {STOCK_KWARGS}, as the wrapper atari does"
-    unknown = set(config.kwargs) - _TAKEN
-    return f"it does not take {', '.join(sorted(unknown))}" if unknown else None
 
 
 def games_differ(config: EnvConfig) -> bool:
@@ -69,11 +51,15 @@ class AleEnvs(Fixed):
 
     backend = "ale"
 
-    def __init__(self, vec: Any, spec: EnvSpec, clip: Callable[[Array], Array] | None) -> None:
+    def __init__(self, vec: Any, spec: EnvSpec, plan: ScreenPlan, chosen: Array | None) -> None:
         self._vec = vec
         self.num_envs: int = vec.num_envs
         self.spec = spec
-        self._clip = clip
+        self._clip, self._by_life = plan.clip, plan.lives
+        self._chosen = chosen
+        """Numbers of the offered actions among the game's own; None where all are offered."""
+        self._channels = 1 if vec.grayscale else 3
+        self._lives = np.zeros(self.num_envs, dtype=np.int64)  # [N]
         self._stack = np.zeros((self.num_envs, *spec.obs["obs"].shape), dtype=np.uint8)  # [N, k, H, W]
         self._stats = EpisodeStats(self.num_envs)
         self._scores = np.zeros(self.num_envs)  # [N]
@@ -88,20 +74,23 @@ class AleEnvs(Fixed):
     @classmethod
     def make(cls, config: EnvConfig, role: Role, num_envs: int) -> "AleEnvs":
         registered = find_spec(config.id)
-        plan = check_wrappers(config, role)
-        options = AtariOptions(**plan[0].options)
+        plan = ScreenPlan.of(config, role)
+        options = plan.options
         vec = _make_vector(config, registered.kwargs | config.kwargs, options, num_envs)
-        box = ImageBox(0, 255, (config.frame_stack, options.size, options.size), dtype=np.uint8)
+        channels = config.frame_stack * (1 if vec.grayscale else 3)
+        box = ImageBox(0, 255, (channels, options.size, options.size), dtype=np.uint8)
         limit = config.max_episode_steps
+        chosen = plan.choose([action.name for action in vec.ale.get_action_set()])
+        offered = vec.single_action_space if chosen is None else gym.spaces.Discrete(len(chosen))
         spec = EnvSpec(
             id=config.id,
             obs=ObsLayout(box).specs,
-            action=action_spec(vec.single_action_space),
+            action=action_spec(offered),
             reward_threshold=registered.reward_threshold,
             max_episode_steps=None if limit is None else -(-limit // options.frame_skip),
             notes=notes_on(registered),
         )
-        return cls(vec, spec, _clipping(plan[1].options) if len(plan) > 1 else None)
+        return cls(vec, spec, plan, chosen)
 
     # --------------------------------------------------------------------------- reset and step
 
@@ -117,13 +106,15 @@ class AleEnvs(Fixed):
     def step(self, actions: Array) -> Step:
         for played, action in zip(self._actions, actions.tolist(), strict=True):
             played.append(action)
-        rewards, terminated, truncated = self._advance(actions)
+        rewards, terminated, truncated, lost = self._advance(actions)
         self._scores += rewards
         seen = rewards.astype(np.float32)  # [N]
         if self._clip is not None:
             seen = self._clip(seen)
         self._stats.returns += seen
         self._stats.lengths += 1
+        over = np.flatnonzero(terminated | truncated)
+        terminated = terminated | lost
         rows = np.flatnonzero(terminated | truncated)
         final_obs: Obs | None = None
         episodes: list[Episode] = []
@@ -132,27 +123,50 @@ class AleEnvs(Fixed):
             for row in rows:
                 episodes.append(self._stats.finish(int(row), bool(truncated[row]), float(self._scores[row])))
                 self._scores[row] = 0.0
-            self._begin(rows, [self._next_seed(int(row)) for row in rows])
+            if over.size:
+                self._begin(over, [self._next_seed(int(row)) for row in over])
+            self._go_on(np.flatnonzero(lost))
         return Step({"obs": self._stack}, seen, terminated, truncated, self._valid, final_obs, None, episodes)
 
-    def _advance(self, actions: Array) -> tuple[Array, Array, Array]:
-        """One step of all emulators; the stack is a new array, so that older ones stay as they were."""
-        frames, rewards, terminated, truncated, _ = self._vec.step(actions)  # frames: [N, 1, H, W]
+    def _advance(self, actions: Array) -> tuple[Array, Array, Array, Array]:
+        """One step of all emulators: rewards, ends of games, and where a life was lost that ends an episode.
+
+        The stack is a new array, so that older ones stay as they were.
+        """
+        if self._chosen is not None:
+            actions = self._chosen[actions]
+        frames, rewards, terminated, truncated, info = self._vec.step(actions)
         stack = np.empty_like(self._stack)
-        stack[:, :-1] = self._stack[:, 1:]
-        stack[:, -1:] = frames
+        stack[:, : -self._channels] = self._stack[:, self._channels :]
+        stack[:, -self._channels :] = self._turned(frames)
         self._stack = stack
-        return rewards, terminated, truncated & ~terminated
+        lost = (info["lives"] < self._lives) & ~(terminated | truncated) & self._by_life
+        self._lives = info["lives"].copy()
+        return rewards, terminated, truncated & ~terminated, lost
+
+    def _turned(self, frames: Array) -> Array:
+        """[N, channels, H, W] of what the emulators give: [N, 1, H, W], and 3 at the end for colours."""
+        return frames if self._channels == 1 else np.moveaxis(frames[:, 0], -1, 1)
+
+    def _fill(self, rows: Array, frames: Array) -> None:
+        """Stacks of one frame, in a new array."""
+        stack = self._stack.copy()
+        stack[rows] = np.tile(frames, (1, stack.shape[1] // self._channels, 1, 1))
+        self._stack = stack
+
+    def _go_on(self, rows: Array) -> None:
+        """Begin episodes in the middle of games."""
+        if rows.size:
+            self._fill(rows, self._stack[rows, -self._channels :])
 
     def _begin(self, rows: Array, seeds: list[int]) -> None:
         """Start games; a seed of -1 lets the emulator go on drawing where it was."""
         mask = np.zeros(self.num_envs, dtype=bool)
         mask[rows] = True
         whole = {} if mask.all() else {"options": {"reset_mask": mask}}
-        frames, _ = self._vec.reset(seed=np.array(seeds), **whole)  # [N, 1, H, W]
-        stack = self._stack.copy()
-        stack[rows] = frames[rows]
-        self._stack = stack
+        frames, info = self._vec.reset(seed=np.array(seeds), **whole)
+        self._fill(rows, self._turned(frames)[rows])
+        self._lives[rows] = info["lives"][rows]
 
     def _seed(self, row: int) -> int:
         words = np.random.SeedSequence([self._seeds[row], self._rounds[row]]).generate_state(1)
@@ -210,10 +224,11 @@ class AleEnvs(Fixed):
                 played[time - start] if time >= start else 0
                 for played, start in zip(self._actions, starts, strict=True)
             ]
-            _, terminated, truncated = self._advance(np.array(actions))
+            _, terminated, truncated, lost = self._advance(np.array(actions))
             ended = np.flatnonzero((terminated | truncated) & (starts <= time))
             if ended.size:
                 self._begin(ended, [-1] * ended.size)
+            self._go_on(np.flatnonzero(lost & (starts <= time)))
 
     def _digest(self, row: int) -> str:
         return hashlib.sha256(self._stack[row].tobytes()).hexdigest()
@@ -225,13 +240,6 @@ class AleEnvs(Fixed):
 
     def close(self) -> None:
         self._vec.close()
-
-
-def _clipping(options: dict[str, Any]) -> Callable[[Array], Array]:
-    """What `ClipReward` with these options does, for rewards of all environments."""
-    if options.get("sign", False):
-        return np.sign
-    return partial(np.clip, a_min=options.get("low", -1.0), a_max=options.get("high", 1.0))
 
 
 def _make_vector(config: EnvConfig, kwargs: dict[str, Any], options: AtariOptions, num_envs: int) -> Any:
@@ -248,6 +256,7 @@ def _make_vector(config: EnvConfig, kwargs: dict[str, Any], options: AtariOption
         img_width=options.size,
         frameskip=options.frame_skip,
         stack_num=1,
+        grayscale=kwargs["obs_type"] == "grayscale",
         noop_max=options.noop_max,
         use_fire_reset=options.fire_reset,
         reward_clipping=False,

@@ -3,12 +3,13 @@
 import base64
 import importlib
 import re
+import zlib
 from typing import Any
 
 import gymnasium as gym
 
 from gymsolve.envs.families.family import AnyEnv, Clone, Extra, Family, by_namespace
-from gymsolve.errors import MissingExtraError
+from gymsolve.errors import EnvFaultError, MissingExtraError
 
 __all__ = ["FAMILY"]
 
@@ -53,13 +54,16 @@ def _fps(env: AnyEnv) -> float | None:
 def _save(env: AnyEnv) -> str:
     game: Any = env
     state: bytes = game.ale.cloneState(include_rng=True).serialize()
-    return base64.b64encode(state).decode()
+    return base64.b64encode(zlib.compress(state, 1)).decode()
 
 
 def _load(env: AnyEnv, saved: str) -> None:
     game: Any = env
     kind = importlib.import_module(_EXTRA.module).ALEState
-    game.ale.restoreState(kind(base64.b64decode(saved)))
+    try:
+        game.ale.restoreState(kind(zlib.decompress(base64.b64decode(saved))))
+    except (SystemError, zlib.error) as error:
+        raise EnvFaultError("the saved state is not one of this version of the emulator.") from error
 
 
 FAMILY = Family(
@@ -70,6 +74,8 @@ FAMILY = Family(
     extra=_EXTRA,
     meant=_meant,
     recipe="atari",
-    clone=Clone(_save, _load),
+    clone=Clone(
+        _save, _load, resumes=True
+    ),  # sticky actions are drawn in the emulator, whose generator no replay brings back
     fps=_fps,
 )

@@ -16,10 +16,19 @@ from gymsolve.envs.wrappers.images import Pixels, load_cv2
 from gymsolve.envs.wrappers.nested import AnyEnv
 from gymsolve.spec import Array
 
-__all__ = ["STOCK_KWARGS", "Atari", "AtariOptions"]
+__all__ = ["Atari", "AtariOptions", "stock_fault"]
 
-STOCK_KWARGS = {"frameskip": 1, "obs_type": "grayscale"}
-"""What the game itself must be made with: every frame, in brightness as the emulator computes it."""
+_CHANNELS = {"grayscale": 1, "rgb": 3}
+
+
+def stock_fault(kwargs: dict[str, Any]) -> str | None:
+    """What is wrong with the arguments that a game was made with, or None.
+
+    Every frame is needed, in brightness as the emulator computes it, or in colours.
+    """
+    if kwargs.get("frameskip") == 1 and kwargs.get("obs_type") in _CHANNELS:
+        return None
+    return "env.kwargs with frameskip 1 and obs_type grayscale (or rgb)"
 
 
 @dataclass(frozen=True)
@@ -33,10 +42,10 @@ class AtariOptions:
 
 
 class Atari(FrameSkip):
-    """Skips frames with max-pooling, scales to a gray square, starts after idle frames and FIRE.
+    """Skips frames with max-pooling, scales to a square, starts after idle frames and FIRE.
 
     A game starts after a random number of idle frames below `noop_max`; needs `env.kwargs` with
-    `frameskip: 1` and `obs_type: grayscale`.
+    `frameskip: 1` and `obs_type: grayscale` (or `rgb`, for three channels per frame).
     """
 
     def __init__(
@@ -48,16 +57,15 @@ class Atari(FrameSkip):
         fire_reset: bool = AtariOptions.fire_reset,
     ) -> None:
         made = env.unwrapped.spec.kwargs if env.unwrapped.spec else {}
-        wrong = {key: value for key, value in STOCK_KWARGS.items() if made.get(key) != value}
-        if wrong:
-            raise ValueError(f"an Atari game with env.kwargs {wrong} is needed.")
+        if fault := stock_fault(made):
+            raise ValueError(f"an Atari game is needed, made by {fault}.")
         super().__init__(env, frame_skip, max_pool=True)
         game: Any = env.unwrapped
         meanings = game.get_action_meanings()
         self._fire = meanings.index("FIRE") if fire_reset and "FIRE" in meanings else None
         self._size, self._noop_max = size, noop_max
         self._cv2 = load_cv2()
-        self.observation_space = ImageBox(0, 255, (1, size, size), dtype=np.uint8)
+        self.observation_space = ImageBox(0, 255, (_CHANNELS[made["obs_type"]], size, size), dtype=np.uint8)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -80,4 +88,4 @@ class Atari(FrameSkip):
     def _shrink(self, screen: Array) -> Array:
         square = (self._size, self._size)
         scaled: Array = self._cv2.resize(screen, square, interpolation=self._cv2.INTER_AREA)
-        return scaled[None]  # [1, size, size]
+        return scaled[None] if scaled.ndim == 2 else np.moveaxis(scaled, -1, 0)  # [channels, size, size]

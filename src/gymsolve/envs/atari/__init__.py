@@ -1,0 +1,1 @@
+"""Atari games from the console's memory: objects, starts, lives and smaller sets of actions."""
