@@ -153,7 +153,7 @@ class EnvFaultError(GymsolveError):
 
 
 class EngineDiedError(EnvFaultError):
-    """The program behind an environment died: its episode is lost, and another copy can go on."""
+    """The program behind an environment died: the episode is lost, and a reset starts another program."""
 
 
 class EnvLostError(EnvFaultError):

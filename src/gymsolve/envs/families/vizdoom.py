@@ -21,6 +21,25 @@ _OTHER_NAMES = {
     "corridor": "DeadlyCorridor",
 }
 """Scenarios whose files and papers have other names than the package's ids."""
+_KEYS = {
+    "move forward": "w",
+    "move backward": "s",
+    "move left": "a",
+    "move right": "d",
+    "turn left": "left",
+    "turn right": "right",
+    "look up": "up",
+    "look down": "down",
+    "attack": "space",
+    "use": "e",
+    "jump": "j",
+    "crouch": "c",
+    "speed": "shift",
+    "strafe": "alt",
+    "select next weapon": "n",
+    "select prev weapon": "p",
+    **{f"select weapon{number}": str(number) for number in range(10)},
+}
 
 
 def _owns(env_id: str) -> bool:
@@ -65,4 +84,5 @@ FAMILY = Family(
     recipe="vizdoom",
     prepare=_prepare,
     fps=_fps,
+    words=_KEYS,
 )

@@ -88,9 +88,9 @@ class DoomEvents(gym.Wrapper[Any, Any, Any, Any]):
         told |= {
             "health": health,
             "health_gained": max(health, 0.0),
-            "health_lost": max(-health, 0.0),
+            "health_lost": max(0.0 - health, 0.0),
             "armor": now["ARMOR"] - before["ARMOR"],
-            "shots": max(-ammo, 0.0),
+            "shots": max(0.0 - ammo, 0.0),
             "ammo_gained": max(ammo, 0.0),
             "death": float(now["DEAD"] > before["DEAD"]),
             "movement": math.hypot(*(now[axis] - before[axis] for axis in ("POSITION_X", "POSITION_Y"))),

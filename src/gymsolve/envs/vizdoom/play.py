@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 
 from gymsolve.envs.families.family import AnyEnv
 from gymsolve.envs.vizdoom.engine import start_engine
@@ -21,6 +22,8 @@ from gymsolve.errors import EngineDiedError
 __all__ = ["Doom", "button_names"]
 
 _PACKAGE = "vizdoom"
+_LEAST_WIDTH = 480
+"""Pixels that a picture for people has in its width, or a little less."""
 _DEATHS = (
     "ViZDoomErrorException",
     "ViZDoomUnexpectedExitException",
@@ -56,6 +59,15 @@ class Doom(gym.Wrapper[Any, Any, Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
+        random = self.np_random.bit_generator.state
+        try:
+            return self._begin(seed, options)
+        except EngineDiedError:
+            # It died between two episodes, which costs nothing: another one plays the same.
+            self.np_random.bit_generator.state = random
+            return self._begin(seed, options)
+
+    def _begin(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
         try:
             if not self._game.is_running():
                 start_engine(self._game, self._program)
@@ -78,6 +90,12 @@ class Doom(gym.Wrapper[Any, Any, Any, Any]):
         if not terminated and self._left() == 0:
             terminated, truncated = not self._cut, self._cut
         return obs, reward, terminated, truncated and not terminated, info
+
+    def render(self) -> Any:
+        """The screen, large enough for people; after the last step, what was seen before it."""
+        screen = np.asarray(self._last["screen"])  # [H, W, C]
+        enlarged = max(_LEAST_WIDTH // screen.shape[1], 1)
+        return np.repeat(np.repeat(np.repeat(screen, enlarged, 0), enlarged, 1), 3 // screen.shape[2], 2)
 
     def get_action_meanings(self) -> list[str]:
         """What the stock choices press; empty where they are no choices."""
