@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["start_engine"]
+__all__ = ["is_alive", "start_engine"]
 
 _END_WITH_PARENT = (
     "import ctypes, os, sys; os.setsid(); ctypes.CDLL(None).prctl(1, 9); os.execv(sys.argv[1], sys.argv[1:])"
@@ -23,8 +23,8 @@ _SHARED = Path("/dev/shm")
 _NAMES = ("ViZDoomMQCtr", "ViZDoomMQDoom", "ViZDoomSM")
 
 
-def start_engine(game: Any, program: str) -> None:
-    """Start the engine of a game that is not running; `program` is the engine itself."""
+def start_engine(game: Any, program: str) -> int:
+    """Start the engine of a game that is not running, and return its process; `program` is the engine itself."""
     game.set_doom_config_path(os.devnull)  # neither read nor written
     with tempfile.TemporaryDirectory(prefix="gymsolve-vizdoom-") as folder:
         launcher = Path(folder, "launch")
@@ -32,9 +32,19 @@ def start_engine(game: Any, program: str) -> None:
         launcher.chmod(0o700)
         game.set_vizdoom_path(str(launcher))
         game.init()
+        process = int(Path(folder, "process").read_text(encoding="utf-8"))
     # Both sides hold their shared memory by now; its names would outlive a process that is killed.
     for name in _NAMES:
         (_SHARED / f"{name}{game.get_instance_id()}").unlink(missing_ok=True)
+    return process
+
+
+def is_alive(process: int) -> bool:
+    """Does an engine still run? ViZDoom itself finds out with the next action only."""
+    try:
+        return os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    except ChildProcessError:
+        return False  # ViZDoom has already waited for it
 
 
 def _script(folder: str, program: str) -> str:
@@ -42,4 +52,4 @@ def _script(folder: str, program: str) -> str:
     if sys.platform == "linux":
         python = (sys.executable, "-IS", "-c", _END_WITH_PARENT)
     command = " ".join(shlex.quote(part) for part in (*python, program))
-    return f'#!/bin/sh\ncd {shlex.quote(folder)}\nexec {command} "$@"\n'
+    return f'#!/bin/sh\ncd {shlex.quote(folder)}\necho $$ > process\nexec {command} "$@"\n'

@@ -7,6 +7,7 @@ After a termination there is none, and the one before stands in for it.
 """
 
 import importlib
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import gymnasium as gym
 import numpy as np
 
 from gymsolve.envs.families.family import AnyEnv
-from gymsolve.envs.vizdoom.engine import start_engine
+from gymsolve.envs.vizdoom.engine import is_alive, start_engine
 from gymsolve.envs.wrappers.rewards import Stepped
 from gymsolve.errors import EngineDiedError
 
@@ -50,6 +51,8 @@ class Doom(gym.Wrapper[Any, Any, Any, Any]):
         self._game.set_episode_timeout(0)
         self._cut = bool(self._bare.treat_episode_timeout_as_truncation)
         self._last: Any = None
+        self._engine = 0
+        self._spoilt = False
         if self._timeout and self._bare.spec is not None:
             steps = -(-self._timeout // self._skip)
             asked = self._bare.spec.max_episode_steps
@@ -59,20 +62,20 @@ class Doom(gym.Wrapper[Any, Any, Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        random = self.np_random.bit_generator.state
-        try:
-            return self._begin(seed, options)
-        except EngineDiedError:
-            # It died between two episodes, which costs nothing: another one plays the same.
-            self.np_random.bit_generator.state = random
-            return self._begin(seed, options)
-
-    def _begin(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
+        if self._spoilt:
+            raise EngineDiedError("the engine of Doom died as an episode began, and cannot be started again here.")
+        if self._game.is_running() and not is_alive(self._engine):
+            # It died between two episodes, which costs nothing: another one plays the same. ViZDoom must hear
+            # of it by an action; where it finds out by beginning an episode, it ignores seeds from then on.
+            with suppress(*self._deaths):
+                self._game.advance_action()
+            self._game.close()
         try:
             if not self._game.is_running():
-                start_engine(self._game, self._program)
+                self._engine = start_engine(self._game, self._program)
             self._last, info = self.env.reset(seed=seed, options=options)
         except self._deaths as error:
+            self._spoilt = True
             raise self._death(error) from error
         return self._last, info
 
