@@ -129,7 +129,7 @@ def _spaced(name: str) -> str:
 
 
 def _speaker(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    """Who decides what the choices are: the outermost wrapper that offers or names them, or the environment."""
+    """Who decides what the choices are: the outermost wrapper that names them, or the environment."""
     tellers = DiscreteActions | _Meaningful | _MeaningfulParts
     while isinstance(env, gym.Wrapper) and not isinstance(env, tellers):
         env = env.env

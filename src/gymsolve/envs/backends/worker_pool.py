@@ -119,7 +119,7 @@ class Workers:
         return (*own_lost, *(worker.rows for worker in self._workers if worker.lost is not None))
 
     def _step_own(self) -> tuple[GymsolveError | None, tuple[slice, ...]]:
-        """Step the rows of this process, and which of them were lost; an error waits for the others' answers."""
+        """Step the rows of this process; which of them were lost, and an error for when all have answered."""
         if self._own is not None:
             try:
                 return None, self._own.step(self._own.buffers.actions.copy())

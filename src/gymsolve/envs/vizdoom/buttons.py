@@ -71,11 +71,8 @@ class DoomAxes(gym.ActionWrapper[Any, Any, Any]):
         self.action_space = spaces.MultiDiscrete([len(part) for part in self._parts])
 
     def action(self, action: Any) -> Array:
-        pressed: Array = np.sum(
-            [rows[int(choice)] for rows, choice in zip(self._choices, action, strict=True)],
-            axis=0,
-            dtype=np.int8,
-        )
+        held = [rows[int(choice)] for rows, choice in zip(self._choices, action, strict=True)]
+        pressed: Array = np.stack(held).sum(axis=0, dtype=np.int8)
         return pressed
 
     def get_part_meanings(self) -> list[list[str]]:

@@ -24,7 +24,7 @@ _NAMES = ("ViZDoomMQCtr", "ViZDoomMQDoom", "ViZDoomSM")
 
 
 def start_engine(game: Any, program: str) -> int:
-    """Start the engine of a game that is not running, and return its process; `program` is the engine itself."""
+    """Start the engine (`program`) of a game that is not running; its process."""
     game.set_doom_config_path(os.devnull)  # neither read nor written
     with tempfile.TemporaryDirectory(prefix="gymsolve-vizdoom-") as folder:
         launcher = Path(folder, "launch")
@@ -48,7 +48,7 @@ def is_alive(process: int) -> bool:
 
 
 def _script(folder: str, program: str) -> str:
-    python = ()
+    python: tuple[str, ...] = ()
     if sys.platform == "linux":
         python = (sys.executable, "-IS", "-c", _END_WITH_PARENT)
     command = " ".join(shlex.quote(part) for part in (*python, program))

@@ -30,6 +30,8 @@ _KINDS = {
 }
 """Options whose values are names: the enumeration, and what one of them is called."""
 _FORMATS = ("GRAY8", "RGB24")
+_FREE = {"doom": "Freedoom1", "doom2": "Freedoom2"}
+"""Games whose maps need data that the user owns, and the free ones beside them."""
 _OWN = {
     "frame_skip": (1, "a number of tics from 1"),
     "max_buttons_pressed": (0, "a number of buttons from 0, which stands for all of them"),
@@ -86,9 +88,7 @@ def _check(package: Any, name: str, value: Any) -> Any:
             raise ConfigError(f"should be {meaning}; got {value!r}.", where=where)
     elif name == "doom_skill":
         if type(value) is not int or not 1 <= value <= 5:
-            raise ConfigError(
-                f"should be from 1 (easiest) to 5 (nightmare); got {value!r}.", where=where
-            )
+            raise ConfigError(f"should be from 1 (easiest) to 5 (nightmare); got {value!r}.", where=where)
     elif name not in ("render_mode", "treat_episode_timeout_as_truncation", "use_multi_binary_action_space"):
         known = _known_options(package)
         if name not in known:
@@ -140,11 +140,12 @@ def _game_data(settings: Path, options: dict[str, Any]) -> dict[str, str]:
     own = wads_folder() / name
     if own.is_file():
         return {"doom_game_path": str(own)}
-    free = settings.stem.replace("doom", "Freedoom1" if settings.stem == "doom" else "Freedoom").capitalize()
+    free = _FREE.get(settings.stem)
+    instead = "" if free is None else f" {PREFIX}{free}… needs none."
     raise ConfigError(
         f"the game's own data, {name}, are not here.",
         where="env.id",
-        hint=f"Put your copy at {own}, or name it with env.kwargs.doom_game_path; {PREFIX}{free}… needs none.",
+        hint=f"Put your copy at {own}, or name it with env.kwargs.doom_game_path.{instead}",
     )
 
 
@@ -164,7 +165,9 @@ def _check_map(env: gym.Env[Any, Any], options: dict[str, Any]) -> None:
     files = [Path(bare.game.get_doom_scenario_path()), Path(bare.game.get_doom_game_path())]
     names = [name for file in files if file.is_file() for name in _lumps(file)]
     if names and str(options["doom_map"]).upper() not in names:
-        maps = [name for before, name in zip(names[1:], names, strict=False) if before in ("THINGS", "TEXTMAP")]
+        maps = [
+            name for before, name in zip(names[1:], names, strict=False) if before in ("THINGS", "TEXTMAP")
+        ]
         raise ConfigError(
             f"there is no map {options['doom_map']!r}.",
             where="env.kwargs.doom_map",
@@ -180,4 +183,6 @@ def _lumps(wad: Path) -> list[str]:
             return []
         file.seek(start)
         entries = file.read(16 * count)
-    return [entry[2].rstrip(b"\0").decode("latin-1").upper() for entry in struct.iter_unpack("<ii8s", entries)]
+    return [
+        entry[2].rstrip(b"\0").decode("latin-1").upper() for entry in struct.iter_unpack("<ii8s", entries)
+    ]

@@ -44,12 +44,13 @@ class Doom(gym.Wrapper[Any, Any, Any, Any]):
         package = importlib.import_module(_PACKAGE)
         self._program = str(Path(str(package.__file__)).parent / "vizdoom")
         self._deaths = tuple(vars(package)[name] for name in _DEATHS)
-        self._bare: Any = env.unwrapped
-        self._game = self._bare.game
-        self._skip = self._bare.frame_skip
+        bare: Any = env.unwrapped
+        self._bare = bare
+        self._game = bare.game
+        self._skip = bare.frame_skip
         self._timeout = self._game.get_episode_timeout()
         self._game.set_episode_timeout(0)
-        self._cut = bool(self._bare.treat_episode_timeout_as_truncation)
+        self._cut = bool(bare.treat_episode_timeout_as_truncation)
         self._last: Any = None
         self._engine = 0
         self._spoilt = False
@@ -63,7 +64,9 @@ class Doom(gym.Wrapper[Any, Any, Any, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         if self._spoilt:
-            raise EngineDiedError("the engine of Doom died as an episode began, and cannot be started again here.")
+            raise EngineDiedError(
+                "the engine of Doom died as an episode began, and cannot be started again here."
+            )
         if self._game.is_running() and not is_alive(self._engine):
             # It died between two episodes, which costs nothing: another one plays the same. ViZDoom must hear
             # of it by an action; where it finds out by beginning an episode, it ignores seeds from then on.
@@ -120,7 +123,9 @@ class Doom(gym.Wrapper[Any, Any, Any, Any]):
         """Tics until the time limit; None where there is none."""
         if not self._timeout:
             return None
-        return max(self._game.get_episode_start_time() + self._timeout - self._game.get_episode_time(), 0)
+        game = self._game
+        left: int = game.get_episode_start_time() + self._timeout - game.get_episode_time()
+        return max(left, 0)
 
     def _death(self, error: Exception) -> EngineDiedError:
         self._game.close()
@@ -128,7 +133,7 @@ class Doom(gym.Wrapper[Any, Any, Any, Any]):
 
 
 def button_names(env: AnyEnv) -> list[str]:
-    """The scenario's buttons in words, in the order in which the engine takes them, delta buttons left out."""
+    """The scenario's buttons that are down or up, in words, in the order in which the engine takes them."""
     bare: Any = env.unwrapped
     buttons = bare.game.get_available_buttons()[bare.num_delta_buttons :]
     return [button.name.replace("_", " ").lower() for button in buttons]
