@@ -21,8 +21,8 @@ from gymsolve.envs.derive import derive_recipe
 from gymsolve.envs.labels import find_keys, find_labels
 from gymsolve.envs.make import make_envs
 from gymsolve.envs.spaces import action_spec
-from gymsolve.envs.vizdoom.game import wads_folder
-from gymsolve.errors import ConfigError, EngineDiedError, UnknownEnvError
+from gymsolve.envs.vizdoom.game import load_vizdoom, register_games, wads_folder
+from gymsolve.errors import ConfigError, EngineDiedError, UnknownEnvError, UsageError
 from gymsolve.recipes import list_recipes, resolve
 from processes import soon_gone
 
@@ -404,11 +404,11 @@ def test_a_resumed_training_equals_an_uninterrupted_one(tmp_path):
         "eval.every": 10_000,
         "solved_at": 1e9,
     }
-    whole = gymsolve.train("VizdoomBasic-v1", {**quick, "steps": 192}, runs_dir=tmp_path / "whole").run
-    begun = gymsolve.train("VizdoomBasic-v1", {**quick, "steps": 128}, runs_dir=tmp_path / "begun").run
-    gymsolve.resume(begun, {"steps": 192})
+    whole = gymsolve.train("VizdoomBasic-v1", {**quick, "steps": 128}, runs_dir=tmp_path / "whole").run
+    begun = gymsolve.train("VizdoomBasic-v1", {**quick, "steps": 64}, runs_dir=tmp_path / "begun").run
+    gymsolve.resume(begun, {"steps": 128})
     weights = [
-        next(run.path.glob("checkpoints/192/policy.safetensors")).read_bytes() for run in (whole, begun)
+        next(run.path.glob("checkpoints/128/policy.safetensors")).read_bytes() for run in (whole, begun)
     ]
     assert weights[0] == weights[1]
 
@@ -546,6 +546,19 @@ def test_wrong_options_are_one_sentence(wrong, told):
 def test_ids_known_from_elsewhere_lead_here(wrong, told):
     with pytest.raises(UnknownEnvError, match=told):
         build_env(EnvConfig(id=wrong), "train")
+
+
+@pytest.mark.parametrize("name", ["VizdoomBasic-v1", "VizDoom-Basic-v0"])
+def test_a_missing_package_is_named_with_its_extra(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, "vizdoom.gymnasium_wrapper", None)
+    load_vizdoom.cache_clear()
+    register_games.cache_clear()
+    try:
+        with pytest.raises(UsageError, match=r"pip install 'gymsolve\[vizdoom\]'"):
+            build_env(EnvConfig(id=name), "train")
+    finally:
+        load_vizdoom.cache_clear()
+        register_games.cache_clear()
 
 
 def test_a_game_without_its_data_says_where_they_go(tmp_path, monkeypatch):
