@@ -389,6 +389,7 @@ def test_a_restored_state_continues_bit_for_bit(backend):
             assert_same_step(envs.step(action), fresh.step(action))
 
 
+@pytest.mark.slow
 def test_a_resumed_training_equals_an_uninterrupted_one(tmp_path):
     quick = {
         "env.num_envs": 2,

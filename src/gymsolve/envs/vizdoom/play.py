@@ -7,7 +7,6 @@ After a termination there is none, and the one before stands in for it.
 """
 
 import importlib
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,7 +52,6 @@ class Doom(gym.Wrapper[Any, Any, Any, Any]):
         self._cut = bool(bare.treat_episode_timeout_as_truncation)
         self._last: Any = None
         self._engine = 0
-        self._spoilt = False
         if self._timeout and self._bare.spec is not None:
             steps = -(-self._timeout // self._skip)
             asked = self._bare.spec.max_episode_steps
@@ -63,22 +61,22 @@ class Doom(gym.Wrapper[Any, Any, Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        if self._spoilt:
-            raise EngineDiedError(
-                "the engine of Doom died as an episode began, and cannot be started again here."
-            )
         if self._game.is_running() and not is_alive(self._engine):
-            # It died between two episodes, which costs nothing: another one plays the same. ViZDoom must hear
-            # of it by an action; where it finds out by beginning an episode, it ignores seeds from then on.
-            with suppress(*self._deaths):
-                self._game.advance_action()
-            self._game.close()
+            self._renew()
+        random = self.np_random.bit_generator.state
+        try:
+            return self._begin(seed, options)
+        except EngineDiedError:
+            # It died between two episodes, which costs nothing: another one plays the same.
+            self.np_random.bit_generator.state = random
+            return self._begin(seed, options)
+
+    def _begin(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
         try:
             if not self._game.is_running():
                 self._engine = start_engine(self._game, self._program)
             self._last, info = self.env.reset(seed=seed, options=options)
         except self._deaths as error:
-            self._spoilt = True
             raise self._death(error) from error
         return self._last, info
 
@@ -128,8 +126,16 @@ class Doom(gym.Wrapper[Any, Any, Any, Any]):
         return max(left, 0)
 
     def _death(self, error: Exception) -> EngineDiedError:
-        self._game.close()
+        self._renew()
         return EngineDiedError(f"the engine of Doom is gone: {str(error).rstrip('.')}.")
+
+    def _renew(self) -> None:
+        """Take a new game: one whose engine died may ignore seeds after its next start, or fail again."""
+        bare = self._bare
+        bare.game.close()
+        bare.__init__(*bare._ezpickle_args, **bare._ezpickle_kwargs)
+        self._game = bare.game
+        self._game.set_episode_timeout(0)
 
 
 def button_names(env: AnyEnv) -> list[str]:
