@@ -152,6 +152,10 @@ class EnvFaultError(GymsolveError):
     """The environment raised, returned NaN, or left its declared space."""
 
 
+class EngineDiedError(EnvFaultError):
+    """The program behind an environment died: the episode is lost, and a reset starts another program."""
+
+
 class EnvLostError(EnvFaultError):
     """Processes that hold environments died, or hung, again and again."""
 

@@ -249,7 +249,7 @@ def play(envs: Envs, steps: int) -> int:
 
 def test_now_and_then_a_worker_may_die(monkeypatch: pytest.MonkeyPatch) -> None:
     """In proportion: a fault in 150 vector steps leaves most episodes whole."""
-    monkeypatch.setattr("gymsolve.envs.backends.worker_pool._FREE_DEATHS", 1)
+    monkeypatch.setattr("gymsolve.envs.backends.in_process._FREE_DEATHS", 1)
     envs = make_envs(dying("seldom", num_envs=1, workers=1), "train")
     envs.reset([1])
     assert play(envs, 640) == 4

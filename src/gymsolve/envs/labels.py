@@ -34,13 +34,23 @@ class _Meaningful(Protocol):
     def get_action_meanings(self) -> list[str]: ...
 
 
+@runtime_checkable
+class _MeaningfulParts(Protocol):
+    def get_part_meanings(self) -> list[list[str]]:
+        """What every choice of every part of an action is called; "" for one that does nothing."""
+
+
 class ActionLabels:
     """Words for the actions of one environment."""
 
-    def __init__(self, action: ActionSpec, names: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, action: ActionSpec, names: tuple[str, ...] = (), parts: tuple[tuple[str, ...], ...] = ()
+    ) -> None:
         self._action = action
         self.names = names
         """One per choice of a Discrete action or per dimension of a box; empty when none are known."""
+        self._parts = parts
+        """One per choice of each part of an action of several parts; empty when none are known."""
 
     @property
     def discrete(self) -> bool:
@@ -52,6 +62,10 @@ class ActionLabels:
             index = int(action) - self._action.start[0]
             return self.names[index] if self.names else str(int(action))
         values = np.ravel(action)
+        if self._parts:
+            chosen = values - np.asarray(self._action.start)
+            told = (names[int(index)] for names, index in zip(self._parts, chosen, strict=True))
+            return " + ".join(filter(None, told)) or "noop"
         if self._action.kind != "box":
             return " ".join(str(int(value)) for value in values)
         shown = [f"{value:+.2f}" for value in values[:_MOST_NUMBERS]]
@@ -64,6 +78,9 @@ class ActionLabels:
 def find_labels(env: gym.Env[Any, Any], env_id: str, action: ActionSpec) -> ActionLabels:
     """The names that fit the actions of a wrapped environment, if any are known."""
     speaker = _speaker(env)
+    if action.kind in ("multi_discrete", "multi_binary") and isinstance(speaker, _MeaningfulParts):
+        parts = tuple(map(tuple, speaker.get_part_meanings()))
+        return ActionLabels(action, parts=parts if tuple(map(len, parts)) == action.nvec else ())
     renumbered = isinstance(speaker, DiscreteActions) and not isinstance(speaker, _Meaningful)
     if action.kind not in ("discrete", "box") or renumbered:
         return ActionLabels(action)
@@ -94,11 +111,14 @@ def find_keys(env_id: str, labels: ActionLabels) -> dict[tuple[str, ...], int]:
     if names and len(keys) == len(names):
         return {(key,) if key else (): choice for choice, key in enumerate(keys)}
     found = {}
+    known = {**_WORDS, **find_family(env_id).words}
     for choice, name in enumerate(names):
-        words = name.split()
-        if any(word not in _WORDS for word in words):
+        words = name.split(" + ")
+        if any(word not in known for word in words):
+            words = name.split()
+        if any(word not in known for word in words):
             return {}
-        found[tuple(_WORDS[word] for word in words if _WORDS[word])] = choice
+        found[tuple(known[word] for word in words if known[word])] = choice
     return found
 
 
@@ -109,7 +129,8 @@ def _spaced(name: str) -> str:
 
 
 def _speaker(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    """Who decides what the choices are: the outermost wrapper that offers other ones, or the environment."""
-    while isinstance(env, gym.Wrapper) and not isinstance(env, DiscreteActions):
+    """Who decides what the choices are: the outermost wrapper that names them, or the environment."""
+    tellers = DiscreteActions | _Meaningful | _MeaningfulParts
+    while isinstance(env, gym.Wrapper) and not isinstance(env, tellers):
         env = env.env
     return env

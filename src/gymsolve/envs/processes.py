@@ -20,12 +20,14 @@ from multiprocessing.connection import Connection
 from multiprocessing.util import Finalize
 from typing import Any
 
-__all__ = ["WATCH", "OwnProcess", "can_fork", "signals_blocked"]
+__all__ = ["ENGINE_DIED", "WATCH", "OwnProcess", "can_fork", "signals_blocked"]
 
 _PATIENCE = 5.0
 """Seconds that a process gets to close what it holds."""
 _LAST_SECONDS = 10
 """Seconds that a process without an owner gets for the same."""
+ENGINE_DIED = 70
+"""Exit code of a worker that cannot go on because the program behind an environment died."""
 _DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG of Linux's prctl."""
 _STOPS = [signal.SIGINT, signal.SIGTERM]
@@ -99,6 +101,8 @@ class OwnProcess:
             return "closed its connection"
         if code < 0:
             return f"was killed ({signal.Signals(-code).name})"
+        if code == ENGINE_DIED:
+            return "ended because the engine of an environment died"
         return f"ended by itself (exit code {code})"
 
 

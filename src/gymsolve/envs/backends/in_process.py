@@ -15,9 +15,17 @@ from gymsolve.envs.build import CopyBuilder
 from gymsolve.envs.contract import Snapshot
 from gymsolve.envs.replay import Info, Replay
 from gymsolve.envs.spaces import ObsLayout
+from gymsolve.errors import EngineDiedError, EnvLostError
 from gymsolve.spec import Array
 
-__all__ = ["InProcessEnvs"]
+__all__ = ["InProcessEnvs", "allowed_deaths"]
+
+_FREE_DEATHS, _STEPS_PER_DEATH = 10, 100
+
+
+def allowed_deaths(steps: int) -> int:
+    """Workers and engines may die so often within so many vector steps; then the run ends."""
+    return _FREE_DEATHS + steps // _STEPS_PER_DEATH
 
 
 class InProcessEnvs:
@@ -37,20 +45,27 @@ class InProcessEnvs:
             self._envs.append(build())
             on_progress()
         self._layout = ObsLayout(self._envs[0].observation_space)
+        self._steps = self._deaths = 0
 
     def reset(self, seeds: Sequence[int | None]) -> None:
         for row, (env, seed) in enumerate(zip(self._envs, seeds, strict=True)):
             self._write(row, *env.reset(seed=seed))
 
     def step(self, actions: Array) -> tuple[slice, ...]:
-        """Step all; results go to the buffers. No rows are ever lost in this process."""
+        """Step all; results go to the buffers. Rows whose engine died mean nothing until `rebuild`."""
         buffers, write, only = self.buffers, self._layout.write, self._layout.only_plain
         obs_rows, rewards, masks, components = buffers.obs, buffers.rewards, buffers.masks, buffers.components
         plain_rows = None if only is None else obs_rows[only]
         buffers.terminated.fill(False)
         buffers.truncated.fill(False)
+        self._steps += 1
+        lost: tuple[slice, ...] = ()
         for row, (env, action) in enumerate(zip(self._envs, actions, strict=True)):
-            obs, rewards[row], terminated, truncated, info = env.step(action)
+            try:
+                obs, rewards[row], terminated, truncated, info = env.step(action)
+            except EngineDiedError as error:
+                lost = (*lost, self._mourn(row, error))
+                continue
             if components is not None:
                 components[row] = info["reward_components"]
             if terminated or truncated:
@@ -63,7 +78,29 @@ class InProcessEnvs:
                 write(obs_rows, row, obs)
             if masks is not None:
                 masks[row] = info["action_mask"]
-        return ()
+        return lost
+
+    def rebuild(
+        self, lost: Sequence[slice], seeds: Sequence[int], options: Sequence[dict[str, Any] | None]
+    ) -> list[str]:
+        """Begin anew where an engine died, which starts another; what became of the old ones, in words."""
+        told = []
+        for row in (row for rows in lost for row in range(rows.start, rows.stop)):
+            self._envs[row].configure(options[row])
+            self._write(row, *self._envs[row].reset(seed=seeds[row]))
+            told.append(f"The engine of {self._envs[row].label} died")
+        return told
+
+    def _mourn(self, row: int, error: EngineDiedError) -> slice:
+        self._deaths += 1
+        if self._deaths > allowed_deaths(self._steps):
+            label = self._envs[row].label
+            raise EnvLostError(
+                f"engines died again and again within {self._steps} vector steps; the last one was that of "
+                f"{label}.",
+                hint="If the system killed them, memory may be short: use fewer env.num_envs.",
+            ) from error
+        return slice(row, row + 1)
 
     def _tell_end(self, row: int, obs: Any, info: Info) -> None:
         self._layout.write(self.buffers.final_obs, row, obs)

@@ -11,7 +11,6 @@ import numpy as np
 
 from gymsolve.envs.backends.episode_stats import EpisodeStats, refuse_bad_obs, refuse_bad_rewards
 from gymsolve.envs.backends.shared_buffers import SharedBuffers
-from gymsolve.envs.backends.worker_pool import Workers
 from gymsolve.envs.contract import Episode, Snapshot, Step
 from gymsolve.envs.masks import refuse_empty
 from gymsolve.spec import Array, EnvSpec, Obs
@@ -28,6 +27,11 @@ class Vector(Protocol):
 
     def step(self, actions: Array) -> tuple[slice, ...]:
         """Rows that were lost with their process."""
+
+    def rebuild(
+        self, lost: Sequence[slice], seeds: Sequence[int], options: Sequence[dict[str, Any] | None]
+    ) -> list[str]:
+        """Begin anew in lost rows; what became of the old ones, in words."""
 
     def configure(self, rows: Sequence[int], options: Sequence[dict[str, Any] | None]) -> None: ...
 
@@ -157,12 +161,11 @@ class SameStepEnvs:
     # ------------------------------------------------------------------------- death of a worker
 
     def _rebuild(self, lost: tuple[slice, ...]) -> tuple[tuple[str, ...], Array]:
-        """New workers for lost rows, whose episodes are cut; a sentence on each, and the rows [N].
+        """New workers or engines for lost rows, whose episodes are cut; a sentence on each, and the rows [N].
 
         The last transition of a lost environment leads nowhere we know, so its last observation
         stands in for the final one and its reward is 0; the row is not valid.
         """
-        assert isinstance(self._vec, Workers)
         buffers = self._buffers
         self._rebuilt += 1
         seeds = np.random.SeedSequence([self._rebuilt, self._steps]).generate_state(self.num_envs)

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.envs.backends.in_process import InProcessEnvs
+from gymsolve.envs.backends.in_process import InProcessEnvs, allowed_deaths
 from gymsolve.envs.backends.shared_buffers import BufferPlan
 from gymsolve.envs.backends.worker import Worker
 from gymsolve.envs.backends.worker_process import LOST, STEP, Task, call_method
@@ -39,8 +39,6 @@ __all__ = ["Workers", "name_rows", "usable_cores"]
 
 _PATIENCE = 5.0
 """Seconds that a worker gets to close its environments."""
-_FREE_DEATHS, _STEPS_PER_DEATH = 10, 100
-"""Workers may die so often, and once more in so many vector steps; then the run ends."""
 _BUILD_DEATHS = 3
 """How often they may die before the first step."""
 _HANG_WEIGHT = 3
@@ -109,7 +107,8 @@ class Workers:
                     worker.order(STEP)
                 except LOST as lost:
                     self._mourn(worker, lost, "")
-        errors = [self._step_own()]
+        own_error, own_lost = self._step_own()
+        errors = [own_error]
         for worker in self._workers:
             if worker.lost is None:
                 try:
@@ -117,16 +116,16 @@ class Workers:
                 except LOST as lost:
                     self._mourn(worker, lost, self._where_it_is(worker.rows))
         _raise_first(errors)
-        return tuple(worker.rows for worker in self._workers if worker.lost is not None)
+        return (*own_lost, *(worker.rows for worker in self._workers if worker.lost is not None))
 
-    def _step_own(self) -> GymsolveError | None:
-        """Step the rows of this process; an error waits until the others have answered."""
+    def _step_own(self) -> tuple[GymsolveError | None, tuple[slice, ...]]:
+        """Step the rows of this process; which of them were lost, and an error for when all have answered."""
         if self._own is not None:
             try:
-                self._own.step(self._own.buffers.actions.copy())
+                return None, self._own.step(self._own.buffers.actions.copy())
             except GymsolveError as error:
-                return error
-        return None
+                return error, ()
+        return None, ()
 
     def _step_progress(self, rows: slice) -> tuple[int, float | None]:
         stepped = int(np.count_nonzero(~np.isnan(self.buffers.rewards[rows])))
@@ -156,6 +155,9 @@ class Workers:
         """
         gone = [worker for worker in self._workers if worker.rows in lost]
         told = [f"The worker of {name_rows(one.rows)} of {self._name} {one.lost}" for one in gone]
+        if self._own is not None:  # its rows are the first ones, so they have the same numbers there
+            own = [rows for rows in lost if rows.stop <= self._own_rows.stop]
+            told = self._own.rebuild(own, seeds, options) + told
         while gone:
             self._revive(gone)
             fresh = [worker for worker in self._workers if worker.rows in lost]
@@ -275,7 +277,7 @@ class Workers:
         """Note that a worker is lost; too many of them are an error."""
         worker.give_up(error, what)
         self._deaths += _HANG_WEIGHT if worker.hung else 1
-        allowed = _FREE_DEATHS + self._steps // _STEPS_PER_DEATH if self._steps else _BUILD_DEATHS
+        allowed = allowed_deaths(self._steps) if self._steps else _BUILD_DEATHS
         if self._deaths <= allowed:
             return
         when = f"within {self._steps} vector steps" if self._steps else "before the first step"

@@ -22,7 +22,8 @@ import gymnasium as gym
 from gymsolve.envs.backends.in_process import InProcessEnvs
 from gymsolve.envs.backends.shared_buffers import BufferPlan
 from gymsolve.envs.build import CopyBuilder
-from gymsolve.errors import GymsolveError
+from gymsolve.envs.processes import ENGINE_DIED
+from gymsolve.errors import EngineDiedError, GymsolveError
 
 __all__ = [
     "CALL",
@@ -149,6 +150,8 @@ def serve(connection: Connection, task: Task) -> None:
             _obey(order, line, copies)
     except _GONE:
         pass  # the owner is gone
+    except EngineDiedError:
+        sys.exit(ENGINE_DIED)  # the owner starts another worker
     finally:
         copies.close()
 
@@ -156,13 +159,17 @@ def serve(connection: Connection, task: Task) -> None:
 def _obey(order: bytes, line: Line, copies: InProcessEnvs) -> None:
     try:
         if order == STEP:
-            copies.step(copies.buffers.actions.copy())  # an environment may keep the action it was given
+            # An environment may keep the action it was given.
+            if copies.step(copies.buffers.actions.copy()):
+                raise EngineDiedError("an engine died")
             line.say(DONE)
         else:
             name, arguments = line.connection.recv()
             result = call_method(copies, name, arguments)
             line.say(DONE)
             line.connection.send(result)
+    except EngineDiedError:
+        raise
     except GymsolveError as error:
         _fail(line, error)
 

@@ -40,6 +40,7 @@ _MODULES = (
     "mujoco",
     "retro",
     "toy_text",
+    "vizdoom",
 )
 """The table of families: names of modules, in the order in which they are asked."""
 

@@ -93,6 +93,8 @@ class Family:
     """What people call it; the heading of its page."""
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Which key a person presses for each choice, likewise; "" for none. Missing where the names say it."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """The key for each part of a name, where names are made of parts such as `turn left + attack`."""
 
 
 def by_namespace(namespace: str) -> Callable[[str], bool]:
