@@ -40,6 +40,7 @@ WRAPPERS = {
     "discrete_actions": "gymsolve.envs.wrappers.actions:DiscreteActions",
     "discrete_encoder": "gymsolve.envs.wrappers.observations:DiscreteEncoder",
     "elapsed": "gymsolve.envs.wrappers.rewards:Elapsed",
+    "flatten": "gymsolve.envs.wrappers.images:Flatten",
     "frame_skip": "gymsolve.envs.wrappers.actions:FrameSkip",
     "grayscale": "gymsolve.envs.wrappers.images:Grayscale",
     "grid_codes": "gymsolve.envs.wrappers.grids:GridCodes",

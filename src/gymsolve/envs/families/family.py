@@ -82,6 +82,8 @@ class Family:
     """What the dimensions of Box actions are called, likewise."""
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Which key a person presses for each choice, likewise; "" for none. Missing where the names say it."""
+    usual_keys: tuple[str, ...] = ()
+    """The same for `usual_choices`."""
 
 
 def by_namespace(namespace: str) -> Callable[[str], bool]:
