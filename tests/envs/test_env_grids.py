@@ -71,7 +71,9 @@ def test_keys_of_minigrid():
     assert find_keys(balls, labels_of(balls, build(balls))) == {("left",): 0, ("right",): 1, ("up",): 2}
 
 
-@pytest.mark.parametrize(("variant", "kind", "shape"), [("cnn", "image", (4, 10, 10)), ("ppo", "vector", (400,))])
+@pytest.mark.parametrize(
+    ("variant", "kind", "shape"), [("cnn", "image", (4, 10, 10)), ("ppo", "vector", (400,))]
+)
 def test_the_pictures_of_minatar_are_flags(variant, kind, shape):
     pytest.importorskip("minatar")
     entry = describe_env(resolve(f"MinAtar/Breakout-v1:{variant}").config.env, "train").obs["obs"]

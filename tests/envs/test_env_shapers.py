@@ -116,7 +116,7 @@ def test_what_an_episode_is_paid_for_energy_depends_on_its_ends_alone(gamma: flo
 
 
 class Walk(gym.Env[Any, Any]):
-    """Three places in a row; right of the last one lies a prize, left of the first one a pit that pays now."""
+    """Three places in a row: beyond the last lies a prize, before the first a pit that pays too."""
 
     observation_space = gym.spaces.Discrete(5)
     action_space = gym.spaces.Discrete(2)
@@ -147,7 +147,7 @@ def play_out(env: Any, policy: tuple[int, ...], start: int, gamma: float, weight
     env.reset(options={"place": start})
     total, discount = 0.0, 1.0
     for _ in range(400):
-        obs, reward, terminated, _, info = env.step(policy[env.unwrapped.place])
+        _, reward, terminated, _, info = env.step(policy[env.unwrapped.place])
         total += discount * (float(reward) + weight * info["praise"])
         discount *= gamma
         if terminated:

@@ -58,7 +58,9 @@ class MissionWords(gym.ObservationWrapper[Any, Any, Any]):
             raise ValueError(f"an entry {entry!r} with text is needed, such as MiniGrid's.")
         missions = _list_missions(inner[entry])
         if len(missions) < 2:
-            raise ValueError(f"the mission says nothing, it is always {missions[0]!r}; leave this wrapper out.")
+            raise ValueError(
+                f"the mission says nothing, it is always {missions[0]!r}; leave this wrapper out."
+            )
         space, self._codes = _encode(missions)
         self._entry = entry
         self.observation_space = spaces.Dict({**inner.spaces, entry: space})
@@ -93,5 +95,7 @@ def _encode(missions: list[str]) -> tuple[spaces.Space[Any], dict[str, Array]]:
         space = spaces.MultiBinary(len(vocabulary))
         rows = [[word in words for word in vocabulary] for words in sentences]
         if len({tuple(row) for row in rows}) < len(rows):
-            raise ValueError("missions of different length have the same words, so that flags cannot tell them apart.")
+            raise ValueError(
+                "missions of different length have the same words, so that flags cannot tell them apart."
+            )
     return space, {mission: np.array(row, space.dtype) for mission, row in zip(missions, rows, strict=True)}
