@@ -135,6 +135,32 @@ def test_action_noise_of_a_discrete_action() -> None:
     assert 0.25 < np.mean(done != 5) < 0.35
 
 
+def test_random_choices_respect_a_mask() -> None:
+    env = build("Taxi-v4", {"action_noise": {"probability": 1.0}})
+    _, info = env.reset(seed=1)
+    done = set()
+    for _ in range(300):
+        allowed = set(np.flatnonzero(info["action_mask"]).tolist())
+        _, _, terminated, truncated, info = env.step(0)
+        done.add(env.unwrapped.lastaction)
+        assert env.unwrapped.lastaction in allowed
+        if terminated or truncated:
+            _, info = env.reset()
+    assert len(done) > 3
+
+
+def test_noise_can_be_kept_to_training() -> None:
+    noise = {"std": 0.5, "roles": ["train"]}
+    wrappers = [{"observation_noise": noise}, {"action_noise": noise}]
+    stock = gym.make("Pendulum-v1")
+    first, _ = stock.reset(seed=1)
+    second = stock.step(np.ones(1, np.float32))[0]
+    for role, same in (("train", False), ("eval", True), ("play", True)):
+        env = build("Pendulum-v1", *wrappers, role=role)
+        seen = env.reset(seed=1)[0], env.step(np.ones(1, np.float32))[0]
+        assert [np.array_equal(a, b) for a, b in zip(seen, (first, second), strict=True)] == [same] * 2
+
+
 @pytest.mark.parametrize("space", [spaces.MultiBinary(3), spaces.MultiDiscrete([2, 3], start=[1, 0])])
 def test_random_actions_lie_in_their_space(space: Any) -> None:
     env = build("Sample/Plain-v0", {"action_noise": {"probability": 1.0}}, kwargs={"action_space": space})
