@@ -20,15 +20,15 @@ class Randomize(gym.Wrapper[Any, Any, Any, Any]):
 
     changes_reward = False
 
-    def __init__(self, env: AnyEnv, ranges: dict[str, tuple[float, float]]) -> None:
+    def __init__(self, env: AnyEnv, ranges: dict[str, list[float]]) -> None:
         super().__init__(env)
         if not ranges:
             raise ValueError("ranges should name at least one attribute.")
         self._ranges = ranges
         numbers = _numbers(env.unwrapped)
-        for name, (low, high) in ranges.items():
-            if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-                raise ValueError(f"a range is written [low, high]; {name} got [{low:g}, {high:g}].")
+        for name, ends in ranges.items():
+            if len(ends) != 2 or not all(map(math.isfinite, ends)) or ends[0] > ends[1]:
+                raise ValueError(f"a range is written [low, high]; {name} got {ends}.")
             if name not in numbers:
                 listed = f"Its numbers are: {', '.join(numbers)}." if numbers else "It has no numbers at all."
                 raise ValueError(f"the environment has no number {name!r}. {listed}")
