@@ -41,6 +41,11 @@ ATARI = {
     "frame_stack": 2,
     "max_episode_steps": 120,
 }
+RANDOMIZED = {
+    "id": "LunarLander-v3",
+    "kwargs": {"enable_wind": True},
+    "wrappers": [{"randomize": {"ranges": {"gravity": [-12, -6], "wind_power": [0, 20]}}}, "elapsed"],
+}
 EVERY_BACKEND = {
     "sync": {"id": "CartPole-v1"},
     "async": {"id": "CartPole-v1"},
@@ -272,6 +277,8 @@ RESUMED = [
     ({"id": "CartPole-v1"}, "sync"),
     ({"id": "CartPole-v1"}, "async"),
     ({"id": "LunarLander-v3"}, "sync"),
+    (RANDOMIZED, "sync"),
+    (RANDOMIZED, "async"),
     ({"id": "BipedalWalker-v3", "max_episode_steps": 60}, "sync"),
     ({"id": "Pendulum-v1"}, "sync"),
     ({"id": "FrozenLake-v1"}, "sync"),
@@ -283,6 +290,7 @@ RESUMED = [
     (STACKED, "sync"),
     (STACKED, "async"),
     (ATARI, "ale"),
+    ({"id": "MountainCar-v0", "wrappers": ["hill_energy"], "max_episode_steps": 60}, "sync"),
     ({"id": "Pendulum-v1", "wrappers": [{"observation_noise": {"std": 0.1}}, {"clip_reward": {}}]}, "sync"),
 ]
 

@@ -1,8 +1,10 @@
 """Families: one place that knows where an environment comes from, and what follows from that."""
 
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 import sample_envs
 
@@ -81,6 +83,13 @@ def test_a_class_brings_its_family_along_under_another_id() -> None:
             {(): 0, ("space",): 1, ("right",): 2, ("left",): 3},
         ),
         ("Pendulum-v1", ("torque",), {}),
+        ("BipedalWalkerHardcore-v3", ("hip 1", "knee 1", "hip 2", "knee 2"), {}),
+        ("CarRacing-v3", ("steer", "gas", "brake"), {}),
+        (
+            "CliffWalkingSlippery-v1",
+            ("up", "right", "down", "left"),
+            {("up",): 0, ("right",): 1, ("down",): 2, ("left",): 3},
+        ),
         ("sample_envs:Sample/Counter-v0", (), {}),
     ],
 )
@@ -94,6 +103,20 @@ def test_actions_have_names_and_keys(
     assert found.names == labels
     assert find_keys(env_id, found) == keys
     assert name_dimensions(env_id, action) == (labels if action.kind == "box" else ())
+
+
+def test_the_choices_of_a_car() -> None:
+    env = build_env(EnvConfig(id="CarRacing-v3", kwargs={"continuous": False}), "eval").env
+    found = find_labels(env, "CarRacing-v3", action_spec(env.action_space))
+    assert found.names == ("coast", "right", "left", "gas", "brake")
+    assert find_keys("CarRacing-v3", found) == {(): 0, ("right",): 1, ("left",): 2, ("up",): 3, ("down",): 4}
+    env.reset(seed=1)
+    driven: Any = env.unwrapped
+    for choice, wheel in ((1, 1), (2, -1)):  # stock says that 1 steers right; the wheels agree
+        env.reset(seed=1)
+        env.step(choice)
+        assert np.sign(-driven.car.wheels[0].steer) == wheel
+    env.close()
 
 
 def test_an_environment_of_ones_own_says_that_it_is_exclusive() -> None:

@@ -29,6 +29,7 @@ def labels_of(env_id, env):
     ("env_id", "family", "names"),
     [
         (DOORKEY, "minigrid", ("left", "right", "forward", "pick up", "drop", "toggle", "done")),
+        ("MiniGrid-Dynamic-Obstacles-5x5-v0", "minigrid", ("left", "right", "forward")),
         ("MinAtar/Breakout-v1", "minatar", ("noop", "left", "right")),
         ("MinAtar/Breakout-v0", "minatar", ("noop", "left", "up", "right", "down", "fire")),
         ("MinAtar/SpaceInvaders-v1", "minatar", ("noop", "left", "right", "fire")),
@@ -60,10 +61,23 @@ def test_keys_of_minatar():
     assert keys == {(): 0, ("left",): 1, ("right",): 2}
 
 
-def test_the_pictures_of_minatar_are_flags():
+def test_keys_of_minigrid():
+    pytest.importorskip("minigrid")
+    keys = find_keys(DOORKEY, labels_of(DOORKEY, build(DOORKEY)))
+    assert keys == {
+        (key,): choice for choice, key in enumerate(["left", "right", "up", "p", "d", "space", "return"])
+    }
+    balls = "MiniGrid-Dynamic-Obstacles-5x5-v0"
+    assert find_keys(balls, labels_of(balls, build(balls))) == {("left",): 0, ("right",): 1, ("up",): 2}
+
+
+@pytest.mark.parametrize(
+    ("variant", "kind", "shape"), [("cnn", "image", (4, 10, 10)), ("ppo", "vector", (400,))]
+)
+def test_the_pictures_of_minatar_are_flags(variant, kind, shape):
     pytest.importorskip("minatar")
-    entry = describe_env(resolve("MinAtar/Breakout-v1").config.env, "train").obs["obs"]
-    assert (entry.kind, entry.shape, max(entry.high)) == ("image", (4, 10, 10), 1.0)
+    entry = describe_env(resolve(f"MinAtar/Breakout-v1:{variant}").config.env, "train").obs["obs"]
+    assert (entry.kind, entry.shape, max(entry.high)) == (kind, shape, 1.0)
 
 
 def test_codes_become_categories_and_nothing_is_lost():
@@ -88,6 +102,49 @@ def test_codes_that_do_not_fit_are_told():
         build(DOORKEY, {"grid_codes": {"counts": [2, 2, 2]}}).reset(seed=0)
 
 
+@pytest.mark.parametrize(
+    ("env_id", "space", "told"),
+    [
+        ("MiniGrid-GoToDoor-5x5-v0", "MultiDiscrete([6])", ("colour",)),
+        ("MiniGrid-PutNear-6x6-N2-v0", "MultiDiscrete([6 3 6 3])", ("colour", "kind", "colour", "kind")),
+        ("MiniGrid-Fetch-5x5-N2-v0", "MultiBinary(13)", None),
+    ],
+)
+def test_the_words_of_missions_become_categories(env_id, space, told):
+    pytest.importorskip("minigrid")
+    env = build(env_id, "grid_codes", "mission_words")
+    assert str(env.observation_space["mission"]) == space
+    kinds = {
+        "colour": ["blue", "green", "grey", "purple", "red", "yellow"],
+        "kind": ["ball", "box", "key"],
+    }
+    codes = {}
+    for seed in range(40):
+        obs = env.reset(seed=seed)[0]
+        assert env.observation_space.contains(obs)
+        mission = env.unwrapped.mission
+        assert codes.setdefault(tuple(obs["mission"].tolist()), mission) == mission  # each has its own code
+        if told is not None:
+            said = [kinds[one][code] for one, code in zip(told, obs["mission"], strict=True)]
+            assert [word for word in mission.split() if word in (*kinds["colour"], *kinds["kind"])] == said
+    assert len(codes) > 4
+    assert not describe_env(EnvConfig(id=env_id, wrappers=["grid_codes", "mission_words"]), "train").notes
+
+
+@pytest.mark.parametrize(
+    ("env_id", "told"),
+    [
+        (DOORKEY, "it is always 'use the key to open the door and then get to the goal'; leave this"),
+        ("BabyAI-GoToLocal-v0", "does not list its missions"),
+        ("CartPole-v1", "an entry 'mission' with text is needed"),
+    ],
+)
+def test_missions_without_words_to_tell_are_refused(env_id, told):
+    pytest.importorskip("minigrid")
+    with pytest.raises(ConfigError, match=told):
+        build(env_id, "mission_words")
+
+
 def test_minatar_is_drawn_large_enough_to_see():
     pytest.importorskip("minatar")
     stage = open_stage(resolve("MinAtar/Breakout-v1").config.env)
@@ -100,18 +157,26 @@ def test_minatar_is_drawn_large_enough_to_see():
     assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 2
 
 
-def test_episodes_of_minatar_follow_from_the_seed_and_can_be_resumed():
+@pytest.mark.parametrize("game", ["Asterix", "Breakout", "Freeway", "Seaquest", "SpaceInvaders"])
+def test_episodes_of_minatar_follow_from_the_seed_and_can_be_resumed(game):
     pytest.importorskip("minatar")
-    config = resolve("MinAtar/Breakout-v1").config.env
+    config = resolve(f"MinAtar/{game}-v1").config.env.model_copy(update={"max_episode_steps": 30})
 
     def play(env, seed):
         seen = [env.reset(seed=seed)[0]]
         while len(seen) < 80:
-            obs, _, ended, _, _ = env.step(len(seen) % 3)
-            seen.append(env.reset()[0] if ended else obs)
+            obs, _, ended, cut, _ = env.step(len(seen) % 3)
+            seen.append(env.reset()[0] if ended or cut else obs)
         return np.stack(seen)
 
     first, second = (build_env(config, "train").env for _ in range(2))
     np.testing.assert_array_equal(play(first, 3), play(second, 3))
     assert not np.array_equal(play(first, 3), play(first, 4))
     assert check_determinism(config).resumes_exactly
+
+
+def test_episodes_with_missions_can_be_resumed():
+    pytest.importorskip("minigrid")
+    config = resolve("MiniGrid-GoToDoor-5x5-v0").config.env.model_copy(update={"max_episode_steps": 30})
+    found = check_determinism(config)
+    assert (found.resumes_exactly, found.seed_reproduces, found.copies_identical) == (True, True, False)

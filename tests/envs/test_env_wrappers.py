@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import sample_envs
@@ -12,6 +13,7 @@ from gymsolve.envs.build import build_env
 from gymsolve.envs.contract import Envs, Step
 from gymsolve.envs.make import make_envs
 from gymsolve.envs.options import check_wrappers
+from gymsolve.errors import ConfigError
 from gymsolve.registry import WRAPPERS
 
 assert sample_envs.Counter
@@ -43,6 +45,7 @@ def test_every_name_in_the_table_is_a_wrapper() -> None:
         "action_noise": {"probability": 0.1},
         "discrete_actions": {"actions": [0]},
         "observation_noise": {"std": 0.1},
+        "randomize": {"ranges": {"gravity": [9, 10]}},
         "image_range": {"high": 15},
         "resize": {"width": 8, "height": 8},
         "reward_components": {"components": {"bonus": 1}},
@@ -130,6 +133,32 @@ def test_action_noise_of_a_discrete_action() -> None:
     done = np.array(last_actions(env, [5] * 3000))
     assert set(done) == {5, 6, 7, 8}
     assert 0.25 < np.mean(done != 5) < 0.35
+
+
+def test_random_choices_respect_a_mask() -> None:
+    env = build("Taxi-v4", {"action_noise": {"probability": 1.0}})
+    _, info = env.reset(seed=1)
+    done = set()
+    for _ in range(300):
+        allowed = set(np.flatnonzero(info["action_mask"]).tolist())
+        _, _, terminated, truncated, info = env.step(0)
+        done.add(env.unwrapped.lastaction)
+        assert env.unwrapped.lastaction in allowed
+        if terminated or truncated:
+            _, info = env.reset()
+    assert len(done) > 3
+
+
+def test_noise_can_be_kept_to_training() -> None:
+    noise = {"std": 0.5, "roles": ["train"]}
+    wrappers = [{"observation_noise": noise}, {"action_noise": noise}]
+    stock = gym.make("Pendulum-v1")
+    first, _ = stock.reset(seed=1)
+    second = stock.step(np.ones(1, np.float32))[0]
+    for role, same in (("train", False), ("eval", True), ("play", True)):
+        env = build("Pendulum-v1", *wrappers, role=role)
+        seen = env.reset(seed=1)[0], env.step(np.ones(1, np.float32))[0]
+        assert [np.array_equal(a, b) for a, b in zip(seen, (first, second), strict=True)] == [same] * 2
 
 
 @pytest.mark.parametrize("space", [spaces.MultiBinary(3), spaces.MultiDiscrete([2, 3], start=[1, 0])])
@@ -279,6 +308,38 @@ def test_rescale_maps_bounds_to_bounds() -> None:
     assert env.observation(np.float32([0, 5])).tolist() == [0, 0]
 
 
+def test_flatten_reads_images_as_vectors_by_their_bounds() -> None:
+    plain, flat = build("Sample/Pictures-v0"), build("Sample/Pictures-v0", "flatten")
+    pixels, numbers = plain.reset(seed=3)[0], flat.reset(seed=3)[0]
+    assert flat.observation_space.contains(numbers)
+    assert sorted(numbers.tolist()) == sorted((pixels.ravel() / np.float32(255)).tolist())
+    flags = spaces.Box(0, 1, (2, 2, 3), dtype=np.bool_)
+    env = build("Sample/Plain-v0", "flatten", kwargs={"observation_space": flags})
+    assert env.observation(np.eye(12, dtype=bool)[7].reshape(2, 2, 3)).tolist() == [0] * 7 + [1] + [0] * 4
+    with pytest.raises(ConfigError, match="finds nothing to work on"):
+        build(COUNTER, "flatten")
+    with pytest.raises(ConfigError, match="needs images with bounds; got -inf to inf"):
+        build(
+            "Sample/Plain-v0", "flatten", kwargs={"observation_space": spaces.Box(-np.inf, np.inf, (2, 2, 2))}
+        )
+
+
+def test_pixels_are_what_the_environment_draws() -> None:
+    drawn = {"kwargs": {"render_mode": "rgb_array"}}
+    env = build("CartPole-v1", "pixels", {"crop": {"top": 160, "bottom": 80}}, **drawn)
+    assert env.observation_space.shape == (3, 160, 600)
+    stock = gym.make("CartPole-v1", render_mode="rgb_array")
+    first, _ = env.reset(seed=4)
+    stock.reset(seed=4)
+    picture: Any = stock.render()
+    np.testing.assert_array_equal(first, np.moveaxis(picture[160:320], -1, 0))
+    for _ in range(8):
+        later = env.step(1)[0]
+    assert (later != first).any(axis=(0, 1)).sum() > 5  # columns in which the cart and the pole moved
+    with pytest.raises(ConfigError, match=r"pixels: .* add env\.kwargs=\{render_mode: rgb_array\}"):
+        build("CartPole-v1", "pixels")
+
+
 def test_frame_stack_fills_with_the_first_observation() -> None:
     envs = vector(COUNTER, frame_stack=3)
     assert envs.spec.obs["obs"].shape == (6,)
@@ -322,3 +383,77 @@ def test_wrappers_of_gymnasium_work_by_path() -> None:
     envs = vector("CartPole-v1", {"gymnasium.wrappers:TransformReward": {"func": lambda reward: 3 * reward}})
     step = walk(envs, [1])[0]
     assert step.rewards[0] == 3
+
+
+# ------------------------------------------------------------------------------------- worlds
+
+WIND = {"randomize": {"ranges": {"gravity": [-12, -6], "wind_power": [3, 9], "turbulence_power": [1, 1]}}}
+
+
+def worlds(env: Any, seeds: list[int | None]) -> list[tuple[float, ...]]:
+    found = []
+    for seed in seeds:
+        env.reset(seed=seed)
+        inner = env.unwrapped
+        # The world that was built is the one that was drawn.
+        assert inner.world.gravity[1] == pytest.approx(inner.gravity)
+        found.append((inner.gravity, inner.wind_power, inner.turbulence_power))
+    return found
+
+
+def test_every_episode_has_a_world_of_its_own_within_the_ranges() -> None:
+    env = build("LunarLander-v3", WIND, kwargs={"enable_wind": True})
+    found = np.array(worlds(env, [1] + [None] * 199))
+    assert len(np.unique(found[:, 0])) == 200
+    for column, (low, high) in enumerate([(-12, -6), (3, 9)]):
+        assert low <= found[:, column].min() < low + 0.3
+        assert high - 0.3 < found[:, column].max() <= high
+        assert found[:, column].mean() == pytest.approx((low + high) / 2, abs=0.5)
+    assert (found[:, 2] == 1).all()
+    assert abs(np.corrcoef(found[:, 0], found[:, 1])[0, 1]) < 0.25
+
+
+def test_worlds_follow_from_the_seed_and_can_be_kept_to_training() -> None:
+    seeds: list[int | None] = [3, None, None, 4]
+    first, second = (worlds(build("LunarLander-v3", WIND), seeds) for _ in range(2))
+    assert first == second
+    assert len(set(first)) == 4
+    only = {"randomize": {**WIND["randomize"], "roles": ["train"]}}
+    assert len(set(worlds(build("LunarLander-v3", only, role="train"), seeds))) == 4
+    assert set(worlds(build("LunarLander-v3", only, role="eval"), seeds)) == {(-10.0, 15.0, 1.5)}
+
+
+def test_a_heavier_world_pulls_harder() -> None:
+    falls = []
+    for gravity in (-6.0, -12.0):
+        env = build("LunarLander-v3", {"randomize": {"ranges": {"gravity": [gravity, gravity]}}})
+        env.reset(seed=1)
+        speeds = [float(env.step(0)[0][3]) for _ in range(20)]
+        falls.append(speeds[-1] - speeds[0])
+    assert falls[1] == pytest.approx(2 * falls[0], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "ranges", "told"),
+    [
+        ("LunarLander-v3", {"gravty": [-9, -8]}, "no number 'gravty'. Its numbers are: gravity, wind_power"),
+        ("LunarLander-v3", {"gravity": [-8, -9]}, r"written \[low, high\]; gravity got \[-8.0, -9.0\]"),
+        ("LunarLander-v3", {"gravity": [-8]}, r"written \[low, high\]; gravity got \[-8.0\]"),
+        ("LunarLander-v3", {}, "ranges should name at least one attribute"),
+        ("LunarLander-v3", {"continuous": [0, 1]}, "no number 'continuous'"),
+        ("Acrobot-v1", {"LINK_MASS": [1, 2]}, "LINK_MASS_1, LINK_MASS_2"),
+    ],
+)
+def test_ranges_that_cannot_be_drawn_from_are_refused(env_id: str, ranges: Any, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        build(env_id, {"randomize": {"ranges": ranges}})
+
+
+def test_time_can_be_charged_for() -> None:
+    charge = {"reward_components": {"components": {"length": {"key": "elapsed", "weight": -0.5}}}}
+    envs = vector(COUNTER, "elapsed", charge, {"frame_skip": {"skip": 2}}, kwargs={"length": 4})
+    steps = walk(envs, [3, 1])
+    assert envs.spec.components == ("base", "length")
+    assert [float(step.rewards[0]) for step in steps] == [5.0, 1.0]
+    (episode,) = steps[-1].episodes
+    assert (episode.raw_return, episode.shaped_return) == (8.0, 6.0)

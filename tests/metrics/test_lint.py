@@ -21,6 +21,12 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     ("values_untrained", {"algo": {"vf_coef": 0.0}}, {"algo": {"vf_coef": 0.1}}, {}),
     ("few_episodes", {"eval": {"episodes": 4}}, {"eval": {"episodes": 5}}, {}),
     ("rare_evaluations", {"eval": {"every": 50_001}}, {"eval": {"every": 50_000}}, {}),
+    (
+        "other_discount",
+        {"env": {"wrappers": [{"hill_energy": {"gamma": 0.98}}]}},
+        {"env": {"wrappers": [{"hill_energy": {"gamma": 0.99}}]}},
+        {},
+    ),
     ("short_sight", {"algo": {"gamma": 0.9}}, {"algo": {"gamma": 0.96}}, {}),
     ("no_motion", {}, {"env": {"frame_stack": 4}}, {"obs": "image"}),
 ]

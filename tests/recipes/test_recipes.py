@@ -168,6 +168,8 @@ def test_later_folders_shadow_and_add_variants(
         "mine",
         "ppo",
         "reinforce",
+        "ppo_centred",
+        "pixels",
     ]
 
 
@@ -208,7 +210,8 @@ def test_split_name(name: str, parts: tuple[str, str | None]) -> None:
         ("Qwxyz", "there is no recipe for 'Qwxyz'. `gymsolve recipes` lists them."),
         (
             "CartPole-v1:pppo",
-            "CartPole-v1 has no variant 'pppo'. Did you mean 'ppo'? It has: ppo, a2c, reinforce.",
+            "CartPole-v1 has no variant 'pppo'. Did you mean 'ppo'? It has: ppo, a2c, reinforce, "
+            "ppo_centred, pixels.",
         ),
     ],
 )

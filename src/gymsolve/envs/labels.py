@@ -107,7 +107,8 @@ def find_keys(env_id: str, labels: ActionLabels) -> dict[tuple[str, ...], int]:
     No key at all is a choice too, where the environment has one that does nothing.
     """
     names = labels.names if labels.discrete else ()
-    keys = find_family(env_id).keys.get(bare_name(env_id), ())
+    family = find_family(env_id)
+    keys = family.keys.get(bare_name(env_id), family.usual_keys)
     if names and len(keys) == len(names):
         return {(key,) if key else (): choice for choice, key in enumerate(keys)}
     found = {}

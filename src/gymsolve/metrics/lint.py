@@ -25,6 +25,8 @@ _PICTURE = 36
 _SHORT_ROLLOUT = 16
 """Steps per environment below which advantages lean too much on the critic to be advised."""
 _FEW_EPISODES = 5
+_POTENTIALS = ("hill_energy",)
+"""Wrappers whose pay changes no task, if it is discounted as the rest is."""
 _SHORT_HORIZON = 20.0
 """Episodes this many times longer than what gamma looks ahead to have ends that are invisible."""
 
@@ -171,6 +173,19 @@ def _rare_evaluations(config: TrainConfig) -> Iterator[Finding]:
         )
 
 
+def _other_discount(config: TrainConfig) -> Iterator[Finding]:
+    learned = _values(config.algo.gamma, config.steps)
+    for wrapper in config.env.wrappers:
+        paid = wrapper.options.get("gamma", 0.99)
+        if wrapper.name in _POTENTIALS and learned != {paid}:
+            yield Finding(
+                "other_discount",
+                "algo.gamma",
+                f"{wrapper.name} pays with a discount of {paid:g}: with another one it changes what is best",
+                (Change("algo.gamma", max(learned), paid),),
+            )
+
+
 def _short_sight(config: TrainConfig, spec: "EnvSpec") -> Iterator[Finding]:
     gamma, limit = _highest(config.algo.gamma, config.steps), spec.max_episode_steps
     if limit is None or gamma >= 1.0:
@@ -229,7 +244,11 @@ def _raw_numbers(config: TrainConfig, spec: "EnvSpec") -> Iterator[Finding]:
 
 def _highest(schedule: Schedule, steps: int) -> float:
     """The largest value over the run, at its ends and where the schedule bends."""
-    return max(schedule.at(Progress(int(share * steps / 20), steps)) for share in range(21))
+    return max(_values(schedule, steps))
+
+
+def _values(schedule: Schedule, steps: int) -> set[float]:
+    return {schedule.at(Progress(int(share * steps / 20), steps)) for share in range(21)}
 
 
 def _word(value: object) -> str:
@@ -244,6 +263,7 @@ _OF_CONFIG: tuple[Callable[[TrainConfig], Iterator[Finding]], ...] = (
     _no_learning,
     _few_episodes,
     _rare_evaluations,
+    _other_discount,
 )
 _OF_SPEC: tuple[Callable[[TrainConfig, "EnvSpec"], Iterator[Finding]], ...] = (
     _short_sight,

@@ -18,6 +18,8 @@ _LASTING_WORLDS = frozenset(
     {"gymnasium.envs.box2d.bipedal_walker:BipedalWalker", "gymnasium.envs.box2d.car_racing:CarRacing"}
 )
 
+_JOINTS = ("hip 1", "knee 1", "hip 2", "knee 2")
+
 
 class FreshWorld(gym.Wrapper[Any, Any, Any, Any]):
     """Puts a new world under the environment before each reset."""
@@ -51,6 +53,8 @@ FAMILY = Family(
     dimensions={
         "LunarLander": ("main", "side"),
         "LunarLanderContinuous": ("main", "side"),
+        "BipedalWalker": _JOINTS,
+        "BipedalWalkerHardcore": _JOINTS,
         "CarRacing": ("steer", "gas", "brake"),
     },
     keys={

@@ -95,6 +95,8 @@ class Family:
     """Which key a person presses for each choice, likewise; "" for none. Missing where the names say it."""
     words: Mapping[str, str] = field(default_factory=dict)
     """The key for each part of a name, where names are made of parts such as `turn left + attack`."""
+    usual_keys: tuple[str, ...] = ()
+    """The same for `usual_choices`."""
 
 
 def by_namespace(namespace: str) -> Callable[[str], bool]:

@@ -21,6 +21,8 @@ def _register() -> None:
         raise MissingExtraError.of(_EXTRA.package, _EXTRA.name) from error
 
 
+_SIZES = ("5x5", "Random-5x5", "6x6", "Random-6x6", "8x8", "16x16")
+
 FAMILY = Family(
     "minigrid",
     title="MiniGrid and BabyAI",
@@ -28,5 +30,8 @@ FAMILY = Family(
     register=_register,
     extra=_EXTRA,
     recipe="minigrid",
+    # Where balls roll, there is nothing to pick up.
+    choices={f"MiniGrid-Dynamic-Obstacles-{size}": ("left", "right", "forward") for size in _SIZES},
     usual_choices=("left", "right", "forward", "pick up", "drop", "toggle", "done"),
+    usual_keys=("left", "right", "up", "p", "d", "space", "return"),
 )

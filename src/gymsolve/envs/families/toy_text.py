@@ -12,6 +12,7 @@ FAMILY = Family(
         "FrozenLake": ("left", "down", "right", "up"),
         "FrozenLake8x8": ("left", "down", "right", "up"),
         "CliffWalking": ("up", "right", "down", "left"),
+        "CliffWalkingSlippery": ("up", "right", "down", "left"),
         "Taxi": ("south", "north", "east", "west", "pick up", "drop off"),
         "Blackjack": ("stick", "hit"),
     },

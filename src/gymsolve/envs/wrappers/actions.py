@@ -80,7 +80,10 @@ class StickyActions(gym.Wrapper[Any, Any, Any, Any]):
 
 
 class ActionNoise(gym.Wrapper[Any, Any, Any, Any]):
-    """Box actions get Gaussian noise (`std`, in half ranges); others are random with `probability`."""
+    """Box actions get Gaussian noise (`std`, in half ranges); others are random with `probability`.
+
+    Random choices of a Discrete action are legal ones where the environment gives a mask.
+    """
 
     changes_reward = False
 
@@ -97,6 +100,15 @@ class ActionNoise(gym.Wrapper[Any, Any, Any, Any]):
         if not box and (probability is None or std is not None):
             raise ValueError(f"a {type(env.action_space).__name__} action takes `probability`.")
         self._std, self._probability = std or 0.0, probability or 0.0
+        self._legal: Array | None = None
+        """Which choices the last observation allows; None where the environment gives no mask."""
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        obs, info = self.env.reset(seed=seed, options=options)
+        self._look(info)
+        return obs, info
 
     def step(self, action: Any) -> Stepped:
         space = self.action_space
@@ -106,10 +118,18 @@ class ActionNoise(gym.Wrapper[Any, Any, Any, Any]):
             return self.env.step(np.clip(noisy, space.low, space.high).astype(space.dtype))
         if self.np_random.random() < self._probability:
             action = self._random(space)
-        return self.env.step(action)
+        stepped = self.env.step(action)
+        self._look(stepped[4])
+        return stepped
+
+    def _look(self, info: dict[str, Any]) -> None:
+        if isinstance(self.action_space, spaces.Discrete) and "action_mask" in info:
+            self._legal = np.flatnonzero(info["action_mask"])
 
     def _random(self, space: spaces.Space[Any]) -> Any:
         if isinstance(space, spaces.Discrete):
+            if self._legal is not None and len(self._legal):
+                return np.int64(self.np_random.choice(self._legal) + space.start)
             return np.int64(self.np_random.integers(space.n) + space.start)
         if isinstance(space, spaces.MultiDiscrete):
             return (self.np_random.integers(0, space.nvec) + space.start).astype(space.dtype)

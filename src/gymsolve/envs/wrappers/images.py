@@ -18,7 +18,7 @@ from gymsolve.envs.wrappers.nested import AnyEnv, LeafWrapper, Space, Transform
 from gymsolve.errors import MissingExtraError
 from gymsolve.spec import Array
 
-__all__ = ["ChannelsFirst", "Crop", "Grayscale", "ImageRange", "Resize", "load_cv2"]
+__all__ = ["ChannelsFirst", "Crop", "Flatten", "Grayscale", "ImageRange", "Resize", "load_cv2"]
 
 Pixels = Annotated[int, Field(gt=0)]
 Margin = Annotated[int, Field(ge=0)]
@@ -150,3 +150,22 @@ class Crop(ImageWrapper):
         _, height, width = image.shape
         top, bottom, left, right = self._margins
         return image[:, top : height - bottom, left : width - right]
+
+
+class Flatten(LeafWrapper):
+    """Makes vectors of images, from 0 to 1 by their bounds, for fully connected layers to read.
+
+    For maps of a few cells, such as MinAtar's: there, convolutions cost more time than they save steps.
+    """
+
+    def transform(self, space: Space) -> tuple[Space, Transform] | None:
+        if not isinstance(space, spaces.Box) or not is_image(space):
+            return None
+        low, high = float(space.low.min()), float(space.high.max())
+        if not 0.0 < high - low < 1e30:
+            raise ValueError(f"flatten needs images with bounds; got {low:g} to {high:g}.")
+        flat = spaces.Box(0.0, 1.0, (int(np.prod(space.shape)),), dtype=np.float32)
+        if (low, high) == (0.0, 1.0):
+            return flat, lambda image: np.asarray(image, np.float32).ravel()
+        floor, width = np.float32(low), np.float32(high - low)
+        return flat, lambda image: ((image.astype(np.float32) - floor) / width).ravel()

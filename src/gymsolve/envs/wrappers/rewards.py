@@ -6,7 +6,7 @@ from typing import Annotated, Any, SupportsFloat
 import gymnasium as gym
 from pydantic import Field
 
-__all__ = ["ClipReward", "RawReturn", "ScaleReward", "TimeLimit"]
+__all__ = ["ClipReward", "Elapsed", "RawReturn", "ScaleReward", "TimeLimit"]
 
 AnyEnv = gym.Env[Any, Any]
 Stepped = tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]
@@ -88,3 +88,17 @@ class TimeLimit(gym.Wrapper[Any, Any, Any, Any]):
         obs, reward, terminated, truncated, info = self.env.step(action)
         self._steps += 1
         return obs, reward, terminated, truncated or self._steps >= self.max_steps, info
+
+
+class Elapsed(gym.Wrapper[Any, Any, Any, Any]):
+    """Says 1 in `info["elapsed"]` in every step, so that `reward_components` can charge for time.
+
+    Below `frame_skip` it counts the environment's steps, above it the policy's.
+    """
+
+    changes_reward = False
+
+    def step(self, action: Any) -> Stepped:
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        info["elapsed"] = 1.0
+        return obs, reward, terminated, truncated, info
