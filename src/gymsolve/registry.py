@@ -39,6 +39,7 @@ WRAPPERS = {
     "crop": "gymsolve.envs.wrappers.images:Crop",
     "discrete_actions": "gymsolve.envs.wrappers.actions:DiscreteActions",
     "discrete_encoder": "gymsolve.envs.wrappers.observations:DiscreteEncoder",
+    "emulator_skip": "gymsolve.envs.retro.skipping:EmulatorSkip",
     "frame_skip": "gymsolve.envs.wrappers.actions:FrameSkip",
     "grayscale": "gymsolve.envs.wrappers.images:Grayscale",
     "grid_codes": "gymsolve.envs.wrappers.grids:GridCodes",

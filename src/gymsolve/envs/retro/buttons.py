@@ -7,7 +7,7 @@ import gymnasium as gym
 from gymsolve.envs.wrappers.actions import AnyEnv, DiscreteActions
 from gymsolve.errors import did_you_mean
 
-__all__ = ["SETS", "ButtonActions"]
+__all__ = ["SETS", "ButtonActions", "pad_of"]
 
 _RIGHT_ONLY = ["", "RIGHT", "RIGHT A", "RIGHT B", "RIGHT A B"]
 _SIMPLE = [*_RIGHT_ONLY, "A", "LEFT"]
@@ -30,7 +30,7 @@ class ButtonActions(DiscreteActions):
         self, env: AnyEnv, buttons: Literal["right_only", "simple", "complex"] | list[str] = "simple"
     ) -> None:
         names = SETS[buttons] if isinstance(buttons, str) else buttons
-        pad = _pad(env)
+        pad = pad_of(env)
         super().__init__(env, [_press(pad, name) for name in names])
         self._names = [name.lower() or "noop" for name in names]
 
@@ -38,7 +38,7 @@ class ButtonActions(DiscreteActions):
         return self._names
 
 
-def _pad(env: AnyEnv) -> list[str | None]:
+def pad_of(env: AnyEnv) -> list[str | None]:
     """The console's buttons, in the order in which the emulator takes them."""
     game: Any = env.unwrapped
     if not isinstance(env.action_space, gym.spaces.MultiBinary) or "buttons" not in vars(game):

@@ -39,8 +39,12 @@ class FrameSkip(gym.Wrapper[Any, Any, Any, Any]):
             raise ValueError("max_pool needs a Box observation.")
         self._max_pool = max_pool
 
+    def _draw(self) -> int:
+        """How many frames this step lasts."""
+        return self.low if self.low == self._high else int(self.np_random.integers(self.low, self._high + 1))
+
     def step(self, action: Any) -> Stepped:
-        count = self.low if self.low == self._high else int(self.np_random.integers(self.low, self._high + 1))
+        count = self._draw()
         total, before, obs = 0.0, None, None
         terminated = truncated = False
         info: dict[str, Any] = {}
