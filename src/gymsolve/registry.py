@@ -37,6 +37,7 @@ WRAPPERS = {
     "button_actions": "gymsolve.envs.retro.buttons:ButtonActions",
     "clip_reward": "gymsolve.envs.wrappers.rewards:ClipReward",
     "crop": "gymsolve.envs.wrappers.images:Crop",
+    "dark_background": "gymsolve.envs.retro.pictures:DarkBackground",
     "discrete_actions": "gymsolve.envs.wrappers.actions:DiscreteActions",
     "discrete_encoder": "gymsolve.envs.wrappers.observations:DiscreteEncoder",
     "emulator_skip": "gymsolve.envs.retro.skipping:EmulatorSkip",

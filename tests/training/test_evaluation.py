@@ -416,8 +416,8 @@ def test_choices_like_the_last_one_are_counted():
     agent, chosen, ended = Agent(policy, 1), [], False
     while not ended:
         actions = agent.choose(obs, masks, None)
-        chosen.append(int(actions[0]))
-        step = evaluator.envs.step(actions)
+        chosen.append(actions.item())
+        step = evaluator.envs.step(policy.spec.action.to_env(actions))
         obs, masks, ended = step.obs, step.masks, bool(step.terminated[0] or step.truncated[0])
     evaluator.close()
     assert len(chosen) == result.episodes[0].length
