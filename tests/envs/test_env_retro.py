@@ -8,6 +8,7 @@ import shutil
 from contextlib import closing
 from pathlib import Path
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -15,12 +16,13 @@ from gymsolve.config import EnvConfig
 from gymsolve.envs.build import build_env
 from gymsolve.envs.families import find_family
 from gymsolve.envs.family_state import load_native, save_native
-from gymsolve.envs.labels import find_keys, find_labels
+from gymsolve.envs.labels import ActionLabels, find_keys, find_labels
+from gymsolve.envs.registration import find_spec
 from gymsolve.envs.retro.buttons import SETS
 from gymsolve.envs.retro.game import GAMES, load_retro
 from gymsolve.envs.retro.roms import import_roms, list_roms
 from gymsolve.envs.spaces import action_spec
-from gymsolve.errors import ConfigError, UsageError
+from gymsolve.errors import ConfigError, UnknownEnvError, UsageError
 
 pytest.importorskip("stable_retro", reason="needs the extra retro")
 
@@ -164,15 +166,22 @@ def test_buttons_have_names_and_keys():
     ("settings", "said"),
     [
         ({"id": "Retro/SuperMarioBros-Nes-v0"}, r"the ROM of SuperMarioBros-Nes-v0 is not here.*roms import"),
-        ({"kwargs": {"state": "Level1-9"}}, r"no state 'Level1-9'.*Did you mean 'Level1-"),
+        (
+            {"kwargs": {"state": "Level1-9"}},
+            r"no state 'Level1-9'\. It has Level1-1, .*Level1-4; gymsolve roms state",
+        ),
         ({"kwargs": {"obs_type": "sound"}}, r"image or ram, not 'sound'"),
         (
             {"wrappers": [{"button_actions": {"buttons": ["RIHGT"]}}]},
             r"no button 'RIHGT'.*Did you mean 'RIGHT'",
         ),
         ({"wrappers": ["button_actions", "platformer"]}, r"below the wrappers that change its actions"),
+        ({"wrappers": ["dark_background"]}, r"gray pictures are needed; these have 3 channels"),
         ({"wrappers": ["button_actions", "emulator_skip"]}, r"a console game is needed, whose actions are"),
-        ({"wrappers": [{"emulator_skip": {"skip": [5, 2]}}]}, r"a range is written \[low, high\]; got \[5, 2\]"),
+        (
+            {"wrappers": [{"emulator_skip": {"skip": [5, 2]}}]},
+            r"a range is written \[low, high\]; got \[5, 2\]",
+        ),
         (
             {"id": "Retro/Airstriker-Genesis-v0", "wrappers": ["platformer"]},
             r"Airstriker-Genesis-v0 does not tell levelHi, .*no such levels",
@@ -183,6 +192,54 @@ def test_mistakes_get_a_sentence(settings, said):
     config = EnvConfig.model_validate({"id": "Retro/MeadowRun-Nes-v0", **settings})
     with pytest.raises(ConfigError, match=said):
         build_env(config, "train")
+
+
+@pytest.mark.parametrize(
+    ("env_id", "said"),
+    [
+        ("SuperMarioBros-Nes-v0", r"Did you mean 'Retro/SuperMarioBros-Nes-v0'\?$"),
+        ("SuperMarioBros-v3", r"Did you mean 'Retro/SuperMarioBros-Nes-v0'\?$"),
+        ("SuperMarioBros-1-4-v0", r"'Retro/SuperMarioBros-Nes-v0'\? .*--set env.kwargs.state=Level1-4\.$"),
+        ("Airstriker-Genesis", r"Did you mean 'Retro/Airstriker-Genesis-v0'\?$"),
+        ("Airstrikr-Genesis-v0", r"Did you mean 'Retro/Airstriker-Genesis-v0'"),
+    ],
+)
+def test_names_from_elsewhere_lead_to_ours(env_id, said):
+    with pytest.raises(UnknownEnvError, match=said):
+        find_spec(env_id)
+
+
+@pytest.mark.parametrize(
+    ("game", "names", "keys"),
+    [
+        ("Any-Nes", "left a b start", ["left", "x", "z", "enter"]),
+        ("Any-Genesis", "a b c x y z mode", ["z", "x", "c", "a", "s", "d", "q"]),
+        ("Any-Snes", "b a y x l r select", ["z", "x", "a", "s", "q", "w", "shift"]),
+        ("Any-PCEngine", "i ii run", ["x", "z", "enter"]),
+        ("Any-Atari2600", "up button", ["up", "space"]),
+    ],
+)
+def test_every_button_of_a_pad_has_a_key_of_its_own(game, names, keys):
+    action = action_spec(gym.spaces.Discrete(len(keys)))
+    found = find_keys(f"Retro/{game}-v0", ActionLabels(action, tuple(names.split())))
+    assert found == {(key,): choice for choice, key in enumerate(keys)}
+
+
+def test_buttons_that_are_no_choices_are_named_too():
+    with closing(build()) as env:
+        labels = find_labels(env, "Retro/MeadowRun-Nes-v0", action_spec(env.action_space))
+    assert (labels.describe(press("RIGHT A")), labels.describe(press())) == ("right a", "noop")
+
+
+def test_a_bright_sky_becomes_dark():
+    with closing(build("grayscale", "dark_background")) as env:
+        dark, _ = env.reset(seed=0)
+        screen = env.unwrapped.get_screen()
+    gray = np.rint(screen @ np.array([0.299, 0.587, 0.114])).astype(int)
+    values, counts = np.unique(gray, return_counts=True)
+    distance = np.minimum(2 * np.abs(gray - values[counts.argmax()]), 255)
+    np.testing.assert_allclose(dark[0], distance, atol=2)  # brightness is rounded before it is doubled
+    assert (dark == 0).mean() > 0.5
 
 
 def test_one_emulator_per_process():
@@ -247,7 +304,7 @@ def test_frames_and_sticking_are_drawn_from_the_environments_own_generator(skip)
         def go(actions):
             return [env.step(action) for action in actions]
 
-        obs, _ = env.reset(seed=3)
+        env.reset(seed=3)
         first = go(actions[:30])
         saved = save_native("Retro/MeadowRun-Nes-v0", env, first[-1][0])
         first += go(actions[30:])

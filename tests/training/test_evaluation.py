@@ -12,8 +12,8 @@ from gymsolve.config import TrainConfig
 from gymsolve.envs.contract import Episode
 from gymsolve.errors import ConfigError, UsageError
 from gymsolve.nn.policy import Policy
-from gymsolve.runs.checkpoints import list_checkpoints, read_meta
 from gymsolve.rollout.agent import Agent
+from gymsolve.runs.checkpoints import list_checkpoints, read_meta
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.seeding import generator, integer_seeds
 from gymsolve.training.judging.evaluate import EvalResult, Evaluator, Verdict

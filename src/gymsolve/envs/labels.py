@@ -34,13 +34,20 @@ class _Meaningful(Protocol):
     def get_action_meanings(self) -> list[str]: ...
 
 
+@runtime_checkable
+class _Pad(Protocol):
+    """A console, whose actions are its buttons; None for one that does nothing."""
+
+    buttons: list[str | None]
+
+
 class ActionLabels:
     """Words for the actions of one environment."""
 
     def __init__(self, action: ActionSpec, names: tuple[str, ...] = ()) -> None:
         self._action = action
         self.names = names
-        """One per choice of a Discrete action or per dimension of a box; empty when none are known."""
+        """One per choice of a Discrete action, per dimension of a box or per button; empty when unknown."""
 
     @property
     def discrete(self) -> bool:
@@ -48,6 +55,11 @@ class ActionLabels:
 
     def describe(self, action: Array) -> str:
         """One action, as the environment takes it, in a few words."""
+        if self._action.kind == "multi_binary" and self.names:
+            held = [
+                name for name, pressed in zip(self.names, np.ravel(action), strict=True) if pressed and name
+            ]
+            return " ".join(held) or "noop"
         if self._action.kind == "discrete":
             index = int(action) - self._action.start[0]
             return self.names[index] if self.names else str(int(action))
@@ -64,6 +76,8 @@ class ActionLabels:
 def find_labels(env: gym.Env[Any, Any], env_id: str, action: ActionSpec) -> ActionLabels:
     """The names that fit the actions of a wrapped environment, if any are known."""
     speaker = _speaker(env)
+    if action.kind == "multi_binary" and isinstance(speaker, _Pad) and len(speaker.buttons) == action.size:
+        return ActionLabels(action, tuple((button or "").lower() for button in speaker.buttons))
     renumbered = isinstance(speaker, DiscreteActions) and not isinstance(speaker, _Meaningful)
     if action.kind not in ("discrete", "box") or renumbered:
         return ActionLabels(action)
@@ -90,15 +104,17 @@ def find_keys(env_id: str, labels: ActionLabels) -> dict[tuple[str, ...], int]:
     No key at all is a choice too, where the environment has one that does nothing.
     """
     names = labels.names if labels.discrete else ()
-    keys = find_family(env_id).keys.get(bare_name(env_id), ())
+    family = find_family(env_id)
+    keys = family.keys.get(bare_name(env_id), ())
     if names and len(keys) == len(names):
         return {(key,) if key else (): choice for choice, key in enumerate(keys)}
+    known = {**_WORDS, **family.key_words(env_id)}
     found = {}
     for choice, name in enumerate(names):
         words = name.split()
-        if any(word not in _WORDS for word in words):
+        if any(word not in known for word in words):
             return {}
-        found[tuple(_WORDS[word] for word in words if _WORDS[word])] = choice
+        found[tuple(known[word] for word in words if known[word])] = choice
     return found
 
 

@@ -60,7 +60,7 @@ class Evaluation(Answer):
     """Share of the policy's choices that were its last choice again, where actions are choices."""
     training_only: tuple[str, ...]
     """Wrappers that training has and these episodes have not, or with other options."""
-    as_trained: AsTrained | None = left_out()
+    as_trained: AsTrained | None = left_out()  # noqa: RUF009 - which is `field`
 
 
 def describe_evaluation(

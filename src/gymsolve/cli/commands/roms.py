@@ -46,7 +46,7 @@ def list_them(json: Json = False) -> int:
     return 0
 
 
-def save(  # noqa: PLR0913 - the command's options
+def save(
     game: Annotated[str, typer.Argument(metavar="GAME", help="Such as Retro/SuperMarioBros-Nes-v0.")],
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the state is called from now on.")],
     press: Annotated[
@@ -59,7 +59,9 @@ def save(  # noqa: PLR0913 - the command's options
     ] = None,
     start: Annotated[
         str | None,
-        typer.Option("--from", metavar="STATE", help="Begin there; none switches the console on. [the first]"),
+        typer.Option(
+            "--from", metavar="STATE", help="Begin there; none switches the console on. [the first]"
+        ),
     ] = None,
     run: Annotated[
         str | None,
@@ -69,13 +71,17 @@ def save(  # noqa: PLR0913 - the command's options
         int | None,
         typer.Option("--steps", min=0, help="Steps that the policy plays; by default all but the last."),
     ] = None,
-    wait: Annotated[int, typer.Option("--wait", min=0, max=100_000, help="Frames to let pass at the end.")] = 0,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace a state that was saved before.")] = False,
+    wait: Annotated[
+        int, typer.Option("--wait", min=0, max=100_000, help="Frames to let pass at the end.")
+    ] = 0,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace a state that was saved before.")
+    ] = False,
     trust: Trust = False,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
-    """Save a further state of a game, for `--set env.kwargs.state=NAME`: by buttons, or where a policy gets."""
+    """Save a state of a game for `--set env.kwargs.state=NAME`: by buttons, or where a policy gets."""
     from gymsolve.envs.retro.states import game_of, parse_presses, save_state
 
     bare = game_of(game)

@@ -51,6 +51,10 @@ def _unknown(env_id: str) -> str | None:
     return None
 
 
+def _no_words(env_id: str) -> Mapping[str, str]:
+    return {}
+
+
 @dataclass(frozen=True)
 class Family:
     """Everything known about environments of one origin; the defaults are those of an unknown environment."""
@@ -82,6 +86,8 @@ class Family:
     """What the dimensions of Box actions are called, likewise."""
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Which key a person presses for each choice, likewise; "" for none. Missing where the names say it."""
+    key_words: Callable[[str], Mapping[str, str]] = _no_words
+    """Which key stands for a word in a choice's name, by id; before words that are the same everywhere."""
 
 
 def by_namespace(namespace: str) -> Callable[[str], bool]:

@@ -28,16 +28,17 @@ _ID = re.compile(r"[\w.-]+-v\d+")
 """What Gymnasium takes as a name with a version."""
 
 
-@cache
 def load_retro() -> Any:
-    """The package, which also knows our own games from now on."""
+    """The package, which also knows our own games and the user's from now on."""
     try:
         retro = importlib.import_module(EXTRA.module)
     except ImportError as error:
         raise MissingExtraError.of(EXTRA.package, EXTRA.name) from error
-    retro.data.Integrations.add_custom_path(str(GAMES))
-    if roms_folder().is_dir():
-        retro.data.Integrations.add_custom_path(str(roms_folder()))
+    known = retro.data.Integrations
+    known._init()
+    for place in (GAMES, roms_folder()):  # the user's may have come to be since
+        if str(place) not in known.CUSTOM_PATHS and place.is_dir():
+            known.add_custom_path(str(place))
     return retro
 
 

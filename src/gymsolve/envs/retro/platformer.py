@@ -21,11 +21,11 @@ class Platformer(gym.Wrapper[Any, Any, Any, Any]):
     """One level of a game like Super Mario Bros, and numbers in `info` to pay for.
 
     In `info`: `progress` (pixels to the right beyond the farthest place so far), `timely_progress` (the same
-    times the share of the clock that is left), `clock` (units of the game's clock that went by), `points` (what
-    the score rose by), `death`, `completion` (1 where it happened), `jumps` (1 where the jump button went
-    down), `is_success`. An episode ends at the end of the level, with the first life lost (`end_on_death`),
-    and after `stuck` frames without progress (0: never). Above `emulator_skip`, below `frame_skip` and
-    `button_actions`.
+    times the share of the clock that is left), `clock` (units of the game's clock that went by), `points`
+    (what the score rose by), `death`, `completion` (1 where it happened), `jumps` (1 where the jump button
+    went down), `is_success`. An episode ends at the end of the level, with the first life lost
+    (`end_on_death`), and after `stuck` frames without progress (0: never). Above `emulator_skip`, below
+    `frame_skip` and `button_actions`.
     """
 
     changes_reward = False
@@ -34,13 +34,13 @@ class Platformer(gym.Wrapper[Any, Any, Any, Any]):
         self, env: AnyEnv, end_on_death: bool = True, stuck: Annotated[int, Field(ge=0)] = 0
     ) -> None:
         super().__init__(env)
-        self._game: Any = env.unwrapped
-        if "buttons" not in vars(self._game) or not isinstance(env.action_space, gym.spaces.MultiBinary):
+        game: Any = env.unwrapped
+        if "buttons" not in vars(game) or not isinstance(env.action_space, gym.spaces.MultiBinary):
             raise ValueError("a console game is needed, below the wrappers that change its actions.")
-        missing = [name for name in _NEEDED if name not in self._game.data.lookup_all()]
+        missing = [name for name in _NEEDED if name not in game.data.lookup_all()]
         if missing:
-            raise ValueError(f"{self._game.gamename} does not tell {', '.join(missing)}: it has no such levels.")
-        self._jump = self._game.buttons.index(_JUMP)
+            raise ValueError(f"{game.gamename} does not tell {', '.join(missing)}: it has no such levels.")
+        self._game, self._jump = game, game.buttons.index(_JUMP)
         self._end_on_death, self._stuck = end_on_death, stuck
         self._before: dict[str, int] = {}
         self._farthest = self._idle = self._clock = 0

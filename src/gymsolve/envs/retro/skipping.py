@@ -15,9 +15,11 @@ __all__ = ["EmulatorSkip"]
 class EmulatorSkip(FrameSkip):
     """Holds the buttons of a console for some frames; a range draws a new count for every step.
 
-    Quicker than `frame_skip`: picture, variables and reward are taken after the last frame, the reward for the
-    change over all of them. Right above the game.
+    Quicker than `frame_skip`: picture, variables and reward are taken after the last frame, the reward for
+    the change over all of them. Right above the game, so `env.max_episode_steps` counts steps and not frames.
     """
+
+    steps_each_frame = False
 
     def __init__(self, env: AnyEnv, skip: Count | tuple[Count, Count] = 4) -> None:
         pad_of(env)

@@ -1,6 +1,6 @@
 """Further save states of a console game: pressed by hand, or reached by a trained policy.
 
-They are kept beside the user's own ROMs, where `env.kwargs.state` finds them like those that games bring along.
+They are kept beside the user's own ROMs, where `env.kwargs.state` finds them like those that came along.
 """
 
 import gzip
@@ -50,7 +50,7 @@ def game_of(env_id: str) -> str:
 
 
 def parse_presses(path: Path) -> Presses:
-    """Lines such as `RIGHT B 30`: buttons, then frames. A number alone presses nothing, # begins a comment."""
+    """Lines such as `RIGHT B 30`: buttons, then frames. A number alone presses nothing."""
     if not path.is_file() or path.stat().st_size > _LARGEST:
         raise UsageError(f"there is no file '{path}' of at most 1 MiB.", where="--press")
     presses: Presses = []
@@ -79,7 +79,9 @@ def save_state(
     """
     known = list_states(game)
     if _NAME.fullmatch(name) is None or name == POWER_ON:
-        raise UsageError(f"{name!r} is no name for a state: use letters, digits, _, - and dots.", where="NAME")
+        raise UsageError(
+            f"{name!r} is no name for a state: use letters, digits, _, - and dots.", where="NAME"
+        )
     if name in known and not replace:
         raise UsageError(f"{game} has a state {name!r} already.", where="NAME", hint="--replace replaces it.")
     place = roms_folder() / game / f"{name}.state"

@@ -29,6 +29,8 @@ class FrameSkip(gym.Wrapper[Any, Any, Any, Any]):
     """
 
     changes_reward = False  # the sum over an episode stays what it was
+    steps_each_frame = True
+    """Does a time limit below count every frame?"""
 
     def __init__(self, env: AnyEnv, skip: Count | tuple[Count, Count] = 4, max_pool: bool = False) -> None:
         super().__init__(env)
