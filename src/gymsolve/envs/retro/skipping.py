@@ -1,7 +1,7 @@
 """Frames that a console plays between two decisions, without looking at each of them.
 
-Reading a game's memory costs stable-retro as much time as computing most of a frame. The wrapper `frame_skip`
-reads it in every frame; this one does so in the last frame of a step only.
+Reading a NES game's memory takes stable-retro two thirds of the time in which it computes a frame. The
+wrapper `frame_skip` reads it in every frame; this one does so in the last frame of a step only.
 """
 
 from typing import Any

@@ -124,8 +124,8 @@ def _press(opened: Any, presses: Presses) -> None:
     for held, frames in presses:
         for button in held:
             if button not in known:
-                hint = did_you_mean(button, known) or f"It has {', '.join(known)}."
-                raise UsageError(f"the console has no button {button!r}.", where="--press", hint=hint)
+                listed = f"It has {', '.join(known)}."
+                raise UsageError(f"the console has no button {button!r}.", where="--press", hint=listed)
         mask = np.array([button in held for button in opened.buttons], np.int8)
         for _ in range(frames):
             opened.step(mask)
@@ -140,4 +140,4 @@ def _packed(state: bytes) -> bytes:
 
 def state_of_snapshot(saved: dict[str, Any]) -> bytes:
     """The emulator's state in a native snapshot of an environment."""
-    return unpack_state(saved["native"]["state"])
+    return unpack_state(saved["env"]["native"]["state"])
