@@ -17,6 +17,7 @@ from gymsolve.envs.build import build_env
 from gymsolve.envs.families import find_family
 from gymsolve.envs.family_state import load_native, save_native
 from gymsolve.envs.labels import ActionLabels, find_keys, find_labels
+from gymsolve.envs.make import choose_backend
 from gymsolve.envs.registration import find_spec
 from gymsolve.envs.retro.buttons import SETS
 from gymsolve.envs.retro.game import GAMES, load_retro
@@ -243,6 +244,11 @@ def test_a_bright_sky_becomes_dark():
 
 
 def test_one_emulator_per_process():
+    for backend in ("compiled", "native", "ale", "envpool"):
+        config = EnvConfig(id="Retro/MeadowRun-Nes-v0", backend=backend)
+        with pytest.raises(ConfigError, match=f"the {backend} backend cannot be used: each copy"):
+            choose_backend(config, "train")
+    assert choose_backend(EnvConfig(id="Retro/MeadowRun-Nes-v0", backend="sync"), "train") == "async"
     family = find_family("Retro/Airstriker-Genesis-v0")
     assert family.name == "retro"
     assert family.exclusive
