@@ -129,7 +129,7 @@ def resume(
     )
 
 
-def evaluate(
+def evaluate(  # noqa: PLR0913 - the options of `gymsolve eval`
     run: str | Path | Run,
     *,
     episodes: int = 100,
@@ -137,6 +137,7 @@ def evaluate(
     seed: int | None = None,
     steps: int | None = None,
     run_seeds: bool = False,
+    as_trained: bool = False,
     runs_dir: Path | str | None = None,
     trust: bool = False,
 ) -> EvalResult:
@@ -144,7 +145,8 @@ def evaluate(
 
     With `steps`, whole episodes that take that many steps together are played instead of `episodes`, and at
     most a quarter more, or one episode. They are fresh ones: a checkpoint looks better than it is on those
-    that chose it. `run_seeds` plays those. A run from elsewhere that names code of its own needs `trust`.
+    that chose it. `run_seeds` plays those. `as_trained` takes the wrappers of training, such as sticky
+    actions. A run from elsewhere that names code of its own needs `trust`.
     """
     result, _ = evaluate_run(
         run,
@@ -153,6 +155,7 @@ def evaluate(
         deterministic=deterministic,
         seed=seed,
         run_seeds=run_seeds,
+        as_trained=as_trained,
         runs_dir=runs_dir,
         trust=trust,
     )

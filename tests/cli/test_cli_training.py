@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -149,6 +150,21 @@ def test_eval_for_people(cli, trained):
     assert "fresh ones, not those that chose the checkpoint" in answer.out
     assert "looks better than it is" in cli("eval", "@last@last", "--episodes", "3", "--run-seeds").out
     assert trained in answer.out
+
+
+def test_eval_tells_what_sticky_actions_of_training_change(cli, place):
+    sticky = "env.wrappers=[{sticky_actions: {probability: 1.0, roles: [train]}}]"
+    made = json.loads(cli("train", "CartPole-v1", "--steps", "256", "--set", sticky, "--json").out)
+    alone = cli("eval", made["run"], "--episodes", "4").out
+    assert "sticky_actions of training (--as-trained plays with it too)" in alone
+    both = cli("eval", made["run"], "--episodes", "4", "--as-trained").out
+    assert re.search(r"as trained +mean return \d.*\(with sticky_actions\)", both)
+    assert re.search(r"same again +\d+% of choices, \d+% as trained", both)
+    words = ("eval", made["run"], "--episodes", "20", "--stochastic", "--as-trained", "--json")
+    told = json.loads(cli(*words).out)
+    assert told["training_only"] == ["sticky_actions"]
+    # Whoever can only press what it pressed first falls at once.
+    assert told["as_trained"]["mean_reward"] < 11 < told["mean_reward"]
 
 
 def test_eval_does_not_change_the_run(cli, trained, place):

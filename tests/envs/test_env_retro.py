@@ -8,6 +8,7 @@ import shutil
 from contextlib import closing
 from pathlib import Path
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -15,12 +16,14 @@ from gymsolve.config import EnvConfig
 from gymsolve.envs.build import build_env
 from gymsolve.envs.families import find_family
 from gymsolve.envs.family_state import load_native, save_native
-from gymsolve.envs.labels import find_keys, find_labels
+from gymsolve.envs.labels import ActionLabels, find_keys, find_labels
+from gymsolve.envs.make import choose_backend
+from gymsolve.envs.registration import find_spec
 from gymsolve.envs.retro.buttons import SETS
 from gymsolve.envs.retro.game import GAMES, load_retro
 from gymsolve.envs.retro.roms import import_roms, list_roms
 from gymsolve.envs.spaces import action_spec
-from gymsolve.errors import ConfigError, UsageError
+from gymsolve.errors import ConfigError, UnknownEnvError, UsageError
 
 pytest.importorskip("stable_retro", reason="needs the extra retro")
 
@@ -96,6 +99,10 @@ def test_each_level_can_be_completed_and_pays_what_happened(level):
     farthest = max(256 * info["xscrollHi"] + info["xscrollLo"] for info in infos)
     assert sum(info["progress"] for info in infos) == farthest > 2000
     assert sum(info["clock"] for info in infos) == infos[0]["time"] - infos[-1]["time"]
+    assert sum(info["points"] for info in infos) == infos[-1]["score"] > 0
+    timely = [info["progress"] * info["time"] / 399 for info in infos]  # where the clock of the state stands
+    assert [info["timely_progress"] for info in infos] == pytest.approx(timely)
+    assert sum(timely) < farthest
     pressed = [held.endswith(("A", "A B")) for held in frames(WAYS[level])][: len(infos)]
     began = sum(now and not before for before, now in zip([False, *pressed], pressed, strict=False))
     assert sum(info["jumps"] for info in infos) == began
@@ -160,13 +167,26 @@ def test_buttons_have_names_and_keys():
     ("settings", "said"),
     [
         ({"id": "Retro/SuperMarioBros-Nes-v0"}, r"the ROM of SuperMarioBros-Nes-v0 is not here.*roms import"),
-        ({"kwargs": {"state": "Level1-9"}}, r"no state 'Level1-9'.*Did you mean 'Level1-"),
+        (
+            {"kwargs": {"state": "Level1-9"}},
+            r"no state 'Level1-9'\. It has Level1-1, .*Level1-4; gymsolve roms state",
+        ),
         ({"kwargs": {"obs_type": "sound"}}, r"image or ram, not 'sound'"),
         (
             {"wrappers": [{"button_actions": {"buttons": ["RIHGT"]}}]},
             r"no button 'RIHGT'.*Did you mean 'RIGHT'",
         ),
         ({"wrappers": ["button_actions", "platformer"]}, r"below the wrappers that change its actions"),
+        ({"wrappers": ["dark_background"]}, r"gray pictures are needed; these have 3 channels"),
+        ({"wrappers": ["button_actions", "emulator_skip"]}, r"a console game is needed, whose actions are"),
+        (
+            {"wrappers": [{"emulator_skip": {"skip": [5, 2]}}]},
+            r"a range is written \[low, high\]; got \[5, 2\]",
+        ),
+        (
+            {"id": "Retro/Airstriker-Genesis-v0", "wrappers": ["platformer"]},
+            r"Airstriker-Genesis-v0 does not tell levelHi, .*no such levels",
+        ),
     ],
 )
 def test_mistakes_get_a_sentence(settings, said):
@@ -175,7 +195,60 @@ def test_mistakes_get_a_sentence(settings, said):
         build_env(config, "train")
 
 
+@pytest.mark.parametrize(
+    ("env_id", "said"),
+    [
+        ("SuperMarioBros-Nes-v0", r"Did you mean 'Retro/SuperMarioBros-Nes-v0'\?$"),
+        ("SuperMarioBros-v3", r"Did you mean 'Retro/SuperMarioBros-Nes-v0'\?$"),
+        ("SuperMarioBros-1-4-v0", r"'Retro/SuperMarioBros-Nes-v0'\? .*--set env.kwargs.state=Level1-4\.$"),
+        ("Airstriker-Genesis", r"Did you mean 'Retro/Airstriker-Genesis-v0'\?$"),
+        ("Airstrikr-Genesis-v0", r"Did you mean 'Retro/Airstriker-Genesis-v0'"),
+    ],
+)
+def test_names_from_elsewhere_lead_to_ours(env_id, said):
+    with pytest.raises(UnknownEnvError, match=said):
+        find_spec(env_id)
+
+
+@pytest.mark.parametrize(
+    ("game", "names", "keys"),
+    [
+        ("Any-Nes", "left a b start", ["left", "x", "z", "enter"]),
+        ("Any-Genesis", "a b c x y z mode", ["z", "x", "c", "a", "s", "d", "q"]),
+        ("Any-Snes", "b a y x l r select", ["z", "x", "a", "s", "q", "w", "shift"]),
+        ("Any-PCEngine", "i ii run", ["x", "z", "enter"]),
+        ("Any-Atari2600", "up button", ["up", "space"]),
+    ],
+)
+def test_every_button_of_a_pad_has_a_key_of_its_own(game, names, keys):
+    action = action_spec(gym.spaces.Discrete(len(keys)))
+    found = find_keys(f"Retro/{game}-v0", ActionLabels(action, tuple(names.split())))
+    assert found == {(key,): choice for choice, key in enumerate(keys)}
+
+
+def test_buttons_that_are_no_choices_are_named_too():
+    with closing(build()) as env:
+        labels = find_labels(env, "Retro/MeadowRun-Nes-v0", action_spec(env.action_space))
+    assert (labels.describe(press("RIGHT A")), labels.describe(press())) == ("right a", "noop")
+
+
+def test_a_bright_sky_becomes_dark():
+    with closing(build("grayscale", "dark_background")) as env:
+        dark, _ = env.reset(seed=0)
+        screen = env.unwrapped.get_screen()
+    gray = np.rint(screen @ np.array([0.299, 0.587, 0.114])).astype(int)
+    values, counts = np.unique(gray, return_counts=True)
+    distance = np.minimum(2 * np.abs(gray - values[counts.argmax()]), 255)
+    np.testing.assert_allclose(dark[0], distance, atol=2)  # brightness is rounded before it is doubled
+    assert (dark == 0).mean() > 0.5
+
+
 def test_one_emulator_per_process():
+    for backend in ("compiled", "native", "ale", "envpool"):
+        config = EnvConfig(id="Retro/MeadowRun-Nes-v0", backend=backend)
+        with pytest.raises(ConfigError, match=f"the {backend} backend cannot be used: each copy"):
+            choose_backend(config, "train")
+    assert choose_backend(EnvConfig(id="Retro/MeadowRun-Nes-v0", backend="sync"), "train") == "async"
     family = find_family("Retro/Airstriker-Genesis-v0")
     assert family.name == "retro"
     assert family.exclusive
@@ -200,3 +273,76 @@ def test_a_rom_of_ones_own_is_recognised_by_its_checksum(tmp_path, monkeypatch):
 def test_games_that_are_here_are_listed_with_their_states():
     assert list_roms()["Retro/MeadowRun-Nes-v0"] == ["Level1-1", "Level1-2", "Level1-3", "Level1-4"]
     assert "Retro/SuperMarioBros-Nes-v0" not in list_roms()
+
+
+def play(env, way, skip):
+    """What an agent sees that presses the buttons of a way, `skip` frames at a time."""
+    env.reset(seed=0)
+    return [env.step(press(way[at])) for at in range(0, len(way), skip)]
+
+
+def test_frames_that_nobody_looks_at_change_nothing():
+    """Each step of a fixed number of frames gives the picture, the variables and the parts of the reward."""
+    way = frames(WAYS["Level1-1"])[:800]
+    with closing(build("platformer", {"frame_skip": {"skip": 4}})) as env:
+        watched = play(env, way, 4)
+    with closing(build({"emulator_skip": {"skip": 4}}, "platformer")) as env:
+        skipped = play(env, way, 4)
+    assert len(skipped) == 200
+    for one, other in zip(watched, skipped, strict=True):
+        np.testing.assert_array_equal(one[0], other[0])
+        assert all(one[-1][name] == other[-1][name] for name in ("xscrollHi", "xscrollLo", "time", "score"))
+    assert skipped[-1][-1]["frames"] == 4
+    assert sum(step[-1]["progress"] for step in skipped) == max(
+        256 * step[-1]["xscrollHi"] + step[-1]["xscrollLo"] for step in skipped
+    )
+
+
+@pytest.mark.parametrize("skip", [{"emulator_skip": {"skip": [2, 6]}}, {"frame_skip": {"skip": [2, 6]}}])
+def test_frames_and_sticking_are_drawn_from_the_environments_own_generator(skip):
+    """So a seed repeats them, and a snapshot goes on with the same ones."""
+    wrappers = ["platformer", "button_actions", {"sticky_actions": {"probability": 0.5}}]
+    wrappers.insert(0 if "emulator_skip" in skip else 1, skip)
+    with closing(build(*wrappers)) as env:
+        rng = np.random.default_rng(1)
+        actions = rng.integers(7, size=60)
+
+        def go(actions):
+            return [env.step(action) for action in actions]
+
+        env.reset(seed=3)
+        first = go(actions[:30])
+        saved = save_native("Retro/MeadowRun-Nes-v0", env, first[-1][0])
+        first += go(actions[30:])
+        env.reset(seed=3)
+        again = go(actions[:30])
+        env.reset(seed=4)
+        other = go(actions[:30])
+        load_native("Retro/MeadowRun-Nes-v0", env, saved)
+        again += go(actions[30:])
+    for one, same in zip(first, again, strict=True):
+        np.testing.assert_array_equal(one[0], same[0])
+        assert one[1:] == same[1:]
+    assert any(one[-1] != different[-1] for one, different in zip(first, other, strict=False))
+    if "emulator_skip" in skip:
+        assert {step[-1]["frames"] for step in first} == {2, 3, 4, 5, 6}
+
+
+def test_evaluation_may_have_another_frame_skip_than_training():
+    wrappers = [
+        {"emulator_skip": {"skip": [2, 6], "roles": ["train"]}},
+        {"emulator_skip": {"skip": 4, "roles": ["eval", "play"]}},
+        {"sticky_actions": {"probability": 1.0, "roles": ["train"]}},
+    ]
+    config = EnvConfig.model_validate({"id": "Retro/MeadowRun-Nes-v0", "wrappers": wrappers})
+    with closing(build_env(config, "eval").env) as env:
+        env.reset(seed=0)
+        for _ in range(20):
+            assert env.step(press("RIGHT B"))[-1]["frames"] == 4
+        assert env.step(press())[-1]["xscrollLo"] > 0
+    with closing(build_env(config, "train").env) as env:
+        env.reset(seed=0)
+        env.step(press())  # which sticks
+        told = [env.step(press("RIGHT B"))[-1] for _ in range(40)]
+        assert {info["frames"] for info in told} == {2, 3, 4, 5, 6}
+        assert told[-1]["xscrollLo"] == 0

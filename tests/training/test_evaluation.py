@@ -1,6 +1,7 @@
 """Evaluation: exact episode counts, no bias, caps, frozen statistics, honest verdicts, and stopping."""
 
 import csv
+import itertools
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ from gymsolve.config import TrainConfig
 from gymsolve.envs.contract import Episode
 from gymsolve.errors import ConfigError, UsageError
 from gymsolve.nn.policy import Policy
+from gymsolve.rollout.agent import Agent
 from gymsolve.runs.checkpoints import list_checkpoints, read_meta
 from gymsolve.runs.loading import load_checkpoint
-from gymsolve.seeding import generator
+from gymsolve.seeding import generator, integer_seeds
 from gymsolve.training.judging.evaluate import EvalResult, Evaluator, Verdict
 from gymsolve.training.judging.judge import Judgement
 from gymsolve.training.observer import Silent
@@ -395,3 +397,29 @@ def test_a_solved_run_that_goes_on_ends_by_its_budget():
     outcome = gymsolve.train("Bandit-v0:ppo", {"steps": 4096, "eval.stop_when_solved": False})
     assert (outcome.solved, outcome.reason) == (True, "steps")
     assert outcome.run.status == "solved"
+
+
+def test_a_policy_is_also_judged_with_the_wrappers_of_training():
+    limit = {"time_limit": {"max_steps": 7, "roles": ["train"]}}
+    outcome = gymsolve.train("CartPole-v1", steps=256, overrides={"env.wrappers": [limit]})
+    alone = gymsolve.evaluate(outcome.run, episodes=4)
+    trained = gymsolve.evaluate(outcome.run, episodes=4, as_trained=True)
+    assert {episode.length for episode in trained.episodes} == {7}
+    assert min(episode.length for episode in alone.episodes) > 7
+
+
+def test_choices_like_the_last_one_are_counted():
+    settings = config("CartPole-v1", num_envs=1)
+    evaluator, policy = Evaluator(settings, None), untrained(settings)
+    result = evaluator.play(policy, 1)
+    obs, masks = evaluator.envs.reset(integer_seeds(settings.seed, "eval", 1, 0))
+    agent, chosen, ended = Agent(policy, 1), [], False
+    while not ended:
+        actions = agent.choose(obs, masks, None)
+        chosen.append(actions.item())
+        step = evaluator.envs.step(policy.spec.action.to_env(actions))
+        obs, masks, ended = step.obs, step.masks, bool(step.terminated[0] or step.truncated[0])
+    evaluator.close()
+    assert len(chosen) == result.episodes[0].length
+    same = sum(one == other for one, other in itertools.pairwise(chosen))
+    assert result.repeated == same / (len(chosen) - 1)

@@ -111,9 +111,10 @@ recipes_app.command("check")(recipes.check)
 recipes_app.command("format")(recipes.format_files)
 app.add_typer(recipes_app, name="recipes", cls=ListByDefault)
 
-roms_app = _new("ROMs of console games: list, import.")
+roms_app = _new("ROMs of console games: list, import, save further states.")
 roms_app.command("list")(roms.list_them)
 roms_app.command("import")(roms.import_files)
+roms_app.command("state")(roms.save)
 app.add_typer(roms_app, name="roms", cls=ListByDefault)
 
 log_app = _new("The logbook: what was tried, and what came of it.")

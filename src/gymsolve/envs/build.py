@@ -170,7 +170,7 @@ def _missing(env_id: str, error: Exception) -> UsageError:
 
 def _limit_above(env: AnyEnv, limit: int | None) -> int | None:
     """The time limit in steps as counted above a wrapper."""
-    if isinstance(env, FrameSkip) and limit is not None:
+    if isinstance(env, FrameSkip) and env.steps_each_frame and limit is not None:
         return math.ceil(limit / env.low)
     if isinstance(env, TimeLimit):
         return env.max_steps if limit is None else min(limit, env.max_steps)

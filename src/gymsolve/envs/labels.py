@@ -40,6 +40,13 @@ class _MeaningfulParts(Protocol):
         """What every choice of every part of an action is called; "" for one that does nothing."""
 
 
+@runtime_checkable
+class _Pad(Protocol):
+    """A console, whose actions are its buttons; None for one that does nothing."""
+
+    buttons: list[str | None]
+
+
 class ActionLabels:
     """Words for the actions of one environment."""
 
@@ -48,7 +55,7 @@ class ActionLabels:
     ) -> None:
         self._action = action
         self.names = names
-        """One per choice of a Discrete action or per dimension of a box; empty when none are known."""
+        """One per choice of a Discrete action, per dimension of a box or per button; empty when unknown."""
         self._parts = parts
         """One per choice of each part of an action of several parts; empty when none are known."""
 
@@ -58,6 +65,11 @@ class ActionLabels:
 
     def describe(self, action: Array) -> str:
         """One action, as the environment takes it, in a few words."""
+        if self._action.kind == "multi_binary" and self.names:
+            held = [
+                name for name, pressed in zip(self.names, np.ravel(action), strict=True) if pressed and name
+            ]
+            return " ".join(held) or "noop"
         if self._action.kind == "discrete":
             index = int(action) - self._action.start[0]
             return self.names[index] if self.names else str(int(action))
@@ -81,6 +93,8 @@ def find_labels(env: gym.Env[Any, Any], env_id: str, action: ActionSpec) -> Acti
     if action.kind in ("multi_discrete", "multi_binary") and isinstance(speaker, _MeaningfulParts):
         parts = tuple(map(tuple, speaker.get_part_meanings()))
         return ActionLabels(action, parts=parts if tuple(map(len, parts)) == action.nvec else ())
+    if action.kind == "multi_binary" and isinstance(speaker, _Pad) and len(speaker.buttons) == action.size:
+        return ActionLabels(action, tuple((button or "").lower() for button in speaker.buttons))
     renumbered = isinstance(speaker, DiscreteActions) and not isinstance(speaker, _Meaningful)
     if action.kind not in ("discrete", "box") or renumbered:
         return ActionLabels(action)
@@ -111,8 +125,8 @@ def find_keys(env_id: str, labels: ActionLabels) -> dict[tuple[str, ...], int]:
     keys = family.keys.get(bare_name(env_id), family.usual_keys)
     if names and len(keys) == len(names):
         return {(key,) if key else (): choice for choice, key in enumerate(keys)}
+    known = {**_WORDS, **family.key_words(env_id)}
     found = {}
-    known = {**_WORDS, **find_family(env_id).words}
     for choice, name in enumerate(names):
         words = name.split(" + ")
         if any(word not in known for word in words):

@@ -9,7 +9,20 @@ if TYPE_CHECKING:
     from gymsolve.training.judging.evaluate import EvalResult
     from gymsolve.training.play.loaded_policy import LoadedPolicy
 
-__all__ = ["Evaluation", "describe_evaluation"]
+__all__ = ["AsTrained", "Evaluation", "describe_evaluation"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AsTrained(Answer):
+    """The same policy with the wrappers of training, such as sticky actions."""
+
+    mean_reward: float | None
+    std_reward: float | None = left_out()
+    success_rate: float | None = left_out()
+    mean_ep_length: float | None = left_out()
+    repeated_share: float | None = left_out()
+    episodes: int
+    complete: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +56,23 @@ class Evaluation(Answer):
     threshold: float | None
     reached: bool | None
     """Whether these episodes reach the threshold; null where that is undecided."""
+    repeated_share: float | None = left_out()
+    """Share of the policy's choices that were its last choice again, where actions are choices."""
+    training_only: tuple[str, ...]
+    """Wrappers that training has and these episodes have not, or with other options."""
+    as_trained: AsTrained | None = left_out()  # noqa: RUF009 - which is `field`
 
 
 def describe_evaluation(
-    result: "EvalResult", loaded: "LoadedPolicy", *, seed: int | None, deterministic: bool, run_seeds: bool
+    result: "EvalResult",
+    loaded: "LoadedPolicy",
+    trained: "EvalResult | None" = None,
+    *,
+    seed: int | None,
+    deterministic: bool,
+    run_seeds: bool,
 ) -> Evaluation:
-    """The answer for the episodes that were played."""
+    """The answer for the episodes that were played; `trained` ones had the wrappers of training."""
     config, registered = loaded.config, loaded.policy.spec.reward_threshold
     threshold = registered if config.solved_at is None else config.solved_at
     measured = result.metrics()
@@ -75,4 +99,24 @@ def describe_evaluation(
         solved_by=config.solved_by,
         threshold=threshold,
         reached=judged >= threshold if decided and judged is not None and threshold is not None else None,
+        repeated_share=result.repeated,
+        training_only=tuple(
+            wrapper.name
+            for wrapper in config.env.wrappers
+            if "train" in wrapper.roles and "eval" not in wrapper.roles
+        ),
+        as_trained=None if trained is None else _as_trained(trained),
+    )
+
+
+def _as_trained(result: "EvalResult") -> AsTrained:
+    measured = result.metrics()
+    return AsTrained(
+        mean_reward=measured["eval/mean_reward"],
+        std_reward=measured.get("eval/std_reward"),
+        success_rate=measured.get("eval/success_rate"),
+        mean_ep_length=measured.get("eval/mean_ep_length"),
+        repeated_share=result.repeated,
+        episodes=len(result.episodes),
+        complete=result.complete,
     )

@@ -51,6 +51,13 @@ def evaluate(
             help="Play the episodes that chose the best checkpoint; it looks better on them than it is.",
         ),
     ] = False,
+    as_trained: Annotated[
+        bool,
+        typer.Option(
+            "--as-trained",
+            help="Play the episodes again with wrappers that only training has, such as sticky actions.",
+        ),
+    ] = False,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
@@ -60,19 +67,27 @@ def evaluate(
     from gymsolve.training.play.loaded_policy import evaluate_run
 
     trust = trusts(run, runs_dir, trust=trust, json=json)
-    with show_progress("evaluating", "episodes" if steps is None else "steps") as tell:
-        result, loaded = evaluate_run(
-            run,
-            episodes=episodes,
-            steps=steps,
-            deterministic=not stochastic,
-            seed=seed,
-            run_seeds=run_seeds,
-            runs_dir=runs_dir,
-            on_step=tell,
-            trust=trust,
-        )
-    told = describe_evaluation(result, loaded, seed=seed, deterministic=not stochastic, run_seeds=run_seeds)
+    played = []
+    for with_wrappers in (False, True) if as_trained else (False,):
+        with show_progress("evaluating", "episodes" if steps is None else "steps") as tell:
+            played.append(
+                evaluate_run(
+                    run,
+                    episodes=episodes,
+                    steps=steps,
+                    deterministic=not stochastic,
+                    seed=seed,
+                    run_seeds=run_seeds,
+                    as_trained=with_wrappers,
+                    runs_dir=runs_dir,
+                    on_step=tell,
+                    trust=trust,
+                )
+            )
+    (result, loaded), again = played[0], [one for one, _ in played[1:]]
+    told = describe_evaluation(
+        result, loaded, *again, seed=seed, deterministic=not stochastic, run_seeds=run_seeds
+    )
     if json:
         print_json(told.to_json())
     else:
@@ -96,7 +111,23 @@ def _tell(told: "Evaluation", asked: int | None) -> None:
         ("seeds", _SEEDS[told.seeds]),
         ("trained for", f"{count(told.env_steps)} steps"),
     ]
-    print_pairs(rows)
+    print_pairs(rows + _wrappers(told))
+
+
+def _wrappers(told: "Evaluation") -> list[tuple[str, str]]:
+    """What wrappers of training alone change."""
+    names, with_them = ", ".join(told.training_only), told.as_trained
+    if with_them is None:
+        return [("left out", f"{names} of training (--as-trained plays with it too)")] if names else []
+    figures = [f"mean return {score(with_them.mean_reward, with_them.std_reward)}"]
+    if with_them.success_rate is not None:
+        figures.append(f"success {with_them.success_rate:.0%}")
+    short = "" if with_them.complete else f" of {with_them.episodes} episodes: a cap or faults cut it"
+    rows = [("as trained", f"{', '.join(figures)}{short} (with {names or 'the same wrappers'})")]
+    if told.repeated_share is not None and with_them.repeated_share is not None:
+        again = f"{told.repeated_share:.0%} of choices, {with_them.repeated_share:.0%} as trained"
+        rows.append(("same again", again))
+    return rows
 
 
 def _why_short(told: "Evaluation") -> str:

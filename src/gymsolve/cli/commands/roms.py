@@ -5,10 +5,11 @@ from typing import Annotated
 
 import typer
 
-from gymsolve.cli.options import Json
+from gymsolve.cli.options import Json, RunsDir, Trust, trusts
 from gymsolve.cli.printing.output import print_json, print_table, say
+from gymsolve.errors import UsageError
 
-__all__ = ["import_files", "list_them"]
+__all__ = ["import_files", "list_them", "save"]
 
 
 def import_files(
@@ -43,3 +44,68 @@ def list_them(json: Json = False) -> int:
     else:
         print_table(("environment", "states"), [(game, ", ".join(states)) for game, states in games.items()])
     return 0
+
+
+def save(
+    game: Annotated[str, typer.Argument(metavar="GAME", help="Such as Retro/SuperMarioBros-Nes-v0.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the state is called from now on.")],
+    press: Annotated[
+        Path | None,
+        typer.Option(
+            "--press",
+            metavar="FILE",
+            help="Buttons to press: lines such as RIGHT B 30 (frames); a number alone presses nothing.",
+        ),
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="STATE", help="Begin there; none switches the console on. [the first]"
+        ),
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option("--run", metavar="RUN[@CHECKPOINT]", help="Begin where this run's policy gets."),
+    ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option("--steps", min=0, help="Steps that the policy plays; by default all but the last."),
+    ] = None,
+    wait: Annotated[
+        int, typer.Option("--wait", min=0, max=100_000, help="Frames to let pass at the end.")
+    ] = 0,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace a state that was saved before.")
+    ] = False,
+    trust: Trust = False,
+    runs_dir: RunsDir = None,
+    json: Json = False,
+) -> None:
+    """Save a state of a game for `--set env.kwargs.state=NAME`: by buttons, or where a policy gets."""
+    from gymsolve.envs.retro.states import game_of, parse_presses, save_state
+
+    bare = game_of(game)
+    if run is None and press is None and start is None and not wait:
+        raise UsageError("nothing leads to the state.", where="NAME", hint="Give --press FILE or --run RUN.")
+    if run is not None and start is not None:
+        raise UsageError("a state begins at --from or where --run gets, not both.", where="--from")
+    if steps is not None and run is None:
+        raise UsageError("steps are those of a policy.", where="--steps", hint="Give --run RUN too.")
+    presses = [*(() if press is None else parse_presses(press)), *([([], wait)] if wait else [])]
+    begin: str | bytes | None = start
+    if run is not None:
+        from gymsolve.training.play.console_state import reach_state
+
+        trust = trusts(run, runs_dir, trust=trust, json=json)
+        played, begin, taken = reach_state(run, steps=steps, runs_dir=runs_dir, trust=trust)
+        if game_of(played) != bare:
+            raise UsageError(f"that run played {played}, not {bare}.", where="--run")
+        if not json:
+            say(f"the policy played {taken} steps")
+    place, variables = save_state(bare, name, presses, start=begin, replace=replace)
+    if json:
+        print_json({"state": name, "path": str(place), "variables": variables})
+    else:
+        say(f"saved {place}")
+        say(", ".join(f"{key} {value}" for key, value in variables.items()))
+        say(f"Train from it with: gymsolve train Retro/{bare} --set env.kwargs.state={name}")

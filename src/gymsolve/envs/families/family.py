@@ -58,6 +58,10 @@ def _unknown(env_id: str) -> str | None:
     return None
 
 
+def _no_words(env_id: str) -> Mapping[str, str]:
+    return {}
+
+
 @dataclass(frozen=True)
 class Family:
     """Everything known about environments of one origin; the defaults are those of an unknown environment."""
@@ -93,10 +97,13 @@ class Family:
     """What people call it; the heading of its page."""
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Which key a person presses for each choice, likewise; "" for none. Missing where the names say it."""
-    words: Mapping[str, str] = field(default_factory=dict)
-    """The key for each part of a name, where names are made of parts such as `turn left + attack`."""
     usual_keys: tuple[str, ...] = ()
     """The same for `usual_choices`."""
+    key_words: Callable[[str], Mapping[str, str]] = _no_words
+    """Which key stands for a word in a choice's name, by id; before words that are the same everywhere.
+
+    Names may be made of parts such as `turn left + attack`; then these are the words.
+    """
 
 
 def by_namespace(namespace: str) -> Callable[[str], bool]:

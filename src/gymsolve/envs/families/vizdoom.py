@@ -85,5 +85,5 @@ FAMILY = Family(
     recipe="vizdoom",
     prepare=_prepare,
     fps=_fps,
-    words=_KEYS,
+    key_words=lambda env_id: _KEYS,
 )

@@ -14,10 +14,11 @@ from typing import Any
 import gymnasium as gym
 
 from gymsolve.envs.families.family import Extra
-from gymsolve.errors import ConfigError, MissingExtraError, did_you_mean
+from gymsolve.errors import ConfigError, MissingExtraError
 
 __all__ = [
-    *("EXTRA", "GAMES", "PREFIX", "list_states", "load_retro", "open_game", "register_games", "roms_folder"),
+    *("EXTRA", "GAMES", "PREFIX", "list_states", "load_retro", "open_game", "register_games", "require_rom"),
+    *("require_state", "roms_folder"),
 ]
 
 EXTRA = Extra("stable-retro", "retro", "stable_retro")
@@ -27,16 +28,17 @@ _ID = re.compile(r"[\w.-]+-v\d+")
 """What Gymnasium takes as a name with a version."""
 
 
-@cache
 def load_retro() -> Any:
-    """The package, which also knows our own games from now on."""
+    """The package, which also knows our own games and the user's from now on."""
     try:
         retro = importlib.import_module(EXTRA.module)
     except ImportError as error:
         raise MissingExtraError.of(EXTRA.package, EXTRA.name) from error
-    for place in (GAMES, roms_folder()):
-        if place.is_dir():
-            retro.data.Integrations.add_custom_path(str(place))
+    known = retro.data.Integrations
+    known._init()
+    for place in (GAMES, roms_folder()):  # the user's may have come to be since
+        if str(place) not in known.CUSTOM_PATHS and place.is_dir():
+            known.add_custom_path(str(place))
     return retro
 
 
@@ -68,14 +70,9 @@ def open_game(
     kinds = {"image": retro.Observations.IMAGE, "ram": retro.Observations.RAM}
     if obs_type not in kinds:
         raise ConfigError(f"is image or ram, not {obs_type!r}.", where="env.kwargs.obs_type")
-    _check_rom(retro, game)
-    known = list_states(game)
-    if state is not None and state not in known:
-        raise ConfigError(
-            f"{game} has no state {state!r}.",
-            where="env.kwargs.state",
-            hint=did_you_mean(state, known) or f"It has {', '.join(known) or 'none'}.",
-        )
+    require_rom(game)
+    if state is not None:
+        require_state(game, state, "env.kwargs.state")
     opened: gym.Env[Any, Any] = retro.make(
         game,
         state=retro.State.DEFAULT if state is None else state,
@@ -95,7 +92,9 @@ def list_states(game: str) -> list[str]:
     return names
 
 
-def _check_rom(retro: Any, game: str) -> None:
+def require_rom(game: str) -> None:
+    """Refuse a game whose ROM is not on this machine."""
+    retro = load_retro()
     try:
         retro.data.get_romfile_path(game, retro.data.Integrations.ALL)
     except FileNotFoundError:
@@ -104,3 +103,12 @@ def _check_rom(retro: Any, game: str) -> None:
             where="env.id",
             hint="Import a copy of your own: gymsolve roms import PATH.",
         ) from None
+
+
+def require_state(game: str, state: str, where: str) -> None:
+    """Refuse a save state that a game does not have."""
+    known = list_states(game)
+    if state in known:
+        return
+    listed = f"It has {', '.join(known) or 'none'}; gymsolve roms state saves further ones."
+    raise ConfigError(f"{game} has no state {state!r}.", where=where, hint=listed)

@@ -13,17 +13,19 @@ from gymsolve.envs.wrappers.rewards import AnyEnv, Stepped
 
 __all__ = ["Platformer"]
 
-_NEEDED = ("levelHi", "levelLo", "lives", "time", "xscrollHi", "xscrollLo")
+_NEEDED = ("levelHi", "levelLo", "lives", "score", "time", "xscrollHi", "xscrollLo")
 _JUMP = "A"
 
 
 class Platformer(gym.Wrapper[Any, Any, Any, Any]):
     """One level of a game like Super Mario Bros, and numbers in `info` to pay for.
 
-    In `info`: `progress` (pixels to the right beyond the farthest place so far), `clock` (units of the game's
-    clock that went by), `death`, `completion` (1 where it happened), `jumps` (1 where the jump button went
-    down), `is_success`. An episode ends at the end of the level, with the first life lost (`end_on_death`),
-    and after `stuck` frames without progress (0: never). Below `frame_skip` and `button_actions`.
+    In `info`: `progress` (pixels to the right beyond the farthest place so far), `timely_progress` (the same
+    times the share of the clock that is left), `clock` (units of the game's clock that went by), `points`
+    (what the score rose by), `death`, `completion` (1 where it happened), `jumps` (1 where the jump button
+    went down), `is_success`. An episode ends at the end of the level, with the first life lost
+    (`end_on_death`), and after `stuck` frames without progress (0: never). Above `emulator_skip`, below
+    `frame_skip` and `button_actions`.
     """
 
     changes_reward = False
@@ -35,32 +37,39 @@ class Platformer(gym.Wrapper[Any, Any, Any, Any]):
         game: Any = env.unwrapped
         if "buttons" not in vars(game) or not isinstance(env.action_space, gym.spaces.MultiBinary):
             raise ValueError("a console game is needed, below the wrappers that change its actions.")
-        self._jump = game.buttons.index(_JUMP)
+        missing = [name for name in _NEEDED if name not in game.data.lookup_all()]
+        if missing:
+            raise ValueError(f"{game.gamename} does not tell {', '.join(missing)}: it has no such levels.")
+        self._game, self._jump = game, game.buttons.index(_JUMP)
         self._end_on_death, self._stuck = end_on_death, stuck
-        self._before: dict[str, int] | None = None
-        self._farthest = self._idle = 0
+        self._before: dict[str, int] = {}
+        self._farthest = self._idle = self._clock = 0
         self._jumping = self._success = False
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         obs, info = self.env.reset(seed=seed, options=options)
-        self._before = None
-        self._farthest = self._idle = 0
+        self._before = _read(self._game.data.lookup_all())
+        # A saved state may stand anywhere in a level.
+        self._farthest, self._clock, self._idle = _place(self._before), max(self._before["time"], 1), 0
         self._jumping = self._success = False
         return obs, info
 
     def step(self, action: Any) -> Stepped:
         obs, reward, terminated, truncated, info = self.env.step(action)
-        now = {name: int(info[name]) for name in _NEEDED}
-        before = self._before or now
+        before, now = self._before, _read(info)
         self._before = now
         completed = (now["levelHi"], now["levelLo"]) != (before["levelHi"], before["levelLo"])
         died = now["lives"] < before["lives"]
         jumps = bool(action[self._jump])
+        # `emulator_skip` below plays several frames.
+        progress = 0.0 if completed or died else self._advance(_place(now), info.get("frames", 1))
         info |= {
-            "progress": 0.0 if completed or died else self._advance(now),
+            "progress": progress,
+            "timely_progress": progress * now["time"] / self._clock,
             "clock": float(max(before["time"] - now["time"], 0)),
+            "points": float(max(now["score"] - before["score"], 0)),
             "death": float(died),
             "completion": float(completed),
             "jumps": float(jumps and not self._jumping),
@@ -70,10 +79,18 @@ class Platformer(gym.Wrapper[Any, Any, Any, Any]):
         over = completed or (died and self._end_on_death) or bool(self._stuck and self._idle >= self._stuck)
         return obs, reward, terminated or over, truncated, info
 
-    def _advance(self, now: dict[str, int]) -> float:
-        """Pixels beyond the farthest place; the first frame only says where the episode begins."""
-        x = 256 * now["xscrollHi"] + now["xscrollLo"]
-        gained = max(x - self._farthest, 0)
+    def _advance(self, place: int, frames: int) -> float:
+        """Pixels beyond the farthest place."""
+        gained = max(place - self._farthest, 0)
         self._farthest += gained
-        self._idle = 0 if gained else self._idle + 1
+        self._idle = 0 if gained else self._idle + frames
         return float(gained)
+
+
+def _read(variables: dict[str, Any]) -> dict[str, int]:
+    return {name: int(variables[name]) for name in _NEEDED}
+
+
+def _place(variables: dict[str, int]) -> int:
+    """How far the screen has moved, in pixels."""
+    return 256 * variables["xscrollHi"] + variables["xscrollLo"]

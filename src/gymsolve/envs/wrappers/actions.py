@@ -29,6 +29,8 @@ class FrameSkip(gym.Wrapper[Any, Any, Any, Any]):
     """
 
     changes_reward = False  # the sum over an episode stays what it was
+    steps_each_frame = True
+    """Does a time limit below count every frame?"""
 
     def __init__(self, env: AnyEnv, skip: Count | tuple[Count, Count] = 4, max_pool: bool = False) -> None:
         super().__init__(env)
@@ -39,8 +41,12 @@ class FrameSkip(gym.Wrapper[Any, Any, Any, Any]):
             raise ValueError("max_pool needs a Box observation.")
         self._max_pool = max_pool
 
+    def _draw(self) -> int:
+        """How many frames this step lasts."""
+        return self.low if self.low == self._high else int(self.np_random.integers(self.low, self._high + 1))
+
     def step(self, action: Any) -> Stepped:
-        count = self.low if self.low == self._high else int(self.np_random.integers(self.low, self._high + 1))
+        count = self._draw()
         total, before, obs = 0.0, None, None
         terminated = truncated = False
         info: dict[str, Any] = {}

@@ -1,8 +1,8 @@
 """Judging a policy: raw returns of a fixed number of whole episodes.
 
-The environments are built by the same function as for training, in the role `eval`; the policy's
-normalisers do not move. Every environment plays a share of the episodes that is fixed before the
-first step, so that long episodes count as often as short ones.
+The environments are built by the same function as for training, in the role `eval`, or in the role `train` to
+see what wrappers of training alone change; the policy's normalisers do not move. Every environment plays a
+share of the episodes that is fixed before the first step, so that long episodes count as often as short ones.
 
 An episode that a fault cut, such as the death of a worker, is played again from the same seed. It is never
 left out: faults may well have to do with how an episode goes, and what remains would be a selection.
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gymsolve.config import TrainConfig
+from gymsolve.config import Role, TrainConfig
 from gymsolve.envs.build import needs_own_process
 from gymsolve.envs.contract import Envs, Episode, Step
 from gymsolve.envs.describe import describe_env
@@ -54,6 +54,8 @@ class EvalResult:
     """Sentences on what broke meanwhile."""
     lost: bool = False
     """True when faults cut episodes however often they were played: the rest is a selection and no result."""
+    repeated: float | None = None
+    """Share of the policy's choices that were its last choice again; None where actions are no choices."""
 
     @property
     def mean(self) -> float:
@@ -146,7 +148,14 @@ def play_episodes(
     seconds = time.perf_counter() - started
     complete = not table.missing
     return EvalResult(
-        episodes, complete, table.steps, seconds, table.first_size, tuple(table.faults), bool(table.cut)
+        episodes,
+        complete,
+        table.steps,
+        seconds,
+        table.first_size,
+        tuple(table.faults),
+        bool(table.cut),
+        table.repeated_share,
     )
 
 
@@ -166,10 +175,13 @@ class _Table:
         self.steps = 0
         self.first_size: float | None = None
         self.faults: list[str] = []
+        self._chosen: Array | None = None
+        self._compared = self._repeated = 0
 
     def begin(self) -> None:
         """Another try: whoever has played its share would play the same again."""
         self.cut = set()
+        self._chosen = None
         for index in self.missing:
             self.played[index] = []
 
@@ -181,6 +193,18 @@ class _Table:
     @property
     def still_open(self) -> bool:
         return len(self.missing) > len(self.cut)
+
+    def compare(self, actions: Array, began: Array) -> None:
+        """Count choices like the last one; environments that `began` an episode have made none yet."""
+        if self._chosen is not None:
+            same = (actions == self._chosen).reshape(len(actions), -1).all(axis=1)
+            self._repeated += int(np.count_nonzero(same & ~began))
+            self._compared += int(np.count_nonzero(~began))
+        self._chosen = actions
+
+    @property
+    def repeated_share(self) -> float | None:
+        return self._repeated / self._compared if self._compared else None
 
     def add(self, step: Step) -> None:
         """The outcome of a step."""
@@ -220,10 +244,13 @@ def _play_once(
         raise_as(blame_evaluation(error, envs.spec, calls), error)
     table.first_size = typical_size(policy.seen(obs))
     agent = Agent(policy, envs.num_envs)
+    ended, choices = np.ones(envs.num_envs, bool), policy.spec.action.kind != "box"
     while table.still_open and table.steps < limits.max_steps:
         actions = agent.choose(obs, masks, rng)
         calls += 1
         require_finite_actions(policy.spec, actions, calls)
+        if choices:
+            table.compare(actions, ended)
         try:
             step = envs.step(policy.spec.action.to_env(actions))
         except EnvFaultError as error:
@@ -232,8 +259,9 @@ def _play_once(
         steps += valid
         table.steps += valid
         table.add(step)
+        ended = step.terminated | step.truncated | ~step.valid
         if agent.memory is not None:
-            agent.forget(step.terminated | step.truncated | ~step.valid)
+            agent.forget(ended)
         obs, masks = step.obs, step.masks
         if on_step is not None:
             on_step(*_progress(table.played, steps, limits))
@@ -274,8 +302,8 @@ class Verdict:
 class Evaluator:
     """Evaluates policies of one run, on the same seeds every time."""
 
-    def __init__(self, config: TrainConfig, threshold: float | None) -> None:
-        self.config, self.threshold = config, threshold
+    def __init__(self, config: TrainConfig, threshold: float | None, role: Role = "eval") -> None:
+        self.config, self.threshold, self._role = config, threshold, role
         self._envs: Envs | None = None
 
     def judge(
@@ -347,7 +375,7 @@ class Evaluator:
     def envs(self) -> Envs:
         """Built when first needed: a run may end before its first evaluation."""
         if self._envs is None:
-            self._envs = make_envs(self.config.env, "eval", num_envs=self._num_envs())
+            self._envs = make_envs(self.config.env, self._role, num_envs=self._num_envs())
         return self._envs
 
     def close(self) -> None:
@@ -407,5 +435,5 @@ class Evaluator:
             return settings.num_envs
         if settings.steps is None:
             return min(settings.episodes, most)
-        longest = describe_env(env, "eval").max_episode_steps or _LONG
+        longest = describe_env(env, self._role).max_episode_steps or _LONG
         return max(1, min(most, settings.steps // (_SHARES * longest)))

@@ -103,6 +103,7 @@ def evaluate_run(  # noqa: PLR0913 - the options of `gymsolve eval`
     seed: int | None = None,
     steps: int | None = None,
     run_seeds: bool = False,
+    as_trained: bool = False,
     runs_dir: Path | str | None = None,
     on_step: Callable[[int, int], None] | None = None,
     trust: bool = False,
@@ -111,7 +112,7 @@ def evaluate_run(  # noqa: PLR0913 - the options of `gymsolve eval`
 
     The episodes are drawn from `seed` (the run's own unless given), apart from those that chose the run's
     best checkpoint: on them it looks better than it is. With `run_seeds` they are those, and stored numbers
-    come again.
+    come again. `as_trained` takes the wrappers of training instead of evaluation's.
     """
     loaded = load_policy(ref, runs_dir=runs_dir, trust=trust)
     own, _ = buildable_settings(loaded.run, trust=trust)
@@ -121,7 +122,7 @@ def evaluate_run(  # noqa: PLR0913 - the options of `gymsolve eval`
         update["seed"] = seed
     config = own.model_copy(update=update)
     require_fit(loaded.policy, config.env, loaded.run)
-    evaluator = Evaluator(config, None)
+    evaluator = Evaluator(config, None, "train" if as_trained else "eval")
     try:
         with Watchdog(config.env):
             result = evaluator.play(
