@@ -59,12 +59,14 @@ class Contender:
         """What it reached, and what that took."""
         judged = self.evaluations
         rewards = [row["eval/mean_reward"] for row in judged]
+        shares = [row["eval/success_rate"] for row in judged if _is_finite(row.get("eval/success_rate"))]
         seconds = self.history.last("time/elapsed")
         steps = max((int(row.get("env_steps") or 0) for row in self.rows), default=0)
         crossed = next((row for row in judged if self._reaches(row)), None)
         return {
             "final_reward": rewards[-1] if rewards else None,
             "best_reward": max(rewards, default=None),
+            "best_success": None if self.success_needed is None else max(shares, default=None),
             "training_reward": next(iter(self._newest("rollout/ep_rew_mean")), None),
             "threshold": self.threshold,
             "success_needed": self.success_needed,
@@ -76,6 +78,7 @@ class Contender:
                 samples=steps,
                 solved=any(row.get("solved") == 1.0 for row in judged),
                 budget=self.budget,
+                success_needed=self.success_needed,
             ),
         }
 
