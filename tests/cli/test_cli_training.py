@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -149,6 +150,16 @@ def test_eval_for_people(cli, trained):
     assert "fresh ones, not those that chose the checkpoint" in answer.out
     assert "looks better than it is" in cli("eval", "@last@last", "--episodes", "3", "--run-seeds").out
     assert trained in answer.out
+
+
+def test_an_evaluation_that_a_cap_ends_says_which_and_counts_its_steps(cli):
+    changes = ("eval.max_steps=64", "env.num_envs=2", "algo.num_steps=16", "video.enabled=false")
+    cli("train", "CartPole-v1", "--steps", "32", *(word for one in changes for word in ("--set", one)), "-q")
+    told = cli("eval", "@last")
+    assert re.search(r"0 \(of 100: eval.max_steps=64 ended it\), [1-9]\d+ steps without an end", told.out)
+    facts = cli("eval", "@last", "--json").json
+    assert (facts["played_steps"], facts["cut_by"]) == (0, "eval.max_steps=64")
+    assert 64 <= facts["taken_steps"] <= 128
 
 
 def test_eval_does_not_change_the_run(cli, trained, place):

@@ -25,6 +25,7 @@ from gymsolve.envs.contract_faults import (
     close_env,
     explain_error,
     explain_info,
+    explain_type,
     place_of_method,
 )
 from gymsolve.envs.family_state import load_native, save_native
@@ -44,6 +45,7 @@ _LONGEST_REPLAY = 200_000
 """Episodes longer than this are not recorded further; they start anew when a run is resumed."""
 _SUCCESS_KEYS = ("is_success", "success")
 _WHOLE = (int, np.int64)
+_NO_TRUTH = (str, bytes, list, tuple, dict, set)
 
 
 class Replay(gym.Wrapper[Any, Any, Any, Any]):
@@ -129,12 +131,19 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         self._obs = obs
         told: Info = {}
         if terminated or truncated:
+            self._check_ends(terminated, truncated)
             told = self._summary(info)
         elif self._masked:
             told = self._mask(info)
         if self._parts is not None:
             told["reward_components"] = self._parts.take()
         return obs, reward, terminated, truncated, told
+
+    def _check_ends(self, terminated: Any, truncated: Any) -> None:
+        """Refuse what is true whatever it says, such as the text "no"."""
+        for name, value in (("terminated", terminated), ("truncated", truncated)):
+            if isinstance(value, _NO_TRUTH) and (breach := explain_type(name, value, self.env)) is not None:
+                raise self._breach(breach, self._moment())
 
     def close(self) -> None:
         """What closing raises comes after everything that counts; `describe` has told of it."""

@@ -47,7 +47,8 @@ class ShownRecipe(Answer):
     config: dict[str, Any]
     provenance: dict[str, str]
     """Which layer decided each setting."""
-    path: str
+    path: str | None
+    """The file; null for settings that are derived from the environment."""
 
 
 @dataclass(frozen=True)
