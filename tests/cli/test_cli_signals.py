@@ -1,4 +1,4 @@
-"""Signals that come while nothing trains: before a command begins, in the middle of imports, at the very end."""
+"""Signals that come while nothing trains: before a command begins, during imports, at the very end."""
 
 import json
 

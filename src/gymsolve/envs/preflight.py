@@ -265,7 +265,7 @@ def _median(values: list[float]) -> float | None:
 
 
 class _Offers(gym.Wrapper[Any, Any, Any, Any]):
-    """Looks at what `step` returns: its types, and keys of `info` that hold numbers to shape a reward with."""
+    """Looks at what `step` returns: types, and keys of `info` with numbers to shape a reward with."""
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         super().__init__(env)

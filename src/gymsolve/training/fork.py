@@ -64,7 +64,7 @@ def fork_run(
         cleanup.callback(trainer.envs.close)
         if saved is None:
             require_same_pipeline(trainer)
-            notes = notes_at_start(trainer)
+            notes = notes_at_start(trainer, watcher)
         else:
             notes = _take_over(trainer, saved, changes)
         trainer.until = fork.until

@@ -92,13 +92,13 @@ class AleEnvs(Fixed):
         options = AtariOptions(**plan[0].options)
         vec = _make_vector(config, registered.kwargs | config.kwargs, options, num_envs)
         box = ImageBox(0, 255, (config.frame_stack, options.size, options.size), dtype=np.uint8)
-        limit = config.max_episode_steps
+        frames = _most_frames(config, registered.kwargs | config.kwargs)
         spec = EnvSpec(
             id=config.id,
             obs=ObsLayout(box).specs,
             action=action_spec(vec.single_action_space),
             reward_threshold=registered.reward_threshold,
-            max_episode_steps=None if limit is None else -(-limit // options.frame_skip),
+            max_episode_steps=-(-frames // options.frame_skip) if frames > 0 else None,
             notes=notes_on(registered),
         )
         return cls(vec, spec, _clipping(plan[1].options) if len(plan) > 1 else None)
@@ -234,14 +234,19 @@ def _clipping(options: dict[str, Any]) -> Callable[[Array], Array]:
     return partial(np.clip, a_min=options.get("low", -1.0), a_max=options.get("high", 1.0))
 
 
+def _most_frames(config: EnvConfig, kwargs: dict[str, Any]) -> int:
+    """Frames of an episode before it is cut; 0 for any number."""
+    known = (kwargs["max_num_frames_per_episode"], config.max_episode_steps)
+    return min((one for one in known if one), default=0)
+
+
 def _make_vector(config: EnvConfig, kwargs: dict[str, Any], options: AtariOptions, num_envs: int) -> Any:
-    frames = kwargs["max_num_frames_per_episode"]
     return gym.make_vec(
         config.id,
         num_envs,
         "vector_entry_point",
         num_threads=min(num_envs, os.cpu_count() or 1),
-        max_num_frames_per_episode=min(frames, config.max_episode_steps or frames),
+        max_num_frames_per_episode=_most_frames(config, kwargs),
         repeat_action_probability=kwargs["repeat_action_probability"],
         full_action_space=kwargs["full_action_space"],
         img_height=options.size,

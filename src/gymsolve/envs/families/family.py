@@ -47,6 +47,10 @@ def _as_it_is(env: AnyEnv) -> AnyEnv:
 def _nothing() -> None: ...
 
 
+def _no_limit(options: Mapping[str, Any]) -> int | None:
+    return None
+
+
 def _unknown(env_id: str) -> str | None:
     return None
 
@@ -74,6 +78,8 @@ class Family:
     """Mends what an environment needs, right above `gym.make`, if its class is one of the family's."""
     fps: Callable[[AnyEnv], float | None] = declared_fps
     """Steps of the bare environment per second of its own time; None where it is unknown."""
+    limit: Callable[[Mapping[str, Any]], int | None] = _no_limit
+    """Steps after which the bare environment itself cuts an episode, by the arguments it is built with."""
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What Discrete actions are called, by id without namespace and version."""
     usual_choices: tuple[str, ...] = ()
