@@ -60,6 +60,8 @@ def test_runs_without_records_evaluations_or_threshold_compare_too(tmp_path):
     page = render_comparison(runs, "time")
     assert page.count("<svg") == 2
     assert [one.results("time")["reached_at"] for one in runs[:2]] == [None, None]
+    alone = contend([store(tmp_path, story(count=5))])[0]
+    assert (len(alone.evaluations), alone.results("time")["quality"]) == (1, None)  # one is no curve
 
 
 def test_a_running_run_says_so_with_its_values_so_far_and_its_threshold(tmp_path):

@@ -72,15 +72,22 @@ class Contender:
             "success_needed": self.success_needed,
             "reached_at": None if crossed is None else self.place(crossed, axis),
             "fps": steps / seconds if seconds else None,
-            "quality": training_quality(
-                judged,
-                threshold=self.threshold,
-                samples=steps,
-                solved=any(row.get("solved") == 1.0 for row in judged),
-                budget=self.budget,
-                success_needed=self.success_needed,
-            ),
+            "quality": self._quality(steps),
         }
+
+    def _quality(self, steps: int) -> float | None:
+        """A single evaluation is no curve, unless it solved the environment."""
+        solved = any(row.get("solved") == 1.0 for row in self.evaluations)
+        if len(self.evaluations) < 2 and not solved:
+            return None
+        return training_quality(
+            self.evaluations,
+            threshold=self.threshold,
+            samples=steps,
+            solved=solved,
+            budget=self.budget,
+            success_needed=self.success_needed,
+        )
 
     def place(self, row: dict[str, Any], axis: Axis) -> float | None:
         """Where a record is on an axis; evaluations have no clock and take the time of the record before."""
