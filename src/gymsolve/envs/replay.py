@@ -48,6 +48,14 @@ _WHOLE = (int, np.int64)
 _NO_TRUTH = (str, bytes, list, tuple, dict, set)
 
 
+def _as_flag(value: Any) -> bool | None:
+    """True or False, also as 1 or 0 and in an array of one; None for all else, such as the text "no"."""
+    if not isinstance(value, bool | int | float | np.generic | np.ndarray) or np.size(value) != 1:
+        return None
+    single = np.asarray(value).item()
+    return bool(single) if single in (0, 1) else None
+
+
 class Replay(gym.Wrapper[Any, Any, Any, Any]):
     """Records what is needed to reach the present state again."""
 
@@ -244,8 +252,8 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         self._require_info(info)
         told: Info = {} if self._raw is None else {"raw_return": self._raw.total}
         for key in _SUCCESS_KEYS:
-            if key in info:
-                told["success"] = bool(info[key])
+            if key in info and (success := _as_flag(info[key])) is not None:
+                told["success"] = success
                 break
         return told
 

@@ -152,7 +152,10 @@ def differences(contenders: Sequence[Contender], *, incidental: bool = False) ->
     return {
         path: row
         for path, row in values.items()
-        if path.startswith(INCIDENTAL) is incidental and any(value != row[0] for value in row)
+        if path.startswith(INCIDENTAL) is incidental
+        and any(value != row[0] for value in row)
+        # An empty mapping beside one that is not: the entries of that one are told.
+        and any(value not in ({}, None) for value in row)
     }
 
 
