@@ -15,7 +15,7 @@ from gymsolve.cli.live.screen import LiveScreen
 from gymsolve.cli.live.table import plain, render
 from gymsolve.cli.live.view import View, progress_line
 from gymsolve.cli.printing.output import print_pairs
-from gymsolve.cli.printing.tables import panel_lines, styled, text_width
+from gymsolve.cli.printing.tables import fold, panel_lines, styled, text_width
 from gymsolve.cli.printing.verdict import print_verdict
 from gymsolve.text import age, count, duration, number, score, setting, short, size, sparkline, took
 from gymsolve.training.planning.plan import plan_run
@@ -193,6 +193,17 @@ def test_paths_are_never_folded(monkeypatch, capsys):
     assert lines[0] == f"  video  {path}"
     assert len(lines) == 3
     assert max(map(len, lines[1:])) <= 40
+
+
+@pytest.mark.parametrize("width", range(20, 70))
+def test_a_number_stays_with_its_unit(width):
+    text = (
+        "best mean return 9.35 ± 0.5 over 20 episodes, 12,288 steps in 1.5 s (most of the rest: 30 %, 1.5 s)"
+    )
+    lines = fold(text, width)
+    assert " ".join(lines) == text
+    assert max(map(len, lines)) <= width
+    assert not [line for line in lines if re.match(r"(s|steps|episodes|%|±|0\.5)\b", line)]
 
 
 @pytest.mark.parametrize("width", [30, 40, 60, 66, 80, 98, 120, 140])

@@ -161,6 +161,11 @@ MISTAKES = {
         ["other than a number as reward", "float(reward)"],
         "def step",
     ),
+    "text for an end": (
+        (STEP, STEP.replace("self.count >= 9", "'no'")),
+        ["returned 'no' (str) as terminated", "return bool(terminated)"],
+        "def step",
+    ),
     "shape": ((STEP, STEP.replace("self.look()", "np.zeros(4)")), ["has shape (4,)", "(3,)"], "def step"),
     "dtype": ((STEP, STEP.replace("self.look()", 'np.array(["a"] * 3)')), ["<U1", "float32"], "def step"),
     "exit in step": (("self.count += 1", "sys.exit(0)"), ["sys.exit", "terminated=True"], "sys.exit(0)"),
@@ -186,6 +191,15 @@ def test_a_mistake_is_told_in_a_sentence_with_file_line_contract_and_fix(cli, wa
         assert f"own_walk.py, line {number}" in whole, command
         assert [word for word in words if word not in whole] == [], (command, whole)
         assert "\n" not in whole
+
+
+def test_types_that_happen_to_work_are_problems_all_the_same(cli, walk):
+    walk((STEP, STEP.replace("self.count >= 9", "int(self.count >= 9)").replace("float(action)", "'1.5'")))
+    told = cli("check", ENV, "--json")
+    assert told.code == 1
+    ends, reward = sorted(one for one in told.json["problems"] if "own_walk.py" in one)[::-1]
+    assert "it returned 0 (int) as terminated" in ends
+    assert "it returned '1.5' (str) as reward" in reward
 
 
 def test_debug_shows_the_traceback_of_such_a_mistake(walk, shell):
@@ -312,6 +326,10 @@ def test_ones_own_recipe_is_found_by_its_id_and_hides_nothing(cli, walk, place):
     assert "holiday-calm" in cli("train", ENV, "--set", "video.enabled=false", "--json").json["run"]
     derived = cli("train", f"{ENV}:ppo", *SMALL, "--json")
     assert derived.code == 0, derived.out
+    shown = cli("recipes", "show", f"{ENV}:a2c", "--json").json
+    assert (shown["config"]["algo"]["name"], shown["path"]) == ("a2c", None)
+    assert "derived" in shown["provenance"].values()
+    assert "derived from the environment" in cli("recipes", "show", f"{ENV}:a2c").out
     assert "calm, ppo, a2c, reinforce" in cli("train", f"{ENV}:sac").err
     assert [one["name"] for one in cli("recipes", "own_walk", "--json").json] == ["holiday:calm"]
     told = cli("recipes", "show", "own_walk:Wlak-v0")

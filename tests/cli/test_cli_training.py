@@ -167,6 +167,16 @@ def test_eval_tells_what_sticky_actions_of_training_change(cli, place):
     assert told["as_trained"]["mean_reward"] < 11 < told["mean_reward"]
 
 
+def test_an_evaluation_that_a_cap_ends_says_which_and_counts_its_steps(cli):
+    changes = ("eval.max_steps=64", "env.num_envs=2", "algo.num_steps=16", "video.enabled=false")
+    cli("train", "CartPole-v1", "--steps", "32", *(word for one in changes for word in ("--set", one)), "-q")
+    told = cli("eval", "@last")
+    assert re.search(r"0 \(of 100: eval.max_steps=64 ended it\), [1-9]\d+ steps without an end", told.out)
+    facts = cli("eval", "@last", "--json").json
+    assert (facts["played_steps"], facts["cut_by"]) == (0, "eval.max_steps=64")
+    assert 64 <= facts["taken_steps"] <= 128
+
+
 def test_eval_does_not_change_the_run(cli, trained, place):
     before = {path: path.read_bytes() for path in (place / "runs").rglob("*") if path.is_file()}
     cli("eval", "@last", "--episodes", "2")

@@ -203,7 +203,9 @@ def test_what_is_known_of_a_game_is_what_a_trial_shows(kwargs, noop_max, known, 
     shown = check_determinism(config)
     assert shown.copies_identical is not known
     tried = []
-    monkeypatch.setattr(determinism, "check_determinism", lambda config: tried.append(config) or shown)
+    monkeypatch.setattr(
+        determinism, "check_determinism", lambda config, on_step: tried.append(config) or shown
+    )
     assert know_determinism(config) == shown
     assert bool(tried) is not known
 
@@ -213,6 +215,7 @@ def test_a_game_is_described_alike_with_and_without_its_own_class():
     for role in ("train", "eval"):
         stock = make_envs(config.model_copy(update={"backend": "sync"}), role, num_envs=1)
         assert describe_env(config, role) == stock.spec
+        assert stock.spec.max_episode_steps == 27_000  # ALE cuts games after 108,000 frames
         stock.close()
 
 

@@ -246,6 +246,25 @@ def test_returned_arrays_survive_later_steps() -> None:
     assert results[4].final_obs["obs"][0, 0] == 5
 
 
+SAID = [(True, True), (np.False_, False), (1, True), (np.array([0.0]), False)]
+SAID += [(odd, None) for odd in ("no", b"no", None, float("nan"), 7, [True], np.ones(2), np.array("no"), {})]
+
+
+@pytest.mark.parametrize(("said", "success"), SAID, ids=repr)
+def test_only_true_and_false_are_words_on_success(said: Any, success: bool | None) -> None:
+    class Says(sample_envs.Counter):
+        def step(self, action: Any) -> Any:
+            *step, _ = super().step(action)
+            return *step, {"is_success": said}
+
+    gym.register("Says-v0", Says)
+    envs = make_envs(EnvConfig(id="Says-v0", num_envs=1, kwargs={"length": 1}, backend="sync"), "train")
+    envs.reset([0])
+    step = envs.step(np.zeros(1, dtype=np.int64))
+    assert [episode.success for episode in step.episodes] == [success]
+    del gym.registry["Says-v0"]
+
+
 def test_success_and_action_offset() -> None:
     envs = make_envs(config_of("sample_envs:Sample/Counter-v0", kwargs={"start": 1, "actions": 2}), "train")
     envs.reset(SEEDS)

@@ -67,7 +67,8 @@ def plain(space: spaces.Space[Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("shape", [(10, 10, 4), (6,)])
 def test_boxes_of_bool_can_be_trained_on(shape: tuple[int, ...]) -> None:
     given = plain(spaces.Box(0, 1, shape, dtype=np.bool_))
-    recipe, _ = derive_recipe(PLAIN, given, 64)
+    recipe, reasons = derive_recipe(PLAIN, given, 64)
+    assert not any("unknown scale" in reason for reason in reasons)
     recipe["algo"] |= {"num_steps": 4, "num_minibatches": 1}
     trainer = build_trainer(validate(recipe | {"steps": 64}))
     entry = trainer.envs.spec.obs["obs"]

@@ -16,6 +16,8 @@ import sample_envs
 
 from gymsolve.config import EnvConfig
 from gymsolve.envs.backends.same_step import SameStepEnvs
+from gymsolve.envs.backends.worker import Worker
+from gymsolve.envs.backends.worker_process import STEP
 from gymsolve.envs.contract import Envs, Step
 from gymsolve.envs.make import make_envs
 from gymsolve.envs.processes import can_fork
@@ -213,6 +215,28 @@ def test_a_dead_worker_takes_only_its_own_episodes_with_it() -> None:
         assert [e for e in step.episodes if e.env > 1] == [e for e in expected.episodes if e.env > 1]
     assert not step.faults
     there.close()
+
+
+def test_workers_that_are_stuck_are_waited_for_together_and_not_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    envs = make({"id": "Sample/Dying-v0", "kwargs": {"when": "step hang"}}, backend="async", workers=3)
+    envs.reset([0, 2, 4, 6, 8])
+    stuck = processes(envs)
+    for worker in envs._vec._workers:  # type: ignore[attr-defined]
+        worker.order(STEP)  # as a step that somebody interrupts
+    waited: list[float] = []
+    bury = Worker.bury
+
+    def watch(worker: Worker, patience: float) -> None:
+        waited.append(patience)
+        bury(worker, patience)
+
+    monkeypatch.setattr(Worker, "bury", watch)
+    envs.close()
+    assert 0.0 < waited[0] <= 1.0
+    assert waited[1:] == [0.0, 0.0]
+    assert not any(process.is_alive() for process in stuck)
 
 
 def test_an_error_in_a_worker_leaves_the_others_in_step() -> None:

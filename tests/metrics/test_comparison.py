@@ -23,6 +23,13 @@ def test_settings_that_differ_are_all_there_are(pair):
     assert remark(pair) == ""
 
 
+def test_an_argument_that_only_one_run_has_is_told_once(tmp_path):
+    runs = contend(
+        [store(tmp_path), store(tmp_path, config=make_config(solved_at=150.0, env={"kwargs": {"length": 5}}))]
+    )
+    assert list(differences(runs)) == ["env.kwargs.length"]
+
+
 @pytest.mark.parametrize(
     ("axis", "first", "second"),
     # 30 + 1.5 i reaches 150 at record 80, of which the next evaluation is number 84; 40 + 1.5 i at 74.
@@ -60,6 +67,8 @@ def test_runs_without_records_evaluations_or_threshold_compare_too(tmp_path):
     page = render_comparison(runs, "time")
     assert page.count("<svg") == 2
     assert [one.results("time")["reached_at"] for one in runs[:2]] == [None, None]
+    alone = contend([store(tmp_path, story(count=5))])[0]
+    assert (len(alone.evaluations), alone.results("time")["quality"]) == (1, None)  # one is no curve
 
 
 def test_a_running_run_says_so_with_its_values_so_far_and_its_threshold(tmp_path):

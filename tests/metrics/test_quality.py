@@ -5,7 +5,7 @@ import math
 import pytest
 
 from gymsolve.metrics.history import History
-from gymsolve.metrics.quality import quality_so_far
+from gymsolve.metrics.quality import quality_so_far, training_quality
 
 
 def area(points, threshold):
@@ -39,3 +39,13 @@ def test_a_solved_run_keeps_what_it_reached_for_the_rest_of_its_budget():
     before = History([{"env_steps": 0, "eval/mean_reward": 0.0}])
     told = quality_so_far(before, record, threshold=10.0, budget=1000)
     assert told == {"quality/area": pytest.approx(0.9)}
+
+
+def test_where_successes_decide_their_share_is_what_counts():
+    shares = [(0, 0.0), (100, 0.45), (200, 0.9)]
+    records = [{"env_steps": step, "eval/mean_reward": -step, "eval/success_rate": y} for step, y in shares]
+    known = {"threshold": None, "success_needed": 0.9, "budget": 1000}
+    told = quality_so_far(History(records[:-1]), records[-1], **known)
+    assert told == {"quality/area": pytest.approx(0.5)}
+    again = training_quality(records, samples=200, solved=False, **known)
+    assert again == pytest.approx(0.5)

@@ -121,6 +121,7 @@ def test_seeds_that_successes_solve_are_called_solved(place, capsys):
     compared = json.loads(capsys.readouterr().out)["runs"]
     assert [one["success_needed"] for one in compared] == [0.9, 0.9]
     assert None not in [one["reached_at"] for one in compared]
+    assert [(one["quality"], one["best_success"]) for one in compared] == [(1.0, 1.0)] * 2
 
 
 STUCK = """

@@ -211,6 +211,24 @@ def test_after_an_asynchronous_proof_all_counters_agree():
     assert parts["counters"]["solved"]
 
 
+def test_whoever_watches_hears_why_nothing_happens(monkeypatch):
+    monkeypatch.setattr("gymsolve.training.observer._SILENCE", 0.0)
+    heard = []
+
+    class Listener(Silent):
+        def started(self, run, trainer):
+            heard.append("started")
+
+        def event(self, kind, data):
+            heard.append(data["text"] if kind == "waiting" else kind)
+
+    settings = {"eval.asynchronous": True, "eval.every": 600, "solved_at": 1e9, "video.enabled": False}
+    gymsolve.train("Bandit-v0:ppo", settings | {"steps": 256}, observer=Listener())
+    assert "trying what seeds do" in heard[0]
+    assert heard[1] == "started"
+    assert "waiting for the evaluation under way in another process" in heard[2:]
+
+
 # ------------------------------------------------------------------------------- real processes
 
 

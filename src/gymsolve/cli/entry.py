@@ -10,7 +10,6 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
@@ -19,31 +18,25 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from gymsolve.cli.app import app
-from gymsolve.cli.interruption import Ending, ending_in_order, interruption_json
+from gymsolve.cli.interruption import Ending
 from gymsolve.cli.printing.only_json import only_json
 from gymsolve.errors import GymsolveError, UsageError
 from gymsolve.own_code import is_in_run
 from gymsolve.service.announce import announce_error
 from gymsolve.text import printable
 
-__all__ = ["main"]
+__all__ = ["answer"]
 
 _READER_LEFT = 128 + 13
 _GUESSES = re.compile(r"\s*(Did you mean|\(Possible options).*", re.DOTALL)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code.
-
-    Whoever calls this with arguments, as tests do, gets errors that nobody foresaw as they are.
-    """
-    given = list(sys.argv[1:] if argv is None else argv)
+def answer(given: list[str], ending: Ending, *, called: bool) -> int:
+    """Run one command and say what came of it; returns the exit code."""
     _prepare()
+    ending.begin()
     try:
-        with ending_in_order() as ending:
-            return _answer(given, ending, called=argv is not None)
-    except KeyboardInterrupt:
-        return ending.exit_code()
+        return _answer(given, ending, called=called)
     finally:
         gc.enable()  # a training that was refused had it switched off
 
@@ -53,10 +46,8 @@ def _answer(given: list[str], ending: Ending, *, called: bool) -> int:
     debug = len(arguments) < len(given) or os.environ.get("GYMSOLVE_DEBUG") == "1"
     as_json = "--json" in arguments
     try:
-        # Benchmarks are a process of their own, which answers itself.
-        with only_json(as_json and arguments[0] != "bench") as answer:
-            code = ending.exit_code(_run(arguments))
-        if answer.missing and (ended := interruption_json(code)) is not None:
+        code = ending.exit_code(_run_and_answer(arguments, ending, as_json=as_json))
+        if (ended := ending.last_words(code)) is not None:
             print(ended)
         sys.stdout.flush()
     except GymsolveError as error:
@@ -77,6 +68,19 @@ def _answer(given: list[str], ending: Ending, *, called: bool) -> int:
             raise
         return _report(told, as_json=as_json)
     return code
+
+
+def _run_and_answer(arguments: list[str], ending: Ending, *, as_json: bool) -> int:
+    # Benchmarks are a process of their own, which answers itself.
+    with only_json(as_json and arguments[0] != "bench") as answer:
+        try:
+            return _run(arguments)
+        except Exception as error:
+            if ending.number is not None:  # an import that a signal cut short fails in its own way
+                raise KeyboardInterrupt from error
+            raise
+        finally:
+            ending.owes = answer.missing
 
 
 def _unwritten(error: OSError) -> int:

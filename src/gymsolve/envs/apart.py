@@ -19,6 +19,8 @@ from gymsolve.errors import EnvFaultError, EnvLostError, GymsolveError
 __all__ = ["Apart", "call_apart", "longest_call"]
 
 _TICK_SECONDS = 1.0
+_BUSY_PATIENCE = 1.0
+"""Seconds until a process is killed that is to end and still owes an answer."""
 _TRIES = 3
 """How often a function is called whose process is killed meanwhile."""
 
@@ -40,7 +42,7 @@ class Apart:
 
         An answer may take `patience` seconds; None waits for ever.
         """
-        self._name, self._patience = registered.id, patience
+        self._name, self._patience, self._busy = registered.id, patience, True
         try:
             self._process = OwnProcess(_serve, registered, build, arguments)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -56,6 +58,7 @@ class Apart:
 
     def call(self, name: str, *arguments: Any) -> Any:
         """What a method of the object returns."""
+        self._busy = True
         try:
             self._process.connection.send((name, arguments))
         except OSError as error:
@@ -68,7 +71,7 @@ class Apart:
 
     def close(self) -> None:
         """End the process; the object is closed there if it can be."""
-        self._process.end()
+        self._process.end(*([_BUSY_PATIENCE] if self._busy else []))
 
     def _hear(self) -> Any:
         try:
@@ -76,6 +79,7 @@ class Apart:
             answer = self._process.connection.recv()
         except (EOFError, OSError) as error:
             raise self._died() from error
+        self._busy = False
         if isinstance(answer, GymsolveError):
             raise answer
         return answer

@@ -17,7 +17,7 @@ from gymnasium import error as gym_error
 from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.contract_faults import FAULTS, build_fault, keep_folder, require_spaces
 from gymsolve.envs.extras import IMAGES
-from gymsolve.envs.families import families, find_creator, is_exclusive
+from gymsolve.envs.families import families, find_creator, find_family, is_exclusive
 from gymsolve.envs.lean.choice import find_lean
 from gymsolve.envs.options import Planned, check_wrappers
 from gymsolve.envs.registration import find_spec, newest_version
@@ -85,7 +85,7 @@ def _build(config: EnvConfig, plan: tuple[Planned, ...], render: bool) -> BuiltE
     # Gymnasium allows environments without a spec; then there is neither threshold nor limit.
     spec = env.spec
     threshold = spec.reward_threshold if spec else None
-    limit = spec.max_episode_steps if spec else None
+    limit = _limit_of(config.id, spec)
     raw = RawReturn(env) if any(planned.changes_reward for planned in plan) else None
     env = raw or env
     parts: RewardComponents | None = None
@@ -166,6 +166,14 @@ def _missing(env_id: str, error: Exception) -> UsageError:
         if extra is not None and extra.module in text.lower():
             return MissingExtraError.of(extra.package, extra.name)
     return MissingExtraError(f"{env_id} needs a package that is not installed: {text}")
+
+
+def _limit_of(env_id: str, spec: Any) -> int | None:
+    """The time limit of a bare environment: Gymnasium's, or the one it keeps itself."""
+    if spec is None:
+        return None
+    known = [one for one in (spec.max_episode_steps, find_family(env_id).limit(spec.kwargs)) if one]
+    return min(known, default=None)
 
 
 def _limit_above(env: AnyEnv, limit: int | None) -> int | None:

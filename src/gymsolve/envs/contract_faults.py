@@ -16,13 +16,22 @@ from types import FrameType
 from typing import Any, NamedTuple, TypeAlias
 
 import gymnasium as gym
+import numpy as np
 from gymnasium import spaces
 
 from gymsolve.errors import ConfigError, EnvFaultError, GymsolveError
 
 __all__ = [
     *("FAULTS", "SPACE_FIX", "TRACEBACK", "Breach", "build_fault", "close_env", "explain_error"),
-    *("explain_info", "find_crash_site", "import_fault", "keep_folder", "place_of_error", "place_of_frame"),
+    *(
+        "explain_info",
+        "explain_type",
+        "find_crash_site",
+        "import_fault",
+        "keep_folder",
+        "place_of_error",
+        "place_of_frame",
+    ),
     *("place_of_method", "require_spaces", "told_error"),
 ]
 
@@ -38,6 +47,7 @@ _RESET_FIX = "Gymnasium's reset returns two values, observation and info; info m
 _RESET_HEAD = (
     "Declare `def reset(self, *, seed=None, options=None)` and begin with `super().reset(seed=seed)`."
 )
+_REWARD_FIX = "A reward is one number: return float(reward)."
 _EXIT_FIX = "An environment ends an episode by returning terminated=True, never by ending the program."
 TRACEBACK = "With --debug you see the traceback."
 _SPACES = {
@@ -168,6 +178,23 @@ def explain_info(info: Any, method: str, env: gym.Env[Any, Any]) -> Breach:
     return Breach(f"returned a {kind} where info should be, a dict{place}", fix)
 
 
+def explain_type(name: str, value: Any, env: gym.Env[Any, Any]) -> Breach | None:
+    """What is wrong with the type of a reward, or of `terminated` or `truncated`; None where nothing is."""
+    allowed = (bool, np.bool_) if name != "reward" else (bool, np.bool_, int, float, np.integer, np.floating)
+    if isinstance(value, allowed):
+        return None
+    fix = _REWARD_FIX if name == "reward" else f"`{name}` is True or False: return bool({name})."
+    return Breach(f"returned {_shown(value)} as {name}{place_of_method(env, 'step')}", fix)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "None"
+    text = repr(value)
+    kind = type(value).__name__
+    return f"{text} ({kind})" if len(text) <= 40 and "\n" not in text else f"a {kind}"
+
+
 _NO_NUMBER = ("float()", "arrays can be converted to Python scalars", "could not convert string to float")
 
 
@@ -193,7 +220,7 @@ def _misfit(text: str, method: str) -> Breach | None:
         reward = (
             {"NoneType": "None"}.get(kind[1], f"a {kind[1]}") if kind else "something other than a number"
         )
-        return Breach(f"returned {reward} as reward", "A reward is one number: return float(reward).")
+        return Breach(f"returned {reward} as reward", _REWARD_FIX)
     return None
 
 

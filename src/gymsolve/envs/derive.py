@@ -154,13 +154,22 @@ def _for_vectors(draft: _Draft, spec: EnvSpec, census: Census) -> None:
 
 def _for_entries(draft: _Draft, spec: EnvSpec) -> None:
     """What some entries need, whatever is beside them."""
-    if any(entry.kind == "vector" for entry in spec.obs.values()):
+    vectors = [entry for entry in spec.obs.values() if entry.kind == "vector"]
+    if vectors:
         draft.net["normalize_obs"] = "running"
-        draft.because("vector observations of unknown scale → normalize_obs running")
+        draft.because(f"vector observations {_scale(vectors)} → normalize_obs running")
     categories = max((max(entry.nvec) for entry in spec.obs.values() if entry.nvec), default=0)
     if categories > 1000:
         draft.net["discrete_obs"] = "embedding"
         draft.because(f"{categories} categories → embedding instead of one-hot")
+
+
+def _scale(vectors: list[ObsSpec]) -> str:
+    """What their bounds tell about the scale of numbers: flags are 0 or 1, positions may be anything."""
+    ends = [one for entry in vectors for one in (*entry.low, *entry.high)]
+    if all(entry.low for entry in vectors) and max(map(abs, ends)) <= 1.0:
+        return f"from {min(ends):g} to {max(ends):g}, of which they may use little"
+    return "of unknown scale"
 
 
 def _for_actions(draft: _Draft, spec: EnvSpec) -> None:

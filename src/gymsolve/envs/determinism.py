@@ -4,6 +4,7 @@ Two copies are stepped beside each other, then two fresh ones are put where thos
 in steps and nothing in seconds: whether a resume is exact must not depend on how busy a machine is.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,18 +54,23 @@ class Determinism:
     """Entries of the observation that left the bounds of their space, in words."""
 
 
-def know_determinism(config: EnvConfig) -> Determinism:
+def know_determinism(config: EnvConfig, on_step: Callable[[], None] = lambda: None) -> Determinism:
     """What seeds do, without a trial where the answer is known: emulators start slowly.
 
     ALE's own class resumes by replay, and a resume that is not exact is found by comparing pictures.
     """
     if choose_backend(config, "train") == "ale" and games_differ(config):
         return Determinism(copies_identical=False, seed_reproduces=True, resumes_exactly=True)
-    return check_determinism(config)
+    return check_determinism(config, on_step=on_step)
 
 
-def check_determinism(config: EnvConfig, steps: int = _STEPS) -> Determinism:
-    """Step two copies alike, on one seed and on others, then restored copies beside them."""
+def check_determinism(
+    config: EnvConfig, steps: int = _STEPS, *, on_step: Callable[[], None] = lambda: None
+) -> Determinism:
+    """Step two copies alike, on one seed and on others, then restored copies beside them.
+
+    `on_step` is called before every vector step.
+    """
     # These two draw and restore in ways of their own; the others give what sync gives.
     trained = choose_backend(config, "train")
     own = trained if trained in ("ale", "compiled") else "sync"
@@ -74,11 +80,11 @@ def check_determinism(config: EnvConfig, steps: int = _STEPS) -> Determinism:
         if own != "ale":  # generators that only a first seed reaches must not differ; emulators start slowly
             envs.reset([0, 1])
         bounds = Bounds(envs.spec)
-        reproduces = _alike(envs, [1, 1], steps, bounds)
-        identical = reproduces and all(_alike(envs, seeds, steps, bounds) for seeds in _OTHER_SEEDS)
+        reproduces = _alike(envs, [1, 1], steps, bounds, on_step)
+        identical = reproduces and all(_alike(envs, seeds, steps, bounds, on_step) for seeds in _OTHER_SEEDS)
         twins = make_envs(calm, "train", num_envs=2)
         try:
-            resumes = _goes_on_alike(envs, twins, steps)
+            resumes = _goes_on_alike(envs, twins, steps, on_step)
         finally:
             twins.close()
     finally:
@@ -118,7 +124,7 @@ class Bounds:
         return found
 
 
-def _alike(envs: Envs, seeds: list[int], steps: int, bounds: Bounds) -> bool:
+def _alike(envs: Envs, seeds: list[int], steps: int, bounds: Bounds, on_step: Callable[[], None]) -> bool:
     """Do two copies go the same way, under the same actions?"""
     obs, masks = envs.reset(seeds)
     rng = np.random.default_rng(0)
@@ -126,6 +132,7 @@ def _alike(envs: Envs, seeds: list[int], steps: int, bounds: Bounds) -> bool:
     if not _rows_equal(obs):
         return False
     for _ in range(steps):
+        on_step()
         if masks is not None and not (masks[0] == masks[1]).all():
             return False
         actions = random_actions(envs.spec.action, 2, masks, rng)
@@ -139,11 +146,12 @@ def _alike(envs: Envs, seeds: list[int], steps: int, bounds: Bounds) -> bool:
     return True
 
 
-def _goes_on_alike(envs: Envs, twins: Envs, steps: int) -> bool:
+def _goes_on_alike(envs: Envs, twins: Envs, steps: int, on_step: Callable[[], None]) -> bool:
     rng = np.random.default_rng(1)
     # Generators that only a seed reaches show in later episodes, and a few steps may not get that far.
     masks = envs.restart() if isinstance(envs, SameStepEnvs) else None
     for _ in range(min(steps, 8)):
+        on_step()
         masks = _step(envs, masks, rng).masks
     state = envs.capture()
     if state is None:
@@ -152,6 +160,7 @@ def _goes_on_alike(envs: Envs, twins: Envs, steps: int) -> bool:
     if restarted:
         return False
     for _ in range(steps):
+        on_step()
         actions = envs.spec.action.to_env(random_actions(envs.spec.action, envs.num_envs, masks, rng))
         one, other = envs.step(actions), twins.step(actions)
         masks = one.masks

@@ -14,7 +14,7 @@ from gymsolve.envs.apart import call_apart
 from gymsolve.envs.backends.worker_pool import usable_cores
 from gymsolve.envs.build import CopyBuilder, build_env, find_spec
 from gymsolve.envs.contract import Envs
-from gymsolve.envs.contract_faults import close_env, explain_info, keep_folder, place_of_method
+from gymsolve.envs.contract_faults import close_env, explain_info, explain_type, keep_folder, place_of_method
 from gymsolve.envs.describe import describe, describe_env
 from gymsolve.envs.determinism import (
     BOUNDS_FIX,
@@ -164,6 +164,7 @@ def _look_closely(config: EnvConfig, masked: bool) -> _Looked:
         problems.append(str(error))
     finally:
         close_env(built.env, config.id)
+    problems += offers.misfits.values()
     return problems, (_median(resets), _median(steps)), offers.names()
 
 
@@ -264,15 +265,21 @@ def _median(values: list[float]) -> float | None:
 
 
 class _Offers(gym.Wrapper[Any, Any, Any, Any]):
-    """Collects the keys of `info` that hold numbers to shape a reward with; it skips flags."""
+    """Looks at what `step` returns: types, and keys of `info` with numbers to shape a reward with."""
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         super().__init__(env)
         self._left = _INFO_STEPS
+        self.misfits: dict[str, str] = {}
+        """Results of `step` that have the wrong type, in words."""
         self._found: set[str] = set()
 
     def step(self, action: Any) -> Any:
         stepped = self.env.step(action)
+        if len(stepped) == 5:
+            for name, value in zip(("reward", "terminated", "truncated"), stepped[1:4], strict=True):
+                if name not in self.misfits and (breach := explain_type(name, value, self.env)) is not None:
+                    self.misfits[name] = f"it {breach.what}. {breach.fix}"
         if self._left:
             self._left -= 1
             info = stepped[4] if len(stepped) == 5 else {}  # whoever unpacks it complains

@@ -25,6 +25,7 @@ from gymsolve.envs.contract_faults import (
     close_env,
     explain_error,
     explain_info,
+    explain_type,
     place_of_method,
 )
 from gymsolve.envs.family_state import load_native, resumes_natively, save_native
@@ -44,6 +45,15 @@ _LONGEST_REPLAY = 200_000
 """Episodes longer than this are not recorded further; they start anew when a run is resumed."""
 _SUCCESS_KEYS = ("is_success", "success")
 _WHOLE = (int, np.int64)
+_NO_TRUTH = (str, bytes, list, tuple, dict, set)
+
+
+def _as_flag(value: Any) -> bool | None:
+    """True or False, also as 1 or 0 and in an array of one; None for all else, such as the text "no"."""
+    if not isinstance(value, bool | int | float | np.generic | np.ndarray) or np.size(value) != 1:
+        return None
+    single = np.asarray(value).item()
+    return bool(single) if single in (0, 1) else None
 
 
 class Replay(gym.Wrapper[Any, Any, Any, Any]):
@@ -131,12 +141,19 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         self._obs = obs
         told: Info = {}
         if terminated or truncated:
+            self._check_ends(terminated, truncated)
             told = self._summary(info)
         elif self._masked:
             told = self._mask(info)
         if self._parts is not None:
             told["reward_components"] = self._parts.take()
         return obs, reward, terminated, truncated, told
+
+    def _check_ends(self, terminated: Any, truncated: Any) -> None:
+        """Refuse what is true whatever it says, such as the text "no"."""
+        for name, value in (("terminated", terminated), ("truncated", truncated)):
+            if isinstance(value, _NO_TRUTH) and (breach := explain_type(name, value, self.env)) is not None:
+                raise self._breach(breach, self._moment())
 
     def close(self) -> None:
         """What closing raises comes after everything that counts; `describe` has told of it."""
@@ -242,8 +259,8 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         self._require_info(info)
         told: Info = {} if self._raw is None else {"raw_return": self._raw.total}
         for key in _SUCCESS_KEYS:
-            if key in info:
-                told["success"] = bool(info[key])
+            if key in info and (success := _as_flag(info[key])) is not None:
+                told["success"] = success
                 break
         return told
 

@@ -17,17 +17,21 @@ def training_quality(
     samples: int,
     solved: bool,
     budget: int,
+    success_needed: float | None = None,
 ) -> float | None:
     """Area under the curve of evaluations per sample: 1 is solved at once, 0 never better than at first.
 
     Returns count from 0 at the first evaluation to 1 at the threshold (without one: at the best), never
-    outside. A solved run keeps its last value for the rest of its budget; steps before the first evaluation
-    count like it. None without a finite evaluation.
+    outside; where successes decide, their share counts so, up to `success_needed`. A solved run keeps its
+    last value for the rest of its budget; steps before the first evaluation count like it. None without a
+    finite evaluation.
     """
+    metric = _judged_by(success_needed)
+    threshold = threshold if success_needed is None else success_needed
     points = [
-        (float(one["env_steps"]), float(one["eval/mean_reward"]))
+        (float(one["env_steps"]), float(one[metric]))
         for one in evaluations
-        if one.get("eval/mean_reward") is not None and math.isfinite(one["eval/mean_reward"])
+        if one.get(metric) is not None and math.isfinite(one[metric])
     ]
     if not points:
         return None
@@ -44,19 +48,31 @@ def training_quality(
 
 
 def quality_so_far(
-    history: History, record: Mapping[str, Any], *, threshold: float | None, budget: int
+    history: History,
+    record: Mapping[str, Any],
+    *,
+    threshold: float | None,
+    budget: int,
+    success_needed: float | None = None,
 ) -> dict[str, float]:
     """`quality/area` of the evaluations in `history` and of a new one in `record`; empty without a goal."""
-    if threshold is None or not math.isfinite(record["eval/mean_reward"]):
+    metric = _judged_by(success_needed)
+    goal = threshold if success_needed is None else success_needed
+    if goal is None or not math.isfinite(record.get(metric, math.nan)):
         return {}
-    series = history.get("eval/mean_reward")
+    series = history.get(metric)
     before = [] if series is None else zip(series.steps, series.values, strict=True)
-    rows = [{"env_steps": step, "eval/mean_reward": value} for step, value in before]
+    rows = [{"env_steps": step, metric: value} for step, value in before]
     area = training_quality(
         [*rows, record],
         threshold=threshold,
         samples=record["env_steps"],
         solved=record.get("solved") == 1.0,
         budget=budget,
+        success_needed=success_needed,
     )
     return {} if area is None else {"quality/area": area}
+
+
+def _judged_by(success_needed: float | None) -> str:
+    return "eval/mean_reward" if success_needed is None else "eval/success_rate"

@@ -43,6 +43,7 @@ __all__ = [
     "read_family",
     "search_recipes",
     "split_name",
+    "stays_derived",
     "survey_recipes",
 ]
 
@@ -155,6 +156,17 @@ def has_recipe(name: str) -> bool:
 def is_bundled(name: str) -> bool:
     """Does a recipe file for this environment come with gymsolve?"""
     return any(path.parent == ZOO for path in _files_of(split_name(name)[0]))
+
+
+def stays_derived(name: str) -> bool:
+    """Is this a variant that would be derived, had nobody written a recipe for the environment?
+
+    A recipe of one's own adds variants; it does not hide what there was before.
+    """
+    base, variant = split_name(name)
+    if variant is None or variant.lower() not in ALGORITHMS or not has_recipe(base) or is_bundled(base):
+        return False
+    return variant.lower() not in {one.variant.lower() for one in list_variants(base)}
 
 
 def split_name(name: str) -> tuple[str, str | None]:

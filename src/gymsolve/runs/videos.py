@@ -55,7 +55,7 @@ def describe_video(path: Path, facts: dict[str, Any]) -> None:
 
 
 def cut_note(facts: dict[str, Any]) -> str:
-    """`, cut after 12 s (the length limit)`, to go behind a video's name; empty for a whole one."""
+    """`, cut after 12 s (its length limit)`, to go behind a video's name; empty for a whole one."""
     if facts.get("complete") is not False:
         return ""
     after = f" after {facts['seconds']:.3g} s" if "seconds" in facts else " before its end"

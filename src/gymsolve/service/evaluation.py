@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 from gymsolve.service.answers import Answer, left_out
 
 if TYPE_CHECKING:
+    from gymsolve.config import EvalConfig
     from gymsolve.training.judging.evaluate import EvalResult
     from gymsolve.training.play.loaded_policy import LoadedPolicy
 
@@ -44,8 +45,12 @@ class Evaluation(Answer):
     episodes: int
     played_steps: int
     """Steps of those episodes."""
+    taken_steps: int
+    """Steps in all, also of episodes that did not end or that faults cut."""
     complete: bool
     """False when a cap on steps or seconds, or faults, ended it before all that was asked for was played."""
+    cut_by: str | None
+    """The cap of the run's settings that ended it; null where none did."""
     faults: tuple[str, ...]
     """Sentences on what broke meanwhile; episodes that broke were played again as far as possible."""
     seed: int
@@ -61,6 +66,13 @@ class Evaluation(Answer):
     training_only: tuple[str, ...]
     """Wrappers that training has and these episodes have not, or with other options."""
     as_trained: AsTrained | None = left_out()  # noqa: RUF009 - which is `field`
+
+
+def _name_cap(settings: "EvalConfig", taken: int) -> str:
+    """Which cap ended an evaluation of so many steps that is not complete."""
+    if taken >= settings.max_steps:
+        return f"eval.max_steps={settings.max_steps}"
+    return f"eval.max_seconds={settings.max_seconds:g}"
 
 
 def describe_evaluation(
@@ -91,7 +103,9 @@ def describe_evaluation(
         success_rate=measured.get("eval/success_rate"),
         episodes=len(result.episodes),
         played_steps=sum(episode.length for episode in result.episodes),
+        taken_steps=result.env_steps,
         complete=result.complete,
+        cut_by=None if result.complete or result.lost else _name_cap(config.eval, result.env_steps),
         faults=result.faults,
         seed=config.seed if seed is None else seed,
         seeds="run" if run_seeds else "fresh",

@@ -47,7 +47,8 @@ class ShownRecipe(Answer):
     config: dict[str, Any]
     provenance: dict[str, str]
     """Which layer decided each setting."""
-    path: str
+    path: str | None
+    """The file; null for settings that are derived from the environment."""
     known: dict[str, str]
     """What is known of the environment: the threshold's source, scores of others."""
 

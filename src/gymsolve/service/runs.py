@@ -100,6 +100,8 @@ class ComparedRun(Answer, RunSummary):
     seconds: float
     final_reward: float | None
     best_reward: float | None
+    best_success: float | None
+    """Highest share of successes, where that decides."""
     training_reward: float | None
     """Mean return of its last training episodes."""
     threshold: float | None

@@ -75,7 +75,8 @@ def branch_run(
     given = {path: new for path, (_, new) in changes.items()}
     fork = Fork(origin, checkpoint, given, config.steps, "--set on fork", "fork")
     sinks = make_sinks(config.track)
-    with Watchdog(config.env), _forked(fork, command, trust=trust) as (trainer, run, notes, afterwards):
+    begun = _forked(fork, watcher, command, trust=trust)
+    with Watchdog(config.env), begun as (trainer, run, notes, afterwards):
         with ExitStack() as cleanup, tracking(run, sinks, watcher, trainer.clock) as tracked:
             cleanup.callback(leave_report, run, trainer, watcher)
             outcome = execute(trainer, run, tracked, notes, afterwards, profile=profile)
@@ -96,7 +97,7 @@ def fork_run(
     fork goes on to the whole budget. An origin from elsewhere that names code of its own needs `trust`.
     """
     watcher = checked(observer)
-    with _forked(fork, command, trust=trust) as (trainer, run, notes, afterwards):
+    with _forked(fork, watcher, command, trust=trust) as (trainer, run, notes, afterwards):
         try:
             return run, execute(trainer, run, watcher, notes, afterwards).reason
         except (DivergenceError, EnvFaultError):
@@ -105,7 +106,7 @@ def fork_run(
 
 @contextmanager
 def _forked(
-    fork: Fork, command: Sequence[str] | None, *, trust: bool
+    fork: Fork, watcher: Observer, command: Sequence[str] | None, *, trust: bool
 ) -> Iterator[tuple[Trainer, Run, list[str], ExitStack]]:
     """A trainer in the state where the fork begins, its run, what to tell the user, and what ends it all."""
     stored = fork.origin.config_json()
@@ -116,7 +117,7 @@ def _forked(
         cleanup.callback(trainer.envs.close)
         if saved is None:
             require_same_pipeline(trainer)
-            notes = notes_at_start(trainer)
+            notes = notes_at_start(trainer, watcher)
         else:
             notes = _take_over(trainer, saved, changes)
         trainer.until = fork.until

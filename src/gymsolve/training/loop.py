@@ -157,6 +157,7 @@ def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: 
             record,
             threshold=trainer.return_threshold,
             budget=trainer.config.env_budget,
+            success_needed=trainer.success_threshold,
         )
         publish(trainer, run, observer, record)
         if verdict.cut:

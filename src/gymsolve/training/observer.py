@@ -1,12 +1,18 @@
 """Observers watch a run while it trains: the console, code of a user, or nobody."""
 
+import math
+import time
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 from gymsolve.errors import UsageError
 from gymsolve.runs.run import Run
 from gymsolve.training.trainer import Trainer
 
-__all__ = ["Observer", "Silent", "checked"]
+__all__ = ["Observer", "Silent", "checked", "tell_late"]
+
+_SILENCE = 2.0
+"""Seconds of silence after which somebody who watches is told what is going on."""
 
 
 @runtime_checkable
@@ -25,7 +31,8 @@ class Observer(Protocol):
 
     def event(self, kind: str, data: dict[str, Any]) -> None:
         """`note`, `best`, `solved`, `env_fault`, `eval_failed`, `filming`, `video`, `alert`,
-        `alert_cleared`, `tracker_failed`.
+        `alert_cleared`, `tracker_failed`; `waiting` says why nothing happens for a while, perhaps before
+        `started`.
 
         `stopping` and `abandoned` (nothing ends this training but the end of its process) come from another
         thread, for the one that trains may be stuck.
@@ -49,6 +56,19 @@ class Silent:
 
     def event(self, kind: str, data: dict[str, Any]) -> None:
         pass
+
+
+def tell_late(observer: Observer, text: str) -> Callable[[], None]:
+    """To be called again and again while something goes on; if that takes long, the observer hears it."""
+    due = time.perf_counter() + _SILENCE
+
+    def look() -> None:
+        nonlocal due
+        if time.perf_counter() >= due:
+            due = math.inf
+            observer.event("waiting", {"text": text})
+
+    return look
 
 
 def checked(observer: "Observer | None") -> Observer:

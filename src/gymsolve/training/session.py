@@ -123,7 +123,7 @@ def start_run(
         trainer.clock.count_from(began)
         cleanup.callback(trainer.envs.close)
         require_same_pipeline(trainer)
-        notes = notes_at_start(trainer)
+        notes = notes_at_start(trainer, watcher)
         parent = None
         if source is not None:
             origin, saved = source
@@ -191,7 +191,7 @@ def resume_run(
         else:
             notes = [
                 "no checkpoint had been written yet: training starts at step 0",
-                *notes_at_start(trainer),
+                *notes_at_start(trainer, watcher),
             ]
         notes += ended + other_arithmetic(trainer, run.read_events().rows)
         idle = nothing_to_do(trainer)
@@ -310,11 +310,11 @@ def _filming(trainer: Trainer, run: Run) -> "AbstractContextManager[Follower | N
 
 def _judge_last(trainer: Trainer, run: Run, judge: Judge, observer: Observer) -> None:
     """The final policy gets a verdict too, unless it has one."""
-    take_judgements(trainer, run, observer, judge.drain())
+    take_judgements(trainer, run, observer, judge.drain(observer))
     if trainer.counters.last_eval != trainer.counters.env_steps:
         trainer.counters.eval_round += 1
         take_judgements(trainer, run, observer, judge.submit(trainer, run, observer))
-        take_judgements(trainer, run, observer, judge.drain())
+        take_judgements(trainer, run, observer, judge.drain(observer))
 
 
 def _as_it_ended(trainer: Trainer, run: Run, why: str) -> Outcome:

@@ -11,6 +11,7 @@ from gymsolve.errors import ConfigError
 from gymsolve.kernels import find_kernels
 from gymsolve.metrics.lint import lint
 from gymsolve.spec import EnvSpec
+from gymsolve.training.observer import Observer, tell_late
 from gymsolve.training.trainer import Trainer
 
 __all__ = ["for_debugger", "notes_at_start", "other_arithmetic", "require_same_pipeline"]
@@ -41,10 +42,15 @@ def _shapes(spec: EnvSpec) -> dict[str, tuple[object, ...]]:
     return {key: (entry.kind, entry.shape, entry.dtype, entry.nvec) for key, entry in spec.obs.items()}
 
 
-def notes_at_start(trainer: Trainer) -> list[str]:
-    """What a user should know about this environment and these settings before it starts."""
+def notes_at_start(trainer: Trainer, observer: Observer) -> list[str]:
+    """What a user should know about this environment and these settings before it starts.
+
+    The observer hears why nothing happens yet, if that takes long.
+    """
     notes = list(trainer.envs.spec.notes) + _unused_kernels(trainer)
-    found = know_determinism(trainer.config.env)
+    found = know_determinism(
+        trainer.config.env, tell_late(observer, "trying what seeds do in this environment before training")
+    )
     # The trial ran in this process; the backend in use must be able to capture, too.
     trainer.collector.capturable = found.resumes_exactly and trainer.envs.capture() is not None
     env = trainer.config.env

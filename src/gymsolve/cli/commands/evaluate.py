@@ -107,7 +107,7 @@ def _tell(told: "Evaluation", asked: int | None) -> None:
         rows.append(("mean length", number(told.mean_ep_length)))
         rows.append(("per step", number(told.reward_per_step)))
     rows += [
-        ("episodes", f"{told.episodes}{short}, {count(told.played_steps)} steps"),
+        ("episodes", f"{told.episodes}{short}, {_steps(told)}"),
         ("seeds", _SEEDS[told.seeds]),
         ("trained for", f"{count(told.env_steps)} steps"),
     ]
@@ -130,10 +130,19 @@ def _wrappers(told: "Evaluation") -> list[tuple[str, str]]:
     return rows
 
 
+def _steps(told: "Evaluation") -> str:
+    """Steps of the episodes; where they are not all that was asked for, also those that led to no end."""
+    if told.complete:
+        return f"{count(told.played_steps)} steps"
+    if not told.episodes:
+        return f"{count(told.taken_steps)} steps without an end"
+    return f"{count(told.played_steps)} steps of {count(told.taken_steps)} taken"
+
+
 def _why_short(told: "Evaluation") -> str:
     if told.faults:
         return f"{len(told.faults)} faults cut the others; {told.faults[-1]}"
-    return "a cap on steps or seconds ended it"
+    return f"{told.cut_by} ended it"
 
 
 def _judged(told: "Evaluation") -> str:

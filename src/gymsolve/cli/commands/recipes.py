@@ -2,13 +2,16 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gymsolve.cli.options import Json, Set, overrides
 from gymsolve.cli.printing.output import print_json, print_table, say
 from gymsolve.text import plural
+
+if TYPE_CHECKING:
+    from gymsolve.service.recipes import ShownRecipe
 
 __all__ = ["check", "format_files", "list_them", "show"]
 
@@ -52,17 +55,30 @@ def show(
     from gymsolve.recipes import validate
     from gymsolve.service import recipes as service
 
-    shown = service.show_recipe(name, overrides(set_))
+    shown = _derived(name, overrides(set_)) or service.show_recipe(name, overrides(set_))
     if json:
         print_json(shown.to_json())
         return
     config = validate(shown.config)
-    say(f"{shown.name}  {config.description}\n{shown.path}\n")
+    place = shown.path or "derived from the environment: no recipe has this variant"
+    say(f"{shown.name}  {config.description}\n{place}\n")
     print_table(("setting", "value", "from"), settings_rows(config, shown.provenance, everything=explain))
     if shown.known:
         say("\nWhat is known of it")
         for name, told in shown.known.items():
             say(f"  {name}: {told}")
+
+
+def _derived(name: str, changes: dict[str, Any]) -> "ShownRecipe | None":
+    """What `gymsolve train` would derive where a recipe of one's own lacks this variant; else None."""
+    from gymsolve.recipes.files import stays_derived
+
+    if not stays_derived(name):
+        return None
+    from gymsolve.service.recipes import ShownRecipe
+    from gymsolve.training.planning.plan import plan_run
+
+    return ShownRecipe(**plan_run(name, changes).resolved.to_json(), path=None, known={})
 
 
 def check(files: Files = None, json: Json = False) -> int:

@@ -188,6 +188,8 @@ class Watcher:
             self._tell(f"note: {data['text']}")
         elif kind == "video":
             self._tell(f"video {data['path']}{cut_note(data)}")
+        elif kind == "waiting":
+            self._tell(data["text"])
         elif kind == "filming":
             self._tell(f"filming {data['name']}.mp4, for {data['patience']:g} s at most")
         elif kind == "stopping":
@@ -254,8 +256,8 @@ class Watcher:
         self.screen.line(printable(text))
 
     def _log(self, text: str) -> None:
-        assert self._run is not None
-        self._run.log(printable(text))
+        if self._run is not None:  # a wait may come before the run
+            self._run.log(printable(text))
 
     def _draw(self, now: float) -> None:
         assert self._view is not None

@@ -4,12 +4,11 @@ This code puts lines together by hand: libraries measure every cell, which takes
 training waits meanwhile.
 """
 
-import textwrap
 from typing import Any
 
 from gymsolve.cli.live.rows import MARKS, SEVERITY_STYLES, Layout, choose_rows, group_of, header, metric_row
 from gymsolve.cli.live.view import View
-from gymsolve.cli.printing.tables import Line, cut
+from gymsolve.cli.printing.tables import Line, cut, fold
 from gymsolve.metrics.wording import event_evidence, lasting, remedy_text
 from gymsolve.text import count, duration, number
 
@@ -147,5 +146,5 @@ def _details(alert: dict[str, Any], follows: list[dict[str, Any]], width: int) -
     return [
         [(line, style)]
         for text, style in pieces
-        for line in textwrap.wrap(text, max(20, width), initial_indent="  ", subsequent_indent="    ")
+        for line in fold(text, max(20, width), initial_indent="  ", subsequent_indent="    ")
     ]

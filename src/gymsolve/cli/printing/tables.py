@@ -1,16 +1,21 @@
 """Tables and frames of text, with nothing but the standard library, so that listing things is quick."""
 
+import re
 import textwrap
 import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
+from typing import Any
 
-__all__ = ["GAP", "Line", "can_say", "cut", "panel_lines", "styled", "table_lines", "text_width"]
+__all__ = ["GAP", "Line", "can_say", "cut", "fold", "panel_lines", "styled", "table_lines", "text_width"]
 
 GAP = 2
 """Blanks between two columns."""
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
+_ONE_WORD = re.compile(r"(?<=\d) (?=(?:s|ms|µs|min|h|d|%|steps?|episodes?)\b|%)|(?<=\d) (?=±)|(?<=±) ")
+"""Blanks between a number and its unit or its spread."""
+_BOUND = "\N{NO-BREAK SPACE}"
 
 Line = list[tuple[str, str]]
 """Pieces of one line of text, each with its style: words such as `bold red`, or nothing."""
@@ -83,6 +88,12 @@ def table_lines(
     return lines
 
 
+def fold(text: str, width: int, **options: Any) -> list[str]:
+    """Lines of at most this width; a number stays with its unit."""
+    lines = textwrap.wrap(_ONE_WORD.sub(_BOUND, text), width, **options)
+    return [line.replace(_BOUND, " ") for line in lines]
+
+
 def panel_lines(title: str, body: Sequence[str], *, width: int, frame: str = "", bold: str = "") -> list[str]:
     """Lines in a frame with a title in it; a line that is too long runs out of it, so that it stays whole."""
     inside = max(1, width - 4)
@@ -107,5 +118,5 @@ def _fit(widths: list[int], most: int) -> list[int]:
 def _fold(cell: str, room: int, break_words: bool) -> list[str]:
     if text_width(cell) <= room and "\n" not in cell and "\r" not in cell:
         return [cell]
-    wrapper = textwrap.TextWrapper(room, break_long_words=break_words, break_on_hyphens=break_words)
-    return [part for line in cell.splitlines() for part in wrapper.wrap(line) or [""]]
+    options = {"break_long_words": break_words, "break_on_hyphens": break_words}
+    return [part for line in cell.splitlines() for part in fold(line, room, **options) or [""]]

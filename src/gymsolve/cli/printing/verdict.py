@@ -4,13 +4,12 @@ import math
 import shlex
 import shutil
 import sys
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.cli.printing.alerts import summary_lines
 from gymsolve.cli.printing.output import is_terminal, print_panel, say
-from gymsolve.cli.printing.tables import can_say
+from gymsolve.cli.printing.tables import can_say, fold
 from gymsolve.runs.videos import cut_note
 from gymsolve.text import count, number, plural, score, setting, size, took
 
@@ -93,7 +92,7 @@ def _folded(lines: list[str], width: int) -> list[str]:
             folded.append(line)
         else:
             indent = " " * _LABEL
-            folded += textwrap.wrap(
+            folded += fold(
                 line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
             )
     return folded

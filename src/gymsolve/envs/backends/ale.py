@@ -79,15 +79,15 @@ class AleEnvs(Fixed):
         vec = _make_vector(config, registered.kwargs | config.kwargs, options, num_envs)
         channels = config.frame_stack * (1 if vec.grayscale else 3)
         box = ImageBox(0, 255, (channels, options.size, options.size), dtype=np.uint8)
-        limit = config.max_episode_steps
         chosen = plan.choose([action.name for action in vec.ale.get_action_set()])
         offered = vec.single_action_space if chosen is None else gym.spaces.Discrete(len(chosen))
+        frames = _most_frames(config, registered.kwargs | config.kwargs)
         spec = EnvSpec(
             id=config.id,
             obs=ObsLayout(box).specs,
             action=action_spec(offered),
             reward_threshold=registered.reward_threshold,
-            max_episode_steps=None if limit is None else -(-limit // options.frame_skip),
+            max_episode_steps=-(-frames // options.frame_skip) if frames > 0 else None,
             notes=notes_on(registered),
         )
         return cls(vec, spec, plan, chosen)
@@ -242,14 +242,19 @@ class AleEnvs(Fixed):
         self._vec.close()
 
 
+def _most_frames(config: EnvConfig, kwargs: dict[str, Any]) -> int:
+    """Frames of an episode before it is cut; 0 for any number."""
+    known = (kwargs["max_num_frames_per_episode"], config.max_episode_steps)
+    return min((one for one in known if one), default=0)
+
+
 def _make_vector(config: EnvConfig, kwargs: dict[str, Any], options: AtariOptions, num_envs: int) -> Any:
-    frames = kwargs["max_num_frames_per_episode"]
     return gym.make_vec(
         config.id,
         num_envs,
         "vector_entry_point",
         num_threads=min(num_envs, os.cpu_count() or 1),
-        max_num_frames_per_episode=min(frames, config.max_episode_steps or frames),
+        max_num_frames_per_episode=_most_frames(config, kwargs),
         repeat_action_probability=kwargs["repeat_action_probability"],
         full_action_space=kwargs["full_action_space"],
         img_height=options.size,

@@ -32,8 +32,11 @@ class Worker:
         self.lost: str | None = None
         """What became of it, once it is gone."""
         self.hung = False
+        self.busy = True
+        """It builds its environments or carries out an order, and has not said that it is done."""
 
     def order(self, what: bytes) -> None:
+        self.busy = True
         self._line.say(what)
 
     def call(self, name: str, *arguments: Any) -> None:
@@ -45,6 +48,7 @@ class Worker:
         end = self._line.hear_end(progress)
         if not end:
             raise EOFError
+        self.busy = False
         return self.own.connection.recv() if end == FAILED else None
 
     def await_result(self, progress: Progress) -> tuple[GymsolveError | None, Any]:
@@ -71,7 +75,7 @@ class Worker:
 
     def quit(self) -> None:
         try:
-            self.order(QUIT)
+            self._line.say(QUIT)
         except OSError:
             return  # the worker is gone
 

@@ -18,6 +18,7 @@ second.
 import os
 import pickle
 import sys
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
@@ -38,7 +39,9 @@ from gymsolve.spec import Array
 __all__ = ["Workers", "name_rows", "usable_cores"]
 
 _PATIENCE = 5.0
-"""Seconds that a worker gets to close its environments."""
+"""Seconds that all workers together get to close their environments."""
+_BUSY_PATIENCE = 1.0
+"""The same where one still owes an answer: nobody waits for it any more, so it may well be stuck."""
 _BUILD_DEATHS = 3
 """How often they may die before the first step."""
 _HANG_WEIGHT = 3
@@ -200,8 +203,10 @@ class Workers:
     def close(self) -> None:
         for worker in self._workers:
             worker.quit()
+        patience = _BUSY_PATIENCE if any(worker.busy for worker in self._workers) else _PATIENCE
+        until = time.monotonic() + patience
         for worker in self._workers:
-            worker.bury(_PATIENCE)
+            worker.bury(max(0.0, until - time.monotonic()))
         self._workers = []
         if self._own is not None:
             self._own.close()

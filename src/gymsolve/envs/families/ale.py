@@ -4,6 +4,7 @@ import base64
 import importlib
 import re
 import zlib
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -51,6 +52,14 @@ def _fps(env: AnyEnv) -> float | None:
     return _FPS / (skipped if isinstance(skipped, int) else (sum(skipped) - 1) / 2)
 
 
+def _limit(options: Mapping[str, Any]) -> int | None:
+    """ALE counts frames; of a pair of skips the lower one makes the longest episode."""
+    frames, skipped = options.get("max_num_frames_per_episode"), options.get("frameskip", 1)
+    if not isinstance(frames, int) or frames <= 0:
+        return None
+    return -(-frames // (skipped if isinstance(skipped, int) else min(skipped)))
+
+
 def _save(env: AnyEnv) -> str:
     game: Any = env
     state: bytes = game.ale.cloneState(include_rng=True).serialize()
@@ -74,8 +83,8 @@ FAMILY = Family(
     extra=_EXTRA,
     meant=_meant,
     recipe="atari",
-    clone=Clone(
-        _save, _load, resumes=True
-    ),  # sticky actions are drawn in the emulator, whose generator no replay brings back
+    # Sticky actions are drawn in the emulator, and no replay brings its generator back.
+    clone=Clone(_save, _load, resumes=True),
     fps=_fps,
+    limit=_limit,
 )

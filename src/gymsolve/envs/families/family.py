@@ -54,6 +54,10 @@ def _drawable() -> str | None:
     return None
 
 
+def _no_limit(options: Mapping[str, Any]) -> int | None:
+    return None
+
+
 def _unknown(env_id: str) -> str | None:
     return None
 
@@ -87,6 +91,8 @@ class Family:
     """Why this machine cannot draw them, with the fix; None where it can."""
     fps: Callable[[AnyEnv], float | None] = declared_fps
     """Steps of the bare environment per second of its own time; None where it is unknown."""
+    limit: Callable[[Mapping[str, Any]], int | None] = _no_limit
+    """Steps after which the bare environment itself cuts an episode, by the arguments it is built with."""
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What Discrete actions are called, by id without namespace and version."""
     usual_choices: tuple[str, ...] = ()

@@ -50,7 +50,10 @@ def result_rows(contenders: Sequence[Contender], axis: Axis) -> list[tuple[str, 
     results = [one.results(axis) for one in contenders]
     unit = "s" if axis == "time" else axis.replace("_", " ")
     quality = [None if one["quality"] is None else round(one["quality"], 3) for one in results]
+    by_success = any(one["success_needed"] is not None for one in results)
+    shares = ("–" if one["best_success"] is None else f"{one['best_success']:.0%}" for one in results)
     return [
+        *([("best share of successes", *shares)] if by_success else []),
         ("best evaluation", *(number(one["best_reward"]) for one in results)),
         ("last evaluation", *map(_last_evaluation, contenders, results)),
         ("training return, last 100 episodes", *(number(one["training_reward"]) for one in results)),

@@ -59,25 +59,35 @@ class Contender:
         """What it reached, and what that took."""
         judged = self.evaluations
         rewards = [row["eval/mean_reward"] for row in judged]
+        shares = [row["eval/success_rate"] for row in judged if _is_finite(row.get("eval/success_rate"))]
         seconds = self.history.last("time/elapsed")
         steps = max((int(row.get("env_steps") or 0) for row in self.rows), default=0)
         crossed = next((row for row in judged if self._reaches(row)), None)
         return {
             "final_reward": rewards[-1] if rewards else None,
             "best_reward": max(rewards, default=None),
+            "best_success": None if self.success_needed is None else max(shares, default=None),
             "training_reward": next(iter(self._newest("rollout/ep_rew_mean")), None),
             "threshold": self.threshold,
             "success_needed": self.success_needed,
             "reached_at": None if crossed is None else self.place(crossed, axis),
             "fps": steps / seconds if seconds else None,
-            "quality": training_quality(
-                judged,
-                threshold=self.threshold,
-                samples=steps,
-                solved=any(row.get("solved") == 1.0 for row in judged),
-                budget=self.budget,
-            ),
+            "quality": self._quality(steps),
         }
+
+    def _quality(self, steps: int) -> float | None:
+        """A single evaluation is no curve, unless it solved the environment."""
+        solved = any(row.get("solved") == 1.0 for row in self.evaluations)
+        if len(self.evaluations) < 2 and not solved:
+            return None
+        return training_quality(
+            self.evaluations,
+            threshold=self.threshold,
+            samples=steps,
+            solved=solved,
+            budget=self.budget,
+            success_needed=self.success_needed,
+        )
 
     def place(self, row: dict[str, Any], axis: Axis) -> float | None:
         """Where a record is on an axis; evaluations have no clock and take the time of the record before."""
@@ -142,7 +152,10 @@ def differences(contenders: Sequence[Contender], *, incidental: bool = False) ->
     return {
         path: row
         for path, row in values.items()
-        if path.startswith(INCIDENTAL) is incidental and any(value != row[0] for value in row)
+        if path.startswith(INCIDENTAL) is incidental
+        and any(value != row[0] for value in row)
+        # An empty mapping beside one that is not: the entries of that one are told.
+        and any(value not in ({}, None) for value in row)
     }
 
 

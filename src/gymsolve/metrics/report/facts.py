@@ -100,6 +100,7 @@ class Facts:
                 samples=self.env_steps,
                 solved=self.solved,
                 budget=self.config.env_budget,
+                success_needed=self.success_threshold,
             )
         )
 

@@ -96,7 +96,8 @@ EVALUATION = (
     Metric(
         "quality/area",
         "mean height of the curve of evaluations over the steps so far (once solved, over the budget): 0 at "
-        "the first one's return or below, 1 at the threshold or above",
+        "the first one's return (or share of successes, where that decides) or below, 1 at the threshold or "
+        "above",
         "evaluation",
         better="up",
         low=0,

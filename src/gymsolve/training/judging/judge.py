@@ -26,7 +26,7 @@ from gymsolve.training.engines.choose import load_policy
 from gymsolve.training.engines.contract import Policy
 from gymsolve.training.health.nonfinite import date_fault, raise_as
 from gymsolve.training.judging.evaluate import Evaluator, Verdict
-from gymsolve.training.observer import Observer
+from gymsolve.training.observer import Observer, tell_late
 from gymsolve.training.trainer import Trainer
 from gymsolve.training.watchdog import Watchdog
 
@@ -65,7 +65,7 @@ class Judge(Protocol):
     def finished(self) -> list[Judgement]:
         """Judgements that have become ready."""
 
-    def drain(self) -> list[Judgement]:
+    def drain(self, observer: Observer) -> list[Judgement]:
         """Wait for what is under way, unless somebody asks to stop: then a resume makes up for it."""
 
     def close(self) -> None:
@@ -115,7 +115,7 @@ class LiveJudge:
     def finished(self) -> list[Judgement]:
         return []
 
-    def drain(self) -> list[Judgement]:
+    def drain(self, observer: Observer) -> list[Judgement]:
         return []
 
     def close(self) -> None:
@@ -162,9 +162,11 @@ class ProcessJudge:
     def finished(self) -> list[Judgement]:
         return self._receive() if self._pending is not None and self._process.connection.poll() else []
 
-    def drain(self) -> list[Judgement]:
+    def drain(self, observer: Observer) -> list[Judgement]:
         judgements: list[Judgement] = []
+        look = tell_late(observer, "waiting for the evaluation under way in another process")
         while self._pending is not None and not self._cancelled():
+            look()
             if self._process.connection.poll(_GLANCE):
                 judgements += self._receive()
         return judgements

@@ -19,7 +19,7 @@ from gymsolve.recipes import (
     resolve,
     split_name,
 )
-from gymsolve.recipes.files import is_bundled, list_variants, no_variant
+from gymsolve.recipes.files import is_bundled, list_variants, no_variant, stays_derived
 from gymsolve.registry import ALGORITHMS
 from gymsolve.training.planning.memory import require_sane
 
@@ -65,7 +65,7 @@ def plan_run(name: str, overrides: Overrides = (), tell: Tell | None = None) -> 
     `tell` hears how many steps of a look at the environment are done, of how many.
     """
     home = Path.cwd()
-    if has_recipe(name) and not _stays_derived(name):
+    if has_recipe(name) and not stays_derived(name):
         _require_variant(name)
         plan = Plan(resolve(name, overrides))
     else:
@@ -82,17 +82,6 @@ def plan_run(name: str, overrides: Overrides = (), tell: Tell | None = None) -> 
 
     with keep_folder():
         return _measured(plan, tell)
-
-
-def _stays_derived(name: str) -> bool:
-    """Is this a variant that would be derived, had nobody written a recipe for the environment?
-
-    A recipe of one's own adds variants; it does not hide what there was before.
-    """
-    base, variant = split_name(name)
-    if variant is None or variant.lower() not in ALGORITHMS or is_bundled(base):
-        return False
-    return variant.lower() not in {one.variant.lower() for one in list_variants(base)}
 
 
 def _require_variant(name: str) -> None:

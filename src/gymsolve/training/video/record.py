@@ -67,7 +67,11 @@ def record_run(
     require_fit(load_policy(saved.policy, saved.policy_metadata), config.env, run)
     stage = open_stage(config.env)
     if stage is None:
-        raise UsageError(f"{config.env.id} cannot be drawn into a picture, so there is nothing to film.")
+        raise UsageError(
+            f"{config.env.id} cannot be drawn into a picture, so there is nothing to film.",
+            hint='An environment of your own needs metadata = {"render_modes": ["rgb_array"]}, an argument '
+            "render_mode of __init__, and a render() that returns an array [height, width, 3] of uint8.",
+        )
     with closing(stage), Watchdog(config.env):
         order = _order(wish, config, stage)
         path = place or video_place(run, _name(wish, saved, order))

@@ -122,9 +122,9 @@ def film_episodes(
             if moment.over or moment.step % stride == 0:
                 film.add(camera.picture(moment, order.episodes), math.ceil(fps * _HOLD) if moment.over else 1)
             if film.seconds >= order.max_seconds:
-                cut_by = f"it may last {order.max_seconds:g} s"
+                cut_by = "its length limit"
             elif time.perf_counter() - began > order.patience:
-                cut_by = f"drawing it may take {order.patience:.3g} s"
+                cut_by = f"drawing took longer than {order.patience:.3g} s"
             if cut_by:
                 break
     complete = len(shown) == order.episodes and all(moment.over for moment in shown.values())
