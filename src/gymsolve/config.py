@@ -30,7 +30,7 @@ __all__ = [
         "CheckpointConfig",
         "EnvConfig",
     ),
-    *("EvalConfig", "NetConfig", "OptimizerConfig", "PPOConfig", "ReinforceConfig", "Role"),
+    *("EvalConfig", "MemoryConfig", "NetConfig", "OptimizerConfig", "PPOConfig", "ReinforceConfig", "Role"),
     *("TrainConfig", "VideoConfig", "WrapperConfig"),
 ]
 
@@ -159,6 +159,23 @@ class EnvConfig(_Model):
     """Only these choices of a Discrete action are ever legal; None allows all."""
 
 
+class MemoryConfig(_Model):
+    """A recurrent cell between what encodes an observation and the fully connected layers."""
+
+    cell: Literal["lstm", "gru"] = "lstm"
+    """Which cell; on a CPU the LSTM learns several times as fast."""
+    size: Annotated[Positive, Field(le=4096)] = 64
+    """Numbers that the cell remembers and hands on; policy and value have a cell each unless `shared`."""
+    sequence: Positive | None = None
+    """Steps through which a gradient flows back; None takes 32, or whole rollouts where those are shorter."""
+    inputs: Annotated[tuple[Literal["action", "reward"], ...], BeforeValidator(_listed)] = ()
+    """What the cell is told of the last step besides the observation."""
+
+    def longest(self, num_steps: int) -> int:
+        """Steps of the longest sequence that is cut from a rollout of `num_steps`."""
+        return min(32, num_steps) if self.sequence is None else self.sequence
+
+
 class NetConfig(_Model):
     """The networks of policy and value function."""
 
@@ -190,6 +207,8 @@ class NetConfig(_Model):
     """Bound box actions with tanh instead of clipping."""
     policy_gain: Annotated[float, Field(ge=0)] = 0.01
     """Scale of the policy's last layer at the start; near 0 makes the first policy uniform."""
+    memory: MemoryConfig | None = None
+    """A recurrent cell, for tasks that a single observation does not tell all about; None has none."""
 
 
 class OptimizerConfig(_Model):
@@ -458,6 +477,31 @@ class TrainConfig(_Model):
             raise ValueError(
                 f"algo.num_minibatches: {self.algo.minibatches} minibatches cannot be cut from a rollout "
                 f"of {batch} steps (env.num_envs {self.env.num_envs} × algo.num_steps {self.algo.num_steps})"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _memory_fits(self) -> Self:
+        memory, steps = self.net.memory, self.algo.num_steps
+        if memory is None:
+            return self
+        longest = memory.longest(steps)
+        if longest > steps:
+            raise ValueError(
+                f"net.memory.sequence: sequences of {longest} steps cannot be cut from rollouts of {steps} "
+                f"(algo.num_steps)"
+            )
+        fewest = self.env.num_envs * math.ceil(steps / longest)
+        if self.algo.minibatches > fewest:
+            raise ValueError(
+                f"algo.num_minibatches: with memory, minibatches are made of whole sequences, and a rollout "
+                f"may have only {fewest} of {longest} steps; use {fewest} or fewer, or a shorter "
+                f"net.memory.sequence"
+            )
+        if self.net.batch_norm:
+            raise ValueError(
+                "net.batch_norm: a network with net.memory has no batch norm, since its statistics "
+                "would depend on what was remembered when; use net.layer_norm"
             )
         return self
 

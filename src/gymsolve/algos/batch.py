@@ -1,16 +1,19 @@
 """The steps of a rollout that are learned from, as flat tensors."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from gymsolve.nn.memory import Unrolled
 from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
 from gymsolve.rollout.frames import Frames
 from gymsolve.rollout.learning import flatten, flatten_entry
 from gymsolve.rollout.rollout import Rollout
+from gymsolve.rollout.sequences import Sequences, cut_sequences
 from gymsolve.spec import Array
 
 __all__ = ["Batch"]
@@ -40,15 +43,46 @@ class Batch:
         self.masks = None if masks is None else torch.from_numpy(masks).to(device)
         self.actions = torch.from_numpy(flatten(rollout.actions, rows)).to(device)
         self.log_probs = torch.from_numpy(flatten(rollout.log_probs, rows)).to(device)
+        self._sequences: Sequences | None = None
+        self._newest: Array | None = None
+        if rollout.memory is not None and policy.config.memory is not None:
+            longest = policy.config.memory.longest(rollout.vec_steps)
+            self._sequences = cut_sequences(rows, rollout.done, longest)
+            self._memory = torch.from_numpy(flatten(rollout.memory, rows)).to(device)  # [B, M]
+            self._told = policy.told.size
+            self._whole: Minibatch | None = None
 
     def minibatches(self, count: int, rng: np.random.Generator) -> Iterator[Minibatch]:
-        """One pass: every row once, in a new order, in `count` minibatches."""
+        """One pass: every row once, in a new order, in `count` minibatches; sequences stay whole."""
+        if self._sequences is not None:
+            # The order of all sequences at once changes nothing but rounding.
+            parts = [None] if count == 1 else self._sequences.split(count, rng)
+            for self._newest in parts:
+                yield self.whole() if self._newest is None else self._select_sequences(self._newest)
+            return
         rows = len(self.actions)
         # There may be fewer rows than planned, when backends spent some on resets.
-        for index in np.array_split(rng.permutation(rows), min(count, rows)):
-            yield self.select(index)
+        for self._newest in np.array_split(rng.permutation(rows), min(count, rows)):
+            yield self._select(self._newest)
 
-    def select(self, index: Array) -> Minibatch:
+    def newest(self) -> Minibatch:
+        """The minibatch that came last, again."""
+        if self._newest is None:
+            return self.whole()
+        return self._select_sequences(self._newest) if self._sequences else self._select(self._newest)
+
+    def _select_sequences(self, chosen: Array | None) -> Minibatch:
+        """Some sequences, or all."""
+        assert self._sequences is not None
+        device, layout = self.actions.device, self._sequences.lay_out(chosen)
+        rows, told = self._select(layout.rows), None
+        if self._told:
+            told = self._memory[torch.from_numpy(layout.rows).to(device), -self._told :]
+        places = None if layout.places is None else torch.from_numpy(layout.places).to(device)
+        before = self._memory[torch.from_numpy(layout.first).to(device)]
+        return replace(rows, past=Unrolled(before, told, places, layout.steps))
+
+    def _select(self, index: Array) -> Minibatch:
         """Some rows [B]."""
         rows = torch.from_numpy(index).to(self.actions.device)
         masks = None if self.masks is None else self.masks[rows]
@@ -57,6 +91,10 @@ class Batch:
 
     def whole(self) -> Minibatch:
         """All rows."""
+        if self._sequences is not None:
+            if self._whole is None:
+                self._whole = self._select_sequences(None)
+            return self._whole
         obs = {key: x.select(None) if isinstance(x, _Stacks) else x for key, x in self._obs.items()}
         return Minibatch(obs, self.actions, self.masks, self.log_probs, np.arange(len(self.actions)))
 

@@ -233,6 +233,7 @@ def _play_once(
         table.steps += valid
         table.add(step)
         if agent.memory is not None:
+            agent.hear(step.rewards)
             agent.forget(step.terminated | step.truncated | ~step.valid)
         obs, masks = step.obs, step.masks
         if on_step is not None:
