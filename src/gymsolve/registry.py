@@ -43,6 +43,7 @@ WRAPPERS = {
     "grayscale": "gymsolve.envs.wrappers.images:Grayscale",
     "grid_codes": "gymsolve.envs.wrappers.grids:GridCodes",
     "image_range": "gymsolve.envs.wrappers.images:ImageRange",
+    "keep_elements": "gymsolve.envs.wrappers.observations:KeepElements",
     "observation_noise": "gymsolve.envs.wrappers.observations:ObservationNoise",
     "platformer": "gymsolve.envs.retro.platformer:Platformer",
     "previous_actions": "gymsolve.envs.wrappers.actions:PreviousActions",

@@ -13,7 +13,7 @@ from gymsolve.nn.policy import Policy
 from gymsolve.rollout.frames import Frames
 from gymsolve.rollout.learning import flatten, flatten_entry
 from gymsolve.rollout.rollout import Rollout
-from gymsolve.rollout.sequences import Sequences, cut_sequences
+from gymsolve.rollout.sequences import Layout, Sequences, cut_sequences
 from gymsolve.spec import Array
 
 __all__ = ["Batch"]
@@ -44,43 +44,31 @@ class Batch:
         self.actions = torch.from_numpy(flatten(rollout.actions, rows)).to(device)
         self.log_probs = torch.from_numpy(flatten(rollout.log_probs, rows)).to(device)
         self._sequences: Sequences | None = None
-        self._newest: Array | None = None
+        self._newest = np.arange(len(self.actions))
+        self._whole: Minibatch | None = None
         if rollout.memory is not None and policy.config.memory is not None:
             longest = policy.config.memory.longest(rollout.vec_steps)
             self._sequences = cut_sequences(rows, rollout.done, longest)
             self._memory = torch.from_numpy(flatten(rollout.memory, rows)).to(device)  # [B, M]
             self._told = policy.told.size
-            self._whole: Minibatch | None = None
 
     def minibatches(self, count: int, rng: np.random.Generator) -> Iterator[Minibatch]:
         """One pass: every row once, in a new order, in `count` minibatches; sequences stay whole."""
+        for chosen in self._shuffled(count, rng):
+            self._newest = chosen
+            yield self.newest()
+
+    def _shuffled(self, count: int, rng: np.random.Generator) -> list[Array]:
+        """The numbers of the rows, or of the sequences, of each minibatch."""
         if self._sequences is not None:
-            # The order of all sequences at once changes nothing but rounding.
-            parts = [None] if count == 1 else self._sequences.split(count, rng)
-            for self._newest in parts:
-                yield self.whole() if self._newest is None else self._select_sequences(self._newest)
-            return
+            return self._sequences.split(count, rng)
         rows = len(self.actions)
         # There may be fewer rows than planned, when backends spent some on resets.
-        for self._newest in np.array_split(rng.permutation(rows), min(count, rows)):
-            yield self._select(self._newest)
+        return np.array_split(rng.permutation(rows), min(count, rows))
 
     def newest(self) -> Minibatch:
         """The minibatch that came last, again."""
-        if self._newest is None:
-            return self.whole()
-        return self._select_sequences(self._newest) if self._sequences else self._select(self._newest)
-
-    def _select_sequences(self, chosen: Array | None) -> Minibatch:
-        """Some sequences, or all."""
-        assert self._sequences is not None
-        device, layout = self.actions.device, self._sequences.lay_out(chosen)
-        rows, told = self._select(layout.rows), None
-        if self._told:
-            told = self._memory[torch.from_numpy(layout.rows).to(device), -self._told :]
-        places = None if layout.places is None else torch.from_numpy(layout.places).to(device)
-        before = self._memory[torch.from_numpy(layout.first).to(device)]
-        return replace(rows, past=Unrolled(before, told, places, layout.steps))
+        return self._select(self._newest) if self._sequences is None else self._select_sequences(self._newest)
 
     def _select(self, index: Array) -> Minibatch:
         """Some rows [B]."""
@@ -89,14 +77,33 @@ class Batch:
         obs = {key: _rows(x, rows) for key, x in self._obs.items()}
         return Minibatch(obs, self.actions[rows], masks, self.log_probs[rows], index)
 
+    def _select_sequences(self, chosen: Array) -> Minibatch:
+        """The rows of some sequences."""
+        assert self._sequences is not None
+        if len(chosen) == len(self._sequences.begins):
+            return self.whole()  # the order of all at once changes nothing but rounding
+        layout = self._sequences.lay_out(chosen)
+        return replace(self._select(layout.rows), past=self._past(layout, layout.rows, layout.places))
+
     def whole(self) -> Minibatch:
-        """All rows."""
-        if self._sequences is not None:
-            if self._whole is None:
-                self._whole = self._select_sequences(None)
-            return self._whole
-        obs = {key: x.select(None) if isinstance(x, _Stacks) else x for key, x in self._obs.items()}
-        return Minibatch(obs, self.actions, self.masks, self.log_probs, np.arange(len(self.actions)))
+        """All rows, in their order."""
+        if self._whole is None:
+            obs = {key: x.select(None) if isinstance(x, _Stacks) else x for key, x in self._obs.items()}
+            index, past = np.arange(len(self.actions)), None
+            if self._sequences is not None:
+                layout = self._sequences.lay_out()
+                past = self._past(layout, index, layout.place_all())
+            self._whole = Minibatch(obs, self.actions, self.masks, self.log_probs, index, past)
+        return self._whole
+
+    def _past(self, layout: Layout, index: Array, places: Array | None) -> Unrolled:
+        """What came before rows `index` [B], which stand at `places` of the table."""
+        device, told = self.actions.device, None
+        if self._told:
+            told = self._memory[torch.from_numpy(index).to(device), -self._told :]
+        before = self._memory[torch.from_numpy(layout.first).to(device)]
+        at = None if places is None else torch.from_numpy(places).to(device)
+        return Unrolled(before, told, at, layout.steps)
 
 
 class _Stacks:

@@ -23,6 +23,13 @@ class Layout(NamedTuple):
     places: Array | None  # [B] of the rows in the flattened table; None where it has no gaps
     steps: int
 
+    def place_all(self) -> Array | None:
+        """Like `places`, for all rows in their own order."""
+        found = np.empty(len(self.rows), np.int64)
+        order = np.arange(len(found))
+        found[self.rows] = order if self.places is None else self.places
+        return None if self.places is None and (found == order).all() else found
+
 
 class Sequences(NamedTuple):
     """Rows of a rollout, sequence after sequence. Rows are counted among those that are learned from."""
