@@ -106,6 +106,10 @@ class FastPolicy:
         """None: this engine has no recurrent cells."""
         return None
 
+    @property
+    def memory_inputs(self) -> int:
+        return 0
+
     def hear(self, memory: Array, rewards: Array) -> Array:
         """Never called: there is no memory."""
         return memory

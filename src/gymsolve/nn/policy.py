@@ -56,12 +56,12 @@ class Policy(nn.Module):
         self.memory_size = 0
         self.encoder = Encoder(spec, config, rng)
         self.actor_memory = self._make_cell(self.encoder.size, rng)
-        self.actor, size = mlp(self._handed_on(self.encoder), config, rng)
+        self.actor, size = mlp(self._remembered or self.encoder.size, config, rng)
         if not self.shared:
             # Weights of its own; running statistics are fed the same data as the actor's.
             self.value_encoder = Encoder(spec, config, rng)
             self.critic_memory = self._make_cell(self.value_encoder.size, rng)
-            self.critic, _ = mlp(self._handed_on(self.value_encoder), config, rng)
+            self.critic, _ = mlp(self._remembered or self.value_encoder.size, config, rng)
         self._head = make_head(size, spec.action, config, rng)
         self.value_head = nn.Linear(size, 1)
         orthogonal_(self.value_head, 1.0, rng)
@@ -77,13 +77,19 @@ class Policy(nn.Module):
         self.memory_size = cell.columns.stop
         return cell
 
-    def _handed_on(self, encoder: Encoder) -> int:
-        """Features that the fully connected layers get."""
-        return encoder.size if self.config.memory is None else self.config.memory.size
+    @property
+    def _remembered(self) -> int:
+        """Numbers that a cell hands on."""
+        return 0 if self.config.memory is None else self.config.memory.size
 
     @property
     def head(self) -> Head:
         return cast(Head, self._head)
+
+    @property
+    def memory_inputs(self) -> int:
+        """How many of the last columns of memory are inputs: the action and the reward of the last step."""
+        return self.told.size
 
     @property
     def device(self) -> torch.device:
@@ -217,10 +223,14 @@ class Policy(nn.Module):
 
     @torch.inference_mode()
     def hidden(self, obs: Obs, memory: Array | None = None) -> dict[str, Array]:
-        """What every hidden layer gives [B, units] after its activation, by the activation's name."""
+        """What every cell and hidden layer gives [B, units], by the name of cell or activation."""
+        past = self._step(self._memory_tensor(obs, memory))
         with watching_activations(self) as found:
-            self(self.tensors(obs), None, self._memory_tensor(obs, memory))
-        return {name: _array(x) for name, x in found.items()}
+            self._pass(self.tensors(obs), None, past)
+        states = () if past is None else past.after
+        names = ("actor_memory", "critic_memory")
+        cells = {name: state[:, : self._remembered] for name, state in zip(names, states, strict=False)}
+        return {name: _array(x) for name, x in (cells | found).items()}
 
     @torch.no_grad()
     def observe(self, obs: Obs) -> None:

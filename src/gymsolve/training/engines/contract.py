@@ -19,6 +19,10 @@ __all__ = ["Algorithm", "Engine", "Optimizer", "Policy"]
 class Policy(Actor, Protocol):
     """A policy that can act, be judged, trained and saved."""
 
+    @property
+    def memory_inputs(self) -> int:
+        """How many of the last columns of memory are inputs: the action and the reward of the last step."""
+
     def greedy(self, obs: Obs, masks: Array | None, memory: Array | None = None) -> Array:
         """The likeliest actions [N, A], by default at the start of an episode."""
 
