@@ -17,8 +17,8 @@ class FirstBit:
     a third action is never legal.
     """
 
-    def __init__(self, blanks: int, num_envs: int = 16, *, dict_obs: bool = False, cuts: bool = False) -> None:
-        self.num_envs, self._blanks, self._dict, self._cuts = num_envs, blanks, dict_obs, cuts
+    def __init__(self, blanks: int, num_envs: int = 16, *, dict_obs: bool = False) -> None:
+        self.num_envs, self._blanks, self._dict = num_envs, blanks, dict_obs
         obs = {"obs": vector(2)}
         if dict_obs:
             obs = {"asked": ObsSpec("discrete", (), "int64", (2,)), "seen": ObsSpec("image", (1, 6, 6), "uint8")}
@@ -29,8 +29,7 @@ class FirstBit:
     def reset(self, seeds: list[int]) -> tuple[Obs, Array | None]:
         self._rng = np.random.default_rng(seeds)
         self._bit = self._rng.integers(0, 2, self.num_envs)
-        self._time = self._rng.integers(0, self._blanks + 1, self.num_envs)  # out of phase: ends fall anywhere
-        self._time[:] = 0
+        self._time = np.zeros(self.num_envs, int)
         return self._look(), self._masks()
 
     def _masks(self) -> Array | None:
@@ -54,8 +53,7 @@ class FirstBit:
         self._time = np.where(asked, 0, self._time + 1)
         self._bit = np.where(asked, self._rng.integers(0, 2, self.num_envs), self._bit)
         none = np.zeros(self.num_envs, bool)
-        ends = (none, asked) if self._cuts else (asked, none)
-        return Step(self._look(), rewards, *ends, ~none, last if asked.any() else None, self._masks(), [])
+        return Step(self._look(), rewards, asked, none, ~none, last if asked.any() else None, self._masks(), [])
 
     def close(self) -> None:
         pass
