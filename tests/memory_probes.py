@@ -13,15 +13,18 @@ class FirstBit:
     """A bit is shown once; after some blanks the environment asks for it and pays ±1. So do T-mazes.
 
     Without memory every answer is worth 0; with it the value of a step is the discount to the power of the
-    steps that are left. With `dict_obs`, the bit is a dot in a picture, the question a category beside it, and
-    a third action is never legal.
+    steps that are left. With `dict_obs`, the bit is a dot in a picture, the question a category beside it,
+    and a third action is never legal.
     """
 
     def __init__(self, blanks: int, num_envs: int = 16, *, dict_obs: bool = False) -> None:
         self.num_envs, self._blanks, self._dict = num_envs, blanks, dict_obs
         obs = {"obs": vector(2)}
         if dict_obs:
-            obs = {"asked": ObsSpec("discrete", (), "int64", (2,)), "seen": ObsSpec("image", (1, 6, 6), "uint8")}
+            obs = {
+                "asked": ObsSpec("discrete", (), "int64", (2,)),
+                "seen": ObsSpec("image", (1, 6, 6), "uint8"),
+            }
         action = ActionSpec("discrete", (), nvec=(2 + dict_obs,), start=(0,))
         self.spec = EnvSpec("FirstBit", obs, action, masked=dict_obs)
         self.returns: list[float] = []
@@ -53,7 +56,9 @@ class FirstBit:
         self._time = np.where(asked, 0, self._time + 1)
         self._bit = np.where(asked, self._rng.integers(0, 2, self.num_envs), self._bit)
         none = np.zeros(self.num_envs, bool)
-        return Step(self._look(), rewards, asked, none, ~none, last if asked.any() else None, self._masks(), [])
+        return Step(
+            self._look(), rewards, asked, none, ~none, last if asked.any() else None, self._masks(), []
+        )
 
     def close(self) -> None:
         pass

@@ -127,7 +127,9 @@ def test_a_gradient_is_that_of_every_episode_walked_through_step_by_step(algo):
     envs, policy = make_remembering(envs={"next_step": True})
     rollout = gather(envs, policy, 12)
     options = {"normalize_advantages": "none", "max_grad_norm": 0.0, "gamma": 0.9}
-    options |= {"ppo": {"num_epochs": 1, "num_minibatches": 1}, "reinforce": {"value_epochs": 1}}.get(algo, {})
+    options |= {"ppo": {"num_epochs": 1, "num_minibatches": 1}, "reinforce": {"value_epochs": 1}}.get(
+        algo, {}
+    )
     algorithm = make_algorithm(
         algo, policy, learning_rate=1e-3, optimizer={"name": "sgd"}, ent_coef=0.01, **options
     )

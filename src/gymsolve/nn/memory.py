@@ -133,19 +133,23 @@ class OneStep:
 
 @dataclass(frozen=True)
 class Unrolled:
-    """Sequences, whose rows are in the order of a table [steps, S] without its gaps."""
+    """Sequences in tables (`rollout/sequences.py`)."""
 
     memory: Tensor  # [S, M] before the first step of each sequence
     told: Tensor | None  # [B, …] inputs besides the features
-    places: Tensor | None  # [B] of the rows in the flattened table; None where it has no gaps
-    steps: int
+    places: Tensor | None  # [B] of the rows among the cells of all tables; None where they have no gaps
+    tables: tuple[tuple[int, int], ...]  # steps and sequences of each
 
     def through(self, cell: Cell, x: Tensor) -> Tensor:
         if self.told is not None:
             x = torch.cat([x, self.told], dim=1)
-        count = len(self.memory)
+        cells = [steps * count for steps, count in self.tables]
         if self.places is not None:
-            x = x.new_zeros(self.steps * count, x.shape[1]).index_copy(0, self.places, x)
-        out = cell.unroll(x.view(self.steps, count, -1), self.memory[:, cell.columns])
-        flat = out.reshape(-1, cell.size)
+            x = x.new_zeros(sum(cells), x.shape[1]).index_copy(0, self.places, x)
+        states = self.memory[:, cell.columns].split_with_sizes([count for _, count in self.tables])
+        found = [
+            cell.unroll(part.view(*table, -1), state).reshape(-1, cell.size)
+            for part, table, state in zip(x.split_with_sizes(cells), self.tables, states, strict=True)
+        ]
+        flat = found[0] if len(found) == 1 else torch.cat(found)
         return flat if self.places is None else flat.index_select(0, self.places)
