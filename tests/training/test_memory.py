@@ -122,6 +122,16 @@ def test_the_probe_remembers_whole_beginnings_of_episodes(run):
     assert "collector/memory" in saved.trainer
 
 
+def test_memory_that_has_an_effect_is_told_apart_from_one_that_has_none(run, tmp_path):
+    few = {"steps": 512, "net.memory.cell": "lstm", "eval.episodes": 2, "solved_at": 1e9}
+    one_step = gymsolve.train("Bandit-v0:ppo", few, runs_dir=tmp_path).run
+    for trained, least, most in ((run, 0.05, np.inf), (one_step, 0.0, 0.0)):
+        rows = trained.read_metrics().rows
+        found = [row["train/memory_effect"] for row in rows if "train/memory_effect" in row]
+        assert found
+        assert all(least <= value <= most for value in found)
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [

@@ -23,7 +23,7 @@ from gymsolve.rollout.statistics import (
     typical_size,
 )
 from gymsolve.spec import Array
-from gymsolve.training.health.probe import churn, dormant_share, feature_rank, sample_obs
+from gymsolve.training.health.probe import churn, dormant_share, feature_rank, memory_effect, sample_obs
 from gymsolve.training.records import next_multiple
 from gymsolve.training.trainer import Trainer
 
@@ -127,6 +127,8 @@ def _after(trainer: Trainer, rollout: Rollout, before: Before, metrics: dict[str
         "train/dormant_share": dormant_share(hidden),
         "train/churn": churn(before.greedy, now, box=policy.spec.action.kind == "box"),
     }
+    if memory is not None:
+        found["train/memory_effect"] = memory_effect(policy, probe, memory)
     features = _features(hidden)
     if features is not None:
         found["train/feature_rank"] = feature_rank(features)

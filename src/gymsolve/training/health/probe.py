@@ -16,7 +16,7 @@ from gymsolve.rollout.statistics import sample_rows
 from gymsolve.spec import Array, EnvSpec, Obs
 from gymsolve.training.engines.contract import Policy
 
-__all__ = ["Probe", "churn", "dormant_share", "feature_rank", "sample_obs"]
+__all__ = ["Probe", "churn", "dormant_share", "feature_rank", "memory_effect", "sample_obs"]
 
 DORMANT = 0.025
 """A unit is dormant below this share of its layer's mean activation (Sokar et al. 2023)."""
@@ -133,6 +133,16 @@ def feature_rank(features: Array) -> float:
     product = features.T @ features if units <= rows else features @ features.T
     square = float(np.vdot(product, product))
     return float(np.trace(product)) ** 2 / square if square > 0.0 else 0.0
+
+
+def memory_effect(policy: Policy, probe: Probe, memory: Array) -> float:
+    """What clearing the memory [B, M] changes: the likeliest actions, or the values by their own spread."""
+    cleared, box = np.zeros_like(memory), policy.spec.action.kind == "box"
+    actions = [policy.greedy(probe.obs, probe.masks, one) for one in (memory, cleared)]
+    with_it, without = (policy.values(probe.obs, one).astype(np.float64) for one in (memory, cleared))
+    moved = float(np.sqrt(np.mean((with_it - without) ** 2)))
+    spread = float(with_it.std())
+    return max(churn(*actions, box=box), moved / spread if spread > 0.0 else 0.0)
 
 
 def churn(before: Array, after: Array, *, box: bool) -> float:
