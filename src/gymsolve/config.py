@@ -163,9 +163,9 @@ class MemoryConfig(_Model):
     """A recurrent cell between what encodes an observation and the fully connected layers."""
 
     cell: Literal["lstm", "gru"] = "lstm"
-    """Which cell; on a CPU the LSTM learns several times as fast."""
+    """Which cell; on a CPU, torch computes a small LSTM up to four times as fast as a GRU."""
     size: Annotated[Positive, Field(le=4096)] = 64
-    """Numbers that the cell remembers and hands on; policy and value have a cell each unless `shared`."""
+    """Numbers that the cell remembers and hands on; policy and value have a cell each unless net.shared."""
     sequence: Positive | None = None
     """Steps through which a gradient flows back; None takes 32, or whole rollouts where those are shorter."""
     inputs: Annotated[tuple[Literal["action", "reward"], ...], BeforeValidator(_listed)] = ()
