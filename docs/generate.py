@@ -129,7 +129,7 @@ def render_config() -> str:
         elif model is not None:
             parts.append(_section(f"`{name}`", model, f"{name}."))
             parts += [
-                _section(f"`{name}.{inner}`, when it is there", one, f"{name}.{inner}.")
+                _section(f"`{name}.{inner}`, null unless one of these is set", one, f"{name}.{inner}.")
                 for inner, one in _optional_models(model)
             ]
     return "\n".join(parts)
@@ -142,7 +142,7 @@ def _section(title: str, model: type[BaseModel], prefix: str, only: Sequence[str
     rows = [
         _row(f"{prefix}{name}", model.model_fields[name], describe_field(model, name))
         for name in names
-        if _model(model.model_fields[name]) is None
+        if _model(model.model_fields[name]) is None and name not in dict(_optional_models(model))
     ]
     return f"## {title}\n\n{about}\n\n{_table(('setting', 'type', 'default', 'meaning'), rows)}"
 

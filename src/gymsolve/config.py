@@ -7,17 +7,21 @@ merging and error wording live in `recipes/`; this module only says what is vali
 import math
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    model_serializer,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, model_serializer, model_validator
 
-from gymsolve.schedules import Progress, Schedule, Steps, within
+from gymsolve.schedules import Progress, Schedule, Steps
+from gymsolve.setting_types import (
+    Count,
+    Model,
+    Options,
+    Positive,
+    Rate,
+    Seconds,
+    Share,
+    Whole,
+    listed,
+    not_bool,
+)
 
 __all__ = [
     *(
@@ -52,52 +56,11 @@ INCIDENTAL = (
 """Beginnings of paths that change no result beyond rounding: not what is learned, nor how it is judged."""
 
 
-def _not_bool(value: Any) -> Any:
-    if isinstance(value, bool):  # Python would take `true` for 1
-        raise ValueError(f"should be a number, not {str(value).lower()}")
-    return value
-
-
-def _listed(value: Any) -> Any:
-    """`csv,wandb` as people type it; a name given twice counts once."""
-    names = [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
-    return list(dict.fromkeys(names)) if isinstance(names, list | tuple) else names
-
-
-def _finite(value: Any) -> Any:
-    """Options of any kind; a NaN or an infinity would come back from config.json as null."""
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, float) and not math.isfinite(one):
-            raise ValueError(f"should hold finite numbers, not {one}")
-        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list | tuple) else ()
-    return value
-
-
-Options = Annotated[dict[str, Any], AfterValidator(_finite)]
-Whole = Annotated[int, BeforeValidator(_not_bool)]
-Positive = Annotated[Whole, Field(gt=0)]
-Seconds = Annotated[float, BeforeValidator(_not_bool), Field(gt=0.0)]
-Rate = Annotated[Schedule, within(0.0)]
-Share = Annotated[Schedule, within(0.0, 1.0)]
-Count = Annotated[Schedule, within(1.0)]
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        validate_default=True,
-        allow_inf_nan=False,  # JSON has no word for them: they would come back as null
-    )
-
-
-class WrapperConfig(_Model):
+class WrapperConfig(Model):
     """One wrapper: `name`, `name: {option: value}`, or with `roles` to limit where it applies."""
 
     name: str
-    options: Options = {}
+    options: Options = {}  # noqa: RUF012 - pydantic copies it
     roles: tuple[Role, ...] = ("train", "eval", "play")
 
     @model_validator(mode="before")
@@ -124,12 +87,12 @@ class WrapperConfig(_Model):
         return {self.name: options} if options else self.name
 
 
-class EnvConfig(_Model):
+class EnvConfig(Model):
     """Which environment, how many copies, and what lies between it and the policy."""
 
     id: str
     """The Gymnasium id; `module:Id` imports `module` first."""
-    kwargs: Options = {}
+    kwargs: Options = {}  # noqa: RUF012 - pydantic copies it
     """Passed to the environment's constructor."""
     num_envs: Annotated[Positive, Field(le=65_536)] = 8
     """Copies stepped in parallel; more gives larger rollouts. `auto` measures, and keeps their size."""
@@ -159,7 +122,7 @@ class EnvConfig(_Model):
     """Only these choices of a Discrete action are ever legal; None allows all."""
 
 
-class MemoryConfig(_Model):
+class MemoryConfig(Model):
     """A recurrent cell between what encodes an observation and the fully connected layers."""
 
     cell: Literal["lstm", "gru"] = "lstm"
@@ -168,7 +131,7 @@ class MemoryConfig(_Model):
     """Numbers that the cell remembers and hands on; policy and value have a cell each unless net.shared."""
     sequence: Positive | None = None
     """Steps through which a gradient flows back; None takes 32, or whole rollouts where those are shorter."""
-    inputs: Annotated[tuple[Literal["action", "reward"], ...], BeforeValidator(_listed)] = ()
+    inputs: Annotated[tuple[Literal["action", "reward"], ...], BeforeValidator(listed)] = ()
     """What the cell is told of the last step besides the observation."""
 
     def longest(self, num_steps: int) -> int:
@@ -176,7 +139,7 @@ class MemoryConfig(_Model):
         return min(32, num_steps) if self.sequence is None else self.sequence
 
 
-class NetConfig(_Model):
+class NetConfig(Model):
     """The networks of policy and value function."""
 
     hidden: tuple[Annotated[Positive, Field(le=16_384)], ...] = (64, 64)
@@ -211,7 +174,7 @@ class NetConfig(_Model):
     """A recurrent cell, for tasks that a single observation does not tell all about; None has none."""
 
 
-class OptimizerConfig(_Model):
+class OptimizerConfig(Model):
     """The optimizer; its learning rate is the algorithm's."""
 
     name: Literal["adam", "adamw", "rmsprop", "sgd"] = "adam"
@@ -231,7 +194,7 @@ class OptimizerConfig(_Model):
     """Pulls weights towards zero."""
 
 
-class _OnPolicyConfig(_Model):
+class _OnPolicyConfig(Model):
     num_steps: Positive
     """Steps per environment in one rollout; more lowers the variance. `auto` goes by how often it pays."""
     learning_rate: Rate
@@ -382,7 +345,7 @@ AnyAlgo = PPOConfig | A2CConfig | ReinforceConfig
 AlgoConfig = Annotated[AnyAlgo, Field(discriminator="name")]
 
 
-class EvalConfig(_Model):
+class EvalConfig(Model):
     """How the policy is judged: raw returns of whole episodes, on seeds of their own."""
 
     every: Annotated[Steps, Field(ge=0)] = 0
@@ -412,7 +375,7 @@ class EvalConfig(_Model):
     """Evaluate in another process while training goes on."""
 
 
-class CheckpointConfig(_Model):
+class CheckpointConfig(Model):
     """When the whole state of a run is saved."""
 
     every: Annotated[Steps, Field(ge=0)] = 0
@@ -422,7 +385,7 @@ class CheckpointConfig(_Model):
     alert always stay."""
 
 
-class VideoConfig(_Model):
+class VideoConfig(Model):
     """What a run films, where its environment can be drawn."""
 
     enabled: bool = True
@@ -435,7 +398,7 @@ class VideoConfig(_Model):
     """Environment steps between further videos, made from checkpoints by another process; 0 makes none."""
 
 
-class TrainConfig(_Model):
+class TrainConfig(Model):
     """Everything that decides a run."""
 
     description: str = ""
@@ -451,7 +414,7 @@ class TrainConfig(_Model):
     budget_in: Literal["env_steps", "vec_steps"] = "env_steps"
     """What `steps`, cadences, schedules, progress and the axes of charts count: steps of all copies summed,
     or calls of `step`, by which runs with different numbers of copies compare."""
-    solved_at: Annotated[float, BeforeValidator(_not_bool)] | None = None
+    solved_at: Annotated[float, BeforeValidator(not_bool)] | None = None
     """Mean raw evaluation return that counts as solved; None takes the environment's own threshold."""
     solved_by: Literal["return", "success_rate"] = "return"
     """What solved_at is about: the return, or the share of episodes that end with info["is_success"]."""
@@ -467,7 +430,7 @@ class TrainConfig(_Model):
     """Where torch computes; auto takes a GPU for images only, small networks are faster without."""
     threads: Annotated[Whole, Field(ge=0)] = 0
     """Threads of the numerical libraries; 0 is 1, or all cores if large images gain; `auto` measures."""
-    track: Annotated[tuple[Tracker, ...], BeforeValidator(_listed)] = ()
+    track: Annotated[tuple[Tracker, ...], BeforeValidator(listed)] = ()
     """Where metrics go besides the run's folder; several as a list or as `csv,wandb`."""
 
     @model_validator(mode="after")

@@ -279,6 +279,16 @@ def test_rescale_maps_bounds_to_bounds() -> None:
     assert env.observation(np.float32([0, 5])).tolist() == [0, 0]
 
 
+def test_keep_elements_hides_the_others() -> None:
+    space = spaces.Box(np.float32([-2, 0, -9]), np.float32([2, 10, 9]))
+    wrapper = {"keep_elements": {"elements": [2, 0]}}
+    env = build("Sample/Plain-v0", wrapper, kwargs={"observation_space": space})
+    assert env.observation(np.float32([1, 2, 3])).tolist() == [3, 1]
+    assert env.observation_space.high.tolist() == [9, 2]
+    with pytest.raises(ConfigError, match="element 3 is not among the 3"):
+        build("Sample/Plain-v0", {"keep_elements": {"elements": [3]}}, kwargs={"observation_space": space})
+
+
 def test_frame_stack_fills_with_the_first_observation() -> None:
     envs = vector(COUNTER, frame_stack=3)
     assert envs.spec.obs["obs"].shape == (6,)

@@ -166,6 +166,7 @@ def test_later_folders_shadow_and_add_variants(
     assert [r.variant for r in list_recipes() if r.base == "CartPole-v1"] == [
         "a2c",
         "mine",
+        "positions",
         "ppo",
         "reinforce",
     ]
@@ -208,7 +209,7 @@ def test_split_name(name: str, parts: tuple[str, str | None]) -> None:
         ("Qwxyz", "there is no recipe for 'Qwxyz'. `gymsolve recipes` lists them."),
         (
             "CartPole-v1:pppo",
-            "CartPole-v1 has no variant 'pppo'. Did you mean 'ppo'? It has: ppo, a2c, reinforce.",
+            "CartPole-v1 has no variant 'pppo'. Did you mean 'ppo'? It has: ppo, a2c, reinforce, positions.",
         ),
     ],
 )

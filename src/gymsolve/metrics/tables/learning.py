@@ -147,6 +147,7 @@ LEARNING = (
         "the values by their own spread, whichever is more; 0 where nothing is remembered",
         low=0,
         priority=3,
+        condition="with `net.memory`",
     ),
     Metric(
         "train/churn",
