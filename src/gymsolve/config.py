@@ -10,18 +10,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_serializer, model_validator
 
 from gymsolve.schedules import Progress, Schedule, Steps
-from gymsolve.setting_types import (
-    Count,
-    Model,
-    Options,
-    Positive,
-    Rate,
-    Seconds,
-    Share,
-    Whole,
-    listed,
-    not_bool,
-)
+from gymsolve.setting_types import Count, Model, Options, Positive, Rate, Seconds, Share, Whole
+from gymsolve.setting_types import listed as _listed
+from gymsolve.setting_types import not_bool as _not_bool
 
 __all__ = [
     *(
@@ -131,7 +122,7 @@ class MemoryConfig(Model):
     """Numbers that the cell remembers and hands on; policy and value have a cell each unless net.shared."""
     sequence: Positive | None = None
     """Steps through which a gradient flows back; None takes 32, or whole rollouts where those are shorter."""
-    inputs: Annotated[tuple[Literal["action", "reward"], ...], BeforeValidator(listed)] = ()
+    inputs: Annotated[tuple[Literal["action", "reward"], ...], BeforeValidator(_listed)] = ()
     """What the cell is told of the last step besides the observation."""
 
     def longest(self, num_steps: int) -> int:
@@ -414,7 +405,7 @@ class TrainConfig(Model):
     budget_in: Literal["env_steps", "vec_steps"] = "env_steps"
     """What `steps`, cadences, schedules, progress and the axes of charts count: steps of all copies summed,
     or calls of `step`, by which runs with different numbers of copies compare."""
-    solved_at: Annotated[float, BeforeValidator(not_bool)] | None = None
+    solved_at: Annotated[float, BeforeValidator(_not_bool)] | None = None
     """Mean raw evaluation return that counts as solved; None takes the environment's own threshold."""
     solved_by: Literal["return", "success_rate"] = "return"
     """What solved_at is about: the return, or the share of episodes that end with info["is_success"]."""
@@ -430,7 +421,7 @@ class TrainConfig(Model):
     """Where torch computes; auto takes a GPU for images only, small networks are faster without."""
     threads: Annotated[Whole, Field(ge=0)] = 0
     """Threads of the numerical libraries; 0 is 1, or all cores if large images gain; `auto` measures."""
-    track: Annotated[tuple[Tracker, ...], BeforeValidator(listed)] = ()
+    track: Annotated[tuple[Tracker, ...], BeforeValidator(_listed)] = ()
     """Where metrics go besides the run's folder; several as a list or as `csv,wandb`."""
 
     @model_validator(mode="after")

@@ -12,6 +12,7 @@ from gymsolve.envs.build import build_env
 from gymsolve.envs.contract import Envs, Step
 from gymsolve.envs.make import make_envs
 from gymsolve.envs.options import check_wrappers
+from gymsolve.errors import ConfigError
 from gymsolve.registry import WRAPPERS
 
 assert sample_envs.Counter
@@ -42,6 +43,7 @@ def test_every_name_in_the_table_is_a_wrapper() -> None:
     options = {
         "action_noise": {"probability": 0.1},
         "discrete_actions": {"actions": [0]},
+        "keep_elements": {"elements": [0]},
         "observation_noise": {"std": 0.1},
         "image_range": {"high": 15},
         "resize": {"width": 8, "height": 8},

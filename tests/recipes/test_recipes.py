@@ -166,9 +166,9 @@ def test_later_folders_shadow_and_add_variants(
     assert [r.variant for r in list_recipes() if r.base == "CartPole-v1"] == [
         "a2c",
         "mine",
-        "positions",
         "ppo",
         "reinforce",
+        "positions",
     ]
 
 
