@@ -20,7 +20,7 @@ from benchmarks.targets import targets_table
 
 __all__ = ["render_page", "targets_of", "write_page"]
 
-NAMES = ("throughput", "solve", "race", "limit", "micro", "growth", "cost", "stepping")
+NAMES = ("throughput", "solve", "race", "recurrent", "limit", "micro", "growth", "cost", "stepping")
 
 _INTRO = """\
 <!-- Made by `python -m benchmarks` from benchmarks/results; do not edit. -->
@@ -78,6 +78,8 @@ Not alike:
   Tianshou's own do not work with NumPy 2.4, so it gets Gymnasium's; gymsolve's preprocessing is what
   `benchmarks/tasks.json` says. From objects, Stable-Baselines3 gets the same eleven numbers from a wrapper
   (`benchmarks/workers/pong_objects.py`) and normalises them with its `VecNormalize`.
+- Recurrent PPO: an LSTM of 64, then 64 tanh units, each for policy and value, nothing normalised, gradients
+  through whole rollouts of 32 steps; both tools step Python's CartPole with its velocities hidden.
 - Time to solve: gymsolve with its own recipe, Stable-Baselines3 with the zoo's preset and budget. Both are
   judged by gymsolve's rule at the same number of steps, and wait for it. Stable-Baselines3 is stopped
   after ten minutes on CartPole and five on LunarLander; a seed not solved by then counts as that long.
@@ -88,6 +90,7 @@ _SECTIONS = {
     "throughput": "## Throughput at identical hyperparameters\n",
     "solve": "## Time to solve\n\nMedian and middle half over seeds; ∞ is a seed that was not solved.\n",
     "race": "## CartPole to 500,000 steps, against a compiled loop\n",
+    "recurrent": "## Recurrent PPO at identical hyperparameters\n",
     "limit": "## Share of the limit\n\nThe bound adds up the bare environment on all cores and the bare "
     "matrix products or convolutions\nof acting and learning (`benchmarks/limit.py`), measured before and "
     "after the training that it is compared with.\nShares are taken within a round; the other figures are "
@@ -130,6 +133,7 @@ def render_page(results: dict[str, dict[str, Any]]) -> str:
         "throughput": throughput_tables(runs["throughput"]),
         "solve": solve_tables(runs["solve"]),
         "race": race_table(runs["race"]) if runs["race"] else "",
+        "recurrent": throughput_tables(runs["recurrent"]),
         "limit": limit_table(runs["limit"]) if runs["limit"] else "",
         "micro": micro_table(runs["micro"]) if runs["micro"] else "",
         "growth": growth_tables(runs["growth"]),

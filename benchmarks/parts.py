@@ -7,6 +7,7 @@ from benchmarks.growth import measure_growth
 from benchmarks.limit import measure_limit
 from benchmarks.micro import measure_micro
 from benchmarks.race import measure_race
+from benchmarks.recurrent import measure_recurrent
 from benchmarks.solve import measure_solve
 from benchmarks.stepping import measure_stepping
 from benchmarks.throughput import Options, measure_throughput
@@ -18,6 +19,7 @@ PARTS: dict[str, Callable[[Options], None]] = {
     "limit": measure_limit,
     "throughput": measure_throughput,
     "race": measure_race,
+    "recurrent": measure_recurrent,
     "solve": measure_solve,
     "growth": measure_growth,
     "cost": measure_cost,

@@ -33,6 +33,7 @@ TITLES = {
     "sample_factory": "Sample Factory, one process",
     "sample_factory-async": "Sample Factory, several processes",
     "rejax": "rejax",
+    "sb3-contrib": "sb3-contrib, RecurrentPPO",
 }
 
 

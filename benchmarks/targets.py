@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from benchmarks.cost import CASE, OFF
 from benchmarks.figures import Spread, paired_ratios, spread
+from benchmarks.recurrent import CASE as RECURRENT
+from benchmarks.recurrent import CONTRIB
 from benchmarks.stepping import CASES, LEAST, OWN
 from benchmarks.store import OURS, Record
 from benchmarks.tables import limit_share, markdown, memory_line, newest, number, percentages, until_solved
@@ -18,6 +20,7 @@ _TORCH_PEERS = ("tianshou", "sample_factory", "sample_factory-async")
 def targets_table(results: Mapping[str, Sequence[Record]]) -> str:
     """One row per target: what was asked, what was measured, met or not."""
     rows = [*_throughput(results["throughput"]), *_solve(results["solve"]), *_race(results["race"])]
+    rows.append(_recurrent(results["recurrent"]))
     rows += _limit(results["limit"])
     rows += _growth(results["growth"])
     rows.append(_cost(results["cost"]))
@@ -57,6 +60,11 @@ def _throughput(runs: Sequence[Record]) -> list[tuple[str, str, str]]:
             ratio("ALE/Pong-v5:objects_calm", "sb3"),
         ),
     ]
+
+
+def _recurrent(runs: Sequence[Record]) -> tuple[str, str, str]:
+    found = spread(paired_ratios(runs, RECURRENT, CONTRIB, "steps_per_second"))
+    return _row("CartPole without velocities, LSTM 64, identical: ≥ 4× sb3-contrib", 4, found)
 
 
 def _solve(runs: Sequence[Record]) -> list[tuple[str, str, str]]:

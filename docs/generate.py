@@ -11,7 +11,7 @@ import inspect
 import json
 import re
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -131,6 +131,10 @@ def render_config() -> str:
             parts.append(_optimizer())
         elif model is not None:
             parts.append(_section(f"`{name}`", model, f"{name}."))
+            parts += [
+                _section(f"`{name}.{inner}`, null unless one of these is set", one, f"{name}.{inner}.")
+                for inner, one in _optional_models(model)
+            ]
     return "\n".join(parts)
 
 
@@ -141,7 +145,7 @@ def _section(title: str, model: type[BaseModel], prefix: str, only: Sequence[str
     rows = [
         _row(f"{prefix}{name}", model.model_fields[name], describe_field(model, name))
         for name in names
-        if _model(model.model_fields[name]) is None
+        if _model(model.model_fields[name]) is None and name not in dict(_optional_models(model))
     ]
     return f"## {title}\n\n{about}\n\n{_table(('setting', 'type', 'default', 'meaning'), rows)}"
 
@@ -173,6 +177,15 @@ def _model(field: FieldInfo) -> type[BaseModel] | None:
     if isinstance(kind, type) and issubclass(kind, BaseModel) and kind is not Schedule:
         return kind
     return None
+
+
+def _optional_models(model: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
+    """Sections that may be null, by name."""
+    for name, field in model.model_fields.items():
+        for kind in get_args(field.annotation):
+            section = isinstance(kind, type) and issubclass(kind, BaseModel)
+            if section and kind not in (Schedule, WrapperConfig):
+                yield name, kind
 
 
 def _value(value: Any) -> str:
@@ -221,7 +234,7 @@ def _bare(kind: Any, metadata: list[Any]) -> str:
         return f"[{', '.join(_kind(one) for one in inner)}]"
     if origin in (tuple, list):
         return f"list of: {_kind(inner[0])}"
-    if origin is dict:
+    if origin is dict or (isinstance(kind, type) and issubclass(kind, BaseModel)):
         return "mapping"
     raise TypeError(f"no words for the type {kind!r}")
 

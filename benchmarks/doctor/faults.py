@@ -211,6 +211,15 @@ FAULTS = (
         patch="kill_units",
     ),
     Fault(
+        "memory_cut",
+        "a recurrent policy that starts afresh in every step, without velocities",
+        names=("memory_unused",),
+        shows=_NOT_LEARNING,
+        settings=_wrapped("keep_elements", {"net.memory.cell": "lstm"}, elements=[0, 2]),
+        patch="cut_memory",
+        envs=("CartPole-v1",),
+    ),
+    Fault(
         "values_untrained",
         "vf_coef 0",
         names=("values_untrained", "ev_zero", "ev_negative", "advantage_biased"),

@@ -78,7 +78,25 @@ def prefer_one_action() -> None:
     _after_build(lambda arrays: arrays["_head.linear.bias"].__setitem__(0, 30.0))
 
 
+def cut_memory() -> None:
+    """Recurrent cells begin every step as if it were the first."""
+    from gymsolve.nn.memory import Cell
+
+    step, unroll = Cell.step, Cell.unroll
+
+    def fresh(self: Cell, x: Any, state: Any) -> Any:
+        return step(self, x, state * 0.0)
+
+    def one_by_one(self: Cell, x: Any, state: Any) -> Any:
+        rows = x.shape[0] * x.shape[1]
+        alone = unroll(self, x.reshape(1, rows, -1), state.new_zeros(rows, state.shape[1]))
+        return alone.view(*x.shape[:2], -1)
+
+    Cell.step, Cell.unroll = fresh, one_by_one  # type: ignore[method-assign]
+
+
 PATCHES: dict[str, Callable[[], None]] = {
+    "cut_memory": cut_memory,
     "keep_old_log_probs": keep_old_log_probs,
     "lose_statistics": lose_statistics,
     "kill_units": kill_units,

@@ -7,17 +7,12 @@ merging and error wording live in `recipes/`; this module only says what is vali
 import math
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    model_serializer,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, model_serializer, model_validator
 
-from gymsolve.schedules import Progress, Schedule, Steps, within
+from gymsolve.schedules import Progress, Schedule, Steps
+from gymsolve.setting_types import Count, Model, Options, Positive, Rate, Seconds, Share, Whole
+from gymsolve.setting_types import listed as _listed
+from gymsolve.setting_types import not_bool as _not_bool
 
 __all__ = [
     *(
@@ -30,7 +25,7 @@ __all__ = [
         "CheckpointConfig",
         "EnvConfig",
     ),
-    *("EvalConfig", "NetConfig", "OptimizerConfig", "PPOConfig", "ReinforceConfig", "Role"),
+    *("EvalConfig", "MemoryConfig", "NetConfig", "OptimizerConfig", "PPOConfig", "ReinforceConfig", "Role"),
     *("TrainConfig", "VideoConfig", "WrapperConfig"),
 ]
 
@@ -52,52 +47,11 @@ INCIDENTAL = (
 """Beginnings of paths that change no result beyond rounding: not what is learned, nor how it is judged."""
 
 
-def _not_bool(value: Any) -> Any:
-    if isinstance(value, bool):  # Python would take `true` for 1
-        raise ValueError(f"should be a number, not {str(value).lower()}")
-    return value
-
-
-def _listed(value: Any) -> Any:
-    """`csv,wandb` as people type it; a name given twice counts once."""
-    names = [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
-    return list(dict.fromkeys(names)) if isinstance(names, list | tuple) else names
-
-
-def _finite(value: Any) -> Any:
-    """Options of any kind; a NaN or an infinity would come back from config.json as null."""
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, float) and not math.isfinite(one):
-            raise ValueError(f"should hold finite numbers, not {one}")
-        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list | tuple) else ()
-    return value
-
-
-Options = Annotated[dict[str, Any], AfterValidator(_finite)]
-Whole = Annotated[int, BeforeValidator(_not_bool)]
-Positive = Annotated[Whole, Field(gt=0)]
-Seconds = Annotated[float, BeforeValidator(_not_bool), Field(gt=0.0)]
-Rate = Annotated[Schedule, within(0.0)]
-Share = Annotated[Schedule, within(0.0, 1.0)]
-Count = Annotated[Schedule, within(1.0)]
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        validate_default=True,
-        allow_inf_nan=False,  # JSON has no word for them: they would come back as null
-    )
-
-
-class WrapperConfig(_Model):
+class WrapperConfig(Model):
     """One wrapper: `name`, `name: {option: value}`, or with `roles` to limit where it applies."""
 
     name: str
-    options: Options = {}
+    options: Options = {}  # noqa: RUF012 - pydantic copies it
     roles: tuple[Role, ...] = ("train", "eval", "play")
 
     @model_validator(mode="before")
@@ -124,12 +78,12 @@ class WrapperConfig(_Model):
         return {self.name: options} if options else self.name
 
 
-class EnvConfig(_Model):
+class EnvConfig(Model):
     """Which environment, how many copies, and what lies between it and the policy."""
 
     id: str
     """The Gymnasium id; `module:Id` imports `module` first."""
-    kwargs: Options = {}
+    kwargs: Options = {}  # noqa: RUF012 - pydantic copies it
     """Passed to the environment's constructor."""
     num_envs: Annotated[Positive, Field(le=65_536)] = 8
     """Copies stepped in parallel; more gives larger rollouts. `auto` measures, and keeps their size."""
@@ -159,7 +113,24 @@ class EnvConfig(_Model):
     """Only these choices of a Discrete action are ever legal; None allows all."""
 
 
-class NetConfig(_Model):
+class MemoryConfig(Model):
+    """A recurrent cell between what encodes an observation and the fully connected layers."""
+
+    cell: Literal["lstm", "gru"] = "lstm"
+    """Which cell; on a CPU, torch computes a small LSTM up to four times as fast as a GRU."""
+    size: Annotated[Positive, Field(le=4096)] = 64
+    """Numbers that the cell remembers and hands on; policy and value have a cell each unless net.shared."""
+    sequence: Positive | None = None
+    """Steps through which a gradient flows back; None takes 32, or whole rollouts where those are shorter."""
+    inputs: Annotated[tuple[Literal["action", "reward"], ...], BeforeValidator(_listed)] = ()
+    """What the cell is told of the last step besides the observation."""
+
+    def longest(self, num_steps: int) -> int:
+        """Steps of the longest sequence that is cut from a rollout of `num_steps`."""
+        return min(32, num_steps) if self.sequence is None else self.sequence
+
+
+class NetConfig(Model):
     """The networks of policy and value function."""
 
     hidden: tuple[Annotated[Positive, Field(le=16_384)], ...] = (64, 64)
@@ -190,9 +161,11 @@ class NetConfig(_Model):
     """Bound box actions with tanh instead of clipping."""
     policy_gain: Annotated[float, Field(ge=0)] = 0.01
     """Scale of the policy's last layer at the start; near 0 makes the first policy uniform."""
+    memory: MemoryConfig | None = None
+    """A recurrent cell, for tasks that a single observation does not tell all about; None has none."""
 
 
-class OptimizerConfig(_Model):
+class OptimizerConfig(Model):
     """The optimizer; its learning rate is the algorithm's."""
 
     name: Literal["adam", "adamw", "rmsprop", "sgd"] = "adam"
@@ -212,7 +185,7 @@ class OptimizerConfig(_Model):
     """Pulls weights towards zero."""
 
 
-class _OnPolicyConfig(_Model):
+class _OnPolicyConfig(Model):
     num_steps: Positive
     """Steps per environment in one rollout; more lowers the variance. `auto` goes by how often it pays."""
     learning_rate: Rate
@@ -363,7 +336,7 @@ AnyAlgo = PPOConfig | A2CConfig | ReinforceConfig
 AlgoConfig = Annotated[AnyAlgo, Field(discriminator="name")]
 
 
-class EvalConfig(_Model):
+class EvalConfig(Model):
     """How the policy is judged: raw returns of whole episodes, on seeds of their own."""
 
     every: Annotated[Steps, Field(ge=0)] = 0
@@ -393,7 +366,7 @@ class EvalConfig(_Model):
     """Evaluate in another process while training goes on."""
 
 
-class CheckpointConfig(_Model):
+class CheckpointConfig(Model):
     """When the whole state of a run is saved."""
 
     every: Annotated[Steps, Field(ge=0)] = 0
@@ -403,7 +376,7 @@ class CheckpointConfig(_Model):
     alert always stay."""
 
 
-class VideoConfig(_Model):
+class VideoConfig(Model):
     """What a run films, where its environment can be drawn."""
 
     enabled: bool = True
@@ -416,7 +389,7 @@ class VideoConfig(_Model):
     """Environment steps between further videos, made from checkpoints by another process; 0 makes none."""
 
 
-class TrainConfig(_Model):
+class TrainConfig(Model):
     """Everything that decides a run."""
 
     description: str = ""
@@ -458,6 +431,31 @@ class TrainConfig(_Model):
             raise ValueError(
                 f"algo.num_minibatches: {self.algo.minibatches} minibatches cannot be cut from a rollout "
                 f"of {batch} steps (env.num_envs {self.env.num_envs} × algo.num_steps {self.algo.num_steps})"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _memory_fits(self) -> Self:
+        memory, steps = self.net.memory, self.algo.num_steps
+        if memory is None:
+            return self
+        longest = memory.longest(steps)
+        if longest > steps:
+            raise ValueError(
+                f"net.memory.sequence: sequences of {longest} steps cannot be cut from rollouts of {steps} "
+                f"(algo.num_steps)"
+            )
+        fewest = self.env.num_envs * math.ceil(steps / longest)
+        if self.algo.minibatches > fewest:
+            raise ValueError(
+                f"algo.num_minibatches: with memory, minibatches are made of whole sequences, and a rollout "
+                f"may have only {fewest} of {longest} steps; use {fewest} or fewer, or a shorter "
+                f"net.memory.sequence"
+            )
+        if self.net.batch_norm:
+            raise ValueError(
+                "net.batch_norm: a network with net.memory has no batch norm, since its statistics "
+                "would depend on what was remembered when; use net.layer_norm"
             )
         return self
 

@@ -55,6 +55,7 @@ WRAPPERS = {
     "grid_codes": "gymsolve.envs.wrappers.grids:GridCodes",
     "hill_energy": "gymsolve.envs.classic.mountain_car:HillEnergy",
     "image_range": "gymsolve.envs.wrappers.images:ImageRange",
+    "keep_elements": "gymsolve.envs.wrappers.observations:KeepElements",
     "mission_words": "gymsolve.envs.wrappers.grids:MissionWords",
     "observation_noise": "gymsolve.envs.wrappers.observations:ObservationNoise",
     "pixels": "gymsolve.envs.wrappers.pixels:Pixels",

@@ -85,6 +85,8 @@ def emitted(algo: str, env: str, folder: Path) -> tuple[set[str], set[str]]:
         "eval.stop_when_solved": False,
         "net.shared": env.startswith("DocsDial"),
     }
+    if env.startswith("DocsDial"):
+        settings["net.memory.cell"] = "gru"
     if algo == "ppo":
         settings |= {"algo.clip_value": 0.2, "algo.target_kl": 0.5}
     run = gymsolve.train(f"{env}:{algo}", settings, steps=256, runs_dir=folder).run

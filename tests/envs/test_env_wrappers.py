@@ -44,6 +44,7 @@ def test_every_name_in_the_table_is_a_wrapper() -> None:
     options = {
         "action_noise": {"probability": 0.1},
         "discrete_actions": {"actions": [0]},
+        "keep_elements": {"elements": [0]},
         "observation_noise": {"std": 0.1},
         "randomize": {"ranges": {"gravity": [9, 10]}},
         "image_range": {"high": 15},
@@ -338,6 +339,16 @@ def test_pixels_are_what_the_environment_draws() -> None:
     assert (later != first).any(axis=(0, 1)).sum() > 5  # columns in which the cart and the pole moved
     with pytest.raises(ConfigError, match=r"pixels: .* add env\.kwargs=\{render_mode: rgb_array\}"):
         build("CartPole-v1", "pixels")
+
+
+def test_keep_elements_hides_the_others() -> None:
+    space = spaces.Box(np.float32([-2, 0, -9]), np.float32([2, 10, 9]))
+    wrapper = {"keep_elements": {"elements": [2, 0]}}
+    env = build("Sample/Plain-v0", wrapper, kwargs={"observation_space": space})
+    assert env.observation(np.float32([1, 2, 3])).tolist() == [3, 1]
+    assert env.observation_space.high.tolist() == [9, 2]
+    with pytest.raises(ConfigError, match="element 3 is not among the 3"):
+        build("Sample/Plain-v0", {"keep_elements": {"elements": [3]}}, kwargs={"observation_space": space})
 
 
 def test_frame_stack_fills_with_the_first_observation() -> None:

@@ -31,6 +31,11 @@ def test_ppo_solves_cartpole_on_every_seed(seed, tmp_path):
     solve("CartPole-v1:ppo", tmp_path, seed)
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_memory_balances_a_pole_without_seeing_velocities(seed, tmp_path):
+    solve("CartPole-v1:positions", tmp_path, seed)
+
+
 @pytest.mark.parametrize("algo", ["ppo", "reinforce"])
 def test_frozen_lake_is_crossed_in_seven_of_ten_episodes(algo, tmp_path):
     config = plan_run(f"FrozenLake-v1:{algo}").config

@@ -36,6 +36,7 @@ def reward_of(value: float) -> dict[str, Column]:
     return {f"rollout/ep_rew_{part}": value for part in ("mean", "min", "max")}
 
 
+REMEMBERING = {"net": {"memory": {"cell": "lstm"}}}
 SHARED = {"net": {"shared": True}}
 SHAPED = {"env": {"wrappers": [{"scale_reward": {"factor": -1.0}}]}}
 MASKED = {"spec": {"masked": True}}
@@ -134,6 +135,7 @@ CASES = {
     ),
     "step_tiny": Case({"train/step_rms": 0.0}, {"train/step_rms": 1e-7}),
     "step_jump": Case({"train/step_rms": jump(1e-4, 1.1e-3)}, {"train/step_rms": jump(1e-4, 1e-3)}),
+    "memory_unused": Case({"train/memory_effect": 0.009}, {"train/memory_effect": 0.01}, REMEMBERING),
     "dormant": Case({"train/dormant_share": 0.26}, {"train/dormant_share": 0.25}),
     "dead_network": Case({"train/dormant_share": 0.51}, {"train/dormant_share": 0.5}),
     "rank_collapse": Case(

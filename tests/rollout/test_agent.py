@@ -31,6 +31,9 @@ class Counting:
         self.looked.append(memory[:, 0].copy())
         return Chosen(np.zeros((len(memory), 1), np.int64), memory + 1)
 
+    def hear(self, memory, rewards):
+        return memory
+
     def values(self, obs, memory=None):
         return memory[:, 0].copy()
 

@@ -62,6 +62,22 @@ CASES = {
         "training_envs:Dot-v0:ppo",
         SMALL | {"env.frame_stack": 2, "net.cnn": "small", "net.hidden": [16], "algo.num_steps": 32} | SHORT,
     ),
+    "memory": (
+        "CartPole-v1:positions",
+        SHORT
+        | {
+            "env.num_envs": 4,
+            "algo.num_epochs": 2,
+            "algo.num_minibatches": 2,
+            "net.memory.size": 8,
+            "net.memory.sequence": 8,
+            "net.memory.inputs": ["action", "reward"],
+        },
+    ),
+    "memory-a2c": (
+        "CartPole-v1:a2c",
+        SHORT | {"env.num_envs": 4, "net.memory.cell": "gru", "net.memory.size": 8, "net.shared": True},
+    ),
     "components": (
         "training_envs:Parts-v0:ppo",
         SMALL

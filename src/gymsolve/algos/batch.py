@@ -1,16 +1,19 @@
 """The steps of a rollout that are learned from, as flat tensors."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from gymsolve.nn.memory import Unrolled
 from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
 from gymsolve.rollout.frames import Frames
 from gymsolve.rollout.learning import flatten, flatten_entry
 from gymsolve.rollout.rollout import Rollout
+from gymsolve.rollout.sequences import Layout, Sequences, cut_sequences
 from gymsolve.spec import Array
 
 __all__ = ["Batch"]
@@ -40,25 +43,67 @@ class Batch:
         self.masks = None if masks is None else torch.from_numpy(masks).to(device)
         self.actions = torch.from_numpy(flatten(rollout.actions, rows)).to(device)
         self.log_probs = torch.from_numpy(flatten(rollout.log_probs, rows)).to(device)
+        self._sequences: Sequences | None = None
+        self._newest = np.arange(len(self.actions))
+        self._whole: Minibatch | None = None
+        if rollout.memory is not None and policy.config.memory is not None:
+            longest = policy.config.memory.longest(rollout.vec_steps)
+            self._sequences = cut_sequences(rows, rollout.done, longest)
+            self._memory = torch.from_numpy(flatten(rollout.memory, rows)).to(device)  # [B, M]
+            self._told = policy.told.size
 
     def minibatches(self, count: int, rng: np.random.Generator) -> Iterator[Minibatch]:
-        """One pass: every row once, in a new order, in `count` minibatches."""
+        """One pass: every row once, in a new order, in `count` minibatches; sequences stay whole."""
+        for chosen in self._shuffled(count, rng):
+            self._newest = chosen
+            yield self.newest()
+
+    def _shuffled(self, count: int, rng: np.random.Generator) -> list[Array]:
+        """The numbers of the rows, or of the sequences, of each minibatch."""
+        if self._sequences is not None:
+            return self._sequences.split(count, rng)
         rows = len(self.actions)
         # There may be fewer rows than planned, when backends spent some on resets.
-        for index in np.array_split(rng.permutation(rows), min(count, rows)):
-            yield self.select(index)
+        return np.array_split(rng.permutation(rows), min(count, rows))
 
-    def select(self, index: Array) -> Minibatch:
+    def newest(self) -> Minibatch:
+        """The minibatch that came last, again."""
+        return self._select(self._newest) if self._sequences is None else self._select_sequences(self._newest)
+
+    def _select(self, index: Array) -> Minibatch:
         """Some rows [B]."""
         rows = torch.from_numpy(index).to(self.actions.device)
         masks = None if self.masks is None else self.masks[rows]
         obs = {key: _rows(x, rows) for key, x in self._obs.items()}
         return Minibatch(obs, self.actions[rows], masks, self.log_probs[rows], index)
 
+    def _select_sequences(self, chosen: Array) -> Minibatch:
+        """The rows of some sequences."""
+        assert self._sequences is not None
+        if len(chosen) == len(self._sequences.begins):
+            return self.whole()  # the order of all at once changes nothing but rounding
+        layout = self._sequences.lay_out(chosen)
+        return replace(self._select(layout.rows), past=self._past(layout, layout.rows, layout.places))
+
     def whole(self) -> Minibatch:
-        """All rows."""
-        obs = {key: x.select(None) if isinstance(x, _Stacks) else x for key, x in self._obs.items()}
-        return Minibatch(obs, self.actions, self.masks, self.log_probs, np.arange(len(self.actions)))
+        """All rows, in their order."""
+        if self._whole is None:
+            obs = {key: x.select(None) if isinstance(x, _Stacks) else x for key, x in self._obs.items()}
+            index, past = np.arange(len(self.actions)), None
+            if self._sequences is not None:
+                layout = self._sequences.lay_out()
+                past = self._past(layout, index, layout.place_all())
+            self._whole = Minibatch(obs, self.actions, self.masks, self.log_probs, index, past)
+        return self._whole
+
+    def _past(self, layout: Layout, index: Array, places: Array | None) -> Unrolled:
+        """What came before rows `index` [B], which stand at `places` of the tables."""
+        device, told = self.actions.device, None
+        if self._told:
+            told = self._memory[torch.from_numpy(index).to(device), -self._told :]
+        before = self._memory[torch.from_numpy(layout.first).to(device)]
+        at = None if places is None else torch.from_numpy(places).to(device)
+        return Unrolled(before, told, at, layout.tables)
 
 
 class _Stacks:

@@ -68,7 +68,6 @@ class PPO(Part):
         policy.gradient_mode(True)
         passes = (batch.minibatches(config.num_minibatches, rng) for _ in range(config.passes(progress)))
         for minibatch in chain.from_iterable(passes):
-            last = minibatch.index
             rows = torch.from_numpy(minibatch.index).to(policy.device)
             advantages = self._advantages(credited.advantages[minibatch.index])
             goals = _Goals(advantages, targets[rows], old_values[rows])
@@ -81,7 +80,7 @@ class PPO(Part):
             steps.append(row)
         policy.gradient_mode(False)
         if config.desired_kl is not None and steps:
-            kl = self._measure_kl(batch.select(last))
+            kl = self._measure_kl(batch.newest())
             self.rate_factor = adapt_rate(self.rate_factor, config.desired_kl, kl)
         policy.observe(batch.raw_obs)
 

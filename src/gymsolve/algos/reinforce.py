@@ -89,7 +89,7 @@ class Reinforce(Part):
         if config.baseline == "value":
             targets = value_targets(policy, credited.returns)
             for _ in range(config.value_epochs):
-                critic = value_loss(config, policy.critic_values(batch.obs), targets).mean()
+                critic = value_loss(config, policy.critic_values(batch.obs, batch.past), targets).mean()
                 self.optimizer.step(in_force["hyper/vf_coef"] * critic, **rates)
             row["train/value_loss"] = critic
         policy.gradient_mode(False)

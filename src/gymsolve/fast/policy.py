@@ -98,13 +98,21 @@ class FastPolicy:
         """The likeliest actions."""
         return Chosen(self._passes.greedy(self._encode(obs), self.head.illegal(masks)))
 
-    def greedy(self, obs: Obs, masks: Array | None) -> Array:
+    def greedy(self, obs: Obs, masks: Array | None, memory: Array | None = None) -> Array:
         """The likeliest actions [N, A]."""
         return self.choose(obs, masks).actions
 
     def first_memory(self, num_envs: int) -> Array | None:
         """None: this engine has no recurrent cells."""
         return None
+
+    @property
+    def memory_inputs(self) -> int:
+        return 0
+
+    def hear(self, memory: Array, rewards: Array) -> Array:
+        """Never called: there is no memory."""
+        return memory
 
     @np.errstate(all="ignore")
     def values(self, obs: Obs, memory: Array | None = None) -> Array:
@@ -154,7 +162,7 @@ class FastPolicy:
         return self.inputs.numbers(obs)
 
     @np.errstate(all="ignore")
-    def hidden(self, obs: Obs) -> dict[str, Array]:
+    def hidden(self, obs: Obs, memory: Array | None = None) -> dict[str, Array]:
         """What every hidden layer gives [B, units], by the name of its activation in torch."""
         # By NumPy: the compiled passes keep no layer.
         layers = list(enumerate(self._trunk.activations(self._encode(obs))))

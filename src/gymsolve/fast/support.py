@@ -26,6 +26,8 @@ def supports(config: TrainConfig, spec: EnvSpec) -> str | None:
 
 def why_not(config: NetConfig, spec: EnvSpec) -> str | None:
     """Like `supports`, for the network alone."""
+    if config.memory is not None:
+        return "net.memory is on"
     for key, entry in spec.obs.items():
         if entry.kind == "image":
             return f"the observation {key!r} is an image"

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from gymsolve.nn.memory import Past
 from gymsolve.spec import Array
 
 __all__ = ["Evaluated", "Minibatch"]
@@ -19,7 +20,7 @@ class Minibatch:
     masks: Tensor | None  # [B, mask_size]
     log_probs: Tensor  # [B] of the actions, when they were taken
     index: Array  # [B] which steps of the batch these are
-    memory: Tensor | None = None  # what was remembered before the first step of each sequence
+    past: Past | None = None  # what came before these steps; None without a recurrent cell
 
 
 class Evaluated(NamedTuple):

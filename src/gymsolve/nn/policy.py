@@ -20,6 +20,7 @@ from gymsolve.nn.activation_hooks import watching_activations
 from gymsolve.nn.bodies import Encoder, mlp
 from gymsolve.nn.heads import GaussianHead, Head, make_head
 from gymsolve.nn.init import Draws, orthogonal_
+from gymsolve.nn.memory import Cell, OneStep, Past, Told
 from gymsolve.nn.minibatch import Evaluated, Minibatch
 from gymsolve.nn.normalize import ValueNorm
 from gymsolve.rollout.agent import Acted, Chosen
@@ -51,12 +52,16 @@ class Policy(nn.Module):
 
     def _build(self, rng: Draws) -> None:
         spec, config = self.spec, self.config
+        self.told = Told(spec.action, () if config.memory is None else config.memory.inputs)
+        self.memory_size = 0
         self.encoder = Encoder(spec, config, rng)
-        self.actor, size = mlp(self.encoder.size, config, rng)
+        self.actor_memory = self._make_cell(self.encoder.size, rng)
+        self.actor, size = mlp(self._remembered or self.encoder.size, config, rng)
         if not self.shared:
             # Weights of its own; running statistics are fed the same data as the actor's.
             self.value_encoder = Encoder(spec, config, rng)
-            self.critic, _ = mlp(self.value_encoder.size, config, rng)
+            self.critic_memory = self._make_cell(self.value_encoder.size, rng)
+            self.critic, _ = mlp(self._remembered or self.value_encoder.size, config, rng)
         self._head = make_head(size, spec.action, config, rng)
         self.value_head = nn.Linear(size, 1)
         orthogonal_(self.value_head, 1.0, rng)
@@ -64,35 +69,81 @@ class Policy(nn.Module):
         if config.normalize_values != "none":
             self.value_norm = ValueNorm(preserve=config.normalize_values == "popart")
 
+    def _make_cell(self, features: int, rng: Draws) -> Cell | None:
+        """The next cell, whose state comes after those of earlier ones; None without memory."""
+        if self.config.memory is None:
+            return None
+        cell = Cell(features + self.told.size, self.config.memory, self.memory_size, rng)
+        self.memory_size = cell.columns.stop
+        return cell
+
+    @property
+    def _remembered(self) -> int:
+        """Numbers that a cell hands on."""
+        return 0 if self.config.memory is None else self.config.memory.size
+
     @property
     def head(self) -> Head:
         return cast(Head, self._head)
 
     @property
+    def memory_inputs(self) -> int:
+        """How many of the last columns of memory are inputs: the action and the reward of the last step."""
+        return self.told.size
+
+    @property
     def device(self) -> torch.device:
         return self.value_head.weight.device
 
-    def forward(self, obs: dict[str, Tensor], masks: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Parameters of the action distribution, and values in the value head's own units [B]."""
-        _, params, values = self._pass(obs, masks)
+    def forward(
+        self, obs: dict[str, Tensor], masks: Tensor | None, memory: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Parameters of the action distribution, and values in the value head's own units [B].
+
+        Without `memory` [B, M], every row is the first of an episode.
+        """
+        count = len(next(iter(obs.values())))
+        if memory is None and self.config.memory is not None:
+            memory = torch.zeros(count, self.memory_size + self.told.size, device=self.device)
+        _, params, values = self._pass(obs, masks, self._step(memory))
         return params, values
 
-    def _pass(self, obs: dict[str, Tensor], masks: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    def _step(self, memory: Tensor | None) -> OneStep | None:
+        return None if memory is None else OneStep(memory, self.told.size)
+
+    def _pass(
+        self, obs: dict[str, Tensor], masks: Tensor | None, past: Past | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Like `forward`, with the features [B, F] that the action head reads in front."""
-        features = self.actor(self.encoder(obs))
-        critic = features if self.shared else self.critic(self.value_encoder(obs))
+        features = self._actor_features(obs, past)
+        critic = features if self.shared else self._critic_features(obs, past)
         return features, self.head(features, masks), self.value_head(critic).squeeze(-1)
+
+    def _actor_features(self, obs: dict[str, Tensor], past: Past | None) -> Tensor:
+        x = self.encoder(obs)
+        if self.actor_memory is not None:
+            x = _require(past).through(self.actor_memory, x)
+        out: Tensor = self.actor(x)
+        return out
+
+    def _critic_features(self, obs: dict[str, Tensor], past: Past | None) -> Tensor:
+        if self.shared:
+            return self._actor_features(obs, past)
+        x = self.value_encoder(obs)
+        if self.critic_memory is not None:
+            x = _require(past).through(self.critic_memory, x)
+        out: Tensor = self.critic(x)
+        return out
 
     def evaluate(self, minibatch: Minibatch) -> Evaluated:
         """Log-probabilities, entropies and values that the policy now gives to past steps."""
-        features, params, values = self._pass(minibatch.obs, minibatch.masks)
+        features, params, values = self._pass(minibatch.obs, minibatch.masks, minibatch.past)
         log_probs = self.head.log_prob(params, minibatch.actions)
         return Evaluated(log_probs, self.head.entropy(params), values, features, params)
 
-    def critic_values(self, obs: dict[str, Tensor]) -> Tensor:
+    def critic_values(self, obs: dict[str, Tensor], past: Past | None = None) -> Tensor:
         """Values in the value head's units [B], without the actor's work."""
-        features = self.actor(self.encoder(obs)) if self.shared else self.critic(self.value_encoder(obs))
-        out: Tensor = self.value_head(features)
+        out: Tensor = self.value_head(self._critic_features(obs, past))
         return out.squeeze(-1)
 
     @torch.inference_mode()
@@ -100,30 +151,51 @@ class Policy(nn.Module):
         self, obs: Obs, masks: Array | None, rng: np.random.Generator, memory: Array | None = None
     ) -> Acted:
         """Sampled actions, their log-probabilities and the state values."""
-        params, values = self(self.tensors(obs), self._mask_tensor(masks))
+        past = self._step(self._memory_tensor(obs, memory))
+        _, params, values = self._pass(self.tensors(obs), self._mask_tensor(masks), past)
         noise = torch.from_numpy(self.head.noise(rng, len(values))).to(self.device)
         actions = self.head.sample(params, noise)
         log_probs = self.head.log_prob(params, actions)
-        return Acted(_array(actions), _array(log_probs), _array(self.real_values(values)))
+        found = _array(actions), _array(log_probs), _array(self.real_values(values))
+        return Acted(*found, self._after(past, actions))
 
     @torch.inference_mode()
     def choose(self, obs: Obs, masks: Array | None, memory: Array | None = None) -> Chosen:
         """The likeliest actions."""
-        params, _ = self(self.tensors(obs), self._mask_tensor(masks))
-        return Chosen(_array(self.head.mode(params)))
+        past = self._step(self._memory_tensor(obs, memory))
+        _, params, _ = self._pass(self.tensors(obs), self._mask_tensor(masks), past)
+        actions = self.head.mode(params)
+        return Chosen(_array(actions), self._after(past, actions))
 
-    def greedy(self, obs: Obs, masks: Array | None) -> Array:
-        """The likeliest actions [N, A] at the start of an episode."""
-        return self.choose(obs, masks, self.first_memory(len(next(iter(obs.values()))))).actions
+    def _after(self, past: OneStep | None, actions: Tensor) -> Array | None:
+        """What is remembered after a step [N, M], but for its reward."""
+        return None if past is None else _array(torch.cat([*past.after, *self.told.columns(actions)], dim=1))
+
+    def greedy(self, obs: Obs, masks: Array | None, memory: Array | None = None) -> Array:
+        """The likeliest actions [N, A], by default at the start of an episode."""
+        return self.choose(obs, masks, memory).actions
 
     def first_memory(self, num_envs: int) -> Array | None:
-        """None: this policy has no recurrent cell."""
-        return None
+        """What is remembered at the start of an episode: zeros; None without a recurrent cell."""
+        if self.config.memory is None:
+            return None
+        return np.zeros((num_envs, self.memory_size + self.told.size), np.float32)
+
+    def hear(self, memory: Array, rewards: Array) -> Array:
+        """Memory [N, M] after the rewards of the last step are known."""
+        return self.told.hear(memory, rewards)
 
     @torch.inference_mode()
     def values(self, obs: Obs, memory: Array | None = None) -> Array:
         """State values [N], in units of reward."""
-        return _array(self.real_values(self.critic_values(self.tensors(obs))))
+        past = self._step(self._memory_tensor(obs, memory))
+        return _array(self.real_values(self.critic_values(self.tensors(obs), past)))
+
+    def _memory_tensor(self, obs: Obs, memory: Array | None) -> Tensor | None:
+        if self.config.memory is None:
+            return None
+        given = self.first_memory(len(next(iter(obs.values())))) if memory is None else memory
+        return torch.from_numpy(given).to(self.device)
 
     def real_values(self, values: Tensor) -> Tensor:
         return values if self.value_norm is None else self.value_norm.denormalize(values)
@@ -137,7 +209,7 @@ class Policy(nn.Module):
     def parameter_groups(self) -> tuple[str, ...]:
         """The group of each parameter: `policy`, `value`, or `trunk` where the two share it."""
         body = "trunk" if self.shared else "policy"
-        owners = {"encoder": body, "actor": body, "_head": "policy"}
+        owners = {"encoder": body, "actor_memory": body, "actor": body, "_head": "policy"}
         return tuple(owners.get(name.partition(".")[0], "value") for name, _ in self.named_parameters())
 
     def log_std(self) -> Array | None:
@@ -150,11 +222,15 @@ class Policy(nn.Module):
         return {key: _array(x) for key, x in self.encoder.numbers(self.tensors(obs)).items()}
 
     @torch.inference_mode()
-    def hidden(self, obs: Obs) -> dict[str, Array]:
-        """What every hidden layer gives [B, units] after its activation, by the activation's name."""
+    def hidden(self, obs: Obs, memory: Array | None = None) -> dict[str, Array]:
+        """What every cell and hidden layer gives [B, units], by the name of cell or activation."""
+        past = self._step(self._memory_tensor(obs, memory))
         with watching_activations(self) as found:
-            self(self.tensors(obs), None)
-        return {name: _array(x) for name, x in found.items()}
+            self._pass(self.tensors(obs), None, past)
+        states = () if past is None else past.after
+        names = ("actor_memory", "critic_memory")
+        cells = {name: state[:, : self._remembered] for name, state in zip(names, states, strict=False)}
+        return {name: _array(x) for name, x in (cells | found).items()}
 
     @torch.no_grad()
     def observe(self, obs: Obs) -> None:
@@ -226,6 +302,11 @@ class Policy(nn.Module):
         if misfits:
             raise CheckpointError(f"the weights do not fit the network they describe: {misfits[0]}.")
         return policy
+
+
+def _require(past: Past | None) -> Past:
+    assert past is not None, "a recurrent cell needs to know what came before"
+    return past
 
 
 def _array(tensor: Tensor) -> Array:

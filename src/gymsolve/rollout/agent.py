@@ -48,6 +48,9 @@ class Actor(Protocol):
     def first_memory(self, num_envs: int) -> Array | None:
         """What is remembered at the start of an episode [N, M]; None without a recurrent cell."""
 
+    def hear(self, memory: Array, rewards: Array) -> Array:
+        """Memory [N, M] once the rewards [N] of the last step are known."""
+
 
 class Agent:
     """A policy, and what it remembers of the episode that each environment is in."""
@@ -74,6 +77,11 @@ class Agent:
         """State values of all environments, or of those in `rows`; the agent does not remember this look."""
         memory = self.memory if self.memory is None or rows is None else self.memory[rows]
         return self.policy.values(obs, memory)
+
+    def hear(self, rewards: Array) -> None:
+        """Remember the rewards [N] of the last step, if the policy cares."""
+        if self.memory is not None:
+            self.memory = self.policy.hear(self.memory, rewards)
 
     def forget(self, ended: Array) -> None:
         """Clear the memory of environments whose episode ended, `ended` [N] bool."""

@@ -99,7 +99,8 @@ def _require_same_actions(trainer: Trainer, path: Path) -> None:
     rollout = trainer.collector.rollout
     seen = {key: array[-1] for key, array in rollout.obs.items()}
     masks = None if rollout.masks is None else rollout.masks[-1]
-    if not np.array_equal(trainer.policy.greedy(seen, masks), saved.greedy(seen, masks)):
+    memory = None if rollout.memory is None else rollout.memory[-1]
+    if not np.array_equal(trainer.policy.greedy(seen, masks, memory), saved.greedy(seen, masks, memory)):
         raise CheckpointError(
             "the saved policy does not act like the live one; this is a bug, please report it."
         )

@@ -69,7 +69,7 @@ def settings_rows(
     return [
         (path, setting(value), provenance[path])
         for path, value in flatten(config).items()
-        if everything or (path != "description" and value != bare.get(path))
+        if everything or (path != "description" and value != bare.get(path) and provenance[path] != "default")
     ]
 
 
@@ -124,4 +124,6 @@ def _network(config: "TrainConfig") -> str:
     told = f"{setting(net.hidden)} {net.activation}"
     if net.cnn != type(net).model_fields["cnn"].default:
         told += f", cnn {net.cnn} for images"  # the usual one goes without saying: there may be no images
+    if net.memory is not None:
+        told = f"{net.memory.cell.upper()} of {net.memory.size}, then {told}"
     return told + _NORMALISED[net.normalize_obs]

@@ -1,4 +1,4 @@
-"""Observations that are not pixels: noise, encodings of categories, scaling to a range."""
+"""Observations that are not pixels: noise, encodings of categories, scaling to a range, less of them."""
 
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -11,7 +11,7 @@ from gymsolve.envs.spaces import is_image
 from gymsolve.envs.wrappers.nested import AnyEnv, LeafWrapper, Space, Transform
 from gymsolve.spec import Array
 
-__all__ = ["DiscreteEncoder", "ObservationNoise", "RescaleObservation"]
+__all__ = ["DiscreteEncoder", "KeepElements", "ObservationNoise", "RescaleObservation"]
 
 
 class ObservationNoise(LeafWrapper):
@@ -74,6 +74,26 @@ def _digits(value: Any, nvec: Array, start: Array) -> Array:
         width = max(1, int(count - 1).bit_length())
         parts.append((int(index) >> np.arange(width - 1, -1, -1)) & 1)
     return np.concatenate(parts).astype(np.float32)
+
+
+class KeepElements(LeafWrapper):
+    """Hides all elements of vectors but these, counted from 0; a policy with memory may infer the others."""
+
+    def __init__(
+        self, env: AnyEnv, elements: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
+    ) -> None:
+        self._elements = elements
+        super().__init__(env)
+
+    def transform(self, space: Space) -> tuple[Space, Transform] | None:
+        if not isinstance(space, spaces.Box) or len(space.shape) != 1:
+            return None
+        if max(self._elements) >= space.shape[0]:
+            raise ValueError(f"element {max(self._elements)} is not among the {space.shape[0]} of {space}.")
+        chosen = np.array(self._elements)
+        return spaces.Box(space.low[chosen], space.high[chosen], dtype=space.dtype), lambda value: value[
+            chosen
+        ]
 
 
 class RescaleObservation(LeafWrapper):

@@ -6,7 +6,7 @@ from gymsolve.metrics.history import History, Series
 from gymsolve.metrics.rules.outlook import is_flat, is_reached
 from gymsolve.metrics.rules.prescribe import peak
 from gymsolve.metrics.rules.remedies import all_of, lower_to, raise_to, scale, set_to
-from gymsolve.metrics.rules.rule import Check, Context, Effect, Evidence, Rule, Wish
+from gymsolve.metrics.rules.rule import Check, Context, Effect, Evidence, Rule, Wish, below
 
 __all__ = ["NETWORK"]
 
@@ -102,6 +102,10 @@ def _dormant(limit: float, release: float) -> Check:
         return Evidence("train/dormant_share", series.last, line, ">", note)
 
     return check
+
+
+def _remembers(context: Context) -> bool:
+    return context.setting("net.memory") is not None
 
 
 def _looser(context: Context, evidence: Evidence) -> list[Wish]:
@@ -228,6 +232,20 @@ NETWORK = (
             *("entropy_stuck", "action_stuck", "clip_unused", "churn_dead", "advantage_biased"),
         ),
         warmup=0.0,
+    ),
+    Rule(
+        id="memory_unused",
+        signal=18,
+        severity="warn",
+        title="the policy does not use its memory",
+        needs=("train/memory_effect",),
+        check=below("train/memory_effect", 0.01, 0.02),
+        cause="episodes end after their first step, or nothing from before reaches the recurrent cell",
+        instead="train without memory (`--set net.memory=null`), which is faster, or find out why episodes "
+        "are short",
+        effect=Effect("train/memory_effect", "rises", above=0.02),
+        explains=("return_flat",),
+        applies=_remembers,
     ),
     Rule(
         id="rank_collapse",

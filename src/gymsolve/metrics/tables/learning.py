@@ -142,6 +142,14 @@ LEARNING = (
         priority=3,
     ),
     Metric(
+        "train/memory_effect",
+        "what clearing the memory changes on a fixed set of observations: the share of likeliest actions, or "
+        "the values by their own spread, whichever is more; 0 where nothing is remembered",
+        low=0,
+        priority=3,
+        condition="with `net.memory`",
+    ),
+    Metric(
         "train/churn",
         "share of a fixed set of observations whose likeliest action one update changed; in a box, by a "
         "hundredth of half its range",

@@ -19,8 +19,12 @@ __all__ = ["Algorithm", "Engine", "Optimizer", "Policy"]
 class Policy(Actor, Protocol):
     """A policy that can act, be judged, trained and saved."""
 
-    def greedy(self, obs: Obs, masks: Array | None) -> Array:
-        """The likeliest actions [N, A] at the start of an episode."""
+    @property
+    def memory_inputs(self) -> int:
+        """How many of the last columns of memory are inputs: the action and the reward of the last step."""
+
+    def greedy(self, obs: Obs, masks: Array | None, memory: Array | None = None) -> Array:
+        """The likeliest actions [N, A], by default at the start of an episode."""
 
     def arrays(self) -> dict[str, Array]:
         """Weights and statistics by name."""
@@ -46,7 +50,7 @@ class Policy(Actor, Protocol):
     def seen(self, obs: Obs) -> dict[str, Array]:
         """Observations [B, …] as the network takes them: numbers [B, size] by entry, without categories."""
 
-    def hidden(self, obs: Obs) -> dict[str, Array]:
+    def hidden(self, obs: Obs, memory: Array | None = None) -> dict[str, Array]:
         """What every hidden layer gives [B, units] after its activation, by the activation's name."""
 
 

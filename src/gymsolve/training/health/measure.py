@@ -23,7 +23,7 @@ from gymsolve.rollout.statistics import (
     typical_size,
 )
 from gymsolve.spec import Array
-from gymsolve.training.health.probe import churn, dormant_share, feature_rank, sample_obs
+from gymsolve.training.health.probe import churn, dormant_share, feature_rank, memory_effect, sample_obs
 from gymsolve.training.records import next_multiple
 from gymsolve.training.trainer import Trainer
 
@@ -77,7 +77,8 @@ class Before:
     def __init__(self, trainer: Trainer, rollout: Rollout) -> None:
         self.measured = _before(trainer, rollout)
         self.weights = trainer.algorithm.optimizer.weights()
-        self.greedy = trainer.policy.greedy(trainer.probe.obs, trainer.probe.masks)
+        probe = trainer.probe
+        self.greedy = trainer.policy.greedy(probe.obs, probe.masks, probe.remember(trainer.policy))
 
 
 @np.errstate(all="ignore")  # what overflows here is a metric that is not finite, and an alert
@@ -117,15 +118,20 @@ def _after(trainer: Trainer, rollout: Rollout, before: Before, metrics: dict[str
     """What the update did to the network."""
     policy, optimizer, probe = trainer.policy, trainer.algorithm.optimizer, trainer.probe
     change = (optimizer.weights() - before.weights).astype(np.float64)
-    hidden = policy.hidden(probe.obs)
-    now = policy.greedy(probe.obs, probe.masks)
+    memory = probe.remember(policy)
+    hidden = policy.hidden(probe.obs, memory)
+    now = policy.greedy(probe.obs, probe.masks, memory)
     found = {
         "train/step_rms": math.sqrt(float(np.dot(change, change)) / len(change)),
         "train/step_max": float(np.abs(change).max()),
         "train/dormant_share": dormant_share(hidden),
-        "train/feature_rank": feature_rank(_features(hidden)),
         "train/churn": churn(before.greedy, now, box=policy.spec.action.kind == "box"),
     }
+    if memory is not None:
+        found["train/memory_effect"] = memory_effect(policy, probe, memory)
+    features = _features(hidden)
+    if features is not None:
+        found["train/feature_rank"] = feature_rank(features)
     for part, norm in optimizer.group_norms(policy.parameter_groups()).items():
         if part != "value" or trainer.config.algo.has_critic:
             found[f"train/grad_norm_{part}"] = norm
@@ -157,6 +163,6 @@ def gradient_sizes(part: str, pieces: list[Array]) -> dict[str, float]:
     return named | {f"gradient/{part}_zero": zeros / max(1, total)}
 
 
-def _features(hidden: dict[str, Array]) -> Array:
-    """The layer that the policy's head reads."""
-    return next(layer for name, layer in reversed(hidden.items()) if name.startswith("actor."))
+def _features(hidden: dict[str, Array]) -> Array | None:
+    """The layer that the policy's head reads; None where there is no hidden layer."""
+    return next((layer for name, layer in reversed(hidden.items()) if name.startswith("actor")), None)

@@ -1,6 +1,8 @@
 """The probe: observations of the first rollout with which the policy is measured again and again.
 
-They stay the same for the whole run, and checkpoints keep them, so that changes are the network's doing.
+They stay the same for the whole run, and checkpoints keep them, so that changes are the network's doing. A
+policy with memory gets the first steps of whole episodes: what it remembers of them is computed anew for each
+measure, since memory from other weights would say nothing about these.
 """
 
 from typing import Any
@@ -9,13 +11,17 @@ import numpy as np
 
 from gymsolve.parts import Part
 from gymsolve.rollout.rollout import Rollout
+from gymsolve.rollout.sequences import cut_sequences
 from gymsolve.rollout.statistics import sample_rows
 from gymsolve.spec import Array, EnvSpec, Obs
+from gymsolve.training.engines.contract import Policy
 
-__all__ = ["Probe", "churn", "dormant_share", "feature_rank", "sample_obs"]
+__all__ = ["Probe", "churn", "dormant_share", "feature_rank", "memory_effect", "sample_obs"]
 
 DORMANT = 0.025
 """A unit is dormant below this share of its layer's mean activation (Sokar et al. 2023)."""
+_LONGEST = 16
+"""Steps of one episode among the observations, where the policy has memory."""
 
 
 class Probe(Part):
@@ -25,15 +31,41 @@ class Probe(Part):
         self.spec = spec
         self.obs: Obs = {}
         self.masks: Array | None = None
+        self.steps: Array | None = None  # [B] of the episode, before each row; None without memory
+        self.told: Array | None = None  # [B, M] memory as it was, of which only the inputs are used
 
     def take(self, rollout: Rollout) -> None:
         """Keep some of a rollout, unless there is something already."""
-        if not self.obs and rollout.env_steps:
+        if self.obs or not rollout.env_steps:
+            return
+        if rollout.memory is None:
             self.obs, self.masks = sample_obs(rollout, self.spec)
+            return
+        rows, self.steps = _first_steps(rollout, _most_rows(self.spec))
+        self.obs, self.masks = rollout.seen(rows), _masks(rollout, rows)
+        self.told = rollout.memory.reshape(-1, rollout.memory.shape[2])[rows]
+
+    def remember(self, policy: Policy) -> Array | None:
+        """What the policy remembers before each row [B, M]; None without memory."""
+        if self.steps is None or self.told is None:
+            return None
+        inputs = policy.memory_inputs
+        memory = np.zeros_like(self.told)
+        for step in range(1, int(self.steps.max(initial=0)) + 1):
+            rows = np.flatnonzero(self.steps == step)
+            before = {key: array[rows - 1] for key, array in self.obs.items()}
+            masks = None if self.masks is None else self.masks[rows - 1]
+            after = policy.choose(before, masks, memory[rows - 1]).memory
+            assert after is not None
+            memory[rows] = after
+            if inputs:
+                memory[rows, -inputs:] = self.told[rows, -inputs:]
+        return memory
 
     def arrays(self) -> dict[str, Array]:
         found = {f"obs/{key}": array for key, array in self.obs.items()}
-        return found if self.masks is None else found | {"masks": self.masks}
+        further = {"masks": self.masks, "steps": self.steps, "told": self.told}
+        return found | {name: array for name, array in further.items() if array is not None}
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         """Take over what was saved; nothing where it does not fit these spaces."""
@@ -42,6 +74,7 @@ class Probe(Part):
         whole = len(found) == len(spec.obs) and spec.masked == (masks is not None)
         if whole and all(found[key].shape[1:] == entry.shape for key, entry in spec.obs.items()):
             self.obs, self.masks = found, masks
+            self.steps, self.told = arrays.get("steps"), arrays.get("told")
         return []
 
 
@@ -53,8 +86,31 @@ def _most_rows(spec: EnvSpec) -> int:
 def sample_obs(rollout: Rollout, spec: EnvSpec) -> tuple[Obs, Array | None]:
     """Observations of a rollout, evenly spread, and what was legal there."""
     rows = sample_rows(rollout, _most_rows(spec))
-    masks = None if rollout.masks is None else rollout.masks.reshape(-1, rollout.masks.shape[2])[rows]
-    return rollout.seen(rows), masks
+    return rollout.seen(rows), _masks(rollout, rows)
+
+
+def _masks(rollout: Rollout, rows: Array) -> Array | None:
+    return None if rollout.masks is None else rollout.masks.reshape(-1, rollout.masks.shape[2])[rows]
+
+
+def _first_steps(rollout: Rollout, most: int) -> tuple[Array, Array]:
+    """Positions of at most `most` steps in stretches from the start of an episode, one after the other, and
+    how many steps of its episode came before each."""
+    assert rollout.memory is not None
+    sequences = cut_sequences(rollout.valid, rollout.done, _LONGEST)
+    positions = np.flatnonzero(rollout.valid)[sequences.rows]
+    flat = rollout.memory.reshape(-1, rollout.memory.shape[2])
+    fresh = ~flat[positions[sequences.begins]].any(axis=1)  # nothing is remembered at the start only
+    rows: list[Array] = []
+    for begin, length in zip(
+        sequences.begins[fresh].tolist(), sequences.lengths[fresh].tolist(), strict=True
+    ):
+        rows.append(positions[begin : begin + min(length, most)])
+        most -= len(rows[-1])
+        if most <= 0:
+            break
+    steps = [np.arange(len(stretch)) for stretch in rows]
+    return np.concatenate(rows or [positions[:0]]), np.concatenate(steps or [positions[:0]])
 
 
 def dormant_share(hidden: dict[str, Array]) -> float:
@@ -77,6 +133,16 @@ def feature_rank(features: Array) -> float:
     product = features.T @ features if units <= rows else features @ features.T
     square = float(np.vdot(product, product))
     return float(np.trace(product)) ** 2 / square if square > 0.0 else 0.0
+
+
+def memory_effect(policy: Policy, probe: Probe, memory: Array) -> float:
+    """What clearing the memory [B, M] changes: the likeliest actions, or the values by their own spread."""
+    cleared, box = np.zeros_like(memory), policy.spec.action.kind == "box"
+    actions = [policy.greedy(probe.obs, probe.masks, one) for one in (memory, cleared)]
+    with_it, without = (policy.values(probe.obs, one).astype(np.float64) for one in (memory, cleared))
+    moved = float(np.sqrt(np.mean((with_it - without) ** 2)))
+    spread = float(with_it.std())
+    return max(churn(*actions, box=box), moved / spread if spread > 0.0 else 0.0)
 
 
 def churn(before: Array, after: Array, *, box: bool) -> float:

@@ -261,6 +261,7 @@ def _play_once(
         table.add(step)
         ended = step.terminated | step.truncated | ~step.valid
         if agent.memory is not None:
+            agent.hear(step.rewards)
             agent.forget(ended)
         obs, masks = step.obs, step.masks
         if on_step is not None:

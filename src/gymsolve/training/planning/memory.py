@@ -83,6 +83,8 @@ def estimate_memory(config: TrainConfig, spec: EnvSpec | None = None, stack: int
     seen = stack * (4 if spec is None else _obs_bytes(spec))
     row = _PER_ROW + seen // (env.frame_stack if _shares_frames(spec, env.frame_stack) else 1)
     row += 8 if spec is None else 8 * spec.action.size + (spec.action.mask_size if spec.masked else 0)
+    if config.net.memory is not None:  # at least one cell's state before every step
+        row += 4 * config.net.memory.size
     judges = config.eval.num_envs or min(32, config.eval.episodes)
     widths = [1 if spec is None else stack * _inputs(spec), *config.net.hidden, 1]
     weights = sum(before * after for before, after in itertools.pairwise(widths))

@@ -37,22 +37,42 @@ class LoadedPolicy:
         self.config = validate(run.config_json()["config"], "config.json")
         self.policy = rebuild(checkpoint.policy, checkpoint.policy_metadata, threads=self.config.threads)
         self._agent = Agent(self.policy, 1)
+        self._begun = False
+        """Has the policy acted in this episode?"""
         self._rng = np.random.default_rng(self.config.seed)
 
     def reset(self) -> None:
         """Begin an episode: a policy with a memory forgets the last one."""
+        self._begun = False
         self._agent.forget(np.ones(1, bool))
 
-    def act(self, obs: Any, mask: Any = None, *, deterministic: bool = True) -> Any:
+    def act(
+        self, obs: Any, mask: Any = None, *, deterministic: bool = True, reward: float | None = None
+    ) -> Any:
         """The action for one observation, in the environment's own terms.
 
         `obs` is what the run's environments give (see `make_envs`): an array, or a dict or tuple of
-        them. With frame stacking or other wrappers in the recipe, that is the wrapped observation.
+        them. With frame stacking or other wrappers in the recipe, that is the wrapped observation. A policy
+        with a memory remembers what it was shown until `reset`; one that reads rewards
+        (`net.memory.inputs`) wants that of the last step, from the second step of an episode on.
         """
         batch = _as_batch(obs, self.policy.spec.obs)
+        self._hear(reward)
         actions = self._agent.choose(batch, self._masks(mask), None if deterministic else self._rng)
         action = self.policy.spec.action.to_env(actions)[0]
         return action.item() if self.policy.spec.action.kind == "discrete" else action
+
+    def _hear(self, reward: float | None) -> None:
+        """Remember the reward of the last step, if there was one and the policy reads it."""
+        memory = self.config.net.memory
+        if memory is None or "reward" not in memory.inputs or not self._begun:
+            self._begun = True
+            return
+        if reward is None:
+            raise UsageError(
+                "this policy reads the reward of the last step.", hint="Give it one: act(obs, reward=…)."
+            )
+        self._agent.hear(np.array([reward]))
 
     def _masks(self, mask: Any) -> Array | None:
         """The legal choices [1, mask_size]: what is given, and the recipe's own."""
@@ -75,7 +95,7 @@ class LoadedPolicy:
         return legal[None]
 
     def value(self, obs: Any) -> float:
-        """The discounted return the policy expects from here."""
+        """The discounted return the policy expects from here; with a memory, ask before it acts on `obs`."""
         return float(self._agent.values(_as_batch(obs, self.policy.spec.obs))[0])
 
     def make_envs(self, num_envs: int = 1, *, render: bool = False) -> Envs:

@@ -48,5 +48,7 @@ def play(
             chosen = agent.choose(moment.scene.obs, moment.scene.masks, rng)
             action = policy.spec.action.to_env(chosen)  # [1, *shape]
             step += 1
-            moment = Moment(episode, step, action[0], stage.step(action), agent.memory)
+            scene = stage.step(action)
+            agent.hear(np.array([scene.reward]))
+            moment = Moment(episode, step, action[0], scene, agent.memory)
             yield moment
