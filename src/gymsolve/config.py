@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from gymsolve.explore_config import ExploreConfig
 from gymsolve.schedules import Progress, Schedule, Steps, within
 
 __all__ = [
@@ -427,6 +428,7 @@ class TrainConfig(_Model):
     eval: EvalConfig = EvalConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
     video: VideoConfig = VideoConfig()
+    explore: ExploreConfig = ExploreConfig()
     steps: Annotated[Steps, Field(gt=0)] = 1_000_000
     """Budget in environment steps, all copies summed, unless `budget_in` says otherwise."""
     budget_in: Literal["env_steps", "vec_steps"] = "env_steps"

@@ -71,6 +71,8 @@ class Collector(Part):
             out.terminated[t], out.truncated[t] = step.terminated, step.truncated
             if out.components is not None:
                 out.components[t] = step.components
+            if out.watched is not None:
+                out.watched[t] = step.watched
             if step.final_obs is not None:
                 if self.keeps_ends:
                     out.final_obs[t] = step.final_obs

@@ -62,6 +62,12 @@ def _load(env: AnyEnv, saved: str) -> None:
     game.ale.restoreState(kind(base64.b64decode(saved)))
 
 
+def _ram(env: AnyEnv) -> bytes:
+    game: Any = env.unwrapped
+    memory: bytes = game.ale.getRAM().tobytes()
+    return memory
+
+
 FAMILY = Family(
     "ale",
     owns=by_namespace("ALE"),
@@ -70,5 +76,6 @@ FAMILY = Family(
     meant=_meant,
     recipe="atari",
     clone=Clone(_save, _load),
+    state=_ram,
     fps=_fps,
 )

@@ -1,8 +1,9 @@
 """MiniGrid and BabyAI: `MiniGrid-…`, `BabyAI-…`."""
 
 import importlib
+from typing import Any
 
-from gymsolve.envs.families.family import Extra, Family
+from gymsolve.envs.families.family import AnyEnv, Extra, Family
 from gymsolve.errors import MissingExtraError
 
 __all__ = ["FAMILY"]
@@ -21,11 +22,20 @@ def _register() -> None:
         raise MissingExtraError.of(_EXTRA.package, _EXTRA.name) from error
 
 
+def _state(env: AnyEnv) -> bytes:
+    """What lies where, where the agent stands and looks, and what it carries."""
+    world: Any = env.unwrapped
+    lying = (*world.grid.grid, world.carrying)
+    codes = [code for thing in lying for code in ((0, 0, 0) if thing is None else thing.encode())]
+    return bytes([*codes, *(int(place) for place in world.agent_pos), int(world.agent_dir)])
+
+
 FAMILY = Family(
     "minigrid",
     owns=_owns,
     register=_register,
     extra=_EXTRA,
     recipe="minigrid",
+    state=_state,
     usual_choices=("left", "right", "forward", "pick up", "drop", "toggle", "done"),
 )
