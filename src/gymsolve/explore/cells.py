@@ -73,8 +73,10 @@ class Cells(Part):
         """The cells [T, N] that steps lead to."""
         if self._column is not None:
             assert seen.rollout.watched is not None
-            return seen.rollout.watched[:, :, self._column].astype(np.uint64)
-        return self._of(seen)[seen.there]
+            told: Array = seen.rollout.watched[:, :, self._column].astype(np.uint64)
+            return told
+        ends: Array = self._of(seen)[seen.there]
+        return ends
 
     def beginnings(self, seen: Transitions) -> Array | None:
         """The cells [T, N] that steps begin in; None where only the ends of steps are told."""
@@ -93,7 +95,9 @@ class Cells(Part):
                 first = flat[seen.here[seen.valid]]
                 self.centre = np.stack([first.mean(axis=0), first.std(axis=0) + 1e-6])
             signs = ((flat - self.centre[0]) / self.centre[1]).clip(-5.0, 5.0) @ self.axes > 0.0
-            return signs.astype(np.uint64) @ (np.uint64(1) << np.arange(self._bits, dtype=np.uint64))
+            powers = np.uint64(1) << np.arange(self._bits, dtype=np.uint64)
+            cells: Array = signs.astype(np.uint64) @ powers
+            return cells
         mixed = np.zeros(len(next(iter(seen.rows.values()))), np.uint64)
         for key, entry in self._entries.items():
             for column in self._columns(seen.rows[key], entry):

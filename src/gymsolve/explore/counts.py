@@ -54,7 +54,8 @@ class VisitTable:
         return len(self.visits) - size
 
     def hold(self) -> Callable[[], None]:
-        self._journal = journal = []
+        journal: list[tuple[int, int]] = []
+        self._journal = journal
 
         def put_back() -> None:
             for cell, earlier in reversed(journal):

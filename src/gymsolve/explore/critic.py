@@ -52,7 +52,8 @@ class Critic(Part):
         goal = torch.from_numpy(wanted).to(self._device)
 
         def loss(some: Tensor) -> Tensor:
-            return 0.5 * (self.net(select(rows, some)).squeeze(-1) - goal[some]).square().mean()
+            wrong: Tensor = self.net(select(rows, some)).squeeze(-1) - goal[some]
+            return 0.5 * wrong.square().mean()
 
         passes = self._settings.num_epochs, self._settings.num_minibatches
         found = self.learner.fit(places, loss, rate, passes, rng)

@@ -63,7 +63,8 @@ class Curiosity(Bonus):
     def stream(self, rollout: Rollout, paid: Array) -> Stream:
         """The bonus with its values; without ends, unless the settings ask for them."""
         seen, progress, settings = self._seen, self._progress, self.settings
-        assert seen is not None and progress is not None
+        assert seen is not None
+        assert progress is not None
         values = self.critic.values(seen)
         return Stream(
             rewards=paid,
@@ -76,7 +77,8 @@ class Curiosity(Bonus):
 
     def learn(self, rollout: Rollout, rng: np.random.Generator) -> dict[str, float]:
         seen, progress = self._seen, self._progress
-        assert seen is not None and progress is not None
+        assert seen is not None
+        assert progress is not None
         (stream,) = rollout.streams.values()
         advantages = stream_advantages(rollout, stream, self._gae_lambda.at(progress))
         targets = (advantages + stream.values)[seen.valid]

@@ -3,7 +3,7 @@
 ICM (Pathak et al. 2017) learns features from which the action between two observations can be told (the
 inverse model), and pays the error of predicting them (the forward model): what no action changes is not paid
 for. `forward` takes fixed random features instead. In a stream that goes on beyond the ends of episodes, a
-constant per step changes nothing, so paying for what was not predicted and charging for what was are the same.
+constant per step changes nothing: paying for what was not predicted is charging for what was.
 """
 
 from collections.abc import Callable

@@ -67,8 +67,9 @@ def in_pieces(compute: Callable[[Seen], Tensor], seen: Seen) -> Tensor:
     with torch.no_grad():
         if not seen[1] or count <= _PIECE:
             return compute(seen)
-        places = torch.arange(count).split(_PIECE)
-        return torch.cat([compute(select(seen, some)) for some in places])
+        starts = range(0, count, _PIECE)
+        pieces = (torch.arange(start, min(start + _PIECE, count)) for start in starts)
+        return torch.cat([compute(select(seen, some)) for some in pieces])
 
 
 class Learner(Part):

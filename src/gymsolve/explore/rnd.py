@@ -56,17 +56,19 @@ class RandomDistillation(Novelty):
         return found
 
     def pay(self, seen: Transitions) -> Array:
-        return self.errors(seen)[seen.there]
+        paid: Array = self.errors(seen)[seen.there]
+        return paid
 
     def learn(self, seen: Transitions, rate: float, rng: np.random.Generator) -> dict[str, float]:
         rows, features = self._seen, self._features
-        assert rows is not None and features is not None
+        assert rows is not None
+        assert features is not None
         places = seen.there[seen.valid]
         if self._settings.share < 1.0:
             places = places[rng.random(len(places)) < self._settings.share]
 
         def loss(some: Tensor) -> Tensor:
-            wrong = self.predictor(select(rows, some)) - features[some]
+            wrong: Tensor = self.predictor(select(rows, some)) - features[some]
             return 0.5 * wrong.square().sum(dim=1).mean()
 
         passes = self._settings.num_epochs, self._settings.num_minibatches

@@ -24,7 +24,7 @@ class Visits:
         self.cells = cells
         self._visited: list[frozenset[int]] = [frozenset()] * num_envs
         self._standing: list[int | None] = [None] * num_envs
-        """The cell in which each environment was left, or 0 where that is not known; None between episodes."""
+        """The cell in which each environment was left (0 where nobody tells); None between episodes."""
         self._next = self._visited, self._standing
 
     def first(self, seen: Transitions) -> Array:

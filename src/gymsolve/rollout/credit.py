@@ -56,7 +56,9 @@ def actor_critic_credit(rollout: Rollout, config: PPOConfig | A2CConfig, progres
     gamma, gae_lambda = config.gamma.at(progress), config.gae_lambda.at(progress)
     ends = rollout.terminated, rollout.truncated
     values = rollout.values, rollout.next_values
-    advantages = gae(rollout.rewards, *values, *ends, gamma=gamma, gae_lambda=gae_lambda).astype(np.float32)
+    advantages: Array = gae(rollout.rewards, *values, *ends, gamma=gamma, gae_lambda=gae_lambda).astype(
+        np.float32
+    )
     targets = {TASK: advantages + rollout.values}
     for name, stream in rollout.streams.items():
         more = stream_advantages(rollout, stream, gae_lambda)
@@ -71,11 +73,11 @@ def stream_advantages(rollout: Rollout, stream: Stream, gae_lambda: float) -> Ar
     One that is not episodic goes on across ends, and through rows that a backend spent on a reset as if they
     were not there.
     """
-    found, rates = (stream.rewards, stream.values, stream.next_values), {"gamma": stream.gamma}
+    found, gamma = (stream.rewards, stream.values, stream.next_values), stream.gamma
     if stream.episodic:
         ends = rollout.terminated, rollout.truncated
-        return gae(*found, *ends, **rates, gae_lambda=gae_lambda).astype(np.float32)
-    return endless_gae(*found, rollout.valid, **rates, gae_lambda=gae_lambda).astype(np.float32)
+        return gae(*found, *ends, gamma=gamma, gae_lambda=gae_lambda).astype(np.float32)
+    return endless_gae(*found, rollout.valid, gamma=gamma, gae_lambda=gae_lambda).astype(np.float32)
 
 
 def monte_carlo_credit(

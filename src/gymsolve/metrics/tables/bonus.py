@@ -37,7 +37,7 @@ BONUS = (
     ),
     Metric(
         "bonus/explained_variance",
-        "how well that value function predicts what the bonus will pay; 1 is perfect, 0 as good as a constant",
+        "how well that value function predicts what the bonus will pay: 1 perfectly, 0 as a constant would",
         _ALGOS,
         better="up",
         high=1,
