@@ -65,8 +65,9 @@ class ExploreConfig(BaseModel):
     """Sizes of the fully connected layers of the bonus's own networks, its value function included."""
     features: Annotated[Positive, Field(le=16_384)] = 32
     """Numbers that such a network predicts."""
-    learning_rate: Annotated[Schedule, within(0.0)] = Schedule.constant(1e-3)
-    """Size of gradient steps of the bonus's own networks; too high, and nothing stays new."""
+    learning_rate: Annotated[Schedule, within(0.0)] = Schedule.constant(3e-4)
+    """Size of gradient steps of the networks whose error is paid; too high, and nothing stays new. The
+    bonus's value function learns at `algo.learning_rate`."""
     num_epochs: Positive = 1
     """Passes of the bonus's own networks over each rollout."""
     num_minibatches: Positive = 4

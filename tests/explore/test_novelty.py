@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from gymsolve.config import ExploreConfig
+from gymsolve.config import ExploreConfig, PPOConfig
 from gymsolve.errors import ConfigError
 from gymsolve.explore.cells import Cells, choose_cells
 from gymsolve.explore.counts import Counts, VisitTable, ranks
@@ -18,7 +18,6 @@ from gymsolve.explore.transitions import Transitions
 from gymsolve.explore.visits import Episodic, Visits
 from gymsolve.rollout.collect import Collector
 from gymsolve.rollout.rollout import Rollout, allocate
-from gymsolve.schedules import Schedule
 from gymsolve.spec import ObsSpec
 from probes import START, RandomEnvs, make_policy, make_spec, vector
 
@@ -241,7 +240,7 @@ def test_the_stream_of_a_bonus_goes_on_beyond_ends_and_through_reset_rows(across
     inputs = Inputs(spec, (), 1, CPU)
     critic = Critic(settings, inputs, "small", CPU, rng())
     novelty = RandomDistillation(settings, inputs, "small", CPU, rng())
-    bonus = Curiosity(settings, Schedule.constant(0.8), novelty, critic, inputs, rollout.num_envs)
+    bonus = Curiosity(settings, PPOConfig(gae_lambda=0.8), novelty, critic, inputs, rollout.num_envs)
     paid = bonus.pay(rollout, START)
     stream = bonus.stream(rollout, paid)
     from gymsolve.rollout.credit import stream_advantages
@@ -268,7 +267,7 @@ def test_the_bonus_is_divided_by_the_spread_of_its_discounted_sum_without_ends()
     inputs = Inputs(spec, (), 1, CPU)
     critic = Critic(settings, inputs, "small", CPU, rng())
     novelty = RandomDistillation(settings, inputs, "small", CPU, rng())
-    bonus = Curiosity(settings, Schedule.constant(0.8), novelty, critic, inputs, 4)
+    bonus = Curiosity(settings, PPOConfig(gae_lambda=0.8), novelty, critic, inputs, 4)
     sums, running = [], np.zeros(4)
     for _ in range(2):
         rollout = gathered(spec)

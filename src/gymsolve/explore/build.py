@@ -31,7 +31,7 @@ def build_bonus(
     with torch.random.fork_rng(devices=[]):  # torch's layers draw weights of their own first
         critic = Critic(config.explore, inputs, config.net.cnn, device, rng)
         novelty = _novelty(config, spec, num_envs, inputs, device, rng)
-    return Curiosity(config.explore, config.algo.gae_lambda, novelty, critic, inputs, num_envs)
+    return Curiosity(config.explore, config.algo, novelty, critic, inputs, num_envs)
 
 
 def _novelty(

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gymsolve.config import A2CConfig, PPOConfig
 from gymsolve.explore.critic import Critic
 from gymsolve.explore.inputs import Inputs
 from gymsolve.explore.novelty import Novelty
@@ -22,7 +23,7 @@ from gymsolve.rollout.credit import stream_advantages
 from gymsolve.rollout.learning import explained_variance
 from gymsolve.rollout.moments import RewardScaler
 from gymsolve.rollout.rollout import Rollout, Stream
-from gymsolve.schedules import Progress, Schedule
+from gymsolve.schedules import Progress
 from gymsolve.spec import Array
 
 __all__ = ["Curiosity"]
@@ -34,13 +35,13 @@ class Curiosity(Bonus):
     def __init__(
         self,
         settings: ExploreConfig,
-        gae_lambda: Schedule,
+        algo: PPOConfig | A2CConfig,
         novelty: Novelty,
         critic: Critic,
         inputs: Inputs,
         num_envs: int,
     ) -> None:
-        self.settings, self._gae_lambda = settings, gae_lambda
+        self.settings, self._algo = settings, algo
         self.novelty, self.critic, self._inputs = novelty, critic, inputs
         self._scaler = RewardScaler(num_envs, limit=math.inf)
         self._seen: Transitions | None = None
@@ -80,19 +81,19 @@ class Curiosity(Bonus):
         assert seen is not None
         assert progress is not None
         (stream,) = rollout.streams.values()
-        advantages = stream_advantages(rollout, stream, self._gae_lambda.at(progress))
+        advantages = stream_advantages(rollout, stream, self._algo.gae_lambda.at(progress))
         targets = (advantages + stream.values)[seen.valid]
-        rate = self.settings.learning_rate.at(progress)
+        places, rate = seen.here[seen.valid], self._algo.learning_rate.at(progress)
         found = {
             "bonus/mean": self._mean,
             "bonus/paid": float(stream.rewards[seen.valid].mean()) if len(targets) else 0.0,
             "bonus/explained_variance": explained_variance(stream.values[seen.valid], targets),
-            "bonus/value_loss": self.critic.learn(seen.here[seen.valid], targets, rate, rng),
+            "bonus/value_loss": self.critic.learn(places, targets, rate, rng),
             "hyper/bonus_coef": stream.weight,
-            **self.novelty.learn(seen, rate, rng),
+            **self.novelty.learn(seen, self.settings.learning_rate.at(progress), rng),
         }
         if len(targets):
-            self._inputs.observe(seen.take(seen.here[seen.valid]))
+            self._inputs.observe(seen.take(places))
         self._seen = None
         self._inputs.forget()
         return found
