@@ -7,6 +7,7 @@ from benchmarks.peers import known_peers
 from benchmarks.store import Record, load_runs
 from benchmarks.tables import (
     cost_table,
+    curiosity_table,
     growth_tables,
     limit_table,
     markdown,
@@ -19,7 +20,7 @@ from benchmarks.targets import targets_table
 
 __all__ = ["render_page", "targets_of", "write_page"]
 
-NAMES = ("throughput", "solve", "race", "limit", "micro", "growth", "cost")
+NAMES = ("throughput", "solve", "race", "limit", "micro", "growth", "cost", "curiosity")
 
 _INTRO = """\
 <!-- Made by `python -m benchmarks` from benchmarks/results; do not edit. -->
@@ -98,6 +99,9 @@ _SECTIONS = {
     "step to the last file, beside the same\ntraining without measures, records, alerts, live table, "
     "tracker and report, at the same time on the other core.\nThe split is that of further runs, with a "
     "clock around each part.\n",
+    "curiosity": "## What curiosity costs\n\nPPO with a bonus for exploring beside the same without one, by "
+    "engine; ratios within a round. The networks of\na bonus are torch's whatever the engine, so they cost "
+    "more of the speed where everything else is quicker.\n",
 }
 
 
@@ -129,6 +133,7 @@ def render_page(results: dict[str, dict[str, Any]]) -> str:
         "micro": micro_table(runs["micro"]) if runs["micro"] else "",
         "growth": growth_tables(runs["growth"]),
         "cost": cost_table(runs["cost"]),
+        "curiosity": curiosity_table(runs["curiosity"]),
     }
     parts = [_INTRO, "## Targets\n", targets_table(runs)]
     for name, title in _SECTIONS.items():

@@ -71,7 +71,7 @@ class ExploreConfig(BaseModel):
     num_epochs: Positive = 1
     """Passes of the bonus's own networks over each rollout."""
     num_minibatches: Positive = 4
-    """Gradient steps per pass."""
+    """Gradient steps per pass, at most: minibatches have at least 128 rows."""
     share: Annotated[float, BeforeValidator(_not_bool), Field(gt=0, le=1)] = 1.0
     """Share of the steps that the predictor learns from; less keeps things new for longer."""
     repeat: Annotated[float, BeforeValidator(_not_bool), Field(ge=0, lt=1)] = 0.0

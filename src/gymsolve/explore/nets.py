@@ -19,6 +19,8 @@ __all__ = ["Learner", "Net", "in_pieces", "layers", "select"]
 
 _PIECE = 2048
 """Rows that pass through a network at once where there are pictures."""
+_FEWEST = 128
+"""Rows of a minibatch: with fewer, what a step costs would hardly depend on them."""
 _ROOT_TWO = float(np.sqrt(2.0))
 
 
@@ -88,11 +90,12 @@ class Learner(Part):
         passes: tuple[int, int],
         rng: np.random.Generator,
     ) -> float:
-        """Minimise a loss over places, in so many epochs of so many minibatches; returns its mean."""
-        epochs, minibatches = passes
+        """Minimise a loss over places, in so many epochs of at most so many minibatches; returns its mean."""
+        epochs, most = passes
+        parts = max(1, min(most, len(places) // _FEWEST))
         found: list[Tensor] = []
         for _ in range(epochs if len(places) else 0):
-            for some in np.array_split(rng.permutation(places), min(minibatches, len(places))):
+            for some in np.array_split(rng.permutation(places), parts):
                 here = loss(torch.from_numpy(some).to(self._device))
                 self._optimizer.step(here, learning_rate=rate, max_grad_norm=1.0)
                 found.append(here.detach())

@@ -12,7 +12,7 @@ from gymsolve.errors import UsageError
 
 __all__ = ["bench"]
 
-_PARTS = "micro, limit, throughput, race, solve, growth, cost"
+_PARTS = "micro, limit, throughput, race, solve, growth, cost, curiosity"
 
 
 def bench(
