@@ -5,11 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from gymsolve.errors import ConfigError, GymsolveError
+from gymsolve.errors import ConfigError, DivergenceError, GymsolveError
 from gymsolve.explore.plan import training_env
 from gymsolve.metrics.catalog import undeclared
 from gymsolve.recipes.layers import nest
 from gymsolve.recipes.validation import validate
+from gymsolve.training.health.nonfinite import require_finite_update
 from gymsolve.training.loop import collect, count, learn
 from gymsolve.training.observer import Silent
 from gymsolve.training.planning.plan import plan_run
@@ -141,6 +142,19 @@ def test_a_checkpoint_of_another_bonus_is_said_to_be_of_no_use():
     assert restore_trainer(plain, Saved(one), fresh_optimizer=False) == []
     for trainer in (plain, one, other):
         trainer.envs.close()
+
+
+def test_a_bonus_that_leaves_the_finite_numbers_ends_the_iteration():
+    trainer = make("CartPole-v1:ppo", SMALL | NETS | {"explore.learning_rate": 1e38}, "rnd")
+    trainer.probe.take(collect(trainer, Silent()))
+    before, undo = Saved(trainer), trainer.hold()
+    metrics = advance(trainer, 2)
+    with pytest.raises(DivergenceError, match="bonus for exploring became") as told:
+        require_finite_update(trainer, trainer.collector.rollout, metrics)
+    assert "explore.learning_rate" in str(told.value)
+    undo()
+    assert_same(before, Saved(trainer), environments=False)
+    trainer.envs.close()
 
 
 def test_actions_are_repeated_in_training_only():
