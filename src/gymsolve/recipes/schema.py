@@ -19,6 +19,7 @@ from gymsolve.schedules import Schedule
 __all__ = [
     "ALGORITHM_MODELS",
     "MEASURED",
+    "SHORTHAND",
     "Path",
     "describe_field",
     "flatten",
