@@ -108,6 +108,7 @@ FAULTS = (
         names=("bonus_drowns",),
         shows=("return_flat", "ev_zero", "ev_negative", "entropy_stuck", "return_fell", "entropy_collapse"),
         settings=_fixed(explore__bonus="rnd", explore__coef=1000.0),
+        envs=("CartPole-v1", "Pendulum-v1", "FrozenLake-v1"),  # Acrobot is solved by curiosity alone
     ),
     Fault(
         "clip_zero",

@@ -56,7 +56,10 @@ CURIOSITY = (
         cause="explore.coef is too large for rewards of this size",
         remedy=scale("explore.coef", 0.1),
         effect=Effect("bonus/share", "falls", below=0.9),
-        explains=("return_flat", "entropy_stuck", "ev_zero", "ev_negative"),
+        explains=(
+            *("return_flat", "return_fell", "entropy_stuck", "entropy_falling", "entropy_collapse"),
+            *("action_stuck", "action_saturated", "churn_dead", "ev_zero", "ev_negative"),
+        ),
         applies=_is_curious,
     ),
     Rule(
