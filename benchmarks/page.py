@@ -7,6 +7,7 @@ from benchmarks.peers import known_peers
 from benchmarks.store import Record, load_runs
 from benchmarks.tables import (
     cost_table,
+    curiosity_table,
     growth_tables,
     limit_table,
     markdown,
@@ -20,7 +21,10 @@ from benchmarks.targets import targets_table
 
 __all__ = ["render_page", "targets_of", "write_page"]
 
-NAMES = ("throughput", "solve", "race", "recurrent", "limit", "micro", "growth", "cost", "stepping")
+NAMES = (
+    *("throughput", "solve", "race", "recurrent", "limit", "micro", "growth", "cost", "stepping"),
+    "curiosity",
+)
 
 _INTRO = """\
 <!-- Made by `python -m benchmarks` from benchmarks/results; do not edit. -->
@@ -106,6 +110,9 @@ _SECTIONS = {
     "stepping": "## Bare stepping\n\nEnvironments through our contract (resets in the same step, books of "
     "episodes, checked numbers) beside the package's\nown fastest way. No policy acts. Both take turns in "
     "one process, with the same actions.\n",
+    "curiosity": "## What curiosity costs\n\nPPO with a bonus for exploring beside the same without one, by "
+    "engine; ratios within a round. The networks of\na bonus are torch's whatever the engine, so they cost "
+    "more of the speed where everything else is quicker.\n",
 }
 
 
@@ -139,6 +146,7 @@ def render_page(results: dict[str, dict[str, Any]]) -> str:
         "growth": growth_tables(runs["growth"]),
         "cost": cost_table(runs["cost"]),
         "stepping": stepping_table(runs["stepping"]) if runs["stepping"] else "",
+        "curiosity": curiosity_table(runs["curiosity"]),
     }
     parts = [_INTRO, "## Targets\n", targets_table(runs)]
     for name, title in _SECTIONS.items():

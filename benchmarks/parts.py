@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from benchmarks.cost import measure_cost
+from benchmarks.curiosity import measure_curiosity
 from benchmarks.growth import measure_growth
 from benchmarks.limit import measure_limit
 from benchmarks.micro import measure_micro
@@ -24,4 +25,5 @@ PARTS: dict[str, Callable[[Options], None]] = {
     "growth": measure_growth,
     "cost": measure_cost,
     "stepping": measure_stepping,
+    "curiosity": measure_curiosity,
 }

@@ -10,6 +10,7 @@ from benchmarks.store import OURS, Record
 
 __all__ = [
     "cost_table",
+    "curiosity_table",
     "growth_tables",
     "limit_share",
     "limit_table",
@@ -235,6 +236,18 @@ def growth_tables(runs: Sequence[Record]) -> str:
         told = f"{line[0]:,.0f} bytes per step of the rollout on top of {line[1]:.0f} MiB (R² {line[2]:.3f})."
         parts.append(f"A straight line through the last table: {told}\n")
     return "\n".join(parts)
+
+
+def curiosity_table(runs: Sequence[Record]) -> str:
+    rows = []
+    for case in cases(runs):
+        own, _ = sound(newest(runs, case, OURS))
+        shares = [run["share_of_plain"] for run in own if run["share_of_plain"]]
+        if shares:
+            speed = _range(spread(run["steps_per_second"] for run in own))
+            rows.append((case, speed, f"{_median(shares):.0%}", _noisy(own)))
+    head = ("environment, engine, bonus", "steps/s", "of the speed without", "noisy runs")
+    return markdown(head, rows) if rows else ""
 
 
 def memory_line(runs: Sequence[Record]) -> tuple[float, float, float] | None:

@@ -103,6 +103,14 @@ FAULTS = (
         envs=("CartPole-v1", "Acrobot-v1", "FrozenLake-v1"),
     ),
     Fault(
+        "curiosity_drowns",
+        "a bonus for exploring that counts a thousand times as much as the task",
+        names=("bonus_drowns",),
+        shows=("return_flat", "ev_zero", "ev_negative", "entropy_stuck", "return_fell", "entropy_collapse"),
+        settings=_fixed(explore__bonus="rnd", explore__coef=1000.0),
+        envs=("CartPole-v1", "Pendulum-v1", "FrozenLake-v1"),  # Acrobot is solved by curiosity alone
+    ),
+    Fault(
         "clip_zero",
         "clip_coef 0",
         names=("clip_extreme", "clip_high", "clip_closed"),

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_serializer, model_validator
 
+from gymsolve.explore_config import ExploreConfig
 from gymsolve.schedules import Progress, Schedule, Steps
 from gymsolve.setting_types import Count, Model, Options, Positive, Rate, Seconds, Share, Whole
 from gymsolve.setting_types import listed as _listed
@@ -400,6 +401,7 @@ class TrainConfig(Model):
     eval: EvalConfig = EvalConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
     video: VideoConfig = VideoConfig()
+    explore: ExploreConfig = ExploreConfig()
     steps: Annotated[Steps, Field(gt=0)] = 1_000_000
     """Budget in environment steps, all copies summed, unless `budget_in` says otherwise."""
     budget_in: Literal["env_steps", "vec_steps"] = "env_steps"

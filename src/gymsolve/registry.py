@@ -69,6 +69,7 @@ WRAPPERS = {
     "scale_reward": "gymsolve.envs.wrappers.rewards:ScaleReward",
     "sticky_actions": "gymsolve.envs.wrappers.actions:StickyActions",
     "time_limit": "gymsolve.envs.wrappers.rewards:TimeLimit",
+    "watch": "gymsolve.envs.wrappers.watch:Watch",
 }
 
 

@@ -123,6 +123,8 @@ class EnvSpec:
     """Time limit in agent steps, after frame skipping; None when episodes are unlimited."""
     components: tuple[str, ...] = ()
     """Names of the parts that rewards are the sum of; empty without the wrapper `reward_components`."""
+    watched: tuple[str, ...] = ()
+    """Names of the numbers that bonuses are told; empty without the wrapper `watch`."""
     notes: tuple[str, ...] = field(default=())
     """Facts found while building, worth telling a user."""
 
@@ -138,7 +140,7 @@ class EnvSpec:
             spec = cls(obs=obs, action=ActionSpec(**_tuples(data["action"])), **_tuples(rest))
             spaces = _is_space(spec.action) and all(map(_is_space, spec.obs.values()))
             flags = (spec.masked, spec.action.bounded, spec.action.squash, *spec.legal)
-            words = (spec.id, *spec.components, *spec.notes)
+            words = (spec.id, *spec.components, *spec.watched, *spec.notes)
         except (TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"spaces are not described like this: {ascii(str(error))[:80]}") from error
         numbers = [one for one in (spec.reward_threshold, spec.max_episode_steps) if one is not None]

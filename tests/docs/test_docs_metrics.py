@@ -72,7 +72,7 @@ def listed(row: dict[str, Any]) -> set[str]:
     return {name if metric is None else metric.name for name, metric in known.items()}
 
 
-def emitted(algo: str, env: str, folder: Path) -> tuple[set[str], set[str]]:
+def emitted(algo: str, env: str, folder: Path, **more: Any) -> tuple[set[str], set[str]]:
     """Names in training and in evaluation records of a run that gives each metric its chance."""
     settings: dict[str, Any] = {
         "env.wrappers": [
@@ -84,6 +84,7 @@ def emitted(algo: str, env: str, folder: Path) -> tuple[set[str], set[str]]:
         "eval.episodes": 5,
         "eval.stop_when_solved": False,
         "net.shared": env.startswith("DocsDial"),
+        **more,
     }
     if env.startswith("DocsDial"):
         settings["net.memory.cell"] = "gru"
@@ -103,6 +104,10 @@ def emitted(algo: str, env: str, folder: Path) -> tuple[set[str], set[str]]:
 def test_records_hold_exactly_what_is_documented(algo, samples, tmp_path):
     table = {name: told.replace("*", "").strip() for name, told in documented().items()}
     runs = [emitted(algo, env, tmp_path) for env in samples]
+    if algo != "reinforce":
+        bonuses = {"bonus": "counts"}, {"bonus": "noveld"}, {"bonus": "icm"}
+        events = {"bonus": "rarity", "events": ["is_success"]}
+        runs += [emitted(algo, samples[0], tmp_path, explore=one) for one in (*bonuses, events)]
     trained, judged = (set().union(*parts) for parts in zip(*runs, strict=True))
     in_training = {n for n, told in table.items() if told in ("all", "both") or algo in told.split(", ")}
     in_evaluation = {name for name, told in table.items() if told in ("both", "evaluation")}

@@ -40,6 +40,7 @@ REMEMBERING = {"net": {"memory": {"cell": "lstm"}}}
 SHARED = {"net": {"shared": True}}
 SHAPED = {"env": {"wrappers": [{"scale_reward": {"factor": -1.0}}]}}
 MASKED = {"spec": {"masked": True}}
+CURIOUS = {"explore": {"bonus": "rnd"}}
 CASES = {
     "nonfinite": Case({"train/loss": burst(0.3, math.inf, 1)}, {"train/explained_variance": NAN}),
     "out_of_bounds": Case({"train/entropy": burst(1.0, 1.01 * H, 1)}, {"train/entropy": H}),
@@ -88,6 +89,12 @@ CASES = {
     "clip_unused": Case(
         {"train/clip_fraction": 0.0, "train/approx_kl": 1e-4, **FLAT},
         {"train/clip_fraction": 0.0, "train/approx_kl": 0.002, **FLAT},
+    ),
+    "bonus_drowns": Case({"bonus/share": 0.92, **FLAT}, {"bonus/share": 0.9, **FLAT}, CURIOUS),
+    "bonus_vanished": Case(
+        {"bonus/mean": lambda i: 1.0 if i < 3 else 0.019, **FLAT},
+        {"bonus/mean": lambda i: 1.0 if i < 3 else 0.021, **FLAT},
+        CURIOUS,
     ),
     "entropy_collapse": Case({"train/entropy": 0.04 * H, **FLAT}, {"train/entropy": 0.04 * H}),
     "entropy_falling": Case(
@@ -184,6 +191,18 @@ def test_nothing_fires_in_a_healthy_run(context):
     assert [alert.id for alert in tracker.alerts()] == []
     missing = [reason for _, reason in tracker.unchecked_rules() if reason.startswith("needs")]
     assert missing == [], "the healthy run measures everything, so that every rule is looked at"
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"bonus/share": 0.99, "bonus/mean": lambda i: 1.0 if i < 3 else 0.001},  # while the return rises
+        {"bonus/share": 0.99, "bonus/mean": 1.0, "rollout/ep_rew_std": 0.0, "rollout/ep_rew_mean": 0.0},
+        {"bonus/share": 0.5, "bonus/mean": lambda i: 1.0 if i < 40 else 0.001, **FLAT},  # not at once
+    ],
+)
+def test_a_bonus_that_does_its_work_is_no_finding(columns):
+    assert not {"bonus_drowns", "bonus_vanished"} & fired(columns, make_context(**CURIOUS))
 
 
 def test_a_gain_within_the_noise_of_episodes_does_not_excuse_values_that_predict_nothing():

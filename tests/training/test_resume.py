@@ -89,6 +89,10 @@ CASES = {
             ]
         },
     ),
+    "curious": (
+        "CartPole-v1:ppo",
+        SMALL | SHORT | {"explore": "noveld", "explore.hidden": [16], "explore.repeat": 0.5},
+    ),
     "wrapped": (
         "CartPole-v1:ppo",
         {

@@ -29,6 +29,7 @@ from gymsolve.envs.wrappers.components import RewardComponents
 from gymsolve.envs.wrappers.images import ChannelsFirst
 from gymsolve.envs.wrappers.nested import FrameStack
 from gymsolve.envs.wrappers.rewards import RawReturn, TimeLimit
+from gymsolve.envs.wrappers.watch import Watch
 from gymsolve.errors import ConfigError, GymsolveError, MissingExtraError, UnknownEnvError, UsageError
 from gymsolve.spec import ActionSpec
 
@@ -44,6 +45,7 @@ class BuiltEnv:
     env: AnyEnv
     raw: RawReturn | None
     parts: RewardComponents | None
+    watch: Watch | None
     reward_threshold: float | None
     max_episode_steps: int | None
     notes: tuple[str, ...]
@@ -66,7 +68,7 @@ class CopyBuilder:
         return self.finish(build_env(self.config, self.role, self.render))
 
     def finish(self, built: BuiltEnv) -> Replay:
-        recorders = built.raw, built.parts
+        recorders = built.raw, built.parts, built.watch
         return Replay(built.env, self.index, self.config.id, self.action, self.masked, recorders)
 
 
@@ -89,18 +91,20 @@ def _build(config: EnvConfig, plan: tuple[Planned, ...], render: bool) -> BuiltE
     raw = RawReturn(env) if any(planned.changes_reward for planned in plan) else None
     env = raw or env
     parts: RewardComponents | None = None
+    watch: Watch | None = None
     for planned in plan:
         env = planned.apply(env)
         if isinstance(env, RewardComponents):
             if parts is not None:
                 raise ConfigError("there can be one of it; name all components there.", where=planned.where)
             parts = env
+        watch = env if isinstance(env, Watch) else watch
         limit = _limit_above(env, limit)
     if _has_image(env.observation_space):
         env = ChannelsFirst(env)
     if config.frame_stack > 1:
         env = FrameStack(env, config.frame_stack)
-    return BuiltEnv(env, raw, parts, threshold, limit, notes_on(registered), lean is not None)
+    return BuiltEnv(env, raw, parts, watch, threshold, limit, notes_on(registered), lean is not None)
 
 
 def needs_own_process(config: EnvConfig) -> bool:

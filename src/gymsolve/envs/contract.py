@@ -58,6 +58,8 @@ class Step:
     """What each of the spec's `components` paid; None when there are none."""
     cut: Array | None = None  # [N] bool, or None for none
     """Where a fault cut an episode: truncated, not valid, and not among the `episodes`."""
+    watched: Array | None = None  # [N, numbers]
+    """What the spec's `watched` numbers were; None when there are none."""
 
 
 class Envs(Protocol):

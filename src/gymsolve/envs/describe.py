@@ -129,7 +129,7 @@ def _look_at(config: EnvConfig, role: Role, built: BuiltEnv, timed: bool) -> Des
     action = action_spec(built.env.action_space)
     from_info = _masks_in_info(config, built, action)
     env = CopyBuilder(config, role, 0, action, from_info, render=False).finish(built)
-    if built.parts is not None:
+    if built.parts is not None or built.watch is not None:
         _try_components(env, action, from_info)
     return Description(
         spec=_spec(config, built, action, from_info),
@@ -157,6 +157,7 @@ def _spec(config: EnvConfig, built: BuiltEnv, action: ActionSpec, from_info: boo
         reward_threshold=built.reward_threshold,
         max_episode_steps=built.max_episode_steps,
         components=() if built.parts is None else built.parts.names,
+        watched=() if built.watch is None else built.watch.names,
         notes=(*built.notes, *unread),
     )
 
@@ -184,7 +185,7 @@ def _masks_in_info(config: EnvConfig, built: BuiltEnv, action: ActionSpec) -> bo
 
 
 def _try_components(env: Replay, action: ActionSpec, masked: bool) -> None:
-    """One step tells whether all components of the reward are there: an error now is better than later."""
+    """One step tells whether all that is read from `info` is there: an error now is better than later."""
     _, info = env.reset(seed=0)
     masks = info["action_mask"][None] if masked else None  # [1, mask_size]
     env.step(action.to_env(random_actions(action, 1, masks, np.random.default_rng(0)))[0])

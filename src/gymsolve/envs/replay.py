@@ -33,6 +33,7 @@ from gymsolve.envs.masks import flat_mask
 from gymsolve.envs.spaces import ObsLayout
 from gymsolve.envs.wrappers.components import RewardComponents
 from gymsolve.envs.wrappers.rewards import RawReturn
+from gymsolve.envs.wrappers.watch import Watch
 from gymsolve.errors import BadNumber, EnvFaultError, GymsolveError
 from gymsolve.spec import ActionSpec
 
@@ -66,7 +67,7 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         name: str,
         action: ActionSpec,
         masked: bool,
-        recorders: tuple[RawReturn | None, RewardComponents | None],
+        recorders: tuple[RawReturn | None, RewardComponents | None, Watch | None],
     ) -> None:
         super().__init__(env)
         self._index = index
@@ -75,7 +76,7 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         # `tolist` of a NumPy scalar takes as long as the rest of this wrapper.
         self._whole = action.kind == "discrete"
         self._masked = masked
-        self._raw, self._parts = recorders
+        self._raw, self._parts, self._watch = recorders
         self._layout = ObsLayout(env.observation_space)
         space = env.observation_space
         self._shape = space.shape if isinstance(space, gym.spaces.Box) else None
@@ -147,6 +148,8 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
             told = self._mask(info)
         if self._parts is not None:
             told["reward_components"] = self._parts.take()
+        if self._watch is not None:
+            told["watched"] = self._watch.take()
         return obs, reward, terminated, truncated, told
 
     def _check_ends(self, terminated: Any, truncated: Any) -> None:

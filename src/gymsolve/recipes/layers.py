@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gymsolve.recipes.files import Layer
-from gymsolve.recipes.schema import ALGORITHM_MODELS, Path, is_section, model_at
+from gymsolve.recipes.schema import ALGORITHM_MODELS, Path, is_section, model_at, spelled_out
 from gymsolve.schedules import Schedule
 
 __all__ = ["Flagged", "Layers", "assign", "merge_layers", "nest"]
@@ -42,7 +42,11 @@ class Layers:
         owner: str | None = None
         for label, layer in layers:
             owner = _named(layer.get("algo")) or owner
-            plain = {key: value for key, value in layer.items() if key not in ("algo", "algos")}
+            plain = {
+                key: spelled_out((key,), value)
+                for key, value in layer.items()
+                if key not in ("algo", "algos")
+            }
             blocks = [_block(layer["algo"], owner, self.algorithm)] if "algo" in layer else []
             by_name = layer.get("algos")
             if isinstance(by_name, Mapping) and self.algorithm in by_name:
@@ -138,6 +142,7 @@ def _block(block: Any, owner: str | None, algorithm: str | None) -> Any:
 def _merge(base: dict[str, Any], over: Mapping[str, Any], path: Path, algorithm: str | None) -> None:
     for key, value in over.items():
         here = (*path, key)
+        value = spelled_out(here, value)
         if isinstance(value, Mapping) and is_section(here, algorithm):
             child = base.get(key)
             base[key] = child if isinstance(child, dict) else {}

@@ -19,6 +19,7 @@ from gymsolve.schedules import Schedule
 __all__ = [
     "ALGORITHM_MODELS",
     "MEASURED",
+    "SHORTHAND",
     "Path",
     "describe_field",
     "flatten",
@@ -26,6 +27,7 @@ __all__ = [
     "key_order",
     "leaf_paths",
     "model_at",
+    "spelled_out",
     "without_autos",
 ]
 
@@ -52,6 +54,15 @@ def without_autos(data: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, .
             del node[last]
             found.append(path)
     return plain, tuple(found)
+
+
+SHORTHAND = {("explore",): "bonus"}
+"""Sections that may be given as one word, and the key that the word then stands for."""
+
+
+def spelled_out(path: Path, value: Any) -> Any:
+    """`explore: rnd` as the mapping that it is short for."""
+    return {SHORTHAND[path]: value} if path in SHORTHAND and isinstance(value, str) else value
 
 
 def model_at(path: Path, algorithm: str | None) -> type[BaseModel] | None:

@@ -39,6 +39,12 @@ OTHER_NAMES = {
     "max_timesteps": "steps",
     "reward_threshold": "solved_at",
     "threshold": "solved_at",
+    # Names that also the section `explore` has.
+    "learning_rate": "algo.learning_rate",
+    "gamma": "algo.gamma",
+    "num_epochs": "algo.num_epochs",
+    "num_minibatches": "algo.num_minibatches",
+    "hidden": "net.hidden",
 }
 _TYPES = {
     "int": "a whole number",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.envs.contract import Envs
+from gymsolve.envs.contract import Envs, Step
 from gymsolve.parts import Part
 from gymsolve.rollout.agent import Actor, Agent
 from gymsolve.rollout.rollout import Rollout, allocate
@@ -69,8 +69,7 @@ class Collector(Part):
             out.env_seconds += time.perf_counter() - began
             out.rewards[t], out.valid[t] = step.rewards, step.valid
             out.terminated[t], out.truncated[t] = step.terminated, step.truncated
-            if out.components is not None:
-                out.components[t] = step.components
+            _keep_told(out, t, step)
             agent.hear(step.rewards)
             if step.final_obs is not None:
                 if self.keeps_ends:
@@ -149,6 +148,14 @@ class Collector(Part):
         """New episodes everywhere, one seed per environment."""
         self.obs, self.masks = self.envs.reset(seeds)
         self.agent.forget(np.ones(self.envs.num_envs, bool))
+
+
+def _keep_told(out: Rollout, t: int, step: Step) -> None:
+    """What the environments told besides rewards, where somebody asked for it."""
+    if out.components is not None:
+        out.components[t] = step.components
+    if out.watched is not None:
+        out.watched[t] = step.watched
 
 
 def _discard(out: Rollout, t: int, cut: Array) -> None:

@@ -12,12 +12,12 @@ import numpy as np
 
 from gymsolve.config import A2CConfig, PPOConfig, ReinforceConfig
 from gymsolve.rollout.learning import flatten
-from gymsolve.rollout.returns import finished, gae, monte_carlo, standardize
-from gymsolve.rollout.rollout import Rollout
+from gymsolve.rollout.returns import endless_gae, finished, gae, monte_carlo, standardize
+from gymsolve.rollout.rollout import Rollout, Stream
 from gymsolve.schedules import Progress
 from gymsolve.spec import Array
 
-__all__ = ["TASK", "Credit", "Credited", "actor_critic_credit", "monte_carlo_credit"]
+__all__ = ["TASK", "Credit", "Credited", "actor_critic_credit", "monte_carlo_credit", "stream_advantages"]
 
 TASK = "task"
 """The stream of the environment's own rewards."""
@@ -56,15 +56,28 @@ def actor_critic_credit(rollout: Rollout, config: PPOConfig | A2CConfig, progres
     gamma, gae_lambda = config.gamma.at(progress), config.gae_lambda.at(progress)
     ends = rollout.terminated, rollout.truncated
     values = rollout.values, rollout.next_values
-    advantages = gae(rollout.rewards, *values, *ends, gamma=gamma, gae_lambda=gae_lambda).astype(np.float32)
+    advantages: Array = gae(rollout.rewards, *values, *ends, gamma=gamma, gae_lambda=gae_lambda).astype(
+        np.float32
+    )
     targets = {TASK: advantages + rollout.values}
     for name, stream in rollout.streams.items():
-        cut = ends if stream.episodic else (np.zeros_like(ends[0]),) * 2
-        ahead = stream.values, stream.next_values
-        more = gae(stream.rewards, *ahead, *cut, gamma=stream.gamma, gae_lambda=gae_lambda).astype(np.float32)
+        more = stream_advantages(rollout, stream, gae_lambda)
         targets[name] = more + stream.values
         advantages = advantages + np.float32(stream.weight) * more
     return Credit(rollout.valid, advantages, targets)
+
+
+def stream_advantages(rollout: Rollout, stream: Stream, gae_lambda: float) -> Array:
+    """Generalised advantages of one stream, before they are weighed.
+
+    One that is not episodic goes on across ends, and through rows that a backend spent on a reset as if they
+    were not there.
+    """
+    found, gamma = (stream.rewards, stream.values, stream.next_values), stream.gamma
+    if stream.episodic:
+        ends = rollout.terminated, rollout.truncated
+        return gae(*found, *ends, gamma=gamma, gae_lambda=gae_lambda).astype(np.float32)
+    return endless_gae(*found, rollout.valid, gamma=gamma, gae_lambda=gae_lambda).astype(np.float32)
 
 
 def monte_carlo_credit(

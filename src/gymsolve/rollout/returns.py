@@ -9,7 +9,7 @@ import numpy as np
 
 from gymsolve.spec import Array
 
-__all__ = ["finished", "gae", "monte_carlo", "standardize"]
+__all__ = ["endless_gae", "finished", "gae", "monte_carlo", "standardize"]
 
 
 def gae(
@@ -34,6 +34,21 @@ def gae(
         row += kept * future
         future = row
     return advantages.astype(deltas.dtype)
+
+
+def endless_gae(
+    rewards: Array, values: Array, next_values: Array, valid: Array, *, gamma: float, gae_lambda: float
+) -> Array:
+    """Generalised advantage estimates that no end of an episode cuts.
+
+    `next_values` are those of the next valid row. What lies beyond a row that is not valid passes through it.
+    """
+    advantages = (rewards + gamma * next_values - values).astype(np.float64)
+    future: Array = np.zeros(rewards.shape[1:])
+    for t in range(len(rewards) - 1, -1, -1):
+        advantages[t] += gamma * gae_lambda * future
+        future = np.where(valid[t], advantages[t], future)
+    return advantages.astype(np.result_type(rewards, values))
 
 
 def _rows(array: Array) -> Array:

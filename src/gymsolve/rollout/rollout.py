@@ -45,6 +45,7 @@ class Rollout:
     masks: Array | None  # [T, N, M] bool, legal choices
     components: Array | None = None  # [T, N, K] of rewards as the environment gave them, before scaling
     memory: Array | None = None  # [T, N, M] before each step; None without a recurrent cell
+    watched: Array | None = None  # [T, N, numbers] what bonuses are told of each step
     streams: dict[str, Stream] = field(default_factory=dict)
     """Rewards besides the task's own, such as those of curiosity, each with a discount of its own."""
     final_obs: dict[int, Obs] = field(default_factory=dict)
@@ -122,5 +123,6 @@ def allocate(
         valid=np.ones(size, bool),
         masks=np.ones((*size, spec.action.mask_size), bool) if spec.masked else None,
         components=np.zeros((*size, len(spec.components))) if spec.components else None,
+        watched=np.zeros((*size, len(spec.watched))) if spec.watched else None,
         memory=None if memory_size is None else np.zeros((*size, memory_size), np.float32),
     )

@@ -73,9 +73,22 @@ def credit_statistics(rollout: Rollout, credit: Credit) -> dict[str, float]:
         "rollout/return": flatten(credit.targets[TASK], credit.rows),
         "rollout/advantage": flatten(credit.advantages, credit.rows),
     }
+    shares = _bonus_share(rollout, credit)
     if credit.rows is rollout.valid:
-        return describe(found | learned)
-    return describe(found) | (describe(learned) if credit.rows.any() else {})
+        return describe(found | learned) | shares
+    return describe(found) | (describe(learned) if credit.rows.any() else {}) | shares
+
+
+def _bonus_share(rollout: Rollout, credit: Credit) -> dict[str, float]:
+    """Share of bonuses in the sizes of all advantages, before they are summed."""
+    if not rollout.streams:
+        return {}
+    task = float(np.abs(flatten(credit.targets[TASK] - rollout.values, credit.rows)).mean())
+    paid = sum(
+        stream.weight * float(np.abs(flatten(credit.targets[name] - stream.values, credit.rows)).mean())
+        for name, stream in rollout.streams.items()
+    )
+    return {"bonus/share": paid / (paid + task) if paid + task > 0.0 else 0.0}
 
 
 def component_statistics(rollout: Rollout, names: tuple[str, ...]) -> dict[str, float]:

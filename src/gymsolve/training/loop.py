@@ -95,7 +95,8 @@ def collect(trainer: Trainer, observer: Observer) -> Rollout:
         gamma = trainer.config.algo.gamma.at(trainer.progress)
         rollout.rewards[:] = trainer.scaler.scale(rollout.rewards, rollout.done, rollout.valid, gamma)
     if trainer.bonuses:
-        pay_bonuses(rollout, trainer.bonuses, trainer.progress)
+        with trainer.clock.timing("update"), np.errstate(all="ignore"):
+            pay_bonuses(rollout, trainer.bonuses, trainer.progress)
     return rollout
 
 

@@ -15,6 +15,7 @@ from gymsolve.envs.contract import Envs
 from gymsolve.envs.determinism import Bounds
 from gymsolve.envs.make import make_envs
 from gymsolve.errors import CheckpointError
+from gymsolve.explore.plan import require_sense, training_env
 from gymsolve.metrics.alerts import AlertTracker
 from gymsolve.metrics.rules.rule import Context
 from gymsolve.parts import Part
@@ -208,15 +209,18 @@ def build_trainer(config: TrainConfig) -> Trainer:
     """A trainer at step 0."""
     require_sane(config)
     with ExitStack() as cleanup:
-        envs = make_envs(config.env, "train")
+        envs = make_envs(training_env(config), "train")
         cleanup.callback(envs.close)
         require_memory(config, envs.spec)
+        require_sense(config, envs.spec)
         engine = choose_engine(config, envs.spec)
         policy, algorithm = engine.build(config, envs.spec)
         if engine.measured:  # stored as a number: another number of threads sums in another order
             config = config.model_copy(update={"threads": engine.threads})
         make_collector = lookup(COLLECTORS, config.algo.collector, "algo.name")
         collector = make_collector(envs, policy, config.algo.num_steps, config.seed, config.env.frame_stack)
+        bonuses = _build_bonuses(config, envs, engine)
+        collector.keeps_ends = bool(bonuses)
         cleanup.pop_all()
     trainer = Trainer(
         config=config,
@@ -230,10 +234,21 @@ def build_trainer(config: TrainConfig) -> Trainer:
         scaler=RewardScaler(envs.num_envs) if config.algo.normalize_rewards else None,
         alerts=AlertTracker(Context.of(config, envs.spec)),
         probe=Probe(policy.spec),
+        bonuses=bonuses,
     )
     trainer.counters.next_eval = max(config.eval_every, config.eval.warmup)
     trainer.counters.next_checkpoint = config.checkpoint_every
     return trainer
+
+
+def _build_bonuses(config: TrainConfig, envs: Envs, engine: Engine) -> dict[str, Bonus]:
+    """The bonus for exploring, if the settings ask for one."""
+    if config.explore.bonus == "none":
+        return {}
+    from gymsolve.explore.build import build_bonus  # needs torch, whatever the engine
+
+    bonus = build_bonus(config, envs.spec, envs.num_envs, on_gpu=engine.on_gpu, threads=engine.threads)
+    return {"explore": bonus}
 
 
 def restore_trainer(trainer: Trainer, saved: Checkpoint, *, fresh_optimizer: bool) -> list[str]:

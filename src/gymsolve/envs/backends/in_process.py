@@ -68,6 +68,8 @@ class InProcessEnvs:
                 continue
             if components is not None:
                 components[row] = info["reward_components"]
+            if buffers.watched is not None:
+                buffers.watched[row] = info["watched"]
             if terminated or truncated:
                 buffers.terminated[row], buffers.truncated[row] = terminated, truncated
                 self._tell_end(row, obs, info)

@@ -117,9 +117,11 @@ class SameStepEnvs:
         masks = self._take_masks()
         self._obs = obs
         parts = None if buffers.components is None else buffers.components.copy()
+        watched = None if buffers.watched is None else buffers.watched.copy()
         valid = self._valid if cut is None else ~cut
         return Step(
-            obs, rewards, terminated, truncated, valid, final_obs, masks, episodes, faults, parts, cut
+            *(obs, rewards, terminated, truncated, valid, final_obs, masks, episodes, faults),
+            *(parts, cut, watched),
         )
 
     def _take_obs(self) -> Obs:
@@ -176,6 +178,8 @@ class SameStepEnvs:
             buffers.rewards[rows] = 0.0
             if buffers.components is not None:
                 buffers.components[rows] = 0.0
+            if buffers.watched is not None:
+                buffers.watched[rows] = 0.0
             buffers.terminated[rows], buffers.truncated[rows] = False, True
             buffers.raw_returns[rows], buffers.successes[rows] = np.nan, -1
             for key, values in self._obs.items():

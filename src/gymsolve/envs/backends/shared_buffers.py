@@ -34,6 +34,7 @@ class SharedBuffers:
     successes: Array  # [N] int8, of an ended episode: 1, 0, or -1 where the environment does not say
     masks: Array | None  # [N, mask_size] bool
     components: Array | None  # [N, parts] float64, what each part of the reward paid
+    watched: Array | None  # [N, numbers] float64, what bonuses are told
 
     def rows(self, part: slice) -> "SharedBuffers":
         """The same memory, some rows of it."""
@@ -48,6 +49,7 @@ class SharedBuffers:
             self.successes[part],
             None if self.masks is None else self.masks[part],
             None if self.components is None else self.components[part],
+            None if self.watched is None else self.watched[part],
         )
 
 
@@ -77,11 +79,12 @@ class BufferPlan:
         entries = len(self.spec.obs)
         obs = dict(zip(self.spec.obs, arrays[:entries], strict=True))
         final = dict(zip(self.spec.obs, arrays[entries : 2 * entries], strict=True))
-        actions, rewards, terminated, truncated, raw, successes, masks, parts = arrays[2 * entries :]
+        actions, rewards, terminated, truncated, raw, successes, masks, parts, told = arrays[2 * entries :]
         given = masks if self.masked else None
         named = parts if self.spec.components else None
+        watched = told if self.spec.watched else None
         return SharedBuffers(
-            obs, final, actions, rewards, terminated, truncated, raw, successes, given, named
+            obs, final, actions, rewards, terminated, truncated, raw, successes, given, named, watched
         )
 
     def _fields(self) -> Iterator[tuple[tuple[int, ...], str]]:
@@ -95,6 +98,7 @@ class BufferPlan:
             yield (count,), dtype
         yield (count, self.spec.action.mask_size if self.masked else 0), "bool"
         yield (count, len(self.spec.components)), "float64"
+        yield (count, len(self.spec.watched)), "float64"
 
 
 def _padded(shape: tuple[int, ...], dtype: str) -> int:

@@ -75,6 +75,12 @@ def _load(env: AnyEnv, saved: str) -> None:
         raise EnvFaultError("the saved state is not one of this version of the emulator.") from error
 
 
+def _ram(env: AnyEnv) -> bytes:
+    game: Any = env.unwrapped
+    memory: bytes = game.ale.getRAM().tobytes()
+    return memory
+
+
 FAMILY = Family(
     "ale",
     title="Atari 2600 (Arcade Learning Environment)",
@@ -85,6 +91,7 @@ FAMILY = Family(
     recipe="atari",
     # Sticky actions are drawn in the emulator, and no replay brings its generator back.
     clone=Clone(_save, _load, resumes=True),
+    state=_ram,
     fps=_fps,
     limit=_limit,
 )

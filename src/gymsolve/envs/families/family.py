@@ -85,6 +85,8 @@ class Family:
     """Family of recipes (`zoo/_<name>.yaml`) that serves whichever of them has no recipe of its own."""
     clone: Clone | None = None
     """Native snapshots; None where only a replay of the actions leads back to a state."""
+    state: Callable[[AnyEnv], bytes] | None = None
+    """The full state as bytes, for bonuses that count states; None where only the observation is known."""
     prepare: Callable[[AnyEnv], AnyEnv] = _as_it_is
     """Mends what an environment needs, right above `gym.make`, if its class is one of the family's."""
     drawing_fault: Callable[[], str | None] = _drawable

@@ -5,6 +5,7 @@ likeliest cause is, which settings to change and what that should do to which me
 """
 
 from gymsolve.metrics.rules.critic import CRITIC
+from gymsolve.metrics.rules.curiosity import CURIOSITY
 from gymsolve.metrics.rules.environment import ENVIRONMENT
 from gymsolve.metrics.rules.episodes import EPISODES
 from gymsolve.metrics.rules.evaluation import EVALUATION
@@ -23,6 +24,7 @@ RULES: tuple[Rule, ...] = (
     *EPISODES,
     *POLICY,
     *FIRST_POLICY,
+    *CURIOSITY,
     *EXPLORATION,
     *CRITIC,
     *NETWORK,

@@ -1,6 +1,7 @@
 """The catalogue's data: one row per metric, in the order in which they are shown."""
 
 from gymsolve.metrics.metric import Group
+from gymsolve.metrics.tables.bonus import BONUS
 from gymsolve.metrics.tables.evaluation import EVALUATION
 from gymsolve.metrics.tables.learning import HYPER, LEARNING
 from gymsolve.metrics.tables.position import POSITION, TIME
@@ -18,6 +19,11 @@ GROUPS = (
     ),
     Group("What was collected", DATA, "Of the newest rollout."),
     Group("Learning", LEARNING),
+    Group(
+        "Exploring",
+        BONUS,
+        "Of the reward that a run pays itself; returns, evaluation and *solved* never see it.",
+    ),
     Group("Hyperparameters in force", HYPER),
     Group("Evaluation", EVALUATION),
 )

@@ -123,6 +123,7 @@ def require_finite_update(trainer: "Trainer", rollout: Rollout, metrics: dict[st
     """Refuse to go on with an update that left the finite numbers."""
     names: dict[BadKind, str] = {"loss": "train/loss", "gradient": "train/grad_norm"}
     measured = {what: metrics.get(name, 0.0) for what, name in names.items()}
+    _require_finite_bonus(trainer, rollout, metrics)
     if math.isfinite(sum(measured.values()) + trainer.policy.checksum()):
         return
     bad = _bad_credit(trainer, rollout)
@@ -132,6 +133,20 @@ def require_finite_update(trainer: "Trainer", rollout: Rollout, metrics: dict[st
             return
         bad = _at(trainer, bad, rollout.vec_steps)
     raise _diverged(bad)
+
+
+def _require_finite_bonus(trainer: "Trainer", rollout: Rollout, metrics: dict[str, float]) -> None:
+    """Refuse to go on with a bonus whose networks left the finite numbers; the policy may still be sound."""
+    loss = metrics.get("bonus/loss", 0.0) + metrics.get("bonus/value_loss", 0.0)
+    if math.isfinite(loss):
+        return
+    bad = _at(trainer, BadNumber("loss", str(loss)), rollout.vec_steps)
+    raise DivergenceError(
+        f"the loss of the bonus for exploring became {bad.number}{bad.moment}.",
+        where="explore",
+        hint="Try a lower explore.learning_rate, or explore.entries without numbers that grow for ever.",
+        bad=bad,
+    )
 
 
 def require_finite_weights(trainer: "Trainer", arrays: dict[str, Array]) -> None:

@@ -1,0 +1,32 @@
+"""What a bonus has to know to pay: how new each step of a rollout is."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from gymsolve.explore.transitions import Transitions
+from gymsolve.parts import Part
+from gymsolve.spec import Array
+
+__all__ = ["Novelty"]
+
+
+class Novelty(Part, Protocol):
+    """One way of telling how new something is. It changes in `learn` alone, after the policy has learned."""
+
+    def pay(self, seen: Transitions) -> Array:
+        """How new each step is [T, N], never below 0; steps that are not valid may get anything."""
+        ...
+
+    def learn(self, seen: Transitions, rate: float, rng: np.random.Generator) -> dict[str, float]:
+        """Take the rollout that was paid for into account; returns metrics by name."""
+        ...
+
+    def fits(self, arrays: dict[str, Array], state: dict[str, Any]) -> bool:
+        """Can `load` continue from these?"""
+        return True
+
+    def hold(self) -> Callable[[], None]:
+        """A function that puts the novelty back to where it is now."""
+        ...

@@ -1,0 +1,92 @@
+"""Settings of exploration: the section `explore` of a run.
+
+A module beside `config.py` because that file is long enough.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from gymsolve.schedules import Schedule, within
+
+__all__ = ["COUNTING", "LEARNING", "Bonuses", "ExploreConfig"]
+
+Bonuses = Literal["none", "counts", "episodic", "rnd", "noveld", "icm", "forward", "rarity"]
+COUNTING = ("counts", "episodic", "noveld")
+"""Bonuses that tell states apart, by the cells they lie in."""
+LEARNING = ("rnd", "noveld", "icm", "forward")
+"""Bonuses that are the error of a network."""
+
+
+def _not_bool(value: Any) -> Any:
+    if isinstance(value, bool):  # Python would take `true` for 1
+        raise ValueError(f"should be a number, not {str(value).lower()}")
+    return value
+
+
+def _listed(value: Any) -> Any:
+    """`kills,health` as people type it."""
+    return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+
+
+Whole = Annotated[int, BeforeValidator(_not_bool)]
+Positive = Annotated[Whole, Field(gt=0)]
+Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+
+
+class ExploreConfig(BaseModel):
+    """What the run pays itself for finding something new; `explore: rnd` is short for `{bonus: rnd}`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
+
+    bonus: Bonuses = "none"
+    """What is new: rarely seen cells (`counts`), cells not seen in this episode (`episodic`), what a network
+    predicts badly (`rnd`, `noveld`, `icm`, `forward`), rare events in `info` (`rarity`)."""
+    coef: Annotated[Schedule, within(0.0)] = Schedule.constant(0.5)
+    """Weight of the bonus's advantages beside the task's, whose weight is 1; 0 learns as without a bonus."""
+    gamma: Annotated[Schedule, within(0.0, 1.0)] = Schedule.constant(0.99)
+    """Discount of the bonus; the task has `algo.gamma`."""
+    across_ends: bool = True
+    """What the next episode finds counts too, so that ending an episode costs nothing; false cuts at ends."""
+    scale: bool = True
+    """Divide the bonus by the running spread of its discounted sum."""
+    cells: Literal["auto", "exact", "bins", "hash", "state"] = "auto"
+    """What makes two observations the same to `counts`, `episodic` and `noveld`: being equal, lying in the
+    same bins, having the same random bits, or the environment's own full state (MiniGrid, ALE)."""
+    bins: Annotated[Positive, Field(le=10_000)] = 50
+    """For `cells: bins`: parts into which each number's range is cut."""
+    bits: Annotated[Positive, Field(le=62)] = 24
+    """For `cells: hash`: signs of random projections; more tells more apart."""
+    entries: Names = ()
+    """Entries of the observation that the bonus looks at; empty means all."""
+    events: Names = ()
+    """For `rarity`: keys of `info` whose rise is an event; `-name` counts its fall."""
+    hidden: tuple[Annotated[Positive, Field(le=16_384)], ...] = (64, 64)
+    """Sizes of the fully connected layers of the bonus's own networks, its value function included."""
+    features: Annotated[Positive, Field(le=16_384)] = 32
+    """Numbers that such a network predicts."""
+    learning_rate: Annotated[Schedule, within(0.0)] = Schedule.constant(3e-4)
+    """Size of gradient steps of the networks whose error is paid; too high, and nothing stays new. The
+    bonus's value function learns at `algo.learning_rate`."""
+    num_epochs: Positive = 1
+    """Passes of the bonus's own networks over each rollout."""
+    num_minibatches: Positive = 4
+    """Gradient steps per pass, at most: minibatches have at least 128 rows."""
+    share: Annotated[float, BeforeValidator(_not_bool), Field(gt=0, le=1)] = 1.0
+    """Share of the steps that the predictor learns from; less keeps things new for longer."""
+    repeat: Annotated[float, BeforeValidator(_not_bool), Field(ge=0, lt=1)] = 0.0
+    """Probability that a step in training repeats the last action, whatever the policy chose: runs of actions
+    of geometric length, 1 / (1 - repeat) on average. Evaluation plays without."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, value: Any) -> Any:
+        return {"bonus": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _events_fit(self) -> "ExploreConfig":
+        if self.bonus == "rarity" and not self.events:
+            raise ValueError("events: name the keys of info whose changes are events, such as [kills]")
+        if self.events and self.bonus != "rarity":
+            raise ValueError(f"events: the bonus {self.bonus!r} takes none; only `rarity` does")
+        return self

@@ -1,0 +1,68 @@
+"""Where finding is the problem, a bonus finds what PPO alone does not."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from gymsolve.recipes.layers import nest
+from gymsolve.recipes.validation import validate
+from gymsolve.training.loop import collect, count, learn
+from gymsolve.training.observer import Silent
+from gymsolve.training.planning.plan import plan_run
+from gymsolve.training.session import start_run
+from gymsolve.training.trainer import build_trainer
+
+sys.path.append(str(Path(__file__).parent.parent / "explore"))  # for exploring_envs
+
+SEA = {
+    "env.id": "exploring_envs:DeepSea-v0",
+    "env.num_envs": 16,
+    "algo": {"name": "ppo", "num_steps": 40, "learning_rate": 1e-3, "ent_coef": 0.01},
+    "net.hidden": [64],
+    "steps": 400_000,
+}
+
+
+def dive(bonus: str, seed: int, limit: int) -> float:
+    """The mean return of the last hundred episodes, once it is at 0.9 or the steps are spent."""
+    trainer = build_trainer(validate(nest(SEA | {"explore": bonus, "seed": seed})))
+    mean = 0.0
+    while trainer.counters.env_steps < limit and mean < 0.9:
+        rollout = collect(trainer, Silent())
+        learn(trainer, rollout)
+        count(trainer, rollout, 0.0)
+        mean = trainer.window.metrics()["rollout/ep_rew_mean"]
+    trainer.envs.close()
+    return mean
+
+
+@pytest.mark.learn
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize(("bonus", "limit"), [("counts", 40_000), ("rnd", 150_000)])
+def test_the_treasure_in_the_deep_sea_is_found_with_a_bonus(bonus, limit, seed):
+    assert dive(bonus, seed, limit) >= 0.9
+
+
+@pytest.mark.learn
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_it_is_not_found_without(seed):
+    """Twenty steps to the right in a row: one in a million episodes, of which there are 7,500 here."""
+    assert dive("none", seed, 150_000) <= 0.0
+
+
+@pytest.mark.learn
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize("variant", ["counts"])
+def test_the_car_reaches_the_flag_with_state_counts(variant, seed, tmp_path):
+    plan = plan_run(f"MountainCar-v0:{variant}", {"seed": seed, "video.enabled": False})
+    outcome = start_run(plan, runs_dir=tmp_path)
+    assert outcome.solved, f"best {outcome.mean_reward} of {outcome.threshold}"
+
+
+@pytest.mark.learn
+@pytest.mark.parametrize("env_id", ["MiniGrid-KeyCorridorS3R1-v0", "MiniGrid-DoorKey-8x8-v0"])
+def test_doors_are_opened_with_a_bonus_for_states_new_to_the_episode(env_id, tmp_path):
+    plan = plan_run(f"{env_id}:episodic", {"seed": 0, "steps": 600_000, "video.enabled": False})
+    outcome = start_run(plan, runs_dir=tmp_path)
+    assert outcome.solved, f"best {outcome.mean_reward} of {outcome.threshold}"
