@@ -13,6 +13,7 @@ from gymsolve.config import EnvConfig
 from gymsolve.envs.describe import describe
 from gymsolve.envs.families import GENERIC, Family, families, find_family
 from gymsolve.envs.labels import ActionLabels, find_keys
+from gymsolve.errors import UnsupportedSpaceError
 from gymsolve.recipes import list_recipes, resolve
 from gymsolve.recipes.files import Recipe
 from gymsolve.spec import ActionSpec, ObsSpec
@@ -27,6 +28,9 @@ _INDEX_INTRO = f"""\
 What `gymsolve train` knows of each family. Any other Gymnasium environment trains too: settings are derived
 from its spaces (see [guide.md](../guide.md)).
 """
+
+
+_MOST_IDS = 120
 
 
 def render_environments(folder: Path) -> dict[Path, str]:
@@ -74,8 +78,11 @@ def _facts(family: Family, with_recipe: set[str]) -> str:
     family.register()
     others = sorted(name for name in gym.registry if find_family(name) is family and name not in with_recipe)
     if others and family.recipe:
-        told = f"{len(others)} more train from settings of the whole family"
-        lines.append(f"<details><summary>{told}</summary>\n\n{_listed(others)}\n\n</details>")
+        told = f"{len(others)} more ids have no recipe of their own and take the settings of the family"
+        more = f" and {len(others) - _MOST_IDS} more" if len(others) > _MOST_IDS else ""
+        lines.append(
+            f"<details><summary>{told}</summary>\n\n{_listed(others[:_MOST_IDS])}{more}\n\n</details>"
+        )
     return "\n\n".join(lines) + "\n"
 
 
@@ -86,8 +93,17 @@ def _install(family: Family) -> str:
 def _render_env(variants: Sequence[Recipe]) -> str:
     first = variants[0]
     config = resolve(first.name).config
-    bare = describe(EnvConfig(id=config.env.id, kwargs=config.env.kwargs), "eval")
+    recipes = _table(
+        ("recipe", "", "steps at most"),
+        [(f"`{one.name}`", one.description, f"{resolve(one.name).config.steps:,}") for one in variants],
+    )
+    if (absent := _absent(config.env.id)) is not None:
+        return f"## {first.base}\n\n{absent}\n\n{recipes}"
     seen = describe(config.env, "eval")
+    try:
+        bare = describe(EnvConfig(id=config.env.id, kwargs=config.env.kwargs), "eval")
+    except UnsupportedSpaceError:  # only its wrappers make its actions fit
+        bare = seen
     rows = [
         ("the environment gives", _observation(bare.spec.obs)),
         ("the network sees", _observation(seen.spec.obs)),
@@ -96,9 +112,15 @@ def _render_env(variants: Sequence[Recipe]) -> str:
         ("solved", _solved(first)),
         *first.known.items(),
     ]
-    told = [(f"`{one.name}`", one.description, f"{resolve(one.name).config.steps:,}") for one in variants]
-    parts = [_table(("", ""), rows), _table(("recipe", "", "steps at most"), told)]
-    return f"## {first.base}\n\n" + "\n".join(parts)
+    return f"## {first.base}\n\n" + "\n".join([_table(("", ""), rows), recipes])
+
+
+def _absent(env_id: str) -> str | None:
+    """What a user has to bring along before the environment can be built; None for all others."""
+    game = env_id.removeprefix("Retro/")
+    if game == env_id or game in ("MeadowRun-Nes-v0", "Airstriker-Genesis-v0"):
+        return None
+    return "Its ROM is not free: bring your own with `gymsolve roms import PATH`."
 
 
 def _observation(entries: dict[str, ObsSpec]) -> str:
@@ -114,6 +136,8 @@ def _entry(one: ObsSpec) -> str:
     if one.kind == "discrete":
         many = len(one.nvec)
         return f"one of {one.nvec[0]}" if many == 1 else f"{many} categories"
+    if one.shape == (1,):
+        return "a number"
     return f"{one.shape[0]} numbers" if len(one.shape) == 1 else f"numbers of shape {one.shape}"
 
 
