@@ -56,6 +56,11 @@ def _wrapped(name: str, more: Settings | None = None, **options: Any) -> Callabl
     return settings
 
 
+def _without_velocities(config: TrainConfig) -> Settings:
+    places = {"CartPole-v1": [0, 2], "Acrobot-v1": [0, 1, 2, 3], "Pendulum-v1": [0, 1]}[config.env.id]
+    return _wrapped("keep_elements", {"net.memory.cell": "lstm"}, elements=places)(config)
+
+
 def _batch(config: TrainConfig) -> int:
     return config.env.num_envs * config.algo.num_steps
 
@@ -223,9 +228,8 @@ FAULTS = (
         "a recurrent policy that starts afresh in every step, without velocities",
         names=("memory_unused",),
         shows=_NOT_LEARNING,
-        settings=_wrapped("keep_elements", {"net.memory.cell": "lstm"}, elements=[0, 2]),
+        settings=_without_velocities,
         patch="cut_memory",
-        envs=("CartPole-v1",),
     ),
     Fault(
         "values_untrained",

@@ -189,7 +189,7 @@ ELSEWHERE = [
     ),
     (
         ["train", "CartPole-v1:sac"],
-        "SAC is not among the algorithms here. It has: ppo, a2c, reinforce, ppo_centred, pixels. "
+        "SAC is not among the algorithms here. It has: ppo, a2c, reinforce, ppo_centred, pixels, positions. "
         "Try: gymsolve train CartPole",
     ),
     (["train", "CartPole-v0:dqn"], "Try: gymsolve train CartPole-v0:ppo"),

@@ -43,6 +43,7 @@ def last_actions(env: Any, actions: list[int], seed: int = 1) -> list[float]:
 def test_every_name_in_the_table_is_a_wrapper() -> None:
     options = {
         "action_noise": {"probability": 0.1},
+        "atari_actions": {"names": ["LEFT", "RIGHT"]},
         "discrete_actions": {"actions": [0]},
         "keep_elements": {"elements": [0]},
         "observation_noise": {"std": 0.1},

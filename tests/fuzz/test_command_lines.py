@@ -14,8 +14,8 @@ from nasty import NUMBERS, TEXTS, call, rounds, word
 from gymsolve.cli.app import app
 from gymsolve.recipes.schema import leaf_paths
 
-LEFT_OUT = {"bench", "push", "pull", "tune-speed", "check"}
-"""Other processes, the network, seconds of measuring."""
+LEFT_OUT = {"bench", "push", "pull", "tune-speed", "check", "mcp install"}
+"""Other processes, the network, seconds of measuring, files of other programs."""
 ENDLESS = {"--detach", "--open", "--profile", "--publish", "--help", "--confirm"}
 FOREIGN = [
     *(
@@ -68,7 +68,7 @@ def options(rng: random.Random, name: str) -> list[str]:
         if isinstance(one, typer.core.TyperOption) and not ENDLESS & {*one.opts}
     ]
     words: list[str] = []
-    for option, flag in rng.choices(known, k=rng.randrange(4)):
+    for option, flag in rng.choices(known, k=rng.randrange(4)) if known else ():
         if option == "--set":
             path = rng.choice([*leaf_paths(rng.choice(("ppo", "a2c", "reinforce", None))), *TEXTS])
             words += ["--set", f"{path}={rng.choice([*NUMBERS, *TEXTS])}"]
@@ -95,7 +95,7 @@ def line(rng: random.Random, run: str) -> list[str]:
         words.append("--dry-run")
     if name == "record":
         words += ["--max-seconds", "0.1"]
-    return words + (BRIEF if words[0] in ("train", "resume") else [])
+    return words + (BRIEF if words[0] in ("train", "resume", "fork") else [])
 
 
 @pytest.fixture(scope="module")

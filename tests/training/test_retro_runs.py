@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gymsolve
-from gymsolve.cli.entry import main
+from gymsolve.cli import main
 from gymsolve.config import EnvConfig
 from gymsolve.envs.build import build_env
 from gymsolve.envs.labels import find_labels

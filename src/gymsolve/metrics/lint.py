@@ -29,6 +29,8 @@ _POTENTIALS = ("hill_energy",)
 """Wrappers whose pay changes no task, if it is discounted as the rest is."""
 _SHORT_HORIZON = 20.0
 """Episodes this many times longer than what gamma looks ahead to have ends that are invisible."""
+_LONGEST_TASK = 10_000
+"""Limits beyond this many steps, such as an emulator's, stop what hangs; tasks are over long before."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,7 @@ def _other_discount(config: TrainConfig) -> Iterator[Finding]:
 
 def _short_sight(config: TrainConfig, spec: "EnvSpec") -> Iterator[Finding]:
     gamma, limit = _highest(config.algo.gamma, config.steps), spec.max_episode_steps
-    if limit is None or gamma >= 1.0:
+    if limit is None or limit > _LONGEST_TASK or gamma >= 1.0:
         return
     horizon = 1.0 / (1.0 - gamma)
     if limit > round(_SHORT_HORIZON * horizon):

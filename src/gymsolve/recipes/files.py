@@ -111,7 +111,8 @@ def search_recipes(query: str, recipes: list[Recipe] | None = None) -> list[Reci
     if hits:
         return sorted(hits, key=lambda recipe: query.lower() not in recipe.name.lower())
     scored = [(min(_likeness(word, recipe) for word in words), recipe) for recipe in recipes]
-    near = [(score, recipe) for score, recipe in scored if score >= 0.6]
+    least = max(0.6, max((score for score, _ in scored), default=0.0) - 0.15)
+    near = [(score, recipe) for score, recipe in scored if score >= least]
     return [recipe for _, recipe in sorted(near, key=lambda pair: -pair[0])]
 
 
