@@ -31,6 +31,14 @@ _GL_VARIABLES = ("MUJOCO_GL", "PYOPENGL_PLATFORM", "SDL_VIDEODRIVER")
 _LOW_DISK = 2**30
 
 
+_GAMES = {
+    "atari": "; its ROMs come with ale-py",
+    "retro": "; two free games come along, `gymsolve roms import` adds ROMs of yours",
+    "vizdoom": "; scenarios and Freedoom come along, ids with Doom in place of Freedoom need your doom.wad",
+}
+"""Where the games of an extra come from."""
+
+
 @dataclass(frozen=True)
 class Finding(Answer):
     """One fact; `fix` is a command or a sentence that mends what is missing or optional."""
@@ -84,8 +92,7 @@ def _extras() -> list[Finding]:
     for extra in extras:
         absent = _absent("gymsolve", extra)
         detail = f"without {', '.join(absent)}" if absent else "installed"
-        if extra == "atari":
-            detail += "; its ROMs come with ale-py"
+        detail += _GAMES.get(extra, "")
         fix = f"pip install 'gymsolve[{extra}]'" if absent else None
         findings.append(Finding(f"extra {extra}", "optional" if absent else "ok", detail, fix))
     return findings
