@@ -16,6 +16,7 @@ import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 import gymsolve
@@ -23,7 +24,6 @@ from gymsolve.mcp.server import TOOLS, make_server
 from gymsolve.mcp.tool import Home
 from gymsolve.service.budget import Limits
 from gymsolve.service.logbook import add_entry
-from mcp import Client, StdioServerParameters
 
 pytestmark = pytest.mark.anyio
 TRAINED = {"steps": 3000, "eval.every": 1000, "eval.episodes": 2, "solved_at": 1e9, "video.enabled": False}
