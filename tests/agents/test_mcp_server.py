@@ -230,6 +230,20 @@ async def test_limits_are_kept_and_told(runs, tmp_path):
     async with Client(make_server(Home(str(tmp_path), Limits(steps=1000)))) as client:
         much = await call(client, "rl_start", env="CartPole-v1", steps=1001)
         assert "1,001 steps are too many: 1,000 of 1,000 are left within 24 hours" in told(much)
+        # Calls of eight copies at once, and text, are steps too.
+        many = {"steps": "1k", "budget_in": "vec_steps"}
+        called = await call(client, "rl_start", env="CartPole-v1", set=many)
+        assert "8,000 steps are too many" in told(called)
+        unknown = await call(client, "rl_start", env="Nowhere-v0", set={"steps": "x"})
+        assert "has no recipe, and steps are limited here" in told(unknown)
+    async with Client(make_server(Home(str(runs), Limits(steps=1000)))) as client:
+        longer = await call(client, "rl_control", run="@last", action="resume", set={"steps": "10k"})
+        assert "are too many" in told(longer)
+        earlier = await call(client, "rl_control", run="@last@1024", action="fork", steps=3000)
+        assert "1,976 steps are too many" in told(earlier)
+        wrong = await call(client, "rl_control", run="@last", action="fork", set={"steps": "many"})
+        assert wrong.is_error
+        assert "steps" in told(wrong)
     async with Client(make_server(Home(str(runs), Limits(read_only=True)))) as client:
         for name, arguments in [
             ("rl_start", {"env": "CartPole-v1"}),

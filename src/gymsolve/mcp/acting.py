@@ -42,12 +42,13 @@ def _start(home: Home, given: Start, tell: Tell) -> Reply:
 
     require_writing(home.limits)
     settings = _checked(given.set)
-    steps = given.steps or _planned_steps(home, given.env, settings)
+    asked = settings if given.steps is None else settings | {"steps": given.steps}
+    steps = _planned_steps(home, given.env, asked)
 
     def begin(seconds: float | None) -> StartedRun:
         return start_run(
             given.env,
-            settings | _time_limit(seconds),
+            settings | _time_limit(seconds, settings),
             seed=given.seed,
             steps=given.steps,
             start_from=given.from_run,
@@ -62,9 +63,10 @@ def _planned_steps(home: Home, env: str, settings: dict[str, Any]) -> int:
     from gymsolve.recipes import has_recipe, resolve
 
     if has_recipe(env):
-        return resolve(env, settings).config.steps
-    if home.limits.steps is None:
-        return 0
+        return resolve(env, settings).config.env_budget
+    asked = settings.get("steps", 0)
+    if home.limits.steps is None or (asked and isinstance(asked, int) and "budget_in" not in settings):
+        return asked if isinstance(asked, int) else 0
     raise UsageError(
         f"{env!r} has no recipe, and steps are limited here.", where="steps", hint="Give a number."
     )
@@ -79,8 +81,13 @@ def _checked(settings: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _time_limit(seconds: float | None) -> dict[str, Any]:
-    return {} if seconds is None else {"max_seconds": round(seconds)}
+def _time_limit(seconds: float | None, settings: dict[str, Any], spent: float = 0.0) -> dict[str, Any]:
+    """Seconds that a run may train in all, of which it has `spent` some; a shorter limit of its own stays."""
+    if seconds is None:
+        return {}
+    own = settings.get("max_seconds")
+    allowed = round(seconds + spent)
+    return {"max_seconds": min(allowed, own) if isinstance(own, int | float) else allowed}
 
 
 class Control(Arguments):
@@ -96,19 +103,25 @@ class Control(Arguments):
 
 
 def _control(home: Home, given: Control, tell: Tell) -> Reply:
+    from gymsolve.recipes import apply_overrides, validate
     from gymsolve.runs import find_run, split_ref
-    from gymsolve.service.runs import stop_run
+    from gymsolve.service.runs import get_run, stop_run
     from gymsolve.service.start import StartedRun, fork_run, resume_run
 
     require_writing(home.limits)
     if given.action == "stop":
         return stop_run(given.run, home.runs_dir)
     settings = _checked(given.set)
-    run = find_run(split_ref(given.run)[0], home.runs_dir).summary()
-    whole = given.steps or int(settings.get("steps", 0)) or run.steps or 0
+    name, which = split_ref(given.run)
+    run = find_run(name, home.runs_dir)
+    asked = settings if given.steps is None else settings | {"steps": given.steps}
+    config, _ = apply_overrides(validate(run.config_json()["config"]), asked)
+    done, spent = run.summary().env_steps, get_run(str(run.path)).seconds
+    # Of a checkpoint that is not a number of steps, the least is known: it counts as the beginning.
+    begun = done if which in (None, "last") else int(which) if which.isdecimal() else 0
 
     def begin(seconds: float | None) -> StartedRun:
-        changes = settings | _time_limit(seconds)
+        changes = settings | _time_limit(seconds, settings, spent)
         if given.action == "resume":
             return resume_run(
                 given.run, changes, steps=given.steps, runs_dir=home.runs_dir, limit=_START_SECONDS
@@ -125,8 +138,8 @@ def _control(home: Home, given: Control, tell: Tell) -> Reply:
     return start_within(
         home.limits,
         begin,
-        steps=max(0, whole - run.env_steps),
-        begun=run.env_steps,
+        steps=max(0, config.env_budget - begun),
+        begun=begun,
         key=given.key,
         runs_dir=home.runs_dir,
     )
@@ -188,7 +201,7 @@ def _try_fix(home: Home, given: Diagnose) -> Reply:
         return start_fix(plan.run, given.alert, given.seeds)
 
     trials = 2 * given.seeds * plan.steps
-    return start_within(home.limits, begin, steps=trials, runs_dir=home.runs_dir)
+    return start_within(home.limits, begin, steps=trials, begun=None, runs_dir=home.runs_dir)
 
 
 class Episode(Arguments):

@@ -78,7 +78,7 @@ def read_spent(limits: Limits, runs_dir: Path | str | None = None) -> Spent:
 
 
 def _steps(row: dict[str, Any], run: RunSummary | None) -> int:
-    if run is None or run.status == "running":
+    if run is None or run.status == "running" or row["begun"] is None:
         return int(row["steps"])
     return max(0, min(int(row["steps"]), run.env_steps - int(row["begun"])))
 
@@ -95,14 +95,14 @@ def start_within(
     begin: Callable[[float | None], StartedRun],
     *,
     steps: int,
-    begun: int = 0,
+    begun: int | None = 0,
     key: str | None = None,
     runs_dir: Path | str | None = None,
 ) -> Allowance:
     """Start a run of `steps` if the limits allow it; a `key` that was used before gives the run of that time.
 
     `begin` is told how many seconds the run may train, None for no limit. A run that goes on has `begun`: the
-    steps that it has behind it.
+    steps that it has behind it; None for trials, which are other runs and count as planned.
     """
     require_writing(limits)
     folder = make_folder(runs_folder(runs_dir))
@@ -162,7 +162,7 @@ def _fits(row: Any) -> bool:
         is_moment(row.get("time"))
         and isinstance(row.get("run"), str)
         and type(row.get("steps")) is int
-        and type(row.get("begun")) is int
+        and isinstance(row.get("begun"), int | None)
         and isinstance(row.get("key"), str | None)
     )
 
