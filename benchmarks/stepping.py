@@ -31,7 +31,7 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "VizdoomBasic-v1, processes": {
         # Each game is a program of its own, which runs while others wait: a worker for each, as theirs have.
-        "ours": {"id": "vizdoom.gymnasium_wrapper:VizdoomBasic-v1", "backend": "async", "workers": 4},
+        "ours": {"id": "VizdoomBasic-v1", "backend": "async", "workers": 4},
         "own": "async",
         "num_envs": 4,
     },
