@@ -34,8 +34,8 @@ __all__ = [
     "lines_from",
     "parse_record",
     "read_records",
-    "sample_records",
     "read_thinned",
+    "sample_records",
     "split_records",
 ]
 

@@ -81,10 +81,8 @@ def follow_metrics(run: Run, names: Sequence[str], since: str = "") -> Followed:
         return Followed(f"{inode}.{begin}", start is None, {}, [])
     wanted = list(dict.fromkeys(names))
     columns = _Columns(wanted)
-    if size - begin <= _PARSED:
-        end = _parse_all(path, begin, columns)
-    else:
-        end = _cut_out(path, begin, columns)
+    read = _parse_all if size - begin <= _PARSED else _cut_out
+    end = read(path, begin, columns)
     return Followed(f"{inode}.{end}", start is None, columns.tracks(), columns.problems())
 
 
@@ -118,7 +116,9 @@ def _place(cursor: str, inode: int, size: int) -> int | None:
         return None
     which, dot, place = cursor.partition(".")
     if not (dot and which.isdecimal() and place.isdecimal() and len(cursor) < 50):
-        raise UsageError(f"{cursor!r} is no cursor.", where="since", hint="Give the `cursor` of the last one.")
+        raise UsageError(
+            f"{cursor!r} is no cursor.", where="since", hint="Give the `cursor` of the last one."
+        )
     return int(place) if int(which) == inode and int(place) <= size else None
 
 
@@ -222,9 +222,9 @@ class _Key:
 
 
 def outstanding(values: Sequence[float], buckets: int) -> list[int]:
-    """Places of the smallest and the largest value of so many equal parts, and both ends; all if these are few.
+    """Places of the smallest and the largest value of so many equal parts, and both ends.
 
-    A part without any finite value is kept as a gap.
+    All places where there are few. A part without any finite value is kept as a gap.
     """
     total = len(values)
     if total <= 2 * buckets:

@@ -26,6 +26,10 @@ _LINES = 80
 _TOLD = ("time", "kind", "env_steps", "text", "title")
 """Fields of an event that have a place of their own."""
 _REPORT = "report.html"
+_WATCHED = (
+    *("run.json", "config.json", "events.jsonl", "log.txt", "stop", _REPORT),
+    *("checkpoints", "checkpoints/best", "videos"),
+)
 
 
 @dataclass(frozen=True)
@@ -98,14 +102,13 @@ def run_by_id(name: str, runs_dir: RunsDir = None) -> Run:
     plain = name and name not in (".", "..") and not set(name) & {"/", "\\", "\0"} and len(name) < 256
     if not plain or not holds_run(folder / name):
         shown = name if len(name) < 100 else f"{name[:97]}..."
-        raise UnknownRunError(f"there is no run '{shown}' (any more).", hint="The list of runs has those there are.")
+        raise UnknownRunError(f"there is no run '{shown}' (any more).", hint="Go back to the list of runs.")
     return open_run(folder / name)
 
 
 def run_stamp(run: Run) -> str:
     """Changes when something does that an overview shows."""
-    names = ("run.json", "config.json", "events.jsonl", "log.txt", "checkpoints", "checkpoints/best", "videos")
-    paths = [*(run.path / name for name in (*names, _REPORT, "stop")), run.path.parent / "logbook.jsonl"]
+    paths = [*(run.path / name for name in _WATCHED), run.path.parent / "logbook.jsonl"]
     return "-".join(_changed(path) for path in paths)
 
 

@@ -31,7 +31,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("ComparedRun", "Comparison", "ListedRun", "RunDetails", "SeedGroup", "StopRequest", "StoredCheckpoint"),
-    *("best_evaluation", "compare_contenders", "compare_runs", "count_trials", "get_run", "list_runs", "stop_run"),
+    *(
+        "best_evaluation",
+        "compare_contenders",
+        "compare_runs",
+        "count_trials",
+        "get_run",
+        "list_runs",
+        "stop_run",
+    ),
 ]
 
 RunsDir = Path | str | None

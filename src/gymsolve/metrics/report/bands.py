@@ -24,9 +24,7 @@ def _note(what: str) -> str:
     )
 
 
-def seed_curves(
-    contenders: Sequence[Contender], axis: Axis, metric: str = _EVALUATIONS
-) -> list[Curves]:
+def seed_curves(contenders: Sequence[Contender], axis: Axis, metric: str = _EVALUATIONS) -> list[Curves]:
     """Evaluations, or another metric, of every configuration with enough seeds; none where there is none."""
     lines, thresholds = [], set()
     for number, group in enumerate(runs_alike(contenders), start=1):
@@ -40,7 +38,9 @@ def seed_curves(
         return [Curves(f"{metric} over seeds", lines, _note(metric), x_label=AXES[axis])]
     goal = thresholds.pop() if len(thresholds) == 1 else None
     level = None if goal is None else (goal, f"threshold {goal:g}")
-    return [Curves("Evaluations over seeds", lines, _note("the evaluations"), level=level, x_label=AXES[axis])]
+    return [
+        Curves("Evaluations over seeds", lines, _note("the evaluations"), level=level, x_label=AXES[axis])
+    ]
 
 
 def _merge(group: Sequence[Contender], axis: Axis, number: int, metric: str) -> Line | None:
