@@ -3,7 +3,6 @@
 With `"dry_run": true` nothing is done: the answer is the command that would be run, for the user to confirm.
 """
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.errors import UsageError
@@ -129,7 +128,7 @@ def _settings(body: dict[str, Any]) -> dict[str, Any]:
     from gymsolve.recipes import parse_overrides
 
     given = body.get("set", [])
-    if not (isinstance(given, Sequence) and all(isinstance(one, str) for one in given)):
+    if not (isinstance(given, list) and all(isinstance(one, str) for one in given)):
         raise UsageError("settings are lines of text.", where="set", hint="Write algo.gamma=0.98")
     return parse_overrides([line.strip() for line in given if line.strip()])
 

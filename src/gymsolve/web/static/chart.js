@@ -28,7 +28,7 @@ export function lineChart(element, options) {
     if (width > 0 && width !== plot.width) plot.setSize({ width, height: options.height ?? 220 });
   });
   watcher.observe(element);
-  return {
+  element.chart = {
     set(given) {
       given.forEach((column, at) => { columns[at] = column; });
       draw();
@@ -48,6 +48,7 @@ export function lineChart(element, options) {
       plot.destroy();
     },
   };
+  return element.chart; // also there for whoever wants to read what is drawn
 }
 
 /** 12,300 → 12k, 0.00012 → 1.2e-4: as short as an axis needs it. */

@@ -91,7 +91,7 @@ export function alerts(state) {
 
 function alert(state, one) {
   return html`<article class="card alert ${one.severity}"><h3>${capital(one.title)} <span class="small ${SEVERITIES[one.severity]}">${one.severity}</span></h3>
-    <p>${capital(one.evidence)}, ${one.lasting}.</p><p><span class="soft">Cause:</span> ${one.cause}</p>
+    <p>${one.evidence}, ${one.lasting}.</p><p><span class="soft">Cause:</span> ${one.cause}</p>
     <p><span class="soft">Remedy:</span> ${one.remedy}${one.effect ? html` <span class="soft">(${one.effect})</span>` : nothing}</p>
     ${one.follows.length ? html`<p class="soft small">Follows from it: ${one.follows.map((other) => other.title).join(', ')}</p>` : nothing}
     ${one.fix ? html`<details><summary>Try the remedy</summary><p class="small">Trains with and without it, from the checkpoint before the alert, and compares.</p>

@@ -1,7 +1,7 @@
 // The table of runs: filter, sort, choose some to compare, start one.
 import { get } from './api.js';
 import { askForRun, commandLine } from './ask.js';
-import { page, showError } from './shell.js';
+import { capital, page, showError } from './shell.js';
 import { sparkline } from './sparkline.js';
 import { html, nothing, render } from './vendor/lit-html.js';
 import { age, clock, count, number, SEVERITIES, TONES } from './words.js';
@@ -12,10 +12,11 @@ const main = page('Runs');
 const given = new URLSearchParams(location.search);
 const state = {
   query: given.get('query') ?? '', sort: given.get('sort') ?? 'created', order: given.get('order') ?? 'down',
-  offset: Number(given.get('offset') ?? 0) || 0, trials: given.get('trials') === '1', chosen: new Set(), found: null,
+  offset: Number(given.get('offset') ?? 0) || 0, trials: given.get('trials') === '1', chosen: new Set(), found: null, fault: null,
 };
 let asked = 0;
 let timer = 0;
+let typing = 0;
 
 async function look() {
   clearTimeout(timer);
@@ -25,11 +26,12 @@ async function look() {
     const words = new URLSearchParams({ query, sort, order, offset, limit: PAGE, trials: trials ? '1' : '' });
     const found = await get(`/runs?${words}`);
     if (mine !== asked) return;
-    state.found = found;
+    Object.assign(state, { found, fault: null });
     showError(null);
   } catch (error) {
     if (mine !== asked) return;
-    showError(error);
+    if (error.status === 400 && state.found) state.fault = error; // a filter that is still being written
+    else showError(error);
   }
   draw();
   timer = setTimeout(again, state.found?.running ? 2000 : 5000);
@@ -48,6 +50,12 @@ function change(changes) {
   history.replaceState(null, '', words.size ? `/?${words}` : '/');
   draw();
   look();
+}
+
+/** Wait for the next letter before asking. */
+function type(query) {
+  clearTimeout(typing);
+  typing = setTimeout(() => change({ query }), 200);
 }
 
 function draw() {
@@ -74,9 +82,10 @@ function nothingYet(found) {
 function controls(found) {
   return html`<div class="row filters">
     <label>Filter <input type="search" .value=${state.query} placeholder="words, status:running, env:CartPole"
-      @input=${(event) => change({ query: event.target.value })}></label>
+      @input=${(event) => type(event.target.value)}></label>
     <label><input type="checkbox" .checked=${state.trials} @change=${(event) => change({ trials: event.target.checked })}> with trials</label>
-    <span class="soft">${count(found.total)} ${found.total === 1 ? 'run' : 'runs'}${found.running ? `, ${found.running} running` : ''}</span></div>`;
+    <span class="soft">${count(found.total)} ${found.total === 1 ? 'run' : 'runs'}${found.running ? `, ${found.running} running` : ''}</span>
+    ${state.fault ? html`<span class="calm" role="status">${capital(state.fault.text)} ${state.fault.hint ?? ''}</span>` : nothing}</div>`;
 }
 
 function table(found) {
@@ -100,7 +109,7 @@ function row(one) {
     draw();
   };
   const facts = [one.algo, one.seed === null ? '' : `seed ${one.seed}`, one.group ? `group ${one.group}` : '', one.parent ? `from ${one.parent.run}` : ''];
-  return html`<tr>
+  return html`<tr class=${one.status}>
     <td><input type="checkbox" aria-label="Choose ${one.id}" .checked=${state.chosen.has(one.id)} ?disabled=${damaged} @change=${choose}></td>
     <td class="who"><a href="/run/${encodeURIComponent(one.id)}">${one.name || one.id}</a>
       <div class="soft small">${one.name ? one.id : ''} ${facts.filter(Boolean).map((fact) => html`<span>${fact}</span> `)}</div></td>
