@@ -89,7 +89,13 @@ function controls(found) {
 }
 
 function table(found) {
-  return html`<table class="runs"><thead><tr><th><span class="hide">Choose</span></th>${COLUMNS.map(heading)}</tr></thead>
+  const sound = found.rows.filter((one) => one.status !== 'damaged');
+  const whole = sound.length > 0 && sound.every((one) => state.chosen.has(one.id));
+  const chooseAll = (event) => {
+    sound.forEach((one) => state.chosen[event.target.checked ? 'add' : 'delete'](one.id));
+    draw();
+  };
+  return html`<table class="runs"><thead><tr><th><input type="checkbox" aria-label="Choose all that are shown" .checked=${whole} @change=${chooseAll}></th>${COLUMNS.map(heading)}</tr></thead>
     <tbody>${found.rows.map(row)}</tbody></table>`;
 }
 
