@@ -11,13 +11,17 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
+from gymsolve.errors import UsageError
 from gymsolve.metrics.report.bands import seed_curves
 from gymsolve.metrics.report.comparison import contend
 from gymsolve.runs import list_runs
 from gymsolve.runs.run import Run
+from gymsolve.service.budget import Home, Limits
 from gymsolve.service.logbook import read_logbook
 from gymsolve.service.runs import get_run
 from gymsolve.text import count, number, score
+from gymsolve.web.acting import ROUTES
+from gymsolve.web.route import Ask
 from tests.web.conftest import Served, serving
 
 KEPT = Path(__file__).parents[1] / "runs" / "known_good" / "cartpole"
@@ -346,6 +350,25 @@ def test_wrong_requests_are_told_in_a_sentence(
     assert status == 400
     error = json.loads(answer)["error"]
     assert words in f"{error['text']} {error['hint']}"
+
+
+def test_limits_hold_for_pages_too(tmp_path: Path) -> None:
+    run = keep(tmp_path, "20260104-000000-CartPole-v1-ppo-eeee", status="running", host="elsewhere")
+    ways = {route.path: route.call for route in ROUTES}
+    new, goes_on = {"env": "CartPole-v1", "steps": 5000}, {"run": run.id}
+
+    def start(path: str, limits: Limits, body: dict[str, Any]) -> None:
+        ways[path](Ask(Home(str(tmp_path), limits), goes_on, {}, body))
+
+    with pytest.raises(UsageError, match="as many runs as are allowed"):
+        start("/runs", Limits(runs=1), new)
+    with pytest.raises(UsageError, match="5,000 steps are too many"):
+        start("/runs", Limits(runs=None, steps=4000), new)
+    with pytest.raises(UsageError, match="steps are too many"):
+        start("/runs/{run}/fork", Limits(runs=None, steps=10), {"steps": 200_000})
+    with pytest.raises(UsageError, match="disk is too full"):
+        start("/runs", Limits(runs=None, disk=1e-9), new)
+    assert len(list_runs(tmp_path)) == 1
 
 
 def test_a_server_that_only_reads_changes_nothing(kept: list[Run], server: Served, page: Page) -> None:

@@ -56,7 +56,8 @@ async function look() {
   if (mine !== asked) return; // other metrics were chosen meanwhile
   const ended = state.told && state.told.status !== told.status;
   take(told);
-  if (told.stamp !== state.run.stamp || ended) await refresh();
+  const named = state.run.metrics.length > 0 || !Object.keys(told.series).length;
+  if (told.stamp !== state.run.stamp || ended || !named) await refresh();
   else draw();
 }
 

@@ -46,8 +46,8 @@ export class SmallPlayer {
 
   async hear(session, message, blob) {
     if (message.type === 'state') this.checkpoint = message.checkpoint;
-    // An answer to this tells which checkpoint the next episode has: a newer one may be there.
-    if (message.type === 'episode') session.send({ type: 'follow', on: true });
+    // The answer tells which checkpoint the new episode has: a newer one may be there.
+    if (message.type === 'frame' && message.episode !== this.facts?.episode) session.send({ type: 'follow', on: true });
     if (message.type === 'note') this.note = message.text;
     if (message.type === 'frame') {
       Object.assign(this, { facts: message, table: message.table ?? null, note: '' });
