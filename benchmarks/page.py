@@ -6,6 +6,7 @@ from typing import Any
 from benchmarks.peers import known_peers
 from benchmarks.store import Record, load_runs
 from benchmarks.tables import (
+    browser_table,
     cost_table,
     curiosity_table,
     growth_tables,
@@ -23,7 +24,7 @@ __all__ = ["render_page", "targets_of", "write_page"]
 
 NAMES = (
     *("throughput", "solve", "race", "recurrent", "limit", "micro", "growth", "cost", "stepping"),
-    "curiosity",
+    *("curiosity", "browser"),
 )
 
 _INTRO = """\
@@ -113,6 +114,7 @@ _SECTIONS = {
     "curiosity": "## What curiosity costs\n\nPPO with a bonus for exploring beside the same without one, by "
     "engine; ratios within a round. The networks of\na bonus are torch's whatever the engine, so they cost "
     "more of the speed where everything else is quicker.\n",
+    "browser": "## In the browser\n\nPages in this machine's own Chromium, on loopback.\n",
 }
 
 
@@ -147,6 +149,7 @@ def render_page(results: dict[str, dict[str, Any]]) -> str:
         "cost": cost_table(runs["cost"]),
         "stepping": stepping_table(runs["stepping"]) if runs["stepping"] else "",
         "curiosity": curiosity_table(runs["curiosity"]),
+        "browser": browser_table(runs["browser"]) if runs["browser"] else "",
     }
     parts = [_INTRO, "## Targets\n", targets_table(runs)]
     for name, title in _SECTIONS.items():

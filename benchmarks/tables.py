@@ -9,6 +9,7 @@ from benchmarks.stepping import OWN
 from benchmarks.store import OURS, Record
 
 __all__ = [
+    "browser_table",
     "cost_table",
     "curiosity_table",
     "growth_tables",
@@ -283,6 +284,20 @@ def _percent(found: Spread | None) -> str:
     if found is None:
         return "–"
     return f"{found.median:.1%} ({found.low:.1%} to {found.high:.1%})"
+
+
+def browser_table(runs: Sequence[Record]) -> str:
+    rows = []
+    for case in cases(runs):
+        own, failed = sound(newest(runs, case, OURS))
+        if not own:
+            rows.append((case, f"not measured: {failed[-1]}", "", ""))
+            continue
+        last = own[-1]
+        bound = f"≤ {last['most']:g}" if "most" in last else f"≥ {last['least']:g}" if "least" in last else ""
+        found = _range(spread(run["value"] for run in own))
+        rows.append((case, f"{found} {last['unit']}", bound, _noisy(own)))
+    return markdown(("", "measured", "target", "noisy runs"), rows)
 
 
 def stepping_table(runs: Sequence[Record]) -> str:

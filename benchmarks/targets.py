@@ -25,6 +25,7 @@ def targets_table(results: Mapping[str, Sequence[Record]]) -> str:
     rows += _growth(results["growth"])
     rows.append(_cost(results["cost"]))
     rows += _stepping(results["stepping"])
+    rows += _browser(results["browser"])
     return markdown(("target", "measured", "met"), rows)
 
 
@@ -159,3 +160,18 @@ def _stepping(runs: Sequence[Record]) -> list[tuple[str, str, str]]:
         )
         for case in CASES
     ]
+
+
+def _browser(runs: Sequence[Record]) -> list[tuple[str, str, str]]:
+    rows = []
+    for case in dict.fromkeys(run["case"] for run in runs):
+        own = [run for run in newest(runs, case, OURS) if "error" not in run]
+        found = spread(run["value"] for run in own)
+        if found is None or not {"most", "least"} & set(own[-1]):
+            continue
+        most, least = own[-1].get("most", math.inf), own[-1].get("least", -math.inf)
+        bound = f"≤ {most:g}" if math.isfinite(most) else f"≥ {least:g}"
+        told = f"{number(found.median)} {own[-1]['unit']} ({number(found.low)} to {number(found.high)})"
+        met = least <= found.median <= most
+        rows.append((f"browser, {case}: {bound} {own[-1]['unit']}", told, "yes" if met else "**no**"))
+    return rows or [("pages in the browser", "not measured yet", "")]

@@ -154,6 +154,17 @@ def test_bare_stepping_is_compared_with_the_packages_own_way(results):
     assert "not measured: no" in line(page, "VizdoomBasic-v1, processes")
 
 
+def test_pages_in_the_browser_are_held_against_their_bounds(results):
+    figure = {"tool": "gymsolve", "session": "s", "unit": "s"}
+    results["browser"]["runs"] = [
+        {**figure, "case": "first", "round": number, "value": value, "most": 1.0}
+        for number, value in enumerate((0.5, 0.7, 1.2))
+    ] + [{**figure, "case": "smooth", "round": 0, "value": 25.0, "least": 30, "unit": "fps"}]
+    page = render_page(results)
+    assert line(page, "browser, first: ≤ 1 s").endswith("| 0.7 s (0.5 to 1.2) | yes |")
+    assert line(page, "browser, smooth: ≥ 30 fps").endswith("| **no** |")
+
+
 def test_the_page_lies_beside_the_results(tmp_path):
     Store(tmp_path / "results", "micro").add(
         {"case": "GAE", "tool": "gymsolve", "round": 0, "value": 12.0, "unit": "µs"}

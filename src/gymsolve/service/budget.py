@@ -140,7 +140,7 @@ def _require_room(limits: Limits, spent: Spent, steps: int, folder: Path) -> flo
         names = ", ".join(spent.running)
         raise UsageError(
             f"as many runs as are allowed ({limits.runs}) train already: {names}.",
-            hint="Wait for one with rl_run(wait=50), or stop one with rl_control.",
+            hint="Wait until one of them has ended, or stop one.",
         )
     if limits.steps is not None and spent.steps + steps > limits.steps:
         left = count(max(0, limits.steps - spent.steps))

@@ -31,7 +31,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("ComparedRun", "Comparison", "ListedRun", "RunDetails", "SeedGroup", "StopRequest", "StoredCheckpoint"),
-    *("best_evaluation", "compare_runs", "count_trials", "get_run", "list_runs", "stop_run"),
+    *(
+        "best_evaluation",
+        "compare_contenders",
+        "compare_runs",
+        "count_trials",
+        "get_run",
+        "list_runs",
+        "stop_run",
+    ),
 ]
 
 RunsDir = Path | str | None
@@ -264,10 +272,7 @@ def compare_runs(
     a page of it is written there.
     """
     from gymsolve.metrics.report import comparison  # a third of a second that other verbs need not wait
-    from gymsolve.metrics.report.bands import seed_curves
-    from gymsolve.metrics.report.compare_page import render_comparison, result_rows
-    from gymsolve.metrics.report.seeds import spread_over_seeds
-    from gymsolve.metrics.report.textchart import plot
+    from gymsolve.metrics.report.compare_page import render_comparison
 
     runs = select_runs(refs, runs_dir, limit, trials=trials)
     if len(runs) < 2:
@@ -275,9 +280,22 @@ def compare_runs(
         raise UsageError(f"a comparison needs at least two different runs.{only}")
     contenders = comparison.contend(runs)
     axis = axis or comparison.common_axis(contenders)
-    charts = [*seed_curves(contenders, axis), *comparison.compare_curves(contenders, axis)]
     if html is not None:
         replace_text(html, render_comparison(contenders, axis))
+    return compare_contenders(contenders, axis, html)
+
+
+def compare_contenders(
+    contenders: "Sequence[Contender]", axis: "Axis", html: Path | None = None
+) -> Comparison:
+    """The same of runs that have been read."""
+    from gymsolve.metrics.report import comparison
+    from gymsolve.metrics.report.bands import seed_curves
+    from gymsolve.metrics.report.compare_page import result_rows
+    from gymsolve.metrics.report.seeds import spread_over_seeds
+    from gymsolve.metrics.report.textchart import plot
+
+    charts = [*seed_curves(contenders, axis), *comparison.compare_curves(contenders, axis)]
     return Comparison(
         x=axis,
         runs=[_compared(one, axis) for one in contenders],
