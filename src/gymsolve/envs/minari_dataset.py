@@ -7,6 +7,7 @@ is learned from the dataset fits the environment of the same recipe.
 import importlib
 import os
 import re
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -38,16 +39,18 @@ def export_demos(demos: Sequence[Demo], name: str, *, out: Path | None = None) -
         raise UsageError(f"there is a dataset '{name}' already, at {place}.", where="--name")
     spec = _common_spec(demos)
     episodes = [load_episode(demo.path) for demo in demos]
-    minari.create_dataset_from_buffers(
-        dataset_id=name,
-        buffer=[_buffer(episode, spec) for episode in episodes],
-        observation_space=_observation_space(spec),
-        action_space=_action_space(spec.action),
-        algorithm_name="people",
-        description=f"Episodes of {spec.id} that people played, recorded by gymsolve.",
-        data_format="hdf5",
-        jpeg_encoding=False,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that nobody's mail address is in it
+        minari.create_dataset_from_buffers(
+            dataset_id=name,
+            buffer=[_buffer(episode, spec) for episode in episodes],
+            observation_space=_observation_space(spec),
+            action_space=_action_space(spec.action),
+            algorithm_name="people",
+            description=f"Episodes of {spec.id} that people played, recorded by gymsolve.",
+            data_format="hdf5",
+            jpeg_encoding=False,
+        )
     steps = sum(len(episode.rewards) for episode in episodes)
     return {"name": name, "path": str(place), "env_id": spec.id, "episodes": len(episodes), "steps": steps}
 
