@@ -121,7 +121,8 @@ def _entry_space(entry: ObsSpec) -> spaces.Space[Any]:
     if entry.kind == "discrete" and entry.shape == ():
         return spaces.Discrete(entry.nvec[0], start=entry.start[0] if entry.start else 0)
     if entry.kind == "discrete":
-        return spaces.MultiDiscrete(entry.nvec, start=entry.start or None)
+        grid: spaces.Space[Any] = spaces.MultiDiscrete(np.array(entry.nvec), start=np.array(entry.start))
+        return grid
     low: Any = -np.inf if entry.dtype.startswith("float") else 0
     high: Any = np.inf if entry.dtype.startswith("float") else 255
     if entry.low and entry.kind == "image":
@@ -138,7 +139,9 @@ def _action_space(action: ActionSpec) -> spaces.Space[Any]:
     if action.kind == "multi_discrete":
         shape = action.shape
         return spaces.MultiDiscrete(
-            np.reshape(action.nvec, shape), dtype=np.dtype(action.dtype).type, start=np.reshape(action.start, shape)
+            np.reshape(action.nvec, shape),
+            dtype=np.dtype(action.dtype).type,
+            start=np.reshape(action.start, shape),
         )
     if action.kind == "multi_binary":
         return spaces.MultiBinary(action.shape)

@@ -1,4 +1,4 @@
-"""Episodes that people played: in `demos/` among the runs, or in the folder `episodes` of the run they played.
+"""Episodes that people played: in `demos/` among the runs, or in `episodes/` of the run that they played.
 
 They are the files of `runs/episodes.py`, with a column that says who acted in every step.
 """
@@ -56,11 +56,13 @@ def list_demos(runs_dir: Path | str | None = None, env_id: str | None = None) ->
     base = runs_folder(runs_dir)
     places = [(base / FOLDER, "[!.]*.npz")]
     places += [(folder / "episodes", f"{_PLAYED}*.npz") for folder in run_folders(base)]
-    found = []
-    for folder, pattern in places:
-        for path in [] if folder.is_symlink() else sorted(folder.glob(pattern)):
-            if path.is_file() and not path.is_symlink() and path.name.isprintable():
-                found.append(Demo(path, _read_facts(path)))
+    paths = [
+        path
+        for folder, pattern in places
+        for path in ([] if folder.is_symlink() else sorted(folder.glob(pattern)))
+        if path.is_file() and not path.is_symlink() and path.name.isprintable()
+    ]
+    found = [Demo(path, _read_facts(path)) for path in paths]
     fitting = [demo for demo in found if env_id is None or demo.facts.get("env_id") == env_id]
     return sorted(fitting, key=lambda demo: (str(demo.facts.get("time", "")), demo.name))
 

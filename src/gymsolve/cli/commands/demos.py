@@ -13,7 +13,9 @@ __all__ = ["export", "list_them", "show"]
 
 
 def list_them(
-    env: Annotated[str | None, typer.Argument(metavar="[ENV]", help="Only episodes of this environment.")] = None,
+    env: Annotated[
+        str | None, typer.Argument(metavar="[ENV]", help="Only episodes of this environment.")
+    ] = None,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
@@ -27,8 +29,10 @@ def list_them(
         say("No recorded episodes. Play with `gymsolve play ENV`, and turn on Record.")
     else:
         rows = [
-            [one["name"], one["env_id"] or "?", number(one["return"] or 0.0), str(one["length"] or 0)]
-            + [f"{one['by_person'] or 0}", one["end"] or "?"]
+            [
+                *(one["name"], one["env_id"] or "?", number(one["return"] or 0.0), str(one["length"] or 0)),
+                *(str(one["by_person"] or 0), one["end"] or "?"),
+            ]
             for one in found
         ]
         print_table(["episode", "environment", "return", "steps", "by people", "end"], rows)

@@ -23,7 +23,9 @@ def play(
     ] = "",
     mode: Annotated[
         Literal["you", "policy", "untrained", "random"] | None,
-        typer.Option("--mode", help="Who acts first; you in an environment, the policy in a run, by default."),
+        typer.Option(
+            "--mode", help="Who acts first; you in an environment, the policy in a run, by default."
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Seed of the first episode.")] = None,
     episodes: Annotated[

@@ -8,7 +8,6 @@ paused, before the first key of an episode, and where nothing is pressed and no 
 import math
 import sys
 import time
-from collections import deque
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any
@@ -17,14 +16,14 @@ import numpy as np
 
 from gymsolve.envs.controls import find_controls
 from gymsolve.envs.single_env import Scene
-from gymsolve.errors import EnvFaultError, GymsolveError, RunDamagedError
+from gymsolve.errors import GymsolveError, RunDamagedError
 from gymsolve.spec import Array
 from gymsolve.training.play.clock import Clock
 from gymsolve.training.play.demonstration import Demonstration
 from gymsolve.training.play.opening import MODES, Opened, Request, open_request, read_request
-from gymsolve.training.play.picture import encode, tabulate
 from gymsolve.training.play.players import Chance, Player, PolicyPlayer, build_untrained
 from gymsolve.training.play.pressed import Pressed
+from gymsolve.training.play.screen import Screen
 from gymsolve.training.play.serve import Channel
 
 __all__ = ["serve"]
@@ -64,12 +63,11 @@ class PlaySession:
         self._checkpoint: str | None = None
         self._player: Player | None = None
         """Who acts, or in the mode `you` gives its opinion."""
-        self._undrawn = self._stage.undrawn
+        self._screen = Screen(channel, self._stage, self._facts)
         self._scene: Scene
-        self._step, self._paid, self._totals = 0, 0.0, {}
+        self._step, self._paid = 0, 0.0
+        self._totals: dict[str, float] = {}
         self._action, self._who = "", ""
-        self._frame, self._under_way, self._unseen = 0, False, False
-        self._film: deque[tuple[float, Array]] = deque()
         self._take_part(wanted.checkpoint)
 
     # ------------------------------------------------------------------------------------ the loop
@@ -80,13 +78,13 @@ class PlaySession:
         try:
             self._begin(self._seed)
             while True:
+                self._screen.show(self._scene, hurry=self._stepwise)
                 message = self._channel.receive(self._wait())
                 while message is not None:
                     self._hear(message)
                     message = self._channel.receive(0)
                 if self._runs and not self._clock.wait():
                     self._take_step(self._clock.tick())
-                self._show_due()
         finally:
             self._demo.finish("cut")
 
@@ -120,10 +118,8 @@ class PlaySession:
 
     def _wait(self) -> float | None:
         """Seconds until something is to be done; None where only the page can bring something."""
-        times = [self._clock.wait()] if self._runs else []
-        if self._film and not self._under_way:
-            times.append(max(0.0, self._film[0][0] - time.monotonic()))
-        return min(times, default=None)
+        times = [self._screen.wait(), self._clock.wait() if self._runs else None]
+        return min((one for one in times if one is not None), default=None)
 
     # ------------------------------------------------------------------------------------ episodes
 
@@ -141,7 +137,7 @@ class PlaySession:
         self._action, self._who, self._begun = "", "", False
         self._demo.begin(self._scene, self._value(), {"seed": self._seed, "episode": self._played + 1})
         self._clock.restart(self._clock.period)
-        self._draw([])
+        self._screen.plan(self._scene, time.monotonic(), self._clock.period)
 
     def _take_step(self, due: float) -> None:
         """One step, or after the last one of an episode the next episode."""
@@ -167,7 +163,7 @@ class PlaySession:
             self._player.hear(self._scene.reward)
         self._demo.add(self._scene, chosen, proposed, who, self._value())
         self._played += self._over
-        self._draw([] if self._stepwise else list(self._scene.between), due)
+        self._screen.plan(self._scene, due, self._clock.period)
         if self._over:
             self._end()
 
@@ -213,7 +209,7 @@ class PlaySession:
         if kind == "keys":
             self._press(message)
         elif kind == "ack":
-            self._under_way = False
+            self._screen.acknowledge()
         elif kind == "step":
             self._take_step(time.monotonic())
         elif kind == "pause":
@@ -229,8 +225,6 @@ class PlaySession:
             self._clock.wake()
         else:
             self._settle(kind, message, on)
-            return
-        self._show_due()
 
     def _settle(self, kind: Any, message: dict[str, Any], on: bool) -> None:
         """Who acts, for how long, and what is kept."""
@@ -294,52 +288,11 @@ class PlaySession:
         else:
             self._player = None
 
-    # ------------------------------------------------------------------------------------ pictures
-
-    def _draw(self, between: list[Array], due: float = 0.0) -> None:
-        """Show what there is to see of a step: its skipped frames, spread over its time, then the last one."""
-        period = self._clock.period / (len(between) + 1)
-        self._film = deque((due + number * period, frame) for number, frame in enumerate(between))
-        self._unseen = True
-        if not between:
-            self._show_due()
-        elif self._undrawn is None:
-            self._film.append((due + len(between) * period, self._stage.render()))
-
-    def _show_due(self) -> None:
-        """Send the newest picture that is due, unless one is under way."""
-        if self._under_way:
-            return
-        if not self._film:
-            if self._unseen:
-                self._show(None)
-            return
-        frame = None
-        while self._film and (self._film[0][0] <= time.monotonic() or self._stepwise):
-            frame = self._film.popleft()[1]
-        if frame is not None:
-            self._show(frame)
-
-    def _show(self, frame: Array | None) -> None:
-        """Send a picture, by default of how the stage stands, or the table that is there instead of one."""
-        self._frame += 1
-        self._under_way, self._unseen = True, False
-        if self._undrawn is None:
-            try:
-                blob = encode(self._stage.render() if frame is None else frame)
-            except EnvFaultError as error:
-                self._undrawn = str(error)
-                self._say("note", text=error.args[0], hint=error.hint)
-            else:
-                self._channel.send(self._facts(), blob)
-                return
-        self._channel.send({**self._facts(), "table": tabulate(self._stage, self._scene)})
+    # ------------------------------------------------------------------------------------ telling
 
     def _facts(self) -> dict[str, Any]:
         scene = self._scene
         return {
-            "type": "frame",
-            "frame": self._frame,
             "input": self._pressed.used,
             "step": self._step,
             "episode": self._played + (0 if self._over else 1),
@@ -377,7 +330,7 @@ class PlaySession:
             labels=list(stage.labels.names),
             fps=stage.fps,
             turns=stage.turns,
-            undrawn=self._undrawn,
+            undrawn=self._screen.undrawn,
             components=list(stage.spec.components),
         )
         self._tell_state()

@@ -37,8 +37,12 @@ class Pressed:
         new = [key for key in held if key not in self._held]
         self._held = held
         self._tapped += [key for key in new if key not in self._tapped]
-        self._strengths = {key: level for key, level in _numbers(message.get("strengths")).items() if level > 0}
-        self._levels = {int(key): level for key, level in _numbers(message.get("levels")).items() if key.isdecimal()}
+        self._strengths = {
+            key: level for key, level in _numbers(message.get("strengths")).items() if level > 0
+        }
+        self._levels = {
+            int(key): level for key, level in _numbers(message.get("levels")).items() if key.isdecimal()
+        }
         identity, pressed_at = message.get("id"), message.get("at")
         if isinstance(identity, int):
             self._newest = identity

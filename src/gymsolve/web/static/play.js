@@ -30,7 +30,7 @@ async function offer() {
     html`<li><a href=${`/play?${new URLSearchParams({ [name]: value })}`}>${text}</a></li>`;
   render(html`<h1>Play</h1>
     <p class="soft">Play an environment yourself, or watch the policy of a run and take over from it.</p>
-    <div class="grid">
+    <div class="offer">
       <section class="card"><h2 class="first">Environments</h2>
         <form class="row" @submit=${go('env')}>
           <label for="env">Any environment</label>

@@ -4,7 +4,7 @@ import { capital, showError } from '../shell.js';
 import { html, nothing, render } from '../vendor/lit-html.js';
 import { Keys } from './keys.js';
 import { choiceList, keyList, screenKeys, sliders } from './controls.js';
-import { components, episodes, numbers } from './numbers.js';
+import { components, episodes, numbers, told } from './numbers.js';
 import { settings } from './settings.js';
 
 const WAITS = {
@@ -203,10 +203,10 @@ class Player {
       ${this.compact ? nothing : html`<h1>${ready ? ready.name : this.request.env ?? this.request.run}</h1>`}
       <div class="play ${this.compact ? 'compact' : ''}">
         <div class="left">
-          <div class="stage" tabindex="0" role="group" aria-label="The environment; keys play it while it has focus">
+          <div class="stage ${facts.table ? 'blind' : ''}" tabindex="0" role="group" aria-label="The environment; keys play it while it has focus">
             <canvas role="img" aria-label="Picture of the environment" width="320" height="240"
               ?hidden=${!ready || ready.undrawn || facts.table}></canvas>
-            ${facts.table ? html`<table class="seen"><caption>What is observed${ready.undrawn ? `: ${ready.undrawn}` : ''}</caption>
+            ${facts.table ? html`<table class="seen"><caption>${ready.undrawn ?? ''} What is observed:</caption>
               <tbody>${facts.table.map(([name, value]) => html`<tr><th scope="row">${name}</th><td class="number">${value}</td></tr>`)}</tbody>
               </table>` : nothing}
             ${ended ? html`<p class="over"><button type="button" class="main" @click=${() => this._start()}>Start again</button></p>` : nothing}
@@ -226,7 +226,7 @@ class Player {
     if (!this.ready) return 'Starting the environment …';
     if (this.note) return this.note;
     const { end, waits, raw_return: total } = this.facts;
-    const over = end ? `Episode over (${end}), return ${total}. ` : '';
+    const over = end ? `Episode over (${end}), return ${told(total)}. ` : '';
     return over + (WAITS[waits] ?? '');
   }
 }
