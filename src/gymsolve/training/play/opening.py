@@ -5,16 +5,17 @@ from pathlib import Path
 from typing import Any
 
 from gymsolve.config import TrainConfig
+from gymsolve.envs.families import find_family
 from gymsolve.envs.single_env import PlayStage, open_play_stage
 from gymsolve.errors import CheckpointError, UnknownRunError, UsageError
-from gymsolve.recipes import has_recipe, resolve
+from gymsolve.recipes import Resolved, has_recipe, resolve, split_name
 from gymsolve.recipes.files import stays_derived
 from gymsolve.runs.checkpoints import list_checkpoints, pointed
 from gymsolve.runs.refs import find_run, open_checkpoint
 from gymsolve.runs.run import Run
 from gymsolve.runs.trust import buildable_settings
 from gymsolve.spec import find_misfit
-from gymsolve.training.engines.choose import load_policy
+from gymsolve.training.engines.choose import choose_engine, load_policy
 from gymsolve.training.engines.contract import Policy
 from gymsolve.training.planning.plan import plan_run
 
@@ -49,6 +50,8 @@ class Opened:
     config: TrainConfig
     stage: PlayStage
     run: Run | None
+    planned: bool = True
+    """Are these the settings that a training would have? Nobody waits for those of an unknown environment."""
 
     def load(self, checkpoint: str | None) -> tuple[str, Policy]:
         """The policy of a checkpoint of the run (the best one unless said otherwise), and its name."""
@@ -70,6 +73,16 @@ class Opened:
                 hint="Has the environment been changed since, or were the settings edited?",
             )
         return saved.name, policy
+
+    def build_untrained(self) -> Policy:
+        """The policy that a training would begin with."""
+        config = self.config if self.planned else plan_run(self.name).config
+        if config.env != self.config.env:
+            raise UsageError(
+                f"a training would wrap {config.env.id}, which has no recipe, before a policy sees it.",
+                hint=f"Begin with that mode: gymsolve play {self.name} --mode untrained",
+            )
+        return choose_engine(config, self.stage.spec).build(config, self.stage.spec)[0]
 
     @property
     def newest(self) -> str | None:
@@ -116,9 +129,21 @@ def open_request(request: Request) -> Opened:
         config, _ = buildable_settings(run)
         return Opened(run.id, config, open_play_stage(config.env), run)
     assert request.env is not None
-    known = has_recipe(request.env) and not stays_derived(request.env)
-    resolved = resolve(request.env) if known else plan_run(request.env).resolved
-    return Opened(resolved.name, resolved.config, open_play_stage(resolved.config.env), None)
+    resolved, planned = _settings(request.env, plan=request.mode == "untrained")
+    return Opened(resolved.name, resolved.config, open_play_stage(resolved.config.env), None, planned)
+
+
+def _settings(name: str, *, plan: bool) -> tuple[Resolved, bool]:
+    """Settings for `ENV[:VARIANT]`, and whether a training would have the same.
+
+    Planning one without a recipe steps it a few thousand times, so a person need not wait for that.
+    """
+    if has_recipe(name) and not stays_derived(name):
+        return resolve(name), True
+    family = find_family(split_name(name)[0]).recipe
+    if plan or family is not None:
+        return plan_run(name).resolved, True
+    return resolve(name, derived={"algo": {"name": "ppo", "num_steps": 128}}), False
 
 
 def _text(given: dict[str, Any], name: str) -> str | None:

@@ -21,7 +21,7 @@ from gymsolve.spec import Array
 from gymsolve.training.play.clock import Clock
 from gymsolve.training.play.demonstration import Demonstration
 from gymsolve.training.play.opening import MODES, Opened, Request, open_request, read_request
-from gymsolve.training.play.players import Chance, Player, PolicyPlayer, build_untrained
+from gymsolve.training.play.players import Chance, Player, PolicyPlayer
 from gymsolve.training.play.pressed import Pressed
 from gymsolve.training.play.screen import Screen
 from gymsolve.training.play.serve import Channel
@@ -281,7 +281,7 @@ class PlaySession:
         if self._mode == "random":
             self._player = Chance(self._stage.spec.action, self._rng)
         elif self._mode == "untrained" or early:  # who follows a run from its start sees where it begins
-            self._player = PolicyPlayer(build_untrained(self._opened.config, self._stage.spec), self._rng)
+            self._player = PolicyPlayer(self._opened.build_untrained(), self._rng)
         elif self._mode == "policy" or trained:
             self._checkpoint, policy = self._opened.load(checkpoint)
             self._player = PolicyPlayer(policy, rng)

@@ -4,15 +4,13 @@ from typing import Protocol
 
 import numpy as np
 
-from gymsolve.config import TrainConfig
 from gymsolve.envs.random_policy import random_actions
 from gymsolve.envs.single_env import Scene
 from gymsolve.rollout.agent import Agent
-from gymsolve.spec import ActionSpec, Array, EnvSpec
-from gymsolve.training.engines.choose import choose_engine
+from gymsolve.spec import ActionSpec, Array
 from gymsolve.training.engines.contract import Policy
 
-__all__ = ["Chance", "Player", "PolicyPlayer", "build_untrained"]
+__all__ = ["Chance", "Player", "PolicyPlayer"]
 
 
 class Player(Protocol):
@@ -68,8 +66,3 @@ class Chance:
 
     def value(self, scene: Scene) -> float | None:
         return None
-
-
-def build_untrained(config: TrainConfig, spec: EnvSpec) -> Policy:
-    """The policy that a training with these settings would begin with."""
-    return choose_engine(config, spec).build(config, spec)[0]
