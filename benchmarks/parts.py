@@ -7,6 +7,7 @@ from benchmarks.curiosity import measure_curiosity
 from benchmarks.growth import measure_growth
 from benchmarks.limit import measure_limit
 from benchmarks.micro import measure_micro
+from benchmarks.play import measure_play
 from benchmarks.race import measure_race
 from benchmarks.recurrent import measure_recurrent
 from benchmarks.solve import measure_solve
@@ -26,4 +27,5 @@ PARTS: dict[str, Callable[[Options], None]] = {
     "cost": measure_cost,
     "stepping": measure_stepping,
     "curiosity": measure_curiosity,
+    "play": measure_play,
 }

@@ -136,6 +136,7 @@ class Player {
     addEventListener('keydown', (event) => this._keyDown(event), options);
     addEventListener('keyup', (event) => this._keyUp(event), options);
     addEventListener('blur', () => this._lose(), options);
+    addEventListener('gymsolve-stats', () => this.send('stats'), options); // how late steps are, for measuring
     document.addEventListener('visibilitychange', () => document.hidden && this._lose(), options);
     const poll = () => {
       this.padThere = this.keys.poll();
