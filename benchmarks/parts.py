@@ -8,6 +8,7 @@ from benchmarks.curiosity import measure_curiosity
 from benchmarks.growth import measure_growth
 from benchmarks.limit import measure_limit
 from benchmarks.micro import measure_micro
+from benchmarks.play import measure_play
 from benchmarks.race import measure_race
 from benchmarks.recurrent import measure_recurrent
 from benchmarks.solve import measure_solve
@@ -28,4 +29,5 @@ PARTS: dict[str, Callable[[Options], None]] = {
     "stepping": measure_stepping,
     "curiosity": measure_curiosity,
     "browser": measure_browser,
+    "play": measure_play,
 }

@@ -10,7 +10,7 @@ from gymsolve.envs.families import bare_name, find_family
 from gymsolve.envs.wrappers.actions import DiscreteActions
 from gymsolve.spec import ActionSpec, Array
 
-__all__ = ["ActionLabels", "find_keys", "find_labels", "name_dimensions"]
+__all__ = ["ActionLabels", "find_keys", "find_labels", "key_words", "name_dimensions"]
 
 _MOST_NUMBERS = 4
 """More dimensions than this are counted instead of listed: nobody can read them in a video."""
@@ -56,7 +56,7 @@ class ActionLabels:
         self._action = action
         self.names = names
         """One per choice of a Discrete action, per dimension of a box or per button; empty when unknown."""
-        self._parts = parts
+        self.parts = parts
         """One per choice of each part of an action of several parts; empty when none are known."""
 
     @property
@@ -74,9 +74,9 @@ class ActionLabels:
             index = int(action) - self._action.start[0]
             return self.names[index] if self.names else str(int(action))
         values = np.ravel(action)
-        if self._parts:
+        if self.parts:
             chosen = values - np.asarray(self._action.start)
-            told = (names[int(index)] for names, index in zip(self._parts, chosen, strict=True))
+            told = (names[int(index)] for names, index in zip(self.parts, chosen, strict=True))
             return " + ".join(filter(None, told)) or "noop"
         if self._action.kind != "box":
             return " ".join(str(int(value)) for value in values)
@@ -125,7 +125,7 @@ def find_keys(env_id: str, labels: ActionLabels) -> dict[tuple[str, ...], int]:
     keys = family.keys.get(bare_name(env_id), family.usual_keys)
     if names and len(keys) == len(names):
         return {(key,) if key else (): choice for choice, key in enumerate(keys)}
-    known = {**_WORDS, **family.key_words(env_id)}
+    known = key_words(env_id)
     found = {}
     for choice, name in enumerate(names):
         words = name.split(" + ")
@@ -135,6 +135,11 @@ def find_keys(env_id: str, labels: ActionLabels) -> dict[tuple[str, ...], int]:
             return {}
         found[tuple(known[word] for word in words if known[word])] = choice
     return found
+
+
+def key_words(env_id: str) -> dict[str, str]:
+    """Which key stands for a word in the name of an action; "" for one that does nothing."""
+    return {**_WORDS, **find_family(env_id).key_words(env_id)}
 
 
 def _spaced(name: str) -> str:

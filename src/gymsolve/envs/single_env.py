@@ -1,33 +1,37 @@
-"""One environment with a camera, for every video.
+"""One environment on a stage: for every video, and for people who play.
 
-It is wrapped as for evaluation, but stepped by hand: a vector resets in the step that ends an episode, and
-nobody would see the last frame. On the same seed it plays the episodes that the first copy of an evaluation
-plays.
+It is stepped by hand: a vector resets in the step that ends an episode, and nobody would see the last frame.
+For videos it is wrapped as for evaluation, and on the same seed it plays the episodes that the first copy of
+an evaluation plays. People get the wrappers of the role `play`, also where there is no picture, and see the
+frames that a step skips.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
 
-from gymsolve.config import EnvConfig
+from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.apart import Apart, longest_call
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec
-from gymsolve.envs.describe import describe
-from gymsolve.envs.families import find_family
+from gymsolve.envs.describe import Description, describe
+from gymsolve.envs.families import bare_name, find_family
 from gymsolve.envs.labels import ActionLabels, find_labels
 from gymsolve.envs.masks import legal_mask, refuse_empty
 from gymsolve.envs.screen import draw_without_screen
 from gymsolve.envs.spaces import ObsLayout, half_bounds
 from gymsolve.envs.wrappers.actions import FrameSkip
 from gymsolve.errors import EnvFaultError
-from gymsolve.spec import ActionSpec, Array, Obs
+from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs
 
-__all__ = ["Scene", "Stage", "open_stage"]
+__all__ = ["PlayStage", "Scene", "Stage", "open_play_stage", "open_stage"]
 
 _USUAL_FPS = 30.0
+_TURNS_FPS = 10.0
+"""Environments that show so few frames per second have no time of their own: they wait for their player."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,10 @@ class Scene:
     """Sum of the stock environment's rewards so far."""
     terminated: bool
     truncated: bool
+    components: dict[str, float] = field(default_factory=dict)
+    """What each part of the reward paid in the last step; empty without the wrapper `reward_components`."""
+    between: tuple[Array, ...] = ()
+    """Pictures of the frames that the last step skipped; only people who play get them."""
 
 
 class Stage(Protocol):
@@ -63,12 +71,43 @@ class Stage(Protocol):
     def close(self) -> None: ...
 
 
+class PlayStage(Stage, Protocol):
+    """A stage for people."""
+
+    spec: EnvSpec
+    undrawn: str | None
+    """Why there is no picture, in a sentence; None where there is one."""
+    turns: bool
+    """Does it wait for its player, having no time of its own?"""
+    obs_names: tuple[str, ...]
+    """What the numbers of the observation are called; empty when unknown."""
+
+
+@runtime_checkable
+class _Skips(Protocol):
+    """A wrapper whose steps last several frames."""
+
+    between: Callable[[], None] | None
+    """Called after each of them but the last."""
+
+
+class _Wanted(NamedTuple):
+    """How a stage is built; picklable, since it may be in another process."""
+
+    config: EnvConfig
+    role: Role
+    action: ActionSpec
+    from_info: bool
+    camera: bool
+
+
 class _StageHere:
     """A stage in this process."""
 
-    def __init__(self, config: EnvConfig, built: BuiltEnv, action: ActionSpec, from_info: bool) -> None:
+    def __init__(self, wanted: _Wanted, built: BuiltEnv) -> None:
+        config, role, action, from_info, camera = wanted
         self._id, self._built = config.id, built
-        self._env = CopyBuilder(config, "eval", 0, action, from_info, render=True).finish(built)
+        self._env = CopyBuilder(config, role, 0, action, from_info, render=camera).finish(built)
         self._layout = ObsLayout(built.env.observation_space)
         self._legal = legal_mask(config.legal_actions, action)
         self._bounds = half_bounds(built.env.action_space)
@@ -76,6 +115,11 @@ class _StageHere:
         self._return = 0.0
         self.labels: ActionLabels = find_labels(built.env, config.id, action)
         self.fps = _frames_per_second(config.id, built.env)
+        self._between: list[Array] = []
+        if role == "play" and camera:
+            for env in _layers(built.env):
+                if isinstance(env, _Skips):
+                    env.between = lambda: self._between.append(np.array(self.render()))
 
     def facts(self) -> tuple[ActionLabels, float]:
         return self.labels, self.fps
@@ -88,6 +132,7 @@ class _StageHere:
     def step(self, actions: Array) -> Scene:
         if self._bounds is not None:
             actions = np.clip(actions, *self._bounds)
+        self._between.clear()
         observed, reward, terminated, truncated, info = self._env.step(actions[0])
         self._return += float(reward)
         over = bool(terminated or truncated)
@@ -98,7 +143,13 @@ class _StageHere:
             raw_return=self._return if self._built.raw is None else self._built.raw.total,
             terminated=bool(terminated),
             truncated=bool(truncated and not terminated),
+            components=self._paid(info),
+            between=tuple(self._between),
         )
+
+    def _paid(self, info: dict[str, Any]) -> dict[str, float]:
+        parts = self._built.parts
+        return {} if parts is None else dict(zip(parts.names, info["reward_components"], strict=True))
 
     def render(self) -> Array:
         try:
@@ -132,8 +183,9 @@ class _StageHere:
 class _StageApart:
     """A stage in a process of its own, for exclusive environments."""
 
-    def __init__(self, config: EnvConfig, facts: tuple[Any, ...]) -> None:
-        self._apart = Apart(find_spec(config.id), _open, *facts, patience=longest_call(config))
+    def __init__(self, wanted: _Wanted) -> None:
+        config = wanted.config
+        self._apart = Apart(find_spec(config.id), _open, wanted, patience=longest_call(config))
         self.labels, self.fps = self._apart.call("facts")
 
     def reset(self, seed: int | None) -> Scene:
@@ -152,27 +204,71 @@ class _StageApart:
         self._apart.close()
 
 
+class _PlayStage:
+    """A stage, and what people have to know of it."""
+
+    def __init__(self, stage: Stage, known: Description, undrawn: str | None, turns: bool) -> None:
+        self._stage = stage
+        self.labels, self.fps = stage.labels, stage.fps
+        self.spec, self.undrawn, self.turns = known.spec, undrawn, turns
+        named = find_family(known.spec.id).observed.get(bare_name(known.spec.id), ())
+        seen = known.spec.obs.get("obs")
+        self.obs_names = named if seen is not None and seen.shape == (len(named),) else ()
+        self.reset, self.step, self.render, self.close = stage.reset, stage.step, stage.render, stage.close
+
+
 def open_stage(config: EnvConfig) -> Stage | None:
     """The environment of a run, ready to be filmed; None when it cannot be drawn into an array."""
     known = describe(config, "eval")
+    return _open_known(config, "eval", known, camera=True) if known.drawable else None
+
+
+def open_play_stage(config: EnvConfig) -> PlayStage:
+    """The environment as people play it; without a picture where it cannot be drawn."""
+    known = describe(config, "play")
+    undrawn = None
     if not known.drawable:
-        return None
-    facts = config, known.spec.action, known.masks_in_info
-    return _StageApart(config, facts) if known.exclusive else _open(*facts)
+        undrawn = f"{config.id} cannot be drawn into a picture."
+    else:
+        draw_without_screen()
+        if fault := find_family(config.id).drawing_fault():
+            undrawn = f"{config.id} cannot be drawn: {fault}."
+    stage = _open_known(config, "play", known, camera=undrawn is None)
+    return _PlayStage(stage, known, undrawn, _takes_turns(config, known))
 
 
-def _open(config: EnvConfig, action: ActionSpec, from_info: bool) -> _StageHere:
-    draw_without_screen()  # before anybody asks whether it works
-    if fault := find_family(config.id).drawing_fault():
-        raise EnvFaultError(f"{config.id} cannot be drawn: {fault}.", where="video")
-    return _StageHere(config, build_env(config, "eval", render=True), action, from_info)
+def _open_known(config: EnvConfig, role: Role, known: Description, *, camera: bool) -> Stage:
+    wanted = _Wanted(config, role, known.spec.action, known.masks_in_info, camera)
+    return _StageApart(wanted) if known.exclusive else _open(wanted)
+
+
+def _open(wanted: _Wanted) -> _StageHere:
+    config, camera = wanted.config, wanted.camera
+    if camera:
+        draw_without_screen()  # before anybody asks whether it works
+        if fault := find_family(config.id).drawing_fault():
+            raise EnvFaultError(f"{config.id} cannot be drawn: {fault}.", where="video")
+    return _StageHere(wanted, build_env(config, wanted.role, render=camera))
+
+
+def _takes_turns(config: EnvConfig, known: Description) -> bool:
+    if find_family(config.id).turns or known.declared_fps is None:
+        return find_family(config.id).turns or not known.drawable
+    return known.declared_fps <= _TURNS_FPS
+
+
+def _layers(env: gym.Env[Any, Any]) -> list[gym.Env[Any, Any]]:
+    """The wrappers from the outermost on, and the environment."""
+    found = [env]
+    while isinstance(found[-1], gym.Wrapper):
+        found.append(found[-1].env)
+    return found
 
 
 def _frames_per_second(env_id: str, env: gym.Env[Any, Any]) -> float:
-    """Agent steps per second; skipped frames are not seen."""
+    """Agent steps per second; skipped frames are not counted."""
     fps = find_family(env_id).fps(env) or _USUAL_FPS
-    while isinstance(env, gym.Wrapper):
-        if isinstance(env, FrameSkip):
-            fps /= env.low
-        env = env.env
+    for layer in _layers(env):
+        if isinstance(layer, FrameSkip):
+            fps /= layer.low
     return fps if math.isfinite(fps) and fps > 0 else _USUAL_FPS
