@@ -83,7 +83,7 @@ CASES = {
     "picture": ({"obs": PICTURE}, "discrete", {"cnn": "small"}),
     "compiled": ({"obs": ATARI}, "multi_binary", {"cnn": "nature"}),
     "padded": ({"obs": ATARI}, "discrete", {"cnn": "mario"}),
-    "residual": ({"obs": PICTURE}, "multi_discrete", {"cnn": "impala", "activation": "elu"}),
+    "residual": ({"obs": PICTURE}, "multi_discrete", {"cnn": "impala", "activation": "elu", "policy_gain": 0.1}),
     "two networks": ({"obs": PICTURE}, "discrete", {"cnn": "small", "shared": False}),
     "remembers": (
         {"obs": PICTURE},
@@ -102,7 +102,7 @@ CASES = {
 @pytest.fixture(params=CASES, name="policy")
 def _policy(request):
     spec, action, net = CASES[request.param]
-    policy = make_policy(make_spec(action, obs=spec), policy_gain=1.0, **net)
+    policy = make_policy(make_spec(action, obs=spec), **{"policy_gain": 1.0, **net})
     policy.observe(draw(policy.spec, 20, seed=5))
     return policy
 
