@@ -19,15 +19,17 @@ from typing import Any, Literal
 
 from gymsolve.errors import GymsolveError, UsageError
 
-__all__ = ["ADDRESS", "KEY", "MODEL", "Endpoint", "Reply", "ask", "find_endpoint", "post"]
+__all__ = ["ADDRESS", "FORMATS", "KEY", "MODEL", "Endpoint", "Reply", "ask", "find_endpoint", "post"]
 
 Format = Literal["anthropic", "openai"]
+"""Whose message format a server speaks."""
 
 ADDRESS, MODEL, KEY = "GYMSOLVE_CHAT_URL", "GYMSOLVE_CHAT_MODEL", "GYMSOLVE_CHAT_KEY"
-_FORMATS: dict[Format, tuple[str, str]] = {
+FORMATS: dict[Format, tuple[str, str]] = {
     "anthropic": ("https://api.anthropic.com/v1/messages", "ANTHROPIC_API_KEY"),
     "openai": ("https://api.openai.com/v1/chat/completions", "OPENAI_API_KEY"),
 }
+"""The usual address of each format, and the variable with the key for it."""
 _LONGEST_ANSWER = 1_000_000
 """Bytes: nobody reads more."""
 _PIECE = 65536
@@ -70,13 +72,13 @@ def find_endpoint(
     """
     address, name = url or environ.get(ADDRESS, ""), model or environ.get(MODEL, "")
     if not address:
-        address = next((usual for usual, key in _FORMATS.values() if name and environ.get(key)), "")
+        address = next((usual for usual, key in FORMATS.values() if name and environ.get(key)), "")
     if not address:
         return None
     if not name:
         raise UsageError("no model is named.", where=MODEL, hint=f"Set {MODEL}, or give --model.")
     address, form = _complete(address)
-    usual, variable = _FORMATS[form]
+    usual, variable = FORMATS[form]
     own = environ.get(variable, "") if _host(address) == _host(usual) else ""
     return Endpoint(address, name, form, environ.get(KEY, "") or own)
 
@@ -94,8 +96,8 @@ def _complete(address: str) -> tuple[str, Format]:
     if path.endswith("/messages"):
         return address, "anthropic"
     if not path.endswith("/chat/completions"):
-        if parts.hostname == _host(_FORMATS["anthropic"][0]):
-            return _FORMATS["anthropic"][0], "anthropic"
+        if parts.hostname == _host(FORMATS["anthropic"][0]):
+            return FORMATS["anthropic"][0], "anthropic"
         path = f"{path or '/v1'}/chat/completions"
     return urllib.parse.urlunsplit(parts._replace(path=path)), "openai"
 
