@@ -83,7 +83,11 @@ CASES = {
     "picture": ({"obs": PICTURE}, "discrete", {"cnn": "small"}),
     "compiled": ({"obs": ATARI}, "multi_binary", {"cnn": "nature"}),
     "padded": ({"obs": ATARI}, "discrete", {"cnn": "mario"}),
-    "residual": ({"obs": PICTURE}, "multi_discrete", {"cnn": "impala", "activation": "elu", "policy_gain": 0.1}),
+    "residual": (
+        {"obs": PICTURE},
+        "multi_discrete",
+        {"cnn": "impala", "activation": "elu", "policy_gain": 0.1},
+    ),
     "two networks": ({"obs": PICTURE}, "discrete", {"cnn": "small", "shared": False}),
     "remembers": (
         {"obs": PICTURE},

@@ -181,6 +181,10 @@ class Policy(nn.Module):
             return None
         return np.zeros((num_envs, self.memory_size + self.told.size), np.float32)
 
+    def did(self, memory: Array, actions: Array) -> Array:
+        """Memory [N, M] once somebody else has decided the actions [N, A] of the last step."""
+        return self.told.did(memory, actions)
+
     def hear(self, memory: Array, rewards: Array) -> Array:
         """Memory [N, M] after the rewards of the last step are known."""
         return self.told.hear(memory, rewards)
