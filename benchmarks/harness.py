@@ -10,10 +10,12 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from benchmarks.machine import IDLE, CpuWatch, wait_until_idle
 from benchmarks.peers import HERE, PeerMissingError, peer_python
@@ -49,34 +51,40 @@ def call_worker(
 ) -> Record:
     """The worker's answer, or `error` with the last thing it said."""
     began = time.monotonic()
-    worker = subprocess.Popen(
-        [*command, json.dumps({**job, "launched": began})],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-        start_new_session=True,
-    )
-    try:
-        answered, complained = worker.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        _end(worker)
-        return {"error": f"gave no answer within {timeout:g} s"}
-    except KeyboardInterrupt:
-        _end(worker)
-        raise
-    wall = time.monotonic() - began
+    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
+        # Files, not pipes: a process that outlives the worker would hold a pipe open.
+        worker = subprocess.Popen(
+            [*command, json.dumps({**job, "launched": began})],
+            stdout=said,
+            stderr=complained,
+            env=environment,
+            start_new_session=True,
+        )
+        try:
+            worker.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return {"error": f"gave no answer within {timeout:g} s"}
+        finally:
+            wall = time.monotonic() - began
+            _end(worker)
+        answered, errors = _text(said), _text(complained)
     lines = [line for line in answered.splitlines() if line.startswith("{")]
     if worker.returncode or not lines:
-        said = [line for line in complained.splitlines() if line.strip()]
-        return {"error": said[-1][:300] if said else f"ended with code {worker.returncode}"}
+        last = [line for line in errors.splitlines() if line.strip()]
+        return {"error": last[-1][:300] if last else f"ended with code {worker.returncode}"}
     return {**json.loads(lines[-1]), "wall": wall}
 
 
-def _end(worker: "subprocess.Popen[str]") -> None:
-    """With its children, which hold the pipes open even if it has ended itself."""
-    os.killpg(worker.pid, signal.SIGKILL)  # nobody has waited for it yet, so its group is still there
-    worker.communicate()
+def _text(file: IO[str]) -> str:
+    file.seek(0)
+    return file.read()
+
+
+def _end(worker: "subprocess.Popen[bytes]") -> None:
+    """With its children, also those that it left behind."""
+    with suppress(ProcessLookupError):
+        os.killpg(worker.pid, signal.SIGKILL)
+    worker.wait()
 
 
 def worker_environment(threads: int | None, *, own: bool = True) -> dict[str, str]:

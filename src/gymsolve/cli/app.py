@@ -23,6 +23,7 @@ from gymsolve.cli.commands import (
     share,
     train,
     tune_speed,
+    web,
 )
 from gymsolve.errors import UsageError
 
@@ -131,6 +132,8 @@ mcp_app = typer.Typer(
 mcp_app.command("install")(mcp.install)
 mcp_app.command("skill")(mcp.skill)
 app.add_typer(mcp_app, name="mcp")
+
+app.command("web")(web.web)
 
 app.command("diagnose")(diagnose.diagnose)
 app.command("report")(report.report)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from gymsolve.errors import UsageError, did_you_mean
 from gymsolve.service.answers import Answer
-from gymsolve.service.budget import Limits
+from gymsolve.service.budget import Home
 
 __all__ = ["Arguments", "Content", "Home", "Reply", "Tell", "Tool", "read_arguments"]
 
@@ -25,16 +25,6 @@ class Arguments(BaseModel):
     """Arguments of a tool; unknown ones are refused."""
 
     model_config = ConfigDict(extra="forbid")
-
-
-@dataclass(frozen=True)
-class Home:
-    """Where a server works, and what it may."""
-
-    runs_dir: str | None
-    limits: Limits
-    by: str = "agent"
-    """Who signs entries of the logbook."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from gymsolve.service.answers import Answer
 from gymsolve.service.start import StartedRun
 from gymsolve.text import count
 
-__all__ = ["Allowance", "Limits", "Spent", "read_spent", "require_writing", "start_within"]
+__all__ = ["Allowance", "Home", "Limits", "Spent", "read_spent", "require_writing", "start_within"]
 
 _ACCOUNT, _LOCK = "agents.jsonl", ".agents.lock"
 _WINDOW = timedelta(hours=24)
@@ -43,6 +43,16 @@ class Limits:
     disk: float | None = None
     """GB that the runs folder may hold."""
     read_only: bool = False
+
+
+@dataclass(frozen=True)
+class Home:
+    """Where a server works, and what it may."""
+
+    runs_dir: str | None
+    limits: Limits
+    by: str = "agent"
+    """Who signs entries of the logbook."""
 
 
 @dataclass(frozen=True)

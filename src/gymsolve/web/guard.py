@@ -1,0 +1,127 @@
+"""Who may ask: the address that the server has, pages that it served, and browsers that know its token.
+
+Other pages in the same browser can reach a server on this machine. A name that resolves to 127.0.0.1 (DNS
+rebinding) fails by its Host, a page from elsewhere by its Origin, and everybody else by the token. The token
+comes once, in the address that the user opens; a cookie takes its place, which no script can read.
+"""
+
+import hmac
+from collections.abc import Awaitable, Callable
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["Guard"]
+
+_LOCAL = ("127.0.0.1", "localhost", "[::1]")
+_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' blob: data:",
+        "media-src 'self'",
+        "connect-src 'self'",
+        "frame-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-cache",
+}
+_NO_TOKEN = (
+    "This page needs the address that gymsolve printed when it started: its token is missing or wrong.\n"
+)
+_FOREIGN = "Pages from elsewhere may not ask this server.\n"
+_CLOSE_POLICY = 1008
+
+
+class Guard:
+    """The application behind its checks."""
+
+    def __init__(self, app: ASGIApp, *, token: str, host: str, port: int) -> None:
+        self._app, self._token = app, token.encode()
+        self._hosts = {*_LOCAL, host.lower()}
+        self._anywhere = host in ("0.0.0.0", "[::]")
+        self._cookie = f"gymsolve_{port}"  # cookies do not tell ports apart
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        refusal = self._refusal(scope)
+        if refusal is None:
+            await self._app(scope, receive, _with_headers(send))
+        elif scope["type"] == "websocket":
+            await receive()  # the request to connect
+            await send({"type": "websocket.close", "code": _CLOSE_POLICY})
+        else:
+            await refusal(scope, receive, _with_headers(send))
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        """The answer to somebody who may not ask; None for those who may."""
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        if not self._anywhere and _name(host) not in self._hosts:
+            return PlainTextResponse("This server does not have that name.\n", 400)
+        origin = headers.get("origin")
+        acts = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")
+        if (acts and origin is None) or (origin is not None and origin != f"http://{host}"):
+            return PlainTextResponse(_FOREIGN, 403)
+        if (admitted := self._admit(scope)) is not None:
+            return admitted
+        if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+            return PlainTextResponse(_FOREIGN, 403)
+        return None if self._knows(headers) else PlainTextResponse(_NO_TOKEN, 401)
+
+    def _knows(self, headers: Headers) -> bool:
+        jar = SimpleCookie()
+        try:
+            jar.load(headers.get("cookie", ""))
+        except CookieError:
+            return False
+        given = jar[self._cookie].value if self._cookie in jar else ""
+        return hmac.compare_digest(given.encode(), self._token)
+
+    def _admit(self, scope: Scope) -> Response | None:
+        """The way to the same page without the token in its address, with a cookie instead."""
+        if scope["type"] != "http" or scope["method"] != "GET":
+            return None
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        given = dict(query).get("token", "")
+        if not hmac.compare_digest(given.encode(), self._token):
+            return None
+        left = urlencode([pair for pair in query if pair[0] != "token"])
+        path = "/" + scope["path"].lstrip("/")  # //elsewhere would be another server
+        answer = RedirectResponse(f"{path}?{left}" if left else path, 303)
+        answer.set_cookie(self._cookie, self._token.decode(), httponly=True, samesite="strict")
+        return answer
+
+
+def _name(host: str) -> str:
+    """The Host of a request without its port."""
+    name, _, port = host.lower().rpartition(":")
+    return name if port.isdigit() else host.lower()
+
+
+def _with_headers(send: Send) -> Callable[[Message], Awaitable[None]]:
+    """Answers with the headers that keep a page to itself, unless they have stricter ones."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            there = {name.lower() for name, _ in message.get("headers", ())}
+            more = [(k.encode(), v.encode()) for k, v in _HEADERS.items() if k.encode() not in there]
+            message = {**message, "headers": [*message.get("headers", ()), *more]}
+        await send(message)
+
+    return sending

@@ -1,0 +1,128 @@
+"""The server: pages, JSON below `/api`, and sessions below `/ws`, all behind the guard.
+
+Handlers of `/api` run in threads, because they read files. The socket is bound before anything large is
+imported, so that the address can be told at once; a browser that comes early waits for its answer.
+"""
+
+import json
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.routing import BaseRoute, Mount, WebSocketRoute
+from starlette.routing import Route as Address
+from starlette.staticfiles import StaticFiles
+from starlette.websockets import WebSocket
+
+from gymsolve.errors import GymsolveError, UnknownRunError, UsageError
+from gymsolve.service.budget import Home
+from gymsolve.web import acting, inspecting, reading
+from gymsolve.web.guard import Guard
+from gymsolve.web.pages import PAGES, shell
+from gymsolve.web.route import Ask, File, Raw, Reply, Route
+from gymsolve.web.sessions import Sessions
+
+__all__ = ["make_app", "serve"]
+
+ROUTES: tuple[Route, ...] = (*reading.ROUTES, *acting.ROUTES, *inspecting.ROUTES)
+_STATIC = Path(__file__).parent / "static"
+_LARGEST_BODY = 1 << 20
+_LARGEST_MESSAGE = 1 << 16
+
+
+def make_app(home: Home, *, token: str, host: str, port: int, most_sessions: int = 8) -> Starlette:
+    """The application for a folder of runs."""
+    sessions = Sessions(home, most_sessions)
+
+    async def relay(socket: WebSocket) -> None:
+        await sessions.relay(socket, socket.path_params["kind"])
+
+    @asynccontextmanager
+    async def living(app: Starlette) -> AsyncIterator[None]:
+        yield
+        await sessions.end_all()
+
+    addresses: list[BaseRoute] = [
+        *(Address(path, _page(module, title)) for path, (module, title) in PAGES.items()),
+        *(Address(f"/api{one.path}", _handler(home, one), methods=[one.method]) for one in ROUTES),
+        WebSocketRoute("/ws/{kind}", relay),
+        Mount("/static", StaticFiles(directory=_STATIC)),
+    ]
+    guard = Middleware(Guard, token=token, host=host, port=port)
+    return Starlette(routes=addresses, middleware=[guard], lifespan=living)
+
+
+def serve(home: Home, bound: socket.socket, *, token: str, host: str, most_sessions: int = 8) -> None:
+    """Serve on a bound socket until somebody interrupts it."""
+    app = make_app(home, token=token, host=host, port=bound.getsockname()[1], most_sessions=most_sessions)
+    config = uvicorn.Config(
+        app,
+        log_level="critical",  # a refused handshake is no error of ours
+        access_log=False,
+        ws_per_message_deflate=False,
+        ws_max_size=_LARGEST_MESSAGE,
+        timeout_graceful_shutdown=3,
+    )
+    uvicorn.Server(config).run(sockets=[bound])
+
+
+def _page(module: str, title: str) -> Callable[[Request], Response]:
+    text = shell(module, title)
+
+    def answer(request: Request) -> Response:
+        return HTMLResponse(text)
+
+    return answer
+
+
+def _handler(home: Home, route: Route) -> Callable[[Request], Any]:
+    async def answer(request: Request) -> Response:
+        try:
+            body = await _body(request)
+            ask = Ask(home, dict(request.path_params), dict(request.query_params), body)
+            return _response(await run_in_threadpool(route.call, ask))
+        except GymsolveError as error:
+            told = {"text": error.args[0], "hint": error.hint, "where": error.where}
+            return JSONResponse({"error": told}, _status(error))
+
+    return answer
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    """The JSON object of a POST."""
+    if request.method != "POST":
+        return {}
+    content = b""
+    async for part in request.stream():
+        content += part
+        if len(content) > _LARGEST_BODY:
+            raise UsageError("the request is too large.")
+    try:
+        found = json.loads(content or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise UsageError("the request is not JSON.") from error
+    if not isinstance(found, dict):
+        raise UsageError("the request is not a JSON object.")
+    return found
+
+
+def _response(reply: Reply) -> Response:
+    if isinstance(reply, Raw):
+        return Response(reply.content, media_type=reply.media_type, headers=reply.headers)
+    if isinstance(reply, File):
+        return FileResponse(reply.path, media_type=reply.media_type, headers=reply.headers)
+    return Response(json.dumps(reply, ensure_ascii=False, allow_nan=False), media_type="application/json")
+
+
+def _status(error: GymsolveError) -> int:
+    if isinstance(error, UnknownRunError):
+        return 404
+    return 400 if isinstance(error, UsageError) else 500

@@ -1,0 +1,199 @@
+"""Sessions: a process for each, and its messages relayed between it and one browser tab.
+
+A process holds one environment and one policy, imports torch, may crash, and may hang; the server does
+neither. The tab's first message says what it wants. A closed tab ends the process, and a dead process is told
+to the tab. `training/play/serve.py` is the other end.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import struct
+import sys
+from contextlib import suppress
+from typing import Any
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from gymsolve.service.budget import Home
+
+__all__ = ["KINDS", "Sessions"]
+
+KINDS = ("play", "inspect")
+_HEADER = struct.Struct("<II")  # lengths of the JSON and of what follows it
+_PATIENCE = 2.0
+"""Seconds that a process gets to close its environment."""
+_TOLD_LINES = 12
+
+
+class Sessions:
+    """All sessions of a server."""
+
+    def __init__(self, home: Home, most: int) -> None:
+        self._home, self._most = home, most
+        self._running: set[_Process] = set()
+
+    async def relay(self, tab: WebSocket, kind: str) -> None:
+        """Serve one tab until it closes or its process ends."""
+        await tab.accept()
+        request = await _first_message(tab)
+        if request is None:
+            return
+        if kind not in KINDS:
+            await _tell(tab, "error", f"there is no session of the kind {kind!r}.")
+            return
+        if len(self._running) >= self._most:
+            text = (
+                f"{self._most} sessions are open, which is the limit of this server: close one of their tabs."
+            )
+            await _tell(tab, "refused", text)
+            return
+        process = _Process()
+        self._running.add(process)
+        try:
+            await process.start(kind)
+            await process.send({**request, "runs_dir": self._home.runs_dir})
+            await self._both_ways(tab, process)
+        finally:
+            self._running.discard(process)
+            await process.end()
+            with suppress(RuntimeError, WebSocketDisconnect):
+                await tab.close()
+
+    async def end_all(self) -> None:
+        """End every process."""
+        await asyncio.gather(*(process.end() for process in list(self._running)))
+
+    async def _both_ways(self, tab: WebSocket, process: "_Process") -> None:
+        down = asyncio.create_task(_from_process(tab, process))
+        up = asyncio.create_task(_from_tab(tab, process))
+        try:
+            await asyncio.wait((down, up), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (down, up):
+                task.cancel()
+                with suppress(asyncio.CancelledError, WebSocketDisconnect, RuntimeError, OSError):
+                    await task
+
+
+class _Process:
+    """The process of one session, and our end of its socket."""
+
+    def __init__(self) -> None:
+        self._process: asyncio.subprocess.Process | None = None
+        self._reader: asyncio.StreamReader | None = None
+        self._writer: asyncio.StreamWriter | None = None
+        self._said: asyncio.Task[list[str]] | None = None
+
+    async def start(self, kind: str) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "gymsolve.training.play.serve", kind, str(theirs.fileno())),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+        self._reader, self._writer = await asyncio.open_unix_connection(sock=ours)
+        assert self._process.stderr is not None
+        self._said = asyncio.create_task(_last_lines(self._process.stderr))
+
+    async def send(self, message: dict[str, Any]) -> None:
+        assert self._writer is not None
+        text = json.dumps(message).encode()
+        self._writer.write(_HEADER.pack(len(text), 0) + text)
+        with suppress(ConnectionError):  # whoever reads its end tells that it is gone
+            await self._writer.drain()
+
+    async def receive(self) -> tuple[bytes, bytes] | None:
+        """The next message, as JSON and what follows it; None after the last one."""
+        assert self._reader is not None
+        try:
+            text, blob = _HEADER.unpack(await self._reader.readexactly(_HEADER.size))
+            return await self._reader.readexactly(text), await self._reader.readexactly(blob)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return None
+
+    async def last_words(self) -> str | None:
+        """What to tell of a process that has ended; None where it ended as it should."""
+        assert self._process is not None
+        assert self._said is not None
+        code = await self._process.wait()
+        if code == 0:
+            return None
+        lines = await self._said
+        how = f"was killed ({signal.Signals(-code).name})" if code < 0 else f"ended with exit code {code}"
+        return f"The process of this session {how}" + (f": {lines[-1]}" if lines else ".")
+
+    async def end(self) -> None:
+        """Close its socket, which ends it; kill it, and what it started, if that takes long."""
+        if self._writer is not None:
+            self._writer.close()
+        if self._process is None:
+            return
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._process.wait(), _PATIENCE)
+        with suppress(ProcessLookupError):  # its children are in its group
+            os.killpg(self._process.pid, signal.SIGKILL)
+        await self._process.wait()
+
+
+async def _from_process(tab: WebSocket, process: _Process) -> None:
+    while (message := await process.receive()) is not None:
+        text, blob = message
+        await tab.send_bytes(struct.pack("<I", len(text)) + text + blob)
+    if (words := await process.last_words()) is not None:
+        await _tell(tab, "died", words)
+
+
+async def _from_tab(tab: WebSocket, process: _Process) -> None:
+    with suppress(WebSocketDisconnect):
+        while True:
+            message = _read(await tab.receive_text())
+            if message is not None:
+                await process.send(message)
+
+
+async def _first_message(tab: WebSocket) -> dict[str, Any] | None:
+    try:
+        message = _read(await tab.receive_text())
+    except (WebSocketDisconnect, KeyError):
+        return None
+    if message is None:
+        await _tell(tab, "error", "the first message is not a JSON object.")
+    return message
+
+
+def _read(text: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+async def _tell(tab: WebSocket, kind: str, text: str) -> None:
+    told = json.dumps({"type": kind, "text": text}, ensure_ascii=False).encode()
+    with suppress(RuntimeError, WebSocketDisconnect):
+        await tab.send_bytes(struct.pack("<I", len(told)) + told)
+        await tab.close()
+
+
+async def _last_lines(stream: asyncio.StreamReader) -> list[str]:
+    """The end of what a process complains, and all of it on our own standard error."""
+    kept: list[str] = []
+    while True:
+        try:
+            line = await stream.readline()
+        except ValueError:  # longer than the reader's buffer
+            continue
+        if not line:
+            return kept
+        text = line.decode(errors="replace").rstrip()
+        if text:
+            sys.stderr.write(text + "\n")
+            kept = [*kept[1 - _TOLD_LINES :], text]

@@ -1,0 +1,36 @@
+// JSON from the server, or an error that can be shown as it is.
+
+export class ApiError extends Error {
+  constructor({ text, hint, where }, status) {
+    super(text);
+    Object.assign(this, { text, hint, where, status });
+  }
+}
+
+/** What `/api` + path answers. */
+export function get(path, options = {}) {
+  return ask(path, options);
+}
+
+/** Ask the server to act. */
+export function post(path, body = {}) {
+  return ask(path, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } });
+}
+
+async function ask(path, options) {
+  let answer;
+  try {
+    answer = await fetch(`/api${path}`, options);
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    throw new ApiError({ text: 'the server does not answer.', hint: 'Start it again: gymsolve web' }, 0);
+  }
+  if (answer.ok) return answer.json();
+  let told = { text: `the server answered ${answer.status}.` };
+  try {
+    told = (await answer.json()).error ?? told;
+  } catch {
+    // It was no JSON: the status has to do.
+  }
+  throw new ApiError(told, answer.status);
+}

@@ -1,0 +1,78 @@
+// What every page has: the header, the theme, and the bar that tells what went wrong.
+import { html, nothing, render } from './vendor/lit-html.js';
+
+const LINKS = [['/', 'Runs'], ['/play', 'Play'], ['/inspect', 'Inspect']];
+const THEMES = ['system', 'light', 'dark'];
+
+/** Draw the header, set the title, and return the element that the page fills. */
+export function page(title) {
+  document.title = `${title} · gymsolve`;
+  drawHeader();
+  const main = document.getElementById('page');
+  main.replaceChildren();
+  return main;
+}
+
+/** Tell an error in one sentence, with the fix; `showError(null)` takes it back. */
+export function showError(error) {
+  let bar = document.getElementById('trouble');
+  if (!bar) {
+    bar = document.createElement('div');
+    bar.id = 'trouble';
+    bar.setAttribute('role', 'alert');
+    document.getElementById('top').after(bar);
+  }
+  const told = error ? sentence(error) : null;
+  bar.hidden = !told;
+  render(told ? html`<p>${told.text}${told.hint ? html` <span class="hint">${told.hint}</span>` : nothing}</p>
+    <button type="button" class="quiet" @click=${() => showError(null)} aria-label="Close this message">×</button>`
+    : nothing, bar);
+}
+
+/** The first letter of a sentence as it is at its start. */
+export function capital(text) {
+  return text ? text[0].toUpperCase() + text.slice(1) : text;
+}
+
+/** Colours of the theme that is shown now, for canvases: `colour('ink')`, `colour('c0')`. */
+export function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+/** Call a function whenever the theme changes. */
+export function onTheme(call) {
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', call);
+  addEventListener('gymsolve-theme', call);
+}
+
+function sentence(error) {
+  if (typeof error === 'string') return { text: capital(error) };
+  const where = error.where ? `${error.where}: ` : '';
+  return { text: capital(where + (error.text ?? error.message ?? String(error))), hint: error.hint };
+}
+
+function drawHeader() {
+  const here = location.pathname;
+  const link = ([path, name]) => {
+    const current = path === here || (path === '/' && (here.startsWith('/run/') || here === '/compare'));
+    return html`<a href=${path} aria-current=${current ? 'page' : nothing}>${name}</a>`;
+  };
+  const theme = localStorage.getItem('gymsolve.theme') ?? 'system';
+  render(html`<a class="mark" href="/"><img src="/static/icon.svg" alt="" width="22" height="22">gymsolve</a>
+    <nav aria-label="Pages">${LINKS.map(link)}</nav>
+    <label class="theme">Theme <select @change=${chooseTheme}>
+      ${THEMES.map((name) => html`<option ?selected=${name === theme}>${name}</option>`)}</select></label>`,
+    document.getElementById('top'));
+}
+
+function chooseTheme(event) {
+  const name = event.target.value;
+  if (name === 'system') {
+    localStorage.removeItem('gymsolve.theme');
+    delete document.documentElement.dataset.theme;
+  } else {
+    localStorage.setItem('gymsolve.theme', name);
+    document.documentElement.dataset.theme = name;
+  }
+  dispatchEvent(new Event('gymsolve-theme'));
+}

@@ -1,0 +1,107 @@
+"""A real server and a real browser for the tests of pages."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+from tests.chromium import need_browser
+
+AXE = Path(__file__).with_name("axe.min.js")
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server that runs."""
+
+    origin: str
+    token: str
+    runs_dir: Path
+    process: "subprocess.Popen[str]"
+
+    def address(self, path: str = "/") -> str:
+        """An address with the token in it, as the command line prints it."""
+        return f"{self.origin}{path}{'&' if '?' in path else '?'}token={self.token}"
+
+
+@contextmanager
+def serving(runs_dir: Path, *options: str) -> Iterator[Served]:
+    """`gymsolve web` in a process of its own."""
+    command = [sys.executable, "-m", "gymsolve", "web", "--no-open", "--runs-dir", str(runs_dir), *options]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "COLUMNS": "100"},
+    )
+    assert process.stdout is not None
+    try:
+        origin, _, token = process.stdout.readline().strip().partition("/?token=")
+        assert token, "the server printed no address"
+        yield Served(origin, token, runs_dir, process)
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(20)
+        process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One server for the tests of a file; they share its runs."""
+    with serving(tmp_path_factory.mktemp("runs")) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """One browser for the tests of a file."""
+    program = need_browser()
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=program, args=["--disable-dev-shm-usage"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def page(chromium: Browser) -> Iterator[Page]:
+    """A page of a browser that knows nothing; what its console complains of fails the test."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    opened = context.new_page()
+    opened.set_default_timeout(30_000)
+    complaints: list[str] = []
+
+    def hear(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            complaints.append(f"{message.text} {message.location}")
+
+    opened.on("console", hear)
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    yield opened
+    context.close()
+    assert not complaints, complaints
+
+
+@pytest.fixture
+def accessible() -> Callable[[Page], None]:
+    """Fails where axe-core finds a serious fault."""
+
+    def check(page: Page) -> None:
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+        found: Any = page.evaluate("async () => (await axe.run()).violations")
+        serious = [
+            (one["id"], [node["html"][:200] for node in one["nodes"]])
+            for one in found
+            if one["impact"] in ("serious", "critical")
+        ]
+        assert not serious, serious
+
+    return check
