@@ -56,7 +56,7 @@ class ActionLabels:
         self._action = action
         self.names = names
         """One per choice of a Discrete action, per dimension of a box or per button; empty when unknown."""
-        self._parts = parts
+        self.parts = parts
         """One per choice of each part of an action of several parts; empty when none are known."""
 
     @property
@@ -74,9 +74,9 @@ class ActionLabels:
             index = int(action) - self._action.start[0]
             return self.names[index] if self.names else str(int(action))
         values = np.ravel(action)
-        if self._parts:
+        if self.parts:
             chosen = values - np.asarray(self._action.start)
-            told = (names[int(index)] for names, index in zip(self._parts, chosen, strict=True))
+            told = (names[int(index)] for names, index in zip(self.parts, chosen, strict=True))
             return " + ".join(filter(None, told)) or "noop"
         if self._action.kind != "box":
             return " ".join(str(int(value)) for value in values)

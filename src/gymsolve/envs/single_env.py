@@ -1,18 +1,18 @@
-"""One environment with a camera, for every video.
+"""One environment with a camera, for every video and for whoever looks at episodes step by step.
 
-It is wrapped as for evaluation, but stepped by hand: a vector resets in the step that ends an episode, and
-nobody would see the last frame. On the same seed it plays the episodes that the first copy of an evaluation
-plays.
+It is wrapped as for evaluation unless another role is asked for, but stepped by hand: a vector resets in the
+step that ends an episode, and nobody would see the last frame. On the same seed it plays the episodes that the
+first copy of an evaluation plays.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import gymnasium as gym
 import numpy as np
 
-from gymsolve.config import EnvConfig
+from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.apart import Apart, longest_call
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec
 from gymsolve.envs.describe import describe
@@ -22,10 +22,11 @@ from gymsolve.envs.masks import legal_mask, refuse_empty
 from gymsolve.envs.screen import draw_without_screen
 from gymsolve.envs.spaces import ObsLayout, half_bounds
 from gymsolve.envs.wrappers.actions import FrameSkip
+from gymsolve.envs.wrappers.components import is_number
 from gymsolve.errors import EnvFaultError
 from gymsolve.spec import ActionSpec, Array, Obs
 
-__all__ = ["Scene", "Stage", "open_stage"]
+__all__ = ["Scene", "Stage", "open_any_stage", "open_stage"]
 
 _USUAL_FPS = 30.0
 
@@ -42,6 +43,10 @@ class Scene:
     """Sum of the stock environment's rewards so far."""
     terminated: bool
     truncated: bool
+    components: tuple[float, ...] = ()
+    """What each of the spec's `components` paid in the last step."""
+    lives: int | None = None
+    """Lives that are left, where the environment tells them (`info["lives"]`)."""
 
 
 class Stage(Protocol):
@@ -50,6 +55,8 @@ class Stage(Protocol):
     labels: ActionLabels
     fps: float
     """Frames per second of the environment's own time, one frame per agent step."""
+    drawable: bool
+    """Is there a camera?"""
 
     def reset(self, seed: int | None) -> Scene:
         """Begin an episode; without a seed, the one that follows the last."""
@@ -63,12 +70,31 @@ class Stage(Protocol):
     def close(self) -> None: ...
 
 
+class _Overheard(gym.Wrapper[Any, Any, Any, Any]):
+    """Keeps the newest `info`, of which the recorder above hands on little."""
+
+    info: dict[str, Any] = {}  # noqa: RUF012 - replaced by every step, never written into
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        obs, self.info = self.env.reset(seed=seed, options=options)
+        return obs, self.info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        obs, reward, terminated, truncated, self.info = self.env.step(action)
+        return obs, reward, terminated, truncated, self.info
+
+
 class _StageHere:
     """A stage in this process."""
 
-    def __init__(self, config: EnvConfig, built: BuiltEnv, action: ActionSpec, from_info: bool) -> None:
-        self._id, self._built = config.id, built
-        self._env = CopyBuilder(config, "eval", 0, action, from_info, render=True).finish(built)
+    def __init__(self, known: "_Known", built: BuiltEnv) -> None:
+        config, action = known.config, known.action
+        self._heard = _Overheard(built.env)
+        built = replace(built, env=self._heard)
+        self._id, self._built, self.drawable = config.id, built, known.drawable
+        self._env = CopyBuilder(config, known.role, 0, action, known.from_info, known.drawable).finish(built)
         self._layout = ObsLayout(built.env.observation_space)
         self._legal = legal_mask(config.legal_actions, action)
         self._bounds = half_bounds(built.env.action_space)
@@ -77,13 +103,14 @@ class _StageHere:
         self.labels: ActionLabels = find_labels(built.env, config.id, action)
         self.fps = _frames_per_second(config.id, built.env)
 
-    def facts(self) -> tuple[ActionLabels, float]:
-        return self.labels, self.fps
+    def facts(self) -> tuple[ActionLabels, float, bool]:
+        return self.labels, self.fps, self.drawable
 
     def reset(self, seed: int | None) -> Scene:
         observed, info = self._env.reset(seed=seed)
         self._return = 0.0
-        return Scene(self._layout.stack([observed]), self._masks(info), 0.0, 0.0, False, False)
+        found = self._layout.stack([observed]), self._masks(info)
+        return Scene(*found, 0.0, 0.0, False, False, lives=self._lives())
 
     def step(self, actions: Array) -> Scene:
         if self._bounds is not None:
@@ -98,7 +125,14 @@ class _StageHere:
             raw_return=self._return if self._built.raw is None else self._built.raw.total,
             terminated=bool(terminated),
             truncated=bool(truncated and not terminated),
+            components=tuple(info.get("reward_components", ())),
+            lives=self._lives(),
         )
+
+    def _lives(self) -> int | None:
+        told = self._heard.info
+        lives = told.get("lives") if isinstance(told, dict) else None
+        return int(lives) if is_number(lives) and math.isfinite(lives) else None  # type: ignore[arg-type]
 
     def render(self) -> Array:
         try:
@@ -132,9 +166,10 @@ class _StageHere:
 class _StageApart:
     """A stage in a process of its own, for exclusive environments."""
 
-    def __init__(self, config: EnvConfig, facts: tuple[Any, ...]) -> None:
-        self._apart = Apart(find_spec(config.id), _open, *facts, patience=longest_call(config))
-        self.labels, self.fps = self._apart.call("facts")
+    def __init__(self, known: "_Known") -> None:
+        config = known.config
+        self._apart = Apart(find_spec(config.id), _open, known, patience=longest_call(config))
+        self.labels, self.fps, self.drawable = self._apart.call("facts")
 
     def reset(self, seed: int | None) -> Scene:
         scene: Scene = self._apart.call("reset", seed)
@@ -152,20 +187,36 @@ class _StageApart:
         self._apart.close()
 
 
+@dataclass(frozen=True)
+class _Known:
+    """What a stage is built from; it crosses process borders."""
+
+    config: EnvConfig
+    role: Role
+    action: ActionSpec
+    from_info: bool
+    drawable: bool
+
+
 def open_stage(config: EnvConfig) -> Stage | None:
     """The environment of a run, ready to be filmed; None when it cannot be drawn into an array."""
-    known = describe(config, "eval")
-    if not known.drawable:
-        return None
-    facts = config, known.spec.action, known.masks_in_info
-    return _StageApart(config, facts) if known.exclusive else _open(*facts)
+    return open_any_stage(config) if describe(config, "eval").drawable else None
 
 
-def _open(config: EnvConfig, action: ActionSpec, from_info: bool) -> _StageHere:
-    draw_without_screen()  # before anybody asks whether it works
-    if fault := find_family(config.id).drawing_fault():
-        raise EnvFaultError(f"{config.id} cannot be drawn: {fault}.", where="video")
-    return _StageHere(config, build_env(config, "eval", render=True), action, from_info)
+def open_any_stage(config: EnvConfig, role: Role = "eval", *, camera: bool = True) -> Stage:
+    """The environment of a run in a role; without a camera where it cannot be drawn, or nobody wants one."""
+    found = describe(config, role)
+    known = _Known(config, role, found.spec.action, found.masks_in_info, camera and found.drawable)
+    return _StageApart(known) if found.exclusive else _open(known)
+
+
+def _open(known: _Known) -> _StageHere:
+    config = known.config
+    if known.drawable:
+        draw_without_screen()  # before anybody asks whether it works
+        if fault := find_family(config.id).drawing_fault():
+            raise EnvFaultError(f"{config.id} cannot be drawn: {fault}.", where="video")
+    return _StageHere(known, build_env(config, known.role, render=known.drawable))
 
 
 def _frames_per_second(env_id: str, env: gym.Env[Any, Any]) -> float:

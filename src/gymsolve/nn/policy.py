@@ -23,7 +23,7 @@ from gymsolve.nn.init import Draws, orthogonal_
 from gymsolve.nn.memory import Cell, OneStep, Past, Told
 from gymsolve.nn.minibatch import Evaluated, Minibatch
 from gymsolve.nn.normalize import ValueNorm
-from gymsolve.rollout.agent import Acted, Chosen
+from gymsolve.rollout.agent import Acted, Chosen, Considered
 from gymsolve.spec import Array, EnvSpec, Obs
 
 __all__ = ["Policy"]
@@ -174,6 +174,19 @@ class Policy(nn.Module):
     def greedy(self, obs: Obs, masks: Array | None, memory: Array | None = None) -> Array:
         """The likeliest actions [N, A], by default at the start of an episode."""
         return self.choose(obs, masks, memory).actions
+
+    @torch.inference_mode()
+    def consider(
+        self, obs: Obs, masks: Array | None, actions: Array, memory: Array | None = None
+    ) -> Considered:
+        """Distributions, values, and what the actions [B, A] were worth to them."""
+        past = self._step(self._memory_tensor(obs, memory))
+        _, params, values = self._pass(self.tensors(obs), self._mask_tensor(masks), past)
+        taken = torch.from_numpy(actions).to(self.device)
+        log_probs, entropy = self.head.log_prob(params, taken), self.head.entropy(params)
+        shown = params if isinstance(self._head, GaussianHead) else params.exp()[:, ~self._head.padding]
+        found = shown, log_probs, entropy, self.real_values(values)
+        return Considered(*(_array(one).copy() for one in found))
 
     def first_memory(self, num_envs: int) -> Array | None:
         """What is remembered at the start of an episode: zeros; None without a recurrent cell."""

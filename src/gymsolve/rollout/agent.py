@@ -10,7 +10,7 @@ import numpy as np
 
 from gymsolve.spec import Array, EnvSpec, Obs
 
-__all__ = ["Acted", "Actor", "Agent", "Chosen"]
+__all__ = ["Acted", "Actor", "Agent", "Chosen", "Considered"]
 
 
 class Acted(NamedTuple):
@@ -27,6 +27,15 @@ class Chosen(NamedTuple):
 
     actions: Array  # [N, A]
     memory: Array | None = None  # [N, M] after these observations
+
+
+class Considered(NamedTuple):
+    """What a policy thinks of steps, for those who look at episodes afterwards."""
+
+    params: Array  # [B, choices of all parts] probabilities; of a box [B, A] means, in the policy's units
+    log_probs: Array  # [B] of the actions that were taken
+    entropy: Array  # [B]
+    values: Array  # [B] in units of reward
 
 
 class Actor(Protocol):
