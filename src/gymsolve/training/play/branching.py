@@ -130,7 +130,7 @@ def _comparing(old: InspectedEpisode, step: int, watching: Watching) -> Watching
 
     def look(writer: InspectionWriter, states: int) -> bool:
         nonlocal compared
-        if compared <= step:
+        if compared <= step and states:
             new = InspectedEpisode(Inspection(writer.path, writer.facts))
             _require_equal(old, new, step, states, compared)
             compared = states
