@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gymsolve.config import Role
 from gymsolve.errors import DivergenceError, EnvFaultError
 from gymsolve.recipes import Overrides, parse_overrides
 from gymsolve.rollout.inspected import InspectedEpisode
@@ -166,7 +167,7 @@ def evaluate(  # noqa: PLR0913 - the options of `gymsolve eval`
     return result
 
 
-def inspect(  # noqa: PLR0913 - the options of `gymsolve inspect`
+def inspect(
     run: str | Path | Run,
     *,
     seed: int | None = None,
@@ -184,7 +185,7 @@ def inspect(  # noqa: PLR0913 - the options of `gymsolve inspect`
     `probabilities`, `masks`, `memory` and `components` as arrays, `table()` and `to_csv()`, and `credit()`
     for advantages and returns under another discount; a notebook shows it. `steps` cuts longer episodes.
     """
-    role = "train" if as_trained else "eval"
+    role: Role = "train" if as_trained else "eval"
     question = Question(seed=seed, deterministic=deterministic, role=role, steps=steps, camera=camera)
     return inspect_run(run, question, runs_dir=runs_dir, trust=trust)
 

@@ -16,7 +16,7 @@ from gymsolve.runs.inspections import Inspection, InspectionWriter, run_among
 from gymsolve.training.play.inspection import LONGEST, Examiner, Question
 from gymsolve.training.play.serve import Channel
 
-__all__ = ["VERBS", "Desk", "serve"]
+__all__ = ["VERBS", "Desk", "ask", "serve", "tell_done", "teller"]
 
 _MOST_EXAMINERS = 3
 """Checkpoints whose networks and environments stay open."""
@@ -31,6 +31,8 @@ class Desk:
         self.channel = channel
         self.run = run_among(request.get("runs_dir"), _text(request, "run") or "")
         self.trust = False
+        self.asked: Any = None
+        """The id of the message that is being answered; everything that is told carries it."""
         self._open: dict[str, Examiner] = {}
         self._waiting: deque[dict[str, Any]] = deque()
 
@@ -44,8 +46,8 @@ class Desk:
             self._open[key] = Examiner(ref, trust=self.trust)
         return self._open[key]
 
-    def tell(self, kind: str, **message: Any) -> None:
-        self.channel.send({"type": kind, **message})
+    def tell(self, kind: str, blob: bytes = b"", **message: Any) -> None:
+        self.channel.send({"type": kind, "id": self.asked, **message}, blob)
 
     def next_message(self) -> dict[str, Any]:
         """What the page wants next."""
@@ -89,7 +91,7 @@ def serve(channel: Channel, request: dict[str, Any]) -> None:
 
 
 def _answer(desk: Desk, message: dict[str, Any]) -> None:
-    kind = message.get("type")
+    kind, desk.asked = message.get("type"), message.get("id")
     verb = VERBS.get(kind) if isinstance(kind, str) else None
     try:
         if verb is None:
@@ -98,8 +100,7 @@ def _answer(desk: Desk, message: dict[str, Any]) -> None:
             raise UsageError(f"the inspector has no verb {str(kind)[:40]!r}.")
         verb(desk, message)
     except GymsolveError as error:
-        told = {"text": error.message, "hint": error.hint, "where": error.where}
-        desk.tell("failed", verb=kind, id=message.get("id"), **told)
+        desk.tell("failed", verb=kind, text=error.message, hint=error.hint, where=error.where)
 
 
 def play_episodes(desk: Desk, message: dict[str, Any]) -> None:
@@ -113,10 +114,11 @@ def play_episodes(desk: Desk, message: dict[str, Any]) -> None:
         question = ask(message, seed)
         found = examiner.stored(question) if not message.get("again") else None
         if found is None:
-            found = examiner.play(question, _teller(desk))
-        tell_done(desk, found, message)
+            found = examiner.play(question, teller(desk))
+        tell_done(desk, found)
         if found.facts["state"] != "whole":
             break
+    desk.tell("done")
 
 
 def ask(message: dict[str, Any], seed: int) -> Question:
@@ -126,12 +128,12 @@ def ask(message: dict[str, Any], seed: int) -> Question:
     return Question(seed=seed, deterministic=message.get("sampled") is not True, role=role, steps=steps)
 
 
-def tell_done(desk: Desk, found: Inspection, message: dict[str, Any]) -> None:
+def tell_done(desk: Desk, found: Inspection) -> None:
     """The episode is there, to its end."""
-    desk.tell("done", episode=found.summary(), notes=found.facts.get("notes", []), id=message.get("id"))
+    desk.tell("episode", episode=found.summary(), notes=found.facts.get("notes", []))
 
 
-def _teller(desk: Desk) -> Callable[[InspectionWriter, int], bool]:
+def teller(desk: Desk) -> Callable[[InspectionWriter, int], bool]:
     """Tells the page how far an episode is."""
 
     told = 0.0
