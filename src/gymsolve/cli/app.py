@@ -13,6 +13,7 @@ from gymsolve.cli.commands import (
     doctor,
     evaluate,
     fix,
+    inspect,
     log,
     mcp,
     recipes,
@@ -133,6 +134,7 @@ mcp_app.command("install")(mcp.install)
 mcp_app.command("skill")(mcp.skill)
 app.add_typer(mcp_app, name="mcp")
 
+app.command("inspect")(inspect.inspect)
 app.command("web")(web.web)
 
 app.command("diagnose")(diagnose.diagnose)

@@ -18,6 +18,7 @@ from gymsolve.envs.backends.ale import AleEnvs
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec, needs_own_process, notes_on
 from gymsolve.envs.contract_faults import FAULTS, close_env, explain_error, explain_info, keep_folder
 from gymsolve.envs.families import find_creator
+from gymsolve.envs.families.family import declared_fps
 from gymsolve.envs.labels import ActionLabels, find_labels
 from gymsolve.envs.masks import legal_mask
 from gymsolve.envs.options import check_wrappers
@@ -51,6 +52,8 @@ class Description:
     """True if its class is a quicker one than the stock class."""
     exclusive: bool
     """Does each environment need a process of its own?"""
+    declared_fps: float | None = None
+    """Frames per second of its own time, as its metadata say."""
     timed: bool = False
     step_us: float | None = None
     """Microseconds of a step, where it was `timed`; None if it broke, which training will report."""
@@ -139,6 +142,7 @@ def _look_at(config: EnvConfig, role: Role, built: BuiltEnv, timed: bool) -> Des
         drawable="rgb_array" in (built.env.metadata.get("render_modes") or ()),
         lean=built.lean,
         exclusive=False,
+        declared_fps=declared_fps(built.env),
         timed=timed,
         step_us=_step_cost(env, action, from_info) if timed else None,
     )

@@ -10,7 +10,7 @@ from gymsolve.envs.families import bare_name, find_family
 from gymsolve.envs.wrappers.actions import DiscreteActions
 from gymsolve.spec import ActionSpec, Array
 
-__all__ = ["ActionLabels", "find_keys", "find_labels", "name_dimensions"]
+__all__ = ["ActionLabels", "find_keys", "find_labels", "key_words", "name_dimensions"]
 
 _MOST_NUMBERS = 4
 """More dimensions than this are counted instead of listed: nobody can read them in a video."""
@@ -125,7 +125,7 @@ def find_keys(env_id: str, labels: ActionLabels) -> dict[tuple[str, ...], int]:
     keys = family.keys.get(bare_name(env_id), family.usual_keys)
     if names and len(keys) == len(names):
         return {(key,) if key else (): choice for choice, key in enumerate(keys)}
-    known = {**_WORDS, **family.key_words(env_id)}
+    known = key_words(env_id)
     found = {}
     for choice, name in enumerate(names):
         words = name.split(" + ")
@@ -135,6 +135,11 @@ def find_keys(env_id: str, labels: ActionLabels) -> dict[tuple[str, ...], int]:
             return {}
         found[tuple(known[word] for word in words if known[word])] = choice
     return found
+
+
+def key_words(env_id: str) -> dict[str, str]:
+    """Which key stands for a word in the name of an action; "" for one that does nothing."""
+    return {**_WORDS, **find_family(env_id).key_words(env_id)}
 
 
 def _spaced(name: str) -> str:

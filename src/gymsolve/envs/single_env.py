@@ -1,13 +1,15 @@
-"""One environment with a camera, for every video and for whoever looks at episodes step by step.
+"""One environment on a stage: for every video, and for people who play.
 
-It is wrapped as for evaluation unless another role is asked for, but stepped by hand: a vector resets in the
-step that ends an episode, and nobody would see the last frame. On the same seed it plays the episodes that the
-first copy of an evaluation plays.
+It is stepped by hand: a vector resets in the step that ends an episode, and nobody would see the last frame.
+For videos it is wrapped as for evaluation, and on the same seed it plays the episodes that the first copy of
+an evaluation plays. People get the wrappers of the role `play`, also where there is no picture, and see the
+frames that a step skips.
 """
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
@@ -15,8 +17,8 @@ import numpy as np
 from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.apart import Apart, longest_call
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec
-from gymsolve.envs.describe import describe
-from gymsolve.envs.families import find_family
+from gymsolve.envs.describe import Description, describe
+from gymsolve.envs.families import bare_name, find_family
 from gymsolve.envs.labels import ActionLabels, find_labels
 from gymsolve.envs.masks import legal_mask, refuse_empty
 from gymsolve.envs.screen import draw_without_screen
@@ -24,11 +26,13 @@ from gymsolve.envs.spaces import ObsLayout, half_bounds
 from gymsolve.envs.wrappers.actions import FrameSkip
 from gymsolve.envs.wrappers.components import is_number
 from gymsolve.errors import EnvFaultError
-from gymsolve.spec import ActionSpec, Array, Obs
+from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs
 
-__all__ = ["Scene", "Stage", "open_any_stage", "open_stage"]
+__all__ = ["PlayStage", "Scene", "Stage", "obs_names", "open_any_stage", "open_play_stage", "open_stage"]
 
 _USUAL_FPS = 30.0
+_TURNS_FPS = 10.0
+"""Environments that show so few frames per second have no time of their own: they wait for their player."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,10 @@ class Scene:
     """Sum of the stock environment's rewards so far."""
     terminated: bool
     truncated: bool
-    components: tuple[float, ...] = ()
-    """What each of the spec's `components` paid in the last step."""
+    components: dict[str, float] = field(default_factory=dict)
+    """What each part of the reward paid in the last step; empty without the wrapper `reward_components`."""
+    between: tuple[Array, ...] = ()
+    """Pictures of the frames that the last step skipped; only people who play get them."""
     lives: int | None = None
     """Lives that are left, where the environment tells them (`info["lives"]`)."""
 
@@ -55,8 +61,6 @@ class Stage(Protocol):
     labels: ActionLabels
     fps: float
     """Frames per second of the environment's own time, one frame per agent step."""
-    drawable: bool
-    """Is there a camera?"""
 
     def reset(self, seed: int | None) -> Scene:
         """Begin an episode; without a seed, the one that follows the last."""
@@ -70,10 +74,42 @@ class Stage(Protocol):
     def close(self) -> None: ...
 
 
+class PlayStage(Stage, Protocol):
+    """A stage for people."""
+
+    spec: EnvSpec
+    undrawn: str | None
+    """Why there is no picture, in a sentence; None where there is one."""
+    turns: bool
+    """Does it wait for its player, having no time of its own?"""
+    obs_names: tuple[str, ...]
+    """What the numbers of the observation are called; empty when unknown."""
+
+
+@runtime_checkable
+class _Skips(Protocol):
+    """A wrapper whose steps last several frames."""
+
+    between: Callable[[], None] | None
+    """Called after each of them but the last."""
+
+
+class _Wanted(NamedTuple):
+    """How a stage is built; picklable, since it may be in another process."""
+
+    config: EnvConfig
+    role: Role
+    action: ActionSpec
+    from_info: bool
+    camera: bool
+
+
 class _Overheard(gym.Wrapper[Any, Any, Any, Any]):
     """Keeps the newest `info`, of which the recorder above hands on little."""
 
-    info: dict[str, Any] = {}  # noqa: RUF012 - replaced by every step, never written into
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self.info: Any = {}
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -85,16 +121,21 @@ class _Overheard(gym.Wrapper[Any, Any, Any, Any]):
         obs, reward, terminated, truncated, self.info = self.env.step(action)
         return obs, reward, terminated, truncated, self.info
 
+    @property
+    def lives(self) -> int | None:
+        lives = self.info.get("lives") if isinstance(self.info, dict) else None
+        return int(lives) if is_number(lives) and math.isfinite(lives) else None  # type: ignore[arg-type]
+
 
 class _StageHere:
     """A stage in this process."""
 
-    def __init__(self, known: "_Known", built: BuiltEnv) -> None:
-        config, action = known.config, known.action
+    def __init__(self, wanted: _Wanted, built: BuiltEnv) -> None:
+        config, role, action, from_info, camera = wanted
         self._heard = _Overheard(built.env)
         built = replace(built, env=self._heard)
-        self._id, self._built, self.drawable = config.id, built, known.drawable
-        self._env = CopyBuilder(config, known.role, 0, action, known.from_info, known.drawable).finish(built)
+        self._id, self._built = config.id, built
+        self._env = CopyBuilder(config, role, 0, action, from_info, render=camera).finish(built)
         self._layout = ObsLayout(built.env.observation_space)
         self._legal = legal_mask(config.legal_actions, action)
         self._bounds = half_bounds(built.env.action_space)
@@ -102,19 +143,25 @@ class _StageHere:
         self._return = 0.0
         self.labels: ActionLabels = find_labels(built.env, config.id, action)
         self.fps = _frames_per_second(config.id, built.env)
+        self._between: list[Array] = []
+        if role == "play" and camera:
+            for env in _layers(built.env):
+                if isinstance(env, _Skips):
+                    env.between = lambda: self._between.append(np.array(self.render()))
 
-    def facts(self) -> tuple[ActionLabels, float, bool]:
-        return self.labels, self.fps, self.drawable
+    def facts(self) -> tuple[ActionLabels, float]:
+        return self.labels, self.fps
 
     def reset(self, seed: int | None) -> Scene:
         observed, info = self._env.reset(seed=seed)
         self._return = 0.0
         found = self._layout.stack([observed]), self._masks(info)
-        return Scene(*found, 0.0, 0.0, False, False, lives=self._lives())
+        return Scene(*found, 0.0, 0.0, False, False, lives=self._heard.lives)
 
     def step(self, actions: Array) -> Scene:
         if self._bounds is not None:
             actions = np.clip(actions, *self._bounds)
+        self._between.clear()
         observed, reward, terminated, truncated, info = self._env.step(actions[0])
         self._return += float(reward)
         over = bool(terminated or truncated)
@@ -125,14 +172,14 @@ class _StageHere:
             raw_return=self._return if self._built.raw is None else self._built.raw.total,
             terminated=bool(terminated),
             truncated=bool(truncated and not terminated),
-            components=tuple(info.get("reward_components", ())),
-            lives=self._lives(),
+            components=self._paid(info),
+            between=tuple(self._between),
+            lives=self._heard.lives,
         )
 
-    def _lives(self) -> int | None:
-        told = self._heard.info
-        lives = told.get("lives") if isinstance(told, dict) else None
-        return int(lives) if is_number(lives) and math.isfinite(lives) else None  # type: ignore[arg-type]
+    def _paid(self, info: dict[str, Any]) -> dict[str, float]:
+        parts = self._built.parts
+        return {} if parts is None else dict(zip(parts.names, info["reward_components"], strict=True))
 
     def render(self) -> Array:
         try:
@@ -166,10 +213,10 @@ class _StageHere:
 class _StageApart:
     """A stage in a process of its own, for exclusive environments."""
 
-    def __init__(self, known: "_Known") -> None:
-        config = known.config
-        self._apart = Apart(find_spec(config.id), _open, known, patience=longest_call(config))
-        self.labels, self.fps, self.drawable = self._apart.call("facts")
+    def __init__(self, wanted: _Wanted) -> None:
+        config = wanted.config
+        self._apart = Apart(find_spec(config.id), _open, wanted, patience=longest_call(config))
+        self.labels, self.fps = self._apart.call("facts")
 
     def reset(self, seed: int | None) -> Scene:
         scene: Scene = self._apart.call("reset", seed)
@@ -187,43 +234,83 @@ class _StageApart:
         self._apart.close()
 
 
-@dataclass(frozen=True)
-class _Known:
-    """What a stage is built from; it crosses process borders."""
+class _PlayStage:
+    """A stage, and what people have to know of it."""
 
-    config: EnvConfig
-    role: Role
-    action: ActionSpec
-    from_info: bool
-    drawable: bool
+    def __init__(self, stage: Stage, known: Description, undrawn: str | None, turns: bool) -> None:
+        self._stage = stage
+        self.labels, self.fps = stage.labels, stage.fps
+        self.spec, self.undrawn, self.turns = known.spec, undrawn, turns
+        self.obs_names = obs_names(known.spec)
+        self.reset, self.step, self.render, self.close = stage.reset, stage.step, stage.render, stage.close
 
 
 def open_stage(config: EnvConfig) -> Stage | None:
     """The environment of a run, ready to be filmed; None when it cannot be drawn into an array."""
-    return open_any_stage(config) if describe(config, "eval").drawable else None
+    known = describe(config, "eval")
+    return _open_known(config, "eval", known, camera=True) if known.drawable else None
 
 
-def open_any_stage(config: EnvConfig, role: Role = "eval", *, camera: bool = True) -> Stage:
-    """The environment of a run in a role; without a camera where it cannot be drawn, or nobody wants one."""
-    found = describe(config, role)
-    known = _Known(config, role, found.spec.action, found.masks_in_info, camera and found.drawable)
-    return _StageApart(known) if found.exclusive else _open(known)
+def open_any_stage(config: EnvConfig, role: Role = "eval", *, camera: bool = True) -> tuple[Stage, bool]:
+    """The environment of a run in a role, and whether it can be drawn and somebody wants it drawn."""
+    known = describe(config, role)
+    filmed = camera and known.drawable
+    return _open_known(config, role, known, camera=filmed), filmed
 
 
-def _open(known: _Known) -> _StageHere:
-    config = known.config
-    if known.drawable:
+def obs_names(spec: EnvSpec) -> tuple[str, ...]:
+    """What the numbers of a plain observation are called; empty when unknown."""
+    named = find_family(spec.id).observed.get(bare_name(spec.id), ())
+    seen = spec.obs.get("obs")
+    return named if seen is not None and seen.shape == (len(named),) else ()
+
+
+def open_play_stage(config: EnvConfig) -> PlayStage:
+    """The environment as people play it; without a picture where it cannot be drawn."""
+    known = describe(config, "play")
+    undrawn = None
+    if not known.drawable:
+        undrawn = f"{config.id} cannot be drawn into a picture."
+    else:
+        draw_without_screen()
+        if fault := find_family(config.id).drawing_fault():
+            undrawn = f"{config.id} cannot be drawn: {fault}."
+    stage = _open_known(config, "play", known, camera=undrawn is None)
+    return _PlayStage(stage, known, undrawn, _takes_turns(config, known))
+
+
+def _open_known(config: EnvConfig, role: Role, known: Description, *, camera: bool) -> Stage:
+    wanted = _Wanted(config, role, known.spec.action, known.masks_in_info, camera)
+    return _StageApart(wanted) if known.exclusive else _open(wanted)
+
+
+def _open(wanted: _Wanted) -> _StageHere:
+    config, camera = wanted.config, wanted.camera
+    if camera:
         draw_without_screen()  # before anybody asks whether it works
         if fault := find_family(config.id).drawing_fault():
             raise EnvFaultError(f"{config.id} cannot be drawn: {fault}.", where="video")
-    return _StageHere(known, build_env(config, known.role, render=known.drawable))
+    return _StageHere(wanted, build_env(config, wanted.role, render=camera))
+
+
+def _takes_turns(config: EnvConfig, known: Description) -> bool:
+    if find_family(config.id).turns or known.declared_fps is None:
+        return find_family(config.id).turns or not known.drawable
+    return known.declared_fps <= _TURNS_FPS
+
+
+def _layers(env: gym.Env[Any, Any]) -> list[gym.Env[Any, Any]]:
+    """The wrappers from the outermost on, and the environment."""
+    found = [env]
+    while isinstance(found[-1], gym.Wrapper):
+        found.append(found[-1].env)
+    return found
 
 
 def _frames_per_second(env_id: str, env: gym.Env[Any, Any]) -> float:
-    """Agent steps per second; skipped frames are not seen."""
+    """Agent steps per second; skipped frames are not counted."""
     fps = find_family(env_id).fps(env) or _USUAL_FPS
-    while isinstance(env, gym.Wrapper):
-        if isinstance(env, FrameSkip):
-            fps /= env.low
-        env = env.env
+    for layer in _layers(env):
+        if isinstance(layer, FrameSkip):
+            fps /= layer.low
     return fps if math.isfinite(fps) and fps > 0 else _USUAL_FPS

@@ -18,7 +18,7 @@ from gymsolve.config import NetConfig
 from gymsolve.errors import CheckpointError, ConfigError
 from gymsolve.nn.activation_hooks import watching_activations
 from gymsolve.nn.bodies import Encoder, mlp
-from gymsolve.nn.heads import GaussianHead, Head, make_head
+from gymsolve.nn.heads import CategoricalHead, GaussianHead, Head, make_head
 from gymsolve.nn.init import Draws, orthogonal_
 from gymsolve.nn.memory import Cell, OneStep, Past, Told
 from gymsolve.nn.minibatch import Evaluated, Minibatch
@@ -184,7 +184,7 @@ class Policy(nn.Module):
         _, params, values = self._pass(self.tensors(obs), self._mask_tensor(masks), past)
         taken = torch.from_numpy(actions).to(self.device)
         log_probs, entropy = self.head.log_prob(params, taken), self.head.entropy(params)
-        shown = params if isinstance(self._head, GaussianHead) else params.exp()[:, ~self._head.padding]
+        shown = self._head.choices(params) if isinstance(self._head, CategoricalHead) else params
         found = shown, log_probs, entropy, self.real_values(values)
         return Considered(*(_array(one).copy() for one in found))
 

@@ -1,8 +1,8 @@
 """One episode that was inspected, as arrays: what the policy saw, thought and did, and what came of it.
 
-Advantages and returns come from the functions that training uses (`credit.py`, `returns.py`), on the episode as
-a rollout of one environment; the table is that of a checkpoint's `rollout.csv` with more columns. Nothing is
-computed by a network here, so it works without torch, and with other discounts as quickly as with the run's own.
+Advantages and returns come from the functions that training uses (`credit.py`, `returns.py`), on the episode
+as a rollout of one environment; the table is that of a checkpoint's `rollout.csv` with more columns. No
+network computes anything here: it works without torch, and as quickly with another discount.
 """
 
 import io
@@ -28,6 +28,17 @@ from gymsolve.spec import Array, EnvSpec, Obs
 
 __all__ = ["CreditSettings", "InspectedEpisode", "Pictures"]
 
+_NUMBERS = (
+    "value",
+    "log_prob",
+    "entropy",
+    "reward",
+    "raw_return",
+    "terminated",
+    "truncated",
+    "lives",
+    "label",
+)
 _NOW = Progress(0, 1)
 """Schedules are resolved before an episode is stored; what is computed here has constants."""
 
@@ -80,9 +91,11 @@ class CreditSettings:
         reward_scale: float | None = None,
     ) -> "CreditSettings":
         """The same with other numbers."""
-        given = {"gamma": gamma, "gae_lambda": gae_lambda, "reward_scale": reward_scale}
+        own = self.gamma, self.gae_lambda, self.reward_scale
+        given = (gamma, gae_lambda, reward_scale)
+        numbers = [mine if one is None else float(one) for mine, one in zip(own, given, strict=True)]
         try:
-            return replace(self, **{k: float(v) for k, v in given.items() if v is not None}).checked()
+            return replace(self, gamma=numbers[0], gae_lambda=numbers[1], reward_scale=numbers[2]).checked()
         except (ValueError, OverflowError) as error:
             raise UsageError(f"this cannot be computed: {error}") from error
 
@@ -132,23 +145,25 @@ class InspectedEpisode:
             self.spec = EnvSpec.from_json(stored.facts["spec"])
             self.settings = CreditSettings.from_json(stored.facts["credit"])
         except ValueError as error:
-            raise RunDamagedError(f"the file is not one of an inspected episode: {error}.", where=place) from error
-        fields = [(one.name, f"<{one.kind}" if one.kind != "S64" else "S64", one.shape) for one in stored.fields]
+            raise RunDamagedError(f"the file describes no episode: {error}.", where=place) from error
+        fields = [
+            (one.name, f"<{one.kind}" if one.kind != "S64" else "S64", one.shape) for one in stored.fields
+        ]
         self._dtype = np.dtype(fields)
         self._require(place)
 
     def _require(self, place: str) -> None:
         """Fields that everything here relies on must be there, of the shape that the spaces give."""
         action = self.spec.action
-        needed = {"value": (), "log_prob": (), "entropy": (), "reward": (), "raw_return": (), "terminated": ()}
-        needed |= {"truncated": (), "lives": (), "label": (), "action": (action.size,)}
-        needed |= {"taken": (action.size,), "params": (action.mask_size or action.size,)}
+        needed: dict[str, tuple[int, ...]] = dict.fromkeys(_NUMBERS, ())
+        needed |= {"action": (action.size,), "taken": (action.size,)}
+        needed["params"] = (action.mask_size or action.size,)
         for key, entry in self.spec.obs.items():
             if entry.kind != "image":
                 needed[f"obs/{key}"] = entry.shape
         for name, shape in needed.items():
             if name not in (self._dtype.names or ()) or self._dtype[name].shape != shape:
-                raise RunDamagedError(f"the file describes no field {name!r} of shape {list(shape)}.", where=place)
+                raise RunDamagedError(f"its rows have no {name!r} of shape {list(shape)}.", where=place)
 
     # --------------------------------------------------------------------------------- arrays
 
@@ -173,7 +188,7 @@ class InspectedEpisode:
 
     @property
     def seen(self) -> dict[str, Array]:
-        """Observations [T + 1, size] as the network took them: normalised; without categories and pictures."""
+        """Observations [T + 1, size] as the network took them, normalised; no categories, no pictures."""
         return self._of_states("seen/")
 
     @property
@@ -285,8 +300,8 @@ class InspectedEpisode:
     ) -> dict[str, Array]:
         """Columns [T] that follow from discount, lambda and the scale of rewards; the run's own unless given.
 
-        `advantage` and `return` are what the run's algorithm would learn from; `return_to_go` is the discounted
-        sum of rewards up to the end, with the value of the last state where a time limit cut it;
+        `advantage` and `return` are what the run's algorithm would learn from. `return_to_go` is the
+        discounted sum of rewards up to the end, with the value of the last state where a time limit cut it;
         `advantage_value` and `advantage_mean` compare that sum with the value and with its mean.
         """
         changed = {"gamma": gamma, "gae_lambda": gae_lambda, "reward_scale": reward_scale}

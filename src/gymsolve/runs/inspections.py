@@ -5,8 +5,8 @@
     frames.bin, frames.idx  what the camera saw in each state (JPEG), and where each picture ends
     planes.bin, planes.idx  planes of pictures that the network took (zlib, lossless), and where each ends
 
-An episode of T steps has T + 1 states; row t holds what was seen in state t and the step taken from there. The
-last row has no step. Reading runs no code from the files, checks what it reads, and needs no NumPy.
+An episode of T steps has T + 1 states; row t holds what was seen in state t and the step taken from there.
+The last row has no step. Reading runs no code from the files, checks what it reads, and needs no NumPy.
 """
 
 import os
@@ -23,13 +23,21 @@ from typing import Any, BinaryIO, NamedTuple
 from gymsolve.errors import RunDamagedError, UnknownRunError
 from gymsolve.runs import process
 from gymsolve.runs.files import make_folder, open_plain, os_errors, read_json, replace_json
-from gymsolve.runs.run import Run, now
+from gymsolve.runs.run import Run, now, open_run
 from gymsolve.runs.schema import INSPECTION, find_fault
-from gymsolve.runs.summary import SCHEMA_VERSION
+from gymsolve.runs.summary import SCHEMA_VERSION, runs_folder
 
-__all__ = ["Inspection", "InspectionWriter", "RowField", "find_inspection", "list_inspections", "open_inspection"]
+__all__ = [
+    *("Inspection", "InspectionWriter", "RowField", "find_inspection", "list_inspections", "open_inspection"),
+    "run_among",
+]
 
 _SIZES = {"u1": 1, "i4": 4, "i8": 8, "f4": 4, "f8": 8, "S64": 64}
+_TOLD = (
+    *("checkpoint", "env_steps", "seed", "deterministic", "role", "state", "created", "length", "return"),
+    *("shaped_return", "end", "parent"),
+)
+"""What a list tells of an episode."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 _WIDEST_ROW = 4 << 20
 _OFFSET = struct.Struct("<Q")
@@ -80,6 +88,11 @@ class Inspection:
         """Pictures that are there by now; 0 where there is no camera."""
         return self._size("frames.idx") // _OFFSET.size
 
+    def summary(self) -> dict[str, Any]:
+        """The episode in a list."""
+        told = {key: self.facts[key] for key in _TOLD if key in self.facts}
+        return {"name": self.name, **told, "states": self.states}
+
     def read_rows(self, first: int, last: int) -> bytes:
         """Rows from `first` on, before `last`; fewer where there are fewer."""
         size = self.row_bytes
@@ -101,8 +114,9 @@ class Inspection:
     def _cut(self, what: str, first: int, last: int) -> list[bytes]:
         """Pieces of a .bin file by the ends in its .idx file."""
         before = 1 if first > 0 else 0
-        raw = self._read(f"{what}.idx", (first - before) * _OFFSET.size, (last - first + before) * _OFFSET.size)
-        ends = [one for (one,) in _OFFSET.iter_unpack(raw[: len(raw) // _OFFSET.size * _OFFSET.size])]
+        size = _OFFSET.size
+        raw = self._read(f"{what}.idx", (first - before) * size, (last - first + before) * size)
+        ends = [one for (one,) in _OFFSET.iter_unpack(raw[: len(raw) // size * size])]
         starts = ends if before else [0, *ends]
         ends = ends[1:] if before else ends
         if not ends:
@@ -202,6 +216,16 @@ class InspectionWriter:
         if name not in self._files:
             self._files[name] = (self.path / name).open("xb")
         return self._files[name]
+
+
+def run_among(runs_dir: Path | str | None, run_id: str) -> Run:
+    """A run by the name of its folder; nothing else in an address leads to one."""
+    folder = runs_folder(runs_dir)
+    plain = run_id == Path(run_id).name and not run_id.startswith(".") and not {"\0", "\\"} & set(run_id)
+    if not plain or (folder / run_id).is_symlink():
+        hint = "List the runs with: gymsolve runs"
+        raise UnknownRunError(f"no run in {folder} is called {run_id[:200]!r}.", hint=hint)
+    return open_run(folder / run_id)
 
 
 def list_inspections(run: Run) -> list[Inspection]:

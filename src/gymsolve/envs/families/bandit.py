@@ -6,5 +6,9 @@ from gymsolve.envs.families.family import Family
 __all__ = ["FAMILY"]
 
 FAMILY = Family(
-    "bandit", title="Bandits", owns=lambda env_id: env_id == "Bandit-v0", register=bandit.register
+    "bandit",
+    title="Bandits",
+    owns=lambda env_id: env_id == "Bandit-v0",
+    register=bandit.register,
+    turns=True,
 )

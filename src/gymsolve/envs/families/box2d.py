@@ -19,6 +19,8 @@ _LASTING_WORLDS = frozenset(
 )
 
 _JOINTS = ("hip 1", "knee 1", "hip 2", "knee 2")
+_LANDER = ("x", "y", "velocity x", "velocity y", "angle", "spin", "left leg down", "right leg down")
+_ENGINES = {"up": (0, 1.0), "left": (1, -1.0), "right": (1, 1.0)}
 
 
 class FreshWorld(gym.Wrapper[Any, Any, Any, Any]):
@@ -57,8 +59,15 @@ FAMILY = Family(
         "BipedalWalkerHardcore": _JOINTS,
         "CarRacing": ("steer", "gas", "brake"),
     },
+    observed={"LunarLander": _LANDER, "LunarLanderContinuous": _LANDER},
     keys={
         "LunarLander": ("", "left", "up", "right"),
         "CarRacing": ("", "right", "left", "up", "down"),
+    },
+    levers={
+        "LunarLander": _ENGINES,
+        "LunarLanderContinuous": _ENGINES,
+        # The brake locks the wheels when pressed to its end.
+        "CarRacing": {"left": (0, -1.0), "right": (0, 1.0), "up": (1, 1.0), "down": (2, 0.8)},
     },
 )

@@ -101,6 +101,10 @@ class Family:
     """The same where the names of an id are unknown or do not fit the number of actions."""
     dimensions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What the dimensions of Box actions are called, likewise."""
+    observed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What the numbers of an observation are called, likewise."""
+    turns: bool = False
+    """Do they wait for a player, having no time of their own? So do those with few frames per second."""
     title: str = ""
     """What people call it; the heading of its page."""
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -112,6 +116,8 @@ class Family:
 
     Names may be made of parts such as `turn left + attack`; then these are the words.
     """
+    levers: Mapping[str, Mapping[str, tuple[int, float]]] = field(default_factory=dict)
+    """Which dimension of a Box action a key moves, and how far: 1 is its upper end, -1 its lower one."""
 
 
 def by_namespace(namespace: str) -> Callable[[str], bool]:

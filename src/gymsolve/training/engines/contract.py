@@ -29,7 +29,7 @@ class Policy(Actor, Protocol):
     def consider(
         self, obs: Obs, masks: Array | None, actions: Array, memory: Array | None = None
     ) -> Considered:
-        """Distributions, values, and what the actions [B, A] were worth to them; for looking, not learning."""
+        """Distributions, values, and what the actions [B, A] were worth to them; nobody learns here."""
 
     def arrays(self) -> dict[str, Array]:
         """Weights and statistics by name."""

@@ -1,12 +1,11 @@
-"""A run's policy plays one episode, and every step is kept: what it saw, thought and did, and what came of it.
+"""A run's policy plays one episode, and every step is kept: what it saw, thought and did, what came of it.
 
 The episode is that of an evaluation on the same seed, unless the wrappers of training are asked for. It is
-computed once and stored in the run (`runs/inspections.py`); `rollout/inspected.py` reads it. The rows grow while
-the episode is played, so that somebody can look on.
+computed once and stored in the run (`runs/inspections.py`); `rollout/inspected.py` reads it. The rows grow
+while the episode is played, so that somebody can look on.
 """
 
 import hashlib
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ import numpy as np
 
 from gymsolve.config import Role, TrainConfig
 from gymsolve.envs.labels import ActionLabels
-from gymsolve.envs.single_env import Stage, open_any_stage
+from gymsolve.envs.single_env import Stage, obs_names, open_any_stage
 from gymsolve.errors import EnvFaultError, UsageError
 from gymsolve.rollout.inspected import CreditSettings, InspectedEpisode
 from gymsolve.rollout.moments import RewardScaler
@@ -38,13 +37,13 @@ from gymsolve.training.play.moments import play
 from gymsolve.training.video.recording import identify
 from gymsolve.training.watchdog import Watchdog
 
-__all__ = ["Examiner", "Question", "inspect_run"]
+__all__ = ["LONGEST", "Examiner", "Question", "inspect_run"]
 
 LONGEST = 20_000
 """Steps after which an episode is cut unless more are asked for."""
 _MOST_STEPS = 1_000_000
-_CHUNK_ROWS, _CHUNK_SECONDS = 64, 0.15
-"""Rows that are considered together, and how long a chunk may take."""
+_CHUNK = 16
+"""Rows that are considered together: always so many, because a sum is rounded by the size of its batch."""
 
 Watching = Callable[[InspectionWriter, int], bool]
 """Hears how many states there are; False ends the episode there."""
@@ -84,7 +83,7 @@ class Examiner:
         self.config, _ = buildable_settings(self.run, trust=trust)
         self.policy = load_policy(self.saved.policy, self.saved.policy_metadata, threads=self.config.threads)
         require_fit(self.policy, self.config.env, self.run)
-        self._stages: dict[tuple[Role, bool], Stage] = {}
+        self._stages: dict[tuple[Role, bool], tuple[Stage, bool]] = {}
         self._notes: list[str] = []
 
     def __enter__(self) -> "Examiner":
@@ -94,7 +93,7 @@ class Examiner:
         self.close()
 
     def close(self) -> None:
-        for stage in self._stages.values():
+        for stage, _ in self._stages.values():
             stage.close()
         self._stages = {}
 
@@ -126,12 +125,12 @@ class Examiner:
         """Play the episode and store it; where `watching` ends it, what there is so far."""
         with Watchdog(self.config.env):
             self._notes = []
-            stage = self.stage(question.role, camera=question.camera)
+            stage, filmed = self.stage(question.role, camera=question.camera)
             policy, memory = self.policy, self.policy.first_memory(1)
             stack = self.config.env.frame_stack
             fields = row_fields(policy.spec, stack, None if memory is None else memory.shape[1])
             writer = InspectionWriter(self.run, self.key(question), fields, self._facts(question, stage))
-            rows = EpisodeRows(policy, stage, writer, stack)
+            rows = EpisodeRows(policy, stage, writer, stack=stack, filmed=filmed)
             try:
                 whole = self._play(question, stage, rows, watching)
             except BaseException:
@@ -151,16 +150,13 @@ class Examiner:
             episodes=1,
             force=self._force(question),
         )
-        flushed, limit = time.monotonic(), question.steps
         for moment in moments:
             if moment.chosen is not None:
                 require_finite_actions(self.policy.spec, moment.chosen, moment.step)
             rows.add(moment)
-            late = time.monotonic() - flushed > _CHUNK_SECONDS
-            if moment.over or moment.step >= limit or rows.waiting >= _CHUNK_ROWS or late:
-                over = moment.over or moment.step >= limit or rows.full
+            over = moment.over or moment.step >= question.steps or rows.full
+            if over or rows.waiting >= _CHUNK:
                 rows.flush(last=over)
-                flushed = time.monotonic()
                 if not watching(rows.writer, rows.written) and not over:
                     rows.flush(last=True)
                     return False
@@ -178,8 +174,8 @@ class Examiner:
 
         return force
 
-    def stage(self, role: Role, *, camera: bool = True) -> Stage:
-        """The environment in a role, kept for the next question; without a camera where none works."""
+    def stage(self, role: Role, *, camera: bool = True) -> tuple[Stage, bool]:
+        """The environment in a role, kept for the next question, and whether its camera works."""
         found = self._stages.get((role, camera))
         if found is None:
             try:
@@ -205,7 +201,7 @@ class Examiner:
             "role": question.role,
             "spec": spec.to_json(),
             "action_names": list(_action_names(stage.labels, spec.action)),
-            "obs_names": {},
+            "obs_names": {"obs": list(named)} if (named := obs_names(spec)) else {},
             "frame_stack": config.env.frame_stack,
             "credit": vars(credit),
             "std": None if log_std is None else np.exp(log_std).tolist(),
@@ -242,7 +238,7 @@ def credit_settings(config: TrainConfig, saved: Checkpoint) -> tuple[CreditSetti
     else:
         given["gae_lambda"] = algo.gae_lambda.at(progress)
     if not algo.has_critic:
-        notes.append("this run learns no value function: values are those of weights that nothing has trained")
+        notes.append("this run learns no value function: values come from weights that nothing has trained")
     if algo.normalize_rewards:
         factor = _reward_factor(states.get("scaler"))
         given |= {"reward_scale": 1.0 if factor is None else factor, "reward_limit": RewardScaler(1).limit}

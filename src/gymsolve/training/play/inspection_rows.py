@@ -32,7 +32,8 @@ def row_fields(spec: EnvSpec, stack: int, memory: int | None) -> list[RowField]:
     fields += [RowField(name, "f8") for name in ("reward", "raw_return")]
     fields += [RowField(name, "u1") for name in ("terminated", "truncated", "forced")]
     fields += [RowField("lives", "i4"), RowField("label", "S64")]
-    fields += [RowField("action", "f4" if box else "i8", (action.size,)), RowField("taken", "f8", (action.size,))]
+    kind = "f4" if box else "i8"
+    fields += [RowField("action", kind, (action.size,)), RowField("taken", "f8", (action.size,))]
     fields.append(RowField("params", "f4", (action.mask_size or action.size,)))
     if spec.masked:
         fields.append(RowField("mask", "u1", (action.mask_size,)))
@@ -60,13 +61,15 @@ def _frames_in(shape: tuple[int, ...], stack: int) -> int:
 class EpisodeRows:
     """Collects moments; `flush` writes those whose step is known, and at the end the last state."""
 
-    def __init__(self, policy: Policy, stage: Stage, writer: InspectionWriter, stack: int) -> None:
+    def __init__(
+        self, policy: Policy, stage: Stage, writer: InspectionWriter, *, stack: int, filmed: bool
+    ) -> None:
         self.policy, self.stage, self.writer = policy, stage, writer
         self.written = 0
         """States that readers see."""
         self.full = False
         """True when what the network sees has taken all the room there is: the episode is cut there."""
-        self._camera = stage.drawable
+        self._camera = filmed
         self._stack = stack
         self._dtype = np.dtype([(one.name, f"<{one.kind}", one.shape) for one in writer_fields(writer)])
         self._moments: list[Moment] = []
@@ -108,8 +111,9 @@ class EpisodeRows:
         assert self._last is not None
         scene = self._last.scene
         end = "terminated" if scene.terminated else "truncated" if scene.truncated else "cut"
-        told = {"length": self._last.step, "return": scene.raw_return, "shaped_return": self._earned, "end": end}
-        return {**told, "notes": [*notes, *self._notes]}
+        earned = {"return": scene.raw_return, "shaped_return": self._earned}
+        cut = [f"the pictures that the network sees have reached {_MOST_BYTES >> 20} MB"] if self.full else []
+        return {"length": self._last.step, **earned, "end": end, "notes": [*notes, *self._notes, *cut]}
 
     # ----------------------------------------------------------------------------------- rows
 
@@ -173,7 +177,7 @@ class EpisodeRows:
         if "mask" in names:
             rows["mask"] = True if mask is None else mask
         if "components" in names:
-            rows["components"] = [one.scene.components for one in after]
+            rows["components"] = [tuple(one.scene.components.values()) for one in after]
 
     def _label(self, moment: Moment) -> bytes:
         assert moment.action is not None
@@ -197,9 +201,10 @@ class EpisodeRows:
             return b""
 
     def _keep(self, key: str, picture: Array) -> Array:
-        """The numbers of a picture's frames in the pool; a frame that was in the last stack is not kept again."""
+        """The numbers of a picture's frames in the pool; one that was in the last stack is not kept again."""
         frames = picture.reshape(_frames_in(picture.shape, self._stack), -1)
-        before, now = self._shown.get(key, {}), {}
+        before = self._shown.get(key, {})
+        now: dict[bytes, int] = {}
         for frame in frames:
             raw = np.ascontiguousarray(frame).tobytes()
             number = now.get(raw, before.get(raw))
