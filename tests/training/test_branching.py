@@ -71,7 +71,7 @@ def test_a_branch_is_the_episode_with_another_action_and_an_equal_prefix(kind, s
         branch = branch_off(examiner, parent, {step: action})
         new = branch.child
         assert new.stored.name != parent.name
-        assert (new.facts["parent"], new.facts["branch"]) == (parent.name, step)
+        assert (new.facts["parent"], new.facts["branch_at"]) == (parent.name, step)
         assert find_difference(old, new, step, step + 1) is None
         assert new.column("forced").tolist() == [at == step for at in range(len(new))]
 

@@ -312,11 +312,11 @@ def _put_to_usual(policy: Policy, key: str, numbers: Tensor) -> _Covered:
 
 
 def _tensors(policy: Policy, obs: Obs) -> dict[str, Tensor]:
-    return policy.tensors({key: np.ascontiguousarray(values) for key, values in obs.items()})
+    return policy.tensors({key: np.array(values, order="C") for key, values in obs.items()})
 
 
 def _tensor(policy: Policy, array: Array | None) -> Tensor | None:
-    return None if array is None else torch.from_numpy(np.ascontiguousarray(array)).to(policy.device)
+    return None if array is None else torch.from_numpy(np.array(array, order="C")).to(policy.device)
 
 
 def _array(tensor: Tensor) -> Array:

@@ -17,7 +17,15 @@ from gymsolve.runs.inspections import Inspection, InspectionWriter
 from gymsolve.spec import ActionSpec, Array
 from gymsolve.training.play.inspection import Examiner, Question, Watching
 
-__all__ = ["Branch", "Forced", "branch_off", "check_action", "find_difference", "same_question"]
+__all__ = [
+    "Branch",
+    "Forced",
+    "branch_off",
+    "find_difference",
+    "require_checkpoint",
+    "require_legal",
+    "same_question",
+]
 
 Forced = Mapping[int, tuple[float, ...]]
 """Actions by step, in the policy's units."""
@@ -75,7 +83,9 @@ def branch_off(
     if not 0 <= step < len(old):
         raise UsageError(f"the episode has {len(old)} steps; there is no step {step}.", where="step")
     for actions in forced.values():
-        check_action(old.spec.action, actions)
+        _check_action(old.spec.action, actions)
+    if old.masks is not None:
+        require_legal(old.spec.action, forced[step], old.masks[step])
     question = same_question(examiner, parent, {**_forced_before(parent, step), **forced})
     found = examiner.stored(question)
     if found is None:
@@ -88,12 +98,8 @@ def branch_off(
 def same_question(examiner: Examiner, parent: Inspection, forced: Forced) -> Question:
     """The question that an episode answers, with other actions."""
     facts = parent.facts
-    if examiner.saved.meta["files"]["policy.safetensors"]["sha256"] != facts["policy_sha256"]:
-        raise CheckpointError(
-            f"checkpoint {facts['checkpoint']} is not the one that played this episode.",
-            hint="Inspect it again.",
-        )
-    about = {"parent": parent.name, "branch": min(forced)} if forced else {}
+    require_checkpoint(examiner, parent)
+    about = {"parent": parent.name, "branch_at": min(forced)} if forced else {}
     return Question(
         seed=facts["seed"],
         deterministic=facts["deterministic"],
@@ -104,7 +110,17 @@ def same_question(examiner: Examiner, parent: Inspection, forced: Forced) -> Que
     )
 
 
-def check_action(action: ActionSpec, given: tuple[float, ...]) -> None:
+def require_checkpoint(examiner: Examiner, parent: Inspection) -> None:
+    """Refuse a policy that is not the one that played an episode."""
+    facts = parent.facts
+    if examiner.saved.meta["files"]["policy.safetensors"]["sha256"] != facts["policy_sha256"]:
+        raise CheckpointError(
+            f"checkpoint {facts['checkpoint']} is not the one that played this episode.",
+            hint="Inspect it again.",
+        )
+
+
+def _check_action(action: ActionSpec, given: tuple[float, ...]) -> None:
     """Refuse what is no action of the policy."""
     plain = len(given) == action.size and all(type(one) in (int, float) for one in given)
     if plain and action.nvec:
@@ -116,6 +132,13 @@ def check_action(action: ActionSpec, given: tuple[float, ...]) -> None:
     if not plain:
         wanted = f"choices below {list(action.nvec)}" if action.nvec else f"{action.size} finite numbers"
         raise UsageError(f"{str(list(given))[:60]} is no action here: it takes {wanted}.", where="action")
+
+
+def require_legal(action: ActionSpec, given: tuple[float, ...], mask: Array) -> None:
+    """Refuse an action that the mask [mask_size] of its state forbids."""
+    offsets = np.concatenate([[0], np.cumsum(action.nvec[:-1])])
+    if not mask[(offsets + np.asarray(given)).astype(np.int64)].all():
+        raise UsageError(f"{list(given)} is not legal in this state.", where="action")
 
 
 def _forced_before(parent: Inspection, step: int) -> dict[int, tuple[float, ...]]:
