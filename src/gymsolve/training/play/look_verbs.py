@@ -120,7 +120,8 @@ def _asked(policy: Policy, episode: InspectedEpisode, state: int) -> tuple[Asked
     """What the policy was asked in a state, and what it did; at the end, what it would have done."""
     obs, memory = episode.observation(state), _memory(episode, state)
     if state >= len(episode):
-        return Asked(obs, policy.choose(obs, None, memory).actions, None, memory), ""
+        own = {key: array.copy() for key, array in obs.items()}  # torch wants arrays that may be written to
+        return Asked(own, policy.choose(own, None, memory).actions, None, memory), ""
     masks = episode.masks
     mask = None if masks is None else masks[state : state + 1]
     actions = np.array(episode.column("action")[state : state + 1])
