@@ -253,7 +253,7 @@ INSPECTION: Fields = {
     "process_start": _TEXT.or_none(),
     "env_steps": _COUNT,
     "seed": _WHOLE,
-    "deterministic": _FLAG,
+    **dict.fromkeys(("deterministic", "camera"), _FLAG),
     "role": Field(lambda value: value in ("train", "eval"), "train or eval"),
     "fields": Field(_is_row, "the fields of a row"),
     **dict.fromkeys(("spec", "credit"), _TABLE),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gymsolve.errors import UsageError
 from gymsolve.runs.checkpoints import survey_checkpoints
 from gymsolve.runs.files import to_json
+from gymsolve.runs.index import list_runs
 from gymsolve.runs.inspections import Inspection, list_inspections, open_inspection, run_among
 
 if TYPE_CHECKING:
@@ -20,14 +21,22 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("episode_credit", "episode_csv", "episode_facts", "episode_frames", "episode_planes", "episode_rows"),
-    "inspectable",
+    *("inspectable", "runs_to_inspect"),
 ]
 
 _MOST_BYTES = 8 << 20
 """Of one answer, about."""
 _MOST_PICTURES = 128
+_MOST_RUNS = 500
 _WIDE = ("memory", "obs/", "seen/", "planes/")
 """Fields from here on are read a few rows at a time; those before them for a whole episode."""
+
+
+def runs_to_inspect(runs_dir: Path | str | None) -> dict[str, Any]:
+    """Runs of a folder, newest first."""
+    found = list_runs(runs_dir)
+    told = [{"run": one.id, "name": one.name, "env_id": one.env_id, "status": one.status} for one in found]
+    return {"runs": told[:_MOST_RUNS]}
 
 
 def inspectable(runs_dir: Path | str | None, run_id: str) -> dict[str, Any]:

@@ -13,6 +13,10 @@ _KEPT = {"cache-control": "private, max-age=3600"}
 """Pictures of a state never change."""
 
 
+def _runs(ask: Ask) -> Reply:
+    return inspections.runs_to_inspect(ask.home.runs_dir)
+
+
 def _run(ask: Ask) -> Reply:
     return inspections.inspectable(ask.home.runs_dir, ask.path["run"])
 
@@ -71,6 +75,7 @@ def _changes(ask: Ask) -> dict[str, float | None]:
 
 _EPISODE = "/inspect/{run}/{episode}"
 ROUTES: tuple[Route, ...] = (
+    Route("GET", "/inspect", _runs),
     Route("GET", "/inspect/{run}", _run),
     Route("GET", _EPISODE, _facts),
     Route("GET", f"{_EPISODE}/rows", _rows),

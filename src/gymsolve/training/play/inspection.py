@@ -129,7 +129,8 @@ class Examiner:
             policy, memory = self.policy, self.policy.first_memory(1)
             stack = self.config.env.frame_stack
             fields = row_fields(policy.spec, stack, None if memory is None else memory.shape[1])
-            writer = InspectionWriter(self.run, self.key(question), fields, self._facts(question, stage))
+            facts = {**self._facts(question, stage), "camera": filmed}
+            writer = InspectionWriter(self.run, self.key(question), fields, facts)
             rows = EpisodeRows(policy, stage, writer, stack=stack, filmed=filmed)
             try:
                 whole = self._play(question, stage, rows, watching)

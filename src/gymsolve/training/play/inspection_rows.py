@@ -69,7 +69,7 @@ class EpisodeRows:
         """States that readers see."""
         self.full = False
         """True when what the network sees has taken all the room there is: the episode is cut there."""
-        self._camera = filmed
+        self._filmed = self._camera = filmed
         self._stack = stack
         self._dtype = np.dtype([(one.name, f"<{one.kind}", one.shape) for one in writer_fields(writer)])
         self._moments: list[Moment] = []
@@ -91,7 +91,8 @@ class EpisodeRows:
         self._moments.append(moment)
         self._earned += moment.scene.reward
         self._last = moment
-        self.writer.add_frame(self._picture())
+        if self._filmed:
+            self.writer.add_frame(self._picture())
         for key, entry in self.policy.spec.obs.items():
             if entry.kind == "image":
                 self._planes.setdefault(key, []).append(self._keep(key, moment.scene.obs[key][0]))
