@@ -19,6 +19,7 @@ from gymsolve.cli.commands import (
     recipes,
     record,
     report,
+    review,
     roms,
     runs,
     share,
@@ -139,6 +140,7 @@ app.command("web")(web.web)
 
 app.command("diagnose")(diagnose.diagnose)
 app.command("report")(report.report)
+app.command("review")(review.review)
 app.command("fix")(fix.fix)
 app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)
