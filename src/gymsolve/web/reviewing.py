@@ -28,6 +28,10 @@ def _look(ask: Ask) -> Reply:
     }
 
 
+def _answers(ask: Ask) -> Reply:
+    return {"reviews": _stored(_run(ask), ask)}
+
+
 def _picture(ask: Ask) -> Reply:
     return Raw(_prompt(_run(ask), ask, ask.query).picture, "image/png")
 
@@ -58,6 +62,7 @@ def _stored(run: Run, ask: Ask) -> list[dict[str, Any]]:
 _PLACE = "/inspect/{run}/{episode}/review"
 ROUTES: tuple[Route, ...] = (
     Route("GET", _PLACE, _look),
+    Route("GET", f"{_PLACE}/answers", _answers),
     Route("GET", f"{_PLACE}/picture", _picture),
     Route("POST", _PLACE, _send),
 )
