@@ -104,16 +104,21 @@ async function reload() {
 function build() {
   panels.forEach((panel) => panel.close?.());
   const place = document.getElementById('panels');
-  place.replaceChildren();
+  const sides = Object.fromEntries(['left', 'right', 'below'].map((name) => {
+    const side = document.createElement('div');
+    side.className = name === 'below' ? 'below' : `side ${name}`;
+    return [name, side];
+  }));
+  place.replaceChildren(...Object.values(sides));
   panels = PANELS.filter((panel) => panel.when?.(view) ?? true).map((panel) => {
     const section = document.createElement('section');
-    section.className = `card panel-${panel.id}${panel.wide ? ' wide' : ''}`;
+    section.className = `card panel-${panel.id}`;
     section.setAttribute('aria-label', panel.title);
     const title = document.createElement('h2');
     title.textContent = panel.title;
     const body = document.createElement('div');
     section.append(title, body);
-    place.append(section);
+    sides[panel.wide ? 'below' : panel.side ?? 'right'].append(section);
     return panel.make(body, view);
   });
   panels.forEach((panel) => panel.grow?.());

@@ -7,8 +7,8 @@ const MARKS = 3;
 /** name → [words, has a number, what it starts with, hits(episode, step, x)] */
 const CONDITIONS = {
   drop: ['the value drops by more than', 1, (episode, at, x) => at > 0 && episode.at('value', at - 1) - episode.at('value', at) > x],
-  reward: ['the reward is below', 0, (episode, at, x) => episode.at('reward', at) < x],
-  gain: ['the reward is above', 0, (episode, at, x) => episode.at('reward', at) > x],
+  reward: ['the reward is below', 0, (episode, at, x) => episode.at('reward_seen', at) < x],
+  gain: ['the reward is above', 0, (episode, at, x) => episode.at('reward_seen', at) > x],
   entropy: ['the entropy is below', 0.1, (episode, at, x) => episode.at('entropy', at) < x],
   action: ['the action is', null, (episode, at, x) => episode.label(at) === x],
   life: ['a life ends', undefined, (episode, at) => at > 0 && episode.at('lives', at) >= 0 && episode.at('lives', at) < episode.at('lives', at - 1)],
@@ -18,6 +18,7 @@ const CONDITIONS = {
 export const breakpoints = {
   id: 'breakpoints',
   title: 'Breakpoints and bookmarks',
+  side: 'left',
   make(element, view) {
     let chosen = 'drop';
     let x = CONDITIONS.drop[1];
@@ -38,7 +39,8 @@ export const breakpoints = {
       if (usual === null) x = wanted;
       hits = [];
       for (let at = 0; at < episode.steps; at += 1) if (fits(episode, at, wanted)) hits.push(at);
-      view.isBreak = hits.length ? (state) => hits.includes(state) : null;
+      const all = new Set(hits);
+      view.isBreak = hits.length ? (state) => all.has(state) : null;
       const advantages = episode.column('advantage');
       const order = Array.from(advantages ?? [], (value, at) => [value, at]).filter(([value]) => Number.isFinite(value)).sort((a, b) => a[0] - b[0]);
       marks = [...order.slice(-MARKS).reverse().filter(([value]) => value > 0), ...order.slice(0, MARKS).filter(([value]) => value < 0)];

@@ -4,6 +4,7 @@ import { html, render } from '../vendor/lit-html.js';
 export const credit = {
   id: 'credit',
   title: 'What if',
+  side: 'left',
   make(element, view) {
     const own = view.episode.facts.credit;
     const now = { gamma: own.gamma, gae_lambda: own.gae_lambda, reward_scale: own.reward_scale };
@@ -38,7 +39,7 @@ export const credit = {
     }
 
     function draw() {
-      const top = Math.max(2, 2 * own.reward_scale);
+      const top = 4 * own.reward_scale || 1;
       render(html`${slider('gamma', 'Discount γ', 0, 1, 0.001)}
         ${own.algo === 'reinforce' ? '' : slider('gae_lambda', 'GAE λ', 0, 1, 0.01)}
         ${slider('reward_scale', 'Reward scale', 0, top, top / 1000)}

@@ -24,6 +24,7 @@ export class Episode {
     this.changes = {};
     this._credit = new Map();
     this._wide = new Map();
+    this._labels = [];
     this._extending = Promise.resolve();
     this.pictures = new Pictures((from, to) => this.address('frames', { from, to }), () => this.states);
   }
@@ -65,13 +66,14 @@ export class Episode {
     const length = new DataView(buffer).getUint32(0, true);
     const told = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
     told.columns.forEach((name, i) => {
-      this._credit.set(name === 'reward' ? 'reward_learned' : name, new Float32Array(buffer, 4 + length + 4 * i * told.rows, told.rows));
+      this._credit.set(name, new Float32Array(buffer, 4 + length + 4 * i * told.rows, told.rows));
     });
   }
 
-  /** One number per step; undefined where there is no such column. */
+  /** One number per step, under its name in the CSV: `reward` is what is learned from, `reward_seen` what was paid. */
   column(name) {
     if (name.startsWith('reward/')) return this._component(name.slice(7));
+    if (name === 'reward_seen') return this.columns.column('reward').subarray(0, this.steps);
     return this._credit.get(name) ?? this.columns.column(name)?.subarray(0, this.steps);
   }
 
@@ -85,7 +87,11 @@ export class Episode {
   vector(name, state) { return this.columns.has(name) ? this.columns.vector(name, state) : null; }
 
   /** What the action taken in a state is called; empty at the end. */
-  label(state) { return state >= 0 && state < this.steps ? this.columns.text('label', state) : ''; }
+  label(state) {
+    if (state < 0 || state >= this.steps) return '';
+    this._labels[state] ??= this.columns.text('label', state);
+    return this._labels[state];
+  }
 
   frame(state) { return this.facts.camera && state < this.states ? this.pictures.get(state) : Promise.resolve(null); }
 

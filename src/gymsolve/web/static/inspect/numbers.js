@@ -3,7 +3,7 @@ import { short } from '../chart.js';
 import { html, render } from '../vendor/lit-html.js';
 
 const NAMES = [
-  ['reward', 'reward'], ['raw_return', 'return so far'], ['value', 'value'], ['advantage', 'advantage'],
+  ['reward_seen', 'reward'], ['raw_return', 'return so far'], ['value', 'value'], ['advantage', 'advantage'],
   ['td_error', 'TD error'], ['return_to_go', 'return-to-go'], ['entropy', 'entropy'], ['log_prob', 'log-probability'],
   ['memory_norm', 'memory, norm'], ['memory_change', 'memory, change'],
 ];
@@ -17,7 +17,7 @@ export const numbersPanel = {
         const { episode } = view;
         const over = state >= episode.steps;
         const tiles = NAMES.map(([name, title]) => [name, title, episode.at(name, state)])
-          .filter(([name, , value]) => value !== null || episode.columns.has(name));
+          .filter(([name, , value]) => value !== null || !name.startsWith('memory'));
         const lives = episode.at('lives', state);
         render(html`<p class="action"><span class="soft">${over ? ending(episode) : 'action'}</span>
             <b data-number="label">${over ? '' : episode.label(state)}</b>

@@ -1,6 +1,7 @@
 // What the policy saw: numbers raw and as the network takes them, and pictures frame by frame.
 import { short } from '../chart.js';
 import { html, nothing, render } from '../vendor/lit-html.js';
+import { newest } from './newest.js';
 
 const MOST = 256;
 
@@ -8,25 +9,24 @@ export const observation = {
   id: 'observation',
   title: 'Observation',
   make(element, view) {
-    let wanted = -1;
+    let closed = false;
     return {
-      async show(state) {
-        wanted = state;
+      show: newest(async (state) => {
         const { episode } = view;
         try {
           const found = await episode.wide(state);
           const entries = await Promise.all(Object.entries(episode.spec.obs).map(async ([key, entry]) => [
             key, entry, entry.kind === 'image' ? await episode.planes(key, state) : null]));
-          if (wanted !== state || view.episode !== episode) return;
+          if (closed || view.episode !== episode) return;
           render(entries.map(([key, entry, frames]) => html`<div data-entry=${key}>
             ${entries.length > 1 ? html`<h3>${key}</h3>` : nothing}
             ${frames ? pictures(episode, key, entry, frames, state) : numbers(episode, key, entry, found)}</div>`), element);
           for (const [key, entry, frames] of entries) if (frames) paint(element, key, entry, frames);
         } catch (error) {
-          if (wanted === state) view.fail(error);
+          if (!closed) view.fail(error);
         }
-      },
-      close() { wanted = -2; },
+      }),
+      close() { closed = true; },
     };
   },
 };

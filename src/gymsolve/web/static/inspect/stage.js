@@ -1,15 +1,17 @@
 // The picture of the state under the cursor, and the way through the episode.
-import { html, nothing, render } from '../vendor/lit-html.js';
+import { html, render } from '../vendor/lit-html.js';
+import { newest } from './newest.js';
 
 const SPEEDS = [['0.25', '¼×'], ['0.5', '½×'], ['1', '1×'], ['2', '2×'], ['4', '4×'], ['16', '16×']];
 
 export const stage = {
   id: 'stage',
   title: 'Episode',
+  side: 'left',
   make(element, view) {
     let speed = 1;
     let timer = 0;
-    let wanted = -1;
+    let closed = false;
     let canvas = null;
 
     function draw() {
@@ -22,11 +24,11 @@ export const stage = {
         <label class="scrub">State <output>${state}</output> of ${last}${episode.facts.state === 'playing' ? ' …' : ''}
           <input type="range" min="0" max=${last} .value=${String(state)} @input=${(event) => view.goto(Number(event.target.value))}></label>
         <div class="row transport">
-          <button type="button" aria-label="To the start" @click=${() => view.goto(0)}>⏮</button>
+          <button type="button" aria-label="To the start" @click=${() => view.goto(0)}>|◀</button>
           <button type="button" aria-label="A step back" @click=${() => view.goto(view.state - 1)}>◀</button>
           <button type="button" aria-pressed=${timer ? 'true' : 'false'} @click=${toggle}>${timer ? 'Pause' : 'Play'}</button>
           <button type="button" aria-label="A step on" @click=${() => view.goto(view.state + 1)}>▶</button>
-          <button type="button" aria-label="To the end" @click=${() => view.goto(last)}>⏭</button>
+          <button type="button" aria-label="To the end" @click=${() => view.goto(last)}>▶|</button>
           <label>Speed <select @change=${(event) => { speed = Number(event.target.value); }}>
             ${SPEEDS.map(([value, text]) => html`<option value=${value} .selected=${Number(value) === speed}>${text}</option>`)}</select></label>
         </div>
@@ -36,11 +38,11 @@ export const stage = {
       canvas = element.querySelector('canvas.frame');
     }
 
-    async function picture(state) {
-      wanted = state;
-      view.episode.pictures.expect(state);
-      const found = await view.episode.frame(state).catch(() => null);
-      if (wanted !== state || !canvas) return;
+    const drawing = newest(async (state) => {
+      const { episode } = view;
+      episode.pictures.expect(state);
+      const found = await episode.frame(state).catch(() => null);
+      if (closed || episode !== view.episode || !canvas) return;
       if (!found) {
         canvas.getContext('2d').clearRect(0, 0, canvas.width, canvas.height);
         return;
@@ -48,7 +50,7 @@ export const stage = {
       if (canvas.width !== found.width || canvas.height !== found.height) Object.assign(canvas, { width: found.width, height: found.height });
       canvas.getContext('2d').drawImage(found, 0, 0);
       canvas.dataset.state = state;
-    }
+    });
 
     function toggle() {
       if (timer) stop();
@@ -85,9 +87,13 @@ export const stage = {
       toggle,
       show(state) {
         draw();
-        if (view.episode.hasFrames) picture(state);
+        if (view.episode.hasFrames) drawing(state);
       },
-      close() { stop(); wanted = -2; },
+      close() {
+        closed = true;
+        cancelAnimationFrame(timer);
+        timer = 0;
+      },
     };
   },
 };

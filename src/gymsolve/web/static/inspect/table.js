@@ -4,7 +4,10 @@ import { html, render } from '../vendor/lit-html.js';
 
 const HEIGHT = 26;
 const SIGHT = 360;
-const NAMES = ['reward', 'value', 'advantage', 'td_error', 'return', 'return_to_go', 'advantage_value', 'advantage_mean', 'entropy', 'log_prob'];
+const NAMES = [
+  'reward_seen', 'reward', 'value', 'advantage', 'td_error', 'return', 'return_to_go', 'advantage_value', 'advantage_mean', 'entropy',
+  'log_prob', 'memory_norm',
+];
 
 export const table = {
   id: 'table',
@@ -50,7 +53,7 @@ export const table = {
           <label><input type="checkbox" .checked=${following} @change=${(event) => { following = event.target.checked; }}> follow the cursor</label></div>
         <div class="scroll"><div class="steps" role="grid" aria-label="Steps" aria-rowcount=${order.length + 1} .style=${`--columns:${columns.length}`}>
           <div class="line head" role="row">${head('step', 'step', true)}${head('action', 'action', false)}${columns.map((name) => head(name, name, true))}</div>
-          <div class="rows" tabindex="0" role="rowgroup" @scroll=${draw} @keydown=${keys}><div class="all" .style=${`height:${order.length * HEIGHT}px`}>
+          <div class="rows" tabindex="0" role="rowgroup" .style=${`height:${Math.min(SIGHT, order.length * HEIGHT + 2)}px`} @scroll=${draw} @keydown=${keys}><div class="all" .style=${`height:${order.length * HEIGHT}px`}>
             ${shown.map((at, place) => html`<div class=${`line${at === view.state ? ' here' : ''}`} role="row" aria-rowindex=${first + place + 2}
               .style=${`top:${(first + place) * HEIGHT}px`} data-step=${at} @click=${() => view.goto(at)}>
               <span role="gridcell" class="number">${at}</span><span role="gridcell">${episode.label(at)}</span>

@@ -6,10 +6,10 @@ const GROUPS = [
   ['Values', [['value', 'value'], ['return_to_go', 'return-to-go'], ['return', 'target of the value']]],
   ['Advantages', [['advantage', 'advantage'], ['td_error', 'TD error'], ['advantage_value', 'return-to-go − value'],
     ['advantage_mean', 'return-to-go − its mean']]],
-  ['Rewards', [['reward', 'reward'], ['reward_learned', 'reward learned from']]],
+  ['Rewards', [['reward_seen', 'reward'], ['reward', 'reward learned from']]],
   ['Policy', [['entropy', 'entropy'], ['log_prob', 'log-probability'], ['memory_norm', 'memory, norm'], ['memory_change', 'memory, change']]],
 ];
-const SHOWN = new Set(['value', 'return_to_go', 'advantage', 'td_error', 'reward', 'entropy']);
+const SHOWN = new Set(['value', 'return_to_go', 'advantage', 'td_error', 'reward_seen', 'entropy']);
 
 export const timeline = {
   id: 'timeline',
@@ -20,13 +20,13 @@ export const timeline = {
     let charts = [];
     const groups = GROUPS.map(([title, series]) => [title, [
       ...series, ...(title === 'Rewards' ? view.episode.spec.components.map((name) => [`reward/${name}`, name]) : []),
-    ].filter(([name]) => name in HERE || view.episode.column(name))]);
+    ].filter(([name]) => name in HERE || view.episode.column(name)).map(([name, text], at) => [name, text, `c${at % 8}`])]);
 
     function build() {
       charts.forEach(({ chart }) => chart.destroy());
       charts = [];
       render(html`<div class="row">${groups.map(([title, series]) => html`<fieldset><legend>${title}</legend><div class="row small">
-        ${series.map(([name, text]) => html`<label><input type="checkbox" .checked=${SHOWN.has(name)} @change=${(event) => {
+        ${series.map(([name, text], at) => html`<label><span class="swatch" .style=${`background:var(--c${at % 8})`}></span><input type="checkbox" .checked=${SHOWN.has(name)} @change=${(event) => {
           if (event.target.checked) SHOWN.add(name); else SHOWN.delete(name);
           build();
         }}> ${text}</label>`)}</div></fieldset>`)}</div>
@@ -34,20 +34,20 @@ export const timeline = {
           class="chart" data-group=${title} role="img" aria-label=${`${title} over the steps of the episode`}></div>`)}</div>`, element);
       for (const place of element.querySelectorAll('.chart')) {
         const series = groups.find(([title]) => title === place.dataset.group)[1].filter(([name]) => SHOWN.has(name));
-        charts.push(make(place, series));
+        charts.push(make(place, series, place === element.querySelector('.chart:last-child')));
       }
       fill();
     }
 
-    function make(place, series) {
+    function make(place, series, last) {
       place.replaceChildren();
       const line = document.createElement('div');
       line.className = 'cursor-line';
       const chart = lineChart(place, {
-        series: series.map(([, label]) => ({ label })),
-        x: 'step',
-        height: 150,
-        legend: true,
+        series: series.map(([, label, color]) => ({ label, color })),
+        x: last ? 'step' : undefined,
+        height: last ? 150 : 130,
+        legend: false,
         sync: 'inspect',
         hooks: {
           ready: [(plot) => plot.over.append(line)],
@@ -87,7 +87,7 @@ export const timeline = {
   },
 };
 
-const HERE = { advantage: 1, td_error: 1, return: 1, return_to_go: 1, advantage_value: 1, advantage_mean: 1, reward_learned: 1 };
+const HERE = { advantage: 1, td_error: 1, return: 1, return_to_go: 1, advantage_value: 1, advantage_mean: 1, reward: 1 };
 
 /** A column of as many numbers as there are steps: credit may lag behind while the episode is played. */
 function padded(column, steps) {
