@@ -13,9 +13,9 @@ gymnasium.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gymsolve.api import evaluate, load_policy, open_run, resume, train, train_seeds
+    from gymsolve.api import evaluate, inspect, load_policy, open_run, resume, train, train_seeds
 
-__all__ = ["__version__", "evaluate", "load_policy", "open_run", "resume", "train", "train_seeds"]
+__all__ = ["__version__", "evaluate", "inspect", "load_policy", "open_run", "resume", "train", "train_seeds"]
 
 __version__ = "0.1.0"
 

@@ -5,23 +5,28 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gymsolve.config import Role
 from gymsolve.errors import DivergenceError, EnvFaultError
 from gymsolve.recipes import Overrides, parse_overrides
+from gymsolve.rollout.inspected import InspectedEpisode
 from gymsolve.runs.refs import find_run
 from gymsolve.runs.run import Run
 from gymsolve.service.seeds import STOPPED, SeedsVerdict, judge_seeds, plan_group
 from gymsolve.training.judging.evaluate import EvalResult
 from gymsolve.training.observer import Observer
 from gymsolve.training.planning.plan import plan_run, with_seed
+from gymsolve.training.play.inspection import LONGEST, Question, inspect_run
 from gymsolve.training.play.loaded_policy import LoadedPolicy, evaluate_run, load_policy
 from gymsolve.training.session import Outcome, resume_run, start_run
 
 __all__ = [
+    "InspectedEpisode",
     "LoadedPolicy",
     "Outcome",
     "Run",
     "SeedsVerdict",
     "evaluate",
+    "inspect",
     "load_policy",
     "open_run",
     "resume",
@@ -160,6 +165,29 @@ def evaluate(  # noqa: PLR0913 - the options of `gymsolve eval`
         trust=trust,
     )
     return result
+
+
+def inspect(
+    run: str | Path | Run,
+    *,
+    seed: int | None = None,
+    deterministic: bool = True,
+    as_trained: bool = False,
+    steps: int = LONGEST,
+    camera: bool = True,
+    runs_dir: Path | str | None = None,
+    trust: bool = False,
+) -> InspectedEpisode:
+    """One episode of a run's best policy, step by step; `RUN@last` and `RUN@120000` name others.
+
+    The episode is the first one that an evaluation with this seed plays (`run_seeds`). It is played once and
+    kept in the run. What comes back has `frames`, `obs`, `seen`, `actions`, `rewards`, `values`,
+    `probabilities`, `masks`, `memory` and `components` as arrays, `table()` and `to_csv()`, and `credit()`
+    for advantages and returns under another discount; a notebook shows it. `steps` cuts longer episodes.
+    """
+    role: Role = "train" if as_trained else "eval"
+    question = Question(seed=seed, deterministic=deterministic, role=role, steps=steps, camera=camera)
+    return inspect_run(run, question, runs_dir=runs_dir, trust=trust)
 
 
 def open_run(run: str | Path, *, runs_dir: Path | str | None = None) -> Run:

@@ -87,6 +87,25 @@ class ActionSpec:
         scaled: Array = (low + (unit.astype(float) + 1.0) * 0.5 * (high - low)).clip(low, high)
         return scaled.reshape(len(actions), *self.shape).astype(self.dtype)
 
+    def from_env(self, actions: Array) -> Array:
+        """Environment actions [N, *shape] → the policy actions [N, size] that `to_env` makes them of.
+
+        An end of a squashed box is at infinity; what comes back is as far out as float32 tells from it.
+        """
+        import numpy as np
+
+        flat = np.asarray(actions).reshape(len(actions), -1)
+        if self.kind != "box":
+            return flat.astype(np.int64) - self._starts if any(self.start) else flat.astype(np.int64)
+        if not self.bounded:
+            return flat.astype(np.float32)
+        low, high = self._ends
+        unit = ((flat - low) / np.where(high > low, high - low, 1.0) * 2.0 - 1.0).clip(-1.0, 1.0)
+        if self.squash:
+            unit = np.arctanh(unit.clip(-1.0 + 2.0**-24, 1.0 - 2.0**-24))
+        found: Array = unit.astype(np.float32)
+        return found
+
     @cached_property
     def _ends(self) -> tuple[Array, Array]:
         """Bounds of a box; kept, since they are needed in every step."""

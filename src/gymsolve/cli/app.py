@@ -14,12 +14,14 @@ from gymsolve.cli.commands import (
     doctor,
     evaluate,
     fix,
+    inspect,
     log,
     mcp,
     play,
     recipes,
     record,
     report,
+    review,
     roms,
     runs,
     share,
@@ -141,11 +143,13 @@ mcp_app.command("install")(mcp.install)
 mcp_app.command("skill")(mcp.skill)
 app.add_typer(mcp_app, name="mcp")
 
+app.command("inspect")(inspect.inspect)
 app.command("web")(web.web)
 app.command("play")(play.play)
 
 app.command("diagnose")(diagnose.diagnose)
 app.command("report")(report.report)
+app.command("review")(review.review)
 app.command("fix")(fix.fix)
 app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)

@@ -8,7 +8,7 @@ frames that a step skips.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium as gym
@@ -24,10 +24,11 @@ from gymsolve.envs.masks import legal_mask, refuse_empty
 from gymsolve.envs.screen import draw_without_screen
 from gymsolve.envs.spaces import ObsLayout, half_bounds
 from gymsolve.envs.wrappers.actions import FrameSkip
+from gymsolve.envs.wrappers.components import is_number
 from gymsolve.errors import EnvFaultError
 from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs
 
-__all__ = ["PlayStage", "Scene", "Stage", "open_play_stage", "open_stage"]
+__all__ = ["PlayStage", "Scene", "Stage", "obs_names", "open_any_stage", "open_play_stage", "open_stage"]
 
 _USUAL_FPS = 30.0
 _TURNS_FPS = 10.0
@@ -50,6 +51,8 @@ class Scene:
     """What each part of the reward paid in the last step; empty without the wrapper `reward_components`."""
     between: tuple[Array, ...] = ()
     """Pictures of the frames that the last step skipped; only people who play get them."""
+    lives: int | None = None
+    """Lives that are left, where the environment tells them (`info["lives"]`)."""
 
 
 class Stage(Protocol):
@@ -101,11 +104,36 @@ class _Wanted(NamedTuple):
     camera: bool
 
 
+class _Overheard(gym.Wrapper[Any, Any, Any, Any]):
+    """Keeps the newest `info`, of which the recorder above hands on little."""
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self.info: Any = {}
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        obs, self.info = self.env.reset(seed=seed, options=options)
+        return obs, self.info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        obs, reward, terminated, truncated, self.info = self.env.step(action)
+        return obs, reward, terminated, truncated, self.info
+
+    @property
+    def lives(self) -> int | None:
+        lives = self.info.get("lives") if isinstance(self.info, dict) else None
+        return int(lives) if is_number(lives) and math.isfinite(lives) else None  # type: ignore[arg-type]
+
+
 class _StageHere:
     """A stage in this process."""
 
     def __init__(self, wanted: _Wanted, built: BuiltEnv) -> None:
         config, role, action, from_info, camera = wanted
+        self._heard = _Overheard(built.env)
+        built = replace(built, env=self._heard)
         self._id, self._built = config.id, built
         self._env = CopyBuilder(config, role, 0, action, from_info, render=camera).finish(built)
         self._layout = ObsLayout(built.env.observation_space)
@@ -127,7 +155,8 @@ class _StageHere:
     def reset(self, seed: int | None) -> Scene:
         observed, info = self._env.reset(seed=seed)
         self._return = 0.0
-        return Scene(self._layout.stack([observed]), self._masks(info), 0.0, 0.0, False, False)
+        found = self._layout.stack([observed]), self._masks(info)
+        return Scene(*found, 0.0, 0.0, False, False, lives=self._heard.lives)
 
     def step(self, actions: Array) -> Scene:
         if self._bounds is not None:
@@ -145,6 +174,7 @@ class _StageHere:
             truncated=bool(truncated and not terminated),
             components=self._paid(info),
             between=tuple(self._between),
+            lives=self._heard.lives,
         )
 
     def _paid(self, info: dict[str, Any]) -> dict[str, float]:
@@ -211,9 +241,7 @@ class _PlayStage:
         self._stage = stage
         self.labels, self.fps = stage.labels, stage.fps
         self.spec, self.undrawn, self.turns = known.spec, undrawn, turns
-        named = find_family(known.spec.id).observed.get(bare_name(known.spec.id), ())
-        seen = known.spec.obs.get("obs")
-        self.obs_names = named if seen is not None and seen.shape == (len(named),) else ()
+        self.obs_names = obs_names(known.spec)
         self.reset, self.step, self.render, self.close = stage.reset, stage.step, stage.render, stage.close
 
 
@@ -221,6 +249,20 @@ def open_stage(config: EnvConfig) -> Stage | None:
     """The environment of a run, ready to be filmed; None when it cannot be drawn into an array."""
     known = describe(config, "eval")
     return _open_known(config, "eval", known, camera=True) if known.drawable else None
+
+
+def open_any_stage(config: EnvConfig, role: Role = "eval", *, camera: bool = True) -> tuple[Stage, bool]:
+    """The environment of a run in a role, and whether it can be drawn and somebody wants it drawn."""
+    known = describe(config, role)
+    filmed = camera and known.drawable
+    return _open_known(config, role, known, camera=filmed), filmed
+
+
+def obs_names(spec: EnvSpec) -> tuple[str, ...]:
+    """What the numbers of a plain observation are called; empty when unknown."""
+    named = find_family(spec.id).observed.get(bare_name(spec.id), ())
+    seen = spec.obs.get("obs")
+    return named if seen is not None and seen.shape == (len(named),) else ()
 
 
 def open_play_stage(config: EnvConfig) -> PlayStage:

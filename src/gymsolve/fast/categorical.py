@@ -102,6 +102,9 @@ class CategoricalHead:
         total: Array = np.add.reduce(work.part_entropy, axis=(0, 1))
         return total
 
+    def params(self, work: _CategoricalWork) -> Array:
+        return work.p.reshape(-1, work.p.shape[2])[self._real].T.copy()
+
     def backward(
         self, features: Array, work: _CategoricalWork, d_log_prob: Array, d_entropy: float, d: Array
     ) -> None:

@@ -76,6 +76,9 @@ class GaussianHead:
             work.pull = 2.0 * np.tanh(points)
         return found
 
+    def params(self, work: _GaussianWork) -> Array:
+        return work.mean.T.copy()
+
     def backward(
         self, features: Array, work: _GaussianWork, d_log_prob: Array, d_entropy: float, d: Array
     ) -> None:

@@ -40,6 +40,9 @@ class Head(Protocol):
     def entropy(self, work: Any) -> Array:
         """Entropies [B]."""
 
+    def params(self, work: Any) -> Array:
+        """The distribution: probabilities of all choices [B, M], or means [B, A]."""
+
     def backward(self, features: Array, work: Any, d_log_prob: Array, d_entropy: float, d: Array) -> None:
         """Slopes of the head's weights, and of the features [width, B] into `d`.
 

@@ -25,7 +25,7 @@ from gymsolve.fast.passes import NumpyPasses, Passes, Work
 from gymsolve.fast.support import why_not
 from gymsolve.fast.trunk import Trunk
 from gymsolve.kernels import load_kernels
-from gymsolve.rollout.agent import Acted, Chosen
+from gymsolve.rollout.agent import Acted, Chosen, Considered
 from gymsolve.spec import Array, EnvSpec, Obs
 
 __all__ = ["FastPolicy"]
@@ -102,6 +102,17 @@ class FastPolicy:
         """The likeliest actions [N, A]."""
         return self.choose(obs, masks).actions
 
+    @np.errstate(all="ignore")
+    def consider(
+        self, obs: Obs, masks: Array | None, actions: Array, memory: Array | None = None
+    ) -> Considered:
+        """Distributions, values, and what the actions [B, A] were worth to them."""
+        # By NumPy: the compiled passes keep no distribution.
+        passes = NumpyPasses(self.head, self.parameters, self.inputs, self.config.activation)
+        work = passes.evaluate(self.samples(obs, actions, masks))
+        found = work.log_probs.copy(), work.entropy.copy(), self._in_rewards(work.values.copy())
+        return Considered(self.head.params(work.head), *found)
+
     def first_memory(self, num_envs: int) -> Array | None:
         """None: this engine has no recurrent cells."""
         return None
@@ -109,6 +120,10 @@ class FastPolicy:
     @property
     def memory_inputs(self) -> int:
         return 0
+
+    def did(self, memory: Array, actions: Array) -> Array:
+        """Never called: there is no memory."""
+        return memory
 
     def hear(self, memory: Array, rewards: Array) -> Array:
         """Never called: there is no memory."""

@@ -78,6 +78,10 @@ class CategoricalHead(nn.Module):
             logits = logits.view(len(logits), *self.layout.shape)
         return torch.log_softmax(logits, dim=-1)  # [B, parts, choices]
 
+    def choices(self, params: Tensor) -> Tensor:
+        """Probabilities of all choices [B, sum(nvec)], without the padding."""
+        return params.exp()[:, ~self.padding]
+
     def noise(self, rng: np.random.Generator, count: int) -> Array:
         return rng.gumbel(size=(count, *self.layout.shape)).astype(np.float32)
 

@@ -18,12 +18,12 @@ from gymsolve.config import NetConfig
 from gymsolve.errors import CheckpointError, ConfigError
 from gymsolve.nn.activation_hooks import watching_activations
 from gymsolve.nn.bodies import Encoder, mlp
-from gymsolve.nn.heads import GaussianHead, Head, make_head
+from gymsolve.nn.heads import CategoricalHead, GaussianHead, Head, make_head
 from gymsolve.nn.init import Draws, orthogonal_
 from gymsolve.nn.memory import Cell, OneStep, Past, Told
 from gymsolve.nn.minibatch import Evaluated, Minibatch
 from gymsolve.nn.normalize import ValueNorm
-from gymsolve.rollout.agent import Acted, Chosen
+from gymsolve.rollout.agent import Acted, Chosen, Considered
 from gymsolve.spec import Array, EnvSpec, Obs
 
 __all__ = ["Policy"]
@@ -175,11 +175,28 @@ class Policy(nn.Module):
         """The likeliest actions [N, A], by default at the start of an episode."""
         return self.choose(obs, masks, memory).actions
 
+    @torch.inference_mode()
+    def consider(
+        self, obs: Obs, masks: Array | None, actions: Array, memory: Array | None = None
+    ) -> Considered:
+        """Distributions, values, and what the actions [B, A] were worth to them."""
+        past = self._step(self._memory_tensor(obs, memory))
+        _, params, values = self._pass(self.tensors(obs), self._mask_tensor(masks), past)
+        taken = torch.from_numpy(actions).to(self.device)
+        log_probs, entropy = self.head.log_prob(params, taken), self.head.entropy(params)
+        shown = self._head.choices(params) if isinstance(self._head, CategoricalHead) else params
+        found = shown, log_probs, entropy, self.real_values(values)
+        return Considered(*(_array(one).copy() for one in found))
+
     def first_memory(self, num_envs: int) -> Array | None:
         """What is remembered at the start of an episode: zeros; None without a recurrent cell."""
         if self.config.memory is None:
             return None
         return np.zeros((num_envs, self.memory_size + self.told.size), np.float32)
+
+    def did(self, memory: Array, actions: Array) -> Array:
+        """Memory [N, M] once somebody else has decided the actions [N, A] of the last step."""
+        return self.told.did(memory, actions)
 
     def hear(self, memory: Array, rewards: Array) -> Array:
         """Memory [N, M] after the rewards of the last step are known."""

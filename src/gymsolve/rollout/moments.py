@@ -8,7 +8,7 @@ import numpy as np
 from gymsolve.parts import Part
 from gymsolve.spec import Array
 
-__all__ = ["RewardScaler", "merge_moments"]
+__all__ = ["RewardScaler", "merge_moments", "scale_rewards"]
 
 
 def merge_moments(mean: Array, var: Array, count: float, batch: Array) -> tuple[Array, Array, float]:
@@ -21,6 +21,12 @@ def merge_moments(mean: Array, var: Array, count: float, batch: Array) -> tuple[
     delta = batch.mean(axis=0) - mean
     spread = var * count + batch.var(axis=0) * size + delta**2 * (count * size / total)
     return mean + delta * (size / total), spread / total, total
+
+
+def scale_rewards(rewards: Array, factor: float, limit: float) -> Array:
+    """Rewards times a factor, within ±limit."""
+    exact = rewards * np.float64(factor)  # a plain float would round like the rewards
+    return np.clip(exact, -limit, limit).astype(np.float32)
 
 
 class RewardScaler(Part):
@@ -44,8 +50,12 @@ class RewardScaler(Part):
             sums[t] = self.running
             self.running = np.where(done[t], 0.0, self.running)
         self.mean, self.var, self.count = merge_moments(self.mean, self.var, self.count, sums[valid])
-        factor = 1.0 / np.sqrt(self.var + 1e-8)
-        return np.clip(rewards * factor, -self.limit, self.limit).astype(np.float32)
+        return scale_rewards(rewards, self.factor, self.limit)
+
+    @property
+    def factor(self) -> float:
+        """What rewards are multiplied by now."""
+        return float(1.0 / np.sqrt(self.var + 1e-8))
 
     def hold(self) -> Callable[[], None]:
         """A function that brings the statistics back; `scale` replaces them and never writes into them."""

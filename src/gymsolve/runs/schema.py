@@ -14,8 +14,10 @@ __all__ = [
     "CONFIG",
     "EVENT",
     "INFO",
+    "INSPECTION",
     "LOG_ENTRY",
     "META",
+    "REVIEW",
     "VIDEO",
     "find_fault",
     "is_metrics",
@@ -221,6 +223,59 @@ VIDEO: Fields = {
     **dict.fromkeys(("episodes", "clips"), _PLAYED.optional()),
 }
 """`videos/<name>.json`."""
+
+_KINDS = ("u1", "i4", "i8", "f4", "f8", "S64")
+
+
+def _is_row(value: Any) -> bool:
+    """Fields of a row: names that occur once, known kinds, shapes that somebody could hold."""
+    if not isinstance(value, list) or not 0 < len(value) < 1000:
+        return False
+    sound = all(
+        isinstance(one, dict)
+        and _is_text(one.get("name"))
+        and one.get("kind") in _KINDS
+        and isinstance(one.get("shape"), list)
+        and all(_is_count(size) and 0 < size < 1 << 24 for size in one["shape"])
+        for one in value
+    )
+    return sound and len({one["name"] for one in value}) == len(value)
+
+
+_TABLE = Field(lambda value: isinstance(value, dict), "an object")
+_ONE_OF_STATES = Field(lambda value: value in ("playing", "whole", "stopped"), "a state of an episode")
+
+INSPECTION: Fields = {
+    **dict.fromkeys(("key", "run", "checkpoint", "env_id", "host"), _NAME),
+    "policy_sha256": _TEXT,
+    "state": _ONE_OF_STATES,
+    "created": _MOMENT,
+    "pid": _COUNT,
+    "process_start": _TEXT.or_none(),
+    "env_steps": _COUNT,
+    "seed": _WHOLE,
+    **dict.fromkeys(("deterministic", "camera"), _FLAG),
+    "role": Field(lambda value: value in ("train", "eval"), "train or eval"),
+    "fields": Field(_is_row, "the fields of a row"),
+    **dict.fromkeys(("spec", "credit"), _TABLE),
+    "action_names": Field(_is_list_of_text, "a list of words"),
+    "obs_names": Field(
+        lambda value: isinstance(value, dict) and all(map(_is_list_of_text, value.values())), "lists of words"
+    ),
+    "frame_stack": Field(lambda value: _is_count(value) and 0 < value < 1000, "a number of frames"),
+    "notes": _WORDS,
+    "length": _COUNT.optional(),
+    **dict.fromkeys(("return", "shaped_return"), _NUMBER.or_none().optional()),
+    "end": Field(lambda value: value in ("terminated", "truncated", "cut"), "how an episode ends").optional(),
+}
+"""`inspections/<name>/inspection.json`."""
+
+REVIEW: Fields = {
+    "time": _MOMENT,
+    **dict.fromkeys(("host", "model", "question", "answer", "prompt_sha256"), _TEXT),
+    **dict.fromkeys(("tokens", "prompt_bytes", "picture_bytes"), _COUNT),
+}
+"""A line of `inspections/<name>/reviews.jsonl`."""
 
 LOG_ENTRY: Fields = {
     "time": _MOMENT,

@@ -14,7 +14,7 @@ from gymsolve.text import number
 if TYPE_CHECKING:
     from PIL import ImageDraw
 
-__all__ = ["contact_sheet", "draw_curves"]
+__all__ = ["contact_sheet", "draw_curves", "frame_sheet"]
 
 _WIDTH, _HEIGHT = 640, 150
 """Of one panel."""
@@ -94,3 +94,27 @@ def contact_sheet(video: Path, frames: Sequence[int], columns: int = 4) -> bytes
             f"the video cannot be read: {said[-1] if said else 'no frame'}.", where=str(video)
         )
     return made.stdout
+
+
+def frame_sheet(frames: Sequence[tuple[str, bytes]], columns: int = 4) -> bytes:
+    """Encoded pictures side by side, each below its caption, as a PNG."""
+    from PIL import Image, ImageDraw
+
+    thumbs = []
+    for caption, encoded in frames:
+        try:
+            thumb = Image.open(io.BytesIO(encoded), formats=("JPEG", "PNG")).convert("RGB")
+        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+            raise GymsolveError(f"the picture of {caption} cannot be read.") from error
+        thumbs.append((caption, thumb.resize((_THUMB, max(1, round(thumb.height * _THUMB / thumb.width))))))
+    across = min(columns, len(thumbs))
+    width, height = _THUMB + 4, max(thumb.height for _, thumb in thumbs) + _TOP
+    sheet = Image.new("RGB", (across * width, -(-len(thumbs) // across) * height), "white")
+    pen = ImageDraw.Draw(sheet)
+    for index, (caption, thumb) in enumerate(thumbs):
+        left, top = index % across * width, index // across * height
+        pen.text((left + 2, top + 3), caption, fill=_INK)
+        sheet.paste(thumb, (left, top + _TOP))
+    held = io.BytesIO()
+    sheet.save(held, "PNG", optimize=True)
+    return held.getvalue()

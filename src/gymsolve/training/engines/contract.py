@@ -7,7 +7,7 @@ import numpy as np
 
 from gymsolve.config import TrainConfig
 from gymsolve.parts import Part
-from gymsolve.rollout.agent import Actor
+from gymsolve.rollout.agent import Actor, Considered
 from gymsolve.rollout.credit import Credit
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress
@@ -25,6 +25,11 @@ class Policy(Actor, Protocol):
 
     def greedy(self, obs: Obs, masks: Array | None, memory: Array | None = None) -> Array:
         """The likeliest actions [N, A], by default at the start of an episode."""
+
+    def consider(
+        self, obs: Obs, masks: Array | None, actions: Array, memory: Array | None = None
+    ) -> Considered:
+        """Distributions, values, and what the actions [B, A] were worth to them; nobody learns here."""
 
     def arrays(self) -> dict[str, Array]:
         """Weights and statistics by name."""

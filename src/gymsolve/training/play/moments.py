@@ -1,6 +1,6 @@
 """Whole episodes on a stage, one moment at a time; the caller decides which moments to draw."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,8 @@ class Moment:
     scene: Scene
     memory: Array | None = None  # [1, M]
     """What the policy remembers of the episode, this moment not included."""
+    chosen: Array | None = None  # [1, A]
+    """The action that led here, as the policy emits it."""
 
     @property
     def over(self) -> bool:
@@ -33,11 +35,18 @@ class Moment:
 
 
 def play(
-    policy: Policy, stage: Stage, *, seed: int, rng: np.random.Generator | None, episodes: int
+    policy: Policy,
+    stage: Stage,
+    *,
+    seed: int,
+    rng: np.random.Generator | None,
+    episodes: int,
+    force: Callable[[int, Array], Array] | None = None,
 ) -> Iterator[Moment]:
     """Play episodes; with `rng` actions are sampled, without it they are the likeliest.
 
-    The stage is in the state of a moment until the next one is asked for.
+    The stage is in the state of a moment until the next one is asked for. `force` gets the number of a step,
+    counted from 0, and what the policy chose [1, A]; what it returns is done instead.
     """
     for episode in range(1, episodes + 1):
         agent = Agent(policy, 1)
@@ -46,9 +55,12 @@ def play(
         yield moment
         while not moment.over:
             chosen = agent.choose(moment.scene.obs, moment.scene.masks, rng)
+            if force is not None:
+                chosen = force(step, chosen)
+                agent.did(chosen)
             action = policy.spec.action.to_env(chosen)  # [1, *shape]
             step += 1
             scene = stage.step(action)
             agent.hear(np.array([scene.reward]))
-            moment = Moment(episode, step, action[0], scene, agent.memory)
+            moment = Moment(episode, step, action[0], scene, agent.memory, chosen)
             yield moment

@@ -1,3 +1,184 @@
-import { page } from './shell.js';
+// The inspector: one episode, one cursor (the number of a state), and panels that show what was there.
+import { get } from './api.js';
+import { Desk } from './inspect/desk.js';
+import { Episode } from './inspect/episode.js';
+import { PANELS } from './inspect/panels.js';
+import { picker } from './inspect/picker.js';
+import { page, showError } from './shell.js';
+import { html, render } from './vendor/lit-html.js';
 
-page('Inspect').textContent = 'This page is not there yet.';
+const main = page('Inspect');
+const query = new URLSearchParams(location.search);
+
+/** What panels see of the page. */
+const view = {
+  run: null,
+  episode: null,
+  state: 0,
+  desk: null,
+  playing: false,
+  goto,
+  open,
+  reload,
+  inspect,
+  regrow: () => grow(),
+  fail: (error) => showError(error),
+};
+let panels = [];
+let due = 0;
+let valued = 0;
+
+render(html`<div id="picker"></div><p id="progress" class="soft small" role="status"></p><div id="panels" class="inspector"></div>`, main);
+const progress = document.getElementById('progress');
+const choose = picker(document.getElementById('picker'), view);
+
+start().catch(view.fail);
+
+async function start() {
+  const { runs } = await get('/inspect');
+  choose.runs(runs, query);
+  const run = query.get('run');
+  if (!run) return;
+  await openRun(run);
+  const stored = query.get('episode');
+  const known = view.run.episodes.find((one) => one.name === stored && one.state !== 'playing');
+  if (known) await open(known.name, Number(query.get('step') ?? 0));
+  else await inspect(choose.wish(), Number(query.get('step') ?? 0));
+}
+
+async function openRun(run) {
+  view.desk?.close();
+  view.run = await get(`/inspect/${encodeURIComponent(run)}`);
+  view.desk = new Desk(run, view.fail);
+  choose.run(view.run, query);
+}
+
+/** Play what the picker asks for, or find it; the page follows as it grows. */
+async function inspect(wish, step = 0) {
+  showError(null);
+  if (wish.run !== view.run?.run) await openRun(wish.run);
+  choose.busy(true);
+  try {
+    await view.desk.ask('episodes', wish, (told) => hear(told, step).catch(view.fail));
+  } catch (error) {
+    view.fail(error);
+  } finally {
+    choose.busy(false);
+    progress.textContent = '';
+    await reload();
+  }
+}
+
+async function hear(told, step) {
+  if (told.type === 'states') {
+    progress.textContent = `Playing seed ${told.seed}: ${told.states} states so far …`;
+    if (view.episode?.name === told.name) await view.episode.extend(told.states);
+    else if (!view.episode || view.episode.facts.state !== 'playing') return open(told.name, step);
+    grow();
+  } else if (told.type === 'episode') {
+    if (view.episode?.name !== told.episode.name) return open(told.episode.name, step);
+    await view.episode.refresh();
+    await view.episode.value();
+    grow();
+  } else if (told.type === 'paused' || told.type === 'continued') choose.paused(told.type === 'paused');
+  return undefined;
+}
+
+/** Show a stored episode. */
+async function open(name, step = 0) {
+  const episode = await Episode.open(view.run.run, name);
+  await episode.value();
+  view.episode?.close();
+  view.episode = episode;
+  view.state = Math.min(Math.max(0, step), Math.max(0, episode.states - 1));
+  build();
+}
+
+/** The list of episodes again. */
+async function reload() {
+  if (!view.run) return;
+  view.run = await get(`/inspect/${encodeURIComponent(view.run.run)}`);
+  panels.forEach((panel) => panel.grow?.());
+}
+
+function build() {
+  panels.forEach((panel) => panel.close?.());
+  const place = document.getElementById('panels');
+  const sides = Object.fromEntries(['left', 'right', 'below'].map((name) => {
+    const side = document.createElement('div');
+    side.className = name === 'below' ? 'below' : `side ${name}`;
+    return [name, side];
+  }));
+  place.replaceChildren(...Object.values(sides));
+  panels = PANELS.filter((panel) => panel.when?.(view) ?? true).map((panel) => {
+    const section = document.createElement('section');
+    section.className = `card panel-${panel.id}`;
+    section.setAttribute('aria-label', panel.title);
+    const title = document.createElement('h2');
+    title.textContent = panel.title;
+    const body = document.createElement('div');
+    section.append(title, body);
+    sides[panel.wide ? 'below' : panel.side ?? 'right'].append(section);
+    return panel.make(body, view);
+  });
+  panels.forEach((panel) => panel.grow?.());
+  show();
+}
+
+function grow() {
+  panels.forEach((panel) => panel.grow?.());
+  show();
+  if (view.episode.facts.state !== 'playing' || Date.now() - valued < 700) return;
+  valued = Date.now();
+  const episode = view.episode;
+  episode.value().then(() => {
+    if (episode === view.episode) panels.forEach((panel) => panel.grow?.());
+  }).catch(() => {});
+}
+
+/** Move the cursor. */
+function goto(state) {
+  if (!view.episode) return;
+  view.state = Math.min(Math.max(0, Math.round(state)), Math.max(0, view.episode.states - 1));
+  show();
+}
+
+function show() {
+  if (due) return;
+  due = requestAnimationFrame(() => {
+    due = 0;
+    panels.forEach((panel) => panel.show(view.state));
+    document.documentElement.dataset.state = view.state;
+    remember();
+  });
+}
+
+let remembering = 0;
+function remember() {
+  clearTimeout(remembering);
+  remembering = setTimeout(() => {
+    const { facts, name, run } = view.episode;
+    const told = { run, checkpoint: facts.checkpoint, seed: facts.seed, episode: name, step: view.state };
+    if (!facts.deterministic) told.sampled = 1;
+    history.replaceState(null, '', `/inspect?${new URLSearchParams(told)}`);
+  }, 250);
+}
+
+const MOVES = {
+  ArrowLeft: (big) => view.state - (big ? 10 : 1),
+  ArrowRight: (big) => view.state + (big ? 10 : 1),
+  PageUp: () => view.state - 100,
+  PageDown: () => view.state + 100,
+  Home: () => 0,
+  End: () => view.episode.states - 1,
+};
+
+document.addEventListener('keydown', (event) => {
+  if (!view.episode || event.ctrlKey || event.metaKey || event.altKey) return;
+  const typing = event.target.closest('input, select, textarea, button, a, summary, [role="grid"]');
+  if (typing) return;
+  if (event.key === ' ') panels.forEach((panel) => panel.toggle?.());
+  else if (event.key in MOVES) goto(MOVES[event.key](event.shiftKey));
+  else return;
+  event.preventDefault();
+});

@@ -1,0 +1,268 @@
+"""A run's policy plays one episode, and every step is kept: what it saw, thought and did, what came of it.
+
+The episode is that of an evaluation on the same seed, unless the wrappers of training are asked for. It is
+computed once and stored in the run (`runs/inspections.py`); `rollout/inspected.py` reads it. The rows grow
+while the episode is played, so that somebody can look on.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gymsolve.config import Role, TrainConfig
+from gymsolve.envs.labels import ActionLabels
+from gymsolve.envs.single_env import Stage, obs_names, open_any_stage
+from gymsolve.errors import EnvFaultError, UsageError
+from gymsolve.rollout.inspected import CreditSettings, InspectedEpisode
+from gymsolve.rollout.moments import RewardScaler
+from gymsolve.runs.files import to_json
+from gymsolve.runs.inspections import Inspection, InspectionWriter, find_inspection
+from gymsolve.runs.loading import Checkpoint
+from gymsolve.runs.refs import open_checkpoint
+from gymsolve.runs.run import Run
+from gymsolve.runs.trust import buildable_settings
+from gymsolve.schedules import Progress
+from gymsolve.seeding import generator, integer_seeds
+from gymsolve.spec import ActionSpec, Array
+from gymsolve.training.engines.choose import load_policy
+from gymsolve.training.health.nonfinite import require_finite_actions
+from gymsolve.training.play.inspection_rows import EpisodeRows, row_fields
+from gymsolve.training.play.loaded_policy import require_fit
+from gymsolve.training.play.moments import play
+from gymsolve.training.video.recording import identify
+from gymsolve.training.watchdog import Watchdog
+
+__all__ = ["LONGEST", "Examiner", "Question", "inspect_run"]
+
+LONGEST = 20_000
+"""Steps after which an episode is cut unless more are asked for."""
+_MOST_STEPS = 1_000_000
+_CHUNK = 16
+"""Rows that are considered together: always so many, because a sum is rounded by the size of its batch."""
+
+Watching = Callable[[InspectionWriter, int], bool]
+"""Hears how many states there are; False ends the episode there."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What to look at."""
+
+    seed: int | None = None
+    """As `eval --run-seeds --seed` counts: it decides the episode; None takes the run's own."""
+    deterministic: bool = True
+    role: Role = "eval"
+    steps: int = LONGEST
+    camera: bool = True
+    forced: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+    """Actions by step, in the policy's units, to take instead of the policy's own."""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """Further facts to store, such as the episode that this one branches off."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.steps <= _MOST_STEPS:
+            raise UsageError(f"an episode is inspected for 1 to {_MOST_STEPS:,} steps.", where="steps")
+        if self.seed is not None and not 0 <= self.seed < 1 << 63:
+            raise UsageError("a seed is a whole number from 0 on.", where="seed")
+        if self.role not in ("eval", "train"):
+            raise UsageError("wrappers are those of eval or of train.", where="role")
+
+
+class Examiner:
+    """One checkpoint of a run, and an environment to examine it in."""
+
+    def __init__(
+        self, ref: str | Path | Run, *, runs_dir: Path | str | None = None, trust: bool = False
+    ) -> None:
+        self.run, self.saved = open_checkpoint(ref, runs_dir)
+        self.config, _ = buildable_settings(self.run, trust=trust)
+        self.policy = load_policy(self.saved.policy, self.saved.policy_metadata, threads=self.config.threads)
+        require_fit(self.policy, self.config.env, self.run)
+        self._stages: dict[tuple[Role, bool], tuple[Stage, bool]] = {}
+        self._notes: list[str] = []
+
+    def __enter__(self) -> "Examiner":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        for stage, _ in self._stages.values():
+            stage.close()
+        self._stages = {}
+
+    def key(self, question: Question) -> str:
+        """What tells one inspection from another: checkpoint, seed, how actions are chosen, and all else."""
+        about = {
+            "policy": identify(self.saved)["policy_sha256"],
+            "env": self.config.env.model_dump(mode="json"),
+            "steps": question.steps,
+            "camera": question.camera,
+            "forced": {str(step): list(action) for step, action in sorted(question.forced.items())},
+            "about": dict(question.about),
+        }
+        digest = hashlib.sha256(to_json(about).encode()).hexdigest()[:10]
+        seed = self.config.seed if question.seed is None else question.seed
+        how = "likeliest" if question.deterministic else "sampled"
+        role = "-trained" if question.role == "train" else ""
+        return f"{self.saved.name}-seed{seed}-{how}{role}-{digest}"
+
+    def stored(self, question: Question) -> Inspection | None:
+        """The inspection, if it was made before."""
+        return find_inspection(self.run, self.key(question))
+
+    def inspect(self, question: Question, watching: Watching = lambda writer, states: True) -> Inspection:
+        """The stored inspection, or a new one."""
+        return self.stored(question) or self.play(question, watching)
+
+    def play(self, question: Question, watching: Watching = lambda writer, states: True) -> Inspection:
+        """Play the episode and store it; where `watching` ends it, what there is so far."""
+        with Watchdog(self.config.env):
+            self._notes = []
+            stage, filmed = self.stage(question.role, camera=question.camera)
+            policy, memory = self.policy, self.policy.first_memory(1)
+            stack = self.config.env.frame_stack
+            fields = row_fields(policy.spec, stack, None if memory is None else memory.shape[1])
+            facts = {**self._facts(question, stage), "camera": filmed}
+            writer = InspectionWriter(self.run, self.key(question), fields, facts)
+            rows = EpisodeRows(policy, stage, writer, stack=stack, filmed=filmed)
+            try:
+                whole = self._play(question, stage, rows, watching)
+            except BaseException:
+                writer.abandon()
+                raise
+            return writer.finish("whole" if whole else "stopped", rows.summary(self._notes))
+
+    def _play(self, question: Question, stage: Stage, rows: EpisodeRows, watching: Watching) -> bool:
+        """Fill the rows; False where somebody ended it before the episode or its limit did."""
+        seed = self.config.seed if question.seed is None else question.seed
+        rng = None if question.deterministic else generator(seed, "eval", 0, 1)
+        moments = play(
+            self.policy,
+            stage,
+            seed=integer_seeds(seed, "eval", 1, 0)[0],
+            rng=rng,
+            episodes=1,
+            force=self._force(question),
+        )
+        for moment in moments:
+            if moment.chosen is not None:
+                require_finite_actions(self.policy.spec, moment.chosen, moment.step)
+            rows.add(moment)
+            over = moment.over or moment.step >= question.steps or rows.full
+            if over or rows.waiting >= _CHUNK:
+                rows.flush(last=over)
+                if not watching(rows.writer, rows.written) and not over:
+                    rows.flush(last=True)
+                    return False
+                if over:
+                    break
+        return True
+
+    def _force(self, question: Question) -> Callable[[int, Array], Array] | None:
+        if not question.forced:
+            return None
+
+        def force(step: int, chosen: Array) -> Array:
+            given = question.forced.get(step)
+            return chosen if given is None else np.array([given], chosen.dtype)
+
+        return force
+
+    def stage(self, role: Role, *, camera: bool = True) -> tuple[Stage, bool]:
+        """The environment in a role, kept for the next question, and whether its camera works."""
+        found = self._stages.get((role, camera))
+        if found is None:
+            try:
+                found = open_any_stage(self.config.env, role, camera=camera)
+            except EnvFaultError as error:
+                if not camera:
+                    raise
+                self._notes.append(str(error))
+                found = open_any_stage(self.config.env, role, camera=False)
+            self._stages[role, camera] = found
+        return found
+
+    def _facts(self, question: Question, stage: Stage) -> dict[str, Any]:
+        config, spec = self.config, self.policy.spec
+        credit, notes = credit_settings(config, self.saved)
+        self._notes += notes
+        log_std = self.policy.log_std()
+        return {
+            **identify(self.saved),
+            "env_id": config.env.id,
+            "seed": config.seed if question.seed is None else question.seed,
+            "deterministic": question.deterministic,
+            "role": question.role,
+            "spec": spec.to_json(),
+            "action_names": list(_action_names(stage.labels, spec.action)),
+            "obs_names": {"obs": list(named)} if (named := obs_names(spec)) else {},
+            "frame_stack": config.env.frame_stack,
+            "credit": vars(credit),
+            "std": None if log_std is None else np.exp(log_std).tolist(),
+            "fps": stage.fps,
+            "forced": {str(step): list(action) for step, action in question.forced.items()},
+            **question.about,
+        }
+
+
+def inspect_run(
+    ref: str | Path | Run,
+    question: Question,
+    *,
+    runs_dir: Path | str | None = None,
+    trust: bool = False,
+) -> InspectedEpisode:
+    """One episode of `RUN[@CHECKPOINT]`, step by step; played once, then read from the run."""
+    with Examiner(ref, runs_dir=runs_dir, trust=trust) as examiner:
+        return InspectedEpisode(examiner.inspect(question))
+
+
+def credit_settings(config: TrainConfig, saved: Checkpoint) -> tuple[CreditSettings, list[str]]:
+    """What the run learned with at a checkpoint, schedules resolved; and what has to be said of it."""
+    algo, notes = config.algo, []
+    taken = saved.meta["vec_steps"] if config.budget_in == "vec_steps" else saved.meta["env_steps"]
+    progress = Progress(int(taken or 0), config.steps)
+    states = saved.trainer_state.get("parts", saved.trainer_state)
+    given: dict[str, Any] = {"algo": algo.name, "gamma": algo.gamma.at(progress), "gae_lambda": 1.0}
+    if algo.name == "reinforce":
+        given |= {"baseline": algo.baseline, "returns": algo.returns}
+        with suppress(AttributeError, TypeError):
+            mean = states.get("algorithm", {}).get("mean_return")
+            given["mean_return"] = mean if type(mean) is float else None
+    else:
+        given["gae_lambda"] = algo.gae_lambda.at(progress)
+    if not algo.has_critic:
+        notes.append("this run learns no value function: values come from weights that nothing has trained")
+    if algo.normalize_rewards:
+        factor = _reward_factor(states.get("scaler"))
+        given |= {"reward_scale": 1.0 if factor is None else factor, "reward_limit": RewardScaler(1).limit}
+        if factor is None:
+            notes.append("the checkpoint does not say how rewards were scaled: they are taken as they are")
+    if config.explore.bonus != "none":
+        notes.append("bonuses for exploring are not paid here: advantages are those of the task's rewards")
+    return CreditSettings.from_json(given), notes
+
+
+def _reward_factor(state: Any) -> float | None:
+    """What rewards were multiplied by at a checkpoint."""
+    with suppress(KeyError, TypeError, ValueError):
+        scaler = RewardScaler(len(state["running"]))
+        scaler.load({}, state)
+        return scaler.factor if scaler.count else None
+    return None
+
+
+def _action_names(labels: ActionLabels, action: ActionSpec) -> tuple[str, ...]:
+    """A name per choice, button or dimension; empty where nobody knows any."""
+    if not labels.parts:
+        return labels.names
+    if action.kind == "multi_binary":
+        return tuple(part[1] for part in labels.parts)
+    return tuple(name for part in labels.parts for name in part)
