@@ -57,6 +57,11 @@ async function openRun(run) {
 async function inspect(wish, step = 0) {
   showError(null);
   if (wish.run !== view.run?.run) await openRun(wish.run);
+  const stored = wish.count === 1 ? find(wish) : null;
+  if (stored) {
+    await open(stored.name, step);
+    return;
+  }
   choose.busy(true);
   try {
     const seen = { name: null };
@@ -72,6 +77,13 @@ async function inspect(wish, step = 0) {
     progress.textContent = '';
     await reload();
   }
+}
+
+/** The episode that was played before with these weights, this seed and this way to choose actions. */
+function find(wish) {
+  const weights = view.run.checkpoints.find((one) => one.name === wish.checkpoint)?.policy_sha256;
+  return view.run.episodes.find((one) => one.state === 'whole' && one.policy_sha256 === weights && one.seed === wish.seed
+    && one.deterministic === !wish.sampled && one.role === wish.role && !one.parent && one.end !== 'cut');
 }
 
 /** Follow the first of the episodes that were asked for; of the others the list tells. */
