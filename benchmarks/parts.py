@@ -5,6 +5,7 @@ from collections.abc import Callable
 from benchmarks.cost import measure_cost
 from benchmarks.curiosity import measure_curiosity
 from benchmarks.growth import measure_growth
+from benchmarks.inspecting import measure_inspect
 from benchmarks.limit import measure_limit
 from benchmarks.micro import measure_micro
 from benchmarks.race import measure_race
@@ -26,4 +27,5 @@ PARTS: dict[str, Callable[[Options], None]] = {
     "cost": measure_cost,
     "stepping": measure_stepping,
     "curiosity": measure_curiosity,
+    "inspect": measure_inspect,
 }
