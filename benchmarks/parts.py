@@ -6,6 +6,7 @@ from benchmarks.browser import measure_browser
 from benchmarks.cost import measure_cost
 from benchmarks.curiosity import measure_curiosity
 from benchmarks.growth import measure_growth
+from benchmarks.inspecting import measure_inspect
 from benchmarks.limit import measure_limit
 from benchmarks.micro import measure_micro
 from benchmarks.play import measure_play
@@ -30,4 +31,5 @@ PARTS: dict[str, Callable[[Options], None]] = {
     "curiosity": measure_curiosity,
     "browser": measure_browser,
     "play": measure_play,
+    "inspect": measure_inspect,
 }
