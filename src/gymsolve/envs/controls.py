@@ -73,7 +73,9 @@ class Controls:
         for key in pressed:  # of two keys for one part, the newer one counts
             for part, choice in self._switched(key):
                 chosen[part] = choice
-        return (chosen + np.asarray(self.action.start)).reshape(1, *self.action.shape).astype(self.action.dtype)
+        return (
+            (chosen + np.asarray(self.action.start)).reshape(1, *self.action.shape).astype(self.action.dtype)
+        )
 
     def forbidden(self, action: Array, masks: Array | None) -> bool:
         """Does a mask [1, mask_size] forbid this action [1, *shape]?"""
@@ -90,7 +92,9 @@ class Controls:
         if named and named[-1] < self.action.nvec[0]:
             return named[-1]
         held = [one for one in self.bindings if all(key in age for key in one.keys)]
-        best = max(held, default=None, key=lambda one: (len(one.keys), max(map(age.get, one.keys), default=-1)))
+        best = max(
+            held, default=None, key=lambda one: (len(one.keys), max(map(age.get, one.keys), default=-1))
+        )
         return None if best is None else int(best.value)
 
     def _switched(self, key: str) -> list[tuple[int, int]]:
