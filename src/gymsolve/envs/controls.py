@@ -73,9 +73,8 @@ class Controls:
         for key in pressed:  # of two keys for one part, the newer one counts
             for part, choice in self._switched(key):
                 chosen[part] = choice
-        return (
-            (chosen + np.asarray(self.action.start)).reshape(1, *self.action.shape).astype(self.action.dtype)
-        )
+        counted: Array = chosen + np.asarray(self.action.start)
+        return counted.reshape(1, *self.action.shape).astype(self.action.dtype)
 
     def forbidden(self, action: Array, masks: Array | None) -> bool:
         """Does a mask [1, mask_size] forbid this action [1, *shape]?"""
@@ -92,10 +91,8 @@ class Controls:
         if named and named[-1] < self.action.nvec[0]:
             return named[-1]
         held = [one for one in self.bindings if all(key in age for key in one.keys)]
-        best = max(
-            held, default=None, key=lambda one: (len(one.keys), max(map(age.get, one.keys), default=-1))
-        )
-        return None if best is None else int(best.value)
+        rank = {one: (len(one.keys), max((age[key] for key in one.keys), default=-1)) for one in held}
+        return int(max(rank, key=rank.__getitem__).value) if rank else None
 
     def _switched(self, key: str) -> list[tuple[int, int]]:
         part, dot, choice = key[1:].partition(".")
@@ -145,7 +142,9 @@ def _for_choices(env_id: str, labels: ActionLabels, action: ActionSpec) -> list[
     names = labels.names or tuple(str(action.start[0] + choice) for choice in range(action.nvec[0]))
     known = find_keys(env_id, labels)
     if not known:
-        known = {(key,): choice for choice, key in enumerate(_SPARE[: action.nvec[0]])}
+        counted = not labels.names and action.start[0] >= 0 and action.start[0] + action.nvec[0] <= 10
+        spare = names if counted else _SPARE  # numbers are keys themselves
+        known = {(key,): choice for choice, key in enumerate(spare[: action.nvec[0]])}
     by_choice = {choice: keys for keys, choice in known.items()}
     return [Binding(_plain(keys), names[choice], 0, choice) for choice, keys in sorted(by_choice.items())]
 

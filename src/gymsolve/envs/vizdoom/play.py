@@ -108,7 +108,7 @@ class Doom(gym.Wrapper[Any, Any, Any, Any]):
             os.kill(self._engine, signal.SIGKILL)
 
     def step(self, action: Any) -> Stepped:
-        left = self._left()
+        left, before = self._left(), self._last
         tics = self._skip if left is None else min(self._skip, left)
         try:
             if self.between is None:
@@ -119,7 +119,7 @@ class Doom(gym.Wrapper[Any, Any, Any, Any]):
         except self._deaths as error:
             raise self._death(error) from error
         if self._bare.state is None:
-            obs = self._last
+            obs = before
         self._last = obs
         if not terminated and self._left() == 0:
             terminated, truncated = not self._cut, self._cut

@@ -1,0 +1,140 @@
+"""From what a page asks for to an environment on its stage, and the policy of a run."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gymsolve.config import TrainConfig
+from gymsolve.envs.single_env import PlayStage, open_play_stage
+from gymsolve.errors import CheckpointError, UnknownRunError, UsageError
+from gymsolve.recipes import has_recipe, resolve
+from gymsolve.recipes.files import stays_derived
+from gymsolve.runs.checkpoints import list_checkpoints, pointed
+from gymsolve.runs.refs import find_run, open_checkpoint
+from gymsolve.runs.run import Run
+from gymsolve.runs.trust import buildable_settings
+from gymsolve.spec import find_misfit
+from gymsolve.training.engines.choose import load_policy
+from gymsolve.training.engines.contract import Policy
+from gymsolve.training.planning.plan import plan_run
+
+__all__ = ["MODES", "Opened", "Request", "open_request", "read_request"]
+
+MODES = ("you", "policy", "untrained", "random")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a session is to be, checked."""
+
+    runs_dir: Path | None
+    env: str | None
+    run: str | None
+    checkpoint: str | None
+    mode: str
+    sampled: bool
+    follow: bool
+    seed: int | None
+    episodes: int | None
+    record: bool
+    paused: bool
+
+
+@dataclass
+class Opened:
+    """What is played."""
+
+    name: str
+    """The run's id, or the environment with its variant."""
+    config: TrainConfig
+    stage: PlayStage
+    run: Run | None
+
+    def load(self, checkpoint: str | None) -> tuple[str, Policy]:
+        """The policy of a checkpoint of the run (the best one unless said otherwise), and its name."""
+        if self.run is None:
+            raise UsageError("there is no policy without a run.", hint="Choose a run, or the mode untrained.")
+        if not list_checkpoints(self.run):
+            raise UnknownRunError(
+                f"run {self.run.id} has no checkpoint yet, so there is no policy to watch.",
+                hint="Wait for its first one, or play the environment yourself.",
+            )
+        ref = self.run if checkpoint is None else f"{self.run.path}@{checkpoint}"
+        _, saved = open_checkpoint(ref, None, policy_only=True)
+        policy = load_policy(saved.policy, saved.policy_metadata, threads=self.config.threads)
+        misfit = find_misfit(policy.spec, self.stage.spec)
+        if misfit is not None:
+            raise CheckpointError(
+                f"the policy of run {self.run.id} does not fit {self.config.env.id}: {misfit}.",
+                where="config.json",
+                hint="Has the environment been changed since, or were the settings edited?",
+            )
+        return saved.name, policy
+
+    @property
+    def newest(self) -> str | None:
+        """The run's newest checkpoint."""
+        return None if self.run is None else pointed(self.run, "last")
+
+    def checkpoints(self) -> list[str]:
+        """The run's checkpoints, oldest first."""
+        return [] if self.run is None else list_checkpoints(self.run)
+
+
+def read_request(given: dict[str, Any]) -> Request:
+    """Check what a page asks for."""
+    env, run = _text(given, "env"), _text(given, "run")
+    if (env is None) == (run is None):
+        raise UsageError("a session plays either an environment or a run.", hint="Name one of them.")
+    mode = _text(given, "mode") or ("you" if run is None else "policy")
+    if mode not in MODES:
+        raise UsageError(f"there is no mode {mode!r}.", where="mode", hint=f"Choose {', '.join(MODES)}.")
+    if mode == "policy" and run is None:
+        raise UsageError(
+            "an environment has no policy; a run has one.", where="mode", hint="Play a run, or untrained."
+        )
+    runs_dir = _text(given, "runs_dir")
+    return Request(
+        runs_dir=None if runs_dir is None else Path(runs_dir),
+        env=env,
+        run=run,
+        checkpoint=_text(given, "checkpoint"),
+        mode=mode,
+        sampled=bool(given.get("sampled")),
+        follow=bool(given.get("follow")),
+        seed=_whole(given, "seed", 0),
+        episodes=_whole(given, "episodes", 1),
+        record=bool(given.get("record")),
+        paused=bool(given.get("paused")),
+    )
+
+
+def open_request(request: Request) -> Opened:
+    """Build what a request names."""
+    if request.run is not None:
+        run = find_run(request.run, request.runs_dir)
+        config, _ = buildable_settings(run)
+        return Opened(run.id, config, open_play_stage(config.env), run)
+    assert request.env is not None
+    known = has_recipe(request.env) and not stays_derived(request.env)
+    resolved = resolve(request.env) if known else plan_run(request.env).resolved
+    return Opened(resolved.name, resolved.config, open_play_stage(resolved.config.env), None)
+
+
+def _text(given: dict[str, Any], name: str) -> str | None:
+    value = given.get(name)
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str) or len(value) > 1000:
+        raise UsageError("is not a name.", where=name)
+    return value
+
+
+def _whole(given: dict[str, Any], name: str, least: int) -> int | None:
+    value = given.get(name)
+    if value is None or value == "":
+        return None
+    text = str(value)
+    if isinstance(value, bool) or not text.isdecimal() or not least <= int(text) < 2**31:
+        raise UsageError(f"{text[:20]!r} is not a whole number from {least} on.", where=name)
+    return int(text)
