@@ -156,6 +156,7 @@ def _person_env(arguments: str) -> EnvConfig:
         "screen_resolution": "RES_320X240",
         "max_buttons_pressed": 0,
         "frag_reward": 1.0,
+        "render_hud": True,
         "available_game_variables": _SHOWN,
     }
     wrappers = [{"doom_axes": {"buttons": _BUTTONS}}]

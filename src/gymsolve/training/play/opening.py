@@ -7,7 +7,7 @@ from typing import Any
 from gymsolve.config import TrainConfig
 from gymsolve.envs.single_env import PlayStage, open_play_stage
 from gymsolve.errors import CheckpointError, UnknownRunError, UsageError
-from gymsolve.recipes import has_recipe, resolve
+from gymsolve.recipes import has_recipe, resolve, split_name
 from gymsolve.recipes.files import stays_derived
 from gymsolve.runs.checkpoints import list_checkpoints, pointed
 from gymsolve.runs.refs import find_run, open_checkpoint
@@ -17,6 +17,7 @@ from gymsolve.spec import find_misfit
 from gymsolve.training.engines.choose import load_policy
 from gymsolve.training.engines.contract import Policy
 from gymsolve.training.planning.plan import plan_run
+from gymsolve.training.play.deathmatch import ARENA, Deathmatch, find_opponents
 
 __all__ = ["MODES", "Opened", "Request", "open_request", "read_request"]
 
@@ -38,6 +39,8 @@ class Request:
     episodes: int | None
     record: bool
     paused: bool
+    against: tuple[str, ...] = ()
+    """Runs that play against the person."""
 
 
 @dataclass
@@ -106,11 +109,14 @@ def read_request(given: dict[str, Any]) -> Request:
         episodes=_whole(given, "episodes", 1),
         record=bool(given.get("record")),
         paused=bool(given.get("paused")),
+        against=tuple(filter(None, (_text(given, "against") or "").split(","))),
     )
 
 
 def open_request(request: Request) -> Opened:
     """Build what a request names."""
+    if request.against:
+        return _open_deathmatch(request)
     if request.run is not None:
         run = find_run(request.run, request.runs_dir)
         config, _ = buildable_settings(run)
@@ -119,6 +125,16 @@ def open_request(request: Request) -> Opened:
     known = has_recipe(request.env) and not stays_derived(request.env)
     resolved = resolve(request.env) if known else plan_run(request.env).resolved
     return Opened(resolved.name, resolved.config, open_play_stage(resolved.config.env), None)
+
+
+def _open_deathmatch(request: Request) -> Opened:
+    if request.env is None or split_name(request.env)[0] != ARENA:
+        raise UsageError(
+            f"agents are played against in {ARENA} alone.", where="against", hint=f"Play {ARENA}."
+        )
+    opponents = find_opponents(request.against, request.runs_dir)
+    name = f"{ARENA} against {', '.join(one.name for one in opponents)}"
+    return Opened(name, resolve(ARENA).config, Deathmatch(opponents), None)
 
 
 def _text(given: dict[str, Any], name: str) -> str | None:
