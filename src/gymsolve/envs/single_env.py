@@ -85,6 +85,9 @@ class PlayStage(Stage, Protocol):
     obs_names: tuple[str, ...]
     """What the numbers of the observation are called; empty when unknown."""
 
+    def interrupt(self) -> None:
+        """End what a step waits for, from another thread; that step then fails."""
+
 
 @runtime_checkable
 class _Skips(Protocol):
@@ -92,6 +95,14 @@ class _Skips(Protocol):
 
     between: Callable[[], None] | None
     """Called after each of them but the last."""
+
+
+@runtime_checkable
+class _Waits(Protocol):
+    """A wrapper whose steps may wait for others."""
+
+    def interrupt(self) -> None:
+        """End the wait, which makes the step fail; called by another thread."""
 
 
 class _Wanted(NamedTuple):
@@ -196,6 +207,11 @@ class _StageHere:
             )
         return frame[..., :3]
 
+    def interrupt(self) -> None:
+        for env in _layers(self._built.env):
+            if isinstance(env, _Waits):
+                env.interrupt()
+
     def close(self) -> None:
         self._env.close()
 
@@ -244,10 +260,17 @@ class _PlayStage:
         self.obs_names = obs_names(known.spec)
         self.reset, self.step, self.render, self.close = stage.reset, stage.step, stage.render, stage.close
 
+    def interrupt(self) -> None:
+        if isinstance(self._stage, _StageHere):
+            self._stage.interrupt()
 
-def open_stage(config: EnvConfig) -> Stage | None:
-    """The environment of a run, ready to be filmed; None when it cannot be drawn into an array."""
-    known = describe(config, "eval")
+
+def open_stage(config: EnvConfig, *, like: EnvConfig | None = None) -> Stage | None:
+    """The environment of a run, ready to be filmed; None when it cannot be drawn into an array.
+
+    `like` is looked at in its place where building a second one would disturb: it has the same spaces.
+    """
+    known = describe(like or config, "eval")
     return _open_known(config, "eval", known, camera=True) if known.drawable else None
 
 
@@ -265,9 +288,9 @@ def obs_names(spec: EnvSpec) -> tuple[str, ...]:
     return named if seen is not None and seen.shape == (len(named),) else ()
 
 
-def open_play_stage(config: EnvConfig) -> PlayStage:
-    """The environment as people play it; without a picture where it cannot be drawn."""
-    known = describe(config, "play")
+def open_play_stage(config: EnvConfig, *, like: EnvConfig | None = None) -> PlayStage:
+    """The environment as people play it; without a picture where it cannot be drawn. `like`: see above."""
+    known = describe(like or config, "play")
     undrawn = None
     if not known.drawable:
         undrawn = f"{config.id} cannot be drawn into a picture."

@@ -31,6 +31,12 @@ def play(
     episodes: Annotated[
         int | None, typer.Option("--episodes", min=1, help="Stop after so many; go on for ever by default.")
     ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--against", metavar="RUN", help="A policy to play against, in VizdoomDeathmatch-v1; up to seven."
+        ),
+    ] = None,
     port: Port = None,
     no_open: NoOpen = False,
     host: Host = "127.0.0.1",
@@ -42,7 +48,29 @@ def play(
     query, runs_dir = _named(what, mode, trust, runs_dir) if what else ({}, runs_dir)
     wishes = {"mode": mode, "seed": seed, "episodes": episodes}
     query |= {name: str(value) for name, value in wishes.items() if value is not None}
+    if against:
+        query["against"] = _opponents(what, against, trust, runs_dir)
     open_page("/play", query, port=port, no_open=no_open, host=host, token=token, runs_dir=runs_dir)
+
+
+def _opponents(what: str, against: list[str], trust: bool, runs_dir: Path | None) -> str:
+    """Their ids, once it is certain that they may play."""
+    from gymsolve.runs.refs import find_run, split_ref
+    from gymsolve.runs.trust import buildable_settings
+
+    if not what.startswith("VizdoomDeathmatch-v1"):
+        raise UsageError(
+            "agents are played against in VizdoomDeathmatch-v1 alone.",
+            where="--against",
+            hint="Write: gymsolve play VizdoomDeathmatch-v1 --against RUN",
+        )
+    found: list[str] = []
+    for ref in against:
+        name, checkpoint = split_ref(ref)
+        run = find_run(name, runs_dir)
+        buildable_settings(run, trust=trusts(name, runs_dir, trust=trust, json=False))
+        found.append(run.id if checkpoint is None else f"{run.id}@{checkpoint}")
+    return ",".join(found)
 
 
 def _named(

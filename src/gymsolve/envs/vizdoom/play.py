@@ -7,7 +7,10 @@ After a termination there is none, and the one before stands in for it.
 """
 
 import importlib
+import os
+import signal
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -77,11 +80,32 @@ class Doom(gym.Wrapper[Any, Any, Any, Any]):
     def _begin(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
         try:
             if not self._game.is_running():
-                self._engine = start_engine(self._game, self._program)
+                if _is_shared(self._game.get_game_args()):
+                    return self._join(seed, options)
+                self._engine = start_engine(self._game, self._program, self._game.init)
             self._last, info = self.env.reset(seed=seed, options=options)
         except self._deaths as error:
             raise self._death(error) from error
         return self._last, info
+
+    def _join(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
+        """The first observation of a game with other players.
+
+        It begins once, when all have joined. The package's class starts the engine itself if none runs; of
+        one that runs it asks for another episode, which begins only if all ask at the same time.
+        """
+        found: list[tuple[Any, dict[str, Any]]] = []
+        begin = self.env.reset
+        self._engine = start_engine(
+            self._game, self._program, lambda: found.append(begin(seed=seed, options=options))
+        )
+        self._last, info = found[0]
+        return self._last, info
+
+    def interrupt(self) -> None:
+        """End an engine that waits for other players, from another thread."""
+        with suppress(ProcessLookupError):
+            os.kill(self._engine, signal.SIGKILL)
 
     def step(self, action: Any) -> Stepped:
         left, before = self._left(), self._last
@@ -156,6 +180,10 @@ class Doom(gym.Wrapper[Any, Any, Any, Any]):
         bare.__init__(*bare._ezpickle_args, **bare._ezpickle_kwargs)
         self._game = bare.game
         self._game.set_episode_timeout(0)
+
+
+def _is_shared(arguments: str) -> bool:
+    return bool({"-host", "-join"} & set(arguments.split()))
 
 
 def button_names(env: AnyEnv) -> list[str]:

@@ -18,6 +18,7 @@ from gymsolve.spec import find_misfit
 from gymsolve.training.engines.choose import choose_engine, load_policy
 from gymsolve.training.engines.contract import Policy
 from gymsolve.training.planning.plan import plan_run
+from gymsolve.training.play.deathmatch import ARENA, Deathmatch, find_opponents
 
 __all__ = ["MODES", "Opened", "Request", "open_request", "read_request"]
 
@@ -39,6 +40,8 @@ class Request:
     episodes: int | None
     record: bool
     paused: bool
+    against: tuple[str, ...] = ()
+    """Runs that play against the person."""
 
 
 @dataclass
@@ -119,11 +122,14 @@ def read_request(given: dict[str, Any]) -> Request:
         episodes=_whole(given, "episodes", 1),
         record=bool(given.get("record")),
         paused=bool(given.get("paused")),
+        against=tuple(filter(None, (_text(given, "against") or "").split(","))),
     )
 
 
 def open_request(request: Request) -> Opened:
     """Build what a request names."""
+    if request.against:
+        return _open_deathmatch(request)
     if request.run is not None:
         run = find_run(request.run, request.runs_dir)
         config, _ = buildable_settings(run)
@@ -144,6 +150,16 @@ def _settings(name: str, *, plan: bool) -> tuple[Resolved, bool]:
     if plan or family is not None:
         return plan_run(name).resolved, True
     return resolve(name, derived={"algo": {"name": "ppo", "num_steps": 128}}), False
+
+
+def _open_deathmatch(request: Request) -> Opened:
+    if request.env is None or split_name(request.env)[0] != ARENA:
+        raise UsageError(
+            f"agents are played against in {ARENA} alone.", where="against", hint=f"Play {ARENA}."
+        )
+    opponents = find_opponents(request.against, request.runs_dir)
+    name = f"{ARENA} against {', '.join(one.name for one in opponents)}"
+    return Opened(name, resolve(ARENA).config, Deathmatch(opponents), None)
 
 
 def _text(given: dict[str, Any], name: str) -> str | None:

@@ -11,10 +11,10 @@ if (asked.env || asked.run) mount(main, requested(asked));
 else offer().catch(showError);
 
 /** What the address asks for, as a session takes it. */
-function requested({ env, run, checkpoint, mode, seed, episodes, ...rest }) {
+function requested({ env, run, checkpoint, mode, seed, episodes, against, ...rest }) {
   const on = (name) => rest[name] === '1' || rest[name] === 'true';
   return {
-    env, run, checkpoint, mode, seed, episodes,
+    env, run, checkpoint, mode, seed, episodes, against,
     sampled: on('sampled'), follow: on('follow'), record: on('record'), paused: on('paused'),
   };
 }
