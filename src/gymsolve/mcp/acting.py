@@ -152,6 +152,9 @@ class Diagnose(Arguments):
     ] = "explain"
     alert: Annotated[str | None, Field(description="Id of an alert; the first root cause by default")] = None
     seeds: Annotated[int, Field(ge=1, le=5)] = 2
+    key: Annotated[str | None, Field(max_length=100, description="Of try_fix: a retry starts nothing twice")] = (
+        None
+    )
 
 
 @dataclass(frozen=True)
@@ -201,7 +204,9 @@ def _try_fix(home: Home, given: Diagnose) -> Reply:
         return start_fix(plan.run, given.alert, given.seeds)
 
     trials = 2 * given.seeds * plan.steps
-    return start_within(home.limits, begin, steps=trials, begun=None, runs_dir=home.runs_dir)
+    return start_within(
+        home.limits, begin, steps=trials, begun=None, key=given.key, runs_dir=home.runs_dir
+    )
 
 
 class Episode(Arguments):
