@@ -226,6 +226,41 @@ async def test_a_run_is_started_once_watched_stopped_extended_and_forked(tmp_pat
         assert forked.structured_content["spent"]["steps"] < 50_000_000
 
 
+HANGING = """
+import time
+import gymnasium as gym
+
+class Hanging(gym.Env):
+    action_space = observation_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        time.sleep(10_000)
+
+gym.register("Hanging-v0", Hanging)
+"""
+
+
+async def test_a_cancelled_call_ends_the_process_that_it_started(tmp_path):
+    module = f"sleepy{os.getpid()}"
+    (tmp_path / f"{module}.py").write_text(HANGING)
+    env = f"{module}:Hanging-v0"
+    command, *words = server_command(tmp_path / "runs")
+    server = StdioServerParameters(command=command, args=words, cwd=str(tmp_path))
+    async with Client(server) as client:
+        for name, arguments in [
+            ("rl_plan", {"env": env}),
+            ("rl_start", {"env": env, "steps": 100}),
+        ]:
+            async with anyio.create_task_group() as calls:
+                calls.start_soon(client.call_tool, name, arguments)
+                while not processes_with(env.encode()):  # noqa: ASYNC110
+                    await anyio.sleep(0.05)
+                calls.cancel_scope.cancel()
+            with anyio.fail_after(30):  # unasked, it would go on for 45 seconds
+                while processes_with(env.encode()):  # noqa: ASYNC110
+                    await anyio.sleep(0.05)
+
+
 async def test_limits_are_kept_and_told(runs, tmp_path):
     async with Client(make_server(Home(str(tmp_path), Limits(steps=1000)))) as client:
         much = await call(client, "rl_start", env="CartPole-v1", steps=1001)
@@ -338,14 +373,19 @@ async def test_a_run_outlives_a_server_that_is_killed(tmp_path):
 
 
 def servers_of(runs):
-    """Processes of this test's server, by their command line."""
+    """Processes of this test's server."""
+    return processes_with(b"mcp", str(runs).encode())
+
+
+def processes_with(*asked):
+    """Processes with these words on their command line."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             words = (folder / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if b"mcp" in words and str(runs).encode() in words:
+        if set(asked) <= set(words):
             found.append(int(folder.name))
     return found
 
