@@ -13,6 +13,7 @@ from benchmarks.tables import (
     markdown,
     micro_table,
     race_table,
+    server_table,
     solve_tables,
     stepping_table,
     throughput_tables,
@@ -23,7 +24,7 @@ __all__ = ["render_page", "targets_of", "write_page"]
 
 NAMES = (
     *("throughput", "solve", "race", "recurrent", "limit", "micro", "growth", "cost", "stepping"),
-    "curiosity",
+    *("curiosity", "server"),
 )
 
 _INTRO = """\
@@ -113,6 +114,8 @@ _SECTIONS = {
     "curiosity": "## What curiosity costs\n\nPPO with a bonus for exploring beside the same without one, by "
     "engine; ratios within a round. The networks of\na bonus are torch's whatever the engine, so they cost "
     "more of the speed where everything else is quicker.\n",
+    "server": "## The server for agents\n\nFrom the start of the process to the first list of tools over "
+    "standard input, and the memory by then, beside an\nempty server of the same package.\n",
 }
 
 
@@ -147,6 +150,7 @@ def render_page(results: dict[str, dict[str, Any]]) -> str:
         "cost": cost_table(runs["cost"]),
         "stepping": stepping_table(runs["stepping"]) if runs["stepping"] else "",
         "curiosity": curiosity_table(runs["curiosity"]),
+        "server": server_table(runs["server"]) if runs["server"] else "",
     }
     parts = [_INTRO, "## Targets\n", targets_table(runs)]
     for name, title in _SECTIONS.items():

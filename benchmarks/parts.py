@@ -9,6 +9,7 @@ from benchmarks.limit import measure_limit
 from benchmarks.micro import measure_micro
 from benchmarks.race import measure_race
 from benchmarks.recurrent import measure_recurrent
+from benchmarks.server import measure_server
 from benchmarks.solve import measure_solve
 from benchmarks.stepping import measure_stepping
 from benchmarks.throughput import Options, measure_throughput
@@ -26,4 +27,5 @@ PARTS: dict[str, Callable[[Options], None]] = {
     "cost": measure_cost,
     "stepping": measure_stepping,
     "curiosity": measure_curiosity,
+    "server": measure_server,
 }
