@@ -12,6 +12,7 @@ from benchmarks.micro import measure_micro
 from benchmarks.play import measure_play
 from benchmarks.race import measure_race
 from benchmarks.recurrent import measure_recurrent
+from benchmarks.server import measure_server
 from benchmarks.solve import measure_solve
 from benchmarks.stepping import measure_stepping
 from benchmarks.throughput import Options, measure_throughput
@@ -32,4 +33,5 @@ PARTS: dict[str, Callable[[Options], None]] = {
     "browser": measure_browser,
     "play": measure_play,
     "inspect": measure_inspect,
+    "server": measure_server,
 }

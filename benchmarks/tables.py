@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from benchmarks.cost import CASE, OFF, PARTS_OF_IT, SPLIT
 from benchmarks.figures import Spread, line_fit, paired_ratios, quartiles, spread
+from benchmarks.server import CASE as LISTED
+from benchmarks.server import EMPTY
 from benchmarks.stepping import OWN
 from benchmarks.store import OURS, Record
 
@@ -21,6 +23,7 @@ __all__ = [
     "number",
     "percentages",
     "race_table",
+    "server_table",
     "solve_tables",
     "stepping_table",
     "throughput_tables",
@@ -312,3 +315,12 @@ def stepping_table(runs: Sequence[Record]) -> str:
         ratio = _range(spread(paired_ratios(runs, case, OWN, "steps_per_second")))
         rows.append((case, *rates, ratio, _noisy(ours)))
     return markdown(("", "gymsolve, steps/s", "the package's way, steps/s", "ratio", "noisy runs"), rows)
+
+
+def server_table(runs: Sequence[Record]) -> str:
+    rows = []
+    for tool in (OURS, EMPTY):
+        own = newest(runs, LISTED, tool)
+        figures = [_range(spread(run[name] for run in own)) for name in ("seconds", "megabytes")]
+        rows.append((tool, *figures, _noisy(own)))
+    return markdown(("server", "first list of tools, s", "memory, MB", "noisy runs"), rows)

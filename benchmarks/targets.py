@@ -8,6 +8,8 @@ from benchmarks.cost import CASE, OFF
 from benchmarks.figures import Spread, paired_ratios, spread
 from benchmarks.recurrent import CASE as RECURRENT
 from benchmarks.recurrent import CONTRIB
+from benchmarks.server import CASE as LISTED
+from benchmarks.server import EMPTY, MOST_LATER, MOST_MEGABYTES
 from benchmarks.stepping import CASES, LEAST, OWN
 from benchmarks.store import OURS, Record
 from benchmarks.tables import limit_share, markdown, memory_line, newest, number, percentages, until_solved
@@ -26,6 +28,7 @@ def targets_table(results: Mapping[str, Sequence[Record]]) -> str:
     rows.append(_cost(results["cost"]))
     rows += _stepping(results["stepping"])
     rows += _browser(results["browser"])
+    rows += _server(results["server"])
     return markdown(("target", "measured", "met"), rows)
 
 
@@ -175,3 +178,26 @@ def _browser(runs: Sequence[Record]) -> list[tuple[str, str, str]]:
         met = least <= found.median <= most
         rows.append((f"browser, {case}: {bound} {own[-1]['unit']}", told, "yes" if met else "**no**"))
     return rows or [("pages in the browser", "not measured yet", "")]
+
+
+def _server(runs: Sequence[Record]) -> list[tuple[str, str, str]]:
+    ours, empty = newest(runs, LISTED, OURS), newest(runs, LISTED, EMPTY)
+    found = [
+        ("first list", "s later than an empty one", MOST_LATER, _later(ours, empty)),
+        ("memory", "MB", MOST_MEGABYTES, spread(run["megabytes"] for run in ours)),
+    ]
+    rows = []
+    for what, unit, most, measured in found:
+        name = f"server for agents, {what}: ≤ {most:g} {unit}"
+        if measured is None:
+            rows.append((name, "not measured yet", ""))
+            continue
+        told = f"{number(measured.median)} ({number(measured.low)} to {number(measured.high)})"
+        rows.append((name, told, "yes" if measured.median <= most else "**no**"))
+    return rows
+
+
+def _later(ours: Sequence[Record], empty: Sequence[Record]) -> Spread | None:
+    """Seconds by which ours comes later, within a round."""
+    theirs = {run["round"]: run["seconds"] for run in empty}
+    return spread(run["seconds"] - theirs[run["round"]] for run in ours if run["round"] in theirs)

@@ -4,6 +4,7 @@ import pytest
 
 from benchmarks.page import NAMES, render_page, write_page
 from benchmarks.peers import HERE
+from benchmarks.server import CASE, EMPTY, ask_server
 from benchmarks.store import Store, load_runs
 
 MACHINE = {
@@ -163,6 +164,23 @@ def test_pages_in_the_browser_are_held_against_their_bounds(results):
     page = render_page(results)
     assert line(page, "browser, first: ≤ 1 s").endswith("| 0.7 s (0.5 to 1.2) | yes |")
     assert line(page, "browser, smooth: ≥ 30 fps").endswith("| **no** |")
+
+
+def test_the_server_is_compared_with_an_empty_one(results):
+    results["server"]["runs"] = [
+        {"case": CASE, "tool": tool, "round": number, "session": "s", "seconds": seconds, "megabytes": size}
+        for number, ours in enumerate((1.0, 1.4))
+        for tool, seconds, size in (("gymsolve", ours, 70.0), (EMPTY, 0.75, 60.0))
+    ]
+    page = render_page(results)
+    assert line(page, "server for agents, first list").endswith("| 0.45 (0.25 to 0.65) | **no** |")
+    assert line(page, "server for agents, memory").endswith("| 70 (70 to 70) | yes |")
+
+
+def test_a_server_is_asked_for_its_tools():
+    found = ask_server(("-P", "-m", "gymsolve", "mcp", "--runs-dir", "runs"))
+    assert found["tools"] > 5
+    assert found["megabytes"] > 10
 
 
 def test_the_page_lies_beside_the_results(tmp_path):

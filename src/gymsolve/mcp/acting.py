@@ -1,26 +1,21 @@
-"""Tools that act: start and steer runs, try remedies, play episodes, write into the logbook."""
+"""Tools that act: start and steer runs, try remedies, write into the logbook."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from gymsolve.errors import UsageError
-from gymsolve.mcp.tool import Arguments, Content, Home, Reply, Tell, Tool
+from gymsolve.mcp.playing import EPISODE
+from gymsolve.mcp.tool import Arguments, Home, Reply, Run, Tell, Tool
 from gymsolve.service.answers import Answer
 from gymsolve.service.budget import require_writing
-from gymsolve.text import number
 
 __all__ = ["TOOLS"]
 
-Run = Annotated[
-    str, Field(description="Run id, a unique part of it, @last or @best:ENV; RUN@STEPS a checkpoint")
-]
 Settings = Annotated[dict[str, Any], Field(description='Settings to change: {"algo.gamma": 0.98}')]
 _REFUSED = ("track",)
 """Settings that would send data elsewhere; a person decides on those."""
-_MOST_FRAMES = 8
 
 
 class Start(Arguments):
@@ -83,6 +78,7 @@ class Diagnose(Arguments):
     ] = "explain"
     alert: Annotated[str | None, Field(description="Id of an alert; the first root cause by default")] = None
     seeds: Annotated[int, Field(ge=1, le=5)] = 2
+    key: Annotated[str | None, Field(max_length=100, description="Of try_fix, as in rl_start")] = None
 
 
 @dataclass(frozen=True)
@@ -105,7 +101,7 @@ def _diagnose(home: Home, given: Diagnose, tell: Tell) -> Reply:
         from gymsolve.service.steering import FixTrial
 
         require_writing(home.limits)
-        return FixTrial(given.run, given.alert, given.seeds).start(home)
+        return FixTrial(given.run, given.alert, given.seeds).start(home, given.key)
     found = diagnose_path(given.run, home.runs_dir)
     kept = ("id", "severity", "title", "evidence", "cause", "changes", "effect", "step", "active")
     roots = [{name: value for name, value in one.items() if name in kept} for one in found.to_json()["roots"]]
@@ -119,63 +115,6 @@ def _diagnose(home: Home, given: Diagnose, tell: Tell) -> Reply:
         found.problems,
         advice,
     )
-
-
-class Episode(Arguments):
-    run: Run
-    seed: Annotated[int | None, Field(ge=0)] = None
-    stochastic: Annotated[bool, Field(description="Sample actions instead of the likeliest")] = False
-    first_step: Annotated[int, Field(ge=0)] = 0
-    rows: Annotated[int, Field(ge=1, le=100, description="Steps in the table")] = 20
-    frames: Annotated[int, Field(ge=0, le=_MOST_FRAMES, description="Pictures on the contact sheet")] = 8
-    episodes: Annotated[
-        int, Field(ge=1, le=200, description="More than 1: an evaluation, without table and pictures")
-    ] = 1
-
-
-def _episode(home: Home, given: Episode, tell: Tell) -> Reply:
-    require_writing(home.limits)  # it leaves a video and the episode's data in the run
-    if given.episodes > 1:
-        return _evaluate(home, given)
-    from gymsolve.service.episodes import play_episode
-    from gymsolve.service.pictures import contact_sheet
-
-    played = play_episode(
-        given.run,
-        seed=given.seed,
-        stochastic=given.stochastic,
-        first=given.first_step,
-        last=given.first_step + given.rows - 1,
-        runs_dir=home.runs_dir,
-    )
-    head = f"{played.run}@{played.checkpoint}, seed {played.seed}: return {number(played.total_return)} "
-    lines = [f"{head}in {played.length} steps, {played.end}.", "step  action  reward  return  value"]
-    for row in played.steps:
-        action = row["action"]
-        named = played.action_names and isinstance(action, int) and action < len(played.action_names)
-        shown = played.action_names[action] if named else action
-        told = "  ".join(number(row[name]) for name in ("reward", "return", "value"))
-        lines.append(f"{row['step']:>4}  {shown}  {told}")
-    left = played.length - given.first_step - len(played.steps)
-    lines += [f"{left} more steps: first_step={given.first_step + len(played.steps)}."] if left > 0 else []
-    lines.append(f"Video: {played.video}")
-    if not given.frames:
-        return Content("\n".join(lines))
-    many = min(given.frames, played.length + 1)
-    chosen = [round(index * played.length / max(1, many - 1)) for index in range(many)]
-    lines.append(f"The picture shows steps {', '.join(map(str, chosen))}, left to right, top to bottom.")
-    return Content("\n".join(lines), (contact_sheet(Path(played.video), chosen),))
-
-
-def _evaluate(home: Home, given: Episode) -> Reply:
-    from gymsolve.service.calls import call_command
-    from gymsolve.service.start import flag_words
-
-    words = ["eval", given.run, "--episodes", str(given.episodes), *flag_words("--seed", given.seed)]
-    words += flag_words("--runs-dir", home.runs_dir)
-    told = call_command([*words, *(["--stochastic"] if given.stochastic else [])])
-    shown = {name: value for name, value in told.items() if not isinstance(value, list | dict)}
-    return Content("\n".join(f"{name}: {value}" for name, value in shown.items()))
 
 
 class Logbook(Arguments):
@@ -225,13 +164,7 @@ TOOLS = (
         Diagnose,
         _diagnose,
     ),
-    Tool(
-        "rl_episode",
-        "Play an episode of a run and look at it: steps as a table, frames as one picture.",
-        Episode,
-        _episode,
-        writes=True,
-    ),
+    EPISODE,
     Tool(
         "rl_logbook",
         "What was tried and what came of it. Read it before you start, write when you know more.",

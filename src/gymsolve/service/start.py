@@ -26,6 +26,7 @@ from gymsolve.runs.files import read_json, to_json
 from gymsolve.runs.run import Run
 from gymsolve.service.announce import ANSWER, GROUP
 from gymsolve.service.answers import Answer
+from gymsolve.service.wanted import require_wanted
 
 __all__ = [
     "StartedRun",
@@ -241,6 +242,7 @@ def _launch(words: Sequence[str], limit: float) -> StartedRun:
     starting = begin(words, limit)
     try:
         while (started := starting.poll()) is None:
+            require_wanted()
             time.sleep(_GLANCE)
     except BaseException:
         end_process(starting.process)  # whoever stops waiting must not leave a training that nobody knows of

@@ -130,7 +130,7 @@ class FixTrial:
     alert: str | None = None
     seeds: int = 2
 
-    def start(self, home: Home) -> Allowance | PlannedFix:
+    def start(self, home: Home, key: str | None = None) -> Allowance | PlannedFix:
         """Start them, if there is something to try and the limits allow it."""
         plan = plan_fix(self.run, self.alert, seeds=self.seeds, runs_dir=home.runs_dir)
         if plan.obstacle is not None:
@@ -140,7 +140,7 @@ class FixTrial:
             return start_fix(plan.run, self.alert, self.seeds)
 
         trials = 2 * self.seeds * plan.steps
-        return start_within(home.limits, begin, steps=trials, begun=None, runs_dir=home.runs_dir)
+        return start_within(home.limits, begin, steps=trials, begun=None, key=key, runs_dir=home.runs_dir)
 
     def command(self, home: Home) -> str:
         """What a person would type."""
