@@ -7,13 +7,14 @@ merging and error wording live in `recipes/`; this module only says what is vali
 import math
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_serializer, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from gymsolve.explore_config import ExploreConfig
 from gymsolve.schedules import Progress, Schedule, Steps
 from gymsolve.setting_types import Count, Model, Options, Positive, Rate, Seconds, Share, Whole
 from gymsolve.setting_types import listed as _listed
 from gymsolve.setting_types import not_bool as _not_bool
+from gymsolve.task_config import Role, TaskConfig, Tasks, WrapperConfig, spread_copies
 
 __all__ = [
     *(
@@ -27,13 +28,12 @@ __all__ = [
         "EnvConfig",
     ),
     *("EvalConfig", "MemoryConfig", "NetConfig", "OptimizerConfig", "PPOConfig", "ReinforceConfig", "Role"),
-    *("TrainConfig", "VideoConfig", "WrapperConfig"),
+    *("TaskConfig", "TrainConfig", "VideoConfig", "WrapperConfig"),
 ]
 
-Role = Literal["train", "eval", "play"]
 Tracker = Literal["csv", "tensorboard", "wandb", "trackio"]
 
-LASTING = ("algo.name", "env.id", "net.", "seed")
+LASTING = ("algo.name", "env.id", "env.tasks", "net.", "seed")
 """Beginnings of paths that make a run what it is: weights and state of another value do not fit."""
 JUDGED = (
     *("solved_at", "solved_by", "eval.deterministic", "eval.episodes", "eval.steps", "eval.solved_episodes"),
@@ -46,37 +46,6 @@ INCIDENTAL = (
     *("eval.asynchronous", "eval.num_envs"),
 )
 """Beginnings of paths that change no result beyond rounding: not what is learned, nor how it is judged."""
-
-
-class WrapperConfig(Model):
-    """One wrapper: `name`, `name: {option: value}`, or with `roles` to limit where it applies."""
-
-    name: str
-    options: Options = {}  # noqa: RUF012 - pydantic copies it
-    roles: tuple[Role, ...] = ("train", "eval", "play")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            return {"name": value}
-        if isinstance(value, dict) and "name" not in value:
-            if len(value) != 1:
-                raise ValueError("a wrapper is written as `name` or as `name: {options}`")
-            name, options = next(iter(value.items()))
-            if not isinstance(options, dict | None):
-                raise ValueError(f"the options of wrapper {name!r} should be a mapping, not {options!r}")
-            options = dict(options or {})
-            roles = options.pop("roles", ("train", "eval", "play"))
-            return {"name": name, "options": options, "roles": roles}
-        return value
-
-    @model_serializer
-    def _write(self) -> Any:
-        options = dict(self.options)
-        if set(self.roles) != {"train", "eval", "play"}:
-            options["roles"] = list(self.roles)
-        return {self.name: options} if options else self.name
 
 
 class EnvConfig(Model):
@@ -112,6 +81,27 @@ class EnvConfig(Model):
     """Take `info["action_mask"]`: when it is there, always (its absence is an error), or never."""
     legal_actions: Annotated[tuple[Whole, ...], Field(min_length=1)] | None = None
     """Only these choices of a Discrete action are ever legal; None allows all."""
+    tasks: Tasks = {}  # noqa: RUF012 - pydantic copies it
+    """Several tasks that one policy learns at once, by name: what each has instead of, or besides, the
+    settings here. `[CartPole-v1, Acrobot-v1]` is short for two ids. Empty: one task."""
+
+    @model_validator(mode="after")
+    def _tasks_fit(self) -> Self:
+        if len(self.tasks) > self.num_envs:
+            raise ValueError(
+                f"tasks: {len(self.tasks)} tasks need a copy each, and there are {self.num_envs} "
+                "(env.num_envs)"
+            )
+        return self
+
+    def for_task(self, name: str) -> "EnvConfig":
+        """The settings of one task's environments."""
+        return self.model_copy(update={**self.tasks[name].settings(self.kwargs), "tasks": {}})
+
+    @property
+    def copies(self) -> dict[str, int]:
+        """How many copies each task has at the start."""
+        return spread_copies({name: task.share for name, task in self.tasks.items()}, self.num_envs)
 
 
 class MemoryConfig(Model):

@@ -127,6 +127,8 @@ class EnvSpec:
     """Names of the numbers that bonuses are told; empty without the wrapper `watch`."""
     notes: tuple[str, ...] = field(default=())
     """Facts found while building, worth telling a user."""
+    tasks: tuple[str, ...] = ()
+    """Names of the tasks, whose numbers the entry `task` of the observation holds; empty where there is one."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -140,7 +142,7 @@ class EnvSpec:
             spec = cls(obs=obs, action=ActionSpec(**_tuples(data["action"])), **_tuples(rest))
             spaces = _is_space(spec.action) and all(map(_is_space, spec.obs.values()))
             flags = (spec.masked, spec.action.bounded, spec.action.squash, *spec.legal)
-            words = (spec.id, *spec.components, *spec.watched, *spec.notes)
+            words = (spec.id, *spec.components, *spec.watched, *spec.notes, *spec.tasks)
         except (TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"spaces are not described like this: {ascii(str(error))[:80]}") from error
         numbers = [one for one in (spec.reward_threshold, spec.max_episode_steps) if one is not None]
@@ -159,10 +161,16 @@ def find_misfit(trained: EnvSpec, here: EnvSpec) -> str | None:
             return f"the observation {key!r} is {'new' if before is None else 'gone'}"
         if (before.kind, before.shape, before.nvec) != (now.kind, now.shape, now.nvec):
             return f"the observation {key!r} was {_in_words(before)} and is {_in_words(now)}"
+    if trained.tasks != here.tasks:
+        return f"the tasks were {_listed(trained.tasks)} and are {_listed(here.tasks)}"
     was, now_is = trained.action, here.action
     if (was.kind, was.shape, was.nvec) != (now_is.kind, now_is.shape, now_is.nvec):
         return f"actions were {_in_words(was)} and are {_in_words(now_is)}"
     return None
+
+
+def _listed(tasks: tuple[str, ...]) -> str:
+    return ", ".join(tasks) or "one"
 
 
 def _in_words(space: "ObsSpec | ActionSpec") -> str:

@@ -18,6 +18,7 @@ from gymsolve.envs.backends.ale import AleEnvs
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec, needs_own_process, notes_on
 from gymsolve.envs.contract_faults import FAULTS, close_env, explain_error, explain_info, keep_folder
 from gymsolve.envs.families import find_creator
+from gymsolve.envs.join import join_specs
 from gymsolve.envs.labels import ActionLabels, find_labels
 from gymsolve.envs.masks import legal_mask
 from gymsolve.envs.options import check_wrappers
@@ -79,7 +80,11 @@ def describe(config: EnvConfig, role: Role, *, timed: bool = False) -> Descripti
 
 
 def describe_env(config: EnvConfig, role: Role = "train") -> EnvSpec:
-    """The facts of an environment, without keeping one."""
+    """The facts of an environment, without keeping one; of several tasks, what they share."""
+    if config.tasks:
+        return join_specs(
+            {name: describe_env(config.for_task(name), role) for name in config.tasks}, config.id
+        ).spec
     if config.backend not in ("auto", "ale") or ale_obstacle(config, role) is not None:
         return describe(config, role).spec
     # Emulators start slowly, and ALE's own class knows its spaces without playing a game.

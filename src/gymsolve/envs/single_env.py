@@ -6,7 +6,7 @@ plays.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import gymnasium as gym
@@ -15,8 +15,9 @@ import numpy as np
 from gymsolve.config import EnvConfig
 from gymsolve.envs.apart import Apart, longest_call
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec
-from gymsolve.envs.describe import describe
+from gymsolve.envs.describe import describe, describe_env
 from gymsolve.envs.families import find_family
+from gymsolve.envs.join import Fit, join_specs
 from gymsolve.envs.labels import ActionLabels, find_labels
 from gymsolve.envs.masks import legal_mask, refuse_empty
 from gymsolve.envs.screen import draw_without_screen
@@ -152,8 +153,45 @@ class _StageApart:
         self._apart.close()
 
 
-def open_stage(config: EnvConfig) -> Stage | None:
-    """The environment of a run, ready to be filmed; None when it cannot be drawn into an array."""
+class _JoinedStage:
+    """One of several tasks, as a policy of all of them sees it."""
+
+    def __init__(self, stage: Stage, fit: Fit) -> None:
+        self._stage, self._fit = stage, fit
+        self.labels, self.fps = stage.labels, stage.fps
+
+    def reset(self, seed: int | None) -> Scene:
+        return self._seen(self._stage.reset(seed))
+
+    def step(self, actions: Array) -> Scene:
+        return self._seen(self._stage.step(self._fit.actions(actions)))
+
+    def _seen(self, scene: Scene) -> Scene:
+        joint, over = self._fit.joint, scene.terminated or scene.truncated
+        obs = {key: np.zeros((1, *entry.shape), entry.dtype) for key, entry in joint.obs.items()}
+        self._fit.write_obs(obs, np.array([0]), scene.obs)
+        masks = self._fit.legal(1, scene.masks) if joint.masked and not over else None
+        return replace(scene, obs=obs, masks=masks)
+
+    def render(self) -> Array:
+        return self._stage.render()
+
+    def close(self) -> None:
+        self._stage.close()
+
+
+def open_stage(config: EnvConfig, task: str | None = None) -> Stage | None:
+    """The environment of a run, ready to be filmed; None when it cannot be drawn into an array.
+
+    Of several tasks it is the one that is named, else the first.
+    """
+    if config.tasks:
+        name = task or next(iter(config.tasks))
+        joint = join_specs(
+            {one: describe_env(config.for_task(one), "eval") for one in config.tasks}, config.id
+        )
+        stage = open_stage(config.for_task(name))
+        return None if stage is None else _JoinedStage(stage, joint.fits[name])
     known = describe(config, "eval")
     if not known.drawable:
         return None

@@ -51,7 +51,7 @@ class EpisodeWindow(Part):
         return dict(self._measured)
 
     def _measure(self) -> dict[str, float]:
-        _, raw, shaped, length, truncated, success, _ = zip(*self.recent, strict=True)
+        _, raw, shaped, length, truncated, success, *_ = zip(*self.recent, strict=True)
         both = np.array([raw, length], np.float64)  # [2, episodes]
         means = np.add.reduce(both, axis=1) / len(raw)
         away = both - means[:, None]
