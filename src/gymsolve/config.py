@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from gymsolve.curriculum_config import CurriculumConfig, StageConfig
 from gymsolve.explore_config import ExploreConfig
 from gymsolve.schedules import Progress, Schedule, Steps
 from gymsolve.setting_types import Count, Model, Options, Positive, Rate, Seconds, Share, Whole
@@ -33,7 +34,10 @@ __all__ = [
 
 Tracker = Literal["csv", "tensorboard", "wandb", "trackio"]
 
-LASTING = ("algo.name", "env.id", "env.tasks", "net.", "seed")
+LASTING = (
+    *("algo.name", "env.id", "env.tasks", "net.", "seed"),
+    *("curriculum.stages", "curriculum.choice"),
+)
 """Beginnings of paths that make a run what it is: weights and state of another value do not fit."""
 JUDGED = (
     *("solved_at", "solved_by", "eval.deterministic", "eval.episodes", "eval.steps", "eval.solved_episodes"),
@@ -392,6 +396,7 @@ class TrainConfig(Model):
     checkpoint: CheckpointConfig = CheckpointConfig()
     video: VideoConfig = VideoConfig()
     explore: ExploreConfig = ExploreConfig()
+    curriculum: CurriculumConfig = CurriculumConfig()
     steps: Annotated[Steps, Field(gt=0)] = 1_000_000
     """Budget in environment steps, all copies summed, unless `budget_in` says otherwise."""
     budget_in: Literal["env_steps", "vec_steps"] = "env_steps"
@@ -450,6 +455,34 @@ class TrainConfig(Model):
                 "would depend on what was remembered when; use net.layer_norm"
             )
         return self
+
+    @model_validator(mode="after")
+    def _curriculum_fits(self) -> Self:
+        settings, tasks = self.curriculum, self.env.tasks
+        if not settings.stages:
+            return self
+        fault = settings.find_fault(tasks, {name: task.share for name, task in tasks.items()})
+        if fault is None:
+            # What the environments themselves call solved is not known here: `curriculum/plan.py` asks again.
+            bars = {stage.name: self.promotion_bar(stage, None) for stage in settings.stages}
+            known = {name: bar for name, bar in bars.items() if bar is not None}
+            fault = settings.find_dead_end(known, by_success=self.promoted_by_success, budget=self.steps)
+        if fault is not None:
+            raise ValueError(f"curriculum.{fault}")
+        return self
+
+    @property
+    def promoted_by_success(self) -> bool:
+        """Do shares of successes lead to the next stage, and not returns?"""
+        return (self.curriculum.by or self.solved_by) == "success_rate"
+
+    def promotion_bar(self, stage: StageConfig, registered: float | None) -> float | None:
+        """What the lower bound of a stage must reach; `registered` is the environment's own threshold."""
+        given = (stage.promote_at, self.curriculum.promote_at)
+        if self.promoted_by_success == (self.solved_by == "success_rate"):
+            own = self.env.tasks[stage.name].solved_at
+            given += (own, registered if self.solved_by == "return" else None, self.solved_at)
+        return next((bar for bar in given if bar is not None), None)
 
     @model_validator(mode="after")
     def _success_has_a_threshold(self) -> Self:

@@ -78,11 +78,6 @@ class CurriculumConfig(Model):
     def names(self) -> tuple[str, ...]:
         return tuple(stage.name for stage in self.stages)
 
-    def bar(self, stage: StageConfig, task_solved_at: float | None) -> float | None:
-        """What the lower bound of a stage must reach."""
-        own = stage.promote_at if stage.promote_at is not None else self.promote_at
-        return task_solved_at if own is None else own
-
     def find_fault(self, tasks: Mapping[str, Any], shares: Mapping[str, float]) -> str | None:
         """What contradicts the tasks, as `setting: sentence`; None where nothing does."""
         names = self.names
@@ -106,15 +101,18 @@ class CurriculumConfig(Model):
         return None
 
     def find_dead_end(self, bars: Mapping[str, float | None], *, by_success: bool, budget: int) -> str | None:
-        """Why a stage can never be left, as `setting: sentence`; None where each can."""
+        """Why a stage can never be left, as `setting: sentence`; None where each can.
+
+        `bars` say what each must reach, None for nothing; a stage that is not among them is not asked about.
+        """
         if self.choice == "plr":
             given = [stage.name for stage in self.stages if (stage.promote_at, stage.steps) != (None, None)]
             if given or self.promote_at is not None:
                 return "choice: plr draws stages and promotes none; remove promote_at and steps, or use ladder"
             return None
         spent, z = 0, z_of(self.confidence)
-        for stage in self.stages[:-1]:
-            bar = bars[stage.name]
+        for stage in (one for one in self.stages[:-1] if one.name in bars or one.steps is not None):
+            bar = bars.get(stage.name)
             if bar is None and stage.steps is None:
                 return (
                     f"stages: nothing ever promotes from {stage.name!r}; give it promote_at or steps, "

@@ -4,7 +4,7 @@ After every rollout that was learned from, `hear` takes its episodes and advanta
 anything moves. All of it is state of the run: a resumed curriculum moves at the same steps.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from gymsolve.config import TrainConfig
@@ -22,15 +22,13 @@ __all__ = ["Curriculum"]
 class Curriculum(Part):
     """Stages of one run."""
 
-    def __init__(self, config: TrainConfig, thresholds: Mapping[str, float | None]) -> None:
-        """`thresholds` say what counts as solved in each task."""
+    def __init__(self, config: TrainConfig, bars: Mapping[str, float | None]) -> None:
+        """`bars` say what each stage must reach."""
         settings = config.curriculum
         self.stages, self.settings = settings.names, settings
         self.num_envs = config.env.num_envs
-        self.by_success = (settings.by or config.solved_by) == "success_rate"
-        rungs = [
-            Rung(one.name, settings.bar(one, thresholds.get(one.name)), one.steps) for one in settings.stages
-        ]
+        self.by_success = config.promoted_by_success
+        rungs = [Rung(one.name, bars[one.name], one.steps) for one in settings.stages]
         self.ladder = Ladder(
             rungs,
             by_success=self.by_success,
@@ -60,17 +58,21 @@ class Curriculum(Part):
         """How many copies play each stage."""
         return dict(zip(self.stages, self.counts, strict=True))
 
-    def hear(self, episodes: Iterable[Episode], rows: Mapping[str, list[int]], sizes: Array) -> None:
-        """A rollout that was learned from: finished episodes, who played what, and its advantages [T, N]."""
+    def hear(
+        self, episodes: Iterable[Episode], names: Sequence[str], tasks: Array, advantages: Array
+    ) -> None:
+        """A rollout that was learned from: its finished episodes, and by step [B] the task and the advantage.
+
+        `names` are the tasks by number.
+        """
         place = {name: index for index, name in enumerate(self.stages)}
         for episode in episodes:
             achieved = episode.success if self.by_success else episode.raw_return
             if not episode.jumped and achieved is not None:
                 self.ladder.add(place[episode.task], float(achieved))
         if self.levels is not None:
-            for name, mine in rows.items():
-                if mine:
-                    self.levels.add(place[name], sizes[:, mine])
+            for number, name in enumerate(names):
+                self.levels.add(place[name], advantages[tasks == number])
         self.updates += 1
 
     def advance(self, taken: int) -> Move | None:

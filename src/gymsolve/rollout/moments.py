@@ -1,6 +1,6 @@
 """Running mean and variance, merged batch by batch, and the scaling of rewards that uses them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,11 @@ class RewardScaler(Part):
         self.mean, self.var, self.count = merge_moments(self.mean, self.var, self.count, sums[valid])
         factor = 1.0 / np.sqrt(self.var + 1e-8)
         return np.clip(rewards * factor, -self.limit, self.limit).astype(np.float32)
+
+    def forget(self, rows: Sequence[int]) -> None:
+        """These environments have left their episodes without an end."""
+        self.running = self.running.copy()
+        self.running[list(rows)] = 0.0
 
     def hold(self) -> Callable[[], None]:
         """A function that brings the statistics back; `scale` replaces them and never writes into them."""

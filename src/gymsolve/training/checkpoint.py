@@ -25,8 +25,10 @@ def save(trainer: Trainer, run: Run, reason: str) -> Path:
     with trainer.clock.timing("checkpoint"):
         path = _write(trainer, run, reason)
         trainer.saved_step, trainer.unsaved_verdict = trainer.counters.env_steps, False
-        under_way = str(trainer.counters.judging)
-        prune(run, trainer.config.checkpoint.keep, spare={under_way, *_before_alerts(trainer, run)})
+        spare = {str(trainer.counters.judging), *_before_alerts(trainer, run)}
+        if trainer.curriculum is not None:
+            spare |= set(map(str, trainer.curriculum.masters.values()))
+        prune(run, trainer.config.checkpoint.keep, spare=spare)
     return path
 
 

@@ -15,6 +15,7 @@ from gymsolve.runs.checkpoints import list_checkpoints, mark_best, pointed, read
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import Run
 from gymsolve.training.records import next_multiple
+from gymsolve.training.staging import tell_missing_moves
 from gymsolve.training.trainer import Trainer
 
 __all__ = [
@@ -46,7 +47,7 @@ def refuse_changes(changes: Iterable[str]) -> None:
     for path in changes:
         if path.startswith(LASTING):
             raise UsageError(
-                "a run keeps its environment, algorithm, network and seed.",
+                "a run keeps its environment, stages, algorithm, network and seed.",
                 where=path,
                 hint="Start a new run from its weights with: gymsolve train … --from RUN",
             )
@@ -97,6 +98,7 @@ def reconcile(trainer: Trainer, run: Run) -> list[str]:
             notes.append(f"the evaluation at step {counters.judging} was cut short and is made up for")
         else:
             counters.judging = None
+    tell_missing_moves(trainer, run)
     if counters.best_step is None and _is_best(trainer):
         counters.best_step = counters.env_steps
     if counters.best_step is not None:

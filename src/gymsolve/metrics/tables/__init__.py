@@ -2,6 +2,7 @@
 
 from gymsolve.metrics.metric import Group
 from gymsolve.metrics.tables.bonus import BONUS
+from gymsolve.metrics.tables.curriculum import CURRICULUM
 from gymsolve.metrics.tables.evaluation import EVALUATION
 from gymsolve.metrics.tables.learning import HYPER, LEARNING
 from gymsolve.metrics.tables.position import POSITION, TIME
@@ -24,6 +25,7 @@ GROUPS = (
         BONUS,
         "Of the reward that a run pays itself; returns, evaluation and *solved* never see it.",
     ),
+    Group("Curriculum", CURRICULUM, "Of a run with `curriculum.stages`."),
     Group("Hyperparameters in force", HYPER),
     Group("Evaluation", EVALUATION),
 )
