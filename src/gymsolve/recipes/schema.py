@@ -67,6 +67,8 @@ def spelled_out(path: Path, value: Any) -> Any:
     """`explore: rnd` as the mapping that it is short for; lists of tasks by name."""
     if path == TASKS:
         return name_tasks(value)
+    if path == ("curriculum",) and isinstance(value, list | tuple):
+        return {"stages": value}
     return {SHORTHAND[path]: value} if path in SHORTHAND and isinstance(value, str) else value
 
 
