@@ -15,7 +15,7 @@ from gymsolve.schedules import Progress, Schedule, Steps
 from gymsolve.setting_types import Count, Model, Options, Positive, Rate, Seconds, Share, Whole
 from gymsolve.setting_types import listed as _listed
 from gymsolve.setting_types import not_bool as _not_bool
-from gymsolve.task_config import Role, TaskConfig, Tasks, WrapperConfig, spread_copies
+from gymsolve.task_config import Role, TaskConfig, TaskNetConfig, Tasks, WrapperConfig, spread_copies
 
 __all__ = [
     *(
@@ -158,6 +158,7 @@ class NetConfig(Model):
     """Scale of the policy's last layer at the start; near 0 makes the first policy uniform."""
     memory: MemoryConfig | None = None
     """A recurrent cell, for tasks that a single observation does not tell all about; None has none."""
+    tasks: TaskNetConfig = TaskNetConfig()
 
 
 class OptimizerConfig(Model):
@@ -252,8 +253,8 @@ class PPOConfig(_OnPolicyConfig):
     """Clip the change of the value prediction too; off by default, it rarely helps."""
     vf_coef: Rate = Schedule.constant(0.5)
     """Weight of the value loss."""
-    normalize_advantages: Literal["none", "minibatch", "rollout"] = "minibatch"
-    """Bring advantages to mean 0 and spread 1, per minibatch or per rollout."""
+    normalize_advantages: Literal["none", "minibatch", "rollout", "task"] = "minibatch"
+    """Bring advantages to mean 0 and spread 1, per minibatch, per rollout, or per rollout and task."""
     target_kl: Rate | None = None
     """End the current update once the policy has moved this far (approximate KL)."""
     desired_kl: Annotated[float, Field(gt=0)] | None = None
@@ -295,8 +296,8 @@ class A2CConfig(_OnPolicyConfig):
     """Bias–variance dial of the advantages; 1 is the n-step return."""
     vf_coef: Rate = Schedule.constant(0.5)
     """Weight of the value loss."""
-    normalize_advantages: Literal["none", "rollout"] = "none"
-    """Bring advantages to mean 0 and spread 1."""
+    normalize_advantages: Literal["none", "rollout", "task"] = "none"
+    """Bring advantages to mean 0 and spread 1, all of them or those of each task."""
     optimizer: OptimizerConfig = OptimizerConfig(name="rmsprop")
 
 
@@ -311,8 +312,8 @@ class ReinforceConfig(_OnPolicyConfig):
     """Credit each action with what came after it, or with the whole episode."""
     baseline: Literal["none", "mean", "value"] = "value"
     """Subtracted from returns: nothing, their running mean, or a learned value function."""
-    normalize_advantages: Literal["none", "rollout"] = "rollout"
-    """Bring advantages to mean 0 and spread 1."""
+    normalize_advantages: Literal["none", "rollout", "task"] = "rollout"
+    """Bring advantages to mean 0 and spread 1, all of them or those of each task."""
     vf_coef: Rate = Schedule.constant(0.5)
     """Weight of the value loss."""
     value_epochs: Positive = 10

@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 else:
     Array = Any
 
-__all__ = ["ActionSpec", "Array", "EnvSpec", "Obs", "ObsSpec", "find_misfit"]
+__all__ = ["TASK_ENTRY", "ActionSpec", "Array", "EnvSpec", "Obs", "ObsSpec", "find_misfit"]
 
 Obs = dict[str, Array]
 """A batch of observations: one array per entry, always a dict; a plain space has the key `obs`."""
+
+TASK_ENTRY = "task"
+"""The entry of an observation that holds the number of its task, where there are several."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_serializer, m
 
 from gymsolve.setting_types import Model, Options, Positive, Whole, not_bool
 
-__all__ = ["Role", "TaskConfig", "Tasks", "WrapperConfig", "name_tasks", "spread_copies"]
+__all__ = ["Role", "TaskConfig", "TaskNetConfig", "Tasks", "WrapperConfig", "name_tasks", "spread_copies"]
 
 Role = Literal["train", "eval", "play"]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
@@ -73,6 +73,17 @@ class TaskConfig(Model):
         own = ("id", "wrappers", "max_episode_steps", "legal_actions", "backend")
         changed = {name: value for name in own if (value := vars(self)[name]) is not None}
         return {**changed, "kwargs": {**kwargs, **self.kwargs}}
+
+
+class TaskNetConfig(Model):
+    """What the networks make of several tasks (`env.tasks`); without them it means nothing."""
+
+    input: bool = True
+    """The policy is told the number of the task, as a category; false hides it."""
+    heads: Literal["shared", "each"] = "shared"
+    """The policy's last layer: one for all tasks, or one for each."""
+    values: Literal["shared", "each"] = "each"
+    """The value function's last layer likewise; with one for each, `normalize_values` has units for each."""
 
 
 def name_tasks(value: Any) -> Any:

@@ -15,12 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gymsolve.errors import ConfigError
-from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs, ObsSpec
+from gymsolve.spec import TASK_ENTRY, ActionSpec, Array, EnvSpec, Obs, ObsSpec
 
-__all__ = ["TASK_ENTRY", "Fit", "Joint", "join_specs"]
-
-TASK_ENTRY = "task"
-"""The entry of the observation that says which task it is of."""
+__all__ = ["Fit", "Joint", "join_specs"]
 
 
 @dataclass(frozen=True)
