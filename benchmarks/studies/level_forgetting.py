@@ -15,7 +15,9 @@ _EPISODES = 40
 
 
 def _cases(seeds: Sequence[int]) -> list[Case]:
-    return [Case("level_forgetting", arm, _ENV, seed, steps) for seed in seeds for arm, steps in _STEPS.items()]
+    return [
+        Case("level_forgetting", arm, _ENV, seed, steps) for seed in seeds for arm, steps in _STEPS.items()
+    ]
 
 
 def _run(case: Case, root: Path) -> Row:
@@ -56,7 +58,11 @@ def _page(rows: list[Row]) -> list[str]:
         for arm, seed in by
         if arm == "level_2_after_1" and ("level_1", seed) in by
     ]
-    return [*lines, "", f"Forgetting of {_LEVELS[0]} (share before less share after): {mean_and_range(lost)}."]
+    return [
+        *lines,
+        "",
+        f"Forgetting of {_LEVELS[0]} (share before less share after): {mean_and_range(lost)}.",
+    ]
 
 
 STUDY = Study(

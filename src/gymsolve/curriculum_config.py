@@ -60,7 +60,7 @@ class CurriculumConfig(Model):
     rehearsal: Annotated[_Number, Field(ge=0, lt=1)] = 0.25
     """Share of the copies that go on playing earlier stages, so that they are not forgotten."""
     demote_below: Annotated[_Number, Field(ge=0, lt=1)] = 0.5
-    """Go back to a rehearsed stage that has surely fallen below this share of its promote_at; 0 never does."""
+    """Go back to a rehearsed stage that surely is below this share of its promote_at; 0 never does."""
     redraw: Positive = 20
     """Updates after which copies are given out anew: by `plr`, or in turns where more stages are to be
     rehearsed than copies do."""
@@ -91,7 +91,9 @@ class CurriculumConfig(Model):
             return f"stages: {_twice(names)!r} is there twice"
         left = [name for name in tasks if name not in names]
         if left:
-            return f"stages: the task {left[0]!r} is no stage, so it would never be played; add it or remove it"
+            return (
+                f"stages: the task {left[0]!r} is no stage, so it would never be played; add it or remove it"
+            )
         uneven = [name for name, share in shares.items() if share != 1.0]
         if uneven:
             return (
@@ -108,7 +110,9 @@ class CurriculumConfig(Model):
         if self.choice == "plr":
             given = [stage.name for stage in self.stages if (stage.promote_at, stage.steps) != (None, None)]
             if given or self.promote_at is not None:
-                return "choice: plr draws stages and promotes none; remove promote_at and steps, or use ladder"
+                return (
+                    "choice: plr draws stages and promotes none; remove promote_at and steps, or use ladder"
+                )
             return None
         spent, z = 0, z_of(self.confidence)
         for stage in (one for one in self.stages[:-1] if one.name in bars or one.steps is not None):
@@ -124,8 +128,8 @@ class CurriculumConfig(Model):
                     return f"promote_at: no bound of a share of successes reaches {bar:g}; use less than 1"
                 if bar > highest:
                     return (
-                        f"episodes: {self.episodes} successes in a row prove a share of {highest:.3f} at most, "
-                        f"so {stage.name!r} never reaches {bar:g}; use {fewest_for(bar, z)} episodes or more"
+                        f"episodes: {self.episodes} successes in a row prove a share of {highest:.3f} at "
+                        f"most, so {stage.name!r} never reaches {bar:g}; use {fewest_for(bar, z)} episodes or more"
                     )
             spent += stage.steps or 0
             if bar is None and spent >= budget:

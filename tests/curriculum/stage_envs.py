@@ -7,7 +7,7 @@ import numpy as np
 
 
 class Lever(gym.Env):
-    """Two levers, one pull: lever `good` pays 1, the other nothing. Two such tasks can contradict each other."""
+    """Two levers, one pull: lever `good` pays 1, the other nothing. Two such tasks may contradict."""
 
     def __init__(self, good: int = 0) -> None:
         self.observation_space = gym.spaces.Discrete(1)

@@ -31,7 +31,9 @@ def test_it_waits_for_enough_episodes_however_good_they_are():
         assert one.decide(count) is None
     one.add(0, 1.0)
     move = one.decide(20)
-    assert move == Move("promoted", 0, 1, "bound", 0, 1.0, pytest.approx(20 / (20 + z_of(0.95) ** 2)), 0.7, 20)
+    assert move == Move(
+        "promoted", 0, 1, "bound", 0, 1.0, pytest.approx(20 / (20 + z_of(0.95) ** 2)), 0.7, 20
+    )
     assert (one.stage, one.began, one.highest) == (1, 20, 1)
 
 

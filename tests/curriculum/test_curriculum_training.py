@@ -6,20 +6,24 @@ import numpy as np
 import pytest
 
 import gymsolve
-from gymsolve.runs.checkpoints import list_checkpoints, pointed, read_meta
+from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.runs.stages import find_masters
 
-WALKS = {"near": {"kwargs": {"length": 2}}, "middle": {"kwargs": {"length": 3}}, "far": {"kwargs": {"length": 6}}}
+WALKS = {
+    "near": {"kwargs": {"length": 2}},
+    "middle": {"kwargs": {"length": 3}},
+    "far": {"kwargs": {"length": 6}},
+}
 CLIMB = {
     "env.tasks": WALKS,
     "env.num_envs": 8,
     "curriculum": {"stages": ["near", "middle", "far"], "promote_at": 0.7, "episodes": 40},
     "solved_at": 10.0,
-    "steps": 5000,
-    "eval.every": 2000,
+    "steps": 3000,
+    "eval.every": 1500,
     "eval.episodes": 6,
-    "checkpoint.every": 256,
+    "checkpoint.every": 512,
     "checkpoint.keep": None,
     "video.enabled": False,
     "algo.num_steps": 32,
@@ -117,5 +121,7 @@ PULL = {
 
 def pulled(folder, **curriculum):
     stages = [{"name": "left", "steps": 3000}, "right"]
-    run = train("Lever-v0", PULL | {"curriculum": {"stages": stages, "promote_at": None} | curriculum}, folder).run
+    run = train(
+        "Lever-v0", PULL | {"curriculum": {"stages": stages, "promote_at": None} | curriculum}, folder
+    ).run
     return run

@@ -1,5 +1,7 @@
 """Forgetting and transfer against numbers computed by hand."""
 
+import itertools
+
 import pytest
 
 from gymsolve.metrics.transfer import forgetting, forward_transfer, mean_between, spread_of_tasks, value_at
@@ -35,7 +37,7 @@ def test_areas_by_hand():
 def _line(curve, at):
     return next(
         low + (high - low) * (at - left) / (right - left)
-        for (left, low), (right, high) in zip(curve, curve[1:], strict=False)
+        for (left, low), (right, high) in itertools.pairwise(curve)
         if left <= at <= right
     )
 

@@ -4,6 +4,7 @@ A curve is what a task's evaluations achieved, by step: mean returns or shares o
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 __all__ = ["Curve", "forgetting", "forward_transfer", "mean_between", "spread_of_tasks", "value_at"]
 
@@ -36,13 +37,13 @@ def mean_between(curve: Curve, begin: float, end: float) -> float | None:
     points = [(begin, _between(curve, begin)), *inside, (end, _between(curve, end))]
     area = sum(
         (right - left) * (low + high) / 2
-        for (left, low), (right, high) in zip(points, points[1:], strict=False)
+        for (left, low), (right, high) in pairwise(points)
     )
     return area / (end - begin)
 
 
 def _between(curve: Curve, step: float) -> float:
-    for (left, low), (right, high) in zip(curve, curve[1:], strict=False):
+    for (left, low), (right, high) in pairwise(curve):
         if left <= step <= right:
             return low + (high - low) * ((step - left) / (right - left) if right > left else 1.0)
     return curve[0][1] if step < curve[0][0] else curve[-1][1]
@@ -53,10 +54,10 @@ def forward_transfer(
 ) -> float | None:
     """How much of what a run from scratch misses is gained by what was learned before.
 
-    (area - area from scratch) / (best - area from scratch) over the steps of the stage, from `begin` to `end`;
-    the run from scratch is looked at over as many steps from its own start. `best` is the most that can be
-    achieved: 1 for shares of successes, the threshold for returns. 1 is as good as possible from the first step
-    on, 0 as good as from scratch; None where scratch leaves nothing to gain, or nothing is known.
+    (area - area from scratch) / (best - area from scratch) over the steps of the stage, `begin` to `end`; the
+    run from scratch is looked at over as many steps from its own start. `best` is the most that can be
+    achieved: 1 for shares of successes, the threshold for returns. 1 is as good as possible from the first
+    step on, 0 as good as from scratch; None where scratch leaves nothing to gain, or nothing is known.
     """
     mine = mean_between(curve, begin, end)
     alone = mean_between(scratch, 0.0, end - begin)

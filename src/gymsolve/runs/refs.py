@@ -35,7 +35,9 @@ def split_ref(ref: str) -> tuple[str, str | None]:
         return run, checkpoint
     if checkpoint.startswith(STAGE) and len(checkpoint) > len(STAGE):
         return run, checkpoint
-    near = did_you_mean(checkpoint, ("best", "last")) or "Use best, last, a number of env steps or stage-NAME."
+    near = (
+        did_you_mean(checkpoint, ("best", "last")) or "Use best, last, a number of env steps or stage-NAME."
+    )
     raise UnknownRunError(f"'{ref}': there is no checkpoint called '{checkpoint}'.", hint=near)
 
 

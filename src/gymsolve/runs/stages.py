@@ -1,7 +1,7 @@
 """Which checkpoint is the master of a curriculum's stage: the weights at its end.
 
-Beside `best` and `last` there is a pointer `stage-<name>` for each stage that has ended, and for the last one,
-which never does, for its best weights. `RUN@stage-<name>` names it.
+Beside `best` and `last` there is a pointer `stage-<name>` for each stage that has ended; the one of the last
+stage, which never does, names its best weights. `RUN@stage-<name>` names it.
 """
 
 from gymsolve.runs.checkpoints import find_place, list_checkpoints, pointed
@@ -26,7 +26,9 @@ def find_masters(run: Run) -> dict[str, str]:
     if not there:
         return {}
     found = {path.name: pointed(run, path.name) for path in folder.glob(f"{STAGE}*") if path.is_file()}
-    known = {key.removeprefix(STAGE): name for key, name in found.items() if name in there and name is not None}
+    known = {
+        key.removeprefix(STAGE): name for key, name in found.items() if name in there and name is not None
+    }
     return dict(sorted(known.items(), key=lambda one: (int(one[1]), one[0])))
 
 

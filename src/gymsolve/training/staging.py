@@ -2,11 +2,8 @@
 
 from typing import Any
 
-import numpy as np
-
 from gymsolve.curriculum.curriculum import Curriculum
 from gymsolve.curriculum.ladder import Move
-from gymsolve.envs.join import TASK_ENTRY
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.runs.run import Run
 from gymsolve.runs.stages import mark_stage
@@ -27,8 +24,10 @@ def climb(trainer: Trainer, run: Run, observer: Observer, rollout: Rollout) -> M
     curriculum, credit = trainer.curriculum, trainer.algorithm.newest
     assert curriculum is not None
     assert credit is not None, "a rollout that was learned from was given credit"
-    tasks = np.asarray(rollout.obs[TASK_ENTRY])[credit.rows]
-    curriculum.hear(rollout.episodes, trainer.envs.spec.tasks, tasks, credit.advantages[credit.rows])
+    tasks = rollout.task_numbers
+    assert tasks is not None
+    learned = credit.rows
+    curriculum.hear(rollout.episodes, rollout.tasks, tasks[learned], credit.advantages[learned])
     before = curriculum.copies
     move = curriculum.advance(trainer.taken)
     if curriculum.copies != before:

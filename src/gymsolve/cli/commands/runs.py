@@ -9,6 +9,7 @@ import typer
 from gymsolve.cli.commands.log import print_entry
 from gymsolve.cli.options import All, Json, Limit, RunRef, RunsDir
 from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_table, print_whole_table, say
+from gymsolve.cli.printing.stages import show_stages
 from gymsolve.text import age, count, duration, number, plural, score, setting, took
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def show(
         return
     say(told.id)
     print_pairs(_facts(told))
+    show_stages(told.stages)
     _show_checkpoints(told.checkpoints)
     _show_evaluations(told.evaluations)
     _show_videos(told.videos)

@@ -30,7 +30,12 @@ CURRICULUM = (
         condition=_LADDER,
     ),
     Metric(
-        "curriculum/share/<stage>", "share of the copies that play a stage", unit="share", low=0, high=1, priority=3
+        "curriculum/share/<stage>",
+        "share of the copies that play a stage",
+        unit="share",
+        low=0,
+        high=1,
+        priority=3,
     ),
     Metric(
         "curriculum/score/<stage>",
