@@ -13,11 +13,12 @@ from pathlib import Path
 from benchmarks.machine import describe_machine
 from benchmarks.studies.copy_seeds import STUDY as COPY_SEEDS
 from benchmarks.studies.doom_transfer import STUDY as DOOM_TRANSFER
+from benchmarks.studies.doorkey_ladder import STUDY as DOORKEY_LADDER
 from benchmarks.studies.level_forgetting import STUDY as LEVEL_FORGETTING
 from benchmarks.studies.study import Row, Study, train_case
 
 HERE = Path(__file__).parent.parent
-STUDIES = {one.name: one for one in (COPY_SEEDS, DOOM_TRANSFER, LEVEL_FORGETTING)}
+STUDIES = {one.name: one for one in (COPY_SEEDS, DOOM_TRANSFER, LEVEL_FORGETTING, DOORKEY_LADDER)}
 
 
 def main() -> int:

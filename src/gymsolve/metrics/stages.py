@@ -8,7 +8,10 @@ from typing import Any
 from gymsolve.config import TrainConfig
 from gymsolve.metrics.transfer import Curve, forgetting, value_at
 
-__all__ = ["StageStory", "StageVisit", "own_curve", "stage_stories", "stage_visits", "task_curves"]
+__all__ = [
+    *("StageStory", "StageVisit", "how_it_ended", "own_curve", "stage_stories", "stage_visits"),
+    "task_curves",
+]
 
 _MOVES = ("promoted", "demoted")
 
@@ -31,6 +34,8 @@ class StageVisit:
     bound: float | None
     bar: float | None
     episodes: int
+    judged: str = ""
+    """The stage whose episodes decided: of a demotion, the one that has collapsed."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,13 @@ class StageStory:
     """The difference: p(end of stage) - p(end)."""
 
 
+def how_it_ended(visit: StageVisit) -> str:
+    """In words; empty for the stage that the run is in."""
+    if visit.how == "demoted":
+        return f"demoted, {visit.judged} collapsed"
+    return f"{visit.how}, steps spent" if visit.by == "steps" else visit.how
+
+
 def stage_visits(config: TrainConfig, events: Sequence[Mapping[str, Any]]) -> list[StageVisit]:
     """The stages in the order in which they were visited; empty without a ladder of stages."""
     names = config.curriculum.names
@@ -58,9 +70,8 @@ def stage_visits(config: TrainConfig, events: Sequence[Mapping[str, Any]]) -> li
         told = {key: event.get(key) for key in ("achieved", "bound", "bar")}
         seen = int(event.get("episodes") or 0)
         ended = int(event["env_steps"])
-        visits.append(
-            StageVisit(here, since, ended, event["kind"], str(event.get("by")), **told, episodes=seen)
-        )
+        judged, by = str(event.get("judged")), str(event.get("by"))
+        visits.append(StageVisit(here, since, ended, event["kind"], by, **told, episodes=seen, judged=judged))
         here, since = str(event.get("next")), ended
     return [*visits, StageVisit(here, since, None, "", "", None, None, None, 0)]
 

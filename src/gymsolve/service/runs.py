@@ -80,6 +80,10 @@ class VisitedStage(Answer):
     bound: float | None
     bar: float | None
     episodes: int
+    judged: str
+    """The stage whose episodes decided: of a demotion, the one that has collapsed."""
+    ending: str
+    """How it ended, in words."""
     master: str | None
     """The checkpoint with the weights at its end."""
     now: float | None
@@ -248,7 +252,7 @@ def _stages(
     settings_of = config.get("curriculum")
     if not isinstance(settings_of, dict) or not settings_of.get("stages"):
         return []
-    from gymsolve.metrics.stages import stage_stories, stage_visits, task_curves
+    from gymsolve.metrics.stages import how_it_ended, stage_stories, stage_visits, task_curves
     from gymsolve.recipes import validate
 
     settings = validate(config, f"{run.id}/config.json")
@@ -260,6 +264,7 @@ def _stages(
     return [
         VisitedStage(
             **vars(one),
+            ending=how_it_ended(one),
             master=name if (name := masters.get(one.stage)) == str(one.ended) else None,
             now=told[one.stage].now,
             forgotten=told[one.stage].forgotten if told[one.stage].ended == one.ended else None,

@@ -21,7 +21,7 @@ def show_stages(stages: "list[VisitedStage]") -> None:
             one.stage,
             count(one.began),
             "" if one.ended is None else count(one.ended),
-            f"{one.how}, steps spent" if one.by == "steps" else one.how,
+            one.ending,
             _known(one.achieved),
             _known(one.bound),
             _known(one.now),

@@ -7,7 +7,14 @@ from gymsolve.curriculum_config import StageConfig
 from gymsolve.metrics.report.document import Block, Figures, Paragraph, Section, Table
 from gymsolve.metrics.report.facts import Facts
 from gymsolve.metrics.report.figures import Curves, Line
-from gymsolve.metrics.stages import StageVisit, own_curve, stage_stories, stage_visits, task_curves
+from gymsolve.metrics.stages import (
+    StageVisit,
+    how_it_ended,
+    own_curve,
+    stage_stories,
+    stage_visits,
+    task_curves,
+)
 from gymsolve.metrics.transfer import Curve, forward_transfer, spread_of_tasks
 from gymsolve.recipes import validate
 from gymsolve.runs.run import Run
@@ -47,7 +54,7 @@ def _visited(run: Run, visits: Sequence[StageVisit]) -> Table:
             one.stage,
             count(one.began),
             "" if one.ended is None else count(one.ended),
-            _ended(one),
+            how_it_ended(one),
             number(one.achieved) if one.achieved is not None else "",
             "" if one.bound is None or one.bar is None else f"{number(one.bound)} (needed {number(one.bar)})",
             masters.get(one.ended, "") if one.ended is not None else "",
@@ -56,12 +63,6 @@ def _visited(run: Run, visits: Sequence[StageVisit]) -> Table:
     ]
     headers = ("stage", "from step", "to step", "ended", "in training", "bound", "its weights")
     return Table(headers, rows, (1, 2, 4))
-
-
-def _ended(one: StageVisit) -> str:
-    if not one.how:
-        return ""
-    return f"{one.how}, steps spent" if one.by == "steps" else one.how
 
 
 def _figure(facts: Facts, curves: Mapping[str, Curve], what: str) -> Curves:
