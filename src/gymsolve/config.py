@@ -5,7 +5,7 @@ merging and error wording live in `recipes/`; this module only says what is vali
 """
 
 import math
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -14,7 +14,8 @@ from gymsolve.schedules import Progress, Schedule, Steps
 from gymsolve.setting_types import Count, Model, Options, Positive, Rate, Seconds, Share, Whole
 from gymsolve.setting_types import listed as _listed
 from gymsolve.setting_types import not_bool as _not_bool
-from gymsolve.task_config import Role, TaskConfig, TaskNetConfig, Tasks, WrapperConfig, spread_copies
+from gymsolve.task_config import Role as Role
+from gymsolve.task_config import TaskNetConfig, Tasks, WrapperConfig, spread_copies
 
 __all__ = [
     *(
@@ -28,7 +29,7 @@ __all__ = [
         "EnvConfig",
     ),
     *("EvalConfig", "MemoryConfig", "NetConfig", "OptimizerConfig", "PPOConfig", "ReinforceConfig", "Role"),
-    *("TaskConfig", "TrainConfig", "VideoConfig", "WrapperConfig"),
+    *("TrainConfig", "VideoConfig", "WrapperConfig"),
 ]
 
 Tracker = Literal["csv", "tensorboard", "wandb", "trackio"]

@@ -68,8 +68,8 @@ def _last_rollout(trainer: Trainer) -> dict[str, bytes] | None:
 
 
 def keep_if_best(trainer: Trainer, run: Run, judgement: "Judgement") -> bool:
-    """Mark the judged weights as best if nothing so far beats them: solved first, then by what is
-    judged, then by mean return.
+    """Mark the judged weights as best if nothing so far beats them: solved first, then by how many tasks are,
+    by the share of successes where that is judged, and by mean return.
 
     Of equals the latest is best. The checkpoint names itself as best before the pointer does; `reconcile`
     puts the pointer right should the process die in between.
@@ -77,12 +77,13 @@ def keep_if_best(trainer: Trainer, run: Run, judgement: "Judgement") -> bool:
     verdict, counters = judgement.verdict, trainer.counters
     if not verdict.complete or math.isnan(verdict.mean):
         return False
-    found = (verdict.solved, verdict.rate or 0.0, verdict.mean)
+    found = (verdict.solved, verdict.reached, verdict.rate or 0.0, verdict.mean)
     least = -math.inf if counters.best_return is None else counters.best_return
-    if found < (counters.best_solved, counters.best_rate or 0.0, least):
+    if found < (counters.best_solved, counters.best_reached, counters.best_rate or 0.0, least):
         return False
     counters.best_solved, counters.best_step = verdict.solved, judgement.where["env_steps"]
     counters.best_rate, counters.best_return = verdict.rate, verdict.mean
+    counters.best_reached = verdict.reached
     if judgement.checkpoint is None:
         path = save(trainer, run, "best")
         _require_same_actions(trainer, path)
