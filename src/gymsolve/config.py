@@ -5,7 +5,7 @@ merging and error wording live in `recipes/`; this module only says what is vali
 """
 
 import math
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -15,7 +15,8 @@ from gymsolve.schedules import Progress, Schedule, Steps
 from gymsolve.setting_types import Count, Model, Options, Positive, Rate, Seconds, Share, Whole
 from gymsolve.setting_types import listed as _listed
 from gymsolve.setting_types import not_bool as _not_bool
-from gymsolve.task_config import Role, TaskConfig, TaskNetConfig, Tasks, WrapperConfig, spread_copies
+from gymsolve.task_config import Role as Role
+from gymsolve.task_config import TaskNetConfig, Tasks, WrapperConfig, spread_copies
 
 __all__ = [
     *(
@@ -29,7 +30,7 @@ __all__ = [
         "EnvConfig",
     ),
     *("EvalConfig", "MemoryConfig", "NetConfig", "OptimizerConfig", "PPOConfig", "ReinforceConfig", "Role"),
-    *("TaskConfig", "TrainConfig", "VideoConfig", "WrapperConfig"),
+    *("TrainConfig", "VideoConfig", "WrapperConfig"),
 ]
 
 Tracker = Literal["csv", "tensorboard", "wandb", "trackio"]
@@ -465,7 +466,7 @@ class TrainConfig(Model):
         fault = settings.find_fault(tasks, {name: task.share for name, task in tasks.items()})
         if fault is None:
             # What the environments themselves call solved is not known here: `curriculum/plan.py` asks again.
-            bars = {stage.name: self.promotion_bar(stage, None) for stage in settings.stages}
+            bars = {one.name: self.promotion_bar(one, tasks[one.name].solved_at) for one in settings.stages}
             known = {name: bar for name, bar in bars.items() if bar is not None}
             fault = settings.find_dead_end(known, by_success=self.promoted_by_success, budget=self.steps)
         if fault is not None:
@@ -477,12 +478,10 @@ class TrainConfig(Model):
         """Do shares of successes lead to the next stage, and not returns?"""
         return (self.curriculum.by or self.solved_by) == "success_rate"
 
-    def promotion_bar(self, stage: StageConfig, registered: float | None) -> float | None:
-        """What the lower bound of a stage must reach; `registered` is the environment's own threshold."""
-        given = (stage.promote_at, self.curriculum.promote_at)
-        if self.promoted_by_success == (self.solved_by == "success_rate"):
-            own = self.env.tasks[stage.name].solved_at
-            given += (own, registered if self.solved_by == "return" else None, self.solved_at)
+    def promotion_bar(self, stage: StageConfig, solved_at: float | None) -> float | None:
+        """What the lower bound of a stage must reach; `solved_at` is what counts as solved in its task."""
+        alike = self.promoted_by_success == (self.solved_by == "success_rate")
+        given = (stage.promote_at, self.curriculum.promote_at, solved_at if alike else None)
         return next((bar for bar in given if bar is not None), None)
 
     @model_validator(mode="after")

@@ -131,7 +131,9 @@ class EnvSpec:
     notes: tuple[str, ...] = field(default=())
     """Facts found while building, worth telling a user."""
     tasks: tuple[str, ...] = ()
-    """Names of the tasks, whose numbers the entry `task` of the observation holds; empty where there is one."""
+    """Names of the tasks, whose numbers the entry `task` of observations holds; empty where there is one."""
+    task_thresholds: tuple[float | None, ...] = ()
+    """What each of them is registered with as solved."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -148,7 +150,8 @@ class EnvSpec:
             words = (spec.id, *spec.components, *spec.watched, *spec.notes, *spec.tasks)
         except (TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"spaces are not described like this: {ascii(str(error))[:80]}") from error
-        numbers = [one for one in (spec.reward_threshold, spec.max_episode_steps) if one is not None]
+        bars = (spec.reward_threshold, spec.max_episode_steps, *spec.task_thresholds)
+        numbers = [one for one in bars if one is not None]
         if not (spec.obs and spaces and _all_are(flags, bool) and _all_are(words, str)):
             raise ValueError("there are no such spaces")
         if not _all_are(numbers, int, float) or (spec.legal and len(spec.legal) != spec.action.mask_size):

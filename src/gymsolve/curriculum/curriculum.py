@@ -58,6 +58,20 @@ class Curriculum(Part):
         """How many copies play each stage."""
         return dict(zip(self.stages, self.counts, strict=True))
 
+    def stage_at(self, env_steps: int) -> int:
+        """The stage that was learned at a step; where stages changed, the new one."""
+        if self.levels is not None:
+            return len(self.stages) - 1
+        moves = [one for one in self.history if one["env_steps"] <= env_steps]
+        return self.stages.index(moves[-1]["next"]) if moves else 0
+
+    def note_best(self, stage: int, env_steps: int) -> str | None:
+        """The best weights of the last stage are its master; returns its name if it is that stage."""
+        if stage + 1 < len(self.stages):
+            return None
+        self.masters[self.stages[-1]] = env_steps
+        return self.stages[-1]
+
     def hear(
         self, episodes: Iterable[Episode], names: Sequence[str], tasks: Array, advantages: Array
     ) -> None:

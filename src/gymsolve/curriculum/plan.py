@@ -4,6 +4,7 @@ from gymsolve.config import TrainConfig
 from gymsolve.curriculum.curriculum import Curriculum
 from gymsolve.envs.describe import describe_env
 from gymsolve.errors import ConfigError
+from gymsolve.metrics.thresholds import task_thresholds
 
 __all__ = ["build_curriculum"]
 
@@ -13,12 +14,8 @@ def build_curriculum(config: TrainConfig) -> Curriculum | None:
     settings = config.curriculum
     if not settings.stages:
         return None
-    bars = {
-        stage.name: config.promotion_bar(
-            stage, describe_env(config.env.for_task(stage.name), "eval").reward_threshold
-        )
-        for stage in settings.stages
-    }
+    solved = task_thresholds(config, describe_env(config.env, "eval"))
+    bars = {stage.name: config.promotion_bar(stage, solved[stage.name]) for stage in settings.stages}
     fault = settings.find_dead_end(bars, by_success=config.promoted_by_success, budget=config.steps)
     if fault is not None:
         where, _, told = fault.partition(": ")

@@ -9,6 +9,7 @@ Only spaces as plain data and arrays are dealt with here; `backends/joined.py` s
 """
 
 import math
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -17,7 +18,7 @@ import numpy as np
 from gymsolve.errors import ConfigError
 from gymsolve.spec import TASK_ENTRY, ActionSpec, Array, EnvSpec, Obs, ObsSpec
 
-__all__ = ["Fit", "Joint", "join_specs"]
+__all__ = ["Fit", "Joint", "join_specs", "task_seed"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Fit:
         return own.to_env(actions.reshape(len(actions), -1)[:, : own.size])
 
     def legal(self, count: int, masks: Array | None) -> Array:
-        """Which of all choices are legal here [n, joint mask_size]; `masks` [n, mask_size] are the task's own."""
+        """Which choices of all are legal here [n, …]; `masks` [n, mask_size] are the task's own."""
         found = np.zeros((count, self.joint.action.mask_size), bool)
         start = own_start = 0
         for index, size in enumerate(self.joint.action.nvec):
@@ -75,12 +76,18 @@ class Joint:
     fits: dict[str, Fit]
 
 
+def task_seed(name: str, seed: int) -> int:
+    """The seed of a task's environment, where one with this number was asked for."""
+    word = np.random.SeedSequence([seed, zlib.crc32(name.encode())]).generate_state(1)[0]
+    return int(word) & 0x7FFFFFFF
+
+
 def join_specs(specs: Mapping[str, EnvSpec], env_id: str) -> Joint:
     """The joint spaces of tasks by name; a ConfigError where they cannot be joined."""
     keys = dict.fromkeys(key for spec in specs.values() for key in spec.obs)
     if TASK_ENTRY in keys:
         raise _refuse(
-            f"an observation has an entry {TASK_ENTRY!r} of its own, which is where the number of the task stands",
+            f"an observation has an entry {TASK_ENTRY!r} of its own, where that of the task stands",
             "Rename it with a wrapper of your own.",
         )
     obs = {key: _join_entry(key, {n: s.obs[key] for n, s in specs.items() if key in s.obs}) for key in keys}
@@ -97,6 +104,7 @@ def join_specs(specs: Mapping[str, EnvSpec], env_id: str) -> Joint:
         watched=tuple(dict.fromkeys(name for spec in specs.values() for name in spec.watched)),
         notes=tuple(dict.fromkeys(note for spec in specs.values() for note in spec.notes)),
         tasks=tuple(specs),
+        task_thresholds=tuple(spec.reward_threshold for spec in specs.values()),
     )
     return Joint(joint, {name: Fit(i, spec, joint) for i, (name, spec) in enumerate(specs.items())})
 
@@ -127,7 +135,7 @@ def _join_entry(key: str, entries: Mapping[str, ObsSpec]) -> ObsSpec:
 
 
 def _outer_bounds(entries: list[ObsSpec], size: int) -> dict[str, tuple[float, ...]]:
-    """Bounds that hold in all tasks, filled up to `size` with the zeros that stand there; none if one is open."""
+    """Bounds that hold in all tasks, filled up to `size` with zeros; none if one is open."""
     if not all(entry.low for entry in entries):
         return {"low": (), "high": ()}
     size = size or len(entries[0].low)
@@ -174,7 +182,7 @@ def _join_boxes(actions: Mapping[str, ActionSpec]) -> ActionSpec:
     for task, action in actions.items():
         if not action.bounded:
             raise _refuse(
-                f"the box actions of {task!r} have no bounds, so they cannot be scaled to those of the others",
+                f"the box actions of {task!r} have no bounds, so nothing can be scaled to them",
                 "Bound them with a wrapper of your own.",
             )
     size = max(action.size for action in actions.values())

@@ -17,7 +17,7 @@ from gymsolve.envs.apart import Apart, longest_call
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec
 from gymsolve.envs.describe import describe, describe_env
 from gymsolve.envs.families import find_family
-from gymsolve.envs.join import Fit, join_specs
+from gymsolve.envs.join import Fit, join_specs, task_seed
 from gymsolve.envs.labels import ActionLabels, find_labels
 from gymsolve.envs.masks import legal_mask, refuse_empty
 from gymsolve.envs.screen import draw_without_screen
@@ -156,12 +156,12 @@ class _StageApart:
 class _JoinedStage:
     """One of several tasks, as a policy of all of them sees it."""
 
-    def __init__(self, stage: Stage, fit: Fit) -> None:
-        self._stage, self._fit = stage, fit
+    def __init__(self, name: str, stage: Stage, fit: Fit) -> None:
+        self._name, self._stage, self._fit = name, stage, fit
         self.labels, self.fps = stage.labels, stage.fps
 
     def reset(self, seed: int | None) -> Scene:
-        return self._seen(self._stage.reset(seed))
+        return self._seen(self._stage.reset(None if seed is None else task_seed(self._name, seed)))
 
     def step(self, actions: Array) -> Scene:
         return self._seen(self._stage.step(self._fit.actions(actions)))
@@ -191,7 +191,7 @@ def open_stage(config: EnvConfig, task: str | None = None) -> Stage | None:
             {one: describe_env(config.for_task(one), "eval") for one in config.tasks}, config.id
         )
         stage = open_stage(config.for_task(name))
-        return None if stage is None else _JoinedStage(stage, joint.fits[name])
+        return None if stage is None else _JoinedStage(name, stage, joint.fits[name])
     known = describe(config, "eval")
     if not known.drawable:
         return None

@@ -35,10 +35,7 @@ def mean_between(curve: Curve, begin: float, end: float) -> float | None:
         return None
     inside = [(at, value) for at, value in curve if begin < at < end]
     points = [(begin, _between(curve, begin)), *inside, (end, _between(curve, end))]
-    area = sum(
-        (right - left) * (low + high) / 2
-        for (left, low), (right, high) in pairwise(points)
-    )
+    area = sum((right - left) * (low + high) / 2 for (left, low), (right, high) in pairwise(points))
     return area / (end - begin)
 
 

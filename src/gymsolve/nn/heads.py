@@ -54,9 +54,7 @@ class CategoricalHead(nn.Module):
     layout: Tensor
     padding: Tensor
 
-    def __init__(
-        self, size: int, nvec: tuple[int, ...], gain: float, rng: Draws, tasks: int = 1
-    ) -> None:
+    def __init__(self, size: int, nvec: tuple[int, ...], gain: float, rng: Draws, tasks: int = 1) -> None:
         super().__init__()
         self.nvec, self.tasks = nvec, tasks
         self.linear = nn.Linear(size, tasks * sum(nvec))
@@ -112,9 +110,7 @@ class GaussianHead(nn.Module):
     nodes: Tensor
     weights: Tensor
 
-    def __init__(
-        self, size: int, action: ActionSpec, config: NetConfig, rng: Draws, tasks: int = 1
-    ) -> None:
+    def __init__(self, size: int, action: ActionSpec, config: NetConfig, rng: Draws, tasks: int = 1) -> None:
         super().__init__()
         self.squash, self.tasks = action.squash, tasks
         self.linear = nn.Linear(size, tasks * action.size)

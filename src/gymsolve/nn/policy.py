@@ -73,9 +73,7 @@ class Policy(nn.Module):
         if config.normalize_values != "none":
             preserve = config.normalize_values == "popart"
             own = self._own_values
-            self.value_norm = (
-                TaskValueNorm(count, preserve=preserve) if own else ValueNorm(preserve=preserve)
-            )
+            self.value_norm = TaskValueNorm(count, preserve=preserve) if own else ValueNorm(preserve=preserve)
 
     def _make_cell(self, features: int, rng: Draws) -> Cell | None:
         """The next cell, whose state comes after those of earlier ones; None without memory."""

@@ -54,7 +54,11 @@ class TaskValueNorm(ValueNorm):
         old_mean, old_std = self.task_units()
         for task in np.unique(tasks).tolist():
             mine = returns[tasks == task].astype(np.float64)
-            for total, now in ((self.mean, mine.mean()), (self.square, np.square(mine).mean()), (self.weight, 1.0)):
+            for total, now in (
+                (self.mean, mine.mean()),
+                (self.square, np.square(mine).mean()),
+                (self.weight, 1.0),
+            ):
                 total[task] = self.decay * total[task] + (1 - self.decay) * float(now)
         if self.preserve:
             mean, std = self.task_units()

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from gymsolve.config import TaskConfig, TrainConfig
+from gymsolve.config import TrainConfig
 from gymsolve.schedules import Schedule
-from gymsolve.task_config import name_tasks
+from gymsolve.task_config import TaskConfig, name_tasks
 
 __all__ = [
     "ALGORITHM_MODELS",

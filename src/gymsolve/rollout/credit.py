@@ -50,7 +50,7 @@ class Credit:
     """The running baseline after this rollout; None for an algorithm without one."""
 
     def flat(self, rollout: Rollout, *, normalized: str) -> Credited:
-        """The rows that a loss is computed from, with advantages normalised by `rollout`, `task` or neither."""
+        """The rows that a loss is computed from; `normalized` by `rollout`, by `task`, or by neither."""
         advantages = flatten(self.advantages, self.rows)
         numbers = rollout.task_numbers
         tasks = None if numbers is None else flatten(numbers, self.rows)

@@ -30,7 +30,7 @@ from gymsolve.training.judging.judge import Judge, Judgement
 from gymsolve.training.observer import Observer
 from gymsolve.training.publish import publish
 from gymsolve.training.records import next_multiple, next_record
-from gymsolve.training.staging import climb
+from gymsolve.training.staging import climb, told_episodes
 from gymsolve.training.stopping import Reason, StopSignal, stop_reason
 from gymsolve.training.trainer import Trainer
 
@@ -133,7 +133,7 @@ def write_record(trainer: Trainer, run: Run, observer: Observer) -> None:
     """One line of metrics: what the updates since the last one gave, and where the run is."""
     counters = trainer.counters
     record: dict[str, Any] = trainer.position() | {"time/elapsed": counters.seconds}
-    record |= trainer.window.metrics() | trainer.averager.take() | trainer.clock.take()
+    record |= told_episodes(trainer) | trainer.averager.take() | trainer.clock.take()
     if trainer.curriculum is not None:
         record |= trainer.curriculum.metrics()
     publish(trainer, run, observer, record)

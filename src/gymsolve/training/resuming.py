@@ -141,7 +141,8 @@ def rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> list[str]:
     had = counters.best_return
     counters.solved = counters.solved and not other_bar  # it must be proved again under the new settings
     counters.best_step, counters.best_solved = None, False
-    counters.best_return, counters.best_rate = None, None
+    counters.best_return, counters.best_rate, counters.best_reached = None, None, 0
+    counters.best_stage, counters.best_in_stage = 0, None
     if other_bar and counters.last_eval == counters.env_steps:  # else the next evaluation comes anyway
         counters.eval_round += 1
         counters.judging, counters.judging_round = counters.env_steps, counters.eval_round

@@ -12,7 +12,10 @@ from gymsolve.training.checkpoint import save
 from gymsolve.training.observer import Observer
 from gymsolve.training.trainer import Trainer
 
-__all__ = ["climb", "tell_missing_moves"]
+__all__ = ["climb", "tell_missing_moves", "told_episodes"]
+
+_OF_GOAL = ("rollout/ep_rew", "rollout/ep_shaped", "rollout/success")
+"""How metrics of training begin that evaluation is compared with."""
 
 
 def climb(trainer: Trainer, run: Run, observer: Observer, rollout: Rollout) -> Move | None:
@@ -42,6 +45,19 @@ def climb(trainer: Trainer, run: Run, observer: Observer, rollout: Rollout) -> M
     _tell_move(trainer, run, facts)
     observer.event(move.kind, facts)
     return move
+
+
+def told_episodes(trainer: Trainer) -> dict[str, float]:
+    """Metrics of training episodes; of a curriculum, returns and successes are those of its last stage.
+
+    Evaluation and the threshold are about that stage, and rules compare them.
+    """
+    told = trainer.window.metrics()
+    if trainer.curriculum is None:
+        return told
+    goal = trainer.window.tasks[trainer.curriculum.stages[-1]].metrics()
+    kept = {name: value for name, value in told.items() if not name.startswith(_OF_GOAL)}
+    return kept | {name: value for name, value in goal.items() if name.startswith(_OF_GOAL)}
 
 
 def tell_missing_moves(trainer: Trainer, run: Run) -> None:

@@ -21,6 +21,7 @@ from gymsolve.errors import CheckpointError
 from gymsolve.explore.plan import require_sense, training_env
 from gymsolve.metrics.alerts import AlertTracker
 from gymsolve.metrics.rules.rule import Context
+from gymsolve.metrics.thresholds import find_threshold
 from gymsolve.parts import Part
 from gymsolve.registry import COLLECTORS, lookup
 from gymsolve.rollout.bonus import Bonus
@@ -71,6 +72,12 @@ class Counters(Part):
     """Its share of successes, where that is what is judged."""
     best_solved: bool = False
     """The best checkpoint is one that proved the environment solved."""
+    best_reached: int = 0
+    """Tasks that reached their threshold in its evaluation, where there are several."""
+    best_stage: int = 0
+    """The stage it was judged on, of a curriculum; stages are compared before what was achieved in them."""
+    best_in_stage: float | None = None
+    """What it achieved there."""
     solved: bool = False
 
     def state(self) -> dict[str, Any]:
@@ -243,12 +250,13 @@ def build_trainer(config: TrainConfig) -> Trainer:
         engine=engine,
         policy=policy,
         algorithm=algorithm,
-        threshold=envs.spec.reward_threshold if config.solved_at is None else config.solved_at,
+        threshold=find_threshold(config, envs.spec),
         streams=RandomStreams(config.seed, ("policy", "minibatch", "bonus")),
         scaler=RewardScaler(envs.num_envs) if config.algo.normalize_rewards else None,
         alerts=AlertTracker(Context.of(config, envs.spec)),
         probe=Probe(policy.spec),
         bonuses=bonuses,
+        window=EpisodeWindow(tasks=envs.spec.tasks),
         curriculum=curriculum,
     )
     if curriculum is not None and curriculum.copies != _copies_of(envs):

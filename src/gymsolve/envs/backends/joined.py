@@ -5,7 +5,6 @@ stays with its task keeps its episode where the backend can carry it over. The s
 on its name and on their number within it, not on the other tasks.
 """
 
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gymsolve.envs.contract import Envs, Snapshot, Step
-from gymsolve.envs.join import Fit, Joint
+from gymsolve.envs.join import Fit, Joint, task_seed
 from gymsolve.errors import EnvFaultError
 from gymsolve.spec import Array, Obs
 
@@ -142,7 +141,7 @@ class JoinedEnvs:
 
     def restore(self, state: dict[str, Any], seeds: list[int]) -> tuple[Obs, Array | None, list[int]]:
         known = state["kind"] == "joined" and tuple(state["rows"]) == self.spec.tasks
-        if not known or sorted(sum(state["rows"].values(), [])) != list(range(self.num_envs)):
+        if not known or sorted(_all(state["rows"].values())) != list(range(self.num_envs)):
             return *self.reset(seeds), list(range(self.num_envs))
         self._rearrange(state["rows"])
         self._begin_anew()
@@ -268,9 +267,7 @@ def _step(part: _Part, actions: Array) -> Step:
 
 def _seeds_of(name: str, seeds: Sequence[int], count: int) -> list[int]:
     """Seeds of a task's copies: by its name and their number, whatever other tasks there are."""
-    word = zlib.crc32(name.encode())
-    made = (np.random.SeedSequence([seed, word]).generate_state(1)[0] for seed in seeds[:count])
-    return [int(one) & 0x7FFFFFFF for one in made]
+    return [task_seed(name, seed) for seed in seeds[:count]]
 
 
 def _distribute(rows: Mapping[str, list[int]], copies: Mapping[str, int], count: int) -> dict[str, list[int]]:

@@ -6,7 +6,7 @@ from gymsolve.metrics.tables.curriculum import CURRICULUM
 from gymsolve.metrics.tables.evaluation import EVALUATION
 from gymsolve.metrics.tables.learning import HYPER, LEARNING
 from gymsolve.metrics.tables.position import POSITION, TIME
-from gymsolve.metrics.tables.rollout import DATA, EPISODES
+from gymsolve.metrics.tables.rollout import DATA, EPISODES, TASKS
 
 __all__ = ["GROUPS"]
 
@@ -18,6 +18,7 @@ GROUPS = (
         EPISODES,
         "Over the last 100 finished episodes; sampled actions, so usually below the evaluation.",
     ),
+    Group("Tasks", TASKS, "Of each of several tasks (`env.tasks`), in training."),
     Group("What was collected", DATA, "Of the newest rollout."),
     Group("Learning", LEARNING),
     Group(
