@@ -31,7 +31,8 @@ def test_visits_follow_the_moves():
         ("c", 200, 300),
         ("a", 300, None),
     ]
-    assert [how_it_ended(one) for one in found] == ["promoted", "promoted, steps spent", "demoted, a collapsed", ""]
+    words = ["promoted", "promoted, steps spent", "demoted, a collapsed", ""]
+    assert [how_it_ended(one) for one in found] == words
     assert (found[0].achieved, found[0].bound, found[0].bar, found[0].episodes) == (120.0, 110.0, 100.0, 100)
 
 
