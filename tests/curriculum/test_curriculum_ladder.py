@@ -179,6 +179,10 @@ def test_copies_by_hand():
     assert ladder_copies(8, 9, 8, 0.25) == [1, 1, 0, 0, 0, 0, 0, 0, 6]
 
 
+def test_a_remainder_moves_nobody_as_long_as_all_are_rehearsed():
+    assert {tuple(ladder_copies(32, 4, 3, 0.25, turn)) for turn in range(5)} == {(2, 3, 3, 24)}
+
+
 def test_in_turns_every_old_stage_is_rehearsed_alike():
     total = np.sum([ladder_copies(8, 6, 5, 0.25, turn) for turn in range(5)], axis=0)
     assert total.tolist() == [2, 2, 2, 2, 2, 30]

@@ -193,16 +193,18 @@ PULL = {
     "env.tasks": LEVERS,
     "env.num_envs": 8,
     "algo.num_steps": 16,
-    "algo.learning_rate": 3e-3,
+    "algo.learning_rate": 1e-2,
+    "algo.num_epochs": 4,
+    "algo.num_minibatches": 1,
     "net.hidden": [16],
     "solved_at": 0.9,
     "eval.stop_when_solved": False,
     "eval.every": 2000,
     "checkpoint.keep": 1,
-    "checkpoint.every": 1000,
+    "checkpoint.every": 800,
     "video.enabled": False,
 }
-IN_ORDER = {"stages": [{"name": "left", "steps": 1500}, "right"], "demote_below": 0}
+IN_ORDER = {"stages": [{"name": "left", "steps": 1000}, "right"], "demote_below": 0}
 
 
 def left_of(run):
@@ -212,7 +214,7 @@ def left_of(run):
 
 
 def test_what_is_learned_first_is_forgotten_unless_it_is_rehearsed(tmp_path):
-    settings = PULL | {"steps": 4000, "curriculum": IN_ORDER}
+    settings = PULL | {"steps": 3000, "curriculum": IN_ORDER}
     plain = train("Lever-v0", settings | {"curriculum.rehearsal": 0.0}, tmp_path).run
     kept = train("Lever-v0", settings | {"curriculum.rehearsal": 0.25}, tmp_path).run
     for run in (plain, kept):
@@ -228,7 +230,7 @@ def test_what_is_learned_first_is_forgotten_unless_it_is_rehearsed(tmp_path):
 
 def test_drawn_stages_are_both_learned_and_resume_bit_for_bit(tmp_path):
     drawn = {"stages": ["left", "right"], "choice": "plr", "redraw": 2}
-    settings = PULL | {"steps": 2500, "curriculum": drawn, "checkpoint.keep": None}
+    settings = PULL | {"steps": 1800, "curriculum": drawn, "checkpoint.keep": None}
     straight = train("Lever-v0", settings, tmp_path / "straight").run
     assert left_of(straight) == (1.0, 1.0)
     copy = tmp_path / straight.id
