@@ -234,7 +234,9 @@ def build_trainer(config: TrainConfig) -> Trainer:
         algorithm=algorithm,
         threshold=find_threshold(config, envs.spec),
         streams=RandomStreams(config.seed, ("policy", "minibatch", "bonus")),
-        scaler=RewardScaler(envs.num_envs) if config.algo.normalize_rewards else None,
+        scaler=RewardScaler(envs.num_envs, tasks=len(envs.spec.tasks))
+        if config.algo.normalize_rewards
+        else None,
         alerts=AlertTracker(Context.of(config, envs.spec)),
         probe=Probe(policy.spec),
         bonuses=bonuses,

@@ -20,6 +20,7 @@ from gymsolve.metrics.report.sections import (
     problems,
     reproduce,
     speed,
+    tasks,
     video,
 )
 from gymsolve.metrics.report.verdict import badge, tiles, tone, verdict
@@ -29,7 +30,7 @@ from gymsolve.runs.run import Run
 __all__ = ["Report", "compose", "write_report"]
 
 _SECTIONS = (
-    *(learning_curves, findings, logbook, video, evaluations, reward_audit, checkpoints),
+    *(learning_curves, tasks, findings, logbook, video, evaluations, reward_audit, checkpoints),
     *(speed, configuration, reproduce, language_model, problems),
 )
 

@@ -12,7 +12,7 @@ import copy
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -293,8 +293,9 @@ class Evaluator:
         """Which of several tasks are at their threshold, as metrics."""
         if not result.tasks:
             return {}
+        bars = {f"task_threshold/{name}": bar for name, bar in self._thresholds.items() if bar is not None}
         flags = {f"task_reached/{name}": float(name in there) for name in result.tasks}
-        return flags | {"eval/tasks_reached": float(len(there))}
+        return bars | flags | {"eval/tasks_reached": float(len(there))}
 
     def play(
         self,
@@ -310,17 +311,18 @@ class Evaluator:
 
         Those `held_out` have chosen no checkpoint and proved nothing.
         """
-        asked = {"fresh": fresh, "held_out": held_out, "steps": steps, "on_step": on_step}
-        if self.config.env.tasks:
-            return merge_results([self._play(policy, count, name, **asked) for name in self.config.env.tasks])
-        return self._play(policy, count, "", **asked)
+        asked = partial(
+            self._play, policy, count, fresh=fresh, held_out=held_out, steps=steps, on_step=on_step
+        )
+        names = self.config.env.tasks
+        return merge_results([asked(task=name) for name in names]) if names else asked(task="")
 
     def _play(
         self,
         policy: Policy,
         count: int,
-        task: str,
         *,
+        task: str,
         fresh: int | None,
         held_out: bool,
         steps: int | None,
