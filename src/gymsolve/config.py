@@ -16,7 +16,8 @@ from gymsolve.setting_types import Count, Model, Options, Positive, Rate, Second
 from gymsolve.setting_types import listed as _listed
 from gymsolve.setting_types import not_bool as _not_bool
 from gymsolve.task_config import Role as Role
-from gymsolve.task_config import TaskNetConfig, Tasks, WrapperConfig, spread_copies
+from gymsolve.task_config import TaskNetConfig, Tasks, refuse_tasks, spread_copies
+from gymsolve.task_config import WrapperConfig as WrapperConfig
 
 __all__ = [
     *(
@@ -456,6 +457,12 @@ class TrainConfig(Model):
                 "net.batch_norm: a network with net.memory has no batch norm, since its statistics "
                 "would depend on what was remembered when; use net.layer_norm"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _tasks_can_be_learned(self) -> Self:
+        if self.env.tasks:
+            refuse_tasks(self.algo, self.net.tasks, self.engine)
         return self
 
     @model_validator(mode="after")

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_serializer, m
 
 from gymsolve.setting_types import Model, Options, Positive, Whole, not_bool
 
-__all__ = ["Role", "TaskConfig", "TaskNetConfig", "Tasks", "WrapperConfig", "name_tasks", "spread_copies"]
+__all__ = ["Role", "TaskConfig", "TaskNetConfig", "Tasks", "WrapperConfig", "name_tasks", "refuse_tasks", "spread_copies"]
 
 Role = Literal["train", "eval", "play"]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
@@ -84,6 +84,21 @@ class TaskNetConfig(Model):
     """The policy's last layer: one for all tasks, or one for each."""
     values: Literal["shared", "each"] = "each"
     """The value function's last layer likewise; with one for each, `normalize_values` has units for each."""
+
+
+def refuse_tasks(algo: Model, net: TaskNetConfig, engine: str) -> None:
+    """A ValueError about settings that cannot learn several tasks."""
+    if vars(algo).get("baseline") == "mean":
+        raise ValueError(
+            "algo.baseline: returns of several tasks have no common mean to compare with; use algo.baseline=value"
+        )
+    if net.heads == "each" and not net.input:
+        raise ValueError(
+            "net.tasks.heads: a head for each task tells the policy which one it is; use net.tasks.heads=shared "
+            "to hide it"
+        )
+    if engine == "numpy":
+        raise ValueError("engine: the NumPy engine learns one task; use engine=torch for env.tasks")
 
 
 def name_tasks(value: Any) -> Any:

@@ -63,9 +63,9 @@ class Fit:
             start, own_start = start + size, own_start + own
         return found
 
-    def columns(self, own: tuple[str, ...], joint: tuple[str, ...]) -> list[int]:
+    def columns(self, own: tuple[str, ...], joint: tuple[str, ...]) -> Array:
         """Where the task's own named numbers stand among those of all."""
-        return [joint.index(name) for name in own]
+        return np.array([joint.index(name) for name in own])
 
 
 @dataclass(frozen=True)
@@ -129,22 +129,20 @@ def _join_entry(key: str, entries: Mapping[str, ObsSpec]) -> ObsSpec:
     if first.kind == "discrete":
         return _join_categories(alike)
     if first.kind == "image" or all(entry.shape == first.shape for entry in alike):
-        return replace(first, **_outer_bounds(alike, 0))
+        low, high = _outer_bounds(alike, len(first.low))
+        return replace(first, low=low, high=high)
     size = max(math.prod(entry.shape) for entry in alike)
-    return ObsSpec("vector", (size,), first.dtype, **_outer_bounds(alike, size))
+    low, high = _outer_bounds(alike, size)
+    return ObsSpec("vector", (size,), first.dtype, low=low, high=high)
 
 
-def _outer_bounds(entries: list[ObsSpec], size: int) -> dict[str, tuple[float, ...]]:
+def _outer_bounds(entries: list[ObsSpec], size: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Bounds that hold in all tasks, filled up to `size` with zeros; none if one is open."""
     if not all(entry.low for entry in entries):
-        return {"low": (), "high": ()}
-    size = size or len(entries[0].low)
+        return (), ()
     lows = [entry.low + (0.0,) * (size - len(entry.low)) for entry in entries]
     highs = [entry.high + (0.0,) * (size - len(entry.high)) for entry in entries]
-    return {
-        "low": tuple(map(min, zip(*lows, strict=True))),
-        "high": tuple(map(max, zip(*highs, strict=True))),
-    }
+    return tuple(map(min, zip(*lows, strict=True))), tuple(map(max, zip(*highs, strict=True)))
 
 
 def _join_categories(entries: list[ObsSpec]) -> ObsSpec:
@@ -174,8 +172,9 @@ def _join_actions(actions: Mapping[str, ActionSpec]) -> ActionSpec:
     zeros = (0,) * len(nvec)
     if all(action.kind == "discrete" for action in every):
         return ActionSpec("discrete", (), nvec=nvec, start=zeros)
-    kind = "multi_binary" if all(action.kind == "multi_binary" for action in every) else "multi_discrete"
-    return ActionSpec(kind, (len(nvec),), nvec=nvec, start=zeros)
+    if all(action.kind == "multi_binary" for action in every):
+        return ActionSpec("multi_binary", (len(nvec),), nvec=nvec, start=zeros)
+    return ActionSpec("multi_discrete", (len(nvec),), nvec=nvec, start=zeros)
 
 
 def _join_boxes(actions: Mapping[str, ActionSpec]) -> ActionSpec:

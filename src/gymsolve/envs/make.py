@@ -18,8 +18,7 @@ from gymsolve.envs.backends.shared_buffers import BufferPlan
 from gymsolve.envs.backends.worker_pool import Workers, usable_cores
 from gymsolve.envs.build import CopyBuilder, find_spec, needs_own_process
 from gymsolve.envs.contract import Envs
-from gymsolve.envs.describe import describe, describe_env
-from gymsolve.envs.join import join_specs
+from gymsolve.envs.describe import describe, describe_tasks
 from gymsolve.envs.masks import legal_mask
 from gymsolve.envs.options import check_wrappers
 from gymsolve.envs.processes import can_fork
@@ -69,7 +68,7 @@ def make_joined(
     """The tasks of these settings in one vector: by their shares, or all copies of a single `task`."""
     count = num_envs or config.num_envs
     settings = {name: config.for_task(name) for name in config.tasks}
-    joint = join_specs({name: describe_env(one, role) for name, one in settings.items()}, config.id)
+    joint = describe_tasks(config, role)
     several = config.model_copy(update={"num_envs": count}).copies
     copies = several if task is None else {name: count if name == task else 0 for name in settings}
 

@@ -15,9 +15,9 @@ import numpy as np
 from gymsolve.config import EnvConfig
 from gymsolve.envs.apart import Apart, longest_call
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec
-from gymsolve.envs.describe import describe, describe_env
+from gymsolve.envs.describe import describe, describe_tasks
 from gymsolve.envs.families import find_family
-from gymsolve.envs.join import Fit, join_specs, task_seed
+from gymsolve.envs.join import Fit, task_seed
 from gymsolve.envs.labels import ActionLabels, find_labels
 from gymsolve.envs.masks import legal_mask, refuse_empty
 from gymsolve.envs.screen import draw_without_screen
@@ -187,9 +187,7 @@ def open_stage(config: EnvConfig, task: str | None = None) -> Stage | None:
     """
     if config.tasks:
         name = task or next(iter(config.tasks))
-        joint = join_specs(
-            {one: describe_env(config.for_task(one), "eval") for one in config.tasks}, config.id
-        )
+        joint = describe_tasks(config, "eval")
         stage = open_stage(config.for_task(name))
         return None if stage is None else _JoinedStage(name, stage, joint.fits[name])
     known = describe(config, "eval")

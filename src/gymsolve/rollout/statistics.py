@@ -117,8 +117,8 @@ def task_statistics(rollout: Rollout, credit: Credit, normalized: str) -> dict[s
     sizes = np.abs(credited.advantages.astype(np.float64))
     count = len(rollout.tasks)
     steps = np.bincount(credited.tasks, minlength=count) / len(sizes)  # [K]
-    signal = np.bincount(credited.tasks, weights=sizes, minlength=count)  # [K]
-    signal = signal / signal.sum() if signal.sum() > 0.0 else steps
+    paid = np.bincount(credited.tasks, weights=sizes, minlength=count)  # [K]
+    signal = paid / paid.sum() if paid.sum() > 0.0 else steps
     found = {f"task_steps/{name}": share for name, share in zip(rollout.tasks, steps.tolist(), strict=True)}
     return found | {
         f"task_signal/{name}": share for name, share in zip(rollout.tasks, signal.tolist(), strict=True)

@@ -95,7 +95,8 @@ def collect(trainer: Trainer, observer: Observer) -> Rollout:
     trainer.clock.add("act", time.perf_counter() - began - rollout.env_seconds)
     if trainer.scaler is not None:
         gamma = trainer.config.algo.gamma.at(trainer.progress)
-        rollout.rewards[:] = trainer.scaler.scale(rollout.rewards, rollout.done, rollout.valid, gamma)
+        told = rollout.done, rollout.valid, gamma, rollout.task_numbers
+        rollout.rewards[:] = trainer.scaler.scale(rollout.rewards, *told)
     if trainer.bonuses:
         with trainer.clock.timing("update"), np.errstate(all="ignore"):
             pay_bonuses(rollout, trainer.bonuses, trainer.progress)

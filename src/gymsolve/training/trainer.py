@@ -217,7 +217,7 @@ class Trainer:
         """Between two rollouts, give each of several tasks that many copies."""
         anew = self.collector.reassign(copies)
         if self.scaler is not None:
-            self.scaler.forget(anew)
+            self.scaler.begin(anew)
 
     def reseed(self) -> None:
         """Keep weights and statistics, and draw everything random anew from the seed in the settings."""
@@ -252,7 +252,9 @@ def build_trainer(config: TrainConfig) -> Trainer:
         algorithm=algorithm,
         threshold=find_threshold(config, envs.spec),
         streams=RandomStreams(config.seed, ("policy", "minibatch", "bonus")),
-        scaler=RewardScaler(envs.num_envs) if config.algo.normalize_rewards else None,
+        scaler=RewardScaler(envs.num_envs, tasks=len(envs.spec.tasks))
+        if config.algo.normalize_rewards
+        else None,
         alerts=AlertTracker(Context.of(config, envs.spec)),
         probe=Probe(policy.spec),
         bonuses=bonuses,

@@ -86,6 +86,7 @@ def show(
     show_stages(told.stages)
     _show_checkpoints(told.checkpoints)
     _show_evaluations(told.evaluations)
+    _show_tasks(told.evaluations)
     _show_videos(told.videos)
     _show_trials(told.trials)
     if told.logbook:
@@ -269,6 +270,21 @@ def _show_evaluations(evaluations: list[dict[str, Any]]) -> None:
     print_table(
         ("steps", "mean return", "min", "max", "episodes"), rows, right=("steps", "min", "max", "episodes")
     )
+
+
+def _show_tasks(evaluations: list[dict[str, Any]]) -> None:
+    """Each of several tasks in the newest evaluation."""
+    from gymsolve.metrics.tasks import task_verdicts
+
+    tasks = task_verdicts(evaluations[-1]) if evaluations else []
+    if not tasks:
+        return
+    heading("Tasks, newest evaluation")
+    rows = [
+        (one.name, score(one.mean, one.std), number(one.threshold), "yes" if one.reached else "no")
+        for one in tasks
+    ]
+    print_table(("task", "mean return", "threshold", "reached"), rows, right=("threshold",))
 
 
 def _is_number(name: str) -> bool:

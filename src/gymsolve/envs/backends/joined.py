@@ -44,13 +44,13 @@ class JoinedEnvs:
             if count:
                 self._parts[name] = self._build(name, list(range(first, first + count)))
             first += count
+        self._name_backend()
         self._obs: Obs = {}
         self._masks: Array | None = None
 
-    @property
-    def backend(self) -> str:
-        told = (f"{name}: {len(part.rows)} × {part.envs.backend}" for name, part in self._parts.items())
-        return "; ".join(told)
+    def _name_backend(self) -> None:
+        told = (f"{name}: {len(part.rows)} × {part.envs.backend}" for name, part in self._named())
+        self.backend = "; ".join(told)
 
     @property
     def rows(self) -> dict[str, list[int]]:
@@ -172,6 +172,7 @@ class JoinedEnvs:
                 del self._parts[name]
             if rows[name]:
                 self._parts[name] = self._build(name, rows[name])
+        self._name_backend()
 
     # -------------------------------------------------------------------------- other tasks
 

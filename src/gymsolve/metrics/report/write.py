@@ -21,6 +21,7 @@ from gymsolve.metrics.report.sections import (
     problems,
     reproduce,
     speed,
+    tasks,
     video,
 )
 from gymsolve.metrics.report.stages import stages
@@ -31,7 +32,7 @@ from gymsolve.runs.run import Run
 __all__ = ["Report", "compose", "write_report"]
 
 _SECTIONS = (
-    *(learning_curves, findings, logbook, video, stages, evaluations, reward_audit, checkpoints),
+    *(learning_curves, tasks, stages, findings, logbook, video, evaluations, reward_audit, checkpoints),
     *(speed, configuration, reproduce, language_model, problems),
 )
 

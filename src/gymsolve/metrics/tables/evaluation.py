@@ -116,6 +116,13 @@ EVALUATION = (
         condition=f"{_TASKS}, when the environment tells",
     ),
     Metric(
+        "task_threshold/<task>",
+        "what a task must reach",
+        "evaluation",
+        priority=3,
+        condition=f"{_TASKS}, when it has a threshold",
+    ),
+    Metric(
         "task_reached/<task>",
         "1 when a task reached its own threshold in this evaluation, else 0",
         "evaluation",
@@ -136,8 +143,8 @@ EVALUATION = (
     ),
     Metric(
         "solved",
-        "1 when both long evaluations reached the threshold, of several tasks that of each (of a curriculum that of "
-        "its last stage), else 0",
+        "1 when both long evaluations reached the threshold, of several tasks that of each, of a curriculum "
+        "that of its last stage, else 0",
         "evaluation",
         better="up",
         low=0,

@@ -12,7 +12,7 @@ import copy
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -298,7 +298,8 @@ class Evaluator:
         flags = {f"task_reached/{name}": float(name in there) for name in tasks}
         if not flags:
             return {}
-        return flags | {"eval/tasks_reached": float(len(there))}
+        bars = {f"task_threshold/{name}": bar for name, bar in self._thresholds.items() if bar is not None}
+        return bars | flags | {"eval/tasks_reached": float(len(there))}
 
     def play(
         self,
@@ -315,19 +316,19 @@ class Evaluator:
 
         Those `held_out` have chosen no checkpoint and proved nothing. `proving` plays only what decides.
         """
-        asked = {"fresh": fresh, "held_out": held_out, "steps": steps, "on_step": on_step}
-        if self.config.env.tasks:
-            goal = self._goal
-            names = [goal] if goal and proving else [*self.config.env.tasks]
-            return merge_results([self._play(policy, count, name, **asked) for name in names], goal)
-        return self._play(policy, count, "", **asked)
+        asked = partial(
+            self._play, policy, count, fresh=fresh, held_out=held_out, steps=steps, on_step=on_step
+        )
+        goal = self._goal
+        names = [goal] if goal and proving else [*self.config.env.tasks]
+        return merge_results([asked(task=name) for name in names], goal) if names else asked(task="")
 
     def _play(
         self,
         policy: Policy,
         count: int,
-        task: str,
         *,
+        task: str,
         fresh: int | None,
         held_out: bool,
         steps: int | None,

@@ -33,7 +33,7 @@ class EvalResult:
     repeated: float | None = None
     """Share of the policy's choices that were its last choice again; None where actions are no choices."""
     goal: str = ""
-    """The one of several tasks that decides, such as the last stage of a curriculum; empty for all of them."""
+    """The one of several tasks that decides, such as a curriculum's last stage; empty for all of them."""
 
     @cached_property
     def tasks(self) -> "dict[str, EvalResult]":
