@@ -28,7 +28,13 @@ def training_env(config: TrainConfig) -> EnvConfig:
         told["state"] = True
     if told:
         more.append(WrapperConfig(name="watch", options=told))
-    return env.model_copy(update={"wrappers": (*env.wrappers, *more)}) if more else env
+    if not more:
+        return env
+    tasks = {
+        name: task if task.wrappers is None else task.model_copy(update={"wrappers": (*task.wrappers, *more)})
+        for name, task in env.tasks.items()
+    }
+    return env.model_copy(update={"wrappers": (*env.wrappers, *more), "tasks": tasks})
 
 
 def require_sense(config: TrainConfig, spec: EnvSpec) -> None:

@@ -28,6 +28,8 @@ def why_not(config: NetConfig, spec: EnvSpec) -> str | None:
     """Like `supports`, for the network alone."""
     if config.memory is not None:
         return "net.memory is on"
+    if spec.tasks:
+        return "it learns several tasks (env.tasks)"
     for key, entry in spec.obs.items():
         if entry.kind == "image":
             return f"the observation {key!r} is an image"

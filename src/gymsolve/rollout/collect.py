@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gymsolve.envs.backends.joined import JoinedEnvs
 from gymsolve.envs.contract import Envs, Step
 from gymsolve.parts import Part
 from gymsolve.rollout.agent import Actor, Agent
@@ -96,6 +97,14 @@ class Collector(Part):
         self.filled, self.begun = True, 0
         self.env_steps += out.env_steps
         return out
+
+    def reassign(self, copies: dict[str, int]) -> list[int]:
+        """Between two rollouts, give each of several tasks that many copies; the rows that began anew."""
+        assert isinstance(self.envs, JoinedEnvs), "only several tasks can be given other copies"
+        seeds = integer_seeds(self.seed, "env", self.envs.num_envs, self.env_steps)
+        self.obs, self.masks, anew = self.envs.reassign(copies, seeds)
+        self.agent.forget(np.isin(np.arange(self.envs.num_envs), anew))
+        return anew
 
     # ------------------------------------------------------------------------------ state
 

@@ -16,6 +16,7 @@ from gymsolve.metrics.rules.policy import POLICY
 from gymsolve.metrics.rules.progress import PROGRESS
 from gymsolve.metrics.rules.rule import Rule
 from gymsolve.metrics.rules.speed import SPEED
+from gymsolve.metrics.rules.tasks import TASKS
 
 __all__ = ["RULES", "Rule"]
 
@@ -25,6 +26,7 @@ RULES: tuple[Rule, ...] = (
     *POLICY,
     *FIRST_POLICY,
     *CURIOSITY,
+    *TASKS,
     *EXPLORATION,
     *CRITIC,
     *NETWORK,
