@@ -14,6 +14,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from gymsolve.config import TrainConfig
+from gymsolve.explore_config import GO_EXPLORE
 from gymsolve.schedules import Schedule
 
 __all__ = [
@@ -62,6 +63,8 @@ SHORTHAND = {("explore",): "bonus"}
 
 def spelled_out(path: Path, value: Any) -> Any:
     """`explore: rnd` as the mapping that it is short for."""
+    if path == ("explore",) and value == GO_EXPLORE:
+        return {"archive": {}}
     return {SHORTHAND[path]: value} if path in SHORTHAND and isinstance(value, str) else value
 
 

@@ -15,6 +15,8 @@ from gymsolve.envs.contract import Envs
 from gymsolve.envs.determinism import Bounds
 from gymsolve.envs.make import make_envs
 from gymsolve.errors import CheckpointError
+from gymsolve.explore.build_archive import build_explorer
+from gymsolve.explore.go_explore import GoExplore
 from gymsolve.explore.plan import require_sense, training_env
 from gymsolve.metrics.alerts import AlertTracker
 from gymsolve.metrics.rules.rule import Context
@@ -29,7 +31,7 @@ from gymsolve.schedules import Progress
 from gymsolve.seeding import RandomStreams
 from gymsolve.spec import Array
 from gymsolve.training.engines.choose import choose_engine
-from gymsolve.training.engines.contract import Algorithm, Engine, Policy
+from gymsolve.training.engines.contract import Algorithm, Engine, Lessons, Policy
 from gymsolve.training.health.probe import Probe
 from gymsolve.training.migrate import FORMAT, upgrade
 from gymsolve.training.planning.memory import require_memory, require_sane
@@ -113,6 +115,10 @@ class Trainer:
     averager: Averager = field(default_factory=Averager)
     bonuses: dict[str, Bonus] = field(default_factory=dict)
     """Rewards besides the task's own, by name."""
+    explorer: GoExplore | None = None
+    """The archive of places that episodes begin at; None where all begin at a reset."""
+    imitation: Lessons | None = None
+    """Learns from the best trajectories of the archive."""
     clock: Clock = field(default_factory=Clock)
     evaluation: dict[str, float] | None = None
     """Metrics of the newest evaluation; `counters.last_eval` says which step it judged."""
@@ -145,6 +151,8 @@ class Trainer:
         further = self.bonuses | {one.name: one for one in self.algorithm.auxiliaries}
         assert not found.keys() & further.keys(), "a bonus or auxiliary has the name of another part"
         found |= further
+        if self.explorer is not None:
+            found["archive"] = self.explorer
         return found | {"collector": self.collector}
 
     @property
@@ -209,7 +217,7 @@ def build_trainer(config: TrainConfig) -> Trainer:
     """A trainer at step 0."""
     require_sane(config)
     with ExitStack() as cleanup:
-        envs = make_envs(training_env(config), "train")
+        envs = make_envs(training_env(config), "train", jumps=config.explore.archive is not None)
         cleanup.callback(envs.close)
         require_memory(config, envs.spec)
         require_sense(config, envs.spec)
@@ -221,6 +229,8 @@ def build_trainer(config: TrainConfig) -> Trainer:
         collector = make_collector(envs, policy, config.algo.num_steps, config.seed, config.env.frame_stack)
         bonuses = _build_bonuses(config, envs, engine)
         collector.keeps_ends = bool(bonuses)
+        explorer = None if config.explore.archive is None else build_explorer(config, collector)
+        imitation = _build_imitation(config, explorer, policy, algorithm)
         cleanup.pop_all()
     trainer = Trainer(
         config=config,
@@ -235,6 +245,8 @@ def build_trainer(config: TrainConfig) -> Trainer:
         alerts=AlertTracker(Context.of(config, envs.spec)),
         probe=Probe(policy.spec),
         bonuses=bonuses,
+        explorer=explorer,
+        imitation=imitation,
     )
     trainer.counters.next_eval = max(config.eval_every, config.eval.warmup)
     trainer.counters.next_checkpoint = config.checkpoint_every
@@ -249,6 +261,17 @@ def _build_bonuses(config: TrainConfig, envs: Envs, engine: Engine) -> dict[str,
 
     bonus = build_bonus(config, envs.spec, envs.num_envs, on_gpu=engine.on_gpu, threads=engine.threads)
     return {"explore": bonus}
+
+
+def _build_imitation(
+    config: TrainConfig, explorer: GoExplore | None, policy: Policy, algorithm: Algorithm
+) -> Lessons | None:
+    """What learns from the archive, if anything does."""
+    if explorer is None or explorer.settings.learn_from == "nothing":
+        return None
+    from gymsolve.explore.imitation import build_imitation  # needs torch
+
+    return build_imitation(explorer, config.algo, policy, algorithm.optimizer)
 
 
 def restore_trainer(trainer: Trainer, saved: Checkpoint, *, fresh_optimizer: bool) -> list[str]:
