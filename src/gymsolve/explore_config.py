@@ -58,20 +58,27 @@ class ArchiveConfig(BaseModel):
     capacity: Annotated[Positive, Field(le=10_000_000)] = 50_000
     """Cells at most; a full archive still takes better ways to the cells it has."""
     true_starts: Annotated[float, BeforeValidator(_not_bool), Field(ge=0, le=1)] = 0.3
-    """Share of episodes that begin at a reset; it grows to 1 as those do as well as the best one known."""
+    """Share of episodes that begin at a reset; it grows to 1 as these reach the goal that the environment
+    reports, or the return that counts as solved."""
     leave_after: Positive = 100
     """Steps from the archive after which an episode is left when the rollout ends."""
     learn_from: Literal["self_imitation", "rapid", "nothing"] = "self_imitation"
-    """How the best trajectories are learned: where they were better than the value function thought, or by
-    cloning those that paid and explored most (RAPID)."""
+    """How the best finished trajectories are learned: those with a reward above 0, where they did better than
+    the value function thought; or by cloning those that paid and explored most (RAPID)."""
     learn_every: Positive = 1
     """Rollouts from one such lesson to the next."""
-    learn_epochs: Positive = 1
+    learn_epochs: Positive = 4
     """Passes of a lesson over the best trajectories, or over 2048 steps drawn from them."""
     trajectories: Annotated[Positive, Field(le=100_000)] = 50
     """Best finished trajectories that are kept to learn from."""
     rollouts: bool = True
     """Learn from rollouts too; false learns from the archive alone."""
+
+    @model_validator(mode="after")
+    def _learns_somehow(self) -> "ArchiveConfig":
+        if not self.rollouts and self.learn_from == "nothing":
+            raise ValueError("rollouts: nothing would be learned at all; leave it true, or set learn_from")
+        return self
 
 
 class ExploreConfig(BaseModel):

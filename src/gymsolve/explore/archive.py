@@ -40,6 +40,8 @@ class Place:
     """The last step of the way, among the trajectories."""
     chosen: int = 0
     """How often an episode began here."""
+    paid: bool = False
+    """Was any reward on the way above 0?"""
 
     def is_better(self, score: float, length: int) -> bool:
         """Is it better than another way?"""
@@ -120,6 +122,7 @@ class Archive:
             "lengths": np.array([one.length for one in places], np.int64),
             "rows": np.array([one.row for one in places], np.int64),
             "chosen": np.array([one.chosen for one in places], np.int64),
+            "paid": np.array([one.paid for one in places], bool),
             **self.rarely.arrays(),
             **{f"snapshots/{name}": one for name, one in pack_texts(snapshots).items()},
             **{f"pictures/{name}": one for name, one in pack_texts(pictures).items()},
@@ -128,11 +131,11 @@ class Archive:
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> None:
         self.keys = arrays["keys"].tolist()
         self.index = {key: place for place, key in enumerate(self.keys)}
-        columns = [arrays[name].tolist() for name in ("scores", "lengths", "rows", "chosen")]
+        columns = [arrays[name].tolist() for name in ("scores", "lengths", "rows", "chosen", "paid")]
         texts = [unpack_texts(arrays, f"{name}/") for name in ("snapshots", "pictures")]
         self.places = [
-            Place(score, length, snapshot, picture, row, chosen)
-            for score, length, row, chosen, snapshot, picture in zip(*columns, *texts, strict=True)
+            Place(score, length, snapshot, picture, row, chosen, paid)
+            for score, length, row, chosen, paid, snapshot, picture in zip(*columns, *texts, strict=True)
         ]
         if not len(self.places) == len(self.index) == len(arrays["seen"]):
             raise ValueError("the lists of cells differ in length")

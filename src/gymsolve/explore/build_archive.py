@@ -24,7 +24,11 @@ def build_explorer(config: TrainConfig, collector: Collector) -> GoExplore:
     assert settings is not None
     _require_jumps(collector, config.seed)
     cells = _cells(config, envs.spec)
-    explorer = GoExplore(settings, envs, cells, config.algo.num_steps, config.seed)
+    threshold = envs.spec.reward_threshold if config.solved_at is None else config.solved_at
+    explorer = GoExplore(
+        *(settings, envs, cells, config.algo.num_steps, config.seed),
+        threshold if config.solved_by == "return" else None,
+    )
     collector.starts = explorer
     return explorer
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.envs.contract import Envs, Snapshot, Step
+from gymsolve.envs.contract import Envs, Episode, Snapshot, Step
 from gymsolve.explore.archive import Archive, Place, pack_snapshot
 from gymsolve.explore.archive_cells import ArchiveCells
 from gymsolve.explore.best import Best, rapid_rank
@@ -30,8 +30,6 @@ _JUDGED, _FEWEST = 100, 20
 """True starts whose success counts, and how many it takes at least to count fully."""
 _FRESH: Snapshot = {"kind": "reset"}
 """No backend can reach it, so by contract an episode begins instead."""
-_NEAR = 0.25
-"""A success scores within this share of the range of scores below the best one."""
 
 
 @dataclass
@@ -47,18 +45,25 @@ class _Notes:
     """Places by cell, with step and environment."""
     finished: list[tuple[int, int, float, int, bool]] = field(default_factory=list)
     """Step, environment, score, length, truncated."""
+    best: float = -np.inf
+    """What the best episode scored."""
     drawn: list[Place] = field(default_factory=list)
     begun: int = 0
     """Episodes that began at a reset."""
     successes: list[bool] = field(default_factory=list)
-    lowest: float = np.inf
 
 
 class GoExplore(Part):
     """Owns the archive, the trajectories, and where each episode under way came from."""
 
     def __init__(
-        self, settings: ArchiveConfig, envs: Envs, cells: ArchiveCells, num_steps: int, seed: int
+        self,
+        settings: ArchiveConfig,
+        envs: Envs,
+        cells: ArchiveCells,
+        num_steps: int,
+        seed: int,
+        threshold: float | None,
     ) -> None:
         self.settings, self._envs, self.cells = settings, envs, cells
         self.archive, self.log = Archive(settings.capacity), Trajectories(envs.spec)
@@ -66,15 +71,16 @@ class GoExplore(Part):
         self.rng = generator(seed, "bonus", 2)
         self.turns = 0
         self.env_steps = 0
+        self._threshold = threshold
         self._successes: deque[bool] = deque(maxlen=_JUDGED)
-        self._lowest = np.inf
-        """The lowest score of any place or finished episode."""
+        self._score = -np.inf
+        """What the best episode scored."""
         count = envs.num_envs
         self._heads: list[int] = [NOWHERE] * count
         """The last row of each episode under way, as of the last rollout that counted."""
         self._scores, self._lengths = np.zeros(count), np.zeros(count, np.int64)
-        self._away = np.zeros(count, np.int64)  # [N] steps since the archive; −1 since a reset
-        self._away[:] = -1
+        self._paid = np.zeros(count, bool)  # [N] was any reward of the episode above 0?
+        self._away = np.full(count, -1)  # [N] steps since the archive; −1 since a reset
         self._at = np.zeros(count, np.uint64)  # [N] cell
         self._size = num_steps, count
         self._notes = self._blank()
@@ -88,7 +94,7 @@ class GoExplore(Part):
 
     @property
     def success(self) -> float:
-        """Share of recent true starts that did about as well as the best trajectory."""
+        """Share of recent true starts that reached the task's goal, or the return that counts as solved."""
         return sum(self._successes) / max(_FEWEST, len(self._successes))
 
     @property
@@ -108,6 +114,7 @@ class GoExplore(Part):
     def after(self, t: int, step: Step) -> Moved | None:
         notes = self._notes
         self._scores += step.rewards
+        self._paid |= step.rewards > 0.0
         self._lengths += 1
         self._away[self._away >= 0] += 1
         notes.rewards[t] = step.rewards
@@ -117,10 +124,9 @@ class GoExplore(Part):
             self._look(t, step, ~over)
         if not over.any():
             return None
-        ended = np.flatnonzero(over).tolist()
-        for row in ended:
-            self._finish(t, row, step)
-        return self._jump(t + 1, ended)
+        for episode in step.episodes:
+            self._finish(t, episode)
+        return self._jump(t + 1, np.flatnonzero(over).tolist())
 
     def _look(self, t: int, step: Step, live: Array) -> None:
         """Note where everybody is, and save places that are new or reached in a better way."""
@@ -153,21 +159,20 @@ class GoExplore(Part):
         pictures = self.cells.pictures(rows)
         for key, row, snapshot, picture in zip(wanted, rows, saved, pictures, strict=True):
             if snapshot is not None:
-                score = float(self._scores[row])
-                place = Place(score, int(self._lengths[row]), pack_snapshot(snapshot), picture)
+                score, length, paid = self._scores[row], self._lengths[row], self._paid[row]
+                place = Place(float(score), int(length), pack_snapshot(snapshot), picture, paid=bool(paid))
                 self._notes.found[key] = t, row, place
-                self._notes.lowest = min(self._notes.lowest, score)
 
-    def _finish(self, t: int, row: int, step: Step) -> None:
-        """An episode has ended; one that a fault cut is no episode."""
-        if step.cut is not None and step.cut[row]:
-            return
-        notes, score = self._notes, float(self._scores[row])
-        notes.finished.append((t, row, score, int(self._lengths[row]), bool(step.truncated[row])))
-        notes.lowest = min(notes.lowest, score)
+    def _finish(self, t: int, episode: Episode) -> None:
+        """An episode has ended; one that a fault cut is not among them."""
+        notes, row = self._notes, episode.env
+        score, paid = float(self._scores[row]), self._paid[row]
+        notes.best = max(notes.best, score)
+        if paid or self.settings.learn_from == "rapid":
+            notes.finished.append((t, row, score, int(self._lengths[row]), episode.truncated))
         if self._away[row] < 0:
-            best, lowest = self.best.score, self._lowest
-            notes.successes.append(best > lowest and score >= best - _NEAR * (best - lowest))
+            reached = self._threshold is not None and episode.raw_return >= self._threshold
+            notes.successes.append(reached if episode.success is None else episode.success)
 
     def _jump(self, t: int, rows: list[int], *, leaving: bool = False) -> Moved | None:
         """Let episodes begin, at a reset or at a place of the archive.
@@ -190,12 +195,14 @@ class GoExplore(Part):
                 self._notes.begun += 1
                 continue
             self._scores[row], self._lengths[row], self._away[row] = place.score, place.length, 0
+            self._paid[row] = place.paid
             self._notes.origin[t, row] = place.row
             self._notes.drawn.append(place)
         return Moved(obs, masks, np.isin(np.arange(len(self._heads)), going))
 
     def _begin(self, rows: list[int]) -> None:
         self._scores[rows], self._lengths[rows], self._away[rows], self._at[rows] = 0.0, 0, -1, 0
+        self._paid[rows] = False
 
     def begun(self, rows: Array) -> None:
         """Between rollouts: these environments begin anew."""
@@ -213,7 +220,7 @@ class GoExplore(Part):
         notes = self._notes
         new = sum(key not in self.archive.index for key in notes.found)
         starts = notes.begun + len(notes.drawn)
-        scores = [self.best.score, *(score for _, _, score, _, _ in notes.finished)]
+        best = max(self._score, notes.best)
         found = {
             "archive/cells": float(len(self.archive) + new),
             "archive/new_cells": float(new),
@@ -222,7 +229,7 @@ class GoExplore(Part):
             "archive/true_starts": notes.begun / starts if starts else self.true_share,
             "archive/success": self.success,
         }
-        return found | ({"archive/best_score": max(scores)} if max(scores) > -np.inf else {})
+        return found | ({"archive/best_score": best} if best > -np.inf else {})
 
     def commit(self, rollout: Rollout) -> None:
         """Take what was found into the archive."""
@@ -252,7 +259,7 @@ class GoExplore(Part):
         for place in notes.drawn:
             place.chosen += 1
         self._successes.extend(notes.successes)
-        self._lowest = min(self._lowest, notes.lowest)
+        self._score = max(self._score, notes.best)
 
     def _write(self, rollout: Rollout, ends: list[tuple[int, int]]) -> Array:
         """Write down all steps that lead to one of `ends`, or to where an episode is now; their rows [T, N]."""
@@ -306,11 +313,11 @@ class GoExplore(Part):
     # ------------------------------------------------------------------------------ state
 
     def hold(self) -> Callable[[], None]:
-        kept = self._scores.copy(), self._lengths.copy(), self._away.copy(), self._at.copy()
+        kept = self._scores.copy(), self._lengths.copy(), self._away.copy(), self._at.copy(), self._paid.copy()
         state, cells, turns = save_generator(self.rng), self.cells.hold(), self.turns
 
         def put_back() -> None:
-            self._scores, self._lengths, self._away, self._at = kept
+            self._scores, self._lengths, self._away, self._at, self._paid = kept
             self.rng, self.turns = restore_generator(state), turns
             cells()
             self._notes = self._blank()
@@ -332,7 +339,8 @@ class GoExplore(Part):
             "lengths": self._lengths.tolist(),
             "away": self._away.tolist(),
             "successes": list(self._successes),
-            "lowest": float(self._lowest),
+            "paid": self._paid.tolist(),
+            "score": float(self._score),
             "turns": self.turns,
             "env_steps": self.env_steps,
             "rng": save_generator(self.rng),
@@ -355,7 +363,8 @@ class GoExplore(Part):
         self._scores, self._lengths = np.array(state["scores"], float), np.array(state["lengths"], np.int64)
         self._away = np.array(state["away"], np.int64)
         self._successes = deque(map(bool, state["successes"]), maxlen=_JUDGED)
-        self._lowest, self.turns = float(state["lowest"]), int(state["turns"])
+        self._score, self._paid = float(state["score"]), np.array(state["paid"], bool)
+        self.turns = int(state["turns"])
         self.env_steps, self.rng = int(state["env_steps"]), restore_generator(state["rng"])
         self._notes = self._blank()
         return []

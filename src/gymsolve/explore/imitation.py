@@ -1,7 +1,8 @@
 """Learning from the best trajectories of an archive: self-imitation, or cloning as RAPID does it.
 
 Self-imitation (Oh et al. 2018) follows an action as far as what came of it surpasses the value function's
-estimate, and raises that estimate a little. RAPID (Zha et al. 2021) clones trajectories that paid and explored
+estimate. That function itself is left to the rollouts: the paper weighs its loss by a hundredth, which Adam
+would undo where policy and value have weights of their own. RAPID (Zha et al. 2021) clones trajectories that paid and explored
 most; here that fades as episodes from true starts come to do as well. Both step with the algorithm's own
 optimizer, after the rollout was learned from: before, its ratios would not begin at 1.
 """
@@ -26,21 +27,19 @@ from gymsolve.spec import Array
 
 __all__ = ["Imitation", "build_imitation", "self_imitation_loss"]
 
-_ROWS, _BATCH = 2048, 256
-_VALUE_WEIGHT = 0.01
+_ROWS = 2048
+"""Steps of a pass, at most."""
+_SMALLEST, _LARGEST_BATCH = 32, 256
+"""Rows of a minibatch: an eighth of a pass, within these limits."""
 _LARGEST = 1.0
 """Of an advantage."""
 _SURPRISE = 5.0
 """Of −log π: an action that the policy would never take is not torn up at once."""
 
 
-def self_imitation_loss(
-    log_probs: torch.Tensor, advantages: torch.Tensor, short: torch.Tensor
-) -> torch.Tensor:
-    """The loss of a minibatch; `advantages` in units of reward, `short` by how much the value head is short."""
-    weights = advantages.clamp(0.0, _LARGEST)
-    policy = (weights * (-log_probs).clamp(max=_SURPRISE)).mean()
-    return policy + _VALUE_WEIGHT * 0.5 * short.clamp(min=0.0).square().mean()
+def self_imitation_loss(log_probs: torch.Tensor, advantages: torch.Tensor) -> torch.Tensor:
+    """The loss of a minibatch: −log π · clip(R − V, 0, 1)."""
+    return (advantages.clamp(0.0, _LARGEST) * (-log_probs).clamp(max=_SURPRISE)).mean()
 
 
 def build_imitation(explorer: GoExplore, algo: AnyAlgo, policy: Any, optimizer: Any) -> "Imitation":
@@ -77,7 +76,8 @@ class Imitation:
         self._policy.gradient_mode(True)
         for _ in range(self.settings.learn_epochs):
             order = rng.permutation(len(rows))[:_ROWS]
-            for chosen in np.array_split(order, max(1, round(len(order) / _BATCH))):
+            size = min(max(_SMALLEST, len(order) // 8), _LARGEST_BATCH)
+            for chosen in np.array_split(order, -(-len(order) // size)):
                 measured = self._step(rows[chosen], returns[chosen], rate, progress)
                 steps += [measured] if measured is not None else []
         self._policy.gradient_mode(False)
@@ -128,8 +128,7 @@ class Imitation:
         elif not bool((advantages > 0).any()):
             return None
         else:
-            aim = earned if policy.value_norm is None else policy.value_norm.normalize(earned)
-            loss = self_imitation_loss(evaluated.log_probs, advantages, aim - evaluated.values)
+            loss = self_imitation_loss(evaluated.log_probs, advantages)
         limit = self._algo.max_grad_norm.at(progress)
         self._optimizer.step(loss, learning_rate=rate, max_grad_norm=limit)
         return {
