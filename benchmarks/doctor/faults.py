@@ -155,6 +155,14 @@ FAULTS = (
         patch="drop_first_task",
     ),
     Fault(
+        "archive_coarse",
+        "an archive whose cells take nearly everything for the same place",
+        names=("archive_stalled",),
+        shows=("return_flat", "no_reward", "same_return", "ev_zero", "ev_negative", "entropy_stuck"),
+        settings=_fixed(explore__archive__cells="bins", explore__bins=2, explore__archive__true_starts=0.5),
+        envs=("MountainCar-v0", "Pendulum-v1", "MountainCarContinuous-v0"),
+    ),
+    Fault(
         "clip_zero",
         "clip_coef 0",
         names=("clip_extreme", "clip_high", "clip_closed"),

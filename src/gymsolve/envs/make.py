@@ -30,19 +30,22 @@ __all__ = ["choose_backend", "debugger_attached", "make_envs", "make_joined"]
 Backend = Literal["sync", "async", "compiled", "native", "ale", "envpool"]
 
 
-def make_envs(config: EnvConfig, role: Role, *, num_envs: int | None = None, render: bool = False) -> Envs:
+def make_envs(
+    config: EnvConfig, role: Role, *, num_envs: int | None = None, render: bool = False, jumps: bool = False
+) -> Envs:
     """A vector of `num_envs` environments (by default as many as the config says).
 
     With a debugger attached, everything runs in this process, and a number that was not asked for
     explicitly becomes one. Environments of which a process can hold only one (`families/`) always have a
-    process each. `render` is ignored by environments that cannot render. With several tasks, each has its
-    share of the copies; `make_joined` gives others.
+    process each. `render` is ignored by environments that cannot render. With `jumps`, `auto` takes a backend
+    whose environments can be put elsewhere. With several tasks, each has its share of the copies;
+    `make_joined` gives others.
     """
     if config.tasks:
         return make_joined(config, role, num_envs=num_envs, render=render)
     check_wrappers(config)
     count = num_envs or config.num_envs
-    backend = choose_backend(config, role, render=render)
+    backend = choose_backend(config, role, render=render, jumps=jumps)
     if debugger_attached():
         backend = backend if needs_own_process(config) else "sync"
         count = num_envs or 1
@@ -78,7 +81,7 @@ def make_joined(
     return JoinedEnvs(joint, copies, make_part)
 
 
-def choose_backend(config: EnvConfig, role: Role, *, render: bool = False) -> Backend:
+def choose_backend(config: EnvConfig, role: Role, *, render: bool = False, jumps: bool = False) -> Backend:
     """What `env.backend` means for this environment; a backend that cannot serve it is refused.
 
     EnvPool is another implementation of the environment, so it trains on request and never judges.
@@ -104,7 +107,8 @@ def choose_backend(config: EnvConfig, role: Role, *, render: bool = False) -> Ba
         return asked if asked == "native" or not render else "sync"
     if render:
         return "sync"
-    return next((name for name in ("compiled", "native", "ale") if obstacles[name]() is None), "sync")
+    quick: tuple[Backend, ...] = ("compiled",) if jumps else ("compiled", "native", "ale")
+    return next((name for name in quick if obstacles[name]() is None), "sync")
 
 
 def debugger_attached() -> bool:

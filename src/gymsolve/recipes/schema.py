@@ -14,6 +14,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from gymsolve.config import TrainConfig
+from gymsolve.explore_config import GO_EXPLORE
 from gymsolve.schedules import Schedule
 from gymsolve.task_config import TaskConfig, name_tasks
 
@@ -69,6 +70,8 @@ def spelled_out(path: Path, value: Any) -> Any:
         return name_tasks(value)
     if path == ("curriculum",) and isinstance(value, list | tuple):
         return {"stages": value}
+    if path == ("explore",) and value == GO_EXPLORE:
+        return {"archive": {}}
     return {SHORTHAND[path]: value} if path in SHORTHAND and isinstance(value, str) else value
 
 

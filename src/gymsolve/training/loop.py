@@ -108,21 +108,35 @@ def learn(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
     began = time.perf_counter()
     before = look_before(trainer, rollout)
     looked = time.perf_counter()
+    lessons = trainer.imitation
     with np.errstate(all="ignore"):  # `require_finite_update` finds overflows and explains them better
-        metrics = trainer.algorithm.update(rollout, trainer.progress, trainer.streams["minibatch"])
+        if lessons is None or not lessons.instead:
+            metrics = trainer.algorithm.update(rollout, trainer.progress, trainer.streams["minibatch"])
+        else:
+            metrics = lessons.learn(trainer.scaler, trainer.progress, trainer.streams["bonus"])
+            lessons.observe(rollout)
         for bonus in trainer.bonuses.values():
             metrics |= bonus.learn(rollout, trainer.streams["bonus"])
     updated = time.perf_counter()
     metrics["time/update_seconds"] = updated - looked
     metrics |= look_after(trainer, rollout, before, metrics)
-    trainer.clock.add("update", updated - looked)
+    measured = time.perf_counter()
+    if (
+        lessons is not None and not lessons.instead
+    ):  # after the measures, which are about the rollout's update
+        metrics |= lessons.learn(trainer.scaler, trainer.progress, trainer.streams["bonus"])
+    if trainer.explorer is not None:
+        metrics |= trainer.explorer.measure()
+    trainer.clock.add("update", updated - looked + time.perf_counter() - measured)
     trainer.clock.updates += 1
-    trainer.clock.add("diagnose", looked - began + time.perf_counter() - updated)
+    trainer.clock.add("diagnose", looked - began + measured - updated)
     return metrics
 
 
 def count(trainer: Trainer, rollout: Rollout, seconds: float) -> None:
     """Count a rollout that was learned from."""
+    if trainer.explorer is not None:
+        trainer.explorer.commit(rollout)
     trainer.window.add(rollout.episodes)
     trainer.counters.env_steps += rollout.env_steps
     trainer.counters.vec_steps += rollout.vec_steps

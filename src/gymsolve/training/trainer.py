@@ -18,6 +18,8 @@ from gymsolve.envs.contract import Envs
 from gymsolve.envs.determinism import Bounds
 from gymsolve.envs.make import make_envs, make_joined
 from gymsolve.errors import CheckpointError
+from gymsolve.explore.build_archive import build_explorer
+from gymsolve.explore.go_explore import GoExplore
 from gymsolve.explore.plan import require_sense, training_env
 from gymsolve.metrics.alerts import AlertTracker
 from gymsolve.metrics.rules.rule import Context
@@ -33,7 +35,7 @@ from gymsolve.schedules import Progress
 from gymsolve.seeding import RandomStreams
 from gymsolve.spec import Array
 from gymsolve.training.engines.choose import choose_engine
-from gymsolve.training.engines.contract import Algorithm, Engine, Policy
+from gymsolve.training.engines.contract import Algorithm, Engine, Lessons, Policy
 from gymsolve.training.health.probe import Probe
 from gymsolve.training.migrate import FORMAT, upgrade
 from gymsolve.training.planning.memory import require_memory, require_sane
@@ -125,6 +127,10 @@ class Trainer:
     """Rewards besides the task's own, by name."""
     curriculum: Curriculum | None = None
     """Which stage the run is in; None without stages."""
+    explorer: GoExplore | None = None
+    """The archive of places that episodes begin at; None where all begin at a reset."""
+    imitation: Lessons | None = None
+    """Learns from the best trajectories of the archive."""
     clock: Clock = field(default_factory=Clock)
     evaluation: dict[str, float] | None = None
     """Metrics of the newest evaluation; `counters.last_eval` says which step it judged."""
@@ -159,6 +165,8 @@ class Trainer:
         further = self.bonuses | {one.name: one for one in self.algorithm.auxiliaries}
         assert not found.keys() & further.keys(), "a bonus or auxiliary has the name of another part"
         found |= further
+        if self.explorer is not None:
+            found["archive"] = self.explorer
         return found | {"collector": self.collector}
 
     @property
@@ -242,6 +250,8 @@ def build_trainer(config: TrainConfig) -> Trainer:
         collector = make_collector(envs, policy, config.algo.num_steps, config.seed, config.env.frame_stack)
         bonuses = _build_bonuses(config, envs, engine)
         collector.keeps_ends = bool(bonuses)
+        explorer = None if config.explore.archive is None else build_explorer(config, collector)
+        imitation = _build_imitation(config, explorer, policy, algorithm)
         cleanup.pop_all()
     trainer = Trainer(
         config=config,
@@ -260,6 +270,8 @@ def build_trainer(config: TrainConfig) -> Trainer:
         bonuses=bonuses,
         window=EpisodeWindow(tasks=envs.spec.tasks),
         curriculum=curriculum,
+        explorer=explorer,
+        imitation=imitation,
     )
     if curriculum is not None and curriculum.copies != _copies_of(envs):
         trainer.reassign(curriculum.copies)
@@ -272,7 +284,7 @@ def _make_envs(config: TrainConfig, curriculum: Curriculum | None) -> Envs:
     """The environments that train; of a curriculum, those of its first stage alone."""
     settings = training_env(config)
     if curriculum is None or curriculum.stage:
-        return make_envs(settings, "train")
+        return make_envs(settings, "train", jumps=config.explore.archive is not None)
     return make_joined(settings, "train", task=curriculum.stages[0])
 
 
@@ -290,6 +302,17 @@ def _build_bonuses(config: TrainConfig, envs: Envs, engine: Engine) -> dict[str,
 
     bonus = build_bonus(config, envs.spec, envs.num_envs, on_gpu=engine.on_gpu, threads=engine.threads)
     return {"explore": bonus}
+
+
+def _build_imitation(
+    config: TrainConfig, explorer: GoExplore | None, policy: Policy, algorithm: Algorithm
+) -> Lessons | None:
+    """What learns from the archive, if anything does."""
+    if explorer is None or explorer.settings.learn_from == "nothing":
+        return None
+    from gymsolve.explore.imitation import build_imitation  # needs torch
+
+    return build_imitation(explorer, config.algo, policy, algorithm.optimizer)
 
 
 def restore_trainer(trainer: Trainer, saved: Checkpoint, *, fresh_optimizer: bool) -> list[str]:

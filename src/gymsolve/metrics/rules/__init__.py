@@ -4,6 +4,7 @@ A rule is a pure function of a run's history and settings. It says what it needs
 likeliest cause is, which settings to change and what that should do to which metric.
 """
 
+from gymsolve.metrics.rules.archive import ARCHIVE
 from gymsolve.metrics.rules.critic import CRITIC
 from gymsolve.metrics.rules.curiosity import CURIOSITY
 from gymsolve.metrics.rules.environment import ENVIRONMENT
@@ -27,6 +28,7 @@ RULES: tuple[Rule, ...] = (
     *FIRST_POLICY,
     *CURIOSITY,
     *TASKS,
+    *ARCHIVE,
     *EXPLORATION,
     *CRITIC,
     *NETWORK,

@@ -1,6 +1,7 @@
 """The catalogue's data: one row per metric, in the order in which they are shown."""
 
 from gymsolve.metrics.metric import Group
+from gymsolve.metrics.tables.archive import ARCHIVE
 from gymsolve.metrics.tables.bonus import BONUS
 from gymsolve.metrics.tables.curriculum import CURRICULUM
 from gymsolve.metrics.tables.evaluation import EVALUATION
@@ -27,6 +28,11 @@ GROUPS = (
         "Of the reward that a run pays itself; returns, evaluation and *solved* never see it.",
     ),
     Group("Curriculum", CURRICULUM, "Of a run with `curriculum.stages`."),
+    Group(
+        "The archive",
+        ARCHIVE,
+        "Of the places that episodes of training begin at; such episodes never enter returns or *solved*.",
+    ),
     Group("Hyperparameters in force", HYPER),
     Group("Evaluation", EVALUATION),
 )
