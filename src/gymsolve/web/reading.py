@@ -58,7 +58,7 @@ def _follow(ask: Ask) -> Reply:
     from gymsolve.service.following import follow_metrics
 
     run = asked_run(ask)
-    names = [name for name in ask.query.get("names", "").split(",") if name]
+    names = [name for name in ask.query.get("names", "").splitlines() if name]  # a name may have a comma
     found = follow_metrics(run, names, ask.query.get("since", ""))
     summary = run.summary()
     told = {"status": summary.status, "reason": summary.reason, "env_steps": summary.env_steps}

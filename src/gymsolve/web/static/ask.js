@@ -77,9 +77,13 @@ function plan(found) {
 }
 
 export function commandLine(command) {
-  const copy = (event) => {
-    navigator.clipboard?.writeText(command);
-    event.target.textContent = 'Copied';
+  const copy = async ({ target }) => {
+    try {
+      await navigator.clipboard.writeText(command);
+      target.textContent = 'Copied';
+    } catch { // pages of other machines may not: then it is marked, for the keyboard
+      getSelection().selectAllChildren(target.parentElement.querySelector('code'));
+    }
   };
   return html`<div class="command"><pre tabindex="0" aria-label="Command"><code>${command}</code></pre>
     <button type="button" class="quiet small" @click=${copy}>Copy</button></div>`;
