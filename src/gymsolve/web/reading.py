@@ -59,10 +59,9 @@ def _follow(ask: Ask) -> Reply:
 
     run = asked_run(ask)
     names = [name for name in ask.query.get("names", "").splitlines() if name]  # a name may have a comma
-    found = follow_metrics(run, names, ask.query.get("since", ""))
-    summary = run.summary()
+    summary, stamp = run.summary(), run_stamp(run)  # first: what has ended has written all of its records
     told = {"status": summary.status, "reason": summary.reason, "env_steps": summary.env_steps}
-    return {**found.to_json(), **told, "stamp": run_stamp(run)}
+    return {**follow_metrics(run, names, ask.query.get("since", "")).to_json(), **told, "stamp": stamp}
 
 
 def _alerts(ask: Ask) -> Reply:
