@@ -241,6 +241,8 @@ def test_a_run_deleted_while_it_is_watched_and_a_wrong_filter_are_told(
 ) -> None:
     run = keep(server.runs_dir, "20260103-000000-CartPole-v1-ppo-dddd")
     page = chromium.new_page()  # its console tells of answers 404 and 400, as it should
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
     page.goto(server.address(f"/run/{run.id}"))
     page.locator("figure.chart").first.wait_for()
     shutil.rmtree(run.path)
@@ -248,10 +250,13 @@ def test_a_run_deleted_while_it_is_watched_and_a_wrong_filter_are_told(
     expect(page.locator("h1")).to_contain_text("CartPole-v1")  # what was drawn stays
     page.goto(f"{server.origin}/run/{run.id}")
     expect(page.get_by_role("alert")).to_contain_text("Go back to the list of runs")
+    page.goto(f"{server.origin}/run/20260101-000000-broken-0001")
+    expect(page.get_by_role("alert")).to_contain_text("not valid JSON")
     page.goto(f"{server.origin}/")
     page.get_by_label("Filter").fill("stats:running")
     expect(page.get_by_role("status")).to_contain_text("There is no filter 'stats:'")
     page.close()
+    assert not faults
 
 
 def test_runs_compared_have_the_bands_of_the_report(

@@ -19,6 +19,7 @@ let asked = 0;
 async function open() {
   try {
     const first = get(`${place}/follow?names=${encodeURIComponent(RETURN.join('\n'))}`);
+    first.catch(() => {}); // whoever waits for it below hears of it; nobody does where the next line fails
     state.run = await get(place);
     lay();
     take(await first);
