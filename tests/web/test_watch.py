@@ -56,7 +56,7 @@ def kept(server: Served) -> list[Run]:
         keep(folder, f"20260102-00000{seed}-CartPole-v1-ppo-000{seed}", seed=seed, gain=1 + seed / 10)
         for seed in range(3)
     ]
-    keep(folder, EVIL_ID, name=EVIL, reason=EVIL, status="stopped")
+    keep(folder, EVIL_ID, name=EVIL, reason=EVIL, status="stopped", host="elsewhere")
     shutil.copytree(KEPT, folder / "20260101-000000-broken-0001")
     (folder / "20260101-000000-broken-0001" / "run.json").write_text('{"schema_version": 1')
     return seeds
@@ -180,6 +180,7 @@ def test_the_table_shows_names_as_text(
     page.get_by_role("link", name=EVIL).wait_for()
     expect(page.get_by_text(EVIL).nth(1)).to_be_visible()  # the reason of the same run
     assert page.locator("main img").count() == 0
+    expect(page.get_by_text("on elsewhere")).to_be_visible()
     expect(page.locator("tr.damaged")).to_contain_text("not valid JSON")
     look_at_both_themes(page, accessible)
     fits_a_phone(page)

@@ -49,7 +49,8 @@ async function act(state, call) {
 function stop(state) {
   return act(state, () => confirmAction({
     title: 'Stop this run?', verb: 'Stop', path: `/runs/${encodeURIComponent(state.run.id)}/stop`,
-    text: 'It finishes the update under way, saves a checkpoint and ends. It can be resumed.',
+    text: `It finishes the update under way, saves a checkpoint and ends. It can be resumed.${
+      state.run.host === state.run.machine ? '' : ` It trains on ${state.run.host}, and hears of this if that machine shares the folder.`}`,
   }));
 }
 
