@@ -136,7 +136,7 @@ def test_an_overview_agrees_with_the_details(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", ".", "..", "../runs", "a/b", "/etc", "a\\b", "a\0b", "x" * 300, "nothing"]
+    "name", ["", ".", "..", "../runs", "a/b", "/etc", "--help", "a\\b", "a\0b", "x" * 300, "nothing"]
 )
 def test_no_name_leads_out_of_the_folder(run: Run, name: str) -> None:
     with pytest.raises(UnknownRunError):

@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Callable
 from http.client import HTTPConnection
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,7 +15,7 @@ from playwright.sync_api import Page, expect
 from gymsolve.errors import UsageError
 from gymsolve.metrics.report.bands import seed_curves
 from gymsolve.metrics.report.comparison import contend
-from gymsolve.runs import list_runs
+from gymsolve.runs import list_checkpoints, list_runs
 from gymsolve.runs.run import Run
 from gymsolve.service.budget import Home, Limits
 from gymsolve.service.logbook import read_logbook
@@ -237,6 +238,22 @@ def test_a_page_of_a_run_is_whole(
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
+@pytest.mark.skipif(find_spec("gymsolve.training.play.person") is None, reason="nobody can play here yet")
+def test_the_newest_checkpoint_plays_beside_the_curves(server: Served, kept: list[Run], page: Page) -> None:
+    run = kept[0]
+    page.goto(server.address(f"/run/{run.id}"))
+    page.get_by_role("button", name="Watch it play").click()
+    playing = page.locator(".player")
+    expect(playing).to_contain_text(f"checkpoint {count(int(list_checkpoints(run)[-1]))}: step")
+    picture = page.get_by_role("img", name="The newest checkpoint plays")
+    expect(picture).to_be_visible()
+    page.wait_for_function("() => document.querySelector('.player canvas').width >= 100")
+    before = playing.inner_text()
+    expect(playing).not_to_have_text(before)  # it goes on
+    page.get_by_role("button", name="Stop playing").click()
+    expect(picture).to_have_count(0)
+
+
 def test_a_run_deleted_while_it_is_watched_and_a_wrong_filter_are_told(
     server: Served, kept: list[Run], chromium: Any
 ) -> None:
@@ -333,6 +350,7 @@ def test_videos_come_in_ranges_and_reports_run_nothing(
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("/api/runs", {}, "no environment"),
+    ("/api/runs", {"env": "--runs-dir=/etc"}, "no environment"),
     ("/api/runs", {"env": 5}, "no text"),
     ("/api/runs", {"env": "CartPole-v1", "steps": "many"}, "whole number"),
     ("/api/runs", {"env": "CartPole-v1", "set": ["algo.gama=1"], "dry_run": True}, "algo.gamma"),
