@@ -17,6 +17,7 @@ from gymsolve.service.overview import look_over, run_by_id, run_stamp
 from gymsolve.service.runs import get_run
 
 KEPT = Path(__file__).parents[1] / "runs" / "known_good" / "cartpole"
+SPACING = ((", ", ": "), (",", ":"))
 RETURN, JUDGED = "rollout/ep_rew_mean", "eval/mean_reward"
 
 
@@ -50,7 +51,11 @@ def test_all_of_it_first_and_then_only_what_is_new(run: Run) -> None:
 
 
 def test_a_file_that_was_replaced_is_told_from_its_beginning(run: Run) -> None:
-    cursor = follow_metrics(run, [RETURN]).cursor
+    whole = follow_metrics(run, [RETURN]).cursor
+    inode, _, _ = whole.partition(".")
+    with (run.path / "metrics.jsonl").open("rb") as file:
+        cursor = f"{inode}.{len(file.readline())}"  # the new file is longer than that, too
+    assert not follow_metrics(run, [RETURN], cursor).fresh
     run.rewind(5_000)
     again = follow_metrics(run, [RETURN], cursor)
     assert again.fresh
@@ -78,6 +83,12 @@ def test_long_files_give_the_same_numbers_without_parsing_all(
     assert parsed.problems == ["1 lines of metrics.jsonl cannot be read; ignored"]
     assert parsed.series[JUDGED].values[-1] == -3.25e-7
     assert parsed.series[JUDGED].seconds[-1] == 9.5
+    rows = [
+        json.dumps({"env_steps": 5, 'reward/"a", b': 0.5}, separators=separators) for separators in SPACING
+    ]
+    for row in rows:  # whoever else writes JSON may leave spaces out
+        path.write_text(row + "\n")
+        assert follow_metrics(run, ['reward/"a", b']).series['reward/"a", b'].values == [0.5]
 
 
 def test_thinning_keeps_what_stands_out_and_is_the_same_every_time() -> None:
@@ -125,7 +136,7 @@ def test_an_overview_agrees_with_the_details(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", ".", "..", "../runs", "a/b", "/etc", "a\\b", "a\0b", "x" * 300, "nothing"]
+    "name", ["", ".", "..", "../runs", "a/b", "/etc", "--help", "a\\b", "a\0b", "x" * 300, "nothing"]
 )
 def test_no_name_leads_out_of_the_folder(run: Run, name: str) -> None:
     with pytest.raises(UnknownRunError):

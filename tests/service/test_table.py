@@ -75,6 +75,8 @@ def test_what_changes_is_seen_and_what_is_deleted_is_gone(folder: Path) -> None:
     change(one, status="running", host="elsewhere")
     assert table.look("ppo-0002").rows[0].status == "running"
     assert table.look("ppo-0002").running == 1
+    Run(one).append_metrics({"env_steps": 12_345})
+    assert table.look("ppo-0002").rows[0].env_steps == 12_345
     shutil.rmtree(one)
     assert table.look("ppo-0002").total == 0
     assert table.look().total == 4

@@ -14,6 +14,7 @@ from typing import Any
 
 from gymsolve.errors import UsageError
 from gymsolve.metrics.catalog import GROUPS, by_priority, find_metric
+from gymsolve.runs.files import to_json
 from gymsolve.runs.records import lines_from, parse_record, sample_records
 from gymsolve.runs.run import Run
 from gymsolve.runs.schema import is_metrics
@@ -81,8 +82,8 @@ def follow_metrics(run: Run, names: Sequence[str], since: str = "") -> Followed:
         return Followed(f"{inode}.{begin}", start is None, {}, [])
     wanted = list(dict.fromkeys(names))
     columns = _Columns(wanted)
-    read = _parse_all if size - begin <= _PARSED else _cut_out
-    end = read(path, begin, columns)
+    short = size - begin <= _PARSED or not _is_ours(path, begin)
+    end = (_parse_all if short else _cut_out)(path, begin, columns)
     return Followed(f"{inode}.{end}", start is None, columns.tracks(), columns.problems())
 
 
@@ -168,30 +169,35 @@ def _parse_all(path: Path, start: int, columns: _Columns) -> int:
     return start
 
 
+def _is_ours(path: Path, start: int) -> bool:
+    """Are lines spaced as gymsolve writes them? Other programs may write JSON too."""
+    return _Key(_STEPS).value(next(lines_from(path, start), b"")) is not None
+
+
 def _cut_out(path: Path, start: int, columns: _Columns) -> int:
     """The same by looking for the names alone: a long file is read in a fraction of a second."""
     step_of, clock_of = _Key(_STEPS), _Key(_CLOCK)
-    of_training = [_Key(name) for name in columns.names if _by(name) != "evaluation"]
-    of_evaluations = [_Key(name) for name in columns.names if _by(name) in ("evaluation", "both", "")]
+    keys = [_Key(name) for name in columns.names]
+    of_training = [key for key in keys if not _is_judged(key.name)]
     for line in lines_from(path, start):
         start += len(line)
         step = step_of.value(line)
         if step is None or not step >= 0 or not line.endswith(b"}\n"):
             columns.damaged += 1
             continue
-        clock = clock_of.value(line)  # evaluations have none
+        clock = clock_of.value(line)  # evaluations have none, and are few
         columns.clock = columns.clock if clock is None else clock
-        for key in of_evaluations if clock is None else of_training:
+        for key in keys if clock is None else of_training:
             value = key.value(line)
             if value is not None:
                 columns.add(int(step), key.name, value)
     return start
 
 
-def _by(name: str) -> str:
-    """Which records hold a metric; empty where nobody declared it."""
+def _is_judged(name: str) -> bool:
+    """Do only evaluations tell it?"""
     metric = find_metric(name)
-    return "" if metric is None else metric.by
+    return metric is not None and metric.by == "evaluation"
 
 
 class _Key:
@@ -201,7 +207,7 @@ class _Key:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.text = f'"{name}": '.encode()
+        self.text = f"{to_json(name)}: ".encode(errors="replace")
         self.begin = 0
 
     def value(self, line: bytes) -> float | None:

@@ -99,7 +99,13 @@ class RunOverview(Answer, RunSummary):
 def run_by_id(name: str, runs_dir: RunsDir = None) -> Run:
     """The run with exactly this id: never a path, so that no name leads out of the folder."""
     folder = runs_folder(runs_dir).absolute()
-    plain = name and name not in (".", "..") and not set(name) & {"/", "\\", "\0"} and len(name) < 256
+    plain = (
+        name
+        and name[0] != "-"
+        and name not in (".", "..")
+        and not set(name) & {"/", "\\", "\0"}
+        and len(name) < 256
+    )
     if not plain or not holds_run(folder / name):
         shown = name if len(name) < 100 else f"{name[:97]}..."
         raise UnknownRunError(f"there is no run '{shown}' (any more).", hint="Go back to the list of runs.")

@@ -41,6 +41,10 @@ class NewRun:
     steps: int | None = None
     start_from: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.env.startswith("-") or not self.env.strip():  # it becomes a word of a command line
+            raise UsageError(f"{self.env!r} names no environment.", where="env", hint="Such as CartPole-v1.")
+
     def start(self, home: Home, key: str | None = None) -> Allowance:
         """Start it, if the limits allow it."""
 

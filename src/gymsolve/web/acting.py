@@ -25,8 +25,6 @@ def _start(ask: Ask) -> Reply:
 
     require_writing(ask.home.limits)
     env = _text(ask.body, "env").strip()
-    if not env:
-        raise UsageError("no environment is named.", where="env", hint="Name one, such as CartPole-v1.")
     wanted = NewRun(env, _settings(ask.body), _whole(ask.body, "seed"), _whole(ask.body, "steps", least=1))
     if _is_dry(ask):
         return {"command": wanted.command(ask.home), "plan": _plan(ask, wanted)}

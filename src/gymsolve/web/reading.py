@@ -1,5 +1,6 @@
 """What the pages read: runs, their curves, and what was found in them."""
 
+import platform
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -41,7 +42,7 @@ def _runs(ask: Ask) -> Reply:
         limit=min(_MOST_ROWS, _whole(ask.query, "limit", 50)),
         trials=ask.query.get("trials") == "1",
     )
-    return {**found.to_json(), "read_only": ask.home.limits.read_only}
+    return {**found.to_json(), **_server(ask)}
 
 
 def _run(ask: Ask) -> Reply:
@@ -50,7 +51,12 @@ def _run(ask: Ask) -> Reply:
 
     run = asked_run(ask)
     metrics = [one.to_json() for one in name_metrics(run)]
-    return {**look_over(run).to_json(), "metrics": metrics, "read_only": ask.home.limits.read_only}
+    return {**look_over(run).to_json(), "metrics": metrics, **_server(ask)}
+
+
+def _server(ask: Ask) -> dict[str, Any]:
+    """What this server may, and where it is: a run may be of another machine."""
+    return {"read_only": ask.home.limits.read_only, "machine": platform.node()}
 
 
 def _follow(ask: Ask) -> Reply:
@@ -58,11 +64,10 @@ def _follow(ask: Ask) -> Reply:
     from gymsolve.service.following import follow_metrics
 
     run = asked_run(ask)
-    names = [name for name in ask.query.get("names", "").split(",") if name]
-    found = follow_metrics(run, names, ask.query.get("since", ""))
-    summary = run.summary()
+    names = [name for name in ask.query.get("names", "").splitlines() if name]  # a name may have a comma
+    summary, stamp = run.summary(), run_stamp(run)  # first: what has ended has written all of its records
     told = {"status": summary.status, "reason": summary.reason, "env_steps": summary.env_steps}
-    return {**found.to_json(), **told, "stamp": run_stamp(run)}
+    return {**follow_metrics(run, names, ask.query.get("since", "")).to_json(), **told, "stamp": stamp}
 
 
 def _alerts(ask: Ask) -> Reply:

@@ -29,7 +29,7 @@ export function askForRun({ title, text, verb, path, body = {}, fields, values =
     const names = fields.includes('env') ? (await get('/recipes')).recipes : [];
     box.draw(() => html`<h2>${title}</h2>${text ? html`<p class="soft">${text}</p>` : nothing}
       <form @submit=${(event) => { event.preventDefault(); (planned ? act : look)(); }}>
-        ${fields.map((name) => field(name, given[name] ?? '', changed(name), names))}
+        ${fields.map((name) => field(name, given[name] ?? '', changed(name), names, fields.includes('env') ? 'as in the recipe' : 'as it is'))}
         ${planned ? html`${plan(planned.plan)}${commandLine(planned.command)}` : nothing}
         ${buttons(box, done, planned ? verb : 'Show the command', planned ? act : look, 'submit')}
       </form>`);
@@ -39,13 +39,14 @@ export function askForRun({ title, text, verb, path, body = {}, fields, values =
 const FIELDS = {
   env: { label: 'Environment, or recipe', hint: 'CartPole-v1, LunarLander-v3:ppo, or any id of Gymnasium' },
   checkpoint: { label: 'From checkpoint', hint: 'best, last, or a number of steps; empty: the last one' },
-  steps: { label: 'Steps', hint: 'Budget of the whole run; empty: as it is', type: 'number' },
-  seed: { label: 'Seed', hint: 'empty: as it is', type: 'number' },
+  steps: { label: 'Steps', hint: 'Budget of the whole run; empty: USUAL', type: 'number' },
+  seed: { label: 'Seed', hint: 'empty: USUAL', type: 'number' },
   set: { label: 'Settings to change', hint: 'One per line: algo.gamma=0.98' },
 };
 
-function field(name, value, changed, names) {
-  const { label, hint, type } = FIELDS[name];
+function field(name, value, changed, names, usual) {
+  const { label, type } = FIELDS[name];
+  const hint = FIELDS[name].hint.replace('USUAL', usual);
   const told = html`<span>${label}</span>`;
   if (name === 'set') {
     return html`<label class="field">${told}<textarea rows="3" placeholder=${hint} .value=${value} @input=${changed}
@@ -77,9 +78,13 @@ function plan(found) {
 }
 
 export function commandLine(command) {
-  const copy = (event) => {
-    navigator.clipboard?.writeText(command);
-    event.target.textContent = 'Copied';
+  const copy = async ({ target }) => {
+    try {
+      await navigator.clipboard.writeText(command);
+      target.textContent = 'Copied';
+    } catch { // pages of other machines may not: then it is marked, for the keyboard
+      getSelection().selectAllChildren(target.parentElement.querySelector('code'));
+    }
   };
   return html`<div class="command"><pre tabindex="0" aria-label="Command"><code>${command}</code></pre>
     <button type="button" class="quiet small" @click=${copy}>Copy</button></div>`;

@@ -83,7 +83,7 @@ export class Curves {
   }
 
   wanted() {
-    return [...RETURN, 'eval/std_reward', 'time/fps', ...this.names.filter((name) => name !== 'time/fps')];
+    return [...RETURN, 'eval/std_reward', 'progress', 'time/fps', ...this.names.filter((name) => name !== 'time/fps')];
   }
 
   choose(names) {

@@ -11,13 +11,15 @@ const place = `/runs/${encodeURIComponent(id)}`;
 const main = page(id);
 const state = { id, run: null, told: null, found: null, tracks: new Tracks(), cursor: '', refresh };
 const player = new SmallPlayer(id);
+const MOST_CHARTS = 30;
 let curves = null;
 let shown = '';
 let asked = 0;
 
 async function open() {
   try {
-    const first = get(`${place}/follow?names=${RETURN.join(',')}`);
+    const first = get(`${place}/follow?names=${encodeURIComponent(RETURN.join('\n'))}`);
+    first.catch(() => {}); // whoever waits for it below hears of it; nobody does where the next line fails
     state.run = await get(place);
     lay();
     take(await first);
@@ -51,7 +53,7 @@ function take(told) {
 /** Ask for what is new; everything else only when its stamp says that it changed. */
 async function look() {
   const mine = ++asked;
-  const names = curves.wanted().join(',');
+  const names = curves.wanted().join('\n');
   const told = await get(`${place}/follow?names=${encodeURIComponent(names)}&since=${state.cursor}`);
   if (mine !== asked) return; // other metrics were chosen meanwhile
   const ended = state.told && state.told.status !== told.status;
@@ -119,7 +121,7 @@ function controls() {
       <option value="steps">steps</option><option value="seconds">time</option></select></label>
     <label>Smoothing <input type="range" min="0" max="0.99" step="0.01" .value=${String(curves.smoothing)}
       @input=${(event) => curves.set({ smoothing: Number(event.target.value) })}></label>
-    <label>Add a chart <select @change=${add}><option value="">choose a metric …</option>
+    <label>Add a chart <select @change=${add} ?disabled=${curves.names.length >= MOST_CHARTS}><option value="">choose a metric …</option>
       ${groups.map((group) => html`<optgroup label=${group}>${others.filter((one) => one.group === group)
         .map((one) => html`<option value=${one.name}>${one.name}${one.title ? `: ${one.title}` : ''}</option>`)}</optgroup>`)}</select></label>`;
 }

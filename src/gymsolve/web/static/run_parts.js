@@ -49,7 +49,8 @@ async function act(state, call) {
 function stop(state) {
   return act(state, () => confirmAction({
     title: 'Stop this run?', verb: 'Stop', path: `/runs/${encodeURIComponent(state.run.id)}/stop`,
-    text: 'It finishes the update under way, saves a checkpoint and ends. It can be resumed.',
+    text: `It finishes the update under way, saves a checkpoint and ends. It can be resumed.${
+      state.run.host === state.run.machine ? '' : ` It trains on ${state.run.host}, and hears of this if that machine shares the folder.`}`,
   }));
 }
 
@@ -68,11 +69,13 @@ export function tiles({ run, told, tracks }) {
   const done = told?.env_steps ?? run.env_steps;
   const running = (told?.status ?? run.status) === 'running';
   const speed = tracks.last('time/fps');
-  const left = running && speed && run.steps ? Math.max(0, (run.steps - done) / speed) : null;
+  const share = tracks.last('progress') ?? (run.steps ? Math.min(1, done / run.steps) : 0); // the budget may count vector steps
+  const left = running && speed && share ? (done / share - done) / speed : null;
+  const unit = run.settings.find((one) => one.path === 'budget_in')?.value === 'vec_steps' ? 'vector steps' : 'steps';
   const tile = (value, label) => html`<div class="tile"><b>${value}</b><span>${label}</span></div>`;
-  return html`<progress class="wide" max="1" value=${run.steps ? Math.min(1, done / run.steps) : 0} aria-label="Progress"></progress>
+  return html`<progress class="wide" max="1" value=${share} aria-label="Progress"></progress>
     <div class="tiles">
-    ${tile(count(done), run.steps ? `of ${count(run.steps)} steps` : 'steps')}
+    ${tile(count(done), run.steps ? `${unit === 'steps' ? '' : 'steps; budget '}of ${count(run.steps)} ${unit}` : 'steps')}
     ${tile(number(run.best_reward), run.threshold === null ? 'best evaluation' : `best evaluation, threshold ${number(run.threshold)}`)}
     ${tile(number(tracks.last('rollout/ep_rew_mean')), 'training return, last 100 episodes')}
     ${tile(speed === null ? '–' : count(speed), 'steps per second')}

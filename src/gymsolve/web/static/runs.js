@@ -114,7 +114,8 @@ function row(one) {
     state.chosen[event.target.checked ? 'add' : 'delete'](one.id);
     draw();
   };
-  const facts = [one.algo, one.seed === null ? '' : `seed ${one.seed}`, one.group ? `group ${one.group}` : '', one.parent ? `from ${one.parent.run}` : ''];
+  const facts = [one.algo, one.seed === null ? '' : `seed ${one.seed}`, one.group ? `group ${one.group}` : '', one.parent ? `from ${one.parent.run}` : '',
+    one.host && one.host !== state.found.machine ? `on ${one.host}` : ''];
   return html`<tr class=${one.status}>
     <td><input type="checkbox" aria-label="Choose ${one.id}" .checked=${state.chosen.has(one.id)} ?disabled=${damaged} @change=${choose}></td>
     <td class="who"><a href="/run/${encodeURIComponent(one.id)}">${one.name || one.id}</a>
