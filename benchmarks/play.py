@@ -1,8 +1,8 @@
 """Play in a real browser: are steps on time, and how long does a key take to become one?
 
-An environment that costs nothing shows 60 pictures of 320×240 a second. A step is late when it begins more than
-half a period after its deadline. The time of a key runs from the browser's event to the environment's step. Both
-are measured on an idle machine and with one core kept busy.
+An environment that costs nothing shows 60 pictures of 320×240 a second. A step is late when it begins more
+than half a period after its deadline. The time of a key runs from the browser's event to the environment's
+step. Both are measured on an idle machine and with one core kept busy.
 """
 
 import contextlib

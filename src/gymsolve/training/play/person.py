@@ -160,6 +160,8 @@ class PlaySession:
             self._totals[name] += paid
         self._action, self._who = self._stage.labels.describe(chosen[0]), who
         if self._player is not None:
+            if action is not None:
+                self._player.see(action)
             self._player.hear(self._scene.reward)
         self._demo.add(self._scene, chosen, proposed, who, self._value())
         self._played += self._over

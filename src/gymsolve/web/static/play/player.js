@@ -201,7 +201,8 @@ class Player {
     this._drawn = performance.now();
     const { ready, facts, ended } = this;
     render(html`
-      ${this.compact ? nothing : html`<h1>${ready ? ready.name : this.request.env ?? this.request.run}</h1>`}
+      ${this.compact ? nothing : html`<h1>${ready ? ready.name : this.request.env ?? this.request.run}
+        ${ready?.run ? html`<span class="soft">${ready.env}</span>` : nothing}</h1>`}
       <div class="play ${this.compact ? 'compact' : ''}">
         <div class="left">
           <div class="stage ${facts.table ? 'blind' : ''}" tabindex="0" role="group" aria-label="The environment; keys play it while it has focus">

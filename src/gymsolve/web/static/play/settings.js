@@ -16,7 +16,7 @@ export function settings(player) {
     @click=${act(() => player.send('mode', { mode: name, sampled: state.sampled }))}>${MODES[name]}</button>`;
   return html`<section class="card settings">
     <div class="row" role="group" aria-label="Who acts">${(state.modes ?? []).map(mode)}
-      ${state.mode === 'you' ? nothing : html`<button type="button" class="main" data-do="takeover" aria-pressed=${state.takeover}
+      ${state.mode === 'you' ? nothing : html`<button type="button" data-do="takeover" aria-pressed=${state.takeover}
         @click=${act(() => player.takeOver(!state.takeover))}>${state.takeover ? 'Hand back' : 'Take over'}</button>`}</div>
     ${ready.run ? policySettings(player, act) : nothing}
     <div class="row">
