@@ -130,6 +130,7 @@ class PlaySession:
             self._seed = seed
         if self._follow and self._mode == "policy" and self._opened.newest != self._checkpoint:
             self._try(lambda: self._take_part(self._opened.newest))
+            self._tell_state()
         self._scene = self._stage.reset(seed)
         if self._player is not None:
             self._player.begin()
@@ -233,6 +234,7 @@ class PlaySession:
         if kind == "mode" and message.get("mode") in MODES:
             before = self._mode, self._sampled
             self._mode, self._sampled = message["mode"], bool(message.get("sampled"))
+            self._helping = False
             if not self._try(lambda: self._take_part(self._checkpoint)):
                 self._mode, self._sampled = before
         elif kind == "checkpoint":
