@@ -27,7 +27,7 @@ export function settings(player) {
       <label>Seed <input class="short" name="seed" inputmode="numeric" pattern="[0-9]*" autocomplete="off"
         placeholder=${state.seed ?? ''}></label></form>
     <form class="row" @submit=${(event) => count(player, event)}>
-      <label>Episodes <input class="short" name="episodes" inputmode="numeric" pattern="[0-9]*" autocomplete="off"
+      <label>Episodes <input class="short few" name="episodes" inputmode="numeric" pattern="[0-9]*" autocomplete="off"
         placeholder=${state.asked ?? 'no limit'}></label><button data-do="episodes">Stop after so many</button></form>
     <label class="check"><input type="checkbox" data-do="record" .checked=${!!state.record}
       @change=${(event) => { player.send('record', { on: event.target.checked }); player.refocus(); }}>
