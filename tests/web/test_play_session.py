@@ -298,6 +298,8 @@ def test_an_environment_that_fails_is_told_and_its_pictures_may_fail(tmp_path):
         ({"env": "Nowhere-v0"}, "Nowhere-v0"),
         ({"env": 3}, "not a name"),
         ({"run": "nothing"}, "nothing"),
+        ({"run": "/tmp/elsewhere"}, "is a path"),
+        ({"run": ".."}, "is a path"),
     ],
 )
 def test_wrong_requests_are_refused_in_a_sentence(tmp_path, request_, told):
