@@ -1,9 +1,12 @@
 """The stage for people: the same game, with its skipped frames, and without a camera where there is none."""
 
+import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.envs.classic_control import CartPoleEnv
 
 from gymsolve.config import EnvConfig
+from gymsolve.envs.describe import describe
 from gymsolve.envs.random_policy import random_actions
 from gymsolve.envs.single_env import open_play_stage, open_stage
 from gymsolve.recipes import resolve
@@ -79,3 +82,18 @@ def test_numbers_have_names_where_they_are_known():
         stage = open_play_stage(EnvConfig(id="CartPole-v1", frame_stack=frame_stack))
         stage.close()
         assert len(stage.obs_names) == names
+
+
+@pytest.mark.parametrize("told", ["fast", float("nan"), 0, None, [30]])
+def test_nonsense_about_time_does_no_harm(told):
+    """What authors write into their metadata is read before every training."""
+
+    class Timeless(CartPoleEnv):
+        metadata = {**CartPoleEnv.metadata, "render_fps": told}  # noqa: RUF012 - Gymnasium's own form
+
+    gym.register("Timeless-v0", Timeless)
+    try:
+        found = describe(EnvConfig(id="Timeless-v0"), "play")
+    finally:
+        del gym.registry["Timeless-v0"]
+    assert found.declared_fps is None

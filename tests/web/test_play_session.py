@@ -15,16 +15,19 @@ from minari.dataset.minari_storage import MinariStorage
 
 import gymsolve
 from gymsolve.cli import main
-from gymsolve.envs.single_env import open_stage
+from gymsolve.envs.describe import describe_env
+from gymsolve.envs.single_env import Scene, open_stage
 from gymsolve.errors import GymsolveError
 from gymsolve.recipes import resolve
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.episodes import load_episode
 from gymsolve.runs.files import replace_text
+from gymsolve.training.engines.choose import choose_engine
 from gymsolve.training.play import clock as clocks
 from gymsolve.training.play.clock import Clock
 from gymsolve.training.play.moments import play as play_moments
 from gymsolve.training.play.person import serve
+from gymsolve.training.play.players import PolicyPlayer
 from gymsolve.training.play.serve import GoneError
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -130,7 +133,7 @@ def test_a_person_is_asked_for_every_step_and_episodes_count(tmp_path):
 def test_a_policy_plays_as_in_a_video_of_the_same_seed(run):
     def script(tab):
         yield {"type": "speed", "factor": 0}
-        yield lambda: len(tab.of("episode")) == 1
+        yield lambda: len(tab.of("episode")) >= 1
 
     tab = perform({"run": run.id, "runs_dir": str(run.path.parent), "seed": 5, "episodes": 1}, script)
     policy = gymsolve.load_policy(run).policy
@@ -172,7 +175,7 @@ def test_what_a_mask_forbids_is_refused_and_takes_no_step(tmp_path):
 def test_masks_bind_an_untrained_policy_and_chance(tmp_path, mode):
     def script(tab):
         yield {"type": "speed", "factor": 0}
-        yield lambda: len(tab.of("episode")) == 8
+        yield lambda: len(tab.of("episode")) >= 8
 
     tab = perform({"env": "own_envs:Masked-v0", "mode": mode, "runs_dir": str(tmp_path)}, script)
     assert {one["length"] for one in tab.of("episode")[:8]} == {10}
@@ -187,9 +190,9 @@ def test_the_newest_checkpoint_is_followed_from_the_next_episode_on(run, tmp_pat
 
     def script(tab):
         yield {"type": "speed", "factor": 0}
-        yield lambda: len(tab.of("episode")) == 1
+        yield lambda: len(tab.of("episode")) >= 1
         replace_text(copy / "checkpoints" / "last", last)
-        yield lambda: len(tab.of("episode")) == 2
+        yield lambda: len(tab.of("episode")) >= 2
         yield {"type": "stats"}
 
     request = {"run": run.id, "mode": "policy", "follow": True, "checkpoint": first}
@@ -206,7 +209,7 @@ def test_who_acted_and_what_the_policy_wanted_is_kept_and_exported(run, tmp_path
         yield {"type": "takeover", "on": False}
         yield {"type": "speed", "factor": 0}
         yield {"type": "pause", "on": False}
-        yield lambda: len(tab.of("episode")) == 1
+        yield lambda: len(tab.of("episode")) >= 1
 
     runs_dir = tmp_path / "runs"
     shutil.copytree(run.path, runs_dir / run.id)
@@ -244,6 +247,30 @@ def _read_back(kept, folder):
     assert episode.infos["by_person"][:-1].tolist() == (kept.who == "person").tolist()
 
 
+@pytest.mark.parametrize(("name", "did"), [("CartPole-v1", [1]), ("Pendulum-v1", [[0.5]])])
+def test_a_policy_remembers_what_was_really_done(name, did):
+    """A policy that is told its last action hears of the person's, exactly as if it were its own."""
+    overrides = {"net.memory.size": 4, "net.memory.inputs": ["action", "reward"]}
+    config = resolve(name, overrides).config
+    spec = describe_env(config.env, "play")
+    policy = choose_engine(config, spec).build(config, spec)[0]
+    obs = {"obs": np.zeros((1, *spec.obs["obs"].shape), np.float32)}
+    scene = Scene(obs, None, 0.0, 0.0, False, False)
+    memories = []
+    for seed in range(20):  # until it happens to choose that action itself
+        player = PolicyPlayer(policy, np.random.default_rng(seed))
+        if name == "CartPole-v1" and player.choose(scene).tolist() == did:
+            memories.append(player._agent.memory)
+            break
+    overruled = PolicyPlayer(policy, np.random.default_rng(0))
+    overruled.choose(scene)
+    overruled.see(np.array(did, spec.action.dtype))
+    if memories:
+        np.testing.assert_array_equal(overruled._agent.memory, memories[0])
+    else:
+        assert overruled._agent.memory[0, -2] == 0.25  # of a range from -2 to 2
+
+
 def test_an_environment_that_fails_is_told_and_its_pictures_may_fail(tmp_path):
     def script(tab):
         yield from press("x", "x", "x", "x")
@@ -271,6 +298,8 @@ def test_an_environment_that_fails_is_told_and_its_pictures_may_fail(tmp_path):
         ({"env": "Nowhere-v0"}, "Nowhere-v0"),
         ({"env": 3}, "not a name"),
         ({"run": "nothing"}, "nothing"),
+        ({"run": "/tmp/elsewhere"}, "is a path"),
+        ({"run": ".."}, "is a path"),
     ],
 )
 def test_wrong_requests_are_refused_in_a_sentence(tmp_path, request_, told):
@@ -288,7 +317,7 @@ def test_a_run_without_checkpoints_has_no_policy_yet(run, tmp_path):
 
     def script(tab):
         yield {"type": "speed", "factor": 0}
-        yield lambda: len(tab.of("episode")) == 1
+        yield lambda: len(tab.of("episode")) >= 1
 
     # Who follows it sees where it begins; who plays it needs no policy.
     assert perform({**request, "follow": True}, script).of("episode")

@@ -5,9 +5,11 @@ wrappers of the role, the registration and the class behind it. So a changed reg
 a reloaded class are looked at anew, and two roles with the same wrappers are one question.
 """
 
+import math
 import pickle
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 
 import numpy as np
 
@@ -18,7 +20,6 @@ from gymsolve.envs.backends.ale import AleEnvs
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec, needs_own_process, notes_on
 from gymsolve.envs.contract_faults import FAULTS, close_env, explain_error, explain_info, keep_folder
 from gymsolve.envs.families import find_creator
-from gymsolve.envs.families.family import declared_fps
 from gymsolve.envs.join import Joint, join_specs
 from gymsolve.envs.labels import ActionLabels, find_labels
 from gymsolve.envs.masks import legal_mask
@@ -154,10 +155,16 @@ def _look_at(config: EnvConfig, role: Role, built: BuiltEnv, timed: bool) -> Des
         drawable="rgb_array" in (built.env.metadata.get("render_modes") or ()),
         lean=built.lean,
         exclusive=False,
-        declared_fps=declared_fps(built.env),
+        declared_fps=_declared_fps(built.env.metadata.get("render_fps")),
         timed=timed,
         step_us=_step_cost(env, action, from_info) if timed else None,
     )
+
+
+def _declared_fps(told: object) -> float | None:
+    """A number of frames per second, if it is one: nobody checks what authors write there."""
+    fps = float(told) if isinstance(told, Real) else math.nan
+    return fps if math.isfinite(fps) and fps > 0 else None
 
 
 def _spec(config: EnvConfig, built: BuiltEnv, action: ActionSpec, from_info: bool) -> EnvSpec:

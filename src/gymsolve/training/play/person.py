@@ -20,6 +20,7 @@ from gymsolve.errors import GymsolveError, RunDamagedError
 from gymsolve.spec import Array
 from gymsolve.training.play.clock import Clock
 from gymsolve.training.play.demonstration import Demonstration
+from gymsolve.training.play.episode import Episode
 from gymsolve.training.play.opening import MODES, Opened, Request, open_request, read_request
 from gymsolve.training.play.players import Chance, Player, PolicyPlayer
 from gymsolve.training.play.pressed import Pressed
@@ -31,6 +32,7 @@ __all__ = ["serve"]
 _HOLD = 1.0
 """Seconds for which the end of an episode stays on the screen."""
 _FASTEST = 8.0
+_TOLD_AT_END = ("raw_return", "shaped_return", "end")
 
 
 def serve(channel: Channel, request: dict[str, Any]) -> None:
@@ -58,16 +60,15 @@ class PlaySession:
         self._demo = Demonstration(opened, wanted.runs_dir, self._controls.action)
         self._demo.wanted = wanted.record
         self._mode, self._sampled, self._follow = wanted.mode, wanted.sampled, wanted.follow
-        self._paused, self._helping, self._begun = wanted.paused, False, False
+        self._paused, self._helping = wanted.paused, False
         self._asked, self._played = wanted.episodes, 0
         self._checkpoint: str | None = None
         self._player: Player | None = None
         """Who acts, or in the mode `you` gives its opinion."""
         self._screen = Screen(channel, self._stage, self._facts)
-        self._scene: Scene
-        self._step, self._paid = 0, 0.0
-        self._totals: dict[str, float] = {}
-        self._action, self._who = "", ""
+        self._acts: str | None = None
+        """The checkpoint of whoever acts; None for others than policies of the run."""
+        self._episode: Episode
         self._take_part(wanted.checkpoint)
 
     # ------------------------------------------------------------------------------------ the loop
@@ -78,7 +79,7 @@ class PlaySession:
         try:
             self._begin(self._seed)
             while True:
-                self._screen.show(self._scene, hurry=self._stepwise)
+                self._screen.show(self._episode.scene, hurry=self._stepwise)
                 message = self._channel.receive(self._wait())
                 while message is not None:
                     self._hear(message)
@@ -100,7 +101,7 @@ class PlaySession:
 
     @property
     def _over(self) -> bool:
-        return self._scene.terminated or self._scene.truncated
+        return self._episode.end is not None
 
     @property
     def _done(self) -> bool:
@@ -114,7 +115,7 @@ class PlaySession:
             return False
         if not self._mine or self._over:
             return True
-        return self._begun and self._pressed.read(self._controls) is not None
+        return self._episode.begun and self._pressed.read(self._controls) is not None
 
     def _wait(self) -> float | None:
         """Seconds until something is to be done; None where only the page can bring something."""
@@ -130,14 +131,15 @@ class PlaySession:
             self._seed = seed
         if self._follow and self._mode == "policy" and self._opened.newest != self._checkpoint:
             self._try(lambda: self._take_part(self._opened.newest))
-        self._scene = self._stage.reset(seed)
+            self._tell_state()
+        scene = self._stage.reset(seed)
         if self._player is not None:
             self._player.begin()
-        self._step, self._paid, self._totals = 0, 0.0, dict.fromkeys(self._stage.spec.components, 0.0)
-        self._action, self._who, self._begun = "", "", False
-        self._demo.begin(self._scene, self._value(), {"seed": self._seed, "episode": self._played + 1})
+        self._episode = Episode(scene, self._stage.spec.components, self._value(scene))
+        facts = {"seed": self._seed, "episode": self._played + 1}
+        self._demo.begin(scene, self._episode.value, facts)
         self._clock.restart(self._clock.period)
-        self._screen.plan(self._scene, time.monotonic(), self._clock.period)
+        self._screen.plan(scene, time.monotonic(), self._clock.period)
 
     def _take_step(self, due: float) -> None:
         """One step, or after the last one of an episode the next episode."""
@@ -145,40 +147,33 @@ class PlaySession:
             if not self._done:
                 self._begin(None)
             return
-        before = self._scene
         action = self._pressed.take(self._controls) if self._mine else None
         if self._mine and (action is None or self._refuses(action)):
             return
-        proposed = None if self._player is None else self._player.choose(before)
+        proposed = None if self._player is None else self._player.choose(self._episode.scene)
         who = "person" if self._mine else self._mode
         chosen = action if action is not None else proposed
         assert chosen is not None
         self._pressed.note_latency(time.time())
-        self._scene = self._stage.step(chosen)
-        self._step, self._paid = self._step + 1, self._paid + self._scene.reward
-        for name, paid in self._scene.components.items():
-            self._totals[name] += paid
-        self._action, self._who = self._stage.labels.describe(chosen[0]), who
+        scene = self._stage.step(chosen)
+        self._episode.add(scene, self._stage.labels.describe(chosen[0]), who)
         if self._player is not None:
-            self._player.hear(self._scene.reward)
-        self._demo.add(self._scene, chosen, proposed, who, self._value())
+            if action is not None:
+                self._player.see(action)
+            self._player.hear(scene.reward)
+        self._episode.value = self._value(scene)
+        self._demo.add(scene, chosen, proposed, who, self._episode.value)
         self._played += self._over
-        self._screen.plan(self._scene, due, self._clock.period)
+        self._screen.plan(scene, due, self._clock.period)
         if self._over:
             self._end()
 
     def _end(self) -> None:
-        kept = self._keep("terminated" if self._scene.terminated else "truncated")
-        self._say(
-            "episode",
-            number=self._played,
-            length=self._step,
-            raw_return=_number(self._scene.raw_return),
-            shaped_return=_number(self._paid),
-            end="terminated" if self._scene.terminated else "truncated",
-            kept=kept,
-            done=self._done,
-        )
+        episode = self._episode
+        assert episode.end is not None
+        kept = self._keep(episode.end)
+        told = {name: value for name, value in episode.facts().items() if name in _TOLD_AT_END}
+        self._say("episode", number=self._played, length=episode.step, **told, kept=kept, done=self._done)
         self._clock.restart(_HOLD / (self._clock.speed or _FASTEST))
 
     def _keep(self, end: str) -> str | None:
@@ -191,16 +186,16 @@ class PlaySession:
 
     def _refuses(self, action: Array) -> bool:
         """Is the action forbidden here? Then it is said, and no step is taken."""
-        if not self._controls.forbidden(action, self._scene.masks):
+        if not self._controls.forbidden(action, self._episode.scene.masks):
             return False
         label = self._stage.labels.describe(action[0])
         self._say("refusal", text=f"{label} is not allowed here: no step was taken.")
         self._clock.restart(self._clock.period)
         return True
 
-    def _value(self) -> float | None:
-        over = self._over
-        return None if self._player is None or over else self._player.value(self._scene)
+    def _value(self, scene: Scene) -> float | None:
+        over = scene.terminated or scene.truncated
+        return None if self._player is None or over else self._player.value(scene)
 
     # ------------------------------------------------------------------------------------ messages
 
@@ -216,7 +211,7 @@ class PlaySession:
             self._paused = on
             self._clock.wake()
         elif kind == "takeover":
-            self._helping, self._begun = on, True
+            self._helping, self._episode.begun = on, True
             self._clock.wake()
         elif kind == "reset":
             self._begin(_seed_in(message))
@@ -231,6 +226,7 @@ class PlaySession:
         if kind == "mode" and message.get("mode") in MODES:
             before = self._mode, self._sampled
             self._mode, self._sampled = message["mode"], bool(message.get("sampled"))
+            self._helping = False
             if not self._try(lambda: self._take_part(self._checkpoint)):
                 self._mode, self._sampled = before
         elif kind == "checkpoint":
@@ -261,21 +257,23 @@ class PlaySession:
 
     def _press(self, message: dict[str, Any]) -> None:
         """Keys went down or up; where the environment waits, a new one makes a step."""
-        new = self._pressed.hear(message)
-        if not self._mine:
-            return
-        if not new:
+        if not self._pressed.hear(message) or not self._mine:
             return
         if self._stepwise:
             self._take_step(time.monotonic())
             self._pressed.drop_taps()
-        elif not self._begun or self._clock.due < time.monotonic() - self._clock.period:
-            self._begun = True
+        elif not self._episode.begun or self._clock.due < time.monotonic() - self._clock.period:
+            self._episode.begun = True
             self._clock.restart()
 
     def _take_part(self, checkpoint: str | None) -> None:
         """Put somebody in the place that the mode names."""
         rng = self._rng if self._sampled else None
+        same = self._acts is not None and checkpoint == self._acts and self._mode in ("you", "policy")
+        if same and isinstance(self._player, PolicyPlayer):  # it keeps its memory of the episode
+            self._player.rng = rng
+            return
+        self._acts = None
         trained = bool(self._opened.checkpoints())
         early = self._mode == "policy" and self._follow and not trained
         if self._mode == "random":
@@ -284,28 +282,18 @@ class PlaySession:
             self._player = PolicyPlayer(self._opened.build_untrained(), self._rng)
         elif self._mode == "policy" or trained:
             self._checkpoint, policy = self._opened.load(checkpoint)
-            self._player = PolicyPlayer(policy, rng)
+            self._player, self._acts = PolicyPlayer(policy, rng), self._checkpoint
         else:
             self._player = None
 
     # ------------------------------------------------------------------------------------ telling
 
     def _facts(self) -> dict[str, Any]:
-        scene = self._scene
+        number = self._played + (0 if self._over else 1)
         return {
+            **self._episode.facts(),
+            "episode": number,
             "input": self._pressed.used,
-            "step": self._step,
-            "episode": self._played + (0 if self._over else 1),
-            "reward": _number(scene.reward),
-            "raw_return": _number(scene.raw_return),
-            "shaped_return": _number(self._paid),
-            "components": {name: _number(paid) for name, paid in scene.components.items()},
-            "totals": {name: _number(paid) for name, paid in self._totals.items()},
-            "action": self._action,
-            "who": self._who,
-            "value": _number(self._value()),
-            "legal": None if scene.masks is None else scene.masks[0].tolist(),
-            "end": "terminated" if scene.terminated else "truncated" if scene.truncated else None,
             "waits": self._waits(),
         }
 
@@ -317,7 +305,7 @@ class PlaySession:
             return "paused" if self._paused else None
         if self._stepwise:
             return "paused" if self._paused else "turn"
-        return None if self._runs else "begin" if not self._begun else "key"
+        return None if self._runs else "begin" if not self._episode.begun else "key"
 
     def _tell_ready(self) -> None:
         stage, config = self._stage, self._opened.config
@@ -356,11 +344,6 @@ class PlaySession:
 
     def _say(self, kind: str, **facts: Any) -> None:
         self._channel.send({"type": kind, **facts})
-
-
-def _number(value: float | None) -> float | None:
-    """JSON has no NaN."""
-    return None if value is None or not math.isfinite(value) else float(value)
 
 
 def _seed_in(message: dict[str, Any]) -> int | None:

@@ -1,12 +1,13 @@
 // The page `play`: choose what to play, or play it.
 import { get } from './api.js';
-import { mount } from './play/player.js';
+import { addStyle, mount } from './play/player.js';
 import { page, showError } from './shell.js';
 import { html, render } from './vendor/lit-html.js';
 
 const asked = Object.fromEntries(new URLSearchParams(location.search));
 const main = page(asked.env || asked.run || 'Play');
 
+addStyle();
 if (asked.env || asked.run) mount(main, requested(asked));
 else offer().catch(showError);
 
@@ -48,8 +49,3 @@ async function offer() {
           : html`<p class="soft small">No run here yet: <code>gymsolve train CartPole-v1</code> makes one.</p>`}
       </section></div>`, main);
 }
-
-const sheet = document.createElement('link');
-sheet.rel = 'stylesheet';
-sheet.href = '/static/play/play.css';
-document.head.append(sheet);

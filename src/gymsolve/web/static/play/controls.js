@@ -43,7 +43,7 @@ export function screenKeys(player) {
     @pointerdown=${(event) => hold(player, event, name)} @contextmenu=${(event) => event.preventDefault()}>
     ${shownKey(name)}${labels[name] && labels[name] !== name ? html`<small>${labels[name]}</small>` : nothing}</button>`;
   return html`<div class="screenkeys" role="group" aria-label="Keys on the screen">
-    ${arrows.length ? html`<div class="cross">${arrows.map(key)}</div>` : nothing}
+    ${arrows.length ? html`<div class="cross ${names.includes('up') ? '' : 'flat'}">${arrows.map(key)}</div>` : nothing}
     ${rest.length ? html`<div class="others">${rest.map(key)}</div>` : nothing}</div>`;
 }
 

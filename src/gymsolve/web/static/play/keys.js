@@ -105,7 +105,7 @@ export class Keys {
 
   /** Look at the gamepads; true while there is one. */
   poll() {
-    const pads = [...navigator.getGamepads()].filter((pad) => pad?.connected);
+    const pads = [...(navigator.getGamepads?.() ?? [])].filter((pad) => pad?.connected);
     const wanted = new Map();
     for (const pad of pads) this._look(pad, wanted);
     let moved = false;

@@ -1,7 +1,7 @@
 // What is known of the step that is shown: rewards, who acted, what was paid for what.
 import { html, nothing } from '../vendor/lit-html.js';
 
-const WHO = { person: 'you', policy: 'the policy', untrained: 'an untrained policy', random: 'chance' };
+const WHO = { person: 'yours', policy: 'policy', untrained: 'untrained', random: 'chance' };
 
 export function told(value) {
   if (value === null || value === undefined) return '–';
@@ -19,7 +19,7 @@ export function numbers({ facts, state }) {
     ${tile('return', told(facts.raw_return), 'return')}
     ${shaped ? tile('return with shaping', told(facts.shaped_return), 'shaped') : nothing}
     ${tile('reward', told(facts.reward), 'reward')}${tile('value', told(facts.value), 'value')}
-    ${tile(facts.who ? `action of ${WHO[facts.who]}` : 'action', facts.action || '–', 'action')}</div>`;
+    ${tile(facts.who ? `action (${WHO[facts.who]})` : 'action', facts.action || '–', 'action')}</div>`;
 }
 
 /** What each part of the reward paid. */

@@ -13,8 +13,17 @@ const WAITS = {
 };
 const NUMBERS_EVERY = 80; // milliseconds between two updates of the numbers, which nobody reads faster
 
+/** The sheet of this page and of whoever shows a session. */
+export function addStyle() {
+  if (document.getElementById('play-style')) return;
+  const sheet = document.createElement('link');
+  Object.assign(sheet, { id: 'play-style', rel: 'stylesheet', href: '/static/play/play.css' });
+  document.head.append(sheet);
+}
+
 /** Play in an element; `compact` shows the picture and the numbers only. Returns the way to end it. */
 export function mount(element, request, { compact = false } = {}) {
+  addStyle();
   return new Player(element, request, compact);
 }
 
@@ -51,6 +60,16 @@ class Player {
     this.draw();
   }
 
+  /** The keyboard belongs to the environment. */
+  focus() {
+    this.element.querySelector('.stage').focus({ preventScroll: true });
+  }
+
+  /** The same after a click or a touch; who moves through the controls by keys stays there. */
+  refocus() {
+    if (this._byPointer) this.focus();
+  }
+
   send(type, facts = {}) {
     this.session.send({ type, ...facts });
   }
@@ -74,7 +93,7 @@ class Player {
     this.keys = new Keys(ready.env, names, (pressed) => this._press(pressed));
     this.draw();
     this._listen();
-    this.element.querySelector('.stage').focus({ preventScroll: true });
+    if (!this.compact) this.focus();
   }
 
   _end(reason) {
@@ -136,6 +155,8 @@ class Player {
     addEventListener('keydown', (event) => this._keyDown(event), options);
     addEventListener('keyup', (event) => this._keyUp(event), options);
     addEventListener('blur', () => this._lose(), options);
+    addEventListener('pointerdown', () => { this._byPointer = true; }, { ...options, capture: true });
+    addEventListener('keydown', () => { this._byPointer = false; }, { ...options, capture: true });
     addEventListener('gymsolve-stats', () => this.send('stats'), options); // how late steps are, for measuring
     document.addEventListener('visibilitychange', () => document.hidden && this._lose(), options);
     const poll = () => {
@@ -148,6 +169,7 @@ class Player {
   /** Are keys meant for the environment? Not while somebody types or moves through the controls. */
   get _hasKeyboard() {
     const at = document.activeElement;
+    if (this.compact) return at?.classList.contains('stage') ?? false;
     return !at || at === document.body || at.id === 'page' || at.classList.contains('stage');
   }
 
@@ -201,7 +223,8 @@ class Player {
     this._drawn = performance.now();
     const { ready, facts, ended } = this;
     render(html`
-      ${this.compact ? nothing : html`<h1>${ready ? ready.name : this.request.env ?? this.request.run}</h1>`}
+      ${this.compact ? nothing : html`<h1>${ready ? ready.name : this.request.env ?? this.request.run}
+        ${ready?.run ? html`<span class="soft">${ready.env}</span>` : nothing}</h1>`}
       <div class="play ${this.compact ? 'compact' : ''}">
         <div class="left">
           <div class="stage ${facts.table ? 'blind' : ''}" tabindex="0" role="group" aria-label="The environment; keys play it while it has focus">
