@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from gymsolve.cli.commands.web import Host, NoOpen, Port, Token, open_page
-from gymsolve.cli.options import RunsDir
+from gymsolve.cli.options import RunsDir, Trust, trusts
 from gymsolve.errors import UnknownRunError
 
 __all__ = ["inspect"]
@@ -33,6 +33,7 @@ def inspect(
     no_open: NoOpen = False,
     host: Host = "127.0.0.1",
     token: Token = None,
+    trust: Trust = False,
     runs_dir: RunsDir = None,
 ) -> None:
     """Step through an episode: what the network saw, what it thought, what it did, what came of it."""
@@ -50,6 +51,10 @@ def inspect(
         raise UnknownRunError(
             f"run {found.id} has no checkpoint '{which}'.", hint=f"There are: {', '.join(known)}."
         )
+    if trusts(str(found.path), runs_dir, trust=trust, json=False):
+        from gymsolve.runs.trust import buildable_settings
+
+        buildable_settings(found, trust=True)  # the page's processes find it in the list
     query = {"run": found.id}
     if which is not None:
         query["checkpoint"] = which.replace("_", "")
