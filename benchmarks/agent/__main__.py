@@ -11,9 +11,10 @@ from typing import Any
 import anyio
 
 from benchmarks.agent import scripted
-from benchmarks.agent.models import PROVIDERS, Model
+from benchmarks.agent.models import Model
 from benchmarks.agent.session import open_session
 from benchmarks.agent.tasks import TASKS, Task
+from gymsolve.service.chat import FORMATS
 
 RESULTS = Path(__file__).parent.parent / "results" / "agent.json"
 
@@ -70,7 +71,7 @@ def _line(row: dict[str, Any]) -> str:
 def _read() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.agent", description=__doc__)
     parser.add_argument("only", nargs="*", help="words of the tasks' names")
-    parser.add_argument("--provider", choices=sorted(PROVIDERS), help="whose message format the model speaks")
+    parser.add_argument("--provider", choices=sorted(FORMATS), help="whose message format the model speaks")
     parser.add_argument("--model", help="its name")
     parser.add_argument("--url", help="another server with the same format")
     given = parser.parse_args()

@@ -4,16 +4,13 @@ import json
 import os
 from typing import Any
 
-import httpx
+import anyio
 
 from benchmarks.agent.session import Session
+from gymsolve.service.chat import FORMATS, Endpoint, post
 
-__all__ = ["PROVIDERS", "Model"]
+__all__ = ["Model"]
 
-PROVIDERS = {
-    "anthropic": ("https://api.anthropic.com/v1/messages", "ANTHROPIC_API_KEY"),
-    "openai": ("https://api.openai.com/v1/chat/completions", "OPENAI_API_KEY"),
-}
 _MOST_TOKENS = 4096
 
 
@@ -21,45 +18,42 @@ class Model:
     """Asks a model what to do until it answers without calling a tool, or the limit is reached."""
 
     def __init__(self, provider: str, model: str, *, limit: int, url: str | None = None) -> None:
-        address, variable = PROVIDERS[provider]
-        self.url, self.provider, self.model, self.limit = url or address, provider, model, limit
-        self.key = os.environ.get(variable, "")
-        if not self.key and url is None:
+        address, variable = FORMATS[provider]
+        key = os.environ.get(variable, "")
+        if not key and url is None:
             raise SystemExit(f"{variable} is not set.")
+        self.endpoint, self.limit = Endpoint(url or address, model, provider, key), limit
         self.tokens = 0
 
     async def play(self, session: Session, question: str) -> str:
         tools = await session.tools()
         messages: list[dict[str, Any]] = [{"role": "user", "content": question}]
-        async with httpx.AsyncClient(timeout=300) as web:
-            for _ in range(self.limit):
-                said, wanted, turn = await self._ask(web, messages, tools)
-                messages.append(turn)
-                if not wanted:
-                    return said
-                results = [(one, await session.call(name, **given)) for one, name, given in wanted]
-                messages += self._answers(results)
+        for _ in range(self.limit):
+            said, wanted, turn = await self._ask(messages, tools)
+            messages.append(turn)
+            if not wanted:
+                return said
+            results = [(one, await session.call(name, **given)) for one, name, given in wanted]
+            messages += self._answers(results)
         return ""
 
     async def _ask(
-        self, web: httpx.AsyncClient, messages: list[dict[str, Any]], tools: list[dict[str, Any]]
+        self, messages: list[dict[str, Any]], tools: list[dict[str, Any]]
     ) -> tuple[str, list[tuple[str, str, dict[str, Any]]], dict[str, Any]]:
         """What it said, the calls that it wants (id, tool, arguments), and its turn for the record."""
-        if self.provider == "anthropic":
-            head = {"x-api-key": self.key, "anthropic-version": "2023-06-01"}
+        if self.endpoint.format == "anthropic":
             offered = [{**_named(one), "input_schema": one["schema"]} for one in tools]
-            told = await self._post(web, head, {"max_tokens": _MOST_TOKENS, "tools": offered}, messages)
+            told = await self._post({"max_tokens": _MOST_TOKENS, "tools": offered}, messages)
             used = told.get("usage", {})
             self.tokens += used.get("input_tokens", 0) + used.get("output_tokens", 0)
             parts = told["content"]
             said = "".join(part["text"] for part in parts if part["type"] == "text")
             wanted = [(one["id"], one["name"], one["input"]) for one in parts if one["type"] == "tool_use"]
             return said, wanted, {"role": "assistant", "content": parts}
-        head = {"Authorization": f"Bearer {self.key}"}
         functions = [
             {"type": "function", "function": _named(one) | {"parameters": one["schema"]}} for one in tools
         ]
-        told = await self._post(web, head, {"tools": functions}, messages)
+        told = await self._post({"tools": functions}, messages)
         self.tokens += told.get("usage", {}).get("total_tokens", 0)
         turn = told["choices"][0]["message"]
         asked = turn.get("tool_calls") or []
@@ -69,17 +63,11 @@ class Model:
         ]
         return turn.get("content") or "", wanted, turn
 
-    async def _post(
-        self, web: httpx.AsyncClient, head: dict[str, str], body: dict[str, Any], messages: list[Any]
-    ) -> Any:
-        answer = await web.post(
-            self.url, headers=head, json={"model": self.model, "messages": messages, **body}
-        )
-        answer.raise_for_status()
-        return answer.json()
+    async def _post(self, body: dict[str, Any], messages: list[Any]) -> Any:
+        return await anyio.to_thread.run_sync(post, self.endpoint, {"messages": messages, **body})
 
     def _answers(self, results: list[tuple[str, str]]) -> list[dict[str, Any]]:
-        if self.provider == "anthropic":
+        if self.endpoint.format == "anthropic":
             parts = [{"type": "tool_result", "tool_use_id": one, "content": text} for one, text in results]
             return [{"role": "user", "content": parts}]
         return [{"role": "tool", "tool_call_id": one, "content": text} for one, text in results]

@@ -346,3 +346,9 @@ def test_evaluation_may_have_another_frame_skip_than_training():
         told = [env.step(press("RIGHT B"))[-1] for _ in range(40)]
         assert {info["frames"] for info in told} == {2, 3, 4, 5, 6}
         assert told[-1]["xscrollLo"] == 0
+
+
+@pytest.mark.parametrize("scenario", ["/tmp/evil.json", "../evil", "evil.json", "a b", ""])
+def test_a_scenario_is_a_name_and_never_a_file(scenario):
+    with pytest.raises(ConfigError, match=r"env\.kwargs\.scenario"):
+        build(scenario=scenario)

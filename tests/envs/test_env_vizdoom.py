@@ -589,3 +589,43 @@ def test_other_scenarios_get_the_familys_recipe(name):
     env = build_env(config, "train").env
     assert env.observation_space["screen"].shape == (2, 48, 64)
     assert isinstance(env.action_space, gym.spaces.Discrete)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "+logfile {}",
+        "-savedir {}",
+        "+exec {}",
+        "+LogFile {}",
+        '+name "a +logfile {}',
+        "-join 8.8.8.8",
+        "-join",
+        "-file {}",
+    ],
+)
+def test_arguments_that_reach_beyond_the_game_are_refused(tmp_path, arguments):
+    given = arguments.format(tmp_path / "evil")
+    with pytest.raises(ConfigError, match="game_args"):
+        build("Basic", kwargs={**SMALL, "game_args": given})
+    scenario = tmp_path / "own.cfg"
+    scenario.write_text(
+        f"doom_scenario_path = basic.wad\nGameArgs = {given}\navailable_buttons = {{ ATTACK }}\n"
+    )
+    with pytest.raises(ConfigError, match="game_args"):
+        build("Basic", kwargs={**SMALL, "scenario_config_file": str(scenario)})
+    assert not (tmp_path / "evil").exists()
+
+
+def test_arguments_that_change_the_game_alone_are_passed_on():
+    with closing(build("Basic", kwargs={**SMALL, "game_args": "-nomonsters +sv_noautoaim 1"})) as env:
+        assert env.unwrapped.game.get_game_args() == "-nomonsters +sv_noautoaim 1"
+
+
+def test_scenarios_among_runs_are_not_played(tmp_path):
+    (tmp_path / "run.json").write_text("{}")
+    (tmp_path / "own.cfg").write_text("doom_scenario_path = basic.wad\navailable_buttons = { ATTACK }\n")
+    with pytest.raises(ConfigError, match="folder of runs"):
+        build("Basic", kwargs={**SMALL, "scenario_config_file": str(tmp_path / "own.cfg")})
+    with pytest.raises(ConfigError, match="folder of runs"):
+        build("Basic", kwargs={**SMALL, "doom_scenario_path": str(tmp_path / "own.wad")})

@@ -125,3 +125,40 @@ def test_forgetting_touches_the_rows_that_ended():
     agent.forget(np.array([False, True, False]))
     assert agent.memory[:, 0].tolist() == [1, 0, 1]
     assert agent.values({}, np.array([0, 1])).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("kind", ["discrete", "multi_discrete", "multi_binary", "box", "squashed"])
+def test_an_action_that_somebody_else_decided_is_remembered_as_if_it_had_been_chosen(kind):
+    told = {"cell": "lstm", "size": 3, "inputs": ["action", "reward"]}
+    policy = make_policy(make_spec(kind), memory=told, squash=kind == "squashed")
+    obs = {"obs": np.ones((1, 3), np.float32)}
+    agents = [Agent(policy, 1) for _ in range(2)]
+    for seed in range(40):  # until one agent samples what the other did not
+        for agent in agents:
+            agent.forget(np.ones(1, bool))
+        one, other = (
+            agent.choose(obs, None, np.random.default_rng(seed + 100 * number))
+            for number, agent in enumerate(agents)
+        )
+        if not np.array_equal(one, other):
+            break
+    assert not np.array_equal(agents[0].memory, agents[1].memory)
+    agents[1].did(one)
+    np.testing.assert_array_equal(agents[0].memory, agents[1].memory)
+
+
+@pytest.mark.parametrize("kind", ["discrete", "multi_discrete", "multi_binary", "box", "squashed"])
+def test_actions_come_back_from_the_environments_terms(kind):
+    spec = make_policy(make_spec(kind), squash=kind == "squashed").spec.action
+    rng = np.random.default_rng(0)
+    if spec.kind == "box":
+        chosen = rng.uniform(-0.99, 0.99, (50, spec.size)).astype(np.float32)
+    else:
+        chosen = rng.integers(0, spec.nvec, (50, spec.size))
+    back = spec.from_env(spec.to_env(chosen))
+    assert back.dtype == chosen.dtype
+    np.testing.assert_allclose(back, chosen, atol=1e-6)
+    for end in (spec.low, spec.high):
+        if end:  # also the ends, which tanh never reaches
+            ends = np.array([end], spec.dtype)
+            np.testing.assert_allclose(spec.to_env(spec.from_env(ends)), ends, rtol=1e-6, atol=1e-6)

@@ -333,7 +333,26 @@ class Succeeds(gym.Env[Any, Any]):
         return np.zeros(1, np.float32), float(success) - 5.0, True, False, {"is_success": success}
 
 
+class Restless(gym.Env[Any, Any]):
+    """From its fourth step on it shows the time, which no seed decides."""
+
+    def __init__(self) -> None:
+        self.observation_space = spaces.Box(-np.inf, np.inf, (1,), dtype=np.float64)
+        self.action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.steps = 0
+        return np.zeros(1), {}
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        seen = float(time.monotonic_ns() % 1_000_003) if self.steps > 3 else float(self.steps)
+        return np.array([seen]), 1.0, self.steps == 8, False, {}
+
+
 for kind in (
+    Restless,
     Falls,
     Loud,
     Succeeds,

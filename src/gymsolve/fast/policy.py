@@ -121,6 +121,10 @@ class FastPolicy:
     def memory_inputs(self) -> int:
         return 0
 
+    def did(self, memory: Array, actions: Array) -> Array:
+        """Never called: there is no memory."""
+        return memory
+
     def hear(self, memory: Array, rewards: Array) -> Array:
         """Never called: there is no memory."""
         return memory

@@ -17,7 +17,7 @@ from gymsolve.errors import ConfigError
 from gymsolve.nn.convolutions import CompiledStack, compile_stack
 from gymsolve.nn.init import Draws, orthogonal_
 from gymsolve.nn.normalize import BoundsNorm, RunningNorm
-from gymsolve.spec import EnvSpec, Obs, ObsSpec
+from gymsolve.spec import TASK_ENTRY, EnvSpec, Obs, ObsSpec
 
 __all__ = ["ACTIVATIONS", "Encoder", "convolutions", "mlp"]
 
@@ -117,7 +117,10 @@ class Encoder(nn.Module):
         self.entries = nn.ModuleDict()
         self.names: dict[str, str] = {}  # of the module of each entry, in the order of the features
         self.size = 0
+        hidden = TASK_ENTRY if spec.tasks and not config.tasks.input else None
         for index, (key, entry) in enumerate(spec.obs.items()):
+            if key == hidden:
+                continue
             module, size = _encode_entry(entry, config, rng)
             # A module's name may hold no dot, be no attribute of ModuleDict ("type") and occur only once.
             self.names[key] = f"{index}_{key.replace('/', '__').replace('.', '_')}"
@@ -138,6 +141,17 @@ class Encoder(nn.Module):
             elif isinstance(entry, _Image):
                 found[key] = entry.scaled(obs[key]).flatten(1)
         return found
+
+    def stacks(self) -> dict[str, nn.Sequential]:
+        """The convolutions of every picture, by entry."""
+        entries = {key: self.entries[name] for key, name in self.names.items()}
+        return {key: entry.stack for key, entry in entries.items() if isinstance(entry, _Image)}
+
+    def usual(self, key: str) -> Tensor:
+        """The numbers [*shape] of an entry that the first layer takes for zeros."""
+        entry = self.entries[self.names[key]]
+        assert isinstance(entry, _Vector)
+        return entry.usual()
 
     @property
     def compiled(self) -> bool:
@@ -171,17 +185,25 @@ def _encode_entry(entry: ObsSpec, config: NetConfig, rng: Draws) -> tuple[nn.Mod
         norm = RunningNorm(entry.shape)
     elif config.normalize_obs == "bounds":
         norm = BoundsNorm(entry)
-    return _Vector(norm), int(np.prod(entry.shape, dtype=np.int64))
+    return _Vector(norm, entry.shape), int(np.prod(entry.shape, dtype=np.int64))
 
 
 class _Vector(nn.Module):
-    def __init__(self, norm: nn.Module) -> None:
+    def __init__(self, norm: nn.Module, shape: tuple[int, ...]) -> None:
         super().__init__()
-        self.norm = norm
+        self.norm, self._shape = norm, shape
 
     def forward(self, x: Tensor) -> Tensor:
         out: Tensor = self.norm(x.float())
         return out.reshape(len(x), -1)
+
+    def usual(self) -> Tensor:
+        """The numbers that come out as zeros."""
+        if isinstance(self.norm, RunningNorm):
+            return self.norm.mean.float()
+        if isinstance(self.norm, BoundsNorm) and self.norm.bounded:
+            return self.norm.low + self.norm.span / 2
+        return torch.zeros(self._shape)
 
 
 class _Image(nn.Module):

@@ -96,6 +96,16 @@ class Told:
             return actions.tanh()
         return actions.clamp(-1.0, 1.0) if spec.bounded else actions
 
+    def did(self, memory: Array, actions: Array) -> Array:
+        """Memory [N, M] in which other actions [N, A] were taken than those that were chosen."""
+        if self._action is None:
+            return memory
+        told = memory.copy()
+        columns = self._encode(torch.from_numpy(actions), self._action).numpy()
+        first = memory.shape[1] - self.size
+        told[:, first : first + columns.shape[1]] = columns
+        return told
+
     def hear(self, memory: Array, rewards: Array) -> Array:
         """Memory [N, M] with the rewards of the step; large ones grow like their logarithm."""
         if not self.reward:

@@ -57,6 +57,9 @@ class Actor(Protocol):
     def first_memory(self, num_envs: int) -> Array | None:
         """What is remembered at the start of an episode [N, M]; None without a recurrent cell."""
 
+    def did(self, memory: Array, actions: Array) -> Array:
+        """Memory [N, M] once somebody else has decided the actions [N, A] of the last step."""
+
     def hear(self, memory: Array, rewards: Array) -> Array:
         """Memory [N, M] once the rewards [N] of the last step are known."""
 
@@ -86,6 +89,11 @@ class Agent:
         """State values of all environments, or of those in `rows`; the agent does not remember this look."""
         memory = self.memory if self.memory is None or rows is None else self.memory[rows]
         return self.policy.values(obs, memory)
+
+    def did(self, actions: Array) -> None:
+        """Remember that other actions [N, A] were taken than those just chosen."""
+        if self.memory is not None:
+            self.memory = self.policy.did(self.memory, actions)
 
     def hear(self, rewards: Array) -> None:
         """Remember the rewards [N] of the last step, if the policy cares."""

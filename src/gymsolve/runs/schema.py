@@ -17,6 +17,7 @@ __all__ = [
     "INSPECTION",
     "LOG_ENTRY",
     "META",
+    "REVIEW",
     "VIDEO",
     "find_fault",
     "is_metrics",
@@ -268,6 +269,13 @@ INSPECTION: Fields = {
     "end": Field(lambda value: value in ("terminated", "truncated", "cut"), "how an episode ends").optional(),
 }
 """`inspections/<name>/inspection.json`."""
+
+REVIEW: Fields = {
+    "time": _MOMENT,
+    **dict.fromkeys(("host", "model", "question", "answer", "prompt_sha256"), _TEXT),
+    **dict.fromkeys(("tokens", "prompt_bytes", "picture_bytes"), _COUNT),
+}
+"""A line of `inspections/<name>/reviews.jsonl`."""
 
 LOG_ENTRY: Fields = {
     "time": _MOMENT,

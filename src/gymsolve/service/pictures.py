@@ -14,7 +14,9 @@ from gymsolve.text import number
 if TYPE_CHECKING:
     from PIL import ImageDraw
 
-__all__ = ["contact_sheet", "draw_curves"]
+    from gymsolve.spec import Array
+
+__all__ = ["contact_sheet", "draw_curves", "draw_seen", "frame_sheet"]
 
 _WIDTH, _HEIGHT = 640, 150
 """Of one panel."""
@@ -72,6 +74,27 @@ def _panel(pen: "ImageDraw.ImageDraw", series: list[Series], top: int, colours: 
             pen.ellipse([x - 2, y - 2, x + 2, y + 2], fill=colours[run])
 
 
+def draw_seen(values: "Array", columns: int = 4) -> bytes:
+    """An image observation [channels, height, width] as a PNG: a grey tile per channel, enlarged if small."""
+    import numpy as np
+    from PIL import Image
+
+    low, span = float(values.min()), float(values.max() - values.min()) or 1.0
+    if values.dtype == np.uint8:
+        low, span = 0.0, 255.0
+    grey = ((values - low) * (255.0 / span)).astype(np.uint8)  # [C, H, W]
+    count, height, width = grey.shape
+    across, larger = min(columns, count), max(1, _THUMB // max(height, width))
+    sheet = np.full((-(-count // across) * (height + 1), across * (width + 1)), 255, dtype=np.uint8)
+    for index, tile in enumerate(grey):
+        top, left = index // across * (height + 1), index % across * (width + 1)
+        sheet[top : top + height, left : left + width] = tile
+    picture = Image.fromarray(sheet)
+    held = io.BytesIO()
+    picture.resize((picture.width * larger, picture.height * larger), 0).save(held, "PNG", optimize=True)
+    return held.getvalue()
+
+
 def contact_sheet(video: Path, frames: Sequence[int], columns: int = 4) -> bytes:
     """Frames of a video side by side, as a PNG; the first one is frame 0."""
     import imageio_ffmpeg
@@ -94,3 +117,27 @@ def contact_sheet(video: Path, frames: Sequence[int], columns: int = 4) -> bytes
             f"the video cannot be read: {said[-1] if said else 'no frame'}.", where=str(video)
         )
     return made.stdout
+
+
+def frame_sheet(frames: Sequence[tuple[str, bytes]], columns: int = 4) -> bytes:
+    """Encoded pictures side by side, each below its caption, as a PNG."""
+    from PIL import Image, ImageDraw
+
+    thumbs = []
+    for caption, encoded in frames:
+        try:
+            thumb = Image.open(io.BytesIO(encoded), formats=("JPEG", "PNG")).convert("RGB")
+        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+            raise GymsolveError(f"the picture of {caption} cannot be read.") from error
+        thumbs.append((caption, thumb.resize((_THUMB, max(1, round(thumb.height * _THUMB / thumb.width))))))
+    across = min(columns, len(thumbs))
+    width, height = _THUMB + 4, max(thumb.height for _, thumb in thumbs) + _TOP
+    sheet = Image.new("RGB", (across * width, -(-len(thumbs) // across) * height), "white")
+    pen = ImageDraw.Draw(sheet)
+    for index, (caption, thumb) in enumerate(thumbs):
+        left, top = index % across * width, index // across * height
+        pen.text((left + 2, top + 3), caption, fill=_INK)
+        sheet.paste(thumb, (left, top + _TOP))
+    held = io.BytesIO()
+    sheet.save(held, "PNG", optimize=True)
+    return held.getvalue()

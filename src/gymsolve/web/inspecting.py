@@ -4,6 +4,7 @@ import math
 
 from gymsolve.errors import UsageError
 from gymsolve.service import inspections
+from gymsolve.web import reviewing
 from gymsolve.web.route import Ask, Raw, Reply, Route
 
 __all__ = ["ROUTES"]
@@ -75,6 +76,7 @@ def _changes(ask: Ask) -> dict[str, float | None]:
 
 _EPISODE = "/inspect/{run}/{episode}"
 ROUTES: tuple[Route, ...] = (
+    *reviewing.ROUTES,
     Route("GET", "/inspect", _runs),
     Route("GET", "/inspect/{run}", _run),
     Route("GET", _EPISODE, _facts),

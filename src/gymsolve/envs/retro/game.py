@@ -71,6 +71,9 @@ def open_game(
     if obs_type not in kinds:
         raise ConfigError(f"is image or ram, not {obs_type!r}.", where="env.kwargs.obs_type")
     require_rom(game)
+    if scenario is not None and not re.fullmatch(r"[\w-]+", scenario):
+        # A file could name scripts for the emulator, and come with a run from elsewhere.
+        raise ConfigError(f"is the name of a scenario, not {scenario!r}.", where="env.kwargs.scenario")
     if state is not None:
         require_state(game, state, "env.kwargs.state")
     opened: gym.Env[Any, Any] = retro.make(

@@ -6,6 +6,7 @@ another map. Here every option is looked at first, and a wrong one is refused.
 
 import importlib
 import os
+import re
 import struct
 from collections.abc import Iterable
 from functools import cache
@@ -16,6 +17,7 @@ import gymnasium as gym
 
 from gymsolve.envs.families.family import Extra
 from gymsolve.errors import ConfigError, MissingExtraError, did_you_mean
+from gymsolve.own_code import is_in_run
 
 __all__ = ["EXTRA", "PREFIX", "load_vizdoom", "open_game", "register_games", "wads_folder"]
 
@@ -32,6 +34,25 @@ _KINDS = {
 _FORMATS = ("GRAY8", "RGB24")
 _FREE = {"doom": "Freedoom1", "doom2": "Freedoom2"}
 """Games whose maps need data that the user owns, and the free ones beside them."""
+_ARGUMENTS = "env.kwargs.game_args"
+_HERE = "127.0.0.1"
+_SWITCHES = (
+    "-host",
+    "-join",
+    "-port",
+    "-deathmatch",
+    "-altdeath",
+    "-nomonsters",
+    "-fast",
+    "-respawn",
+    "+timelimit",
+    "+fraglimit",
+    "+name",
+    "+colorset",
+    "+viz_nocheat",
+    "+viz_respawn_delay",
+)
+"""Arguments of the engine that change the game and nothing else."""
 _OWN = {
     "frame_skip": (1, "a number of tics from 1"),
     "max_buttons_pressed": (0, "a number of buttons from 0, which stands for all of them"),
@@ -72,9 +93,51 @@ def open_game(scenario_config_file: str, **options: Any) -> gym.Env[Any, Any]:
     if not settings.is_file():
         raise ConfigError(f"there is no file '{settings}'.", where="env.kwargs.scenario_config_file")
     checked |= _game_data(settings, checked)
+    if "doom_scenario_path" in checked:
+        checked["doom_scenario_path"] = _scenario(package, str(checked["doom_scenario_path"]))
+    for name, path in (("scenario_config_file", settings), *_named_files(checked)):
+        if is_in_run(path.resolve()):
+            told = f"'{path}' lies in a folder of runs, whose content is never played."
+            raise ConfigError(told, where=f"env.kwargs.{name}", hint="Move the file elsewhere.")
     opened: gym.Env[Any, Any] = definitions.VizdoomScenarioEnv(scenario_config_file, **checked)
+    bare: Any = opened
+    _require_harmless(bare.game.get_game_args())  # of the options, or of the scenario's own settings
     _check_map(opened, checked)
     return opened
+
+
+def _require_harmless(arguments: str) -> None:
+    """Refuse arguments by which the engine would write files, run scripts or reach other machines.
+
+    They may come with a run from elsewhere, whose settings are data.
+    """
+    words = arguments.split()
+    for at, word in enumerate(words):
+        switch = word.lower()
+        if word[0] in "+-" and not (switch in _SWITCHES or re.fullmatch(r"\+sv_\w+", switch)):
+            known = ", ".join((*_SWITCHES, "+sv_…"))
+            told = f"the engine's argument {word!r} is not passed on."
+            raise ConfigError(told, where=_ARGUMENTS, hint=f"Allowed are: {known}.")
+        if not re.fullmatch(r"[\w.+-]+", word):
+            raise ConfigError(f"{word!r} is no argument of the engine's.", where=_ARGUMENTS)
+        if switch == "-join" and words[at + 1 : at + 2] != [_HERE]:
+            raise ConfigError(
+                "games are joined on this machine alone.", where=_ARGUMENTS, hint=f"Write: -join {_HERE}"
+            )
+
+
+def _scenario(package: Any, name: str) -> str:
+    """A scenario's WAD: one of the package's by its name, or the user's own by its path."""
+    shipped = Path(package.scenarios_path, name)
+    path = shipped if shipped.is_file() else Path(name).expanduser().absolute()
+    if not path.is_file():
+        raise ConfigError(f"there is no file '{path}'.", where="env.kwargs.doom_scenario_path")
+    return str(path)
+
+
+def _named_files(options: dict[str, Any]) -> list[tuple[str, Path]]:
+    names = ("doom_scenario_path", "doom_game_path")
+    return [(name, Path(str(options[name]))) for name in names if name in options]
 
 
 def _check(package: Any, name: str, value: Any) -> Any:

@@ -12,7 +12,7 @@ from gymsolve.metrics.report.verdict import verdict
 from gymsolve.metrics.wording import remedy_text
 from gymsolve.text import number, resample, setting, sparkline
 
-__all__ = ["language_model", "prompt_text"]
+__all__ = ["alerts_text", "language_model", "prompt_text", "settings_text"]
 
 _ASK = """You are an expert in reinforcement learning. Below is the log of one training run.
 1. Say in two sentences whether it learned and what limits it, with the numbers that show it.
@@ -34,7 +34,7 @@ def language_model(facts: Facts) -> Section:
 
 
 def prompt_text(facts: Facts) -> str:
-    parts = [_ASK, _about(facts), _settings(facts), _metrics(facts), _chart(facts), _alerts(facts)]
+    parts = [_ASK, _about(facts), settings_text(facts), _metrics(facts), _chart(facts), alerts_text(facts)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -42,7 +42,8 @@ def _about(facts: Facts) -> str:
     return f"## Run\n{train_command(facts)}\n{verdict(facts)}"
 
 
-def _settings(facts: Facts) -> str:
+def settings_text(facts: Facts) -> str:
+    """Settings of algorithm, environment and network."""
     shown = [
         f"{path}={setting(value)}"
         for path, value in facts.settings.items()
@@ -70,7 +71,8 @@ def _chart(facts: Facts) -> str:
     return "" if chart is None else f"## {chart.title}\n{plot(chart)}"
 
 
-def _alerts(facts: Facts) -> str:
+def alerts_text(facts: Facts) -> str:
+    """Root causes, what follows from them, and what did not fire."""
     found = facts.diagnosis.to_json()
     told = [
         f"{one['severity']} {one['id']} (active {one['share']:.0%} of training): {one['title']}; "

@@ -5,77 +5,18 @@ page reads them from the run's files, by way of the server. Where a verb fails t
 session goes on.
 """
 
-import time
-from collections import deque
-from collections.abc import Callable
 from typing import Any
 
 from gymsolve.config import Role
 from gymsolve.errors import GymsolveError, UsageError
-from gymsolve.runs.inspections import Inspection, InspectionWriter, run_among
-from gymsolve.training.play.inspection import LONGEST, Examiner, Question
+from gymsolve.training.play import branch_verbs
+from gymsolve.training.play.desk import Desk, Verb, tell_done, teller, text_in, whole_in
+from gymsolve.training.play.inspection import LONGEST, Question
 from gymsolve.training.play.serve import Channel
 
-__all__ = ["VERBS", "Desk", "ask", "serve", "tell_done", "teller"]
+__all__ = ["VERBS", "ask", "serve"]
 
-_MOST_EXAMINERS = 3
-"""Checkpoints whose networks and environments stay open."""
 _MOST_EPISODES = 100
-_TELL_SECONDS = 0.1
-
-
-class Desk:
-    """One session: its channel, the run it is about, and the checkpoints that it has open."""
-
-    def __init__(self, channel: Channel, request: dict[str, Any]) -> None:
-        self.channel = channel
-        self.run = run_among(request.get("runs_dir"), _text(request, "run") or "")
-        self.trust = False
-        self.asked: Any = None
-        """The id of the message that is being answered; everything that is told carries it."""
-        self._open: dict[str, Examiner] = {}
-        self._waiting: deque[dict[str, Any]] = deque()
-
-    def examiner(self, checkpoint: str | None) -> Examiner:
-        """The policy of a checkpoint (None: the best, or the last) and its environment, kept open."""
-        key = checkpoint or ""
-        if key not in self._open:
-            while len(self._open) >= _MOST_EXAMINERS:
-                self._open.pop(next(iter(self._open))).close()
-            ref = f"{self.run.path}@{checkpoint}" if checkpoint else self.run
-            self._open[key] = Examiner(ref, trust=self.trust)
-        return self._open[key]
-
-    def tell(self, kind: str, blob: bytes = b"", **message: Any) -> None:
-        self.channel.send({"type": kind, "id": self.asked, **message}, blob)
-
-    def next_message(self) -> dict[str, Any]:
-        """What the page wants next."""
-        if self._waiting:
-            return self._waiting.popleft()
-        message = self.channel.receive(None)
-        assert message is not None
-        return message
-
-    def goes_on(self) -> bool:
-        """False once the page says `stop`; waits while it says `pause`. Other messages wait their turn."""
-        paused = False
-        while True:
-            message = self.channel.receive(None if paused else 0)
-            if message is None:
-                return True
-            kind = message.get("type")
-            if kind == "stop":
-                return False
-            if kind in ("pause", "continue"):
-                paused = kind == "pause"
-                self.tell("paused" if paused else "continued")
-            else:
-                self._waiting.append(message)
-
-    def close(self) -> None:
-        for examiner in self._open.values():
-            examiner.close()
 
 
 def serve(channel: Channel, request: dict[str, Any]) -> None:
@@ -105,11 +46,11 @@ def _answer(desk: Desk, message: dict[str, Any]) -> None:
 
 def play_episodes(desk: Desk, message: dict[str, Any]) -> None:
     """Play or find the episodes of `count` seeds from `seed` on, one after the other."""
-    examiner = desk.examiner(_text(message, "checkpoint"))
-    count = _whole(message, "count", 1)
+    examiner = desk.examiner(text_in(message, "checkpoint"))
+    count = whole_in(message, "count", 1)
     if not 1 <= count <= _MOST_EPISODES:
         raise UsageError(f"1 to {_MOST_EPISODES} episodes are inspected at a time.", where="count")
-    first = _whole(message, "seed", examiner.config.seed)
+    first = whole_in(message, "seed", examiner.config.seed)
     for seed in range(first, first + count):
         question = ask(message, seed)
         found = examiner.stored(question) if not message.get("again") else None
@@ -124,47 +65,24 @@ def play_episodes(desk: Desk, message: dict[str, Any]) -> None:
 def ask(message: dict[str, Any], seed: int) -> Question:
     """What a message wants to see."""
     role: Role = "train" if message.get("role") == "train" else "eval"
-    steps = _whole(message, "steps", LONGEST)
+    steps = whole_in(message, "steps", LONGEST)
     return Question(seed=seed, deterministic=message.get("sampled") is not True, role=role, steps=steps)
 
 
-def tell_done(desk: Desk, found: Inspection) -> None:
-    """The episode is there, to its end."""
-    desk.tell("episode", episode=found.summary(), notes=found.facts.get("notes", []))
+def look(desk: Desk, message: dict[str, Any]) -> None:
+    """Look into the network."""
+    from gymsolve.training.play.look_verbs import look as look_into  # torch, which small policies need not
+
+    look_into(desk, message)
 
 
-def teller(desk: Desk) -> Callable[[InspectionWriter, int], bool]:
-    """Tells the page how far an episode is."""
-
-    told = 0.0
-
-    def tell(writer: InspectionWriter, states: int) -> bool:
-        nonlocal told
-        if time.monotonic() - told > _TELL_SECONDS:
-            told = time.monotonic()
-            desk.tell("states", name=writer.name, states=states, seed=writer.facts["seed"])
-        return desk.goes_on()
-
-    return tell
-
-
-def _text(message: dict[str, Any], name: str) -> str | None:
-    value = message.get(name)
-    if value is None or value == "":
-        return None
-    if not isinstance(value, str) or len(value) > 200:
-        raise UsageError(f"{name} is not text.", where=name)
-    return value
-
-
-def _whole(message: dict[str, Any], name: str, usual: int) -> int:
-    value = message.get(name)
-    if value is None:
-        return usual
-    if type(value) is not int:
-        raise UsageError(f"{name} is not a whole number.", where=name)
-    return value
-
-
-VERBS: dict[str, Callable[[Desk, dict[str, Any]], None]] = {"episodes": play_episodes}
+VERBS: dict[str, Verb] = {
+    "episodes": play_episodes,
+    "branch": branch_verbs.branch,
+    "hand": branch_verbs.hand_over,
+    "press": branch_verbs.press,
+    "give_back": branch_verbs.give_back,
+    "across": branch_verbs.compare_checkpoints,
+    "look": look,
+}
 """What a page may ask for, by the `type` of its message."""

@@ -57,6 +57,7 @@ def play(
             chosen = agent.choose(moment.scene.obs, moment.scene.masks, rng)
             if force is not None:
                 chosen = force(step, chosen)
+                agent.did(chosen)
             action = policy.spec.action.to_env(chosen)  # [1, *shape]
             step += 1
             scene = stage.step(action)

@@ -1,15 +1,24 @@
 // The panels of the inspector, in their order on the page. A panel is
 // {id, title, wide or side, when(view), make(element, view) -> {show(state), grow?(), close?()}}:
 // `show` after every move of the cursor, `grow` when more states came or credit changed.
+import { across } from './across.js';
+import { branch } from './branch.js';
 import { breakpoints } from './breakpoints.js';
 import { credit } from './credit.js';
 import { episodes } from './episodes.js';
+import { network } from './network.js';
 import { numbersPanel } from './numbers.js';
 import { observation } from './observation.js';
 import { probabilities } from './probabilities.js';
+import { review } from './review.js';
 import { stage } from './stage.js';
 import { table } from './table.js';
 import { timeline } from './timeline.js';
+
+const sheet = document.createElement('link');
+sheet.rel = 'stylesheet';
+sheet.href = '/static/inspect/views.css';
+document.head.append(sheet);
 
 export const PANELS = [
   stage,
@@ -19,6 +28,10 @@ export const PANELS = [
   timeline,
   breakpoints,
   credit,
+  branch,
+  network,
+  across,
   table,
   episodes,
+  review,
 ];

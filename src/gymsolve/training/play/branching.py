@@ -1,0 +1,244 @@
+"""Another future of an inspected episode: the same steps up to one, another action there, then the policy.
+
+The episode is played again from its seed, so that nothing is asked of the environment but that it replays,
+and policies with a memory come to remember what they remembered. Up to the branch every state and every step
+must be what it was, bit for bit; an environment that gives anything else is told by name and not kept.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gymsolve.errors import CheckpointError, EnvFaultError, UsageError
+from gymsolve.rollout.inspected import InspectedEpisode
+from gymsolve.runs.inspections import Inspection, InspectionWriter
+from gymsolve.spec import ActionSpec, Array
+from gymsolve.training.play.inspection import Examiner, Question, Watching
+
+__all__ = [
+    "Branch",
+    "Forced",
+    "branch_off",
+    "find_difference",
+    "require_checkpoint",
+    "require_legal",
+    "same_question",
+]
+
+Forced = Mapping[int, tuple[float, ...]]
+"""Actions by step, in the policy's units."""
+
+_THOUGHT = ("value", "log_prob", "entropy", "params", "memory_norm", "memory_change", "forced", "seen/")
+"""What networks compute of batches, whose rounding depends on how many rows they have."""
+_OF_STATES = ("obs/", "planes/", "memory")
+_LARGEST_NUMBER = 1e6
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Two futures of one state."""
+
+    parent: InspectedEpisode
+    child: InspectedEpisode
+    step: int
+    """The first step that may differ; what came before was compared and is equal."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "step": self.step,
+            "compared": self.step + 1,
+            "parent": _future(self.parent, self.step),
+            "child": _future(self.child, self.step),
+        }
+
+
+def _future(episode: InspectedEpisode, step: int) -> dict[str, Any]:
+    """What came of it from a step on."""
+    facts, before = episode.facts, float(episode.column("raw_return")[step - 1]) if step else 0.0
+    told = {key: facts.get(key) for key in ("length", "return", "end")}
+    label = episode.labels[step] if step < len(episode) else None
+    total = facts.get("return")
+    return {
+        "name": episode.stored.name,
+        **told,
+        "label": label,
+        "action": episode.column("action")[step].tolist() if step < len(episode) else None,
+        "to_come": None if total is None else total - before,
+        "seen_to_come": float(episode.rewards[step:].sum()),
+    }
+
+
+def branch_off(
+    examiner: Examiner,
+    parent: Inspection,
+    forced: Forced,
+    watching: Watching = lambda writer, states: True,
+) -> Branch:
+    """Play an episode again with other actions; the branch is at the first of them."""
+    if not forced:
+        raise UsageError("a branch needs a step at which something else is done.")
+    step, old = min(forced), InspectedEpisode(parent)
+    if not 0 <= step < len(old):
+        raise UsageError(f"the episode has {len(old)} steps; there is no step {step}.", where="step")
+    for actions in forced.values():
+        _check_action(old.spec.action, actions)
+    if old.masks is not None:
+        require_legal(old.spec.action, forced[step], old.masks[step])
+    question = same_question(examiner, parent, {**_forced_before(parent, step), **forced})
+    found = examiner.stored(question)
+    if found is None:
+        found = examiner.play(question, _comparing(old, step, watching))
+    branch = Branch(old, InspectedEpisode(found), step)
+    _require_equal(branch.parent, branch.child, step, len(branch.child.rows))
+    return branch
+
+
+def same_question(examiner: Examiner, parent: Inspection, forced: Forced) -> Question:
+    """The question that an episode answers, with other actions."""
+    facts = parent.facts
+    require_checkpoint(examiner, parent)
+    about = {"parent": parent.name, "branch_at": min(forced)} if forced else {}
+    return Question(
+        seed=facts["seed"],
+        deterministic=facts["deterministic"],
+        role=facts["role"],
+        camera=parent.frames > 0,
+        forced=forced,
+        about=about,
+    )
+
+
+def require_checkpoint(examiner: Examiner, parent: Inspection) -> None:
+    """Refuse a policy that is not the one that played an episode."""
+    facts = parent.facts
+    if examiner.saved.meta["files"]["policy.safetensors"]["sha256"] != facts["policy_sha256"]:
+        raise CheckpointError(
+            f"checkpoint {facts['checkpoint']} is not the one that played this episode.",
+            hint="Inspect it again.",
+        )
+
+
+def _check_action(action: ActionSpec, given: tuple[float, ...]) -> None:
+    """Refuse what is no action of the policy."""
+    plain = len(given) == action.size and all(type(one) in (int, float) for one in given)
+    if plain and action.nvec:
+        plain = all(
+            0 <= one < choices and one == int(one) for one, choices in zip(given, action.nvec, strict=True)
+        )
+    elif plain:
+        plain = all(abs(one) <= _LARGEST_NUMBER for one in given)
+    if not plain:
+        wanted = f"choices below {list(action.nvec)}" if action.nvec else f"{action.size} finite numbers"
+        raise UsageError(f"{str(list(given))[:60]} is no action here: it takes {wanted}.", where="action")
+
+
+def require_legal(action: ActionSpec, given: tuple[float, ...], mask: Array) -> None:
+    """Refuse an action that the mask [mask_size] of its state forbids."""
+    offsets = np.concatenate([[0], np.cumsum(action.nvec[:-1])])
+    if not mask[(offsets + np.asarray(given)).astype(np.int64)].all():
+        raise UsageError(f"{list(given)} is not legal in this state.", where="action")
+
+
+def _forced_before(parent: Inspection, step: int) -> dict[int, tuple[float, ...]]:
+    """What was done otherwise on the way: an episode may be a branch itself."""
+    given = parent.facts.get("forced") or {}
+    return {int(at): tuple(action) for at, action in given.items() if int(at) < step}
+
+
+def _comparing(old: InspectedEpisode, step: int, watching: Watching) -> Watching:
+    """Compare states as they come: nobody should wait for the end to hear that it was in vain."""
+    compared = 0
+
+    def look(writer: InspectionWriter, states: int) -> bool:
+        nonlocal compared
+        if compared <= step and states:
+            new = InspectedEpisode(Inspection(writer.path, writer.facts))
+            _require_equal(old, new, step, states, compared)
+            compared = states
+        return watching(writer, states)
+
+    return look
+
+
+def _require_equal(
+    old: InspectedEpisode, new: InspectedEpisode, step: int, states: int, first: int = 0
+) -> None:
+    difference = find_difference(old, new, step, min(states, step + 1), first)
+    if difference is not None:
+        state, name = difference
+        raise EnvFaultError(
+            f"{old.facts['env_id']} does not replay: on the same seed and after the same actions, {name} of "
+            f"state {state} is not what it was, so there is no branch at step {step}.",
+            hint="`gymsolve check` says what an environment does with its seed.",
+        )
+
+
+def find_difference(
+    old: InspectedEpisode,
+    new: InspectedEpisode,
+    step: int,
+    states: int,
+    first: int = 0,
+    *,
+    policy: bool = True,
+) -> tuple[int, str] | None:
+    """The first state from `first` on, below `states`, that differs in two episodes, and in what.
+
+    Of the states before `step` their step counts too; of that one only what was seen and remembered. Without
+    `policy`, only what the environment gave and was given is compared.
+    """
+    if old.stored.fields != new.stored.fields:
+        return 0, "the kind"
+    found: list[tuple[int, str]] = []
+    for name in old.rows.dtype.names or ():
+        if name.startswith(_THOUGHT) or (not policy and name in ("memory", "action")):
+            continue
+        last = min(states, len(old.rows), len(new.rows))
+        if not name.startswith(_OF_STATES):
+            last = min(last, step)
+        differs = _rows_that_differ(old, new, name, first, last)
+        if differs is not None:
+            found.append((differs, name.partition("/")[0]))
+    if min(len(old.rows), len(new.rows)) < states:
+        found.append((min(len(old.rows), len(new.rows)), "the end"))
+    # Of what differs at once, what was seen says most: all else may follow from it.
+    state, name = min(found, default=(-1, ""), key=lambda one: (one[0], one[1] not in ("obs", "planes")))
+    return None if state < 0 else (state, _IN_WORDS.get(name, f"the {name}"))
+
+
+_IN_WORDS = {
+    "obs": "the observation",
+    "planes": "the picture",
+    "raw_return": "the return",
+    "lives": "the lives",
+}
+
+
+def _rows_that_differ(
+    old: InspectedEpisode, new: InspectedEpisode, name: str, first: int, last: int
+) -> int | None:
+    ours, theirs = (_bits(one.rows[name][first:last]) for one in (old, new))
+    differ = np.flatnonzero((ours != theirs).any(axis=1))
+    if len(differ):
+        return first + int(differ[0])
+    return _planes_that_differ(old, new, name, first, last) if name.startswith("planes/") else None
+
+
+def _bits(column: Array) -> Array:
+    """Rows as bytes [rows, bytes]: a NaN is equal to itself."""
+    if not len(column):
+        return np.zeros((0, 1), np.uint8)
+    return np.ascontiguousarray(column).reshape(len(column), -1).view(np.uint8).reshape(len(column), -1)
+
+
+def _planes_that_differ(
+    old: InspectedEpisode, new: InspectedEpisode, name: str, first: int, last: int
+) -> int | None:
+    """Planes have equal numbers; are they equal?"""
+    numbers = old.rows[name][first:last]
+    for number in np.unique(numbers).tolist():
+        if old.stored.read_planes([number]) != new.stored.read_planes([number]):
+            return first + int(np.flatnonzero((numbers == number).reshape(len(numbers), -1).any(axis=1))[0])
+    return None

@@ -1,0 +1,86 @@
+// A language model's opinion of the episode: what would be sent is shown first; nothing goes without a click.
+import { get, post } from '../api.js';
+import { html, nothing, render } from '../vendor/lit-html.js';
+
+export const review = {
+  id: 'review',
+  title: 'Review by a language model',
+  wide: true,
+  make(element, view) {
+    const place = `/inspect/${encodeURIComponent(view.run.run)}/${encodeURIComponent(view.episode.name)}/review`;
+    let question = '';
+    let picture = true;
+    let shown = null;
+    let reviews = [];
+    let busy = '';
+    let asking = false;
+
+    const wish = () => ({ question, ...(picture ? {} : { picture: 'no' }) });
+
+    async function run(words, work) {
+      busy = words;
+      draw();
+      try {
+        await work();
+      } catch (error) {
+        view.fail(error);
+      }
+      busy = '';
+      draw();
+    }
+
+    const show = () => run('Writing the prompt …', async () => {
+      shown = await get(`${place}?${new URLSearchParams(wish())}`);
+      reviews = shown.reviews;
+    });
+
+    const copy = () => run('', async () => {
+      await navigator.clipboard.writeText(shown.text);
+      busy = 'Copied.';
+    }).then(() => { busy = 'Copied.'; draw(); });
+
+    const send = () => run(`Asking ${shown.to.host} …`, async () => {
+      asking = false;
+      reviews = (await post(place, { ...wish(), digest: shown.digest })).reviews;
+    });
+
+    function draw() {
+      const playing = view.episode.facts.state === 'playing';
+      render(html`<div class="row"><label class="grow">Your question (optional) <input type="text" maxlength="2000" .value=${question}
+          @input=${(event) => { question = event.target.value; shown = null; asking = false; draw(); }}></label>
+        <label><input type="checkbox" .checked=${picture} @change=${(event) => { picture = event.target.checked; shown = null; asking = false; draw(); }}> with pictures</label>
+        <button type="button" class="main" data-do="prompt" ?disabled=${Boolean(busy) || playing} @click=${show}>Show the prompt</button>
+        <span class="soft small" role="status">${playing ? 'Wait for the end of the episode.' : busy}</span></div>
+        ${shown ? prompt() : nothing}${reviews.map(answer)}`, element);
+    }
+
+    function prompt() {
+      const { to, text_bytes: text, picture_bytes: pixels } = shown;
+      const size = `${text.toLocaleString('en')} bytes of text${pixels ? ` and a picture of ${pixels.toLocaleString('en')} bytes` : ''}`;
+      return html`<details><summary>The prompt: ${size}</summary>
+          <pre tabindex="0" class="prompt" data-prompt>${shown.text}</pre>
+          ${pixels ? html`<img class="sheet" alt="Pictures of some states, row by row" src=${`/api${place}/picture?${new URLSearchParams(wish())}`}>` : nothing}</details>
+        <div class="row"><button type="button" data-do="copy" @click=${copy}>Copy to the clipboard</button>
+          ${to ? html`<button type="button" data-do="ask" ?disabled=${Boolean(busy) || asking} @click=${() => { asking = true; draw(); }}>Send to ${to.host} …</button>`
+            : html`<span class="soft small">To send it from here, set <code>GYMSOLVE_CHAT_URL</code>, <code>GYMSOLVE_CHAT_MODEL</code> and
+              <code>GYMSOLVE_CHAT_KEY</code> before starting the server.</span>`}</div>
+        ${asking ? html`<div class="card confirm" role="group" aria-label="Send it?"><p>Send ${size} about this episode to <b>${to.host}</b>, model <b>${to.model}</b>${
+          to.key ? '' : ', without a key'}? It leaves this machine unless that server runs on it.</p>
+          <div class="row"><button type="button" class="main" data-do="send" @click=${send}>Send it</button>
+            <button type="button" @click=${() => { asking = false; draw(); }}>Do not send</button></div></div>` : nothing}`;
+    }
+
+    function answer(one) {
+      return html`<article class="card review"><p class="soft small">${one.model} at ${one.host}, ${new Date(one.time).toLocaleString()}${
+        one.tokens ? `, ${one.tokens.toLocaleString('en')} tokens` : ''}${one.question ? html`<br>${one.question}` : nothing}</p>
+        <div class="answer" data-answer>${one.answer}</div></article>`;
+    }
+
+    get(`${place}/answers`).then((told) => {
+      reviews = told.reviews;
+      draw();
+    }).catch(view.fail);
+    draw();
+    return { show() {}, grow: draw };
+  },
+};

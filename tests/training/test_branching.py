@@ -1,0 +1,143 @@
+"""Other futures of an episode, and one seed under several checkpoints: against episodes played by hand."""
+
+import numpy as np
+import pytest
+
+import gymsolve
+from gymsolve.envs.single_env import open_stage
+from gymsolve.errors import EnvFaultError, UsageError
+from gymsolve.rollout.agent import Agent
+from gymsolve.rollout.inspected import InspectedEpisode
+from gymsolve.runs.checkpoints import list_checkpoints
+from gymsolve.seeding import generator, integer_seeds
+from gymsolve.training.play.across import compare_episodes, first_disagreement
+from gymsolve.training.play.branching import branch_off, find_difference
+from gymsolve.training.play.inspection import Examiner, Question
+
+SMALL = {"steps": 1200, "eval.every": 600, "eval.episodes": 6, "checkpoint.every": 600, "solved_at": 1e9}
+MEMORY = {
+    "env.num_envs": 4,
+    "algo.num_epochs": 2,
+    "net.memory.size": 8,
+    "net.memory.inputs": ["action", "reward"],
+}
+KINDS = {
+    "plain": ("CartPole-v1", {}),
+    "remembers": ("CartPole-v1:positions", MEMORY),
+    "box": ("Pendulum-v1", {"net.squash": True, "env.max_episode_steps": 40}),
+}
+
+
+@pytest.fixture(scope="module", name="runs")
+def _runs(tmp_path_factory):
+    place = tmp_path_factory.mktemp("runs")
+    return {
+        kind: gymsolve.train(env, {**SMALL, **more}, runs_dir=place).run
+        for kind, (env, more) in KINDS.items()
+    }
+
+
+def by_hand(examiner, seed, forced, *, sampled):
+    """What an agent sees, does and earns when some of its steps are decided for it."""
+    stage = open_stage(examiner.config.env)
+    agent, policy = Agent(examiner.policy, 1), examiner.policy
+    scene, step, rows = stage.reset(integer_seeds(seed, "eval", 1, 0)[0]), 0, []
+    rng = generator(seed, "eval", 0, 1) if sampled else None
+    while not (scene.terminated or scene.truncated):
+        before = () if agent.memory is None else agent.memory[0].copy()
+        chosen = agent.choose(scene.obs, scene.masks, rng)
+        if step in forced:
+            chosen = np.array([forced[step]], chosen.dtype)
+            if (
+                agent.memory is not None
+            ):  # the last columns are the action as ones among zeros, and the reward
+                agent.memory[0, -3:-1] = np.eye(2)[int(chosen[0, 0])]
+        now, memory = scene.obs["obs"][0].copy(), before
+        scene, step = stage.step(policy.spec.action.to_env(chosen)), step + 1
+        agent.hear(np.array([scene.reward]))
+        rows.append((now, memory, chosen[0].copy(), scene.reward))
+    stage.close()
+    return rows
+
+
+@pytest.mark.parametrize("sampled", [False, True], ids=["likeliest", "sampled"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_branch_is_the_episode_with_another_action_and_an_equal_prefix(kind, sampled, runs):
+    with Examiner(runs[kind]) as examiner:
+        parent = examiner.inspect(Question(seed=3, deterministic=not sampled, camera=False))
+        old = InspectedEpisode(parent)
+        step = min(6, len(old) - 1)
+        action = (0.5,) if kind == "box" else (1 - int(old.column("action")[step, 0]),)
+        branch = branch_off(examiner, parent, {step: action})
+        new = branch.child
+        assert new.stored.name != parent.name
+        assert (new.facts["parent"], new.facts["branch_at"]) == (parent.name, step)
+        assert find_difference(old, new, step, step + 1) is None
+        assert new.column("forced").tolist() == [at == step for at in range(len(new))]
+
+        expected = by_hand(examiner, 3, {step: action}, sampled=sampled)
+        assert len(expected) == len(new)
+        fields = ("obs/obs", "memory", "action", "reward")
+        for name, column in zip(fields, zip(*expected, strict=True), strict=True):
+            if name != "memory" or kind == "remembers":
+                np.testing.assert_array_equal(new.column(name), np.array(column), err_msg=name)
+        told = branch.to_json()
+        assert told["child"]["to_come"] == pytest.approx(sum(reward for *_, reward in expected[step:]))
+        assert told["parent"]["to_come"] == pytest.approx(float(old.rewards[step:].sum()))
+
+        # The same branch is not played twice, and a branch may branch off again.
+        assert branch_off(examiner, parent, {step: action}).child.stored.name == new.stored.name
+        again = branch_off(examiner, new.stored, {step + 1: action}).child
+        assert np.flatnonzero(again.column("forced")).tolist() == [step, step + 1]
+
+
+def test_an_environment_that_does_not_replay_is_told_by_name_and_nothing_is_kept(tmp_path):
+    settings = {"steps": 200, "eval.episodes": 2, "solved_at": 1e9}
+    run = gymsolve.train("training_envs:Restless-v0", settings, runs_dir=tmp_path).run
+    with Examiner(run) as examiner:
+        parent = examiner.inspect(Question(seed=0))
+        other = (1 - int(InspectedEpisode(parent).column("action")[3, 0]),)
+        assert branch_off(examiner, parent, {3: other}).step == 3  # up to here a seed decides
+        before = sorted(path.name for path in (run.path / "inspections").iterdir())
+        with pytest.raises(
+            EnvFaultError, match=r"does not replay: .* the observation of state 4 is not what"
+        ):
+            branch_off(examiner, parent, {6: other})
+        assert sorted(path.name for path in (run.path / "inspections").iterdir()) == before
+        again = InspectedEpisode(examiner.play(Question(seed=0)))
+        with pytest.raises(EnvFaultError, match="does not replay"):
+            first_disagreement(InspectedEpisode(parent), again)
+
+
+@pytest.mark.parametrize(
+    ("forced", "told"),
+    [
+        ({}, "needs a step"),
+        ({10_000: (0,)}, "there is no step 10000"),
+        ({0: (2,)}, r"\[2\] is no action here: it takes choices below \[2\]"),
+        ({0: (0, 0)}, "no action"),
+        ({0: (0.5,)}, "no action"),
+        ({0: (float("nan"),)}, "no action"),
+    ],
+)
+def test_what_is_no_branch_is_refused(forced, told, runs):
+    with Examiner(runs["plain"]) as examiner:
+        parent = examiner.inspect(Question(seed=3, camera=False))
+        with pytest.raises(UsageError, match=told):
+            branch_off(examiner, parent, forced)
+
+
+def test_checkpoints_on_one_seed_are_compared_where_they_first_disagree(runs):
+    episodes = []
+    for checkpoint in list_checkpoints(runs["plain"])[:2]:
+        with Examiner(f"{runs['plain'].path}@{checkpoint}") as examiner:
+            episodes.append(InspectedEpisode(examiner.inspect(Question(seed=5, camera=False))))
+    first, other = compare_episodes(episodes)
+    assert first["disagrees_at"] is None
+    step = other["disagrees_at"]
+    one, two = (episode.column("action")[:, 0].tolist() for episode in episodes)
+    expected = next((at for at, pair in enumerate(zip(one, two, strict=False)) if pair[0] != pair[1]), None)
+    assert step == expected is not None
+    assert other["labels"] == [episodes[0].labels[step], episodes[1].labels[step]]
+    assert other["to_come"] == [len(one) - step, len(two) - step]  # CartPole pays one per step
+    assert first_disagreement(episodes[0], episodes[0]) is None
