@@ -18,7 +18,8 @@ from gymsolve.config import Role, TrainConfig
 from gymsolve.envs.labels import ActionLabels
 from gymsolve.envs.single_env import Stage, obs_names, open_any_stage
 from gymsolve.errors import EnvFaultError, UsageError
-from gymsolve.rollout.inspected import CreditSettings, InspectedEpisode
+from gymsolve.rollout.episode_credit import CreditSettings
+from gymsolve.rollout.inspected import InspectedEpisode
 from gymsolve.rollout.moments import RewardScaler
 from gymsolve.runs.files import to_json
 from gymsolve.runs.inspections import Inspection, InspectionWriter, find_inspection
