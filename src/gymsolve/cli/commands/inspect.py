@@ -29,6 +29,9 @@ def inspect(
     sample: Annotated[
         bool, typer.Option("--sample", help="Sample actions instead of taking the likeliest.")
     ] = False,
+    task: Annotated[
+        str | None, typer.Option("--task", metavar="NAME", help="Which of several tasks; else the first.")
+    ] = None,
     port: Port = None,
     no_open: NoOpen = False,
     host: Host = "127.0.0.1",
@@ -60,6 +63,8 @@ def inspect(
         query["checkpoint"] = which.replace("_", "")
     if seed is not None:
         query["seed"] = str(seed)
+    if task is not None:
+        query["task"] = task
     if sample:
         query["sampled"] = "1"
     folder = found.path.parent
