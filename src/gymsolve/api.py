@@ -167,7 +167,7 @@ def evaluate(  # noqa: PLR0913 - the options of `gymsolve eval`
     return result
 
 
-def inspect(
+def inspect(  # noqa: PLR0913 - the options of `gymsolve inspect`
     run: str | Path | Run,
     *,
     seed: int | None = None,
@@ -175,6 +175,7 @@ def inspect(
     as_trained: bool = False,
     steps: int = LONGEST,
     camera: bool = True,
+    task: str | None = None,
     runs_dir: Path | str | None = None,
     trust: bool = False,
 ) -> InspectedEpisode:
@@ -183,10 +184,13 @@ def inspect(
     The episode is the first one that an evaluation with this seed plays (`run_seeds`). It is played once and
     kept in the run. What comes back has `frames`, `obs`, `seen`, `actions`, `rewards`, `values`,
     `probabilities`, `masks`, `memory` and `components` as arrays, `table()` and `to_csv()`, and `credit()`
-    for advantages and returns under another discount; a notebook shows it. `steps` cuts longer episodes.
+    for advantages and returns under another discount; a notebook shows it. `steps` cuts longer episodes; of
+    several tasks, `task` names one, else it is the first.
     """
     role: Role = "train" if as_trained else "eval"
-    question = Question(seed=seed, deterministic=deterministic, role=role, steps=steps, camera=camera)
+    question = Question(
+        seed=seed, deterministic=deterministic, role=role, steps=steps, camera=camera, task=task
+    )
     return inspect_run(run, question, runs_dir=runs_dir, trust=trust)
 
 

@@ -305,7 +305,9 @@ def test_a_list_that_others_can_write_counts_for_nothing(place, cli, monkeypatch
 
 def test_whoever_builds_the_environments_of_a_run_asks_first():
     """A new door that reads settings and builds from them must get them from `buildable_settings`."""
-    builders = re.compile(r"\b(make_envs|open_stage|open_play_stage|build_trainer|build_env|Evaluator)\(")
+    builders = re.compile(
+        r"\b(make_envs|open_stage|open_any_stage|open_play_stage|build_trainer|build_env|Evaluator)\("
+    )
     readers = re.compile(r"config_json\(\)|buildable_settings\(")
     found = set()
     for path in Path(gymsolve.__file__).parent.rglob("*.py"):
@@ -313,7 +315,7 @@ def test_whoever_builds_the_environments_of_a_run_asks_first():
         if builders.search(text) and readers.search(text):
             assert "buildable_settings(" in text, path
             found.add(path.stem)
-    assert found >= {"session", "fork", "loaded_policy", "record", "opening"}
+    assert found >= {"session", "fork", "loaded_policy", "record", "opening", "inspection", "deathmatch"}
 
 
 def test_what_names_code():

@@ -239,6 +239,7 @@ def test_the_public_names_are_these():
     assert sorted(gymsolve.__all__) == [
         "__version__",
         "evaluate",
+        "inspect",
         "load_policy",
         "open_run",
         "resume",

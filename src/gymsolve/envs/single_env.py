@@ -311,13 +311,15 @@ def open_stage(config: EnvConfig, task: str | None = None, *, like: EnvConfig | 
     return _open_known(config, "eval", known, camera=True) if known.drawable else None
 
 
-def open_any_stage(config: EnvConfig, role: Role = "eval", *, camera: bool = True) -> tuple[Stage, bool]:
+def open_any_stage(
+    config: EnvConfig, role: Role = "eval", *, camera: bool = True, task: str | None = None
+) -> tuple[Stage, bool]:
     """The environment of a run in a role, and whether it can be drawn and somebody wants it drawn.
 
-    Of several tasks it is the first.
+    Of several tasks it is the one that is named, else the first.
     """
     if config.tasks:
-        name = next(iter(config.tasks))
+        name = task or next(iter(config.tasks))
         stage, filmed = open_any_stage(config.for_task(name), role, camera=camera)
         return _join(config, name, stage, role), filmed
     known = describe(config, role)

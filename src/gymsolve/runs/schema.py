@@ -248,6 +248,7 @@ _ONE_OF_STATES = Field(lambda value: value in ("playing", "whole", "stopped"), "
 INSPECTION: Fields = {
     **dict.fromkeys(("key", "run", "checkpoint", "env_id", "host"), _NAME),
     "policy_sha256": _TEXT,
+    "task": _NAME.optional(),
     "state": _ONE_OF_STATES,
     "created": _MOMENT,
     "pid": _COUNT,

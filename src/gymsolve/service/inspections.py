@@ -57,10 +57,18 @@ def inspectable(runs_dir: Path | str | None, run_id: str) -> dict[str, Any]:
             "seed": summary.seed,
             "deterministic": evaluation.get("deterministic") is not False,
             "checkpoints": [one | _policy_digest(run, one["name"]) for one in checkpoints],
+            "tasks": _tasks(stored),
             "damage": damage,
             "episodes": [one.summary() for one in list_inspections(run)],
         }
     )
+
+
+def _tasks(settings: Mapping[str, Any]) -> list[str]:
+    """Names of the tasks of a run that has several."""
+    env = settings.get("env")
+    tasks = env.get("tasks") if isinstance(env, dict) else None
+    return list(tasks) if isinstance(tasks, dict) else []
 
 
 def _policy_digest(run: Run, name: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from gymsolve.cli.commands.web import Host, NoOpen, Port, Token, open_page
-from gymsolve.cli.options import RunsDir
+from gymsolve.cli.options import RunsDir, Trust, trusts
 from gymsolve.errors import UnknownRunError
 
 __all__ = ["inspect"]
@@ -29,10 +29,14 @@ def inspect(
     sample: Annotated[
         bool, typer.Option("--sample", help="Sample actions instead of taking the likeliest.")
     ] = False,
+    task: Annotated[
+        str | None, typer.Option("--task", metavar="NAME", help="Which of several tasks; else the first.")
+    ] = None,
     port: Port = None,
     no_open: NoOpen = False,
     host: Host = "127.0.0.1",
     token: Token = None,
+    trust: Trust = False,
     runs_dir: RunsDir = None,
 ) -> None:
     """Step through an episode: what the network saw, what it thought, what it did, what came of it."""
@@ -50,11 +54,17 @@ def inspect(
         raise UnknownRunError(
             f"run {found.id} has no checkpoint '{which}'.", hint=f"There are: {', '.join(known)}."
         )
+    if trusts(str(found.path), runs_dir, trust=trust, json=False):
+        from gymsolve.runs.trust import buildable_settings
+
+        buildable_settings(found, trust=True)  # the page's processes find it in the list
     query = {"run": found.id}
     if which is not None:
         query["checkpoint"] = which.replace("_", "")
     if seed is not None:
         query["seed"] = str(seed)
+    if task is not None:
+        query["task"] = task
     if sample:
         query["sampled"] = "1"
     folder = found.path.parent

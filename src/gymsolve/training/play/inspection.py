@@ -18,7 +18,8 @@ from gymsolve.config import Role, TrainConfig
 from gymsolve.envs.labels import ActionLabels
 from gymsolve.envs.single_env import Stage, obs_names, open_any_stage
 from gymsolve.errors import EnvFaultError, UsageError
-from gymsolve.rollout.inspected import CreditSettings, InspectedEpisode
+from gymsolve.rollout.episode_credit import CreditSettings
+from gymsolve.rollout.inspected import InspectedEpisode
 from gymsolve.rollout.moments import RewardScaler
 from gymsolve.runs.files import to_json
 from gymsolve.runs.inspections import Inspection, InspectionWriter, find_inspection
@@ -59,6 +60,8 @@ class Question:
     role: Role = "eval"
     steps: int = LONGEST
     camera: bool = True
+    task: str | None = None
+    """Which of several tasks; None takes the first."""
     forced: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     """Actions by step, in the policy's units, to take instead of the policy's own."""
     about: Mapping[str, Any] = field(default_factory=dict)
@@ -83,7 +86,7 @@ class Examiner:
         self.config, _ = buildable_settings(self.run, trust=trust)
         self.policy = load_policy(self.saved.policy, self.saved.policy_metadata, threads=self.config.threads)
         require_fit(self.policy, self.config.env, self.run)
-        self._stages: dict[tuple[Role, bool], tuple[Stage, bool]] = {}
+        self._stages: dict[tuple[Role, bool, str | None], tuple[Stage, bool]] = {}
         self._notes: list[str] = []
 
     def __enter__(self) -> "Examiner":
@@ -104,6 +107,7 @@ class Examiner:
             "env": self.config.env.model_dump(mode="json"),
             "steps": question.steps,
             "camera": question.camera,
+            **({} if question.task is None else {"task": question.task}),
             "forced": {str(step): list(action) for step, action in sorted(question.forced.items())},
             "about": dict(question.about),
         }
@@ -125,7 +129,7 @@ class Examiner:
         """Play the episode and store it; where `watching` ends it, what there is so far."""
         with Watchdog(self.config.env):
             self._notes = []
-            stage, filmed = self.stage(question.role, camera=question.camera)
+            stage, filmed = self.stage(question.role, camera=question.camera, task=question.task)
             policy, memory = self.policy, self.policy.first_memory(1)
             stack = self.config.env.frame_stack
             fields = row_fields(policy.spec, stack, None if memory is None else memory.shape[1])
@@ -175,18 +179,22 @@ class Examiner:
 
         return force
 
-    def stage(self, role: Role, *, camera: bool = True) -> tuple[Stage, bool]:
+    def stage(self, role: Role, *, camera: bool = True, task: str | None = None) -> tuple[Stage, bool]:
         """The environment in a role, kept for the next question, and whether its camera works."""
-        found = self._stages.get((role, camera))
+        known = self.config.env.tasks
+        if task is not None and task not in known:
+            hint = f"Its tasks are: {', '.join(known)}." if known else "It has one task; name none."
+            raise UsageError(f"run {self.run.id} has no task {task!r}.", where="task", hint=hint)
+        found = self._stages.get((role, camera, task))
         if found is None:
             try:
-                found = open_any_stage(self.config.env, role, camera=camera)
+                found = open_any_stage(self.config.env, role, camera=camera, task=task)
             except EnvFaultError as error:
                 if not camera:
                     raise
                 self._notes.append(str(error))
-                found = open_any_stage(self.config.env, role, camera=False)
-            self._stages[role, camera] = found
+                found = open_any_stage(self.config.env, role, camera=False, task=task)
+            self._stages[role, camera, task] = found
         return found
 
     def _facts(self, question: Question, stage: Stage) -> dict[str, Any]:
@@ -200,6 +208,7 @@ class Examiner:
             "seed": config.seed if question.seed is None else question.seed,
             "deterministic": question.deterministic,
             "role": question.role,
+            **({} if question.task is None else {"task": question.task}),
             "spec": spec.to_json(),
             "action_names": list(_action_names(stage.labels, spec.action)),
             "obs_names": {"obs": list(named)} if (named := obs_names(spec)) else {},

@@ -178,7 +178,10 @@ class EpisodeRows:
         if "mask" in names:
             rows["mask"] = True if mask is None else mask
         if "components" in names:
-            rows["components"] = [tuple(one.scene.components.values()) for one in after]
+            paid = [one.scene.components for one in after]  # of several tasks, each has parts of its own
+            rows["components"] = [
+                [one.get(name, 0.0) for name in self.policy.spec.components] for one in paid
+            ]
 
     def _label(self, moment: Moment) -> bytes:
         assert moment.action is not None

@@ -66,7 +66,8 @@ def ask(message: dict[str, Any], seed: int) -> Question:
     """What a message wants to see."""
     role: Role = "train" if message.get("role") == "train" else "eval"
     steps = whole_in(message, "steps", LONGEST)
-    return Question(seed=seed, deterministic=message.get("sampled") is not True, role=role, steps=steps)
+    likeliest, task = message.get("sampled") is not True, text_in(message, "task")
+    return Question(seed=seed, deterministic=likeliest, role=role, steps=steps, task=task)
 
 
 def look(desk: Desk, message: dict[str, Any]) -> None:

@@ -83,7 +83,7 @@ async function inspect(wish, step = 0) {
 function find(wish) {
   const weights = view.run.checkpoints.find((one) => one.name === wish.checkpoint)?.policy_sha256;
   return view.run.episodes.find((one) => one.state === 'whole' && one.policy_sha256 === weights && one.seed === wish.seed
-    && one.deterministic === !wish.sampled && one.role === wish.role && !one.parent && one.end !== 'cut');
+    && one.deterministic === !wish.sampled && one.role === wish.role && one.task === wish.task && !one.parent && one.end !== 'cut');
 }
 
 /** Follow the first of the episodes that were asked for; of the others the list tells. */
@@ -186,6 +186,7 @@ function remember() {
     const { facts, name, run } = view.episode;
     const told = { run, checkpoint: facts.checkpoint, seed: facts.seed, episode: name, step: view.state };
     if (!facts.deterministic) told.sampled = 1;
+    if (facts.task) told.task = facts.task;
     history.replaceState(null, '', `/inspect?${new URLSearchParams(told)}`);
   }, 250);
 }

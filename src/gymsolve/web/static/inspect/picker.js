@@ -2,7 +2,7 @@
 import { html, nothing, render } from '../vendor/lit-html.js';
 
 export function picker(element, view) {
-  const state = { runs: [], run: null, busy: false, paused: false, checkpoint: '', seed: '', sampled: false, role: 'eval', count: 1 };
+  const state = { runs: [], run: null, busy: false, paused: false, checkpoint: '', seed: '', sampled: false, role: 'eval', task: '', count: 1 };
 
   function draw() {
     const { run } = state;
@@ -23,6 +23,8 @@ export function picker(element, view) {
         ${run.checkpoints.map((one) => html`<option value=${one.name} .selected=${chosen ? one.name === state.checkpoint : one.best}>${
           one.name}${one.best ? ' · best' : ''}${one.last ? ' · last' : ''}</option>`)}
       </select></label>
+      ${run.tasks.length ? html`<label>Task <select name="task" @change=${(event) => { state.task = event.target.value; }}>
+        ${run.tasks.map((name) => html`<option .selected=${name === state.task}>${name}</option>`)}</select></label>` : nothing}
       <label>Seed <input name="seed" type="number" min="0" step="1" class="short" .value=${state.seed} @input=${(event) => { state.seed = event.target.value; }}></label>
       <label>Actions <select name="actions" @change=${(event) => { state.sampled = event.target.value === 'sampled'; }}>
         <option value="likeliest" .selected=${!state.sampled}>likeliest</option>
@@ -61,6 +63,7 @@ export function picker(element, view) {
       if (!query.has('sampled') && !state.run) state.sampled = !run.deterministic;
       state.run = run;
       state.checkpoint = (named ?? usual)?.name ?? '';
+      state.task = run.tasks.includes(query.get('task')) ? query.get('task') : run.tasks[0] ?? '';
       state.seed = query.get('seed') ?? String(run.seed ?? 0);
       draw();
     },
@@ -68,7 +71,7 @@ export function picker(element, view) {
     wish() {
       return {
         run: state.run.run, checkpoint: state.checkpoint, seed: Number(state.seed) || 0, count: state.count,
-        sampled: state.sampled, role: state.role,
+        sampled: state.sampled, role: state.role, ...(state.task ? { task: state.task } : {}),
       };
     },
     busy(now) {

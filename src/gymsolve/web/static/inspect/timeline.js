@@ -1,5 +1,5 @@
 // Curves over the steps of the episode, with the cursor across all of them; a click moves it.
-import { lineChart } from '../chart.js';
+import { lineChart, short } from '../chart.js';
 import { html, render } from '../vendor/lit-html.js';
 
 const GROUPS = [
@@ -48,6 +48,7 @@ export const timeline = {
         x: last ? 'step' : undefined,
         height: last ? 150 : 130,
         legend: false,
+        formatX: (step) => (Number.isInteger(step) ? short(step) : ''),
         sync: 'inspect',
         hooks: {
           ready: [(plot) => plot.over.append(line)],
