@@ -64,6 +64,7 @@ def _without_velocities(config: TrainConfig) -> Settings:
 _OTHER = {
     "CartPole-v1": "Acrobot-v1",
     "Acrobot-v1": "CartPole-v1",
+    "MountainCar-v0": "CartPole-v1",
     "Pendulum-v1": "MountainCarContinuous-v0",
 }
 """A second task with actions of the same kind."""
@@ -145,6 +146,7 @@ FAULTS = (
         names=("task_starved",),
         shows=(*_NOT_LEARNING, "value_scale", "value_dominates", "grad_clipped", "ev_oscillates"),
         settings=_loud_second_task,
+        envs=("CartPole-v1", "Acrobot-v1", "MountainCar-v0"),
     ),
     Fault(
         "task_dropped",

@@ -117,7 +117,7 @@ def story(columns: dict[str, Column] | None = None, count: int = RECORDS) -> lis
         judged = evaluation(i)
         for name, column in (columns or {}).items():
             value = column(i) if callable(column) else column[i] if isinstance(column, list) else column
-            (judged if name.startswith("eval/") else row)[name] = value
+            (judged if name.startswith(("eval/", "task_eval")) else row)[name] = value
         rows.append(row)
         if i % 5 == 4:
             rows.append(judged)

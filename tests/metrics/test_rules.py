@@ -41,7 +41,26 @@ SHARED = {"net": {"shared": True}}
 SHAPED = {"env": {"wrappers": [{"scale_reward": {"factor": -1.0}}]}}
 MASKED = {"spec": {"masked": True}}
 CURIOUS = {"explore": {"bonus": "rnd"}}
+TWO = {"env": {"tasks": {"one": {}, "two": {}}}}
 CASES = {
+    "task_starved": Case(
+        {"task_signal/one": 0.02, "task_signal/two": 0.98, "task_return/one": 3.0, "task_return/two": 9.0},
+        {"task_signal/one": 0.03, "task_signal/two": 0.97, "task_return/one": 3.0, "task_return/two": 9.0},
+        TWO,
+    ),
+    "task_forgotten": Case(
+        {
+            "eval/episodes": 40.0,
+            "task_eval/one": lambda i: 100.0 * min(1.0, i / 40) if i < 60 else 10.0,
+            "task_eval/two": lambda i: float(i),
+        },
+        {
+            "eval/episodes": 40.0,
+            "task_eval/one": lambda i: 100.0 * min(1.0, i / 40) if i < 60 else 60.0,
+            "task_eval/two": lambda i: float(i),
+        },
+        TWO,
+    ),
     "nonfinite": Case({"train/loss": burst(0.3, math.inf, 1)}, {"train/explained_variance": NAN}),
     "out_of_bounds": Case({"train/entropy": burst(1.0, 1.01 * H, 1)}, {"train/entropy": H}),
     "obs_huge": Case({"obs/abs_max": 101.0}, {"obs/abs_max": 100.0}),

@@ -103,6 +103,24 @@ CASES = {
             "algo.normalize_rewards": True,
         },
     ),
+    "tasks": (
+        "CartPole-v1:ppo",
+        SMALL
+        | SHORT
+        | {
+            "env.tasks": {
+                "pole": {},
+                "acro": {"id": "Acrobot-v1", "backend": "sync", "max_episode_steps": 60},
+                "car": {"id": "MountainCar-v0", "backend": "async", "max_episode_steps": 60},
+            },
+            "env.workers": 1,
+            "eval.num_envs": 1,
+            "algo.normalize_rewards": True,
+            "algo.normalize_advantages": "task",
+            "net.normalize_values": "popart",
+            "net.tasks.heads": "each",
+        },
+    ),
     "wrapped": (
         "CartPole-v1:ppo",
         {
