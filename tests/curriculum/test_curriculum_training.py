@@ -252,7 +252,8 @@ def test_drawn_stages_are_both_learned_and_resume_bit_for_bit(tmp_path):
 
 def test_stages_are_compared_before_returns(tmp_path):
     """Scripted verdicts: what is best changes with the stage, and a way back makes nothing better."""
-    config = plan_run("stage_envs:Lever-v0", PULL | {"algo.name": "ppo", "steps": 3000, "curriculum": IN_ORDER})
+    asked = PULL | {"algo.name": "ppo", "steps": 3000, "curriculum": IN_ORDER}
+    config = plan_run("stage_envs:Lever-v0", asked)
     trainer = build_trainer(config.config)
     run = create_run(
         tmp_path, name="x:ppo", config_json=config.config.model_dump(mode="json"), provenance={}, command=[],
