@@ -15,7 +15,7 @@ from gymsolve.spec import Array
 __all__ = ["RandomStreams", "Stream", "generator", "integer_seeds", "restore_generator", "save_generator"]
 
 Stream = Literal[
-    *("init", "policy", "minibatch", "env", "eval", "confirm", "torch", "bonus", "held_out", "curriculum")
+    "init", "policy", "minibatch", "env", "eval", "confirm", "torch", "bonus", "held_out", "curriculum"
 ]
 _KEYS: dict[Stream, int] = {
     "init": 0,
