@@ -57,9 +57,9 @@ def _page(rows: list[Row]) -> list[str]:
 STUDY = Study(
     "doorkey_ladder",
     "Is DoorKey-8x8 learned faster by way of 5x5 and 6x6?",
-    f"The recipe's PPO without a bonus for exploring, {_STEPS:,} steps. `alone` trains {_ENV}. `ladder` is its "
-    "variant with a curriculum over three sizes, the steps of the smaller ones included. Twelve evaluations of "
-    "ten episodes each, of 8x8 in both arms.",
+    f"The recipe's PPO without a bonus for exploring, {_STEPS:,} steps. `alone` trains {_ENV}. `ladder` is "
+    "its variant with a curriculum over three sizes, the steps of the smaller ones included. Twelve "
+    "evaluations of ten episodes each, of 8x8 in both arms.",
     _cases,
     _run,
     _page,

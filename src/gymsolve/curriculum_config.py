@@ -129,7 +129,8 @@ class CurriculumConfig(Model):
                 if bar > highest:
                     return (
                         f"episodes: {self.episodes} successes in a row prove a share of {highest:.3f} at "
-                        f"most, so {stage.name!r} never reaches {bar:g}; use {fewest_for(bar, z)} episodes or more"
+                        f"most, so {stage.name!r} never reaches {bar:g}; use {fewest_for(bar, z)} episodes "
+                        "or more"
                     )
             spent += stage.steps or 0
             if bar is None and spent >= budget:

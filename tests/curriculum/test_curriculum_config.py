@@ -36,6 +36,8 @@ def test_what_promotes_is_the_nearest_thing_said():
     assert [rung.promote_at for rung in build_curriculum(found).ladder.rungs] == [0.3, 0.5, 0.5]
     own = config(["a", "b"], {"a": {"solved_at": 0.4}, "b": {}}, solved_at=0.8)
     assert [rung.promote_at for rung in build_curriculum(own).ladder.rungs] == [0.4, 0.8]
+    other = config(["a", "b"], {"a": {"solved_at": 0.4}, "b": {"id": "Lever-v0"}}, solved_at=0.8)
+    assert build_curriculum(other).ladder.rungs[1].promote_at == 0.8, "the run is about its last stage"
     cart = {"short": {"max_episode_steps": 100}, "long": {}}
     registered = TrainConfig.model_validate(
         settings(["short", "long"], cart) | {"env": {"id": "CartPole-v1", "tasks": cart}}

@@ -10,9 +10,15 @@ import gymsolve
 from gymsolve.errors import UnknownRunError, UsageError
 from gymsolve.runs.checkpoints import list_checkpoints, pointed, read_meta
 from gymsolve.runs.loading import load_checkpoint
+from gymsolve.runs.run import create_run
 from gymsolve.runs.stages import find_masters
 from gymsolve.service.report import report_run
 from gymsolve.service.runs import get_run
+from gymsolve.training.checkpoint import keep_if_best, save
+from gymsolve.training.judging.evaluate import Verdict
+from gymsolve.training.judging.judge import Judgement
+from gymsolve.training.planning.plan import plan_run
+from gymsolve.training.trainer import build_trainer
 
 WALKS = {
     "near": {"kwargs": {"length": 2}},
@@ -242,3 +248,35 @@ def test_drawn_stages_are_both_learned_and_resume_bit_for_bit(tmp_path):
     assert mine.trainer_state["parts"]["curriculum"] == theirs.trainer_state["parts"]["curriculum"]
     scores = [row for row in records(straight) if "curriculum/score/left" in row]
     assert scores
+
+
+def test_stages_are_compared_before_returns(tmp_path):
+    """Scripted verdicts: what is best changes with the stage, and a way back makes nothing better."""
+    asked = PULL | {"algo.name": "ppo", "steps": 3000, "curriculum": IN_ORDER}
+    config = plan_run("stage_envs:Lever-v0", asked)
+    trainer = build_trainer(config.config)
+    run = create_run(
+        tmp_path, name="x:ppo", config_json=config.config.model_dump(mode="json"), provenance={}, command=[],
+        seed=0, steps=1,
+    )  # fmt: skip
+    try:
+        save(trainer, run, "cadence")
+        assert judged(trainer, run, 100, left=100.0, right=0.0)
+        assert not judged(trainer, run, 200, left=90.0, right=50.0), "the first stage is what is judged"
+        trainer.curriculum.history.append({"kind": "promoted", "env_steps": 300, "next": "right"})
+        assert judged(trainer, run, 300, left=100.0, right=5.0), "a farther stage, whatever it pays"
+        trainer.curriculum.history.append({"kind": "demoted", "env_steps": 400, "next": "left"})
+        assert not judged(trainer, run, 400, left=200.0, right=4.0)
+        trainer.curriculum.history.append({"kind": "promoted", "env_steps": 500, "next": "right"})
+        assert not judged(trainer, run, 500, left=200.0, right=4.9)
+        assert judged(trainer, run, 600, left=0.0, right=5.0), "of equals the latest"
+        assert trainer.curriculum.masters == {"right": 600}
+    finally:
+        trainer.envs.close()
+
+
+def judged(trainer, run, step, **achieved):
+    """Was a verdict with these returns the best so far?"""
+    metrics = {f"task_eval/{name}": value for name, value in achieved.items()}
+    verdict = Verdict(metrics, achieved["right"], solved=False, complete=True, seconds=0.0)
+    return keep_if_best(trainer, run, Judgement(verdict, {"env_steps": step}, 0.0, "0"))

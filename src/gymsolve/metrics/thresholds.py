@@ -11,11 +11,15 @@ __all__ = ["find_threshold", "task_thresholds"]
 
 
 def task_thresholds(config: TrainConfig, spec: "EnvSpec") -> dict[str, float | None]:
-    """The bar of each task: its own, that of all where it has no id of its own, else what is registered."""
+    """The bar of each task: its own, that of all where it has no id of its own, else what is registered.
+
+    The last stage of a curriculum is what the run is about, so the bar of all is its own, too.
+    """
     found: dict[str, float | None] = {}
     for name, registered in zip(spec.tasks, spec.task_thresholds, strict=True):
         task = config.env.tasks[name]
-        shared = config.solved_at if task.id is None or config.solved_by == "success_rate" else None
+        every = task.id is None or config.solved_by == "success_rate" or name in config.curriculum.names[-1:]
+        shared = config.solved_at if every else None
         known = (task.solved_at, shared, registered if config.solved_by == "return" else None)
         found[name] = next((one for one in known if one is not None), None)
     return found
