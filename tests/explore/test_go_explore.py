@@ -288,7 +288,7 @@ def first_treasure(size, seed, limit):
         "algo.num_steps": 20,
         "explore": "go_explore",
         "explore.archive.true_starts": 0.1,
-        "explore.archive.rollouts": False,
+        "explore.archive.learn_from": "nothing",
     }
     trainer = build_trainer(configure("exploring_envs:DeepSea-v0:ppo", SEA | settings | {"seed": seed}))
     while trainer.explorer.best.score < 0.9 and trainer.counters.env_steps < limit:
