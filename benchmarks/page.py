@@ -7,6 +7,7 @@ from benchmarks.peers import known_peers
 from benchmarks.store import Record, load_runs
 from benchmarks.tables import (
     cost_table,
+    archive_table,
     curiosity_table,
     growth_tables,
     limit_table,
@@ -23,7 +24,7 @@ __all__ = ["render_page", "targets_of", "write_page"]
 
 NAMES = (
     *("throughput", "solve", "race", "recurrent", "limit", "micro", "growth", "cost", "stepping"),
-    "curiosity",
+    *("curiosity", "archive"),
 )
 
 _INTRO = """\
@@ -113,6 +114,8 @@ _SECTIONS = {
     "curiosity": "## What curiosity costs\n\nPPO with a bonus for exploring beside the same without one, by "
     "engine; ratios within a round. The networks of\na bonus are torch's whatever the engine, so they cost "
     "more of the speed where everything else is quicker.\n",
+    "archive": "## What an archive costs\n\nThe bookkeeping of Go-Explore per step, by the number of cells: "
+    "looking up, counting, drawing, replacing. No\nenvironment is stepped and no snapshot taken.\n",
 }
 
 
@@ -147,6 +150,7 @@ def render_page(results: dict[str, dict[str, Any]]) -> str:
         "cost": cost_table(runs["cost"]),
         "stepping": stepping_table(runs["stepping"]) if runs["stepping"] else "",
         "curiosity": curiosity_table(runs["curiosity"]),
+        "archive": archive_table(runs["archive"]),
     }
     parts = [_INTRO, "## Targets\n", targets_table(runs)]
     for name, title in _SECTIONS.items():

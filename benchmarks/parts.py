@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from benchmarks.archive import measure_archive
 from benchmarks.cost import measure_cost
 from benchmarks.curiosity import measure_curiosity
 from benchmarks.growth import measure_growth
@@ -26,4 +27,5 @@ PARTS: dict[str, Callable[[Options], None]] = {
     "cost": measure_cost,
     "stepping": measure_stepping,
     "curiosity": measure_curiosity,
+    "archive": measure_archive,
 }

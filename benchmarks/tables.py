@@ -10,6 +10,7 @@ from benchmarks.store import OURS, Record
 
 __all__ = [
     "cost_table",
+    "archive_table",
     "curiosity_table",
     "growth_tables",
     "limit_share",
@@ -236,6 +237,15 @@ def growth_tables(runs: Sequence[Record]) -> str:
         told = f"{line[0]:,.0f} bytes per step of the rollout on top of {line[1]:.0f} MiB (R² {line[2]:.3f})."
         parts.append(f"A straight line through the last table: {told}\n")
     return "\n".join(parts)
+
+
+def archive_table(runs: Sequence[Record]) -> str:
+    rows = []
+    for case in cases(runs):
+        found = spread(run["microseconds_per_step"] for run in newest(runs, case, OURS))
+        if found is not None:
+            rows.append((case, _range(found)))
+    return markdown(("archive", "µs per step"), rows) if rows else ""
 
 
 def curiosity_table(runs: Sequence[Record]) -> str:

@@ -56,9 +56,7 @@ def make_envs(
     return _make_same_step(config, role, backend, count, render)
 
 
-def choose_backend(
-    config: EnvConfig, role: Role, *, render: bool = False, jumps: bool = False
-) -> Backend:
+def choose_backend(config: EnvConfig, role: Role, *, render: bool = False, jumps: bool = False) -> Backend:
     """What `env.backend` means for this environment; a backend that cannot serve it is refused.
 
     EnvPool is another implementation of the environment, so it trains on request and never judges.

@@ -55,7 +55,9 @@ class Best:
         """Would it be among them?"""
         return len(self.kept) < self.most or (rank, -length) > self.kept[0][:2]
 
-    def put(self, rank: float, score: float, length: int, row: int, truncated: bool, log: Trajectories) -> None:
+    def put(
+        self, rank: float, score: float, length: int, row: int, truncated: bool, log: Trajectories
+    ) -> None:
         """Keep a trajectory that is wanted."""
         self._number += 1
         log.need(row)

@@ -313,7 +313,13 @@ class GoExplore(Part):
     # ------------------------------------------------------------------------------ state
 
     def hold(self) -> Callable[[], None]:
-        kept = self._scores.copy(), self._lengths.copy(), self._away.copy(), self._at.copy(), self._paid.copy()
+        kept = (
+            self._scores.copy(),
+            self._lengths.copy(),
+            self._away.copy(),
+            self._at.copy(),
+            self._paid.copy(),
+        )
         state, cells, turns = save_generator(self.rng), self.cells.hold(), self.turns
 
         def put_back() -> None:

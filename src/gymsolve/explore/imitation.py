@@ -53,7 +53,9 @@ def build_imitation(explorer: GoExplore, algo: AnyAlgo, policy: Any, optimizer: 
 class Imitation:
     """Teaches a policy the best trajectories of an archive."""
 
-    def __init__(self, explorer: GoExplore, algo: PPOConfig | A2CConfig, policy: Policy, optimizer: Optimizer):
+    def __init__(
+        self, explorer: GoExplore, algo: PPOConfig | A2CConfig, policy: Policy, optimizer: Optimizer
+    ):
         self._explorer, self._algo, self._policy, self._optimizer = explorer, algo, policy, optimizer
         self.settings = explorer.settings
         self.instead = not explorer.settings.rollouts

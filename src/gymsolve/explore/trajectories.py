@@ -75,7 +75,9 @@ class Trajectories(Part):
         if self._used > room:
             more = max(self._used, 2 * room) - room
             for name, column in self._columns.items():
-                self._columns[name] = np.concatenate([column, np.empty((more, *column.shape[1:]), column.dtype)])
+                self._columns[name] = np.concatenate(
+                    [column, np.empty((more, *column.shape[1:]), column.dtype)]
+                )
         for packed in self._packed.values():
             packed += [b""] * (self._used - first)
         return np.array([*old, *range(first, self._used)], np.int64)
@@ -157,7 +159,9 @@ class Trajectories(Part):
     def fits(self, arrays: Mapping[str, Array]) -> bool:
         """Are these rows of the same spaces?"""
         return all(
-            name in arrays and arrays[name].shape[1:] == column.shape[1:] and arrays[name].dtype == column.dtype
+            name in arrays
+            and arrays[name].shape[1:] == column.shape[1:]
+            and arrays[name].dtype == column.dtype
             for name, column in self._columns.items()
         )
 

@@ -118,7 +118,9 @@ def learn(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
     metrics["time/update_seconds"] = updated - looked
     metrics |= look_after(trainer, rollout, before, metrics)
     measured = time.perf_counter()
-    if lessons is not None and not lessons.instead:  # after the measures, which are about the rollout's update
+    if (
+        lessons is not None and not lessons.instead
+    ):  # after the measures, which are about the rollout's update
         metrics |= lessons.learn(trainer.scaler, trainer.progress, trainer.streams["bonus"])
     if trainer.explorer is not None:
         metrics |= trainer.explorer.measure()

@@ -27,6 +27,7 @@ def _state(env: AnyEnv) -> bytes:
     names = ("s",) if "s" in here else ("player", "dealer")
     return json.dumps([here.get(name) for name in names], default=int).encode()
 
+
 FAMILY = Family(
     "toy text",
     title="Toy text",

@@ -12,6 +12,7 @@ from gymsolve.metrics.report.markdown import render_markdown
 from gymsolve.metrics.report.page import render_page
 from gymsolve.metrics.report.prompt import language_model
 from gymsolve.metrics.report.sections import (
+    archive,
     checkpoints,
     configuration,
     evaluations,
@@ -29,7 +30,7 @@ from gymsolve.runs.run import Run
 __all__ = ["Report", "compose", "write_report"]
 
 _SECTIONS = (
-    *(learning_curves, findings, logbook, video, evaluations, reward_audit, checkpoints),
+    *(learning_curves, archive, findings, logbook, video, evaluations, reward_audit, checkpoints),
     *(speed, configuration, reproduce, language_model, problems),
 )
 
