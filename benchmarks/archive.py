@@ -32,7 +32,7 @@ def measure_archive(options: Options) -> None:
 
 
 def _seconds(size: int, steps: int, seed: int) -> float:
-    """Steps that each look up a cell and count a visit; every tenth draws, finds a better way and a new cell."""
+    """Each step looks up a cell and counts a visit; every tenth draws, finds a better way and a new cell."""
     obs = {"obs": ObsSpec("vector", (4,), "float32")}
     log = Trajectories(EnvSpec("archive", obs, ActionSpec("discrete", (), nvec=(2,), start=(0,))))
     archive, rng = Archive(10 * size), np.random.default_rng(seed)

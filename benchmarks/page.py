@@ -6,8 +6,8 @@ from typing import Any
 from benchmarks.peers import known_peers
 from benchmarks.store import Record, load_runs
 from benchmarks.tables import (
-    cost_table,
     archive_table,
+    cost_table,
     curiosity_table,
     growth_tables,
     limit_table,

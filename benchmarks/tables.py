@@ -9,8 +9,8 @@ from benchmarks.stepping import OWN
 from benchmarks.store import OURS, Record
 
 __all__ = [
-    "cost_table",
     "archive_table",
+    "cost_table",
     "curiosity_table",
     "growth_tables",
     "limit_share",

@@ -16,7 +16,7 @@ _EDGE, _WHITE = 2, 255
 
 
 def contact_sheet(explorer: GoExplore) -> bytes | None:
-    """Up to 64 places, evenly spread over the order in which they were found; None where there are no frames."""
+    """Up to 64 places, evenly spread over the order in which they were found; None without frames."""
     places = explorer.archive.places
     if not places or not isinstance(explorer.cells, FrameCells):
         return None
