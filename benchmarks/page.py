@@ -6,6 +6,7 @@ from typing import Any
 from benchmarks.peers import known_peers
 from benchmarks.store import Record, load_runs
 from benchmarks.tables import (
+    archive_table,
     browser_table,
     cost_table,
     curiosity_table,
@@ -25,7 +26,7 @@ __all__ = ["render_page", "targets_of", "write_page"]
 
 NAMES = (
     *("throughput", "solve", "race", "recurrent", "limit", "micro", "growth", "cost", "stepping"),
-    *("curiosity", "browser", "server"),
+    *("curiosity", "archive", "browser", "server"),
 )
 
 _INTRO = """\
@@ -118,6 +119,8 @@ _SECTIONS = {
     "browser": "## In the browser\n\nPages in this machine's own Chromium, on loopback.\n",
     "server": "## The server for agents\n\nFrom the start of the process to the first list of tools over "
     "standard input, and the memory by then, beside an\nempty server of the same package.\n",
+    "archive": "## What an archive costs\n\nThe bookkeeping of Go-Explore per step, by the number of cells: "
+    "looking up, counting, drawing, replacing. No\nenvironment is stepped and no snapshot taken.\n",
 }
 
 
@@ -154,6 +157,7 @@ def render_page(results: dict[str, dict[str, Any]]) -> str:
         "curiosity": curiosity_table(runs["curiosity"]),
         "browser": browser_table(runs["browser"]) if runs["browser"] else "",
         "server": server_table(runs["server"]) if runs["server"] else "",
+        "archive": archive_table(runs["archive"]),
     }
     parts = [_INTRO, "## Targets\n", targets_table(runs)]
     for name, title in _SECTIONS.items():

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from benchmarks.archive import measure_archive
 from benchmarks.browser import measure_browser
 from benchmarks.cost import measure_cost
 from benchmarks.curiosity import measure_curiosity
@@ -34,4 +35,5 @@ PARTS: dict[str, Callable[[Options], None]] = {
     "play": measure_play,
     "inspect": measure_inspect,
     "server": measure_server,
+    "archive": measure_archive,
 }

@@ -11,6 +11,7 @@ from benchmarks.stepping import OWN
 from benchmarks.store import OURS, Record
 
 __all__ = [
+    "archive_table",
     "browser_table",
     "cost_table",
     "curiosity_table",
@@ -240,6 +241,15 @@ def growth_tables(runs: Sequence[Record]) -> str:
         told = f"{line[0]:,.0f} bytes per step of the rollout on top of {line[1]:.0f} MiB (R² {line[2]:.3f})."
         parts.append(f"A straight line through the last table: {told}\n")
     return "\n".join(parts)
+
+
+def archive_table(runs: Sequence[Record]) -> str:
+    rows = []
+    for case in cases(runs):
+        found = spread(run["microseconds_per_step"] for run in newest(runs, case, OURS))
+        if found is not None:
+            rows.append((case, _range(found)))
+    return markdown(("archive", "µs per step"), rows) if rows else ""
 
 
 def curiosity_table(runs: Sequence[Record]) -> str:

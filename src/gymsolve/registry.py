@@ -66,6 +66,7 @@ WRAPPERS = {
     "rescale": "gymsolve.envs.wrappers.observations:RescaleObservation",
     "resize": "gymsolve.envs.wrappers.images:Resize",
     "reward_components": "gymsolve.envs.wrappers.components:RewardComponents",
+    "same_layouts": "gymsolve.envs.wrappers.layouts:SameLayouts",
     "scale_reward": "gymsolve.envs.wrappers.rewards:ScaleReward",
     "sticky_actions": "gymsolve.envs.wrappers.actions:StickyActions",
     "time_limit": "gymsolve.envs.wrappers.rewards:TimeLimit",

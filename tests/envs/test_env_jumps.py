@@ -16,6 +16,8 @@ from gymsolve.rollout.episodes import EpisodeWindow
 
 assert sample_envs.Placed
 PLACED = {"id": "sample_envs:Sample/Placed-v0"}
+LAYOUTS = {"same_layouts": {"seeds": [3, 4]}}
+GRID = {"wrappers": ["grid_codes"], "max_episode_steps": 40}
 CAN_JUMP: list[tuple[str, dict[str, Any]]] = [
     ("sync", {"id": "CartPole-v1"}),
     ("async", {"id": "CartPole-v1", "workers": 2}),
@@ -24,6 +26,12 @@ CAN_JUMP: list[tuple[str, dict[str, Any]]] = [
     ("sync", {"id": "FrozenLake-v1", "frame_stack": 3, "wrappers": ["sticky_actions"]}),
     ("async", {"id": "LunarLander-v3", "workers": 3, "max_episode_steps": 40}),
     ("sync", {"id": "Taxi-v4", "max_episode_steps": 40}),
+    ("sync", {"id": "Blackjack-v1"}),
+    ("sync", {"id": "CliffWalking-v1", "max_episode_steps": 40}),
+    ("sync", {**GRID, "id": "MiniGrid-UnlockPickup-v0"}),
+    ("async", {**GRID, "id": "MiniGrid-Dynamic-Obstacles-5x5-v0", "workers": 2}),
+    ("sync", {**GRID, "id": "MiniGrid-MultiRoom-N4-S5-v0", "wrappers": ["grid_codes", LAYOUTS]}),
+    ("sync", {**GRID, "id": "BabyAI-GoToObj-v0"}),
     ("sync", PLACED),
     ("async", {"id": "Hopper-v5", "workers": 2}),
     ("sync", ATARI | {"wrappers": ["atari", "clip_reward"], "kwargs": {**ATARI["kwargs"]}}),
@@ -82,7 +90,8 @@ def ended(step: Step, row: int) -> bool:
 
 @jumpers
 def test_the_seed_of_a_jump_decides_the_episode_after_it(backend: str, settings: dict[str, Any]) -> None:
-    envs = make(backend, {**settings, "max_episode_steps": 8} if "wrappers" not in settings else settings, 2)
+    short = "wrappers" not in settings or settings["wrappers"] == ["grid_codes"]
+    envs = make(backend, {**settings, "max_episode_steps": 8} if short else settings, 2)
     fresh = make(backend, settings, 2)
     begins = fresh.reset([123, 124])[0]
     fresh.close()
@@ -240,6 +249,36 @@ def test_atari_snapshots_are_native_and_know_sticky_actions() -> None:
     assert "native" not in other["env"]
     envs.close()
     strange.close()
+
+
+@pytest.mark.parametrize(
+    ("settings", "native"),
+    [
+        ({"id": "FrozenLake-v1"}, True),
+        ({**GRID, "id": "MiniGrid-KeyCorridorS3R1-v0"}, True),
+        ({**GRID, "id": "MiniGrid-ObstructedMaze-1Dlhb-v0"}, True),  # a box that holds a key
+        ({**GRID, "id": "BabyAI-GoToObj-v0"}, False),
+    ],
+)
+def test_a_native_snapshot_leads_where_a_replay_leads(settings: dict[str, Any], native: bool) -> None:
+    envs, loaded, replayed = (make("sync", settings, 1) for _ in range(3))
+    play(envs, 25)
+    (saved,) = stored(envs.snapshots([0]))
+    assert ("native" in saved["env"]) is native
+    actions, _ = play(envs, 60, seed=3, start=(None, None))
+    bare = {**saved, "env": {name: one for name, one in saved["env"].items() if name != "native"}}
+    for one, snapshot in ((loaded, saved), (replayed, bare)):
+        one.reset([77])
+        assert one.jump([0], [snapshot], [5])[2] == []
+    for action in actions:
+        first, second = loaded.step(action), replayed.step(action)
+        for key in first.obs:
+            np.testing.assert_array_equal(first.obs[key], second.obs[key])
+        assert (first.rewards, first.terminated, first.episodes) == (
+            second.rewards,
+            second.terminated,
+            second.episodes,
+        )
 
 
 def test_jumped_episodes_are_no_returns() -> None:

@@ -39,7 +39,12 @@ RUNS = {
     ),
     "car": (
         "MountainCar-v0:ppo",
-        SMALL | {"env.max_episode_steps": 20, "algo.normalize_rewards": True, "explore.archive.learn_from": "rapid"},
+        SMALL
+        | {
+            "env.max_episode_steps": 20,
+            "algo.normalize_rewards": True,
+            "explore.archive.learn_from": "rapid",
+        },
     ),
     "hash": ("Acrobot-v1:ppo", SMALL | {"env.max_episode_steps": 20, "explore.archive.leave_after": 5}),
     "grid": ("MiniGrid-DoorKey-5x5-v0", SMALL | {"env.max_episode_steps": 12}),
@@ -79,7 +84,11 @@ def test_cells_are_drawn_by_the_inverse_root_of_how_often_they_were_seen():
 
 def make_log():
     return Trajectories(
-        EnvSpec("x", {"obs": ObsSpec("vector", (1,), "float32")}, ActionSpec("discrete", (), nvec=(2,), start=(0,)))
+        EnvSpec(
+            "x",
+            {"obs": ObsSpec("vector", (1,), "float32")},
+            ActionSpec("discrete", (), nvec=(2,), start=(0,)),
+        )
     )
 
 
@@ -150,7 +159,9 @@ def test_cells_that_become_one_keep_the_best_way_and_all_visits():
 
 def test_frames_are_averaged_over_areas():
     frames = np.arange(24, dtype=np.uint8).reshape(1, 4, 6)
-    np.testing.assert_allclose(shrink(frames, 3, 2)[0], frames[0].reshape(2, 2, 3, 2).mean(axis=(1, 3)), rtol=1e-6)
+    np.testing.assert_allclose(
+        shrink(frames, 3, 2)[0], frames[0].reshape(2, 2, 3, 2).mean(axis=(1, 3)), rtol=1e-6
+    )
     uneven = shrink(frames, 4, 4)[0]  # areas 1.5 pixels wide
     np.testing.assert_allclose(uneven[0], [1 / 3, 5 / 3, 10 / 3, 14 / 3], rtol=1e-5)
 
@@ -288,7 +299,7 @@ def first_treasure(size, seed, limit):
         "algo.num_steps": 20,
         "explore": "go_explore",
         "explore.archive.true_starts": 0.1,
-        "explore.archive.rollouts": False,
+        "explore.archive.learn_from": "nothing",
     }
     trainer = build_trainer(configure("exploring_envs:DeepSea-v0:ppo", SEA | settings | {"seed": seed}))
     while trainer.explorer.best.score < 0.9 and trainer.counters.env_steps < limit:
@@ -307,10 +318,26 @@ def test_the_archive_finds_the_treasure_of_the_deep_sea():
     ("name", "settings", "sentence"),
     [
         ("CartPole-v1:ppo", {"explore": "go_explor"}, "explore.bonus: should be .* not 'go_explor'"),
-        ("CartPole-v1:reinforce", {"explore": "go_explore"}, "explore.archive: reinforce learns from finished"),
-        ("CartPole-v1:ppo", {"explore": "go_explore", "net.memory.cell": "lstm"}, "cannot start midway.*memory=null"),
-        ("CartPole-v1:ppo", {"explore": "go_explore", "env.backend": "native"}, "the native backend.*Use sync"),
-        ("CartPole-v1:ppo", {"explore": "go_explore", "engine": "numpy"}, "self_imitation has no NumPy version"),
+        (
+            "CartPole-v1:reinforce",
+            {"explore": "go_explore"},
+            "explore.archive: reinforce learns from finished",
+        ),
+        (
+            "CartPole-v1:ppo",
+            {"explore": "go_explore", "net.memory.cell": "lstm"},
+            "cannot start midway.*memory=null",
+        ),
+        (
+            "CartPole-v1:ppo",
+            {"explore": "go_explore", "env.backend": "native"},
+            "the native backend.*Use sync",
+        ),
+        (
+            "CartPole-v1:ppo",
+            {"explore": "go_explore", "engine": "numpy"},
+            "self_imitation has no NumPy version",
+        ),
         ("CartPole-v1:ppo", {"explore.archive.cells": "frames"}, "has no picture.*cells=auto"),
         ("CartPole-v1:ppo", {"explore.archive.cells": "bins"}, "bins need numbers with bounds.*cells=hash"),
         ("CartPole-v1:ppo", {"explore.archive.cells": "state"}, "does not know how to read the full state"),
@@ -320,7 +347,11 @@ def test_the_archive_finds_the_treasure_of_the_deep_sea():
             {"explore.archive.rollouts": False, "explore.archive.learn_from": "nothing"},
             "nothing would be learned",
         ),
-        ("exploring_envs:Restless-v0:ppo", SMALL | {"explore": "go_explore"}, "cannot be put back.*explore=rnd"),
+        (
+            "exploring_envs:Restless-v0:ppo",
+            SMALL | {"explore": "go_explore"},
+            "cannot be put back.*explore=rnd",
+        ),
     ],
 )
 def test_what_no_archive_can_serve_is_refused_with_the_fix(name, settings, sentence):

@@ -76,7 +76,7 @@ class Archive:
         return self.places[self.rarely.draw(rng)]
 
     def put(self, key: int, place: Place, log: Trajectories) -> bool:
-        """Keep a way to a new cell, or a better one to a known cell, whose counters begin anew; was it new?"""
+        """Keep a way to a new cell, or a better one to a known one, whose counters begin anew; was it new?"""
         log.need(place.row)
         known = self.index.get(key)
         if known is None:

@@ -1,7 +1,7 @@
 """Which cell of an archive each environment stands in, step by step, while it is being stepped.
 
 Bonuses look at whole rollouts (`cells.py`); an archive must know at once, since only now can the place be
-saved. Numbers, categories and full states are cut as bonuses cut them; pictures are shrunk (`frame_cells.py`).
+saved. Numbers, categories and full states are cut as bonuses cut them; `frame_cells.py` shrinks pictures.
 """
 
 from collections.abc import Callable
@@ -65,7 +65,7 @@ class ArchiveCells(Part, Protocol):
         ...
 
     def pictures(self, rows: list[int]) -> list[bytes]:
-        """What some of them looked like at the newest step, for people; empty where there is nothing to see."""
+        """What some of them looked like at the newest step, for people; empty where nothing can be seen."""
         return [b""] * len(rows)
 
     def learn(self, rollout: Rollout, env_steps: int, rng: np.random.Generator) -> bool:

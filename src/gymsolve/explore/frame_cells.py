@@ -1,8 +1,8 @@
 """Cells of pictures: the newest frame in grey, shrunk by averaging areas, and cut into a few levels.
 
-How small and how coarse is given, or adapted: among random choices, the one that makes some eighth of a sample
-of recent frames cells of their own (12.5 %, as Go-Explore has it). Too fine, and every frame is a new place;
-too coarse, and nothing is.
+How small and how coarse is given, or adapted: among random choices, the one that makes some eighth of a
+sample of recent frames cells of their own (12.5 %, as Go-Explore has it). Too fine, and every frame is a new
+place; too coarse, and nothing is.
 """
 
 import math

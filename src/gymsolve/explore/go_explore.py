@@ -1,8 +1,8 @@
 """Go-Explore within training: who starts where, what was found on the way, and what is kept of it.
 
 While a rollout is collected nothing that is kept changes: new places are saved (only now can they be), and
-noted. Once the rollout counts, `commit` writes down the ways to whatever was found. So an iteration that comes
-to nothing is taken back by forgetting the notes, and a rollout starts from what was known before it.
+noted. Once the rollout counts, `commit` writes down the ways to whatever was found. So an iteration that
+comes to nothing is taken back by forgetting the notes, and a rollout starts from what was known before it.
 """
 
 from collections import deque
@@ -262,7 +262,7 @@ class GoExplore(Part):
         self._score = max(self._score, notes.best)
 
     def _write(self, rollout: Rollout, ends: list[tuple[int, int]]) -> Array:
-        """Write down all steps that lead to one of `ends`, or to where an episode is now; their rows [T, N]."""
+        """Write down what leads to one of `ends`, or to where an episode is now; the rows [T, N] of steps."""
         notes, (steps, count) = self._notes, self._size
         wanted = np.zeros(self._size, bool)
         wanted[-1] = ~notes.over[-1]

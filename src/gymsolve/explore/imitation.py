@@ -2,9 +2,9 @@
 
 Self-imitation (Oh et al. 2018) follows an action as far as what came of it surpasses the value function's
 estimate. That function itself is left to the rollouts: the paper weighs its loss by a hundredth, which Adam
-would undo where policy and value have weights of their own. RAPID (Zha et al. 2021) clones trajectories that paid and explored
-most; here that fades as episodes from true starts come to do as well. Both step with the algorithm's own
-optimizer, after the rollout was learned from: before, its ratios would not begin at 1.
+would undo where policy and value have weights of their own. RAPID (Zha et al. 2021) clones trajectories that
+paid and explored most; here that fades as episodes from true starts come to succeed. Both step with the
+algorithm's own optimizer, after the rollout was learned from: before, its ratios would not begin at 1.
 """
 
 from typing import Any

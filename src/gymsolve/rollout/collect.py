@@ -53,11 +53,7 @@ class Collector(Part):
         After each step, `on_step` hears how many are done, and of how many.
         """
         out, agent, to_env = self.rollout, self.agent, self.agent.policy.spec.action.to_env
-        out.episodes, out.faults = [], []
-        out.bootstrapped, out.env_seconds, out.final_obs = 0, 0.0, {}
-        self.filled = False  # a fault half-way leaves a mixture of two rollouts
-        if self.starts is not None:
-            self._move(self.starts.before())
+        self._clear(out)
         for t in range(out.vec_steps):
             if out.memory is not None:
                 out.memory[t] = agent.memory
@@ -113,8 +109,16 @@ class Collector(Part):
         self.agent.forget(np.isin(np.arange(self.envs.num_envs), anew))
         return anew
 
+    def _clear(self, out: Rollout) -> None:
+        """Begin another rollout."""
+        out.episodes, out.faults = [], []
+        out.bootstrapped, out.env_seconds, out.final_obs = 0, 0.0, {}
+        self.filled = False  # a fault half-way leaves a mixture of two rollouts
+        if self.starts is not None:
+            self._move(self.starts.before())
+
     def _move(self, moved: Moved | None) -> None:
-        """Go on from where environments were put; what the agent remembers there belongs to other episodes."""
+        """Go on from where environments were put; what the agent remembers belongs to other episodes."""
         if moved is not None:
             self.obs, self.masks = moved.obs, moved.masks
             self.agent.forget(moved.rows)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from gymsolve.runs.tensors import Arrays
 
 __all__ = [
+    "CELLS",
     "META",
     "POLICY",
     "STATE",
@@ -62,6 +63,9 @@ _NEWEST = 2
 _LARGE = 1 << 20
 """Bytes of a checkpoint for which threads pay."""
 POLICY, TRAINER, STATE, META = "policy.safetensors", "trainer.safetensors", "trainer.json", "meta.json"
+
+CELLS = "cells.png"
+"""What places of an archive look like; a file of a checkpoint, for people."""
 
 
 # ------------------------------------------------------------------------------------ saving

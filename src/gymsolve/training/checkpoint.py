@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gymsolve.errors import CheckpointError
+from gymsolve.explore.sheet import contact_sheet
 from gymsolve.rollout.table import rollout_csv
-from gymsolve.runs.checkpoints import list_checkpoints, mark_best, prune, save_checkpoint
+from gymsolve.runs.checkpoints import CELLS, list_checkpoints, mark_best, prune, save_checkpoint
 from gymsolve.runs.loading import load_policy_file
 from gymsolve.runs.run import Run
 from gymsolve.runs.stages import mark_stage
@@ -51,7 +52,7 @@ def _write(trainer: Trainer, run: Run, reason: str) -> Path:
             "reason": reason,
             "eval": trainer.evaluation if judged else None,
         },
-        extras=_last_rollout(trainer),
+        extras=_last_rollout(trainer) | _cells(trainer),
     )
 
 
@@ -62,11 +63,17 @@ def _before_alerts(trainer: Trainer, run: Run) -> set[str]:
     return {str(max(before)) for onset in onsets if (before := [step for step in steps if step < onset])}
 
 
-def _last_rollout(trainer: Trainer) -> dict[str, bytes] | None:
+def _cells(trainer: Trainer) -> dict[str, bytes]:
+    """What places of an archive look like, where they can be seen."""
+    sheet = None if trainer.explorer is None else contact_sheet(trainer.explorer)
+    return {} if sheet is None else {CELLS: sheet}
+
+
+def _last_rollout(trainer: Trainer) -> dict[str, bytes]:
     """The rollout that the weights last learned from, as a table of up to 2000 rows."""
     credit = trainer.algorithm.newest  # given anew it would be another one: an update moves what measures it
     if credit is None or not trainer.collector.filled:
-        return None
+        return {}
     return {"rollout.csv": rollout_csv(trainer.collector.rollout, credit, most_rows=2000).encode()}
 
 

@@ -13,7 +13,7 @@ from gymsolve.errors import UsageError
 __all__ = ["bench"]
 
 _PARTS = (
-    "micro, limit, throughput, race, recurrent, solve, growth, cost, stepping, curiosity, browser, server"
+    "micro, limit, throughput, race, recurrent, solve, growth, cost, stepping, curiosity, archive, browser, server"
 )
 
 

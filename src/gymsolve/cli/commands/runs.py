@@ -213,11 +213,21 @@ def _facts(told: "RunDetails") -> list[tuple[str, str]]:
         begun = told.parent["checkpoint"]
         name = "trial of" if told.is_trial else "begun from"
         facts.append((name, told.parent["run"] + ("" if begun is None else f"@{begun}")))
+    if "archive/cells" in told.last_metrics:
+        facts.append(("archive", _archive(told.last_metrics)))
     if told.group:
         facts.append(("seeds of", f"group:{told.group}"))
     values = [(path, _lookup(config, path)) for path in _HIGHLIGHTS]
     facts.append(("settings", "  ".join(f"{path}={setting(value)}" for path, value in values)))
     return facts
+
+
+def _archive(metrics: dict[str, Any]) -> str:
+    """What a run with an archive has found."""
+    parts = [f"{count(int(metrics['archive/cells']))} cells"]
+    if "archive/best_score" in metrics:
+        parts.append(f"best score {number(metrics['archive/best_score'])}")
+    return ", ".join(parts)
 
 
 def _time(told: "RunDetails") -> str:

@@ -29,7 +29,7 @@ class Clone(NamedTuple):
     """Copies of the state of a running environment, without its wrappers."""
 
     save: Callable[[AnyEnv], Any]
-    """JSON-ready; generators included."""
+    """JSON-ready; generators included. None for a class of the family that it does not know."""
     load: Callable[[AnyEnv, Any], None]
     """Into an environment that has been reset; an `EnvFaultError` where it does not fit."""
     resumes: bool = False

@@ -1,12 +1,38 @@
 """Gymnasium's toy text: grids and cards with a handful of states."""
 
-from gymsolve.envs.families.family import Family, by_code
+import json
+from typing import Any
+
+from gymsolve.envs.families.family import AnyEnv, Clone, Family, by_code
+from gymsolve.envs.families.plain_data import pack, plain_attributes, unpack
+from gymsolve.errors import EnvFaultError
 
 __all__ = ["FAMILY"]
+
+
+def _save(env: AnyEnv) -> dict[str, Any]:
+    """States are numbers and hands of cards; tables of the rules are not plain data, and never change."""
+    return {"game": type(env).__name__, "attributes": pack(plain_attributes(env))}
+
+
+def _load(env: AnyEnv, saved: dict[str, Any]) -> None:
+    if saved["game"] != type(env).__name__:
+        raise EnvFaultError(f"the snapshot is of {saved['game']}.")
+    vars(env).update(unpack(saved["attributes"]))
+
+
+def _state(env: AnyEnv) -> bytes:
+    """The number of the state, or the cards."""
+    here = plain_attributes(env.unwrapped)
+    names = ("s",) if "s" in here else ("player", "dealer")
+    return json.dumps([here.get(name) for name in names], default=int).encode()
+
 
 FAMILY = Family(
     "toy text",
     title="Toy text",
+    clone=Clone(_save, _load),
+    state=_state,
     owns=by_code("gymnasium.envs.toy_text"),
     choices={
         "FrozenLake": ("left", "down", "right", "up"),

@@ -10,7 +10,14 @@ from gymsolve.metrics.spending import NAMES
 from gymsolve.metrics.tables.learning import DECADES
 from gymsolve.text import took
 
-__all__ = ["action_figures", "learning_curves", "loss_figure", "return_figure", "time_split"]
+__all__ = [
+    "action_figures",
+    "archive_figures",
+    "learning_curves",
+    "loss_figure",
+    "return_figure",
+    "time_split",
+]
 
 Range = tuple[float, float]
 _HARDLY = 0.005
@@ -73,6 +80,20 @@ def action_figures(facts: Facts) -> list[Figure | None]:
     names = sorted((name for name in facts.history.series if name.startswith("action/share_")), key=_choice)
     box = None if names else _within(facts, "Actions", "action", "The axis is the action space.")
     return [_stacked(facts, names), box]
+
+
+def archive_figures(facts: Facts) -> list[Figure]:
+    """Places found over time, and the best that was scored from any of them."""
+    cells = Curves("Cells", [Line("in the archive", facts.points("archive/cells"))])
+    scores = [
+        Line("best score of any episode", facts.points("archive/best_score")),
+        Line(
+            "training episodes from a reset, last 100",
+            facts.points("rollout/ep_shaped_rew_mean") or facts.points("rollout/ep_rew_mean"),
+        ),
+    ]
+    found = _shown(cells), _shown(Curves("Scores", [line for line in scores if line.points]))
+    return [on_axis(facts, chart) for chart in found if chart is not None]
 
 
 def _seen(facts: Facts) -> Curves | None:

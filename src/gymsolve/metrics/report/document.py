@@ -15,6 +15,7 @@ __all__ = [
     "Finding",
     "Fold",
     "Paragraph",
+    "Picture",
     "Section",
     "Table",
     "Tile",
@@ -57,6 +58,13 @@ class Clip(NamedTuple):
     caption: str
 
 
+class Picture(NamedTuple):
+    """A picture, by its path from the report's folder."""
+
+    path: str
+    caption: str
+
+
 class Finding(NamedTuple):
     """An alert: severity, what it is, and named details."""
 
@@ -72,7 +80,7 @@ class Fold(NamedTuple):
     blocks: "Sequence[Block]"
 
 
-Block = Paragraph | Bullets | Code | Table | Figures | Clip | Finding | Fold
+Block = Paragraph | Bullets | Code | Table | Figures | Clip | Picture | Finding | Fold
 
 
 class Section(NamedTuple):

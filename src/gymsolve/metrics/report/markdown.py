@@ -14,6 +14,7 @@ from gymsolve.metrics.report.document import (
     Finding,
     Fold,
     Paragraph,
+    Picture,
     Section,
     Table,
 )
@@ -65,6 +66,8 @@ def _block(block: Block) -> list[str]:
             ]
         case Clip(path, caption):
             return [f"[{_escape(caption)}]({quote(path)})"]
+        case Picture(path, caption):
+            return [f"![{_escape(caption)}]({quote(path)})"]
         case Finding(severity, title, details):
             told = [f"- {_escape(name)}: {_escape(text)}" for name, text in details]
             return [f"**{severity.upper()}: {_escape(title)}**", "\n".join(told)]

@@ -16,6 +16,7 @@ from gymsolve.metrics.report.document import (
     Finding,
     Fold,
     Paragraph,
+    Picture,
     Section,
     Table,
     Tile,
@@ -70,6 +71,9 @@ def _block(block: Block) -> str:
         case Clip(path, caption):
             player = f'<video controls preload="metadata" loop muted src="{escape(quote(path))}"></video>'
             return f'{player}<p class="soft">{escape(caption)}</p>'
+        case Picture(path, caption):
+            picture = f'<img alt="{escape(caption)}" src="{escape(quote(path))}">'
+            return f'{picture}<p class="soft">{escape(caption)}</p>'
         case Finding():
             return _finding(block)
         case Fold(title, blocks):

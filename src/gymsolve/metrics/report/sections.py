@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from gymsolve.metrics.report.curves import time_split
+from gymsolve.metrics.report.curves import archive_figures, time_split
 from gymsolve.metrics.report.document import (
     Block,
     Bullets,
@@ -16,19 +16,21 @@ from gymsolve.metrics.report.document import (
     Finding,
     Fold,
     Paragraph,
+    Picture,
     Section,
     Table,
 )
 from gymsolve.metrics.report.facts import Facts
 from gymsolve.metrics.tasks import task_verdicts
 from gymsolve.metrics.wording import evidence_text, lasting, remedy_text
+from gymsolve.runs.checkpoints import CELLS
 from gymsolve.runs.logbook import LogEntry, entries_about
 from gymsolve.runs.videos import cut_note
 from gymsolve.text import count, duration, number, plural, score, setting, took
 
 __all__ = [
-    *("checkpoints", "configuration", "evaluations", "findings", "logbook", "problems", "reproduce", "speed"),
-    *("tasks", "train_command", "video"),
+    *("archive", "checkpoints", "configuration", "evaluations", "findings", "logbook", "problems"),
+    *("reproduce", "speed", "tasks", "train_command", "video"),
 ]
 
 _SHOWN = 12
@@ -116,6 +118,20 @@ def video(facts: Facts) -> Section:
     if others:
         blocks.append(Paragraph(f"Also in videos/: {', '.join(others)}."))
     return Section("Video", blocks)
+
+
+def archive(facts: Facts) -> Section:
+    """Places that were found, for a run with an archive; left out for others."""
+    charts = archive_figures(facts) if facts.points("archive/cells") else []
+    if not charts:
+        return Section("Archive", [])
+    blocks: list[Block] = [Figures(charts)]
+    for one in reversed(facts.checkpoints):
+        place = f"checkpoints/{one['name']}/{CELLS}"
+        if (facts.run.path / place).is_file():
+            blocks.append(Picture(place, "places of the archive, from the first found to the newest"))
+            break
+    return Section("Archive", blocks)
 
 
 def evaluations(facts: Facts) -> Section:

@@ -13,6 +13,7 @@ from gymsolve.metrics.report.markdown import render_markdown
 from gymsolve.metrics.report.page import render_page
 from gymsolve.metrics.report.prompt import language_model
 from gymsolve.metrics.report.sections import (
+    archive,
     checkpoints,
     configuration,
     evaluations,
@@ -32,7 +33,8 @@ from gymsolve.runs.run import Run
 __all__ = ["Report", "compose", "write_report"]
 
 _SECTIONS = (
-    *(learning_curves, tasks, stages, findings, logbook, video, evaluations, reward_audit, checkpoints),
+    *(learning_curves, tasks, stages, archive, findings, logbook, video, evaluations, reward_audit),
+    checkpoints,
     *(speed, configuration, reproduce, language_model, problems),
 )
 

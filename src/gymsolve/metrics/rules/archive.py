@@ -50,8 +50,8 @@ ARCHIVE = (
         check=_stalls,
         cause="cells are too coarse to tell what is new, the archive is full, or nothing is left to be found",
         remedy=_finer,
-        instead="tell more places apart (explore.archive.cells) or raise explore.archive.capacity; where all is "
-        "found, learn more from it: explore.archive.learn_epochs",
+        instead="tell more places apart (explore.archive.cells) or raise explore.archive.capacity; where all "
+        "is found, learn more from it: explore.archive.learn_epochs",
         effect=Effect("archive/cells", "grows"),
         explains=("return_flat", "no_reward", "same_return"),
         applies=_has_archive,
