@@ -1,11 +1,13 @@
 """Other futures of an episode, and one seed under several checkpoints: against episodes played by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import gymsolve
 from gymsolve.envs.single_env import open_stage
-from gymsolve.errors import EnvFaultError, UsageError
+from gymsolve.errors import EnvFaultError, GymsolveError, UsageError
 from gymsolve.rollout.agent import Agent
 from gymsolve.rollout.inspected import InspectedEpisode
 from gymsolve.runs.checkpoints import list_checkpoints
@@ -141,3 +143,14 @@ def test_checkpoints_on_one_seed_are_compared_where_they_first_disagree(runs):
     assert other["labels"] == [episodes[0].labels[step], episodes[1].labels[step]]
     assert other["to_come"] == [len(one) - step, len(two) - step]  # CartPole pays one per step
     assert first_disagreement(episodes[0], episodes[0]) is None
+
+
+def test_an_episode_that_was_tampered_with_is_refused_in_a_sentence(runs):
+    with Examiner(runs["plain"]) as examiner:
+        parent = examiner.inspect(Question(seed=7, camera=False))
+        for facts, told in (
+            ({"forced": {"x": 1}}, "forced actions are not told like this"),
+            ({"policy_sha256": "0"}, "is not the one that played this episode"),
+        ):
+            with pytest.raises(GymsolveError, match=told):
+                branch_off(examiner, replace(parent, facts={**parent.facts, **facts}), {1: (0,)})

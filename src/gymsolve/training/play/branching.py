@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.errors import CheckpointError, EnvFaultError, UsageError
+from gymsolve.errors import CheckpointError, EnvFaultError, RunDamagedError, UsageError
 from gymsolve.rollout.inspected import InspectedEpisode
 from gymsolve.runs.inspections import Inspection, InspectionWriter
-from gymsolve.spec import ActionSpec, Array
+from gymsolve.spec import ActionSpec, Array, find_misfit
 from gymsolve.training.play.inspection import Examiner, Question, Watching
 
 __all__ = [
@@ -82,6 +82,7 @@ def branch_off(
     step, old = min(forced), InspectedEpisode(parent)
     if not 0 <= step < len(old):
         raise UsageError(f"the episode has {len(old)} steps; there is no step {step}.", where="step")
+    require_checkpoint(examiner, parent)
     for actions in forced.values():
         _check_action(old.spec.action, actions)
     if old.masks is not None:
@@ -111,9 +112,10 @@ def same_question(examiner: Examiner, parent: Inspection, forced: Forced) -> Que
 
 
 def require_checkpoint(examiner: Examiner, parent: Inspection) -> None:
-    """Refuse a policy that is not the one that played an episode."""
+    """Refuse a policy that is not the one that played an episode, and an episode of other spaces."""
     facts = parent.facts
-    if examiner.saved.meta["files"]["policy.safetensors"]["sha256"] != facts["policy_sha256"]:
+    same = examiner.saved.meta["files"]["policy.safetensors"]["sha256"] == facts["policy_sha256"]
+    if not same or find_misfit(examiner.policy.spec, InspectedEpisode(parent).spec) is not None:
         raise CheckpointError(
             f"checkpoint {facts['checkpoint']} is not the one that played this episode.",
             hint="Inspect it again.",
@@ -144,7 +146,10 @@ def require_legal(action: ActionSpec, given: tuple[float, ...], mask: Array) -> 
 def _forced_before(parent: Inspection, step: int) -> dict[int, tuple[float, ...]]:
     """What was done otherwise on the way: an episode may be a branch itself."""
     given = parent.facts.get("forced") or {}
-    return {int(at): tuple(action) for at, action in given.items() if int(at) < step}
+    try:
+        return {int(at): tuple(action) for at, action in given.items() if int(at) < step}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise RunDamagedError("forced actions are not told like this.", where=str(parent.path)) from error
 
 
 def _comparing(old: InspectedEpisode, step: int, watching: Watching) -> Watching:
