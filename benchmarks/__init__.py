@@ -2,8 +2,9 @@
 
     __main__.py     parts, options             harness.py   one worker process, watched for noise
     throughput.py, solve.py, race.py           beside peers
-    micro.py, startup.py, limit.py, growth.py  the pieces, the bound, what grows
+    micro.py, startup.py, server.py, limit.py, growth.py  the pieces, the bound, what grows
     cost.py, curiosity.py                      what seeing costs, what a bonus costs
+    browser/                                   pages in a real browser
     peers.py        virtual environments       store.py     results as they come
     figures.py      medians and ratios         page.py, tables.py   README.md from the results
 

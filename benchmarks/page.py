@@ -6,6 +6,7 @@ from typing import Any
 from benchmarks.peers import known_peers
 from benchmarks.store import Record, load_runs
 from benchmarks.tables import (
+    browser_table,
     cost_table,
     curiosity_table,
     growth_tables,
@@ -13,6 +14,7 @@ from benchmarks.tables import (
     markdown,
     micro_table,
     race_table,
+    server_table,
     solve_tables,
     stepping_table,
     throughput_tables,
@@ -23,7 +25,7 @@ __all__ = ["render_page", "targets_of", "write_page"]
 
 NAMES = (
     *("throughput", "solve", "race", "recurrent", "limit", "micro", "growth", "cost", "stepping"),
-    "curiosity",
+    *("curiosity", "browser", "server"),
 )
 
 _INTRO = """\
@@ -113,6 +115,9 @@ _SECTIONS = {
     "curiosity": "## What curiosity costs\n\nPPO with a bonus for exploring beside the same without one, by "
     "engine; ratios within a round. The networks of\na bonus are torch's whatever the engine, so they cost "
     "more of the speed where everything else is quicker.\n",
+    "browser": "## In the browser\n\nPages in this machine's own Chromium, on loopback.\n",
+    "server": "## The server for agents\n\nFrom the start of the process to the first list of tools over "
+    "standard input, and the memory by then, beside an\nempty server of the same package.\n",
 }
 
 
@@ -147,6 +152,8 @@ def render_page(results: dict[str, dict[str, Any]]) -> str:
         "cost": cost_table(runs["cost"]),
         "stepping": stepping_table(runs["stepping"]) if runs["stepping"] else "",
         "curiosity": curiosity_table(runs["curiosity"]),
+        "browser": browser_table(runs["browser"]) if runs["browser"] else "",
+        "server": server_table(runs["server"]) if runs["server"] else "",
     }
     parts = [_INTRO, "## Targets\n", targets_table(runs)]
     for name, title in _SECTIONS.items():

@@ -30,7 +30,7 @@ CASES: dict[str, dict[str, Any]] = {
         "num_envs": 8,
     },
     "VizdoomBasic-v1, processes": {
-        # Each game is a program of its own, which runs while others wait: a worker for each, as theirs have.
+        # As in the recipes: a worker for each game.
         "ours": {"id": "VizdoomBasic-v1", "backend": "async", "workers": 4},
         "own": "async",
         "num_envs": 4,

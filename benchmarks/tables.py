@@ -5,10 +5,13 @@ from collections.abc import Iterable, Sequence
 
 from benchmarks.cost import CASE, OFF, PARTS_OF_IT, SPLIT
 from benchmarks.figures import Spread, line_fit, paired_ratios, quartiles, spread
+from benchmarks.server import CASE as LISTED
+from benchmarks.server import EMPTY
 from benchmarks.stepping import OWN
 from benchmarks.store import OURS, Record
 
 __all__ = [
+    "browser_table",
     "cost_table",
     "curiosity_table",
     "growth_tables",
@@ -20,6 +23,7 @@ __all__ = [
     "number",
     "percentages",
     "race_table",
+    "server_table",
     "solve_tables",
     "stepping_table",
     "throughput_tables",
@@ -285,6 +289,20 @@ def _percent(found: Spread | None) -> str:
     return f"{found.median:.1%} ({found.low:.1%} to {found.high:.1%})"
 
 
+def browser_table(runs: Sequence[Record]) -> str:
+    rows = []
+    for case in cases(runs):
+        own, failed = sound(newest(runs, case, OURS))
+        if not own:
+            rows.append((case, f"not measured: {failed[-1]}", "", ""))
+            continue
+        last = own[-1]
+        bound = f"≤ {last['most']:g}" if "most" in last else f"≥ {last['least']:g}" if "least" in last else ""
+        found = _range(spread(run["value"] for run in own))
+        rows.append((case, f"{found} {last['unit']}", bound, _noisy(own)))
+    return markdown(("", "measured", "target", "noisy runs"), rows)
+
+
 def stepping_table(runs: Sequence[Record]) -> str:
     rows = []
     for case in cases(runs):
@@ -297,3 +315,12 @@ def stepping_table(runs: Sequence[Record]) -> str:
         ratio = _range(spread(paired_ratios(runs, case, OWN, "steps_per_second")))
         rows.append((case, *rates, ratio, _noisy(ours)))
     return markdown(("", "gymsolve, steps/s", "the package's way, steps/s", "ratio", "noisy runs"), rows)
+
+
+def server_table(runs: Sequence[Record]) -> str:
+    rows = []
+    for tool in (OURS, EMPTY):
+        own = newest(runs, LISTED, tool)
+        figures = [_range(spread(run[name] for run in own)) for name in ("seconds", "megabytes")]
+        rows.append((tool, *figures, _noisy(own)))
+    return markdown(("server", "first list of tools, s", "memory, MB", "noisy runs"), rows)

@@ -8,6 +8,8 @@ from benchmarks.cost import CASE, OFF
 from benchmarks.figures import Spread, paired_ratios, spread
 from benchmarks.recurrent import CASE as RECURRENT
 from benchmarks.recurrent import CONTRIB
+from benchmarks.server import CASE as LISTED
+from benchmarks.server import EMPTY, MOST_LATER, MOST_MEGABYTES
 from benchmarks.stepping import CASES, LEAST, OWN
 from benchmarks.store import OURS, Record
 from benchmarks.tables import limit_share, markdown, memory_line, newest, number, percentages, until_solved
@@ -25,6 +27,8 @@ def targets_table(results: Mapping[str, Sequence[Record]]) -> str:
     rows += _growth(results["growth"])
     rows.append(_cost(results["cost"]))
     rows += _stepping(results["stepping"])
+    rows += _browser(results["browser"])
+    rows += _server(results["server"])
     return markdown(("target", "measured", "met"), rows)
 
 
@@ -159,3 +163,41 @@ def _stepping(runs: Sequence[Record]) -> list[tuple[str, str, str]]:
         )
         for case in CASES
     ]
+
+
+def _browser(runs: Sequence[Record]) -> list[tuple[str, str, str]]:
+    rows = []
+    for case in dict.fromkeys(run["case"] for run in runs):
+        own = [run for run in newest(runs, case, OURS) if "error" not in run]
+        found = spread(run["value"] for run in own)
+        if found is None or not {"most", "least"} & set(own[-1]):
+            continue
+        most, least = own[-1].get("most", math.inf), own[-1].get("least", -math.inf)
+        bound = f"≤ {most:g}" if math.isfinite(most) else f"≥ {least:g}"
+        told = f"{number(found.median)} {own[-1]['unit']} ({number(found.low)} to {number(found.high)})"
+        met = least <= found.median <= most
+        rows.append((f"browser, {case}: {bound} {own[-1]['unit']}", told, "yes" if met else "**no**"))
+    return rows or [("pages in the browser", "not measured yet", "")]
+
+
+def _server(runs: Sequence[Record]) -> list[tuple[str, str, str]]:
+    ours, empty = newest(runs, LISTED, OURS), newest(runs, LISTED, EMPTY)
+    found = [
+        ("first list", "s later than an empty one", MOST_LATER, _later(ours, empty)),
+        ("memory", "MB", MOST_MEGABYTES, spread(run["megabytes"] for run in ours)),
+    ]
+    rows = []
+    for what, unit, most, measured in found:
+        name = f"server for agents, {what}: ≤ {most:g} {unit}"
+        if measured is None:
+            rows.append((name, "not measured yet", ""))
+            continue
+        told = f"{number(measured.median)} ({number(measured.low)} to {number(measured.high)})"
+        rows.append((name, told, "yes" if measured.median <= most else "**no**"))
+    return rows
+
+
+def _later(ours: Sequence[Record], empty: Sequence[Record]) -> Spread | None:
+    """Seconds by which ours comes later, within a round."""
+    theirs = {run["round"]: run["seconds"] for run in empty}
+    return spread(run["seconds"] - theirs[run["round"]] for run in ours if run["round"] in theirs)

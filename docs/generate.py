@@ -1,6 +1,7 @@
 """Writes the pages of docs/ that follow from the code: python docs/generate.py (or `make docs`).
 
-`cli.md` comes from the help of every command, `config.md` from the models in `gymsolve.config`,
+`cli.md` comes from the help of every command, `json.md` from what they print (`json_page.py`),
+`config.md` from the models in `gymsolve.config`,
 `metrics.md` from the metric catalogue, `alerts.md` from the rules, `environments/` from families and recipes
 (`environment_pages.py`), the table of wrappers in `guide.md`
 from the wrappers' signatures, and the index of bundled recipes from their files. A test fails when one
@@ -17,6 +18,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from annotated_types import Ge, Gt, Le, Lt
 from environment_pages import render_environments
+from json_page import render_json
 from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
@@ -105,6 +107,7 @@ def pages() -> dict[Path, str]:
     guide = HERE / "guide.md"
     return {
         HERE / "cli.md": render_docs(),
+        HERE / "json.md": render_json(),
         HERE / "config.md": render_config(),
         HERE / "metrics.md": render_metrics(),
         HERE / "alerts.md": render_alerts(),

@@ -61,6 +61,30 @@ def _without_velocities(config: TrainConfig) -> Settings:
     return _wrapped("keep_elements", {"net.memory.cell": "lstm"}, elements=places)(config)
 
 
+_OTHER = {
+    "CartPole-v1": "Acrobot-v1",
+    "Acrobot-v1": "CartPole-v1",
+    "Pendulum-v1": "MountainCarContinuous-v0",
+}
+"""A second task with actions of the same kind."""
+
+
+def _two_tasks(config: TrainConfig, first: Settings, second: Settings, **more: Any) -> Settings:
+    tasks = {"first": first, "second": {"id": _OTHER[config.env.id], **second}}
+    per_task = {"net.normalize_values": "popart", "algo.normalize_advantages": "task"}
+    return {"env.tasks": tasks, "env.num_envs": 8, "engine": "torch", **per_task, **more}
+
+
+def _loud_second_task(config: TrainConfig) -> Settings:
+    shared = {"net.normalize_values": "none", "net.tasks.values": "shared"}
+    shared |= {"algo.normalize_advantages": "rollout", "algo.normalize_rewards": False}
+    return _two_tasks(config, {}, {"wrappers": [{"scale_reward": {"factor": 1000.0}}]}) | shared
+
+
+def _lopsided_tasks(config: TrainConfig) -> Settings:
+    return _two_tasks(config, {}, {})
+
+
 def _batch(config: TrainConfig) -> int:
     return config.env.num_envs * config.algo.num_steps
 
@@ -114,6 +138,29 @@ FAULTS = (
         shows=("return_flat", "ev_zero", "ev_negative", "entropy_stuck", "return_fell", "entropy_collapse"),
         settings=_fixed(explore__bonus="rnd", explore__coef=1000.0),
         envs=("CartPole-v1", "Pendulum-v1", "FrozenLake-v1"),  # Acrobot is solved by curiosity alone
+    ),
+    Fault(
+        "task_drowned",
+        "two tasks, the second with rewards × 1000, and nothing normalised by task",
+        names=("task_starved",),
+        shows=(*_NOT_LEARNING, "value_scale", "value_dominates", "grad_clipped", "ev_oscillates"),
+        settings=_loud_second_task,
+    ),
+    Fault(
+        "task_dropped",
+        "two tasks, and from 40 % of the budget on nobody plays the first",
+        names=("task_forgotten", "task_starved"),
+        shows=("return_flat", "return_fell"),
+        settings=_lopsided_tasks,
+        patch="drop_first_task",
+    ),
+    Fault(
+        "archive_coarse",
+        "an archive whose cells take nearly everything for the same place",
+        names=("archive_stalled",),
+        shows=("return_flat", "no_reward", "same_return", "ev_zero", "ev_negative", "entropy_stuck"),
+        settings=_fixed(explore__archive__cells="bins", explore__bins=2, explore__archive__true_starts=0.5),
+        envs=("MountainCar-v0", "Pendulum-v1", "MountainCarContinuous-v0"),
     ),
     Fault(
         "clip_zero",

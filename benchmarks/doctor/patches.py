@@ -95,8 +95,24 @@ def cut_memory() -> None:
     Cell.step, Cell.unroll = fresh, one_by_one  # type: ignore[method-assign]
 
 
+def drop_first_task() -> None:
+    """From 40 % of the budget on, all copies play the second of two tasks."""
+    from gymsolve.training import loop
+
+    collect = loop.collect
+
+    def lopsided(trainer: Any, observer: Any) -> Any:
+        first, second = trainer.envs.spec.tasks
+        if trainer.progress.fraction >= 0.4 and trainer.envs.rows[first]:
+            trainer.collector.reassign({first: 0, second: trainer.envs.num_envs})
+        return collect(trainer, observer)
+
+    loop.collect = lopsided
+
+
 PATCHES: dict[str, Callable[[], None]] = {
     "cut_memory": cut_memory,
+    "drop_first_task": drop_first_task,
     "keep_old_log_probs": keep_old_log_probs,
     "lose_statistics": lose_statistics,
     "kill_units": kill_units,

@@ -1,6 +1,8 @@
 """Two vectors of one environment, ours and the package's own, stepped in turns (`benchmarks/stepping.py`)."""
 
+import os
 import statistics
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -21,6 +23,7 @@ COUNT = job["num_envs"]
 NAME = job["ours"]["id"]
 AUTORESET = {"autoreset_mode": gym.vector.AutoresetMode.SAME_STEP}
 Vector = gym.vector.VectorEnv
+_STARTS = 3
 
 
 def make_sync() -> Vector[Any, Any, Any]:
@@ -68,6 +71,16 @@ MAKERS = {
 }
 
 
+def make_own() -> Vector[Any, Any, Any]:
+    """The package's vector; engines that start at the same moment now and then trip over each other."""
+    for _ in range(_STARTS - 1):
+        try:
+            return MAKERS[job["own"]]()
+        except EOFError:
+            continue
+    return MAKERS[job["own"]]()
+
+
 def draw_actions(envs: Envs) -> list[Any]:
     rng, action = np.random.default_rng(0), envs.spec.action
     shape = (256, COUNT, action.size)
@@ -86,8 +99,14 @@ def run(step: Callable[[Any], object], actions: list[Any], seconds: float) -> fl
 
 def main() -> None:
     warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder:  # ViZDoom writes its settings where it is started
+        os.chdir(folder)
+        measure()
+
+
+def measure() -> None:
     ours = make_envs(EnvConfig.model_validate({**job["ours"], "num_envs": COUNT}), "train")
-    own = MAKERS[job["own"]]()
+    own = make_own()
     ours.reset(list(range(COUNT)))
     own.reset()
     actions = draw_actions(ours)

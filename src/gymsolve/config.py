@@ -5,15 +5,19 @@ merging and error wording live in `recipes/`; this module only says what is vali
 """
 
 import math
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_serializer, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
+from gymsolve.curriculum_config import CurriculumConfig, StageConfig
 from gymsolve.explore_config import ExploreConfig
 from gymsolve.schedules import Progress, Schedule, Steps
 from gymsolve.setting_types import Count, Model, Options, Positive, Rate, Seconds, Share, Whole
 from gymsolve.setting_types import listed as _listed
 from gymsolve.setting_types import not_bool as _not_bool
+from gymsolve.task_config import Role as Role
+from gymsolve.task_config import TaskNetConfig, Tasks, refuse_tasks, spread_copies
+from gymsolve.task_config import WrapperConfig as WrapperConfig
 
 __all__ = [
     *(
@@ -30,10 +34,12 @@ __all__ = [
     *("TrainConfig", "VideoConfig", "WrapperConfig"),
 ]
 
-Role = Literal["train", "eval", "play"]
 Tracker = Literal["csv", "tensorboard", "wandb", "trackio"]
 
-LASTING = ("algo.name", "env.id", "net.", "seed")
+LASTING = (
+    *("algo.name", "env.id", "env.tasks", "net.", "seed"),
+    *("curriculum.stages", "curriculum.choice"),
+)
 """Beginnings of paths that make a run what it is: weights and state of another value do not fit."""
 JUDGED = (
     *("solved_at", "solved_by", "eval.deterministic", "eval.episodes", "eval.steps", "eval.solved_episodes"),
@@ -46,37 +52,6 @@ INCIDENTAL = (
     *("eval.asynchronous", "eval.num_envs"),
 )
 """Beginnings of paths that change no result beyond rounding: not what is learned, nor how it is judged."""
-
-
-class WrapperConfig(Model):
-    """One wrapper: `name`, `name: {option: value}`, or with `roles` to limit where it applies."""
-
-    name: str
-    options: Options = {}  # noqa: RUF012 - pydantic copies it
-    roles: tuple[Role, ...] = ("train", "eval", "play")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            return {"name": value}
-        if isinstance(value, dict) and "name" not in value:
-            if len(value) != 1:
-                raise ValueError("a wrapper is written as `name` or as `name: {options}`")
-            name, options = next(iter(value.items()))
-            if not isinstance(options, dict | None):
-                raise ValueError(f"the options of wrapper {name!r} should be a mapping, not {options!r}")
-            options = dict(options or {})
-            roles = options.pop("roles", ("train", "eval", "play"))
-            return {"name": name, "options": options, "roles": roles}
-        return value
-
-    @model_serializer
-    def _write(self) -> Any:
-        options = dict(self.options)
-        if set(self.roles) != {"train", "eval", "play"}:
-            options["roles"] = list(self.roles)
-        return {self.name: options} if options else self.name
 
 
 class EnvConfig(Model):
@@ -112,6 +87,27 @@ class EnvConfig(Model):
     """Take `info["action_mask"]`: when it is there, always (its absence is an error), or never."""
     legal_actions: Annotated[tuple[Whole, ...], Field(min_length=1)] | None = None
     """Only these choices of a Discrete action are ever legal; None allows all."""
+    tasks: Tasks = {}  # noqa: RUF012 - pydantic copies it
+    """Several tasks that one policy learns at once, by name: what each has instead of, or besides, the
+    settings here. `[CartPole-v1, Acrobot-v1]` is short for two ids. Empty: one task."""
+
+    @model_validator(mode="after")
+    def _tasks_fit(self) -> Self:
+        if len(self.tasks) > self.num_envs:
+            raise ValueError(
+                f"tasks: {len(self.tasks)} tasks need a copy each, and there are {self.num_envs} "
+                "(env.num_envs)"
+            )
+        return self
+
+    def for_task(self, name: str) -> "EnvConfig":
+        """The settings of one task's environments."""
+        return self.model_copy(update={**self.tasks[name].settings(self.kwargs), "tasks": {}})
+
+    @property
+    def copies(self) -> dict[str, int]:
+        """How many copies each task has at the start."""
+        return spread_copies({name: task.share for name, task in self.tasks.items()}, self.num_envs)
 
 
 class MemoryConfig(Model):
@@ -164,6 +160,7 @@ class NetConfig(Model):
     """Scale of the policy's last layer at the start; near 0 makes the first policy uniform."""
     memory: MemoryConfig | None = None
     """A recurrent cell, for tasks that a single observation does not tell all about; None has none."""
+    tasks: TaskNetConfig = TaskNetConfig()
 
 
 class OptimizerConfig(Model):
@@ -258,8 +255,8 @@ class PPOConfig(_OnPolicyConfig):
     """Clip the change of the value prediction too; off by default, it rarely helps."""
     vf_coef: Rate = Schedule.constant(0.5)
     """Weight of the value loss."""
-    normalize_advantages: Literal["none", "minibatch", "rollout"] = "minibatch"
-    """Bring advantages to mean 0 and spread 1, per minibatch or per rollout."""
+    normalize_advantages: Literal["none", "minibatch", "rollout", "task"] = "minibatch"
+    """Bring advantages to mean 0 and spread 1, per minibatch, per rollout, or per rollout and task."""
     target_kl: Rate | None = None
     """End the current update once the policy has moved this far (approximate KL)."""
     desired_kl: Annotated[float, Field(gt=0)] | None = None
@@ -301,8 +298,8 @@ class A2CConfig(_OnPolicyConfig):
     """Bias–variance dial of the advantages; 1 is the n-step return."""
     vf_coef: Rate = Schedule.constant(0.5)
     """Weight of the value loss."""
-    normalize_advantages: Literal["none", "rollout"] = "none"
-    """Bring advantages to mean 0 and spread 1."""
+    normalize_advantages: Literal["none", "rollout", "task"] = "none"
+    """Bring advantages to mean 0 and spread 1, all of them or those of each task."""
     optimizer: OptimizerConfig = OptimizerConfig(name="rmsprop")
 
 
@@ -317,8 +314,8 @@ class ReinforceConfig(_OnPolicyConfig):
     """Credit each action with what came after it, or with the whole episode."""
     baseline: Literal["none", "mean", "value"] = "value"
     """Subtracted from returns: nothing, their running mean, or a learned value function."""
-    normalize_advantages: Literal["none", "rollout"] = "rollout"
-    """Bring advantages to mean 0 and spread 1."""
+    normalize_advantages: Literal["none", "rollout", "task"] = "rollout"
+    """Bring advantages to mean 0 and spread 1, all of them or those of each task."""
     vf_coef: Rate = Schedule.constant(0.5)
     """Weight of the value loss."""
     value_epochs: Positive = 10
@@ -402,6 +399,7 @@ class TrainConfig(Model):
     checkpoint: CheckpointConfig = CheckpointConfig()
     video: VideoConfig = VideoConfig()
     explore: ExploreConfig = ExploreConfig()
+    curriculum: CurriculumConfig = CurriculumConfig()
     steps: Annotated[Steps, Field(gt=0)] = 1_000_000
     """Budget in environment steps, all copies summed, unless `budget_in` says otherwise."""
     budget_in: Literal["env_steps", "vec_steps"] = "env_steps"
@@ -460,6 +458,38 @@ class TrainConfig(Model):
                 "would depend on what was remembered when; use net.layer_norm"
             )
         return self
+
+    @model_validator(mode="after")
+    def _tasks_can_be_learned(self) -> Self:
+        if self.env.tasks:
+            refuse_tasks(self.algo, self.net.tasks, self.engine)
+        return self
+
+    @model_validator(mode="after")
+    def _curriculum_fits(self) -> Self:
+        settings, tasks = self.curriculum, self.env.tasks
+        if not settings.stages:
+            return self
+        fault = settings.find_fault(tasks, {name: task.share for name, task in tasks.items()})
+        if fault is None:
+            # What the environments themselves call solved is not known here: `curriculum/plan.py` asks again.
+            bars = {one.name: self.promotion_bar(one, tasks[one.name].solved_at) for one in settings.stages}
+            known = {name: bar for name, bar in bars.items() if bar is not None}
+            fault = settings.find_dead_end(known, by_success=self.promoted_by_success, budget=self.steps)
+        if fault is not None:
+            raise ValueError(f"curriculum.{fault}")
+        return self
+
+    @property
+    def promoted_by_success(self) -> bool:
+        """Do shares of successes lead to the next stage, and not returns?"""
+        return (self.curriculum.by or self.solved_by) == "success_rate"
+
+    def promotion_bar(self, stage: StageConfig, solved_at: float | None) -> float | None:
+        """What the lower bound of a stage must reach; `solved_at` is what counts as solved in its task."""
+        alike = self.promoted_by_success == (self.solved_by == "success_rate")
+        given = (stage.promote_at, self.curriculum.promote_at, solved_at if alike else None)
+        return next((bar for bar in given if bar is not None), None)
 
     @model_validator(mode="after")
     def _success_has_a_threshold(self) -> Self:

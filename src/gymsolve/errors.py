@@ -209,10 +209,10 @@ class MissingExtraError(UsageError):
         )
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str | None:
-    """A question naming the nearest known words, or None when nothing is near."""
+def did_you_mean(word: str, known: Iterable[str], alike: float = 0.6) -> str | None:
+    """A question naming the nearest known words, or None when none is so much `alike`."""
     by_lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(word.lower()[:_LONGEST_WORD], by_lower, n=3, cutoff=0.6)
+    near = difflib.get_close_matches(word.lower()[:_LONGEST_WORD], by_lower, n=3, cutoff=alike)
     if not near:
         return None
     return f"Did you mean {' or '.join(repr(by_lower[name]) for name in near)}?"

@@ -9,7 +9,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from gymsolve.schedules import Schedule, within
 
-__all__ = ["COUNTING", "LEARNING", "Bonuses", "ExploreConfig"]
+__all__ = ["COUNTING", "GO_EXPLORE", "LEARNING", "ArchiveConfig", "Bonuses", "ExploreConfig"]
+
+GO_EXPLORE = "go_explore"
+"""`explore: go_explore` is short for an archive with its defaults."""
 
 Bonuses = Literal["none", "counts", "episodic", "rnd", "noveld", "icm", "forward", "rarity"]
 COUNTING = ("counts", "episodic", "noveld")
@@ -34,8 +37,55 @@ Positive = Annotated[Whole, Field(gt=0)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 
 
+class ArchiveConfig(BaseModel):
+    """Go-Explore: an archive of places, where episodes of training begin, and whose best ways are learned."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
+
+    cells: Literal["auto", "frames", "exact", "bins", "hash", "state"] = "auto"
+    """What makes two places the same: pictures shrunk to a few grey levels (`frames`), equal observations,
+    `explore.bins`, `explore.bits` of a random projection, or the environment's own full state. `auto` takes
+    frames for pictures, then the full state where the family tells it."""
+    width: Annotated[Positive, Field(le=256)] = 11
+    """For `frames`: columns of the shrunken picture."""
+    height: Annotated[Positive, Field(le=256)] = 8
+    """For `frames`: rows of it."""
+    levels: Annotated[Positive, Field(ge=2, le=256)] = 8
+    """For `frames`: grey levels."""
+    adapt: bool = True
+    """For `frames`: choose width, height and levels anew, so that an eighth of recent frames are cells of
+    their own, whenever the steps have doubled; false keeps those given here."""
+    capacity: Annotated[Positive, Field(le=10_000_000)] = 50_000
+    """Cells at most; a full archive still takes better ways to the cells it has."""
+    true_starts: Annotated[float, BeforeValidator(_not_bool), Field(ge=0, le=1)] = 0.3
+    """Share of episodes that begin at a reset; it grows to 1 as these reach the goal that the environment
+    reports, or the return that counts as solved."""
+    leave_after: Positive = 100
+    """Steps from the archive after which an episode is left when the rollout ends."""
+    learn_from: Literal["self_imitation", "rapid", "nothing"] = "self_imitation"
+    """How the best finished trajectories are learned: those with a reward above 0, where they did better than
+    the value function thought; or by cloning those that paid and explored most (RAPID)."""
+    learn_every: Positive = 1
+    """Rollouts from one such lesson to the next."""
+    learn_epochs: Positive = 4
+    """Passes of a lesson over the best trajectories, or over 2048 steps drawn from them."""
+    trajectories: Annotated[Positive, Field(le=100_000)] = 50
+    """Best finished trajectories that are kept to learn from."""
+    rollouts: bool = True
+    """Learn from rollouts too; false learns from the archive alone."""
+
+    @model_validator(mode="after")
+    def _learns_somehow(self) -> "ArchiveConfig":
+        if not self.rollouts and self.learn_from == "nothing":
+            raise ValueError("rollouts: nothing would be learned at all; leave it true, or set learn_from")
+        return self
+
+
 class ExploreConfig(BaseModel):
-    """What the run pays itself for finding something new; `explore: rnd` is short for `{bonus: rnd}`."""
+    """How the run finds something new: a bonus that it pays itself, or an archive of places to start from.
+
+    `explore: rnd` is short for `{bonus: rnd}`, `explore: go_explore` for an archive.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
 
@@ -77,10 +127,14 @@ class ExploreConfig(BaseModel):
     repeat: Annotated[float, BeforeValidator(_not_bool), Field(ge=0, lt=1)] = 0.0
     """Probability that a step in training repeats the last action, whatever the policy chose: runs of actions
     of geometric length, 1 / (1 - repeat) on average. Evaluation plays without."""
+    archive: ArchiveConfig | None = None
+    """Begin episodes where others got to (Go-Explore); null for none."""
 
     @model_validator(mode="before")
     @classmethod
     def _read(cls, value: Any) -> Any:
+        if value == GO_EXPLORE:
+            return {"archive": {}}
         return {"bonus": value} if isinstance(value, str) else value
 
     @model_validator(mode="after")

@@ -14,7 +14,9 @@ from gymsolve.spec import Array
 
 __all__ = ["RandomStreams", "Stream", "generator", "integer_seeds", "restore_generator", "save_generator"]
 
-Stream = Literal["init", "policy", "minibatch", "env", "eval", "confirm", "torch", "bonus", "held_out"]
+Stream = Literal[
+    "init", "policy", "minibatch", "env", "eval", "confirm", "torch", "bonus", "held_out", "curriculum"
+]
 _KEYS: dict[Stream, int] = {
     "init": 0,
     "policy": 1,
@@ -25,6 +27,7 @@ _KEYS: dict[Stream, int] = {
     "torch": 6,
     "bonus": 7,
     "held_out": 8,
+    "curriculum": 10,
 }
 
 

@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 else:
     Array = Any
 
-__all__ = ["ActionSpec", "Array", "EnvSpec", "Obs", "ObsSpec", "find_misfit"]
+__all__ = ["TASK_ENTRY", "ActionSpec", "Array", "EnvSpec", "Obs", "ObsSpec", "find_misfit"]
 
 Obs = dict[str, Array]
 """A batch of observations: one array per entry, always a dict; a plain space has the key `obs`."""
+
+TASK_ENTRY = "task"
+"""The entry of an observation that holds the number of its task, where there are several."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +149,10 @@ class EnvSpec:
     """Names of the numbers that bonuses are told; empty without the wrapper `watch`."""
     notes: tuple[str, ...] = field(default=())
     """Facts found while building, worth telling a user."""
+    tasks: tuple[str, ...] = ()
+    """Names of the tasks, whose numbers the entry `task` of observations holds; empty where there is one."""
+    task_thresholds: tuple[float | None, ...] = ()
+    """What each of them is registered with as solved."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -159,10 +166,11 @@ class EnvSpec:
             spec = cls(obs=obs, action=ActionSpec(**_tuples(data["action"])), **_tuples(rest))
             spaces = _is_space(spec.action) and all(map(_is_space, spec.obs.values()))
             flags = (spec.masked, spec.action.bounded, spec.action.squash, *spec.legal)
-            words = (spec.id, *spec.components, *spec.watched, *spec.notes)
+            words = (spec.id, *spec.components, *spec.watched, *spec.notes, *spec.tasks)
         except (TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"spaces are not described like this: {ascii(str(error))[:80]}") from error
-        numbers = [one for one in (spec.reward_threshold, spec.max_episode_steps) if one is not None]
+        bars = (spec.reward_threshold, spec.max_episode_steps, *spec.task_thresholds)
+        numbers = [one for one in bars if one is not None]
         if not (spec.obs and spaces and _all_are(flags, bool) and _all_are(words, str)):
             raise ValueError("there are no such spaces")
         if not _all_are(numbers, int, float) or (spec.legal and len(spec.legal) != spec.action.mask_size):
@@ -178,10 +186,16 @@ def find_misfit(trained: EnvSpec, here: EnvSpec) -> str | None:
             return f"the observation {key!r} is {'new' if before is None else 'gone'}"
         if (before.kind, before.shape, before.nvec) != (now.kind, now.shape, now.nvec):
             return f"the observation {key!r} was {_in_words(before)} and is {_in_words(now)}"
+    if trained.tasks != here.tasks:
+        return f"the tasks were {_listed(trained.tasks)} and are {_listed(here.tasks)}"
     was, now_is = trained.action, here.action
     if (was.kind, was.shape, was.nvec) != (now_is.kind, now_is.shape, now_is.nvec):
         return f"actions were {_in_words(was)} and are {_in_words(now_is)}"
     return None
+
+
+def _listed(tasks: tuple[str, ...]) -> str:
+    return ", ".join(tasks) or "one"
 
 
 def _in_words(space: "ObsSpec | ActionSpec") -> str:

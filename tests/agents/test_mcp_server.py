@@ -1,6 +1,7 @@
 """The MCP server, through the real client: in memory, over standard input and over HTTP."""
 
 import base64
+import io
 import json
 import os
 import re
@@ -13,17 +14,20 @@ from pathlib import Path
 
 import anyio
 import httpx
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from PIL import Image
 
 import gymsolve
 from gymsolve.mcp.server import TOOLS, make_server
 from gymsolve.mcp.tool import Home
 from gymsolve.service.budget import Limits
 from gymsolve.service.logbook import add_entry
+from gymsolve.service.pictures import draw_seen
 
 pytestmark = pytest.mark.anyio
 TRAINED = {"steps": 3000, "eval.every": 1000, "eval.episodes": 2, "solved_at": 1e9, "video.enabled": False}
@@ -155,8 +159,26 @@ async def test_an_episode_can_be_looked_at(client):
     assert re.match(r"\s*0  (left|right)  1  1  ", lines[2])
     assert base64.b64decode(picture.data).startswith(b"\x89PNG")
     assert len(picture.data) < 80_000
+    looked = told(await call(client, "rl_episode", run="@last", rows=1, frames=0, seen=True, first_step=1))
+    seen = re.search(r"sees at step 1, before its own scaling:\n  obs: (.*)", looked)
+    assert len(seen[1].split(", ")) == 4
     many = told(await call(client, "rl_episode", run="@last", episodes=3))
     assert "episodes: 3" in many
+
+
+def test_what_a_network_sees_is_drawn_channel_by_channel():
+    channels = np.zeros((5, 84, 84), dtype=np.uint8)
+    channels[:, :, :] = np.arange(0, 250, 50)[:, None, None]
+    drawn = np.asarray(Image.open(io.BytesIO(draw_seen(channels))))
+    assert drawn.shape == (2 * 85, 4 * 85)
+    for index in range(5):
+        top, left = index // 4 * 85, index % 4 * 85
+        assert (drawn[top : top + 84, left : left + 84] == 50 * index).all()
+    signs = np.asarray(Image.open(io.BytesIO(draw_seen(np.float32([[[-3.0, 1.0]]])))))
+    assert (signs[0, 0], signs[0, signs.shape[1] // 2]) == (
+        0,
+        255,
+    )  # floats: lowest, highest
 
 
 async def test_the_logbook_is_shared(client, runs):
@@ -224,6 +246,41 @@ async def test_a_run_is_started_once_watched_stopped_extended_and_forked(tmp_pat
         told_of = gymsolve.open_run(child, runs_dir=tmp_path)
         assert told_of.info()["parent"]["run"] == run
         assert forked.structured_content["spent"]["steps"] < 50_000_000
+
+
+HANGING = """
+import time
+import gymnasium as gym
+
+class Hanging(gym.Env):
+    action_space = observation_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        time.sleep(10_000)
+
+gym.register("Hanging-v0", Hanging)
+"""
+
+
+async def test_a_cancelled_call_ends_the_process_that_it_started(tmp_path):
+    module = f"sleepy{os.getpid()}"
+    (tmp_path / f"{module}.py").write_text(HANGING)
+    env = f"{module}:Hanging-v0"
+    command, *words = server_command(tmp_path / "runs")
+    server = StdioServerParameters(command=command, args=words, cwd=str(tmp_path))
+    async with Client(server) as client:
+        for name, arguments in [
+            ("rl_plan", {"env": env}),
+            ("rl_start", {"env": env, "steps": 100}),
+        ]:
+            async with anyio.create_task_group() as calls:
+                calls.start_soon(client.call_tool, name, arguments)
+                while not processes_with(env.encode()):
+                    await anyio.sleep(0.05)
+                calls.cancel_scope.cancel()
+            with anyio.fail_after(30):  # unasked, it would go on for 45 seconds
+                while processes_with(env.encode()):
+                    await anyio.sleep(0.05)
 
 
 async def test_limits_are_kept_and_told(runs, tmp_path):
@@ -338,14 +395,19 @@ async def test_a_run_outlives_a_server_that_is_killed(tmp_path):
 
 
 def servers_of(runs):
-    """Processes of this test's server, by their command line."""
+    """Processes of this test's server."""
+    return processes_with(b"mcp", str(runs).encode())
+
+
+def processes_with(*asked):
+    """Processes with these words on their command line."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             words = (folder / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if b"mcp" in words and str(runs).encode() in words:
+        if set(asked) <= set(words):
             found.append(int(folder.name))
     return found
 

@@ -4,6 +4,7 @@ import pytest
 
 from benchmarks.page import NAMES, render_page, write_page
 from benchmarks.peers import HERE
+from benchmarks.server import CASE, EMPTY, ask_server
 from benchmarks.store import Store, load_runs
 
 MACHINE = {
@@ -152,6 +153,34 @@ def test_bare_stepping_is_compared_with_the_packages_own_way(results):
     assert "| 85 (80 to 90) | 100 (100 to 100) | 0.85 (0.8 to 0.9) |" in line(page, case)
     assert line(page, f"bare stepping, {case}").endswith("| 0.85× (0.8 to 0.9, 2 rounds) | yes |")
     assert "not measured: no" in line(page, "VizdoomBasic-v1, processes")
+
+
+def test_pages_in_the_browser_are_held_against_their_bounds(results):
+    figure = {"tool": "gymsolve", "session": "s", "unit": "s"}
+    results["browser"]["runs"] = [
+        {**figure, "case": "first", "round": number, "value": value, "most": 1.0}
+        for number, value in enumerate((0.5, 0.7, 1.2))
+    ] + [{**figure, "case": "smooth", "round": 0, "value": 25.0, "least": 30, "unit": "fps"}]
+    page = render_page(results)
+    assert line(page, "browser, first: ≤ 1 s").endswith("| 0.7 s (0.5 to 1.2) | yes |")
+    assert line(page, "browser, smooth: ≥ 30 fps").endswith("| **no** |")
+
+
+def test_the_server_is_compared_with_an_empty_one(results):
+    results["server"]["runs"] = [
+        {"case": CASE, "tool": tool, "round": number, "session": "s", "seconds": seconds, "megabytes": size}
+        for number, ours in enumerate((1.0, 1.4))
+        for tool, seconds, size in (("gymsolve", ours, 70.0), (EMPTY, 0.75, 60.0))
+    ]
+    page = render_page(results)
+    assert line(page, "server for agents, first list").endswith("| 0.45 (0.25 to 0.65) | **no** |")
+    assert line(page, "server for agents, memory").endswith("| 70 (70 to 70) | yes |")
+
+
+def test_a_server_is_asked_for_its_tools():
+    found = ask_server(("-P", "-m", "gymsolve", "mcp", "--runs-dir", "runs"))
+    assert found["tools"] > 5
+    assert found["megabytes"] > 10
 
 
 def test_the_page_lies_beside_the_results(tmp_path):

@@ -120,12 +120,22 @@ def test_a_saved_state_goes_on_as_if_nothing_had_been(kind: str) -> None:
 def test_a_state_of_something_else_starts_anew() -> None:
     envs, stock = both(KINDS["CartPole"])
     other, _ = both(KINDS["MountainCar"])
-    fewer = make_envs(EnvConfig(id="CartPole-v1", num_envs=2), "train")
-    for one in (stock, other, fewer):
+    for one in (stock, other):
         one.reset(SEEDS[: one.num_envs])
         obs, _, anew = envs.restore(json.loads(json.dumps(one.capture())), SEEDS)
         assert anew == [0, 1, 2, 3, 4]
         assert obs["obs"].tobytes() == envs.reset(SEEDS)[0]["obs"].tobytes()
+
+
+def test_a_state_of_fewer_copies_starts_the_others_anew() -> None:
+    envs, _ = both(KINDS["CartPole"])
+    fewer = make_envs(EnvConfig(id="CartPole-v1", num_envs=2), "train")
+    fewer.reset(SEEDS[:2])
+    saved = fewer.step(np.array([0, 1])).obs["obs"]
+    obs, _, anew = envs.restore(json.loads(json.dumps(fewer.capture())), SEEDS)
+    assert anew == [2, 3, 4]
+    assert obs["obs"][:2].tobytes() == saved.tobytes()
+    assert obs["obs"][2:].tobytes() == envs.reset(SEEDS)[0]["obs"][2:].tobytes()
 
 
 def test_a_policy_that_diverged_is_named_with_its_place() -> None:

@@ -77,5 +77,22 @@ class Rich(gym.Env[Any, Any]):
         )
 
 
+class Restless(gym.Env[Any, Any]):
+    """Draws from a generator that nobody can reach, so no action leads to the same place twice."""
+
+    def __init__(self) -> None:
+        self.observation_space = spaces.Box(0.0, 1.0, (1,), dtype=np.float32)
+        self.action_space = spaces.Discrete(2)
+        self._hidden = np.random.default_rng()
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        return self._hidden.random(1, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        return self._hidden.random(1, np.float32), 0.0, False, False, {}
+
+
 gym.register("DeepSea-v0", DeepSea)
+gym.register("Restless-v0", Restless)
 gym.register("Rich-v0", Rich)

@@ -41,6 +41,7 @@ SHARED = {"net": {"shared": True}}
 SHAPED = {"env": {"wrappers": [{"scale_reward": {"factor": -1.0}}]}}
 MASKED = {"spec": {"masked": True}}
 CURIOUS = {"explore": {"bonus": "rnd"}}
+ARCHIVING = {"explore": "go_explore"}
 CASES = {
     "nonfinite": Case({"train/loss": burst(0.3, math.inf, 1)}, {"train/explained_variance": NAN}),
     "out_of_bounds": Case({"train/entropy": burst(1.0, 1.01 * H, 1)}, {"train/entropy": H}),
@@ -95,6 +96,11 @@ CASES = {
         {"bonus/mean": lambda i: 1.0 if i < 3 else 0.019, **FLAT},
         {"bonus/mean": lambda i: 1.0 if i < 3 else 0.021, **FLAT},
         CURIOUS,
+    ),
+    "archive_stalled": Case(
+        {"archive/cells": lambda i: min(50.0 + i, 100.0), **FLAT},
+        {"archive/cells": lambda i: 1000.0 * 1.001**i, **FLAT},
+        ARCHIVING,
     ),
     "entropy_collapse": Case({"train/entropy": 0.04 * H, **FLAT}, {"train/entropy": 0.04 * H}),
     "entropy_falling": Case(
@@ -191,6 +197,12 @@ def test_nothing_fires_in_a_healthy_run(context):
     assert [alert.id for alert in tracker.alerts()] == []
     missing = [reason for _, reason in tracker.unchecked_rules() if reason.startswith("needs")]
     assert missing == [], "the healthy run measures everything, so that every rule is looked at"
+
+
+def test_an_archive_that_grows_or_leads_somewhere_is_no_finding():
+    stuck = {"archive/cells": 100.0}
+    assert "archive_stalled" not in fired(stuck, make_context(**ARCHIVING))  # while the return rises
+    assert "archive_stalled" not in fired({**stuck, **FLAT}, make_context(**CURIOUS))
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,14 @@ def told(*items: str, name: str = "CartPole-v1") -> str:
             "net.num_envs=3",
             "net.num_envs: unknown key (from --set). Did you mean 'env.num_envs' or 'eval.num_envs'?",
         ),
+        (
+            "algo.num_env=3",
+            "algo.num_env: unknown key (from --set). Did you mean 'env.num_envs' or 'eval.num_envs'?",
+        ),
+        (
+            "video.best=true",
+            "video.best: unknown key (from --set). Known here: enabled, episodes, max_seconds, every.",
+        ),
         ("algo.gamma=1.5", "algo.gamma: should be between 0 and 1, not 1.5 (from --set)."),
         ("algo.num_steps=0", "algo.num_steps: should be greater than 0, not 0 (from --set)."),
         ("algo.num_steps=many", "algo.num_steps: should be a whole number or auto, not 'many' (from --set)."),

@@ -31,7 +31,7 @@ def every_recipe():
 
 def shortened(config):
     """Settings for four small updates with a checkpoint after the second."""
-    num_envs = min(config.env.num_envs, 2)
+    num_envs = max(min(config.env.num_envs, 2), len(config.env.tasks))
     num_steps = min(config.algo.num_steps, 32)
     settings = {
         "env.num_envs": num_envs,
@@ -46,6 +46,9 @@ def shortened(config):
     }
     if config.algo.name == "ppo":
         settings |= {"algo.num_minibatches": 2, "algo.num_epochs": 1}
+    if config.curriculum.stages:  # one update in each
+        each = num_envs * num_steps
+        settings["curriculum.stages"] = [{"name": name, "steps": each} for name in config.curriculum.names]
     return settings
 
 

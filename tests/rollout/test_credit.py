@@ -50,7 +50,7 @@ def test_streams_have_advantages_of_their_own_and_are_summed_by_weight(config, e
 def test_giving_credit_changes_nothing():
     rollout = gather(*make_case("discrete"), STEPS)
     before = rollout.values.copy(), rollout.rewards.copy()
-    flat = actor_critic_credit(rollout, PPOConfig(), START).flat(rollout, standardized=True)
+    flat = actor_critic_credit(rollout, PPOConfig(), START).flat(rollout, normalized="rollout")
     flat.values[:] = 7.0
     np.testing.assert_array_equal(rollout.values, before[0])
     np.testing.assert_array_equal(rollout.rewards, before[1])

@@ -192,6 +192,13 @@ def test_stop_is_a_file(make_run: MakeRun) -> None:
         run.request_stop()
 
 
+def test_a_run_on_another_machine_is_said_to_be_there(make_run: MakeRun, base: Path) -> None:
+    run = make_run()
+    (run.path / "run.json").write_text(json.dumps(run.info() | {"host": "far-away"}))
+    with pytest.raises(UsageError, match=r"is being trained on another machine, 'far-away'.* Stop it there"):
+        run.claim(command=["gymsolve", "resume"])
+
+
 def test_only_one_process_trains_a_run(make_run: MakeRun, base: Path) -> None:
     run = make_run()
     make_run()

@@ -4,11 +4,14 @@ import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import pytest
+import typer.main
 
 from gymsolve.cli import main
+from gymsolve.cli.answers import ANSWERS, FILM, EndedRun, Failure
+from gymsolve.cli.app import app
 from gymsolve.runs.files import to_json
 from gymsolve.service import recipes
 from gymsolve.service.answers import Answer, json_schema, left_out
@@ -16,33 +19,17 @@ from gymsolve.service.diagnose import Findings, diagnose_path
 from gymsolve.service.environments import CheckedEnv, TunedSpeed
 from gymsolve.service.evaluation import Evaluation
 from gymsolve.service.fix import PlannedFix, plan_fix
+from gymsolve.service.logbook import Logbook, WrittenEntry
 from gymsolve.service.machine import Machine
 from gymsolve.service.recipes import CheckedRecipes, FormattedRecipes, ListedRecipe, ShownRecipe
 from gymsolve.service.report import WrittenReport
-from gymsolve.service.runs import Comparison, ListedRun, RunDetails, StopRequest, compare_runs, get_run
-from gymsolve.service.seeds import SeedsVerdict
-from gymsolve.service.share import PulledRun, PushedRun
-from gymsolve.service.start import StartedRun
+from gymsolve.service.runs import Comparison, ListedRun, RunDetails, compare_runs, get_run
 from gymsolve.service.trials import TriedFix
 
 KEPT = Path(__file__).parents[1] / "runs" / "known_good" / "cartpole"
 SCHEMAS = Path(__file__).parent / "schemas.json"
 SICK = "20260101-000002-CartPole-v1-ppo-cccc"
 WELL = "20260101-000000-CartPole-v1-ppo-aaaa"
-ANSWERS = [
-    *(
-        CheckedEnv,
-        CheckedRecipes,
-        Comparison,
-        Evaluation,
-        Findings,
-        FormattedRecipes,
-        ListedRecipe,
-        ListedRun,
-    ),
-    *(Machine, PlannedFix, PulledRun, PushedRun, RunDetails, SeedsVerdict, ShownRecipe, StartedRun),
-    *(StopRequest, TriedFix, TunedSpeed, WrittenReport),
-]
 KINDS = {
     "string": str,
     "boolean": bool,
@@ -109,12 +96,35 @@ def test_the_schemas_are_those_that_were_promised():
 
 
 def promised():
-    return {kind.__name__: json_schema(kind) for kind in ANSWERS}
+    printed = [kind for answers in ANSWERS.values() for _, kind in answers]
+    records = {one for kind in [*printed, Failure] for one in (kind, *get_args(kind)) if is_record(one)}
+    return {kind.__name__: json_schema(kind) for kind in sorted(records, key=lambda kind: kind.__name__)}
+
+
+def is_record(kind):
+    return isinstance(kind, type) and issubclass(kind, Answer)
+
+
+def test_the_table_of_answers_names_every_command_with_json():
+    """docs/json.md is made from it: a new command needs a line in `cli/answers.py`."""
+    assert set(commands_with_json(typer.main.get_command(app), ())) == set(ANSWERS)
+
+
+def commands_with_json(command, path):
+    if isinstance(command, typer.core.TyperGroup):
+        for name, inner in command.commands.items():
+            yield from commands_with_json(inner, (*path, name))
+    elif "--json" in {word for one in command.params for word in one.opts}:
+        yield " ".join(path)
 
 
 @pytest.mark.parametrize(
     ("words", "kind"),
     [
+        (["train", "CartPole-v1", "--steps", "300", "--set", "eval.episodes=1"], EndedRun),
+        (["train", "Bandit-v0", "--steps", "many"], Failure),
+        (["log"], Logbook),
+        (["log", "add", "seen"], WrittenEntry),
         (["runs"], list[ListedRun]),
         (["runs", "show", SICK], RunDetails),
         (["runs", "compare", WELL, SICK, "--html", "page.html"], Comparison),
@@ -141,6 +151,12 @@ def test_what_a_command_prints_is_what_the_schema_says(runs, place, capsys, word
     told = json.loads(capsys.readouterr().out)
     assert told
     assert faults(told, json_schema(kind)) == []
+
+
+def test_a_film_has_the_keys_that_are_documented(runs, capsys):
+    for words in ([], ["--progression"]):
+        main(["record", WELL, *words, "--max-seconds", "1", "--json"])
+        assert set(json.loads(capsys.readouterr().out)) <= set(FILM)
 
 
 def test_the_checker_of_these_tests_finds_faults():

@@ -102,6 +102,52 @@ def test_push_and_pull_through_wandb(trained, server: Store, tmp_path):
     assert f"W&B gave no run '{ENTITY}/Other-v0/run-{other}'" in absent["err"]
 
 
+def hostile_archives(run: Run) -> dict[str, tuple[bytes, str]]:
+    """What a server may send instead of a run, and what is said about it."""
+    link = zipfile.ZipInfo("checkpoints")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    other = json.loads((run.path / "run.json").read_text()) | {"id": run.id[:-4] + "0000"}
+    return {
+        "text": (b"no zip at all", "not a zip file"),
+        "outside": (zipped({"run.json": "{}", "../evil": "evil"}), "evil"),
+        "link": (zipped({link: "/etc"}), "elsewhere"),
+        "other": (zipped({"run.json": json.dumps(other)}), "it is that of another run"),
+    }
+
+
+def zipped(entries: dict[str | zipfile.ZipInfo, str]) -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as packed:
+        for name, text in entries.items():
+            packed.writestr(name, text)
+    return held.getvalue()
+
+
+def test_what_a_server_sends_instead_of_a_run_is_one_sentence(trained, server: Store, tmp_path):
+    assert shell(tmp_path, server.environment, "push", trained.id).returncode == 0
+    archives = hostile_archives(trained)
+    server.files = InTurn(server.files, f"/files/{trained.id}.zip", [sent for sent, _ in archives.values()])
+    pulls = [["pull", trained.id, "--runs-dir", f"from-{name}"] for name in archives]
+    answers = commands_in_one_process(tmp_path, server.environment, *pulls)
+    for (name, (_, said)), pulled in zip(archives.items(), answers, strict=True):
+        assert pulled["code"] in (1, 2), name
+        assert said in pulled["err"]
+        assert "Traceback" not in pulled["err"]
+        assert not [path for path in (tmp_path / f"from-{name}").glob("*") if path.is_dir()], name
+    assert not list(tmp_path.rglob("*evil*"))
+
+
+class InTurn(dict[str, bytes]):
+    """Files, one of which is another each time that it is asked for."""
+
+    def __init__(self, files: dict[str, bytes], place: str, contents: list[bytes]) -> None:
+        super().__init__(files)
+        self._place, self._contents = place, iter(contents)
+
+    def get(self, path: str, otherwise: bytes | None = None) -> bytes | None:  # type: ignore[override]
+        return next(self._contents) if path == self._place else super().get(path, otherwise)
+
+
 def test_an_offline_push_waits_to_be_sent(trained, tmp_path):
     pushed = shell(tmp_path, {"WANDB_MODE": "offline"}, "push", trained.id, "--json")
     assert pushed.returncode == 0, pushed.stderr

@@ -93,6 +93,16 @@ CASES = {
         "CartPole-v1:ppo",
         SMALL | SHORT | {"explore": "noveld", "explore.hidden": [16], "explore.repeat": 0.5},
     ),
+    "curriculum": (
+        "CartPole-v1:ppo",
+        SMALL
+        | SHORT
+        | {
+            "env.tasks": {"short": {"max_episode_steps": 15}, "long": {}},
+            "curriculum": {"stages": ["short", "long"], "promote_at": 12.0, "episodes": 20},
+            "algo.normalize_rewards": True,
+        },
+    ),
     "wrapped": (
         "CartPole-v1:ppo",
         {

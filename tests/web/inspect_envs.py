@@ -8,7 +8,7 @@ from gymnasium import spaces
 
 
 class Buttons(gym.Env[Any, Any]):
-    """MultiBinary actions, numbers for observations, no picture; a life ends in step 4, the game in step 9."""
+    """MultiBinary actions, numbers to see, no picture; a life ends in step 4, the game in step 9."""
 
     def __init__(self) -> None:
         self.observation_space = spaces.Box(-np.inf, np.inf, (3,), dtype=np.float32)
@@ -28,7 +28,7 @@ class Buttons(gym.Env[Any, Any]):
 
 
 class Mixed(gym.Env[Any, Any]):
-    """Dict observations with a picture, a category and a vector; masked actions; parts of a reward; 12 steps."""
+    """A picture, a category and a vector to see; masked actions; parts of a reward; 12 steps."""
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 20}  # noqa: RUF012 - as Gymnasium wants it
 
@@ -68,25 +68,7 @@ class Mixed(gym.Env[Any, Any]):
         return np.repeat(np.repeat(np.repeat(self.screen, 3, axis=2), 8, axis=0), 8, axis=1)
 
 
-class Slow(gym.Env[Any, Any]):
-    """Waits for a file before it goes on after 40 steps; ends after 80."""
-
-    def __init__(self, gate: str) -> None:
-        self.gate = gate
-        self.observation_space = spaces.Box(0.0, 100.0, (1,), dtype=np.float32)
-        self.action_space = spaces.Discrete(2)
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        super().reset(seed=seed)
-        self.steps = 0
-        return np.zeros(1, np.float32), {}
-
-    def step(self, action: Any) -> Any:
-        self.steps += 1
-        return np.full(1, self.steps, np.float32), 1.0, self.steps >= 80, False, {}
-
-
-for kind in (Buttons, Mixed, Slow):
+for kind in (Buttons, Mixed):
     name = f"{kind.__name__}-v0"
     if name not in gym.registry:
         gym.register(name, entry_point=f"inspect_envs:{kind.__name__}")

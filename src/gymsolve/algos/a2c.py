@@ -37,12 +37,11 @@ class A2C(Part):
         in_force = hyperparameters(config, progress)
         if not rollout.valid.any():  # every environment spent the rollout on a reset
             return in_force
-        whole_rollout = config.normalize_advantages == "rollout"
         self.newest = self.credit(rollout, progress)
-        credited = self.newest.flat(rollout, standardized=whole_rollout)
+        credited = self.newest.flat(rollout, normalized=config.normalize_advantages)
         batch = Batch(policy, rollout, rollout.valid)
         minibatch = batch.whole()
-        targets = value_targets(policy, credited.returns)
+        targets = value_targets(policy, credited)
 
         policy.gradient_mode(True)
         evaluated = policy.evaluate(minibatch)

@@ -9,7 +9,7 @@ from torch.nn import functional
 from gymsolve.config import AnyAlgo
 from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
-from gymsolve.spec import Array
+from gymsolve.rollout.credit import Credited
 
 __all__ = [
     "divergence",
@@ -28,13 +28,14 @@ def value_loss(config: AnyAlgo, predicted: Tensor, target: Tensor) -> Tensor:
     return 0.5 * (predicted - target).square()
 
 
-def value_targets(policy: Policy, returns: Array) -> Tensor:
+def value_targets(policy: Policy, credited: Credited) -> Tensor:
     """Returns in the value head's units, after taking them into its statistics."""
-    targets = torch.from_numpy(returns).to(policy.device)
+    targets = torch.from_numpy(credited.returns).to(policy.device)
     if policy.value_norm is None:
         return targets
-    policy.value_norm.observe(returns, policy.value_head)
-    return policy.value_norm.normalize(targets)
+    policy.value_norm.observe(credited.returns, policy.value_head, credited.tasks)
+    tasks = None if credited.tasks is None else torch.from_numpy(credited.tasks).to(policy.device)
+    return policy.value_norm.normalize(targets, tasks)
 
 
 @torch.no_grad()

@@ -56,9 +56,8 @@ class PPO(Part):
         in_force["hyper/learning_rate"] *= self.rate_factor
         if not rollout.valid.any():  # every environment spent the rollout on a reset
             return in_force
-        whole_rollout = config.normalize_advantages == "rollout"
         self.newest = self.credit(rollout, progress)
-        credited = self.newest.flat(rollout, standardized=whole_rollout)
+        credited = self.newest.flat(rollout, normalized=config.normalize_advantages)
         batch = Batch(policy, rollout, rollout.valid)
         old_values, targets = self._critic_targets(credited)
 
@@ -103,10 +102,11 @@ class PPO(Part):
         policy = self.policy
         old = torch.from_numpy(credited.values).to(policy.device)
         if policy.value_norm is None:
-            return old, value_targets(policy, credited.returns)
-        before = policy.value_norm.normalize(old)
-        targets = value_targets(policy, credited.returns)  # the units move
-        return (policy.value_norm.normalize(old) if policy.value_norm.preserve else before), targets
+            return old, value_targets(policy, credited)
+        tasks = None if credited.tasks is None else torch.from_numpy(credited.tasks).to(policy.device)
+        before = policy.value_norm.normalize(old, tasks)
+        targets = value_targets(policy, credited)  # the units move
+        return (policy.value_norm.normalize(old, tasks) if policy.value_norm.preserve else before), targets
 
     def _step(
         self, minibatch: Minibatch, goals: _Goals, in_force: dict[str, float]

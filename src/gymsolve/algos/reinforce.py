@@ -54,7 +54,7 @@ class Reinforce(Part):
             policy.observe(Batch(policy, rollout, rollout.valid).raw_obs)
             return metrics
         self.mean_return = credit.mean_return
-        credited = credit.flat(rollout, standardized=config.normalize_advantages == "rollout")
+        credited = credit.flat(rollout, normalized=config.normalize_advantages)
         batch = Batch(policy, rollout, usable).whole()
         row = self._step(batch, credited, in_force)
         row |= moved(policy, batch)  # before the normaliser moves: that is not the gradient's doing
@@ -87,7 +87,7 @@ class Reinforce(Part):
         }
         row["train/grad_clipped_share"] = was_clipped(row["train/grad_norm"], in_force)
         if config.baseline == "value":
-            targets = value_targets(policy, credited.returns)
+            targets = value_targets(policy, credited)
             for _ in range(config.value_epochs):
                 critic = value_loss(config, policy.critic_values(batch.obs, batch.past), targets).mean()
                 self.optimizer.step(in_force["hyper/vf_coef"] * critic, **rates)

@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 from gymsolve.cli.commands import (
     bench,
     check,
+    demos,
     diagnose,
     doctor,
     evaluate,
@@ -16,6 +17,7 @@ from gymsolve.cli.commands import (
     inspect,
     log,
     mcp,
+    play,
     recipes,
     record,
     report,
@@ -120,6 +122,12 @@ roms_app.command("import")(roms.import_files)
 roms_app.command("state")(roms.save)
 app.add_typer(roms_app, name="roms", cls=ListByDefault)
 
+demos_app = _new("Episodes that people played: list, look at, export.")
+demos_app.command("list")(demos.list_them)
+demos_app.command("show")(demos.show)
+demos_app.command("export")(demos.export)
+app.add_typer(demos_app, name="demos", cls=ListByDefault)
+
 log_app = _new("The logbook: what was tried, and what came of it.")
 log_app.command("list")(log.list_them)
 log_app.command("add")(log.add)
@@ -137,6 +145,7 @@ app.add_typer(mcp_app, name="mcp")
 
 app.command("inspect")(inspect.inspect)
 app.command("web")(web.web)
+app.command("play")(play.play)
 
 app.command("diagnose")(diagnose.diagnose)
 app.command("report")(report.report)

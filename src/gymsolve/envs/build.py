@@ -109,6 +109,8 @@ def _build(config: EnvConfig, plan: tuple[Planned, ...], render: bool) -> BuiltE
 
 def needs_own_process(config: EnvConfig) -> bool:
     """Can a process hold only one of these environments?"""
+    if config.tasks:
+        return any(needs_own_process(config.for_task(name)) for name in config.tasks)
     return is_exclusive(config.id, find_spec(config.id))
 
 

@@ -37,6 +37,8 @@ class Episode(NamedTuple):
     """`info["is_success"]` of the last step, where the environment gives it."""
     jumped: bool = False
     """It began by a jump, not by a reset, so its return never counts."""
+    task: str = ""
+    """Which of several tasks it was of; empty where there is one."""
 
 
 @dataclass(slots=True)

@@ -19,9 +19,10 @@ from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec, nee
 from gymsolve.envs.contract_faults import FAULTS, close_env, explain_error, explain_info, keep_folder
 from gymsolve.envs.families import find_creator
 from gymsolve.envs.families.family import declared_fps
+from gymsolve.envs.join import Joint, join_specs
 from gymsolve.envs.labels import ActionLabels, find_labels
 from gymsolve.envs.masks import legal_mask
-from gymsolve.envs.options import check_wrappers
+from gymsolve.envs.options import check_wrappers, naming_task
 from gymsolve.envs.random_policy import random_actions
 from gymsolve.envs.replay import Replay
 from gymsolve.envs.spaces import ObsLayout, action_spec, half_bounds
@@ -29,7 +30,7 @@ from gymsolve.envs.step_timing import time_steps
 from gymsolve.errors import ConfigError, EnvFaultError, GymsolveError
 from gymsolve.spec import ActionSpec, Array, EnvSpec
 
-__all__ = ["Description", "describe", "describe_env"]
+__all__ = ["Description", "describe", "describe_env", "describe_tasks"]
 
 _TIMED_SECONDS = 0.02
 """How long an environment is timed to see whether workers pay."""
@@ -82,7 +83,9 @@ def describe(config: EnvConfig, role: Role, *, timed: bool = False) -> Descripti
 
 
 def describe_env(config: EnvConfig, role: Role = "train") -> EnvSpec:
-    """The facts of an environment, without keeping one."""
+    """The facts of an environment, without keeping one; of several tasks, what they share."""
+    if config.tasks:
+        return describe_tasks(config, role).spec
     if config.backend not in ("auto", "ale") or ale_obstacle(config, role) is not None:
         return describe(config, role).spec
     # Emulators start slowly, and ALE's own class knows its spaces without playing a game.
@@ -95,6 +98,15 @@ def describe_env(config: EnvConfig, role: Role = "train") -> EnvSpec:
         if key is not None:
             _known_specs[key] = found
     return found
+
+
+def describe_tasks(config: EnvConfig, role: Role) -> Joint:
+    """What several tasks share, and how each fits in."""
+    specs = {}
+    for name in config.tasks:
+        with naming_task(config, name):
+            specs[name] = describe_env(config.for_task(name), role)
+    return join_specs(specs, config.id)
 
 
 def _key(config: EnvConfig, role: Role) -> Hashable:

@@ -59,6 +59,14 @@ def know_determinism(config: EnvConfig, on_step: Callable[[], None] = lambda: No
 
     ALE's own class resumes by replay, and a resume that is not exact is found by comparing pictures.
     """
+    if config.tasks:
+        found = [know_determinism(config.for_task(name), on_step) for name in config.tasks]
+        return Determinism(
+            copies_identical=all(one.copies_identical for one in found),
+            seed_reproduces=all(one.seed_reproduces for one in found),
+            resumes_exactly=all(one.resumes_exactly for one in found),
+            strays=tuple(stray for one in found for stray in one.strays),
+        )
     if choose_backend(config, "train") == "ale" and games_differ(config):
         return Determinism(copies_identical=False, seed_reproduces=True, resumes_exactly=True)
     return check_determinism(config, on_step=on_step)

@@ -11,34 +11,41 @@ from gymsolve.envs.backends.ale import AleEnvs
 from gymsolve.envs.backends.compiled import CompiledEnvs, compiled_obstacle
 from gymsolve.envs.backends.envpool import EnvPoolEnvs, envpool_obstacle
 from gymsolve.envs.backends.in_process import InProcessEnvs
+from gymsolve.envs.backends.joined import JoinedEnvs
 from gymsolve.envs.backends.native import NATIVE_OPTIONS, NativeEnvs
 from gymsolve.envs.backends.same_step import SameStepEnvs, Vector
 from gymsolve.envs.backends.shared_buffers import BufferPlan
 from gymsolve.envs.backends.worker_pool import Workers, usable_cores
 from gymsolve.envs.build import CopyBuilder, find_spec, needs_own_process
 from gymsolve.envs.contract import Envs
-from gymsolve.envs.describe import describe
+from gymsolve.envs.describe import describe, describe_tasks
 from gymsolve.envs.masks import legal_mask
 from gymsolve.envs.options import check_wrappers
 from gymsolve.envs.processes import can_fork
 from gymsolve.envs.step_timing import cores_spare, worth_workers
 from gymsolve.errors import ConfigError
 
-__all__ = ["choose_backend", "debugger_attached", "make_envs"]
+__all__ = ["choose_backend", "debugger_attached", "make_envs", "make_joined"]
 
 Backend = Literal["sync", "async", "compiled", "native", "ale", "envpool"]
 
 
-def make_envs(config: EnvConfig, role: Role, *, num_envs: int | None = None, render: bool = False) -> Envs:
+def make_envs(
+    config: EnvConfig, role: Role, *, num_envs: int | None = None, render: bool = False, jumps: bool = False
+) -> Envs:
     """A vector of `num_envs` environments (by default as many as the config says).
 
     With a debugger attached, everything runs in this process, and a number that was not asked for
     explicitly becomes one. Environments of which a process can hold only one (`families/`) always have a
-    process each. `render` is ignored by environments that cannot render.
+    process each. `render` is ignored by environments that cannot render. With `jumps`, `auto` takes a backend
+    whose environments can be put elsewhere. With several tasks, each has its share of the copies;
+    `make_joined` gives others.
     """
+    if config.tasks:
+        return make_joined(config, role, num_envs=num_envs, render=render)
     check_wrappers(config)
     count = num_envs or config.num_envs
-    backend = choose_backend(config, role, render=render)
+    backend = choose_backend(config, role, render=render, jumps=jumps)
     if debugger_attached():
         backend = backend if needs_own_process(config) else "sync"
         count = num_envs or 1
@@ -53,7 +60,28 @@ def make_envs(config: EnvConfig, role: Role, *, num_envs: int | None = None, ren
     return _make_same_step(config, role, backend, count, render)
 
 
-def choose_backend(config: EnvConfig, role: Role, *, render: bool = False) -> Backend:
+def make_joined(
+    config: EnvConfig,
+    role: Role,
+    *,
+    num_envs: int | None = None,
+    task: str | None = None,
+    render: bool = False,
+) -> JoinedEnvs:
+    """The tasks of these settings in one vector: by their shares, or all copies of a single `task`."""
+    count = num_envs or config.num_envs
+    settings = {name: config.for_task(name) for name in config.tasks}
+    joint = describe_tasks(config, role)
+    several = config.model_copy(update={"num_envs": count}).copies
+    copies = several if task is None else {name: count if name == task else 0 for name in settings}
+
+    def make_part(name: str, number: int) -> Envs:
+        return make_envs(settings[name], role, num_envs=number, render=render)
+
+    return JoinedEnvs(joint, copies, make_part)
+
+
+def choose_backend(config: EnvConfig, role: Role, *, render: bool = False, jumps: bool = False) -> Backend:
     """What `env.backend` means for this environment; a backend that cannot serve it is refused.
 
     EnvPool is another implementation of the environment, so it trains on request and never judges.
@@ -79,7 +107,8 @@ def choose_backend(config: EnvConfig, role: Role, *, render: bool = False) -> Ba
         return asked if asked == "native" or not render else "sync"
     if render:
         return "sync"
-    return next((name for name in ("compiled", "native", "ale") if obstacles[name]() is None), "sync")
+    quick: tuple[Backend, ...] = ("compiled",) if jumps else ("compiled", "native", "ale")
+    return next((name for name in quick if obstacles[name]() is None), "sync")
 
 
 def debugger_attached() -> bool:

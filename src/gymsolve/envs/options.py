@@ -1,6 +1,8 @@
 """Wrappers named in a recipe: is there such a wrapper, and does it take these options?"""
 
 import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, get_origin, get_type_hints
 
@@ -8,10 +10,10 @@ import gymnasium as gym
 from pydantic import ConfigDict, ValidationError, create_model
 
 from gymsolve.config import EnvConfig, Role
-from gymsolve.errors import ConfigError, did_you_mean
+from gymsolve.errors import ConfigError, UsageError, did_you_mean
 from gymsolve.registry import WRAPPERS, lookup
 
-__all__ = ["Planned", "check_wrappers"]
+__all__ = ["Planned", "check_wrappers", "naming_task"]
 
 
 @dataclass(frozen=True)
@@ -36,14 +38,34 @@ class Planned:
 def check_wrappers(config: EnvConfig, role: Role | None = None) -> tuple[Planned, ...]:
     """The wrappers of a role, or of all roles, checked against what each one's constructor accepts.
 
-    A class that says `training_only` is left out of every other role.
+    A class that says `training_only` is left out of every other role. Of several tasks, those of each.
     """
+    if config.tasks:
+        return tuple(one for name in config.tasks for one in _of_task(config, name, role))
     plan = (
         _plan(wrapper.name, wrapper.options, f"env.wrappers[{index}]")
         for index, wrapper in enumerate(config.wrappers)
         if role is None or role in wrapper.roles
     )
     return tuple(planned for planned in plan if role in (None, "train") or not planned.training_only)
+
+
+def _of_task(config: EnvConfig, name: str, role: Role | None) -> tuple[Planned, ...]:
+    with naming_task(config, name):
+        return check_wrappers(config.for_task(name), role)
+
+
+@contextmanager
+def naming_task(config: EnvConfig, name: str) -> Iterator[None]:
+    """Let an error about a setting that a task has of its own say so."""
+    try:
+        yield
+    except UsageError as error:
+        where = error.where or ""
+        own = [f"env.{key}" for key in config.tasks[name].model_fields_set]
+        if where.startswith(tuple(own)):
+            error.where = f"env.tasks.{name}.{where.removeprefix('env.')}"
+        raise
 
 
 def _plan(name: str, options: dict[str, Any], place: str) -> Planned:

@@ -17,8 +17,9 @@ import numpy as np
 from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.apart import Apart, longest_call
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec
-from gymsolve.envs.describe import Description, describe
+from gymsolve.envs.describe import Description, describe, describe_tasks
 from gymsolve.envs.families import bare_name, find_family
+from gymsolve.envs.join import Fit, task_seed
 from gymsolve.envs.labels import ActionLabels, find_labels
 from gymsolve.envs.masks import legal_mask, refuse_empty
 from gymsolve.envs.screen import draw_without_screen
@@ -85,6 +86,9 @@ class PlayStage(Stage, Protocol):
     obs_names: tuple[str, ...]
     """What the numbers of the observation are called; empty when unknown."""
 
+    def interrupt(self) -> None:
+        """End what a step waits for, from another thread; that step then fails."""
+
 
 @runtime_checkable
 class _Skips(Protocol):
@@ -92,6 +96,14 @@ class _Skips(Protocol):
 
     between: Callable[[], None] | None
     """Called after each of them but the last."""
+
+
+@runtime_checkable
+class _Waits(Protocol):
+    """A wrapper whose steps may wait for others."""
+
+    def interrupt(self) -> None:
+        """End the wait, which makes the step fail; called by another thread."""
 
 
 class _Wanted(NamedTuple):
@@ -196,6 +208,11 @@ class _StageHere:
             )
         return frame[..., :3]
 
+    def interrupt(self) -> None:
+        for env in _layers(self._built.env):
+            if isinstance(env, _Waits):
+                env.interrupt()
+
     def close(self) -> None:
         self._env.close()
 
@@ -234,6 +251,37 @@ class _StageApart:
         self._apart.close()
 
 
+class _JoinedStage:
+    """One of several tasks, as a policy of all of them sees it."""
+
+    def __init__(self, name: str, stage: Stage, fit: Fit) -> None:
+        self._name, self._stage, self._fit = name, stage, fit
+        self.labels, self.fps = stage.labels, stage.fps
+
+    def reset(self, seed: int | None) -> Scene:
+        return self._seen(self._stage.reset(None if seed is None else task_seed(self._name, seed)))
+
+    def step(self, actions: Array) -> Scene:
+        return self._seen(self._stage.step(self._fit.actions(actions)))
+
+    def _seen(self, scene: Scene) -> Scene:
+        joint, over = self._fit.joint, scene.terminated or scene.truncated
+        obs = {key: np.zeros((1, *entry.shape), entry.dtype) for key, entry in joint.obs.items()}
+        self._fit.write_obs(obs, np.array([0]), scene.obs)
+        masks = self._fit.legal(1, scene.masks) if joint.masked and not over else None
+        return replace(scene, obs=obs, masks=masks)
+
+    def render(self) -> Array:
+        return self._stage.render()
+
+    def close(self) -> None:
+        self._stage.close()
+
+
+def _join(config: EnvConfig, name: str, stage: Stage, role: Role) -> _JoinedStage:
+    return _JoinedStage(name, stage, describe_tasks(config, role).fits[name])
+
+
 class _PlayStage:
     """A stage, and what people have to know of it."""
 
@@ -244,15 +292,34 @@ class _PlayStage:
         self.obs_names = obs_names(known.spec)
         self.reset, self.step, self.render, self.close = stage.reset, stage.step, stage.render, stage.close
 
+    def interrupt(self) -> None:
+        if isinstance(self._stage, _StageHere):
+            self._stage.interrupt()
 
-def open_stage(config: EnvConfig) -> Stage | None:
-    """The environment of a run, ready to be filmed; None when it cannot be drawn into an array."""
-    known = describe(config, "eval")
+
+def open_stage(config: EnvConfig, task: str | None = None, *, like: EnvConfig | None = None) -> Stage | None:
+    """The environment of a run, ready to be filmed; None when it cannot be drawn into an array.
+
+    Of several tasks it is the one that is named, else the first. `like` is looked at in its place where
+    building a second one would disturb: it has the same spaces.
+    """
+    if config.tasks:
+        name = task or next(iter(config.tasks))
+        stage = open_stage(config.for_task(name))
+        return None if stage is None else _join(config, name, stage, "eval")
+    known = describe(like or config, "eval")
     return _open_known(config, "eval", known, camera=True) if known.drawable else None
 
 
 def open_any_stage(config: EnvConfig, role: Role = "eval", *, camera: bool = True) -> tuple[Stage, bool]:
-    """The environment of a run in a role, and whether it can be drawn and somebody wants it drawn."""
+    """The environment of a run in a role, and whether it can be drawn and somebody wants it drawn.
+
+    Of several tasks it is the first.
+    """
+    if config.tasks:
+        name = next(iter(config.tasks))
+        stage, filmed = open_any_stage(config.for_task(name), role, camera=camera)
+        return _join(config, name, stage, role), filmed
     known = describe(config, role)
     filmed = camera and known.drawable
     return _open_known(config, role, known, camera=filmed), filmed
@@ -265,9 +332,14 @@ def obs_names(spec: EnvSpec) -> tuple[str, ...]:
     return named if seen is not None and seen.shape == (len(named),) else ()
 
 
-def open_play_stage(config: EnvConfig) -> PlayStage:
-    """The environment as people play it; without a picture where it cannot be drawn."""
-    known = describe(config, "play")
+def open_play_stage(config: EnvConfig, *, like: EnvConfig | None = None) -> PlayStage:
+    """The environment as people play it; without a picture where it cannot be drawn. `like`: see above."""
+    if config.tasks:
+        name = next(iter(config.tasks))
+        own = open_play_stage(config.for_task(name))
+        known = replace(describe(config.for_task(name), "play"), spec=describe_tasks(config, "play").spec)
+        return _PlayStage(_join(config, name, own, "play"), known, own.undrawn, own.turns)
+    known = describe(like or config, "play")
     undrawn = None
     if not known.drawable:
         undrawn = f"{config.id} cannot be drawn into a picture."

@@ -16,7 +16,7 @@ from gymsolve.explore_config import ExploreConfig
 from gymsolve.parts import Part
 from gymsolve.spec import Array, EnvSpec, Obs, ObsSpec
 
-__all__ = ["STATE", "Cells", "choose_cells"]
+__all__ = ["STATE", "Cells", "choose_cells", "mix", "words"]
 
 STATE = "state"
 """What the environment's full state is called among the numbers that are watched."""
@@ -89,19 +89,28 @@ class Cells(Part):
         return self._latest[1]
 
     def _compute(self, seen: Transitions) -> Array:
+        if self.kind == "hash" and self.centre is None:
+            self.measure(seen.take(seen.here[seen.valid]))
+        return self.of(seen.rows)
+
+    def measure(self, rows: Obs) -> None:
+        """Take the mean and the spread of these observations for those that projections are measured from."""
+        first = self._numbers(rows)
+        self.centre = np.stack([first.mean(axis=0), first.std(axis=0) + 1e-6])
+
+    def of(self, rows: Obs) -> Array:
+        """The cells [B] of observations [B, …]."""
         if self.kind == "hash":
-            flat = self._numbers(seen.rows)
-            if self.centre is None:
-                first = flat[seen.here[seen.valid]]
-                self.centre = np.stack([first.mean(axis=0), first.std(axis=0) + 1e-6])
+            assert self.centre is not None
+            flat = self._numbers(rows)
             signs = ((flat - self.centre[0]) / self.centre[1]).clip(-5.0, 5.0) @ self.axes > 0.0
             powers = np.uint64(1) << np.arange(self._bits, dtype=np.uint64)
             cells: Array = signs.astype(np.uint64) @ powers
             return cells
-        mixed = np.zeros(len(next(iter(seen.rows.values()))), np.uint64)
+        mixed = np.zeros(len(next(iter(rows.values()))), np.uint64)
         for key, entry in self._entries.items():
-            for column in self._columns(seen.rows[key], entry):
-                mixed = _mix(mixed, column)
+            for column in self._columns(rows[key], entry):
+                mixed = mix(mixed, column)
         return mixed
 
     def _numbers(self, rows: Obs) -> Array:
@@ -118,10 +127,7 @@ class Cells(Part):
             return parts.clip(0, self._bins - 1).T.astype(np.uint64)
         if entry.kind == "discrete":
             return flat.T.astype(np.uint64)
-        raw = np.ascontiguousarray(flat + 0 if flat.dtype.kind == "f" else flat)  # -0.0 is 0.0
-        whole = raw.view(np.uint8).reshape(len(raw), -1)
-        padded = np.pad(whole, ((0, 0), (0, -whole.shape[1] % 8)))
-        return np.ascontiguousarray(padded).view(np.uint64).T
+        return words(flat + 0 if flat.dtype.kind == "f" else flat)  # -0.0 is 0.0
 
     def arrays(self) -> dict[str, Array]:
         if self.kind != "hash":
@@ -150,8 +156,16 @@ def _width(entry: ObsSpec) -> int:
     return int(np.prod(entry.shape))
 
 
+def words(flat: Array) -> Array:
+    """The bytes of rows [B, D] as whole numbers [columns, B]."""
+    raw = np.ascontiguousarray(flat)
+    whole = raw.view(np.uint8).reshape(len(raw), -1)
+    padded = np.pad(whole, ((0, 0), (0, -whole.shape[1] % 8)))
+    return np.ascontiguousarray(padded).view(np.uint64).T
+
+
 @np.errstate(over="ignore")
-def _mix(so_far: Array, column: Array) -> Array:
+def mix(so_far: Array, column: Array) -> Array:
     """Fold one more column of whole numbers into hashes (the finisher of splitmix64)."""
     mixed = so_far * _ODD + column + _ODD
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -4,7 +4,10 @@ Nothing here needs torch: a run without a bonus must not wait for it.
 """
 
 from gymsolve.config import EnvConfig, TrainConfig, WrapperConfig
+from gymsolve.envs.describe import describe
+from gymsolve.envs.families import find_family
 from gymsolve.errors import ConfigError, did_you_mean
+from gymsolve.explore.archive_cells import choose_archive_cells
 from gymsolve.explore_config import COUNTING
 from gymsolve.spec import EnvSpec
 
@@ -24,25 +27,70 @@ def training_env(config: TrainConfig) -> EnvConfig:
     if settings.repeat:
         more.append(WrapperConfig(name="sticky_actions", options={"probability": settings.repeat}))
     told: dict[str, object] = {"events": list(settings.events)} if settings.events else {}
-    if settings.bonus in COUNTING and settings.cells == "state":
+    if (settings.bonus in COUNTING and settings.cells == "state") or _archives_states(config):
         told["state"] = True
     if told:
         more.append(WrapperConfig(name="watch", options=told))
-    return env.model_copy(update={"wrappers": (*env.wrappers, *more)}) if more else env
+    if not more:
+        return env
+    tasks = {
+        name: task if task.wrappers is None else task.model_copy(update={"wrappers": (*task.wrappers, *more)})
+        for name, task in env.tasks.items()
+    }
+    return env.model_copy(update={"wrappers": (*env.wrappers, *more), "tasks": tasks})
+
+
+def _archives_states(config: TrainConfig) -> bool:
+    """Does an archive tell places apart by the environment's full state?"""
+    archive = config.explore.archive
+    if archive is None or archive.cells not in ("auto", "state") or config.env.tasks:
+        return False
+    if archive.cells == "state":
+        return True
+    known = find_family(config.env.id).state is not None
+    spec = describe(config.env, "train").spec if known else None
+    return spec is not None and choose_archive_cells(config.explore, spec, has_state=True) == "state"
 
 
 def require_sense(config: TrainConfig, spec: EnvSpec) -> None:
-    """Refuse a bonus that cannot be paid."""
+    """Refuse a bonus that cannot be paid, and an archive that cannot be used."""
     settings = config.explore
-    if settings.bonus == "none":
+    if settings.archive is not None:
+        _require_archive_sense(config)
+    if settings.bonus == "none" and settings.archive is None:
         return
-    if config.algo.whole_episodes:
+    if settings.bonus != "none" and config.algo.whole_episodes:
         raise ConfigError(
             f"{config.algo.name} learns from finished episodes alone, and a bonus counts beyond them.",
             where="explore.bonus",
             hint="Use algo.name=ppo or algo.name=a2c.",
         )
-    for entry in settings.entries:
+    _require_entries(config, spec)
+
+
+def _require_archive_sense(config: TrainConfig) -> None:
+    if config.algo.whole_episodes:
+        raise ConfigError(
+            f"{config.algo.name} learns from finished episodes alone, and an archive leaves some unfinished.",
+            where="explore.archive",
+            hint="Use algo.name=ppo or algo.name=a2c.",
+        )
+    if config.env.tasks:
+        raise ConfigError(
+            "an archive holds the places of one task, and here are several.",
+            where="explore.archive",
+            hint="Leave out env.tasks and curriculum, or use a bonus such as explore=rnd.",
+        )
+    if config.net.memory is not None:
+        raise ConfigError(
+            "a policy with net.memory cannot start midway: it would remember nothing of how it got there.",
+            where="explore.archive",
+            hint="Use --set net.memory=null, or a bonus such as explore=rnd.",
+        )
+
+
+def _require_entries(config: TrainConfig, spec: EnvSpec) -> None:
+    for entry in config.explore.entries:
         if entry not in spec.obs:
             raise ConfigError(
                 f"the observation has no entry {entry!r}.",

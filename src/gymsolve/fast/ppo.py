@@ -48,9 +48,8 @@ class FastPPO(Part):
         in_force["hyper/learning_rate"] *= self.rate_factor
         if not rollout.valid.any():  # every environment spent the rollout on a reset
             return in_force
-        whole_rollout = config.normalize_advantages == "rollout"
         self.newest = self.credit(rollout, progress)
-        credited = self.newest.flat(rollout, standardized=whole_rollout)
+        credited = self.newest.flat(rollout, normalized=config.normalize_advantages)
         batch = Batch(policy, rollout, rollout.valid)
         old_values, targets = self._critic_targets(credited.values, credited.returns)
         columns = np.stack([batch.log_probs, credited.advantages, targets, old_values])  # [4, B]

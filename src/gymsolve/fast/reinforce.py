@@ -50,7 +50,7 @@ class FastReinforce(Part):
             policy.observe(flatten_obs(rollout, rollout.valid))
             return metrics
         self.mean_return = credit.mean_return
-        credited = credit.flat(rollout, standardized=config.normalize_advantages == "rollout")
+        credited = credit.flat(rollout, normalized=config.normalize_advantages)
         batch = Batch(policy, rollout, usable)
         row = self._policy_step(batch, credited.advantages, in_force)
         if config.baseline == "value":

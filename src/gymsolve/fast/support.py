@@ -21,6 +21,9 @@ def supports(config: TrainConfig, spec: EnvSpec) -> str | None:
         return f"algo.name={config.algo.name} has no NumPy version"
     if config.device not in ("auto", "cpu"):
         return f"device={config.device} was asked for"
+    archive = config.explore.archive
+    if archive is not None and archive.learn_from != "nothing":
+        return f"explore.archive.learn_from={archive.learn_from} has no NumPy version"
     return why_not(config.net, spec)
 
 
@@ -28,6 +31,8 @@ def why_not(config: NetConfig, spec: EnvSpec) -> str | None:
     """Like `supports`, for the network alone."""
     if config.memory is not None:
         return "net.memory is on"
+    if spec.tasks:
+        return "it learns several tasks (env.tasks)"
     for key, entry in spec.obs.items():
         if entry.kind == "image":
             return f"the observation {key!r} is an image"

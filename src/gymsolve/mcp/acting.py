@@ -1,27 +1,21 @@
-"""Tools that act: start and steer runs, try remedies, play episodes, write into the logbook."""
+"""Tools that act: start and steer runs, try remedies, write into the logbook."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from gymsolve.errors import UsageError
-from gymsolve.mcp.tool import Arguments, Content, Home, Reply, Tell, Tool
+from gymsolve.mcp.playing import EPISODE
+from gymsolve.mcp.tool import Arguments, Home, Reply, Run, Tell, Tool
 from gymsolve.service.answers import Answer
-from gymsolve.service.budget import require_writing, start_within
-from gymsolve.text import number
+from gymsolve.service.budget import require_writing
 
 __all__ = ["TOOLS"]
 
-Run = Annotated[
-    str, Field(description="Run id, a unique part of it, @last or @best:ENV; RUN@STEPS a checkpoint")
-]
 Settings = Annotated[dict[str, Any], Field(description='Settings to change: {"algo.gamma": 0.98}')]
-_START_SECONDS = 45.0
 _REFUSED = ("track",)
 """Settings that would send data elsewhere; a person decides on those."""
-_MOST_FRAMES = 8
 
 
 class Start(Arguments):
@@ -38,38 +32,11 @@ class Start(Arguments):
 
 
 def _start(home: Home, given: Start, tell: Tell) -> Reply:
-    from gymsolve.service.start import StartedRun, start_run
+    from gymsolve.service.steering import NewRun
 
     require_writing(home.limits)
-    settings = _checked(given.set)
-    asked = settings if given.steps is None else settings | {"steps": given.steps}
-    steps = _planned_steps(home, given.env, asked)
-
-    def begin(seconds: float | None) -> StartedRun:
-        return start_run(
-            given.env,
-            settings | _time_limit(seconds, settings),
-            seed=given.seed,
-            steps=given.steps,
-            start_from=given.from_run,
-            runs_dir=home.runs_dir,
-            limit=_START_SECONDS,
-        )
-
-    return start_within(home.limits, begin, steps=steps, key=given.key, runs_dir=home.runs_dir)
-
-
-def _planned_steps(home: Home, env: str, settings: dict[str, Any]) -> int:
-    from gymsolve.recipes import has_recipe, resolve
-
-    if has_recipe(env):
-        return resolve(env, settings).config.env_budget
-    asked = settings.get("steps", 0)
-    if home.limits.steps is None or (asked and isinstance(asked, int) and "budget_in" not in settings):
-        return asked if isinstance(asked, int) else 0
-    raise UsageError(
-        f"{env!r} has no recipe, and steps are limited here.", where="steps", hint="Give a number."
-    )
+    wanted = NewRun(given.env, _checked(given.set), given.seed, given.steps, given.from_run)
+    return wanted.start(home, given.key)
 
 
 def _checked(settings: dict[str, Any]) -> dict[str, Any]:
@@ -79,15 +46,6 @@ def _checked(settings: dict[str, Any]) -> dict[str, Any]:
                 "agents cannot send metrics elsewhere.", where=path, hint="Ask the person to do so."
             )
     return settings
-
-
-def _time_limit(seconds: float | None, settings: dict[str, Any], spent: float = 0.0) -> dict[str, Any]:
-    """Seconds that a run may train in all, of which it has `spent` some; a shorter limit of its own stays."""
-    if seconds is None:
-        return {}
-    own = settings.get("max_seconds")
-    allowed = round(seconds + spent)
-    return {"max_seconds": min(allowed, own) if isinstance(own, int | float) else allowed}
 
 
 class Control(Arguments):
@@ -103,46 +61,14 @@ class Control(Arguments):
 
 
 def _control(home: Home, given: Control, tell: Tell) -> Reply:
-    from gymsolve.recipes import apply_overrides, validate
-    from gymsolve.runs import find_run, split_ref
-    from gymsolve.service.runs import get_run, stop_run
-    from gymsolve.service.start import StartedRun, fork_run, resume_run
+    from gymsolve.service.runs import stop_run
+    from gymsolve.service.steering import Continuation
 
     require_writing(home.limits)
     if given.action == "stop":
         return stop_run(given.run, home.runs_dir)
-    settings = _checked(given.set)
-    name, which = split_ref(given.run)
-    run = find_run(name, home.runs_dir)
-    asked = settings if given.steps is None else settings | {"steps": given.steps}
-    config, _ = apply_overrides(validate(run.config_json()["config"]), asked)
-    done, spent = run.summary().env_steps, get_run(str(run.path)).seconds
-    # Of a checkpoint that is not a number of steps, the least is known: it counts as the beginning.
-    begun = done if which in (None, "last") else int(which) if which.isdecimal() else 0
-
-    def begin(seconds: float | None) -> StartedRun:
-        changes = settings | _time_limit(seconds, settings, spent)
-        if given.action == "resume":
-            return resume_run(
-                given.run, changes, steps=given.steps, runs_dir=home.runs_dir, limit=_START_SECONDS
-            )
-        return fork_run(
-            given.run,
-            changes,
-            seed=given.seed,
-            steps=given.steps,
-            runs_dir=home.runs_dir,
-            limit=_START_SECONDS,
-        )
-
-    return start_within(
-        home.limits,
-        begin,
-        steps=max(0, config.env_budget - begun),
-        begun=begun,
-        key=given.key,
-        runs_dir=home.runs_dir,
-    )
+    wanted = Continuation(given.run, given.action, _checked(given.set), given.steps, given.seed)
+    return wanted.start(home, given.key)
 
 
 class Diagnose(Arguments):
@@ -152,6 +78,7 @@ class Diagnose(Arguments):
     ] = "explain"
     alert: Annotated[str | None, Field(description="Id of an alert; the first root cause by default")] = None
     seeds: Annotated[int, Field(ge=1, le=5)] = 2
+    key: Annotated[str | None, Field(max_length=100, description="Of try_fix, as in rl_start")] = None
 
 
 @dataclass(frozen=True)
@@ -171,7 +98,10 @@ def _diagnose(home: Home, given: Diagnose, tell: Tell) -> Reply:
     from gymsolve.service.diagnose import diagnose_path
 
     if given.action == "try_fix":
-        return _try_fix(home, given)
+        from gymsolve.service.steering import FixTrial
+
+        require_writing(home.limits)
+        return FixTrial(given.run, given.alert, given.seeds).start(home, given.key)
     found = diagnose_path(given.run, home.runs_dir)
     kept = ("id", "severity", "title", "evidence", "cause", "changes", "effect", "step", "active")
     roots = [{name: value for name, value in one.items() if name in kept} for one in found.to_json()["roots"]]
@@ -185,80 +115,6 @@ def _diagnose(home: Home, given: Diagnose, tell: Tell) -> Reply:
         found.problems,
         advice,
     )
-
-
-def _try_fix(home: Home, given: Diagnose) -> Reply:
-    """Trials take minutes and go on in the background; an event of the run tells what came of them."""
-    from gymsolve.service.fix import plan_fix
-    from gymsolve.service.start import StartedRun, start_fix
-
-    require_writing(home.limits)
-    plan = plan_fix(given.run, given.alert, seeds=given.seeds, runs_dir=home.runs_dir)
-    if plan.obstacle is not None:
-        return plan.answer()
-
-    def begin(seconds: float | None) -> StartedRun:
-        return start_fix(plan.run, given.alert, given.seeds)
-
-    trials = 2 * given.seeds * plan.steps
-    return start_within(home.limits, begin, steps=trials, begun=None, runs_dir=home.runs_dir)
-
-
-class Episode(Arguments):
-    run: Run
-    seed: Annotated[int | None, Field(ge=0)] = None
-    stochastic: Annotated[bool, Field(description="Sample actions instead of the likeliest")] = False
-    first_step: Annotated[int, Field(ge=0)] = 0
-    rows: Annotated[int, Field(ge=1, le=100, description="Steps in the table")] = 20
-    frames: Annotated[int, Field(ge=0, le=_MOST_FRAMES, description="Pictures on the contact sheet")] = 8
-    episodes: Annotated[
-        int, Field(ge=1, le=200, description="More than 1: an evaluation, without table and pictures")
-    ] = 1
-
-
-def _episode(home: Home, given: Episode, tell: Tell) -> Reply:
-    require_writing(home.limits)  # it leaves a video and the episode's data in the run
-    if given.episodes > 1:
-        return _evaluate(home, given)
-    from gymsolve.service.episodes import play_episode
-    from gymsolve.service.pictures import contact_sheet
-
-    played = play_episode(
-        given.run,
-        seed=given.seed,
-        stochastic=given.stochastic,
-        first=given.first_step,
-        last=given.first_step + given.rows - 1,
-        runs_dir=home.runs_dir,
-    )
-    head = f"{played.run}@{played.checkpoint}, seed {played.seed}: return {number(played.total_return)} "
-    lines = [f"{head}in {played.length} steps, {played.end}.", "step  action  reward  return  value"]
-    for row in played.steps:
-        action = row["action"]
-        named = played.action_names and isinstance(action, int) and action < len(played.action_names)
-        shown = played.action_names[action] if named else action
-        told = "  ".join(number(row[name]) for name in ("reward", "return", "value"))
-        lines.append(f"{row['step']:>4}  {shown}  {told}")
-    left = played.length - given.first_step - len(played.steps)
-    lines += [f"{left} more steps: first_step={given.first_step + len(played.steps)}."] if left > 0 else []
-    lines.append(f"Video: {played.video}")
-    if not given.frames:
-        return Content("\n".join(lines))
-    many = min(given.frames, played.length + 1)
-    chosen = [round(index * played.length / max(1, many - 1)) for index in range(many)]
-    lines.append(f"The picture shows steps {', '.join(map(str, chosen))}, left to right, top to bottom.")
-    return Content("\n".join(lines), (contact_sheet(Path(played.video), chosen),))
-
-
-def _evaluate(home: Home, given: Episode) -> Reply:
-    from gymsolve.service.calls import call_command
-    from gymsolve.service.start import flag_words
-
-    words = ["eval", given.run, "--episodes", str(given.episodes), *flag_words("--seed", given.seed)]
-    words += flag_words("--runs-dir", home.runs_dir)
-    told = call_command([*words, *(["--stochastic"] if given.stochastic else [])])
-    shown = {name: value for name, value in told.items() if not isinstance(value, list | dict)}
-    return Content("\n".join(f"{name}: {value}" for name, value in shown.items()))
 
 
 class Logbook(Arguments):
@@ -308,13 +164,7 @@ TOOLS = (
         Diagnose,
         _diagnose,
     ),
-    Tool(
-        "rl_episode",
-        "Play an episode of a run and look at it: steps as a table, frames as one picture.",
-        Episode,
-        _episode,
-        writes=True,
-    ),
+    EPISODE,
     Tool(
         "rl_logbook",
         "What was tried and what came of it. Read it before you start, write when you know more.",

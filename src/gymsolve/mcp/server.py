@@ -29,6 +29,7 @@ from gymsolve.mcp import acting, reading
 from gymsolve.mcp.prompts import PROMPTS, Prompt, read_text
 from gymsolve.mcp.tool import Content, Home, Reply, Tool, read_arguments
 from gymsolve.runs import find_run
+from gymsolve.service.wanted import wanted_until
 
 __all__ = ["TOOLS", "make_server", "serve_http", "serve_stdio"]
 
@@ -113,12 +114,26 @@ async def _call(home: Home, context: Context, name: str, given: dict[str, Any]) 
         def tell(done: float, total: float, text: str) -> None:
             anyio.from_thread.run(context.session.report_progress, done, total or None, text)
 
-        reply = await anyio.to_thread.run_sync(tool.call, home, arguments, tell, abandon_on_cancel=True)
+        reply = await _worked(lambda: tool.call(home, arguments, tell))
     except GymsolveError as error:
         if isinstance(error, UnknownRunError):
             error.hint = "rl_runs lists them."
         return types.CallToolResult(content=[types.TextContent(type="text", text=str(error))], is_error=True)
     return _sent(reply)
+
+
+async def _worked(work: Callable[[], Reply]) -> Reply:
+    """What a thread comes to; if the client cancels, the thread is told to end what it has started."""
+    gone = threading.Event()
+
+    def wanted() -> Reply:
+        with wanted_until(gone):
+            return work()
+
+    try:
+        return await anyio.to_thread.run_sync(wanted, abandon_on_cancel=True)
+    finally:
+        gone.set()
 
 
 def _sent(reply: Reply) -> types.CallToolResult:

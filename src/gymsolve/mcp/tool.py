@@ -7,16 +7,19 @@ does both: some hosts drop one of the two channels.
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gymsolve.errors import UsageError, did_you_mean
 from gymsolve.service.answers import Answer
 from gymsolve.service.budget import Home
 
-__all__ = ["Arguments", "Content", "Home", "Reply", "Tell", "Tool", "read_arguments"]
+__all__ = ["Arguments", "Content", "Home", "Reply", "Run", "Tell", "Tool", "read_arguments"]
 
+Run = Annotated[
+    str, Field(description="Run id, a unique part of it, @last or @best:ENV; RUN@STEPS a checkpoint")
+]
 Tell = Callable[[float, float, str], None]
 """Progress, its total, and what is going on."""
 

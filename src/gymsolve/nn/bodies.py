@@ -17,7 +17,7 @@ from gymsolve.errors import ConfigError
 from gymsolve.nn.convolutions import CompiledStack, compile_stack
 from gymsolve.nn.init import Draws, orthogonal_
 from gymsolve.nn.normalize import BoundsNorm, RunningNorm
-from gymsolve.spec import EnvSpec, Obs, ObsSpec
+from gymsolve.spec import TASK_ENTRY, EnvSpec, Obs, ObsSpec
 
 __all__ = ["ACTIVATIONS", "Encoder", "convolutions", "mlp"]
 
@@ -117,7 +117,10 @@ class Encoder(nn.Module):
         self.entries = nn.ModuleDict()
         self.names: dict[str, str] = {}  # of the module of each entry, in the order of the features
         self.size = 0
+        hidden = TASK_ENTRY if spec.tasks and not config.tasks.input else None
         for index, (key, entry) in enumerate(spec.obs.items()):
+            if key == hidden:
+                continue
             module, size = _encode_entry(entry, config, rng)
             # A module's name may hold no dot, be no attribute of ModuleDict ("type") and occur only once.
             self.names[key] = f"{index}_{key.replace('/', '__').replace('.', '_')}"

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from gymsolve.config import NetConfig
 from gymsolve.nn.init import Draws, orthogonal_
+from gymsolve.nn.tasks import pick
 from gymsolve.spec import ActionSpec, Array
 
 __all__ = ["CategoricalHead", "GaussianHead", "Head", "make_head"]
@@ -25,7 +26,8 @@ ILLEGAL = -1e9
 class Head(Protocol):
     """What the policy asks of a head; `params` [B, …] is what `forward` returned."""
 
-    def __call__(self, features: Tensor, masks: Tensor | None) -> Tensor: ...
+    def __call__(self, features: Tensor, masks: Tensor | None, tasks: Tensor | None = None) -> Tensor:
+        """`tasks` [B] says which of several heads counts in each row; None where there is one."""
 
     def noise(self, rng: np.random.Generator, count: int) -> Array:
         """Randomness for `count` samples."""
@@ -39,10 +41,11 @@ class Head(Protocol):
     def entropy(self, params: Tensor) -> Tensor: ...
 
 
-def make_head(size: int, action: ActionSpec, config: NetConfig, rng: Draws) -> nn.Module:
+def make_head(size: int, action: ActionSpec, config: NetConfig, rng: Draws, tasks: int = 1) -> nn.Module:
+    """The head of an action space; of several `tasks`, each has a last layer of its own."""
     if action.kind == "box":
-        return GaussianHead(size, action, config, rng)
-    return CategoricalHead(size, action.nvec, config.policy_gain, rng)
+        return GaussianHead(size, action, config, rng, tasks)
+    return CategoricalHead(size, action.nvec, config.policy_gain, rng, tasks)
 
 
 class CategoricalHead(nn.Module):
@@ -51,10 +54,10 @@ class CategoricalHead(nn.Module):
     layout: Tensor
     padding: Tensor
 
-    def __init__(self, size: int, nvec: tuple[int, ...], gain: float, rng: Draws) -> None:
+    def __init__(self, size: int, nvec: tuple[int, ...], gain: float, rng: Draws, tasks: int = 1) -> None:
         super().__init__()
-        self.nvec = nvec
-        self.linear = nn.Linear(size, sum(nvec))
+        self.nvec, self.tasks = nvec, tasks
+        self.linear = nn.Linear(size, tasks * sum(nvec))
         orthogonal_(self.linear, gain, rng)
         widest = max(nvec)
         layout = np.zeros((len(nvec), widest), np.int64)
@@ -68,8 +71,10 @@ class CategoricalHead(nn.Module):
         self.register_buffer("layout", torch.from_numpy(layout), persistent=False)
         self.register_buffer("padding", torch.from_numpy(padding), persistent=False)
 
-    def forward(self, features: Tensor, masks: Tensor | None) -> Tensor:
+    def forward(self, features: Tensor, masks: Tensor | None, tasks: Tensor | None = None) -> Tensor:
         logits = self.linear(features)  # [B, sum(nvec)]
+        if tasks is not None:
+            logits = pick(logits, tasks, self.tasks)
         if masks is not None:
             logits = logits.masked_fill(~masks, ILLEGAL)
         if self.ragged:
@@ -100,7 +105,7 @@ class CategoricalHead(nn.Module):
 
 
 class GaussianHead(nn.Module):
-    """A diagonal Gaussian with a state-independent spread; `params` is the mean.
+    """A diagonal Gaussian with a state-independent spread, the same in all tasks; `params` is the mean.
 
     Actions live in units of half the action range: 0 is its middle, ±1 its ends. With `squash` the
     environment gets tanh(action), and log-probability and entropy are those of the squashed one.
@@ -109,10 +114,10 @@ class GaussianHead(nn.Module):
     nodes: Tensor
     weights: Tensor
 
-    def __init__(self, size: int, action: ActionSpec, config: NetConfig, rng: Draws) -> None:
+    def __init__(self, size: int, action: ActionSpec, config: NetConfig, rng: Draws, tasks: int = 1) -> None:
         super().__init__()
-        self.squash = action.squash
-        self.linear = nn.Linear(size, action.size)
+        self.squash, self.tasks = action.squash, tasks
+        self.linear = nn.Linear(size, tasks * action.size)
         orthogonal_(self.linear, config.policy_gain, rng)
         self.log_std = nn.Parameter(torch.full((action.size,), config.log_std_init))
         # Gauss–Hermite rule for E[log(1 − tanh²)], one dimension at a time.
@@ -121,9 +126,9 @@ class GaussianHead(nn.Module):
         total = torch.as_tensor(weights / weights.sum(), dtype=torch.float32)
         self.register_buffer("weights", total, persistent=False)
 
-    def forward(self, features: Tensor, masks: Tensor | None) -> Tensor:
+    def forward(self, features: Tensor, masks: Tensor | None, tasks: Tensor | None = None) -> Tensor:
         mean: Tensor = self.linear(features)
-        return mean
+        return mean if tasks is None else pick(mean, tasks, self.tasks)
 
     def noise(self, rng: np.random.Generator, count: int) -> Array:
         return rng.standard_normal((count, len(self.log_std)), dtype=np.float32)

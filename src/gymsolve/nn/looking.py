@@ -211,7 +211,7 @@ def _answer(policy: Policy, obs: dict[str, Tensor], asked: Asked) -> tuple[Tenso
         past = OneStep(held, policy.memory_inputs)
     blank = torch.zeros(count)
     found = policy.evaluate(Minibatch(obs, actions, masks, blank, np.arange(count), past))
-    return found.log_probs, policy.real_values(found.values)
+    return found.log_probs, policy.real_values(found.values, obs)
 
 
 def gradients(policy: Policy, asked: Asked) -> dict[str, Gradients]:

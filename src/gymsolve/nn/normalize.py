@@ -85,16 +85,17 @@ class ValueNorm(nn.Module):
         mean = float(self.mean) / weight
         return mean, max(float(self.square) / weight - mean**2, 1e-4) ** 0.5
 
-    def normalize(self, values: Tensor) -> Tensor:
+    def normalize(self, values: Tensor, tasks: Tensor | None = None) -> Tensor:
+        """Real values in these units; all `tasks` have the same ones."""
         mean, std = self.units()
         return (values - mean) / std
 
-    def denormalize(self, values: Tensor) -> Tensor:
+    def denormalize(self, values: Tensor, tasks: Tensor | None = None) -> Tensor:
         mean, std = self.units()
         return values * std + mean
 
     @torch.no_grad()
-    def observe(self, returns: Array, head: nn.Linear) -> None:
+    def observe(self, returns: Array, head: nn.Linear, tasks: Array | None = None) -> None:
         """Take returns into the statistics; `head` is the layer that predicts in these units."""
         old_mean, old_std = self.units()
         keep = self.decay

@@ -23,8 +23,9 @@ from gymsolve.nn.init import Draws, orthogonal_
 from gymsolve.nn.memory import Cell, OneStep, Past, Told
 from gymsolve.nn.minibatch import Evaluated, Minibatch
 from gymsolve.nn.normalize import ValueNorm
+from gymsolve.nn.tasks import TaskValueNorm, pick
 from gymsolve.rollout.agent import Acted, Chosen, Considered
-from gymsolve.spec import Array, EnvSpec, Obs
+from gymsolve.spec import TASK_ENTRY, Array, EnvSpec, Obs
 
 __all__ = ["Policy"]
 
@@ -62,12 +63,17 @@ class Policy(nn.Module):
             self.value_encoder = Encoder(spec, config, rng)
             self.critic_memory = self._make_cell(self.value_encoder.size, rng)
             self.critic, _ = mlp(self._remembered or self.value_encoder.size, config, rng)
-        self._head = make_head(size, spec.action, config, rng)
-        self.value_head = nn.Linear(size, 1)
+        count = len(spec.tasks)
+        self._own_heads = count > 0 and config.tasks.heads == "each"
+        self._own_values = count > 0 and config.tasks.values == "each"
+        self._head = make_head(size, spec.action, config, rng, count if self._own_heads else 1)
+        self.value_head = nn.Linear(size, count if self._own_values else 1)
         orthogonal_(self.value_head, 1.0, rng)
         self.value_norm: ValueNorm | None = None
         if config.normalize_values != "none":
-            self.value_norm = ValueNorm(preserve=config.normalize_values == "popart")
+            preserve = config.normalize_values == "popart"
+            own = self._own_values
+            self.value_norm = TaskValueNorm(count, preserve=preserve) if own else ValueNorm(preserve=preserve)
 
     def _make_cell(self, features: int, rng: Draws) -> Cell | None:
         """The next cell, whose state comes after those of earlier ones; None without memory."""
@@ -117,7 +123,13 @@ class Policy(nn.Module):
         """Like `forward`, with the features [B, F] that the action head reads in front."""
         features = self._actor_features(obs, past)
         critic = features if self.shared else self._critic_features(obs, past)
-        return features, self.head(features, masks), self.value_head(critic).squeeze(-1)
+        tasks = obs[TASK_ENTRY] if self._own_heads else None
+        return features, self.head(features, masks, tasks), self._values(critic, obs)
+
+    def _values(self, features: Tensor, obs: dict[str, Tensor]) -> Tensor:
+        """Values [B] in the units of the value head, or of the row that each task has in it."""
+        found: Tensor = self.value_head(features)
+        return (pick(found, obs[TASK_ENTRY], len(self.spec.tasks)) if self._own_values else found).squeeze(-1)
 
     def _actor_features(self, obs: dict[str, Tensor], past: Past | None) -> Tensor:
         x = self.encoder(obs)
@@ -143,8 +155,7 @@ class Policy(nn.Module):
 
     def critic_values(self, obs: dict[str, Tensor], past: Past | None = None) -> Tensor:
         """Values in the value head's units [B], without the actor's work."""
-        out: Tensor = self.value_head(self._critic_features(obs, past))
-        return out.squeeze(-1)
+        return self._values(self._critic_features(obs, past), obs)
 
     @torch.inference_mode()
     def act(
@@ -152,11 +163,12 @@ class Policy(nn.Module):
     ) -> Acted:
         """Sampled actions, their log-probabilities and the state values."""
         past = self._step(self._memory_tensor(obs, memory))
-        _, params, values = self._pass(self.tensors(obs), self._mask_tensor(masks), past)
+        seen = self.tensors(obs)
+        _, params, values = self._pass(seen, self._mask_tensor(masks), past)
         noise = torch.from_numpy(self.head.noise(rng, len(values))).to(self.device)
         actions = self.head.sample(params, noise)
         log_probs = self.head.log_prob(params, actions)
-        found = _array(actions), _array(log_probs), _array(self.real_values(values))
+        found = _array(actions), _array(log_probs), _array(self.real_values(values, seen))
         return Acted(*found, self._after(past, actions))
 
     @torch.inference_mode()
@@ -181,11 +193,12 @@ class Policy(nn.Module):
     ) -> Considered:
         """Distributions, values, and what the actions [B, A] were worth to them."""
         past = self._step(self._memory_tensor(obs, memory))
-        _, params, values = self._pass(self.tensors(obs), self._mask_tensor(masks), past)
+        seen = self.tensors(obs)
+        _, params, values = self._pass(seen, self._mask_tensor(masks), past)
         taken = torch.from_numpy(actions).to(self.device)
         log_probs, entropy = self.head.log_prob(params, taken), self.head.entropy(params)
         shown = self._head.choices(params) if isinstance(self._head, CategoricalHead) else params
-        found = shown, log_probs, entropy, self.real_values(values)
+        found = shown, log_probs, entropy, self.real_values(values, seen)
         return Considered(*(_array(one).copy() for one in found))
 
     def first_memory(self, num_envs: int) -> Array | None:
@@ -206,7 +219,8 @@ class Policy(nn.Module):
     def values(self, obs: Obs, memory: Array | None = None) -> Array:
         """State values [N], in units of reward."""
         past = self._step(self._memory_tensor(obs, memory))
-        return _array(self.real_values(self.critic_values(self.tensors(obs), past)))
+        seen = self.tensors(obs)
+        return _array(self.real_values(self.critic_values(seen, past), seen))
 
     def _memory_tensor(self, obs: Obs, memory: Array | None) -> Tensor | None:
         if self.config.memory is None:
@@ -214,8 +228,9 @@ class Policy(nn.Module):
         given = self.first_memory(len(next(iter(obs.values())))) if memory is None else memory
         return torch.from_numpy(given).to(self.device)
 
-    def real_values(self, values: Tensor) -> Tensor:
-        return values if self.value_norm is None else self.value_norm.denormalize(values)
+    def real_values(self, values: Tensor, obs: dict[str, Tensor]) -> Tensor:
+        """Values of these observations in units of reward."""
+        return values if self.value_norm is None else self.value_norm.denormalize(values, obs.get(TASK_ENTRY))
 
     def tensors(self, obs: Obs) -> dict[str, Tensor]:
         return {key: torch.from_numpy(array).to(self.device) for key, array in obs.items()}

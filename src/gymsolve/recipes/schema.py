@@ -14,7 +14,9 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from gymsolve.config import TrainConfig
+from gymsolve.explore_config import GO_EXPLORE
 from gymsolve.schedules import Schedule
+from gymsolve.task_config import TaskConfig, name_tasks
 
 __all__ = [
     "ALGORITHM_MODELS",
@@ -56,18 +58,28 @@ def without_autos(data: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, .
     return plain, tuple(found)
 
 
+TASKS: Path = ("env", "tasks")
+"""The mapping whose keys are names that users give."""
 SHORTHAND = {("explore",): "bonus"}
 """Sections that may be given as one word, and the key that the word then stands for."""
 
 
 def spelled_out(path: Path, value: Any) -> Any:
-    """`explore: rnd` as the mapping that it is short for."""
+    """`explore: rnd` as the mapping that it is short for; lists of tasks by name."""
+    if path == TASKS:
+        return name_tasks(value)
+    if path == ("curriculum",) and isinstance(value, list | tuple):
+        return {"stages": value}
+    if path == ("explore",) and value == GO_EXPLORE:
+        return {"archive": {}}
     return {SHORTHAND[path]: value} if path in SHORTHAND and isinstance(value, str) else value
 
 
 def model_at(path: Path, algorithm: str | None) -> type[BaseModel] | None:
     """The model that holds the value at `path` (`Schedule` for a schedule), None for plain values."""
     model: type[BaseModel] | None = TrainConfig
+    if path[:2] == TASKS and len(path) > 2:
+        model, path = TaskConfig, path[3:]
     for key in path:
         field = model.model_fields.get(key) if model else None
         if field is None:
@@ -81,7 +93,9 @@ def is_section(path: Path, algorithm: str | None) -> bool:
 
     A schedule is one value: half of one and half of another would be neither.
     """
-    return path[:2] == ("env", "kwargs") or model_at(path, algorithm) not in (None, Schedule)
+    if path == TASKS or path[:2] == ("env", "kwargs") or (path[:2] == TASKS and path[3:4] == ("kwargs",)):
+        return True
+    return model_at(path, algorithm) not in (None, Schedule)
 
 
 def key_order(path: Path, algorithm: str | None) -> list[str]:
@@ -107,8 +121,8 @@ def leaf_paths(algorithm: str | None) -> tuple[str, ...]:
         if path and not is_section(path, algorithm):
             found.append(".".join(path))
             return
-        if path == ("env", "kwargs"):
-            found.append("env.kwargs")
+        if path in (("env", "kwargs"), TASKS):
+            found.append(".".join(path))
         for key in key_order(path, algorithm):
             visit((*path, key))
 

@@ -46,6 +46,8 @@ OTHER_NAMES = {
     "num_minibatches": "algo.num_minibatches",
     "hidden": "net.hidden",
 }
+_ONE_SLIP = 0.85
+"""How alike words are that differ by a letter or so."""
 _TYPES = {
     "int": "a whole number",
     "float": "a number",
@@ -153,18 +155,25 @@ def _unknown_key(loc: list[str], algorithm: Any) -> Problem:
         hint = did_you_mean(key, Schedule.model_fields)
         return Problem(path, message, hint or f"A schedule has: {', '.join(Schedule.model_fields)}.")
     siblings = {".".join((*parent, name)): name for name in key_order(parent, algorithm)}
-    hint = _nearest(key, siblings) or _nearest(key, {full: full.rsplit(".", 1)[-1] for full in known})
+    elsewhere = {full: full.rsplit(".", 1)[-1] for full in known}
+    # A slip of the pen may be anywhere; a word that is merely alike counts only where it was looked for.
+    hint = (
+        _nearest(key, siblings, _ONE_SLIP)
+        or _nearest(key, elsewhere, _ONE_SLIP)
+        or _nearest(key, siblings)
+        or (None if parent else _nearest(key, elsewhere))
+    )
     if hint is None and siblings:
         hint = f"Known here: {', '.join(siblings.values())}."
     return Problem(path, message, hint)
 
 
-def _nearest(key: str, full_paths: Mapping[str, str]) -> str | None:
+def _nearest(key: str, full_paths: Mapping[str, str], alike: float = 0.6) -> str | None:
     """Did-you-mean with whole paths: `full_paths` maps each path to its last word."""
     exact = [full for full, word in full_paths.items() if word == key]
     if exact:
         return f"Did you mean {' or '.join(map(repr, exact[:3]))}?"
-    hint = did_you_mean(key, full_paths.values())
+    hint = did_you_mean(key, full_paths.values(), alike)
     if hint is None:
         return None
     near = [full for full, word in full_paths.items() if repr(word) in hint]

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from gymsolve.envs.backends.joined import JoinedEnvs
 from gymsolve.envs.contract import Envs, Step
 from gymsolve.parts import Part
 from gymsolve.rollout.agent import Actor, Agent
 from gymsolve.rollout.rollout import Rollout, allocate
+from gymsolve.rollout.starts import Moved, Starts
 from gymsolve.seeding import integer_seeds
 from gymsolve.spec import Array, Obs
 
@@ -35,6 +37,8 @@ class Collector(Part):
         """Steps of the rollout under way that were begun; 0 between rollouts."""
         self.keeps_ends = False
         """Shall the rollout know the true last observations (`Rollout.next_obs`)? Bonuses may need them."""
+        self.starts: Starts | None = None
+        """Puts environments elsewhere than a reset would; None where every episode begins at one."""
         self.capturable = True
         """False when the environments' state cannot be captured: resuming then begins new episodes."""
         self._between = True
@@ -52,6 +56,8 @@ class Collector(Part):
         out.episodes, out.faults = [], []
         out.bootstrapped, out.env_seconds, out.final_obs = 0, 0.0, {}
         self.filled = False  # a fault half-way leaves a mixture of two rollouts
+        if self.starts is not None:
+            self._move(self.starts.before())
         for t in range(out.vec_steps):
             if out.memory is not None:
                 out.memory[t] = agent.memory
@@ -86,6 +92,8 @@ class Collector(Part):
             out.episodes += step.episodes
             out.faults += step.faults
             self.obs, self.masks = step.obs, step.masks
+            if self.starts is not None:
+                self._move(self.starts.after(t, step))
             if on_step is not None:
                 on_step(t + 1, out.vec_steps)
 
@@ -96,6 +104,20 @@ class Collector(Part):
         self.filled, self.begun = True, 0
         self.env_steps += out.env_steps
         return out
+
+    def reassign(self, copies: dict[str, int]) -> list[int]:
+        """Between two rollouts, give each of several tasks that many copies; the rows that began anew."""
+        assert isinstance(self.envs, JoinedEnvs), "only several tasks can be given other copies"
+        seeds = integer_seeds(self.seed, "env", self.envs.num_envs, self.env_steps)
+        self.obs, self.masks, anew = self.envs.reassign(copies, seeds)
+        self.agent.forget(np.isin(np.arange(self.envs.num_envs), anew))
+        return anew
+
+    def _move(self, moved: Moved | None) -> None:
+        """Go on from where environments were put; what the agent remembers there belongs to other episodes."""
+        if moved is not None:
+            self.obs, self.masks = moved.obs, moved.masks
+            self.agent.forget(moved.rows)
 
     # ------------------------------------------------------------------------------ state
 
@@ -128,6 +150,8 @@ class Collector(Part):
             self.agent.forget(np.isin(np.arange(num_envs), restarted))
         if not restarted:
             return []
+        if self.starts is not None:
+            self.starts.begun(np.isin(np.arange(num_envs), restarted))
         which = "all" if len(restarted) == num_envs else ", ".join(map(str, restarted))
         return [f"the state of environments ({which}) could not be restored: their episodes start anew"]
 
@@ -147,7 +171,10 @@ class Collector(Part):
     def begin(self, seeds: list[int]) -> None:
         """New episodes everywhere, one seed per environment."""
         self.obs, self.masks = self.envs.reset(seeds)
-        self.agent.forget(np.ones(self.envs.num_envs, bool))
+        everywhere = np.ones(self.envs.num_envs, bool)
+        self.agent.forget(everywhere)
+        if self.starts is not None:
+            self.starts.begun(everywhere)
 
 
 def _keep_told(out: Rollout, t: int, step: Step) -> None:

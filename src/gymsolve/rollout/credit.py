@@ -12,7 +12,14 @@ import numpy as np
 
 from gymsolve.config import A2CConfig, PPOConfig, ReinforceConfig
 from gymsolve.rollout.learning import flatten
-from gymsolve.rollout.returns import endless_gae, finished, gae, monte_carlo, standardize
+from gymsolve.rollout.returns import (
+    endless_gae,
+    finished,
+    gae,
+    monte_carlo,
+    standardize,
+    standardize_each,
+)
 from gymsolve.rollout.rollout import Rollout, Stream
 from gymsolve.schedules import Progress
 from gymsolve.spec import Array
@@ -29,6 +36,7 @@ class Credited(NamedTuple):
     advantages: Array  # [B]
     returns: Array  # [B] what the values should have been
     values: Array  # [B] what they were
+    tasks: Array | None = None  # [B] numbers of their tasks; None where there is one
 
 
 @dataclass(frozen=True)
@@ -41,13 +49,20 @@ class Credit:
     mean_return: float | None = None
     """The running baseline after this rollout; None for an algorithm without one."""
 
-    def flat(self, rollout: Rollout, *, standardized: bool) -> Credited:
-        """The rows that a loss is computed from."""
+    def flat(self, rollout: Rollout, *, normalized: str) -> Credited:
+        """The rows that a loss is computed from; `normalized` by `rollout`, by `task`, or by neither."""
         advantages = flatten(self.advantages, self.rows)
+        numbers = rollout.task_numbers
+        tasks = None if numbers is None else flatten(numbers, self.rows)
+        if normalized == "task" and tasks is not None:
+            advantages = standardize_each(advantages, tasks)
+        elif normalized in ("rollout", "task"):
+            advantages = standardize(advantages)
         return Credited(
-            standardize(advantages) if standardized else advantages,
+            advantages,
             flatten(self.targets[TASK], self.rows),
             flatten(rollout.values, self.rows).copy(),
+            tasks,
         )
 
 

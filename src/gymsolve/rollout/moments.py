@@ -11,7 +11,7 @@ from gymsolve.spec import Array
 __all__ = ["RewardScaler", "merge_moments", "scale_rewards"]
 
 
-def merge_moments(mean: Array, var: Array, count: float, batch: Array) -> tuple[Array, Array, float]:
+def merge_moments(mean: Array, var: Array, count: Any, batch: Array) -> tuple[Array, Array, Any]:
     """Mean, variance and count after seeing `batch` [B, …] too (Chan's parallel formula, float64)."""
     batch = batch.astype(np.float64, copy=False)
     size = len(batch)
@@ -23,25 +23,28 @@ def merge_moments(mean: Array, var: Array, count: float, batch: Array) -> tuple[
     return mean + delta * (size / total), spread / total, total
 
 
-def scale_rewards(rewards: Array, factor: float, limit: float) -> Array:
+def scale_rewards(rewards: Array, factor: float | Array, limit: float) -> Array:
     """Rewards times a factor, within ±limit."""
-    exact = rewards * np.float64(factor)  # a plain float would round like the rewards
+    exact: Array = rewards * np.asarray(factor, np.float64)  # a plain float would round like the rewards
     return np.clip(exact, -limit, limit).astype(np.float32)
 
 
 class RewardScaler(Part):
-    """Divides rewards by the running spread of their discounted sums.
+    """Divides rewards by the running spread of their discounted sums, of several tasks by that of each.
 
     The factor changes between rollouts, never within one. Its statistics belong to the trainer's
     state; raw episode returns are measured elsewhere and never scaled.
     """
 
-    def __init__(self, num_envs: int, limit: float = 10.0) -> None:
-        self.mean, self.var, self.count = np.zeros(()), np.ones(()), 0.0
+    def __init__(self, num_envs: int, limit: float = 10.0, tasks: int = 0) -> None:
+        shape = (tasks,) if tasks else ()
+        self.mean, self.var, self.count = np.zeros(shape), np.ones(shape), np.zeros(shape)
         self.running = np.zeros(num_envs)  # [N] discounted sum so far
         self.limit = limit
 
-    def scale(self, rewards: Array, done: Array, valid: Array, gamma: float) -> Array:
+    def scale(
+        self, rewards: Array, done: Array, valid: Array, gamma: float, tasks: Array | None = None
+    ) -> Array:
         """Scaled copy of `rewards` [T, N], after taking them into the statistics."""
         sums = np.empty(rewards.shape)
         counted = np.where(valid, rewards, 0.0)
@@ -49,13 +52,27 @@ class RewardScaler(Part):
             self.running = self.running * gamma + counted[t]
             sums[t] = self.running
             self.running = np.where(done[t], 0.0, self.running)
-        self.mean, self.var, self.count = merge_moments(self.mean, self.var, self.count, sums[valid])
-        return scale_rewards(rewards, self.factor, self.limit)
+        if tasks is None:
+            self.mean, self.var, self.count = merge_moments(self.mean, self.var, self.count, sums[valid])
+        else:
+            self._merge_each(sums, valid, tasks)
+        factor = self.factors
+        return scale_rewards(rewards, factor if tasks is None else factor[tasks], self.limit)
 
     @property
-    def factor(self) -> float:
-        """What rewards are multiplied by now."""
-        return float(1.0 / np.sqrt(self.var + 1e-8))
+    def factors(self) -> Array:
+        """What rewards are multiplied by now; of several tasks, one for each."""
+        return np.asarray(1.0 / np.sqrt(self.var + 1e-8), np.float64)
+
+    def _merge_each(self, sums: Array, valid: Array, tasks: Array) -> None:
+        rows = zip(self.mean, self.var, self.count, strict=True)
+        merged = [merge_moments(*one, sums[valid & (tasks == task)]) for task, one in enumerate(rows)]
+        self.mean, self.var, self.count = (np.array(column) for column in zip(*merged, strict=True))
+
+    def begin(self, rows: list[int]) -> None:
+        """Episodes of these rows have begun anew."""
+        self.running = self.running.copy()
+        self.running[rows] = 0.0
 
     def hold(self) -> Callable[[], None]:
         """A function that brings the statistics back; `scale` replaces them and never writes into them."""
@@ -68,9 +85,9 @@ class RewardScaler(Part):
 
     def state(self) -> dict[str, Any]:
         return {
-            "mean": float(self.mean),
-            "var": float(self.var),
-            "count": self.count,
+            "mean": self.mean.tolist(),
+            "var": self.var.tolist(),
+            "count": self.count.tolist(),
             "running": self.running.tolist(),
         }
 
@@ -80,7 +97,7 @@ class RewardScaler(Part):
         self.mean = np.asarray(state["mean"], np.float64).reshape(np.shape(self.mean))
         self.var = np.asarray(state["var"], np.float64).reshape(np.shape(self.var))
         self.running = np.asarray(state["running"], np.float64).reshape(self.running.shape)
-        self.count = float(state["count"])
+        self.count = np.asarray(state["count"], np.float64).reshape(np.shape(self.count))
         return []
 
     def reseed(self, seed: int, env_steps: int) -> None:

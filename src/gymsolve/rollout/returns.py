@@ -9,7 +9,7 @@ import numpy as np
 
 from gymsolve.spec import Array
 
-__all__ = ["endless_gae", "finished", "gae", "monte_carlo", "standardize"]
+__all__ = ["endless_gae", "finished", "gae", "monte_carlo", "standardize", "standardize_each"]
 
 
 def gae(
@@ -92,3 +92,12 @@ def standardize(values: Array) -> Array:
     exact = values.astype(np.float64)
     scaled: Array = (exact - exact.mean()) / (exact.std() + 1e-8)
     return scaled.astype(values.dtype)
+
+
+def standardize_each(values: Array, tasks: Array) -> Array:
+    """Zero mean and unit spread among the rows of each task: `values` [B], `tasks` [B]."""
+    found = np.empty_like(values)
+    for task in np.unique(tasks):
+        mine = tasks == task
+        found[mine] = standardize(values[mine])
+    return found

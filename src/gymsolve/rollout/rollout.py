@@ -10,7 +10,7 @@ import numpy as np
 
 from gymsolve.envs.contract import Episode
 from gymsolve.rollout.frames import Frames, take_rows
-from gymsolve.spec import Array, EnvSpec, Obs
+from gymsolve.spec import TASK_ENTRY, Array, EnvSpec, Obs
 
 __all__ = ["Rollout", "Stream", "allocate"]
 
@@ -46,6 +46,8 @@ class Rollout:
     components: Array | None = None  # [T, N, K] of rewards as the environment gave them, before scaling
     memory: Array | None = None  # [T, N, M] before each step; None without a recurrent cell
     watched: Array | None = None  # [T, N, numbers] what bonuses are told of each step
+    tasks: tuple[str, ...] = ()
+    """Names of the tasks; empty where there is one."""
     streams: dict[str, Stream] = field(default_factory=dict)
     """Rewards besides the task's own, such as those of curiosity, each with a discount of its own."""
     final_obs: dict[int, Obs] = field(default_factory=dict)
@@ -91,6 +93,13 @@ class Rollout:
         return found
 
     @property
+    def task_numbers(self) -> Array | None:
+        """Which task each step is of [T, N]; None where there is one."""
+        found = self.obs[TASK_ENTRY] if self.tasks else None
+        assert not isinstance(found, Frames)
+        return found
+
+    @property
     def num_envs(self) -> int:
         return int(self.rewards.shape[1])
 
@@ -124,5 +133,6 @@ def allocate(
         masks=np.ones((*size, spec.action.mask_size), bool) if spec.masked else None,
         components=np.zeros((*size, len(spec.components))) if spec.components else None,
         watched=np.zeros((*size, len(spec.watched))) if spec.watched else None,
+        tasks=spec.tasks,
         memory=None if memory_size is None else np.zeros((*size, memory_size), np.float32),
     )

@@ -26,6 +26,7 @@ __all__ = [
     "mean_and_std",
     "observed_range",
     "sample_rows",
+    "task_statistics",
     "typical_size",
 ]
 
@@ -102,6 +103,26 @@ def component_statistics(rollout: Rollout, names: tuple[str, ...]) -> dict[str, 
         shares = (sizes / sizes.sum()).tolist()
         found |= {f"reward_share/{name}": share for name, share in zip(names, shares, strict=True)}
     return found
+
+
+def task_statistics(rollout: Rollout, credit: Credit, normalized: str) -> dict[str, float]:
+    """Of several tasks: each one's share of the steps, and of the sizes of all advantages.
+
+    Advantages as they are normalised; a scale that all of them share changes no share.
+    """
+    if not rollout.tasks or not credit.rows.any():
+        return {}
+    credited = credit.flat(rollout, normalized="task" if normalized == "task" else "none")
+    assert credited.tasks is not None
+    sizes = np.abs(credited.advantages.astype(np.float64))
+    count = len(rollout.tasks)
+    steps = np.bincount(credited.tasks, minlength=count) / len(sizes)  # [K]
+    paid = np.bincount(credited.tasks, weights=sizes, minlength=count)  # [K]
+    signal = paid / paid.sum() if paid.sum() > 0.0 else steps
+    found = {f"task_steps/{name}": share for name, share in zip(rollout.tasks, steps.tolist(), strict=True)}
+    return found | {
+        f"task_signal/{name}": share for name, share in zip(rollout.tasks, signal.tolist(), strict=True)
+    }
 
 
 def episode_statistics(rollout: Rollout) -> dict[str, float]:

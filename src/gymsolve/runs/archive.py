@@ -55,8 +55,8 @@ def pack_run(run: Run, archive: Path) -> int:
     return len(files)
 
 
-def unpack_run(archive: Path, base: Path | str | None = None) -> Run:
-    """Unpack a run among the others; its folder appears only when it is complete.
+def unpack_run(archive: Path, base: Path | str | None = None, *, asked: str | None = None) -> Run:
+    """Unpack a run among the others; its folder appears only when it is complete. `asked` is its id if known.
 
     It comes from elsewhere: code that it names needs trust (`trust.py`), also if a run of this id had it.
     """
@@ -70,6 +70,8 @@ def unpack_run(archive: Path, base: Path | str | None = None) -> Run:
             raise RunDamagedError(
                 f"its run.json names no run that could be one ({ascii(name)[:60]}).", where=str(archive)
             )
+        if asked not in (None, name):
+            raise RunDamagedError(f"it is that of another run ({name}).", where=str(archive))
         read_info(place / "run")
         target = folder / name
         with locked(folder / LOCK):

@@ -16,7 +16,7 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from gymsolve.errors import CheckpointError, RunDamagedError, UnknownRunError
 from gymsolve.runs.files import (
@@ -195,8 +195,8 @@ def newest_first(run: Run) -> list[str]:
     return sorted(times, key=lambda name: (times[name], int(name)), reverse=True)
 
 
-def pointed(run: Run, which: Literal["best", "last"]) -> str | None:
-    """The checkpoint that a pointer names, if it names one."""
+def pointed(run: Run, which: str) -> str | None:
+    """The checkpoint that a pointer (`best`, `last`, `stage-…`) names, if it names one."""
     name = read_pointer(run.path / "checkpoints" / which)
     return name if is_steps(name) else None
 

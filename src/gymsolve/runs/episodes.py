@@ -32,13 +32,17 @@ class RecordedEpisode:
     masks: Array | None  # [T, mask_size]
     facts: dict[str, Any]
     """`end` (terminated, truncated or cut), `length`, `return`, and whatever else the recorder was told."""
+    who: Array | None = None  # [T], text
+    """Who acted, where a person may have: `person`, `policy`, `untrained` or `random`."""
+    proposed: Array | None = None  # [T, *shape]
+    """What the policy would have done, in the steps where there was one; where not, what was done."""
 
     def save(self, path: Path) -> None:
         arrays: dict[str, Any] = {f"obs/{key}": values for key, values in self.obs.items()}
         arrays |= {"actions": self.actions, "rewards": self.rewards}
         arrays |= {"returns": self.returns, "values": self.values}
-        if self.masks is not None:
-            arrays["masks"] = self.masks
+        optional = {"masks": self.masks, "who": self.who, "proposed": self.proposed}
+        arrays |= {name: values for name, values in optional.items() if values is not None}
         held = io.BytesIO()
         np.savez_compressed(held, facts=np.array(to_json(self.facts)), **arrays)
         replace_bytes(path, held.getvalue())

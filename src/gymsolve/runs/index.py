@@ -6,6 +6,7 @@ behind.
 """
 
 import contextlib
+from collections.abc import Iterable
 from pathlib import Path
 
 from gymsolve.errors import RunDamagedError, UsageError, did_you_mean
@@ -19,7 +20,7 @@ from gymsolve.runs.files import (
 )
 from gymsolve.runs.summary import SCHEMA_VERSION, STATUSES, RunSummary, holds_run, runs_folder, summarize
 
-__all__ = ["LAST", "LOCK", "is_filter", "list_runs", "record_run", "run_folders"]
+__all__ = ["LAST", "LOCK", "is_filter", "list_runs", "matching", "record_run", "run_folders"]
 
 LAST = "@last"
 LOCK = ".lock"
@@ -40,15 +41,20 @@ def list_runs(
     `variant:fast`, `group:5seeds-3f2a`.
     """
     folder = runs_folder(base)
-    words = [_checked(word) for word in (query or "").split()]
+    _words(query)  # a mistaken one is told before folders are read
     runs = _summaries(folder)
     if _statuses_in_index(folder) != {run.id: run.status for run in runs} and folder.is_dir():
         # The list is right either way: a folder that cannot be written, or is busy, can still be read.
         with contextlib.suppress(RunDamagedError), locked(folder / LOCK, timeout=1.0):
             _write_index(folder, _summaries(folder))
-    shown = runs if trials else [run for run in runs if not run.is_trial]
-    found = [run for run in shown if all(_matches(run, word) for word in words)]
-    return found[:limit]
+    return matching(runs, query, trials=trials)[:limit]
+
+
+def matching(runs: Iterable[RunSummary], query: str | None, *, trials: bool) -> list[RunSummary]:
+    """Those that fit every word of a query, in their order."""
+    words = _words(query)
+    shown = [run for run in runs if trials or not run.is_trial]
+    return [run for run in shown if all(_matches(run, word) for word in words)]
 
 
 def record_run(folder: Path, *, last: bool = False) -> None:
@@ -115,6 +121,10 @@ def is_filter(word: str) -> bool:
     """Is it a word such as `status:solved`?"""
     key, colon, _ = word.partition(":")
     return bool(colon) and (key in _FILTERS or did_you_mean(key, _FILTERS) is not None)
+
+
+def _words(query: str | None) -> list[str]:
+    return [_checked(word) for word in (query or "").split()]
 
 
 def _checked(word: str) -> str:

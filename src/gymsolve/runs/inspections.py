@@ -34,8 +34,8 @@ __all__ = [
 
 _SIZES = {"u1": 1, "i4": 4, "i8": 8, "f4": 4, "f8": 8, "S64": 64}
 _TOLD = (
-    *("checkpoint", "env_steps", "seed", "deterministic", "role", "state", "created", "length", "return"),
-    *("shaped_return", "end", "parent"),
+    *("checkpoint", "policy_sha256", "env_steps", "seed", "deterministic", "role", "state", "created"),
+    *("length", "return", "shaped_return", "end", "parent"),
 )
 """What a list tells of an episode."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")

@@ -20,6 +20,7 @@ from gymsolve.runs.checkpoints import (
 )
 from gymsolve.runs.files import from_exact, parse_json, read_file
 from gymsolve.runs.run import Run
+from gymsolve.runs.stages import STAGE, find_masters
 from gymsolve.runs.tensors import TensorFormatError, metadata_in, unpack
 
 if TYPE_CHECKING:
@@ -49,18 +50,31 @@ class Checkpoint:
 
 
 def load_checkpoint(run: Run, which: str = "last", *, policy_only: bool = False) -> Checkpoint:
-    """The checkpoint `last`, `best` or of a number of env steps, verified.
+    """The checkpoint `last`, `best`, `stage-<name>` or of a number of env steps, verified.
 
     A damaged `last` gives way to the newest intact one, with a note; any other is an error, because
     nothing else is what was asked for. `policy_only` leaves the trainer's files unread.
     """
     if which == "last":
         return _load_last(run, policy_only)
+    if which.startswith(STAGE):
+        return _load(run, _master(run, which), policy_only)
     name = pointed(run, "best") if which == "best" else which.replace("_", "")
     if name is None:
         hint = f"Use the last one: {run.id}@last" if list_checkpoints(run) else "None has been saved yet."
         raise UnknownRunError(f"run {run.id} has no best checkpoint.", hint=hint)
     return _load(run, name, policy_only)
+
+
+def _master(run: Run, which: str) -> str:
+    """The checkpoint at the end of a stage."""
+    masters = find_masters(run)
+    stage = which.removeprefix(STAGE)
+    if stage in masters:
+        return masters[stage]
+    ended = ", ".join(f"{run.id}@{STAGE}{one}" for one in masters)
+    hint = f"There are: {ended}." if masters else "No stage has ended yet, or the run has no curriculum."
+    raise UnknownRunError(f"run {run.id} has no checkpoint at the end of a stage '{stage}'.", hint=hint)
 
 
 def load_policy_file(path: Path | str) -> "tuple[Arrays, dict[str, str]]":

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-__all__ = ["git_commit", "identity", "is_alive", "versions"]
+__all__ = ["git_commit", "identity", "is_alive", "is_here", "versions"]
 
 SILENT_SECONDS = 1800.0
 """A run of another machine that wrote nothing for this long is taken for dead."""
@@ -23,9 +23,14 @@ def identity() -> dict[str, Any]:
     return {"pid": os.getpid(), "process_start": _process_start(os.getpid()), "host": platform.node()}
 
 
+def is_here(info: dict[str, Any]) -> bool:
+    """Whether a run names this machine."""
+    return bool(info["host"] == platform.node())
+
+
 def is_alive(info: dict[str, Any], folder: Path) -> bool:
     """Whether the process that a run names is still there."""
-    if info["host"] != platform.node() or sys.platform == "win32":
+    if not is_here(info) or sys.platform == "win32":
         # Its processes cannot be seen from here, but what it writes can.
         return time.time() - _last_write(folder) < SILENT_SECONDS
     if info["process_start"] is not None:

@@ -31,8 +31,11 @@ __all__ = [
     "count_records",
     "iterate_records",
     "last_record",
+    "lines_from",
+    "parse_record",
     "read_records",
     "read_thinned",
+    "sample_records",
     "split_records",
 ]
 
@@ -97,7 +100,7 @@ def _read(path: Path, stride: int, keep: Sequence[bytes], fits: Fits) -> Records
 
 
 def _take(records: Records, place: str, line: bytes, fits: Fits) -> None:
-    record = _parse(line)
+    record = parse_record(line)
     if record is not None and fits(record):
         records.rows.append(record)
     elif record is not None:
@@ -110,7 +113,7 @@ def _take(records: Records, place: str, line: bytes, fits: Fits) -> None:
 
 def iterate_records(path: Path, fits: Fits = _anything) -> Iterator[dict[str, Any]]:
     """All readable records in order, one at a time, however many there are."""
-    return (record for line in _lines(path) if (record := _parse(line)) is not None and fits(record))
+    return (record for line in _lines(path) if (record := parse_record(line)) is not None and fits(record))
 
 
 def count_records(path: Path) -> int:
@@ -131,8 +134,35 @@ def last_record(path: Path) -> dict[str, Any] | None:
         lines = file.readlines()
     if start:
         lines = lines[1:]  # the first one begins somewhere in the middle
-    parsed = (_parse(line) for line in reversed(lines))
+    parsed = (parse_record(line) for line in reversed(lines))
     return next((record for record in parsed if record is not None), None)
+
+
+def lines_from(path: Path, start: int) -> Iterator[bytes]:
+    """Complete lines from a byte on, for a reader that remembers how far it has come."""
+    with os_errors(path), os.fdopen(open_plain(path), "rb") as file:
+        file.seek(start)
+        yield from (line for line in file if line.endswith(b"\n"))
+
+
+def sample_records(path: Path, most: int, fits: Fits = _anything) -> list[dict[str, Any]]:
+    """Records at evenly spaced bytes, the first and the newest among them; the rest is not even read."""
+    if path.is_symlink() or not path.exists():
+        return []
+    with os_errors(path), os.fdopen(open_plain(path), "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        lines: dict[int, bytes] = {}
+        for index in range(most):
+            file.seek(max(0, index * size // most - 1))
+            if index:
+                file.readline(_TAIL)  # the rest of the line that this byte is in
+            start = file.tell()
+            lines[start] = file.readline(_TAIL)
+    newest = last_record(path)
+    parsed = [parse_record(line) for line in lines.values() if line.endswith(b"\n")]
+    found = [record for record in parsed if record is not None and fits(record)]
+    late = newest is not None and fits(newest) and (not found or found[-1] != newest)
+    return [*found, newest] if late and newest is not None else found
 
 
 def split_records(path: Path, discarded: Path, beyond: Callable[[dict[str, Any]], bool]) -> int:
@@ -145,7 +175,7 @@ def split_records(path: Path, discarded: Path, beyond: Callable[[dict[str, Any]]
     kept: list[bytes] = []
     dropped: list[dict[str, Any]] = []
     for line in _lines(path):
-        record = _parse(line)
+        record = parse_record(line)
         if record is not None and beyond(record):
             dropped.append(record)
         elif record is not None or line.endswith(b"\n"):
@@ -163,7 +193,8 @@ def _lines(path: Path) -> Iterator[bytes]:
             yield from file
 
 
-def _parse(line: bytes) -> dict[str, Any] | None:
+def parse_record(line: bytes) -> dict[str, Any] | None:
+    """The object in a line; None where it is none."""
     try:
         record = parse_json(line)
     except ValueError:  # covers bytes that are not UTF-8
@@ -210,7 +241,7 @@ def _mend_last_line(descriptor: int, size: int) -> tuple[int, bytes]:
         start = os.lseek(descriptor, start - step, os.SEEK_SET)
         tail = os.read(descriptor, step) + tail
     fragment = tail[tail.rfind(b"\n") + 1 :]
-    if _parse(fragment) is not None:  # all of the record is there, only its newline is not
+    if parse_record(fragment) is not None:  # all of the record is there, only its newline is not
         return size, b"\n"
     os.ftruncate(descriptor, size - len(fragment))
     return size - len(fragment), b""

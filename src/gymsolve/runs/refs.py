@@ -10,6 +10,7 @@ from gymsolve.runs.files import read_pointer
 from gymsolve.runs.index import LAST, is_filter, list_runs, run_folders
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import RUN_ID, Run, open_run, slug
+from gymsolve.runs.stages import STAGE
 from gymsolve.runs.summary import RunSummary, holds_run, runs_folder, summarize
 
 __all__ = ["best_reward", "find_run", "needed_reward", "open_checkpoint", "select_runs", "split_ref"]
@@ -19,7 +20,10 @@ _SHOWN = 5
 
 
 def split_ref(ref: str) -> tuple[str, str | None]:
-    """`RUN@best`, `RUN@last`, `RUN@120000` or `@last@best` as run and checkpoint; plain runs have None."""
+    """`RUN@best`, `RUN@last`, `RUN@120000`, `RUN@stage-easy` or `@last@best` as run and checkpoint.
+
+    Plain runs have None.
+    """
     run, at, checkpoint = ref.rpartition("@")
     if not at or (not run and not checkpoint.replace("_", "").isdecimal()) or os.sep in checkpoint:
         return ref, None  # a plain run, `@last`, `@best:ENV`, or a path with an @ in it
@@ -29,7 +33,11 @@ def split_ref(ref: str) -> tuple[str, str | None]:
         )
     if checkpoint in ("best", "last") or checkpoint.replace("_", "").isdecimal():
         return run, checkpoint
-    near = did_you_mean(checkpoint, ("best", "last")) or "Use best, last or a number of env steps."
+    if checkpoint.startswith(STAGE) and len(checkpoint) > len(STAGE):
+        return run, checkpoint
+    near = (
+        did_you_mean(checkpoint, ("best", "last")) or "Use best, last, a number of env steps or stage-NAME."
+    )
     raise UnknownRunError(f"'{ref}': there is no checkpoint called '{checkpoint}'.", hint=near)
 
 

@@ -174,10 +174,7 @@ class Run:
             summary = self.summary()
             info = self.info()
             if summary.status == "running" and not force:
-                raise UsageError(
-                    f"run {self.id} is being trained by process {info['pid']} on {info['host']}.",
-                    hint=f"Stop it first with: gymsolve stop {self.id}",
-                )
+                raise _under_way(self.id, info)
             remove_leftovers(self.path)
             self.clear_stop()
             info |= {"status": "running", "reason": None, "updated": now(), "resumed_with": list(command)}
@@ -205,6 +202,16 @@ class Run:
         """
         kept, aside = self.path / "metrics.jsonl", self.path / "metrics.discarded.jsonl"
         return split_records(kept, aside, lambda one: one.get("env_steps", 0) > env_steps or unknown(one))
+
+
+def _under_way(run: str, info: dict[str, Any]) -> UsageError:
+    if process.is_here(info):
+        told = f"run {run} is being trained by process {info['pid']} on this machine."
+        return UsageError(told, hint=f"Stop it first with: gymsolve stop {run}")
+    return UsageError(
+        f"run {run} is being trained on another machine, {info['host']!r}, or was copied while it was.",
+        hint=f"Stop it there; gymsolve stop {run} reaches it only where both machines share this folder.",
+    )
 
 
 def create_run(  # noqa: PLR0913 - what a run is told of itself

@@ -2,7 +2,8 @@
 
 `agents.jsonl` beside the runs is the account: a line for every start and resume by an agent. Limits on steps
 and hours count the last 24 hours, whichever server started what. A run counts with the steps that it may
-still take; once it has ended, with those that it took.
+still take; once it has ended, with those that it took. Trials of a remedy are runs of their own: their steps
+count as planned, their hours as they pass.
 """
 
 import shutil
@@ -82,7 +83,7 @@ def read_spent(limits: Limits, runs_dir: Path | str | None = None) -> Spent:
     since = (datetime.now(UTC) - _WINDOW).isoformat()
     rows = [row for row in _account(runs_dir) if row["time"] >= since]
     steps = sum(_steps(row, runs.get(row["run"])) for row in rows)
-    hours = sum(_seconds(row, runs.get(row["run"])) for row in rows) / 3600
+    hours = (sum(_seconds(row, runs.get(row["run"])) for row in rows) + _trial_seconds(rows, runs)) / 3600
     running = [one.id for one in runs.values() if one.status == "running"]
     return Spent(steps, round(hours, 2), running, asdict(limits))
 
@@ -94,10 +95,26 @@ def _steps(row: dict[str, Any], run: RunSummary | None) -> int:
 
 
 def _seconds(row: dict[str, Any], run: RunSummary | None) -> float:
-    if run is None:
-        return 0.0
+    return 0.0 if run is None or row["begun"] is None else _since(row["time"], run)
+
+
+def _trial_seconds(rows: list[dict[str, Any]], runs: dict[str, RunSummary]) -> float:
+    """Of all trials that were made of a run since an agent first asked for some of it."""
+    asked: dict[str, str] = {}
+    for row in rows:
+        if row["begun"] is None:
+            asked.setdefault(row["run"], row["time"])
+    return sum(
+        _since(one.created, one)
+        for one in runs.values()
+        if one.is_trial and one.created >= asked.get((one.parent or {}).get("run", ""), "~")
+    )
+
+
+def _since(moment: str, run: RunSummary) -> float:
+    """Seconds of a run after a moment, until it ended or now."""
     end = datetime.now(UTC) if run.status == "running" else datetime.fromisoformat(run.updated)
-    return max(0.0, (end - datetime.fromisoformat(row["time"])).total_seconds())
+    return max(0.0, (end - datetime.fromisoformat(moment)).total_seconds())
 
 
 def start_within(
@@ -122,8 +139,9 @@ def start_within(
             return Allowance(known["run"], True, read_spent(limits, runs_dir))
         spent = read_spent(limits, runs_dir)
         seconds = _require_room(limits, spent, steps, folder)
+        asked = now()
         started = begin(seconds)
-        account = {"time": now(), "key": key, "run": started.run, "steps": steps, "begun": begun}
+        account = {"time": asked, "key": key, "run": started.run, "steps": steps, "begun": begun}
         append_record(folder / _ACCOUNT, account)
     return Allowance(started.run, False, read_spent(limits, runs_dir))
 
@@ -140,7 +158,7 @@ def _require_room(limits: Limits, spent: Spent, steps: int, folder: Path) -> flo
         names = ", ".join(spent.running)
         raise UsageError(
             f"as many runs as are allowed ({limits.runs}) train already: {names}.",
-            hint="Wait for one with rl_run(wait=50), or stop one with rl_control.",
+            hint="Wait until one of them has ended, or stop one.",
         )
     if limits.steps is not None and spent.steps + steps > limits.steps:
         left = count(max(0, limits.steps - spent.steps))

@@ -9,21 +9,24 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from gymsolve.errors import GymsolveError, UsageError
+from gymsolve.service.wanted import require_wanted
 
 __all__ = ["LONGEST_CALL", "call_command"]
 
 LONGEST_CALL = 45.0
 """Seconds: hosts of servers give up on a request after sixty."""
+_GLANCE = 0.2
 
 
 def call_command(words: Sequence[str], limit: float = LONGEST_CALL) -> Any:
     """What `gymsolve WORDS… --json` prints; raises the error that it reports.
 
-    After `limit` seconds the process and all that it started are ended.
+    After `limit` seconds the process and all that it started are ended, and at once if nobody waits any more.
     """
     with subprocess.Popen(
         # -P as in the installed script: a file of the working directory must not shadow a package.
@@ -34,16 +37,25 @@ def call_command(words: Sequence[str], limit: float = LONGEST_CALL) -> Any:
         start_new_session=True,
     ) as process:
         try:
-            output, _ = process.communicate(timeout=limit)
-        except subprocess.TimeoutExpired as error:
-            raise GymsolveError(
-                f"`gymsolve {words[0]}` took longer than {limit:g} seconds and was ended.",
-                hint=f"In a terminal it may take its time: gymsolve {' '.join(words)}",
-            ) from error
+            output = _output(process, words, limit)
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
     return _answer(words, output, process.returncode)
+
+
+def _output(process: "subprocess.Popen[bytes]", words: Sequence[str], limit: float) -> bytes:
+    deadline = time.monotonic() + limit
+    while True:
+        try:
+            return process.communicate(timeout=_GLANCE)[0]
+        except subprocess.TimeoutExpired as error:
+            require_wanted()
+            if time.monotonic() >= deadline:
+                raise GymsolveError(
+                    f"`gymsolve {words[0]}` took longer than {limit:g} seconds and was ended.",
+                    hint=f"In a terminal it may take its time: gymsolve {' '.join(words)}",
+                ) from error
 
 
 def _answer(words: Sequence[str], output: bytes, code: int) -> Any:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from gymsolve.metrics.thresholds import find_threshold, task_thresholds
 from gymsolve.service.answers import Answer, left_out
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class Evaluation(Answer):
     threshold: float | None
     reached: bool | None
     """Whether these episodes reach the threshold; null where that is undecided."""
+    tasks: dict[str, float] | None = left_out()  # noqa: RUF009 - which is `field`
+    """Mean return of each of several tasks."""
     repeated_share: float | None = left_out()
     """Share of the policy's choices that were its last choice again, where actions are choices."""
     training_only: tuple[str, ...]
@@ -85,11 +88,15 @@ def describe_evaluation(
     run_seeds: bool,
 ) -> Evaluation:
     """The answer for the episodes that were played; `trained` ones had the wrappers of training."""
-    config, registered = loaded.config, loaded.policy.spec.reward_threshold
-    threshold = registered if config.solved_at is None else config.solved_at
+    config, spec = loaded.config, loaded.policy.spec
+    threshold = find_threshold(config, spec)
     measured = result.metrics()
     judged = measured.get("eval/success_rate") if config.solved_by == "success_rate" else result.mean
     decided = result.complete and bool(result.episodes) and threshold is not None and judged is not None
+    reached = judged >= threshold if decided and judged is not None and threshold is not None else None
+    if result.tasks and reached is not None:
+        bars = task_thresholds(config, spec)
+        reached = all(_reaches(one, bars[name], config.solved_by) for name, one in result.tasks.items())
     return Evaluation(
         run=loaded.run.id,
         checkpoint=loaded.checkpoint,
@@ -112,7 +119,8 @@ def describe_evaluation(
         deterministic=deterministic,
         solved_by=config.solved_by,
         threshold=threshold,
-        reached=judged >= threshold if decided and judged is not None and threshold is not None else None,
+        reached=reached,
+        tasks={name: one.mean for name, one in result.tasks.items()} or None,
         repeated_share=result.repeated,
         training_only=tuple(
             wrapper.name
@@ -121,6 +129,11 @@ def describe_evaluation(
         ),
         as_trained=None if trained is None else _as_trained(trained),
     )
+
+
+def _reaches(result: "EvalResult", bar: float | None, solved_by: str) -> bool:
+    judged = result.success_rate if solved_by == "success_rate" else result.mean
+    return bar is not None and judged is not None and judged >= bar
 
 
 def _as_trained(result: "EvalResult") -> AsTrained:

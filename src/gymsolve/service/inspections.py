@@ -6,14 +6,16 @@ Only what follows from discount and lambda is computed here, by the functions of
 import json
 import struct
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gymsolve.errors import UsageError
-from gymsolve.runs.checkpoints import survey_checkpoints
+from gymsolve.errors import CheckpointError, UnknownRunError, UsageError
+from gymsolve.runs.checkpoints import POLICY, read_meta, survey_checkpoints
 from gymsolve.runs.files import to_json
 from gymsolve.runs.index import list_runs
 from gymsolve.runs.inspections import Inspection, list_inspections, open_inspection, run_among
+from gymsolve.runs.run import Run
 
 if TYPE_CHECKING:
     from gymsolve.rollout.inspected import InspectedEpisode
@@ -54,11 +56,18 @@ def inspectable(runs_dir: Path | str | None, run_id: str) -> dict[str, Any]:
             "status": summary.status,
             "seed": summary.seed,
             "deterministic": evaluation.get("deterministic") is not False,
-            "checkpoints": checkpoints,
+            "checkpoints": [one | _policy_digest(run, one["name"]) for one in checkpoints],
             "damage": damage,
             "episodes": [one.summary() for one in list_inspections(run)],
         }
     )
+
+
+def _policy_digest(run: Run, name: str) -> dict[str, Any]:
+    """What tells the weights of a checkpoint from others: a resumed run may save other ones by its name."""
+    with suppress(CheckpointError, UnknownRunError):  # removed by the trainer since the listing
+        return {"policy_sha256": read_meta(run, name)["files"].get(POLICY, {}).get("sha256")}
+    return {}
 
 
 def episode_facts(runs_dir: Path | str | None, run_id: str, name: str) -> dict[str, Any]:

@@ -14,7 +14,9 @@ from gymsolve.text import number
 if TYPE_CHECKING:
     from PIL import ImageDraw
 
-__all__ = ["contact_sheet", "draw_curves", "frame_sheet"]
+    from gymsolve.spec import Array
+
+__all__ = ["contact_sheet", "draw_curves", "draw_seen", "frame_sheet"]
 
 _WIDTH, _HEIGHT = 640, 150
 """Of one panel."""
@@ -70,6 +72,27 @@ def _panel(pen: "ImageDraw.ImageDraw", series: list[Series], top: int, colours: 
             pen.line(places, fill=colours[run], width=2)
         for x, y in places if len(places) <= _MOST_DOTS else ():
             pen.ellipse([x - 2, y - 2, x + 2, y + 2], fill=colours[run])
+
+
+def draw_seen(values: "Array", columns: int = 4) -> bytes:
+    """An image observation [channels, height, width] as a PNG: a grey tile per channel, enlarged if small."""
+    import numpy as np
+    from PIL import Image
+
+    low, span = float(values.min()), float(values.max() - values.min()) or 1.0
+    if values.dtype == np.uint8:
+        low, span = 0.0, 255.0
+    grey = ((values - low) * (255.0 / span)).astype(np.uint8)  # [C, H, W]
+    count, height, width = grey.shape
+    across, larger = min(columns, count), max(1, _THUMB // max(height, width))
+    sheet = np.full((-(-count // across) * (height + 1), across * (width + 1)), 255, dtype=np.uint8)
+    for index, tile in enumerate(grey):
+        top, left = index // across * (height + 1), index % across * (width + 1)
+        sheet[top : top + height, left : left + width] = tile
+    picture = Image.fromarray(sheet)
+    held = io.BytesIO()
+    picture.resize((picture.width * larger, picture.height * larger), 0).save(held, "PNG", optimize=True)
+    return held.getvalue()
 
 
 def contact_sheet(video: Path, frames: Sequence[int], columns: int = 4) -> bytes:

@@ -1,5 +1,6 @@
 """Reports of runs, on request."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,9 +33,13 @@ class WrittenReport(Answer):
     """What of the run could not be read."""
 
 
-def report_run(ref: str, runs_dir: Path | str | None = None) -> WrittenReport:
-    """Write the report of a run, also of one that is still trained."""
-    report = write_report(find_run(split_ref(ref)[0], runs_dir))
+def report_run(ref: str, runs_dir: Path | str | None = None, scratch: Sequence[str] = ()) -> WrittenReport:
+    """Write the report of a run, also of one that is still trained.
+
+    `scratch` are runs that learned a stage of its curriculum alone: the report then tells forward transfer.
+    """
+    alone = [find_run(split_ref(one)[0], runs_dir) for one in scratch]
+    report = write_report(find_run(split_ref(ref)[0], runs_dir), scratch=alone)
     facts = report.facts
     return WrittenReport(
         run=facts.run.id,

@@ -23,6 +23,7 @@ from gymsolve.runs.checkpoints import pointed, survey_checkpoints
 from gymsolve.runs.files import replace_text
 from gymsolve.runs.groups import GROUP, Group, find_group
 from gymsolve.runs.logbook import LogEntry, entries_about
+from gymsolve.runs.stages import find_masters
 from gymsolve.runs.videos import list_videos
 from gymsolve.service.answers import Answer
 
@@ -31,7 +32,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("ComparedRun", "Comparison", "ListedRun", "RunDetails", "SeedGroup", "StopRequest", "StoredCheckpoint"),
-    *("best_evaluation", "compare_runs", "count_trials", "get_run", "list_runs", "stop_run"),
+    "VisitedStage",
+    *(
+        "best_evaluation",
+        "compare_contenders",
+        "compare_runs",
+        "count_trials",
+        "get_run",
+        "list_runs",
+        "stop_run",
+    ),
 ]
 
 RunsDir = Path | str | None
@@ -61,6 +71,35 @@ class StoredCheckpoint(Answer):
     """Metrics of the evaluation of these weights, if there was one."""
 
 
+@dataclass(frozen=True)
+class VisitedStage(Answer):
+    """A stretch of a run in one stage of its curriculum."""
+
+    stage: str
+    began: int
+    ended: int | None
+    """Environment steps; None for the stage that the run is in."""
+    how: str
+    """`promoted` or `demoted`; empty for the stage that the run is in."""
+    by: str
+    """`bound`: it was proved; `steps`: they were spent."""
+    achieved: float | None
+    """Of the training episodes that decided."""
+    bound: float | None
+    bar: float | None
+    episodes: int
+    judged: str
+    """The stage whose episodes decided: of a demotion, the one that has collapsed."""
+    ending: str
+    """How it ended, in words."""
+    master: str | None
+    """The checkpoint with the weights at its end."""
+    now: float | None
+    """What the newest evaluation found on it."""
+    forgotten: float | None
+    """What evaluation found at its end, less what it finds now."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunDetails(Answer, RunSummary):
     """Everything worth knowing of one run, and what of it could not be read."""
@@ -82,6 +121,8 @@ class RunDetails(Answer, RunSummary):
     command: list[str]
     versions: dict[str, str | None]
     checkpoints: list[StoredCheckpoint]
+    stages: list[VisitedStage]
+    """Of a curriculum, in the order in which they were visited."""
     videos: list[dict[str, Any]]
     evaluations: list[dict[str, Any]]
     last_metrics: dict[str, Any]
@@ -203,12 +244,41 @@ def get_run(ref: str, runs_dir: RunsDir = None) -> RunDetails:
         command=info["command"],
         versions=info["versions"],
         checkpoints=[StoredCheckpoint(**one) for one in checkpoints],
+        stages=_stages(run, stored["config"], metrics.rows, events.rows),
         videos=[video.to_json() for video in list_videos(run)],
         evaluations=[row for row in metrics.rows if "eval/mean_reward" in row],
         last_metrics=last,
         events=events.rows[-_EVENTS_SHOWN:],
         problems=[*metrics.problems, *events.problems, *damage],
     )
+
+
+def _stages(
+    run: Run, config: dict[str, Any], rows: list[dict[str, Any]], events: list[dict[str, Any]]
+) -> list[VisitedStage]:
+    """What a curriculum went through; importing settings takes a moment, which other runs do not pay."""
+    settings_of = config.get("curriculum")
+    if not isinstance(settings_of, dict) or not settings_of.get("stages"):
+        return []
+    from gymsolve.metrics.stages import how_it_ended, stage_stories, stage_visits, task_curves
+    from gymsolve.recipes import validate
+
+    settings = validate(config, f"{run.id}/config.json")
+    visits = stage_visits(settings, events)
+    names, by_success = settings.curriculum.names, settings.solved_by == "success_rate"
+    curves = task_curves(rows, names, by_success=by_success)
+    told = {one.stage: one for one in stage_stories(visits, curves)}
+    masters = find_masters(run)
+    return [
+        VisitedStage(
+            **vars(one),
+            ending=how_it_ended(one),
+            master=name if (name := masters.get(one.stage)) == str(one.ended) else None,
+            now=told[one.stage].now,
+            forgotten=told[one.stage].forgotten if told[one.stage].ended == one.ended else None,
+        )
+        for one in visits
+    ]
 
 
 def _spending(rows: list[dict[str, Any]]) -> Spending:
@@ -264,10 +334,7 @@ def compare_runs(
     a page of it is written there.
     """
     from gymsolve.metrics.report import comparison  # a third of a second that other verbs need not wait
-    from gymsolve.metrics.report.bands import seed_curves
-    from gymsolve.metrics.report.compare_page import render_comparison, result_rows
-    from gymsolve.metrics.report.seeds import spread_over_seeds
-    from gymsolve.metrics.report.textchart import plot
+    from gymsolve.metrics.report.compare_page import render_comparison
 
     runs = select_runs(refs, runs_dir, limit, trials=trials)
     if len(runs) < 2:
@@ -275,9 +342,22 @@ def compare_runs(
         raise UsageError(f"a comparison needs at least two different runs.{only}")
     contenders = comparison.contend(runs)
     axis = axis or comparison.common_axis(contenders)
-    charts = [*seed_curves(contenders, axis), *comparison.compare_curves(contenders, axis)]
     if html is not None:
         replace_text(html, render_comparison(contenders, axis))
+    return compare_contenders(contenders, axis, html)
+
+
+def compare_contenders(
+    contenders: "Sequence[Contender]", axis: "Axis", html: Path | None = None
+) -> Comparison:
+    """The same of runs that have been read."""
+    from gymsolve.metrics.report import comparison
+    from gymsolve.metrics.report.bands import seed_curves
+    from gymsolve.metrics.report.compare_page import result_rows
+    from gymsolve.metrics.report.seeds import spread_over_seeds
+    from gymsolve.metrics.report.textchart import plot
+
+    charts = [*seed_curves(contenders, axis), *comparison.compare_curves(contenders, axis)]
     return Comparison(
         x=axis,
         runs=[_compared(one, axis) for one in contenders],

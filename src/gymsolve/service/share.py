@@ -100,7 +100,7 @@ def pull_run(ref: str, runs_dir: Path | str | None = None) -> PulledRun:
                 f"W&B gave no run '{full.removesuffix(':latest')}' ({first_line(error)}).",
                 hint="Name its project too: PROJECT/RUN or ENTITY/PROJECT/RUN.",
             ) from error
-        run = unpack_run(Path(folder) / f"{run_id}.zip", runs_dir)
+        run = unpack_run(Path(folder) / f"{run_id}.zip", runs_dir, asked=run_id)
     return PulledRun(run.id, str(run.path))
 
 

@@ -26,6 +26,7 @@ from gymsolve.runs.files import read_json, to_json
 from gymsolve.runs.run import Run
 from gymsolve.service.announce import ANSWER, GROUP
 from gymsolve.service.answers import Answer
+from gymsolve.service.wanted import require_wanted
 
 __all__ = [
     "StartedRun",
@@ -34,10 +35,13 @@ __all__ = [
     "end_process",
     "flag_words",
     "fork_run",
+    "fork_words",
     "resume_run",
+    "resume_words",
     "setting_words",
     "start_fix",
     "start_run",
+    "train_words",
 ]
 
 _LIMIT = 300.0
@@ -77,10 +81,22 @@ def start_run(  # noqa: PLR0913 - the options of `gymsolve train`
     run. Returns once the run has begun. Raises what `gymsolve train` would say if it cannot begin, also after
     `limit` seconds; nothing trains then.
     """
-    words = [*setting_words(overrides), *flag_words("--seed", seed), *flag_words("--steps", steps)]
-    words += flag_words("--seeds", seeds)
-    words += [*flag_words("--from", start_from), *_common(track, runs_dir, profile=profile)]
-    return _launch(["train", env, *words], limit)
+    words = train_words(env, overrides, seed=seed, seeds=seeds, steps=steps, start_from=start_from)
+    return _launch([*words, *_common(track, runs_dir, profile=profile)], limit)
+
+
+def train_words(
+    env: str,
+    overrides: Settings = (),
+    *,
+    seed: int | None = None,
+    seeds: int | None = None,
+    steps: int | str | None = None,
+    start_from: str | None = None,
+) -> list[str]:
+    """The command that starts such a run, as words."""
+    numbers = [*flag_words("--seed", seed), *flag_words("--steps", steps), *flag_words("--seeds", seeds)]
+    return ["train", env, *setting_words(overrides), *numbers, *flag_words("--from", start_from)]
 
 
 def resume_run(  # noqa: PLR0913 - the options of `gymsolve resume`
@@ -96,13 +112,14 @@ def resume_run(  # noqa: PLR0913 - the options of `gymsolve resume`
     limit: float = _LIMIT,
 ) -> StartedRun:
     """Continue `RUN[@CHECKPOINT]` in the background; like `start_run` in everything else."""
-    words = [
-        *setting_words(overrides),
-        *flag_words("--steps", steps),
-        *_common(track, runs_dir, profile=profile),
-    ]
+    words = [*resume_words(ref, overrides, steps=steps), *_common(track, runs_dir, profile=profile)]
     words += [*(["--fresh-optimizer"] if fresh_optimizer else []), *(["--trust"] if trust else [])]
-    return _launch(["resume", ref, *words], limit)
+    return _launch(words, limit)
+
+
+def resume_words(ref: str, overrides: Settings = (), *, steps: int | str | None = None) -> list[str]:
+    """The command that continues a run, as words."""
+    return ["resume", ref, *setting_words(overrides), *flag_words("--steps", steps)]
 
 
 def fork_run(  # noqa: PLR0913 - the options of `gymsolve fork`
@@ -118,9 +135,17 @@ def fork_run(  # noqa: PLR0913 - the options of `gymsolve fork`
     limit: float = _LIMIT,
 ) -> StartedRun:
     """Begin a new run in the state of `RUN[@CHECKPOINT]`, in the background; like `start_run` otherwise."""
-    words = [*setting_words(overrides), *flag_words("--seed", seed), *flag_words("--steps", steps)]
+    words = fork_words(ref, overrides, seed=seed, steps=steps)
     words += [*_common(track, runs_dir, profile=profile), *(["--trust"] if trust else [])]
-    return _launch(["fork", ref, *words], limit)
+    return _launch(words, limit)
+
+
+def fork_words(
+    ref: str, overrides: Settings = (), *, seed: int | None = None, steps: int | str | None = None
+) -> list[str]:
+    """The command that branches off a run, as words."""
+    numbers = [*flag_words("--seed", seed), *flag_words("--steps", steps)]
+    return ["fork", ref, *setting_words(overrides), *numbers]
 
 
 def start_fix(run: Run, alert: str | None, seeds: int) -> StartedRun:
@@ -217,6 +242,7 @@ def _launch(words: Sequence[str], limit: float) -> StartedRun:
     starting = begin(words, limit)
     try:
         while (started := starting.poll()) is None:
+            require_wanted()
             time.sleep(_GLANCE)
     except BaseException:
         end_process(starting.process)  # whoever stops waiting must not leave a training that nobody knows of

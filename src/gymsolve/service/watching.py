@@ -9,6 +9,7 @@ from gymsolve.errors import UsageError
 from gymsolve.runs import best_reward, find_run, needed_reward, split_ref
 from gymsolve.service.answers import Answer
 from gymsolve.service.runs import RunsDir
+from gymsolve.service.wanted import require_wanted
 
 __all__ = ["News", "Until", "look_at", "wait_for"]
 
@@ -86,15 +87,15 @@ def wait_for(
     runs_dir: RunsDir = None,
     *,
     tell: Callable[[News], None] = lambda news: None,
-    cancelled: Callable[[], bool] = lambda: False,
 ) -> News:
     """Look again and again until something is new, the run has ended or the time is over."""
     ends = time.monotonic() + seconds
     while True:
         news = look_at(ref, since, runs_dir)
-        over = news.status != "running" or cancelled() or time.monotonic() >= ends
+        over = news.status != "running" or time.monotonic() >= ends
         if over or (until == "evaluation" and news.evaluations) or (until == "alert" and news.alerts):
             return news
+        require_wanted()
         tell(news)
         time.sleep(min(_GLANCE, max(0.0, ends - time.monotonic())))
 

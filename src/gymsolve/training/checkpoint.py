@@ -11,6 +11,7 @@ from gymsolve.rollout.table import rollout_csv
 from gymsolve.runs.checkpoints import list_checkpoints, mark_best, prune, save_checkpoint
 from gymsolve.runs.loading import load_policy_file
 from gymsolve.runs.run import Run
+from gymsolve.runs.stages import mark_stage
 from gymsolve.training.health.nonfinite import require_finite_weights
 from gymsolve.training.trainer import Trainer
 
@@ -25,8 +26,10 @@ def save(trainer: Trainer, run: Run, reason: str) -> Path:
     with trainer.clock.timing("checkpoint"):
         path = _write(trainer, run, reason)
         trainer.saved_step, trainer.unsaved_verdict = trainer.counters.env_steps, False
-        under_way = str(trainer.counters.judging)
-        prune(run, trainer.config.checkpoint.keep, spare={under_way, *_before_alerts(trainer, run)})
+        spare = {str(trainer.counters.judging), *_before_alerts(trainer, run)}
+        if trainer.curriculum is not None:
+            spare |= set(map(str, trainer.curriculum.masters.values()))
+        prune(run, trainer.config.checkpoint.keep, spare=spare)
     return path
 
 
@@ -68,29 +71,55 @@ def _last_rollout(trainer: Trainer) -> dict[str, bytes] | None:
 
 
 def keep_if_best(trainer: Trainer, run: Run, judgement: "Judgement") -> bool:
-    """Mark the judged weights as best if nothing so far beats them: solved first, then by what is
-    judged, then by mean return.
+    """Mark the judged weights as best if nothing so far beats them: solved first, then by how many tasks are,
+    by the share of successes where that is judged, and by mean return.
 
-    Of equals the latest is best. The checkpoint names itself as best before the pointer does; `reconcile`
-    puts the pointer right should the process die in between.
+    Of a curriculum, the farthest stage first, and what was achieved in it. Of equals the latest is best. The
+    checkpoint names itself as best before the pointer does; `reconcile` puts the pointer right should the
+    process die in between.
     """
     verdict, counters = judgement.verdict, trainer.counters
     if not verdict.complete or math.isnan(verdict.mean):
         return False
-    found = (verdict.solved, verdict.rate or 0.0, verdict.mean)
-    least = -math.inf if counters.best_return is None else counters.best_return
-    if found < (counters.best_solved, counters.best_rate or 0.0, least):
+    stage, in_stage = _in_stage(trainer, judgement)
+    found = (stage, verdict.solved, in_stage, verdict.reached, verdict.rate or 0.0, verdict.mean)
+    if found < _best_so_far(trainer, staged=trainer.curriculum is not None):
         return False
+    counters.best_stage, counters.best_in_stage = stage, in_stage
     counters.best_solved, counters.best_step = verdict.solved, judgement.where["env_steps"]
     counters.best_rate, counters.best_return = verdict.rate, verdict.mean
+    counters.best_reached = verdict.reached
+    last = None if trainer.curriculum is None else trainer.curriculum.note_best(stage, counters.best_step)
     if judgement.checkpoint is None:
         path = save(trainer, run, "best")
         _require_same_actions(trainer, path)
     else:
         path = run.path / "checkpoints" / judgement.checkpoint
     mark_best(run, path.name)
+    if last is not None:
+        mark_stage(run, last, path.name)
     run.append_event("best", env_steps=judgement.where["env_steps"], checkpoint=path.name, **verdict.metrics)
     return True
+
+
+def _in_stage(trainer: Trainer, judgement: "Judgement") -> tuple[int, float]:
+    """The stage that the judged weights were in, and what they achieved there; 0 without a curriculum."""
+    if trainer.curriculum is None:
+        return 0, 0.0
+    stage = trainer.curriculum.stage_at(judgement.where["env_steps"])
+    kind = "task_eval_success" if trainer.config.solved_by == "success_rate" else "task_eval"
+    achieved = judgement.verdict.metrics.get(f"{kind}/{trainer.curriculum.stages[stage]}")
+    return stage, -math.inf if achieved is None else achieved
+
+
+def _best_so_far(trainer: Trainer, *, staged: bool) -> tuple[float, ...]:
+    counters = trainer.counters
+    least = -math.inf if counters.best_return is None else counters.best_return
+    in_stage = counters.best_in_stage if staged else 0.0
+    return (
+        *(counters.best_stage, counters.best_solved, -math.inf if in_stage is None else in_stage),
+        *(counters.best_reached, counters.best_rate or 0.0, least),
+    )
 
 
 def _require_same_actions(trainer: Trainer, path: Path) -> None:

@@ -30,6 +30,7 @@ from gymsolve.training.judging.judge import Judge, Judgement
 from gymsolve.training.observer import Observer
 from gymsolve.training.publish import publish
 from gymsolve.training.records import next_multiple, next_record
+from gymsolve.training.staging import climb, told_episodes
 from gymsolve.training.stopping import Reason, StopSignal, stop_reason
 from gymsolve.training.trainer import Trainer
 
@@ -71,10 +72,11 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
         if counters.env_steps >= counters.next_record:
             write_record(trainer, run, observer)
 
+        moved = None if trainer.curriculum is None else climb(trainer, run, observer, rollout)
         save_due = trainer.taken >= counters.next_checkpoint
         if save_due:
             counters.next_checkpoint = next_multiple(trainer.taken, config.checkpoint_every)
-        if evaluation_due(trainer):
+        if evaluation_due(trainer) or moved is not None:  # what a stage has come to, at its very end
             counters.eval_round += 1
             plan_next(trainer)
             take_judgements(trainer, run, observer, judge.submit(trainer, run, observer))
@@ -93,7 +95,8 @@ def collect(trainer: Trainer, observer: Observer) -> Rollout:
     trainer.clock.add("act", time.perf_counter() - began - rollout.env_seconds)
     if trainer.scaler is not None:
         gamma = trainer.config.algo.gamma.at(trainer.progress)
-        rollout.rewards[:] = trainer.scaler.scale(rollout.rewards, rollout.done, rollout.valid, gamma)
+        told = rollout.done, rollout.valid, gamma, rollout.task_numbers
+        rollout.rewards[:] = trainer.scaler.scale(rollout.rewards, *told)
     if trainer.bonuses:
         with trainer.clock.timing("update"), np.errstate(all="ignore"):
             pay_bonuses(rollout, trainer.bonuses, trainer.progress)
@@ -105,21 +108,35 @@ def learn(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
     began = time.perf_counter()
     before = look_before(trainer, rollout)
     looked = time.perf_counter()
+    lessons = trainer.imitation
     with np.errstate(all="ignore"):  # `require_finite_update` finds overflows and explains them better
-        metrics = trainer.algorithm.update(rollout, trainer.progress, trainer.streams["minibatch"])
+        if lessons is None or not lessons.instead:
+            metrics = trainer.algorithm.update(rollout, trainer.progress, trainer.streams["minibatch"])
+        else:
+            metrics = lessons.learn(trainer.scaler, trainer.progress, trainer.streams["bonus"])
+            lessons.observe(rollout)
         for bonus in trainer.bonuses.values():
             metrics |= bonus.learn(rollout, trainer.streams["bonus"])
     updated = time.perf_counter()
     metrics["time/update_seconds"] = updated - looked
     metrics |= look_after(trainer, rollout, before, metrics)
-    trainer.clock.add("update", updated - looked)
+    measured = time.perf_counter()
+    if (
+        lessons is not None and not lessons.instead
+    ):  # after the measures, which are about the rollout's update
+        metrics |= lessons.learn(trainer.scaler, trainer.progress, trainer.streams["bonus"])
+    if trainer.explorer is not None:
+        metrics |= trainer.explorer.measure()
+    trainer.clock.add("update", updated - looked + time.perf_counter() - measured)
     trainer.clock.updates += 1
-    trainer.clock.add("diagnose", looked - began + time.perf_counter() - updated)
+    trainer.clock.add("diagnose", looked - began + measured - updated)
     return metrics
 
 
 def count(trainer: Trainer, rollout: Rollout, seconds: float) -> None:
     """Count a rollout that was learned from."""
+    if trainer.explorer is not None:
+        trainer.explorer.commit(rollout)
     trainer.window.add(rollout.episodes)
     trainer.counters.env_steps += rollout.env_steps
     trainer.counters.vec_steps += rollout.vec_steps
@@ -131,7 +148,9 @@ def write_record(trainer: Trainer, run: Run, observer: Observer) -> None:
     """One line of metrics: what the updates since the last one gave, and where the run is."""
     counters = trainer.counters
     record: dict[str, Any] = trainer.position() | {"time/elapsed": counters.seconds}
-    record |= trainer.window.metrics() | trainer.averager.take() | trainer.clock.take()
+    record |= told_episodes(trainer) | trainer.averager.take() | trainer.clock.take()
+    if trainer.curriculum is not None:
+        record |= trainer.curriculum.metrics()
     publish(trainer, run, observer, record)
     counters.next_record = next_record(counters.env_steps, trainer.config)
 

@@ -30,9 +30,9 @@ class Observer(Protocol):
     def record(self, record: dict[str, Any]) -> None: ...
 
     def event(self, kind: str, data: dict[str, Any]) -> None:
-        """`note`, `best`, `solved`, `env_fault`, `eval_failed`, `filming`, `video`, `alert`,
-        `alert_cleared`, `tracker_failed`; `waiting` says why nothing happens for a while, perhaps before
-        `started`.
+        """`note`, `best`, `solved`, `promoted`, `demoted`, `env_fault`, `eval_failed`, `filming`, `video`,
+        `alert`, `alert_cleared`, `tracker_failed`; `waiting` says why nothing happens for a while, perhaps
+        before `started`.
 
         `stopping` and `abandoned` (nothing ends this training but the end of its process) come from another
         thread, for the one that trains may be stuck.

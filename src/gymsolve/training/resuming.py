@@ -15,6 +15,7 @@ from gymsolve.runs.checkpoints import list_checkpoints, mark_best, pointed, read
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import Run
 from gymsolve.training.records import next_multiple
+from gymsolve.training.staging import tell_missing_moves
 from gymsolve.training.trainer import Trainer
 
 __all__ = [
@@ -46,7 +47,7 @@ def refuse_changes(changes: Iterable[str]) -> None:
     for path in changes:
         if path.startswith(LASTING):
             raise UsageError(
-                "a run keeps its environment, algorithm, network and seed.",
+                "a run keeps its environment, stages, algorithm, network and seed.",
                 where=path,
                 hint="Start a new run from its weights with: gymsolve train … --from RUN",
             )
@@ -97,6 +98,7 @@ def reconcile(trainer: Trainer, run: Run) -> list[str]:
             notes.append(f"the evaluation at step {counters.judging} was cut short and is made up for")
         else:
             counters.judging = None
+    tell_missing_moves(trainer, run)
     if counters.best_step is None and _is_best(trainer):
         counters.best_step = counters.env_steps
     if counters.best_step is not None:
@@ -139,7 +141,8 @@ def rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> list[str]:
     had = counters.best_return
     counters.solved = counters.solved and not other_bar  # it must be proved again under the new settings
     counters.best_step, counters.best_solved = None, False
-    counters.best_return, counters.best_rate = None, None
+    counters.best_return, counters.best_rate, counters.best_reached = None, None, 0
+    counters.best_stage, counters.best_in_stage = 0, None
     if other_bar and counters.last_eval == counters.env_steps:  # else the next evaluation comes anyway
         counters.eval_round += 1
         counters.judging, counters.judging_round = counters.env_steps, counters.eval_round

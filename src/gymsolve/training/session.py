@@ -15,6 +15,7 @@ from gymsolve.recipes import Overrides
 from gymsolve.runs.checkpoints import discard_after
 from gymsolve.runs.refs import find_run, open_checkpoint, split_ref
 from gymsolve.runs.run import Run, create_run
+from gymsolve.runs.stages import drop_stages_after
 from gymsolve.runs.summary import Status, runs_folder
 from gymsolve.runs.trust import buildable_settings, note_on_trust
 from gymsolve.training.checkpoint import save
@@ -207,6 +208,7 @@ def resume_run(
         run.claim(command=list(sys.argv if command is None else command))
         dropped = run.rewind(trainer.counters.env_steps, unknown=unknown_to(trainer))
         discarded = discard_after(run, trainer.counters.env_steps)
+        drop_stages_after(run, trainer.counters.env_steps)
         replay_alerts(trainer, run)
         cleanup.callback(leave_report, run, trainer, watcher)
         notes += reconcile(trainer, run) + rearrange(trainer, run, changes)

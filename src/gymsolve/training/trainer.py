@@ -11,13 +11,19 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from gymsolve.config import TrainConfig
+from gymsolve.curriculum.curriculum import Curriculum
+from gymsolve.curriculum.plan import build_curriculum
+from gymsolve.envs.backends.joined import JoinedEnvs
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.determinism import Bounds
-from gymsolve.envs.make import make_envs
+from gymsolve.envs.make import make_envs, make_joined
 from gymsolve.errors import CheckpointError
+from gymsolve.explore.build_archive import build_explorer
+from gymsolve.explore.go_explore import GoExplore
 from gymsolve.explore.plan import require_sense, training_env
 from gymsolve.metrics.alerts import AlertTracker
 from gymsolve.metrics.rules.rule import Context
+from gymsolve.metrics.thresholds import find_threshold
 from gymsolve.parts import Part
 from gymsolve.registry import COLLECTORS, lookup
 from gymsolve.rollout.bonus import Bonus
@@ -29,7 +35,7 @@ from gymsolve.schedules import Progress
 from gymsolve.seeding import RandomStreams
 from gymsolve.spec import Array
 from gymsolve.training.engines.choose import choose_engine
-from gymsolve.training.engines.contract import Algorithm, Engine, Policy
+from gymsolve.training.engines.contract import Algorithm, Engine, Lessons, Policy
 from gymsolve.training.health.probe import Probe
 from gymsolve.training.migrate import FORMAT, upgrade
 from gymsolve.training.planning.memory import require_memory, require_sane
@@ -68,6 +74,12 @@ class Counters(Part):
     """Its share of successes, where that is what is judged."""
     best_solved: bool = False
     """The best checkpoint is one that proved the environment solved."""
+    best_reached: int = 0
+    """Tasks that reached their threshold in its evaluation, where there are several."""
+    best_stage: int = 0
+    """The stage it was judged on, of a curriculum; stages are compared before what was achieved in them."""
+    best_in_stage: float | None = None
+    """What it achieved there."""
     solved: bool = False
 
     def state(self) -> dict[str, Any]:
@@ -113,6 +125,12 @@ class Trainer:
     averager: Averager = field(default_factory=Averager)
     bonuses: dict[str, Bonus] = field(default_factory=dict)
     """Rewards besides the task's own, by name."""
+    curriculum: Curriculum | None = None
+    """Which stage the run is in; None without stages."""
+    explorer: GoExplore | None = None
+    """The archive of places that episodes begin at; None where all begin at a reset."""
+    imitation: Lessons | None = None
+    """Learns from the best trajectories of the archive."""
     clock: Clock = field(default_factory=Clock)
     evaluation: dict[str, float] | None = None
     """Metrics of the newest evaluation; `counters.last_eval` says which step it judged."""
@@ -142,9 +160,13 @@ class Trainer:
         }
         if self.scaler is not None:
             found["scaler"] = self.scaler
+        if self.curriculum is not None:
+            found["curriculum"] = self.curriculum
         further = self.bonuses | {one.name: one for one in self.algorithm.auxiliaries}
         assert not found.keys() & further.keys(), "a bonus or auxiliary has the name of another part"
         found |= further
+        if self.explorer is not None:
+            found["archive"] = self.explorer
         return found | {"collector": self.collector}
 
     @property
@@ -199,6 +221,12 @@ class Trainer:
 
         return put_back
 
+    def reassign(self, copies: dict[str, int]) -> None:
+        """Between two rollouts, give each of several tasks that many copies."""
+        anew = self.collector.reassign(copies)
+        if self.scaler is not None:
+            self.scaler.begin(anew)
+
     def reseed(self) -> None:
         """Keep weights and statistics, and draw everything random anew from the seed in the settings."""
         for part in self.parts.values():
@@ -209,7 +237,8 @@ def build_trainer(config: TrainConfig) -> Trainer:
     """A trainer at step 0."""
     require_sane(config)
     with ExitStack() as cleanup:
-        envs = make_envs(training_env(config), "train")
+        curriculum = build_curriculum(config)
+        envs = _make_envs(config, curriculum)
         cleanup.callback(envs.close)
         require_memory(config, envs.spec)
         require_sense(config, envs.spec)
@@ -221,6 +250,8 @@ def build_trainer(config: TrainConfig) -> Trainer:
         collector = make_collector(envs, policy, config.algo.num_steps, config.seed, config.env.frame_stack)
         bonuses = _build_bonuses(config, envs, engine)
         collector.keeps_ends = bool(bonuses)
+        explorer = None if config.explore.archive is None else build_explorer(config, collector)
+        imitation = _build_imitation(config, explorer, policy, algorithm)
         cleanup.pop_all()
     trainer = Trainer(
         config=config,
@@ -229,16 +260,38 @@ def build_trainer(config: TrainConfig) -> Trainer:
         engine=engine,
         policy=policy,
         algorithm=algorithm,
-        threshold=envs.spec.reward_threshold if config.solved_at is None else config.solved_at,
+        threshold=find_threshold(config, envs.spec),
         streams=RandomStreams(config.seed, ("policy", "minibatch", "bonus")),
-        scaler=RewardScaler(envs.num_envs) if config.algo.normalize_rewards else None,
+        scaler=RewardScaler(envs.num_envs, tasks=len(envs.spec.tasks))
+        if config.algo.normalize_rewards
+        else None,
         alerts=AlertTracker(Context.of(config, envs.spec)),
         probe=Probe(policy.spec),
         bonuses=bonuses,
+        window=EpisodeWindow(tasks=envs.spec.tasks),
+        curriculum=curriculum,
+        explorer=explorer,
+        imitation=imitation,
     )
+    if curriculum is not None and curriculum.copies != _copies_of(envs):
+        trainer.reassign(curriculum.copies)
     trainer.counters.next_eval = max(config.eval_every, config.eval.warmup)
     trainer.counters.next_checkpoint = config.checkpoint_every
     return trainer
+
+
+def _make_envs(config: TrainConfig, curriculum: Curriculum | None) -> Envs:
+    """The environments that train; of a curriculum, those of its first stage alone."""
+    settings = training_env(config)
+    if curriculum is None or curriculum.stage:
+        return make_envs(settings, "train", jumps=config.explore.archive is not None)
+    return make_joined(settings, "train", task=curriculum.stages[0])
+
+
+def _copies_of(envs: Envs) -> dict[str, int]:
+    """How many copies each task has now."""
+    assert isinstance(envs, JoinedEnvs)
+    return {name: len(rows) for name, rows in envs.rows.items()}
 
 
 def _build_bonuses(config: TrainConfig, envs: Envs, engine: Engine) -> dict[str, Bonus]:
@@ -249,6 +302,17 @@ def _build_bonuses(config: TrainConfig, envs: Envs, engine: Engine) -> dict[str,
 
     bonus = build_bonus(config, envs.spec, envs.num_envs, on_gpu=engine.on_gpu, threads=engine.threads)
     return {"explore": bonus}
+
+
+def _build_imitation(
+    config: TrainConfig, explorer: GoExplore | None, policy: Policy, algorithm: Algorithm
+) -> Lessons | None:
+    """What learns from the archive, if anything does."""
+    if explorer is None or explorer.settings.learn_from == "nothing":
+        return None
+    from gymsolve.explore.imitation import build_imitation  # needs torch
+
+    return build_imitation(explorer, config.algo, policy, algorithm.optimizer)
 
 
 def restore_trainer(trainer: Trainer, saved: Checkpoint, *, fresh_optimizer: bool) -> list[str]:
@@ -270,6 +334,8 @@ def restore_trainer(trainer: Trainer, saved: Checkpoint, *, fresh_optimizer: boo
         own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
         with _checking(saved, owner):
             notes += part.load(own, states.get(owner, {}))
+    if trainer.curriculum is not None and trainer.curriculum.copies != _copies_of(trainer.envs):
+        trainer.reassign(trainer.curriculum.copies)  # the environments' state was not in the checkpoint
     if trainer.counters.env_steps != saved.meta["env_steps"]:
         raise CheckpointError("its counters are those of another step.", where=str(saved.path))
     trainer.saved_step = trainer.counters.env_steps

@@ -1,7 +1,158 @@
-"""What the pages do: start, stop and fork runs, behind the limits that the server was given."""
+"""What the pages do: start, stop and fork runs, behind the limits that the server was given.
 
-from gymsolve.web.route import Route
+With `"dry_run": true` nothing is done: the answer is the command that would be run, for the user to confirm.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from gymsolve.errors import UsageError
+from gymsolve.service.answers import Answer
+from gymsolve.service.budget import require_writing
+from gymsolve.web.reading import asked_run
+from gymsolve.web.route import Ask, Reply, Route
+
+if TYPE_CHECKING:
+    from gymsolve.service.steering import Continuation, NewRun
 
 __all__ = ["ROUTES"]
 
-ROUTES: tuple[Route, ...] = ()
+_TEXT = 10_000
+_PARTS = ("note", "hypothesis", "change", "result")
+
+
+def _start(ask: Ask) -> Reply:
+    from gymsolve.service.steering import NewRun
+
+    require_writing(ask.home.limits)
+    env = _text(ask.body, "env").strip()
+    if not env:
+        raise UsageError("no environment is named.", where="env", hint="Name one, such as CartPole-v1.")
+    wanted = NewRun(env, _settings(ask.body), _whole(ask.body, "seed"), _whole(ask.body, "steps", least=1))
+    if _is_dry(ask):
+        return {"command": wanted.command(ask.home), "plan": _plan(ask, wanted)}
+    return wanted.start(ask.home, _key(ask)).to_json()
+
+
+def _plan(ask: Ask, wanted: "NewRun") -> dict[str, Any] | None:
+    """What it would be; None for an environment without a recipe, whose settings are derived as it starts."""
+    from gymsolve.recipes import has_recipe
+    from gymsolve.service.planning import plan_training
+
+    if not has_recipe(wanted.env):
+        return None
+    steps = {} if wanted.steps is None else {"steps": wanted.steps}
+    return plan_training(wanted.env, {**wanted.settings, **steps}, runs_dir=ask.home.runs_dir).to_json()
+
+
+def _stop(ask: Ask) -> Reply:
+    from gymsolve.service.runs import stop_run
+    from gymsolve.service.steering import command_line
+
+    require_writing(ask.home.limits)
+    run = asked_run(ask)
+    if _is_dry(ask):
+        return {"command": command_line(["stop", run.id], ask.home)}
+    return stop_run(run.id, ask.home.runs_dir).to_json()
+
+
+def _resume(ask: Ask) -> Reply:
+    from gymsolve.service.steering import Continuation
+
+    require_writing(ask.home.limits)
+    steps = _whole(ask.body, "steps", least=1)
+    return _go_on(ask, Continuation(_at(ask), "resume", _settings(ask.body), steps))
+
+
+def _fork(ask: Ask) -> Reply:
+    from gymsolve.service.steering import Continuation
+
+    require_writing(ask.home.limits)
+    steps, seed = _whole(ask.body, "steps", least=1), _whole(ask.body, "seed")
+    return _go_on(ask, Continuation(_at(ask), "fork", _settings(ask.body), steps, seed))
+
+
+def _go_on(ask: Ask, wanted: "Continuation") -> Reply:
+    return {"command": wanted.command(ask.home)} if _is_dry(ask) else _done(wanted.start(ask.home, _key(ask)))
+
+
+def _fix(ask: Ask) -> Reply:
+    from gymsolve.service.steering import FixTrial
+
+    require_writing(ask.home.limits)
+    wanted = FixTrial(asked_run(ask).id, _text(ask.body, "alert") or None)
+    return {"command": wanted.command(ask.home)} if _is_dry(ask) else _done(wanted.start(ask.home))
+
+
+def _write_report(ask: Ask) -> Reply:
+    from gymsolve.service.report import report_run
+
+    require_writing(ask.home.limits)
+    return report_run(asked_run(ask).id, ask.home.runs_dir).to_json()
+
+
+def _note(ask: Ask) -> Reply:
+    from gymsolve.service.logbook import add_entry
+
+    require_writing(ask.home.limits)
+    parts = {name: _text(ask.body, name) for name in _PARTS}
+    verdict = _text(ask.body, "verdict") or "open"
+    runs = [asked_run(ask).id]
+    return add_entry(
+        by=ask.home.by, **parts, verdict=verdict, runs=runs, runs_dir=ask.home.runs_dir
+    ).to_json()
+
+
+def _done(answer: Answer) -> dict[str, Any]:
+    return answer.to_json()
+
+
+def _is_dry(ask: Ask) -> bool:
+    return ask.body.get("dry_run") is True
+
+
+def _at(ask: Ask) -> str:
+    """RUN, or RUN@CHECKPOINT if the page names one."""
+    checkpoint = _text(ask.body, "checkpoint")
+    run = asked_run(ask).id
+    if checkpoint and not (checkpoint in ("best", "last") or checkpoint.isdecimal()):
+        raise UsageError(f"there is no checkpoint {checkpoint!r}.", where="checkpoint")
+    return f"{run}@{checkpoint}" if checkpoint else run
+
+
+def _key(ask: Ask) -> str | None:
+    return _text(ask.body, "key")[:100] or None
+
+
+def _settings(body: dict[str, Any]) -> dict[str, Any]:
+    """Lines such as `algo.gamma=0.98`, as `--set` takes them."""
+    from gymsolve.recipes import parse_overrides
+
+    given = body.get("set", [])
+    if not (isinstance(given, list) and all(isinstance(one, str) for one in given)):
+        raise UsageError("settings are lines of text.", where="set", hint="Write algo.gamma=0.98")
+    return parse_overrides([line.strip() for line in given if line.strip()])
+
+
+def _text(body: dict[str, Any], name: str) -> str:
+    found = body.get(name) or ""
+    if not isinstance(found, str) or len(found) > _TEXT:
+        raise UsageError("this is no text, or too long a one.", where=name)
+    return found
+
+
+def _whole(body: dict[str, Any], name: str, least: int = 0) -> int | None:
+    found = body.get(name)
+    if found is not None and (type(found) is not int or not least <= found < 1 << 62):
+        raise UsageError(f"this should be a whole number from {least} on.", where=name)
+    return found
+
+
+ROUTES: tuple[Route, ...] = (
+    Route("POST", "/runs", _start),
+    Route("POST", "/runs/{run}/stop", _stop),
+    Route("POST", "/runs/{run}/resume", _resume),
+    Route("POST", "/runs/{run}/fork", _fork),
+    Route("POST", "/runs/{run}/fix", _fix),
+    Route("POST", "/runs/{run}/report", _write_report),
+    Route("POST", "/runs/{run}/logbook", _note),
+)

@@ -22,6 +22,7 @@ _SHELL = """<!doctype html>
 <link rel="icon" href="/static/icon.svg">
 <link rel="stylesheet" href="/static/vendor/uPlot.min.css">
 <link rel="stylesheet" href="/static/style.css">
+<link rel="stylesheet" href="/static/watch.css">
 <script src="/static/theme.js"></script>
 <script type="module" src="/static/{module}.js"></script>
 </head>

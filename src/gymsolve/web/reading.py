@@ -1,7 +1,155 @@
 """What the pages read: runs, their curves, and what was found in them."""
 
-from gymsolve.web.route import Route
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
 
-__all__ = ["ROUTES"]
+from gymsolve.errors import UnknownRunError, UsageError
+from gymsolve.runs import Run
+from gymsolve.service.overview import look_over, run_by_id, run_stamp
+from gymsolve.service.table import RunsTable
+from gymsolve.web.route import Ask, File, Reply, Route
 
-ROUTES: tuple[Route, ...] = ()
+__all__ = ["ROUTES", "asked_run"]
+
+_REPORT_POLICY = (
+    # A report may come from anybody: nothing in it runs, and nothing is loaded from elsewhere.
+    "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; media-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-same-origin"
+)
+_MOST_ROWS = 200
+_AXES = ("env_steps", "vec_steps", "time")
+
+
+def asked_run(ask: Ask) -> Run:
+    """The run that the address names."""
+    return run_by_id(ask.path["run"], ask.home.runs_dir)
+
+
+@lru_cache(maxsize=4)
+def _table(runs_dir: str | None) -> RunsTable:
+    return RunsTable(runs_dir)
+
+
+def _runs(ask: Ask) -> Reply:
+    """The table of runs."""
+    found = _table(ask.home.runs_dir).look(
+        ask.query.get("query", ""),
+        sort=ask.query.get("sort", "created"),
+        descending=ask.query.get("order", "down") != "up",
+        offset=_whole(ask.query, "offset", 0),
+        limit=min(_MOST_ROWS, _whole(ask.query, "limit", 50)),
+        trials=ask.query.get("trials") == "1",
+    )
+    return {**found.to_json(), "read_only": ask.home.limits.read_only}
+
+
+def _run(ask: Ask) -> Reply:
+    """One run, but for its curves."""
+    from gymsolve.service.following import name_metrics
+
+    run = asked_run(ask)
+    metrics = [one.to_json() for one in name_metrics(run)]
+    return {**look_over(run).to_json(), "metrics": metrics, "read_only": ask.home.limits.read_only}
+
+
+def _follow(ask: Ask) -> Reply:
+    """What was recorded since a cursor, how the run stands, and a stamp of everything else."""
+    from gymsolve.service.following import follow_metrics
+
+    run = asked_run(ask)
+    names = [name for name in ask.query.get("names", "").split(",") if name]
+    found = follow_metrics(run, names, ask.query.get("since", ""))
+    summary = run.summary()
+    told = {"status": summary.status, "reason": summary.reason, "env_steps": summary.env_steps}
+    return {**found.to_json(), **told, "stamp": run_stamp(run)}
+
+
+def _alerts(ask: Ask) -> Reply:
+    """What `gymsolve diagnose` says, in words."""
+    from gymsolve.service.diagnose import diagnose_path
+
+    run = asked_run(ask)
+    found = diagnose_path(str(run.path)).to_json()
+    follows: dict[str, list[dict[str, Any]]] = {}
+    for one in found["consequences"]:
+        follows.setdefault(one["because"], []).append(one)
+    roots = [_alert(ask, run, one, follows.get(one["id"], [])) for one in found["roots"]]
+    return {
+        "roots": roots,
+        "checked": len(found["not_fired"]) + len(found["roots"]) + len(found["consequences"]),
+        "lint": found["lint"],
+        "problems": found["problems"],
+    }
+
+
+def _alert(ask: Ask, run: Run, alert: dict[str, Any], follows: list[dict[str, Any]]) -> dict[str, Any]:
+    """An alert as people read it, with the command that tries its remedy."""
+    from gymsolve.metrics.wording import evidence_text, lasting, remedy_text
+    from gymsolve.service.steering import FixTrial
+
+    fix = FixTrial(run.id, alert["id"]).command(ask.home) if alert["changes"] else None
+    return {
+        **{name: alert[name] for name in ("id", "severity", "title", "cause", "effect", "active")},
+        "evidence": evidence_text(alert["evidence"]),
+        "lasting": lasting(alert, follows),
+        "remedy": remedy_text(alert),
+        "fix": fix,
+        "follows": [_alert(ask, run, one, []) for one in follows],
+    }
+
+
+def _compare(ask: Ask) -> Reply:
+    """Runs side by side."""
+    from gymsolve.service.side_by_side import compare_side_by_side
+
+    names = [name for name in ask.query.get("runs", "").split(",") if name]
+    axis = next((one for one in _AXES if one == ask.query.get("axis")), None)
+    runs = [run_by_id(name, ask.home.runs_dir) for name in names]
+    return compare_side_by_side(runs, axis, ask.query.get("metric", "")).to_json()  # type: ignore[arg-type]
+
+
+def _recipes(ask: Ask) -> Reply:
+    """Names that a run can be started by."""
+    from gymsolve.service.recipes import list_recipes
+
+    found = list_recipes(ask.query.get("query") or None).recipes
+    return {"recipes": [{"name": one.name, "description": one.description} for one in found]}
+
+
+def _video(ask: Ask) -> Reply:
+    from gymsolve.runs.videos import list_videos
+
+    name = ask.path["name"]
+    for video in list_videos(asked_run(ask)):  # plain files of that folder, and nothing else
+        if video.path.name == name:
+            return File(video.path, "video/mp4")
+    raise UnknownRunError(f"there is no video {name!r} (any more).")
+
+
+def _report(ask: Ask) -> Reply:
+    path = asked_run(ask).path / "report.html"
+    if path.is_symlink() or not path.is_file():
+        raise UnknownRunError("no report was written yet.", hint="A run leaves one when it ends.")
+    return File(path, "text/html", {"content-security-policy": _REPORT_POLICY})
+
+
+def _whole(query: Mapping[str, str], name: str, usual: int) -> int:
+    text = query.get(name, "")
+    if not text:
+        return usual
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise UsageError(f"{text[:40]!r} is no whole number.", where=name)
+    return int(text)
+
+
+ROUTES: tuple[Route, ...] = (
+    Route("GET", "/runs", _runs),
+    Route("GET", "/runs/{run}", _run),
+    Route("GET", "/runs/{run}/follow", _follow),
+    Route("GET", "/runs/{run}/alerts", _alerts),
+    Route("GET", "/runs/{run}/report.html", _report),
+    Route("GET", "/runs/{run}/videos/{name}", _video),
+    Route("GET", "/compare", _compare),
+    Route("GET", "/recipes", _recipes),
+)

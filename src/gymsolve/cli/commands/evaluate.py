@@ -99,6 +99,7 @@ def _tell(told: "Evaluation", asked: int | None) -> None:
     of = "" if asked is None else f"of {asked}: "
     short = "" if told.complete else f" ({of}{_why_short(told)})"
     rows = [("mean return", score(told.mean_reward, told.std_reward))]
+    rows += [(f"  {name}", number(mean)) for name, mean in (told.tasks or {}).items()]
     if told.success_rate is not None:
         rows.append(("success", f"{told.success_rate:.0%}"))
     rows.append(("threshold", _judged(told)))

@@ -10,7 +10,7 @@ from gymsolve.cli.options import RunsDir
 from gymsolve.cli.printing.output import is_terminal, say
 from gymsolve.errors import MissingExtraError, UsageError
 
-__all__ = ["install", "serve", "skill"]
+__all__ = ["install", "read_steps", "serve", "skill"]
 
 MaxSteps = Annotated[
     str | None,
@@ -57,7 +57,7 @@ def serve(
     from gymsolve.runs import runs_folder
     from gymsolve.service.budget import Limits
 
-    limits = Limits(_steps(max_steps), max_hours, max_runs, max_disk, read_only)
+    limits = Limits(read_steps(max_steps), max_hours, max_runs, max_disk, read_only)
     home = Home(str(runs_folder(runs_dir).absolute()), limits, by)
     if not http:
         if sys.stdin.isatty():
@@ -111,7 +111,8 @@ def _agreed(path: str) -> bool:
     return typer.confirm(f"Write {path}?", default=True, err=True)
 
 
-def _steps(given: str | None) -> int | None:
+def read_steps(given: str | None) -> int | None:
+    """`--max-steps`: a number such as 10M."""
     if given is None:
         return None
     from gymsolve.schedules import parse_amount

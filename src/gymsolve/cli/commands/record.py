@@ -53,6 +53,10 @@ def record(
         bool,
         typer.Option("--data", help="Also keep observations, actions, rewards and values in episodes/*.npz."),
     ] = False,
+    task: Annotated[
+        str | None,
+        typer.Option("--task", help="Which of several tasks; without it, the furthest below its threshold."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="FILE", help="An .mp4; in the run's folder `videos` by default."),
@@ -81,6 +85,7 @@ def record(
         size=pixels,
         publish=publish,
         data=data,
+        task=task,
         max_seconds=max_seconds,
     )
     tell = _silent if json else _tell_clip

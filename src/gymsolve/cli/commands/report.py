@@ -15,13 +15,19 @@ __all__ = ["report"]
 def report(
     run: RunRef,
     open_: Annotated[bool, typer.Option("--open", help="Show the page in the browser.")] = False,
+    scratch: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A run that learned a stage of this run's curriculum alone; may be given several times."
+        ),
+    ] = None,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
     """Write report.html and report.md into a run: verdict, curves, alerts, video, how to reproduce it."""
     from gymsolve.service.report import report_run
 
-    told = report_run(run, runs_dir)
+    told = report_run(run, runs_dir, scratch or ())
     if open_:
         _show(Path(told.html))
     if json:

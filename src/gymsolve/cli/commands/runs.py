@@ -9,6 +9,7 @@ import typer
 from gymsolve.cli.commands.log import print_entry
 from gymsolve.cli.options import All, Json, Limit, RunRef, RunsDir
 from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_table, print_whole_table, say
+from gymsolve.cli.printing.stages import show_stages
 from gymsolve.text import age, count, duration, number, plural, score, setting, took
 
 if TYPE_CHECKING:
@@ -82,8 +83,10 @@ def show(
         return
     say(told.id)
     print_pairs(_facts(told))
+    show_stages(told.stages)
     _show_checkpoints(told.checkpoints)
     _show_evaluations(told.evaluations)
+    _show_tasks(told.evaluations)
     _show_videos(told.videos)
     _show_trials(told.trials)
     if told.logbook:
@@ -267,6 +270,21 @@ def _show_evaluations(evaluations: list[dict[str, Any]]) -> None:
     print_table(
         ("steps", "mean return", "min", "max", "episodes"), rows, right=("steps", "min", "max", "episodes")
     )
+
+
+def _show_tasks(evaluations: list[dict[str, Any]]) -> None:
+    """Each of several tasks in the newest evaluation."""
+    from gymsolve.metrics.tasks import task_verdicts
+
+    tasks = task_verdicts(evaluations[-1]) if evaluations else []
+    if not tasks:
+        return
+    heading("Tasks, newest evaluation")
+    rows = [
+        (one.name, score(one.mean, one.std), number(one.threshold), "yes" if one.reached else "no")
+        for one in tasks
+    ]
+    print_table(("task", "mean return", "threshold", "reached"), rows, right=("threshold",))
 
 
 def _is_number(name: str) -> bool:

@@ -1,26 +1,22 @@
 """`gymsolve train`, `resume`, `fork` and `stop`: say what will happen, train, say what came of it."""
 
 import gc
-import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from gymsolve.cli.commands.seeds import GROUP, SeedOptions, resume_seeds, train_seeds
+from gymsolve.cli.live.foreground import watch
 from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Set, Trust, overrides, trusts
-from gymsolve.cli.printing.output import heading, is_terminal, print_json, print_table, say
+from gymsolve.cli.printing.output import is_terminal, print_json, say
 from gymsolve.errors import UsageError
-from gymsolve.service.announce import announce_error, announce_run, group_of_starter
-from gymsolve.text import number
+from gymsolve.service.announce import group_of_starter
 
 if TYPE_CHECKING:
-    from gymsolve.runs.run import Run
     from gymsolve.training.planning.plan import Plan
     from gymsolve.training.session import Outcome
 
@@ -94,7 +90,7 @@ def train(
         _refuse_question(confirm)
         more = {"seeds": seeds, "start_from": start_from, "profile": profile, "runs_dir": runs_dir}
         return _in_background("start_run", env, set_, settings | more, json=json)
-    gc.disable()  # until the first step (`_begin`): imports make many objects and no garbage
+    gc.disable()  # until the first step (`cli/live/foreground.py`): imports make many objects and no garbage
     changes = overrides(set_, **settings)
     plan = _agreed_plan(env, changes, start_from, show=not (quiet or json), confirm=confirm, json=json)
     if plan is None:
@@ -114,7 +110,7 @@ def train(
         group=group_of_starter(),
     )
     with settings_known(plan.config):
-        return _watch(work, runs_dir, profile=profile, quiet=quiet, json=json)
+        return watch(work, runs_dir, profile=profile, quiet=quiet, json=json)
 
 
 def resume(
@@ -139,29 +135,13 @@ def resume(
     json: Json = False,
 ) -> int:
     """Continue a run where a checkpoint left it, optionally with other settings."""
-    if not run.startswith(GROUP):
-        trust = trusts(run, runs_dir, trust=trust, json=json)
     settings = {"steps": steps, "track": track}
-    if detach:
-        more = {"fresh_optimizer": fresh_optimizer, "profile": profile, "trust": trust, "runs_dir": runs_dir}
-        return _in_background("resume_run", run, set_, settings | more, json=json)
-    if run.startswith(GROUP):
+    if run.startswith(GROUP) and not detach:
         options = SeedOptions(set_, steps, track, profile, runs_dir, quiet, json)
         return resume_seeds(run, replace(options, fresh_optimizer=fresh_optimizer, trust=trust))
-    gc.disable()  # as in `train`
-    changes = overrides(set_, **settings)
-    from gymsolve.training.session import resume_run
-
-    work = partial(
-        resume_run,
-        run,
-        overrides=changes,
-        fresh_optimizer=fresh_optimizer,
-        runs_dir=runs_dir,
-        profile=profile,
-        trust=trust,
-    )
-    return _watch(work, runs_dir, profile=profile, quiet=quiet, json=json)
+    again = Again(run, set_, settings, {"fresh_optimizer": fresh_optimizer}, detach, quiet, json)
+    common = {"profile": profile, "trust": trust, "runs_dir": runs_dir}
+    return _go_on("resume_run", again, common)
 
 
 def fork(
@@ -184,17 +164,42 @@ def fork(
     json: Json = False,
 ) -> int:
     """Begin a new run in the exact state of another run's checkpoint, with other settings."""
-    trust = trusts(run, runs_dir, trust=trust, json=json)
     settings = {"steps": steps, "seed": seed, "track": track}
-    if detach:
-        more = {"profile": profile, "trust": trust, "runs_dir": runs_dir}
-        return _in_background("fork_run", run, set_, settings | more, json=json)
-    gc.disable()  # as in `train`
-    changes = overrides(set_, **settings)
-    from gymsolve.training.fork import branch_run
+    common = {"profile": profile, "trust": trust, "runs_dir": runs_dir}
+    return _go_on("fork_run", Again(run, set_, settings, {}, detach, quiet, json), common)
 
-    work = partial(branch_run, run, overrides=changes, runs_dir=runs_dir, profile=profile, trust=trust)
-    return _watch(work, runs_dir, profile=profile, quiet=quiet, json=json)
+
+@dataclass(frozen=True)
+class Again:
+    """A training that goes on from a checkpoint: of which run, with which settings, how it is shown."""
+
+    run: str
+    set_: list[str] | None
+    settings: dict[str, Any]
+    """Those that have options of their own."""
+    own: dict[str, Any]
+    """What only this verb takes."""
+    detach: bool
+    quiet: bool
+    json: bool
+
+
+def _go_on(verb: Literal["resume_run", "fork_run"], again: Again, common: dict[str, Any]) -> int:
+    """Resume or fork, here or in the background; `common` is what both verbs take."""
+    runs_dir, json = common["runs_dir"], again.json
+    if not again.run.startswith(GROUP):
+        common |= {"trust": trusts(again.run, runs_dir, trust=common["trust"], json=json)}
+    if again.detach:
+        options = again.settings | again.own | common
+        return _in_background(verb, again.run, again.set_, options, json=json)
+    gc.disable()  # as in `train`
+    changes = overrides(again.set_, **again.settings)
+    from gymsolve.training.fork import branch_run
+    from gymsolve.training.session import resume_run
+
+    begin: Callable[..., Outcome] = resume_run if verb == "resume_run" else branch_run
+    work = partial(begin, again.run, overrides=changes, **again.own, **common)
+    return watch(work, runs_dir, profile=common["profile"], quiet=again.quiet, json=json)
 
 
 def _agreed_plan(
@@ -220,70 +225,6 @@ def _agreed_plan(
         say("Not started; nothing was written.", stream=sys.stderr)
         return None
     return plan
-
-
-def _begin(run: "Run") -> None:
-    """All is imported and built, and training begins."""
-    gc.enable()
-    announce_run(run)
-
-
-def _watch(
-    work: "Callable[..., Outcome]", runs_dir: Path | None, *, profile: bool, quiet: bool, json: bool
-) -> int:
-    """Train while a screen shows the progress, then print the result."""
-    from gymsolve.cli.live.console import Watcher, choose_screen, ended_at_once, interruption
-    from gymsolve.training.stopping import EXIT_CODES, EndAtOnceError, raising
-
-    watcher: Watcher | None = None
-    try:
-        with raising(), choose_screen(quiet=quiet, json=json) as screen:
-            watcher = Watcher(screen, _begin, json=json)
-            outcome = work(observer=watcher, command=_command())
-    except KeyboardInterrupt as error:  # the second one, or before training: there was no time for a verdict
-        run = None if watcher is None else watcher.run
-        code = error.exit_code if isinstance(error, EndAtOnceError) else 130
-        with _perhaps_nobody_reads():
-            say(ended_at_once(str(error) or "interrupted", run), stream=sys.stderr)
-            if json:
-                print_json(interruption(str(error) or "interrupted", run, code))
-        return code
-    with _perhaps_nobody_reads():
-        _tell_outcome(outcome, runs_dir, profile=profile, json=json)
-    return EXIT_CODES.get(outcome.reason, 0)
-
-
-def _tell_outcome(outcome: "Outcome", runs_dir: Path | None, *, profile: bool, json: bool) -> None:
-    from gymsolve.cli.printing.verdict import print_verdict, verdict_lines
-
-    lines = verdict_lines(outcome, runs_dir)
-    split = None
-    if outcome.nothing_to_do is None:
-        outcome.run.log("\n".join(lines))
-        split = _read_split(outcome.run.path) if profile else None
-    else:
-        announce_error(UsageError(f"there is nothing to do: {outcome.nothing_to_do}."))
-    if json:
-        print_json(outcome.to_json() | ({} if split is None else {"profile": split}))
-        return
-    if outcome.nothing_to_do is not None:
-        say(f"Nothing to do, and nothing was changed: {outcome.nothing_to_do}.")
-    print_verdict(outcome, lines)
-    if split is not None:
-        _print_split(split)
-
-
-@contextmanager
-def _perhaps_nobody_reads() -> Iterator[None]:
-    """The terminal may be gone by now, which must not change the exit code."""
-    try:
-        yield
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)  # the interpreter will flush once more
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.dup2(nowhere, sys.stderr.fileno())
 
 
 def _in_background(
@@ -321,10 +262,6 @@ def _agreed() -> bool:
     return typer.confirm("Start training?", default=True, err=True)
 
 
-def _command() -> list[str]:
-    return ["gymsolve", *sys.argv[1:]]
-
-
 def stop(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
     """Ask a running training to stop after its current update, leaving a checkpoint."""
     from gymsolve.service import runs as service
@@ -334,23 +271,3 @@ def stop(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
         print_json(answer.to_json())
     else:
         say(f"Asked {answer.run} to stop; it ends after its current update and can be resumed.")
-
-
-def _read_split(run: Path) -> dict[str, Any]:
-    """What `--profile` wrote, with the path of the flame graph."""
-    from gymsolve.runs.files import read_json
-
-    return read_json(run / "profile" / "split.json") | {"flame_graph": str(run / "profile" / "flame.html")}
-
-
-def _print_split(split: dict[str, Any]) -> None:
-    """Seconds and shares by phase, then where to look closer."""
-    from gymsolve.training.profile.sampling import PHASES
-
-    heading(f"Where {number(split['seconds'])} s went")
-    rows = [
-        (name, number(one["seconds"]), f"{one['share']:.1%}", PHASES[name])
-        for name, one in split["phases"].items()
-    ]
-    print_table(("phase", "seconds", "share", ""), rows, right=("seconds", "share"))
-    say(f"\nflame graph   {split['flame_graph']}")

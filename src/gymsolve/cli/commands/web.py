@@ -6,7 +6,7 @@ import socket
 import sys
 import threading
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 import typer
@@ -41,10 +41,30 @@ def web(
     no_open: NoOpen = False,
     host: Host = "127.0.0.1",
     token: Token = None,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Pages show runs, and start, stop or write nothing.")
+    ] = False,
+    max_runs: Annotated[
+        int | None, typer.Option("--max-runs", min=1, help="Runs at the same time; no limit by default.")
+    ] = None,
+    max_steps: Annotated[
+        str | None,
+        typer.Option("--max-steps", metavar="N", help="Environment steps of runs started within 24 hours."),
+    ] = None,
+    max_hours: Annotated[
+        float | None, typer.Option("--max-hours", min=0.01, help="Hours of training within 24 hours.")
+    ] = None,
+    max_disk: Annotated[
+        float | None, typer.Option("--max-disk", metavar="GB", min=0.01, help="Size of all runs.")
+    ] = None,
     runs_dir: RunsDir = None,
 ) -> None:
     """Watch runs in the browser, play, and look into episodes; for this machine alone, without --host."""
-    open_page("/", {}, port=port, no_open=no_open, host=host, token=token, runs_dir=runs_dir)
+    from gymsolve.cli.commands.mcp import read_steps
+
+    allowed = {"steps": read_steps(max_steps), "hours": max_hours, "runs": max_runs, "disk": max_disk}
+    allowed |= {"read_only": read_only}
+    open_page("/", {}, port=port, no_open=no_open, host=host, token=token, allowed=allowed, runs_dir=runs_dir)
 
 
 def open_page(
@@ -55,9 +75,13 @@ def open_page(
     no_open: bool,
     host: str = "127.0.0.1",
     token: str | None = None,
+    allowed: dict[str, Any] | None = None,
     runs_dir: Path | None,
 ) -> None:
-    """Serve until interrupted; the address of a page comes first, on a line of its own."""
+    """Serve until interrupted; the address of a page comes first, on a line of its own.
+
+    `allowed` are the fields of `Limits`, which is imported once the address is told.
+    """
     secret = token or secrets.token_urlsafe(24)
     bound = _bind(host, port)
     shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
@@ -81,7 +105,7 @@ def open_page(
     from gymsolve.runs import runs_folder
     from gymsolve.service.budget import Home, Limits
 
-    home = Home(str(runs_folder(runs_dir).absolute()), Limits(), by="person")
+    home = Home(str(runs_folder(runs_dir).absolute()), Limits(**(allowed or {"runs": None})), by="person")
     with contextlib.suppress(KeyboardInterrupt):
         serve(home, bound, token=secret, host=host)
 

@@ -188,7 +188,7 @@ class Watcher:
             self._tell(f"note: {data['text']}")
         elif kind == "video":
             self._tell(f"video {data['path']}{cut_note(data)}")
-        elif kind == "waiting":
+        elif kind in ("waiting", "promoted", "demoted"):
             self._tell(data["text"])
         elif kind == "filming":
             self._tell(f"filming {data['name']}.mp4, for {data['patience']:g} s at most")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.metrics.history import History
+from gymsolve.metrics.tasks import task_verdicts
 from gymsolve.text import count, duration, number, plural, score
 
 if TYPE_CHECKING:
@@ -135,4 +136,5 @@ def evaluation_line(
         told += f", then {number(record['eval/confirm_mean_reward'])} on fresh seeds"
     if success_threshold is not None:
         needed = f", {record['eval/success_rate']:.0%} successes, {success_threshold:.0%} needed"
-    return told + needed
+    tasks = task_verdicts(record)
+    return told + (needed if not tasks else f": {'; '.join(map(str, tasks))}")

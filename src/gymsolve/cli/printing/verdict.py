@@ -48,6 +48,7 @@ def print_verdict(outcome: "Outcome", lines: list[str]) -> None:
 
 def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
     """The verdict as text; the first line is its title."""
+    from gymsolve.metrics.tasks import task_verdicts
     from gymsolve.runs.videos import find_best_video
     from gymsolve.service.runs import best_evaluation
 
@@ -59,6 +60,7 @@ def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
     return [
         f"{title}  {name}",
         _result(evaluation, outcome),
+        *_labelled("tasks", [str(one) for one in task_verdicts(evaluation or {})]),
         *_training(outcome),
         _took(outcome),
         f"run   {outcome.run.path}",

@@ -107,13 +107,14 @@ class CompiledEnvs:
         return {"kind": "compiled", **self._rows.capture(), "jumped": list(self._jumped.items())}
 
     def restore(self, state: dict[str, Any], seeds: list[int]) -> tuple[Obs, None, list[int]]:
-        obs, _ = self.reset(seeds)
+        self.reset(seeds)
         fits = state["kind"] == "compiled" and state["name"] == self._kind.name
-        if not fits or len(state["lengths"]) != self.num_envs:
-            return obs, None, list(range(self.num_envs))
-        self._rows.restore(state)
-        self._jumped = dict(state.get("jumped", ()))  # older states know of no jumps
-        return {self._key: self._rows.obs.copy()}, None, []
+        known = min(len(state["lengths"]), self.num_envs) if fits else 0
+        if known:
+            self._rows.restore(state, known)
+            jumped = dict(state.get("jumped", ()))  # older states know of no jumps
+            self._jumped = {row: seed for row, seed in jumped.items() if row < known}
+        return {self._key: self._rows.obs.copy()}, None, list(range(known, self.num_envs))
 
     def configure(self, rows: Sequence[int], options: dict[str, Any] | None) -> None:
         if options:

@@ -83,9 +83,11 @@ class EnvPoolEnvs(Fixed):
         self._refuse_other_spaces()
         self._stats = EpisodeStats(num_envs)
         self._limit = stock.max_episode_steps or _NO_LIMIT
-        self._valid = np.ones(num_envs, dtype=bool)  # [N]
-        self._valid.flags.writeable = False
+        self._valid, self._none = np.ones(num_envs, dtype=bool), np.zeros(num_envs, dtype=bool)  # [N]
+        self._valid.flags.writeable = self._none.flags.writeable = False
         self._steps = 0
+        self._due = self._limit
+        """No episode can reach the limit before this step."""
 
     def reset(self, seeds: list[int]) -> tuple[Obs, None]:
         # A pool takes seeds only when it is made.
@@ -93,7 +95,7 @@ class EnvPoolEnvs(Fixed):
         self._pool = self._build(seeds)
         observed, _ = self._pool.reset()
         self._stats.clear()
-        self._steps = 0
+        self._steps, self._due = 0, self._limit
         return self._take(observed), None
 
     def step(self, actions: Array) -> Step:
@@ -103,16 +105,23 @@ class EnvPoolEnvs(Fixed):
         refuse_bad_rewards(rewards, self.spec.id, self._steps)
         self._stats.returns += rewards
         self._stats.lengths += 1
-        truncated = (self._stats.lengths >= self._limit) & ~terminated  # [N]
-        rows = np.flatnonzero(terminated | truncated)
+        truncated, ended = self._none, terminated  # [N]
+        if self._steps >= self._due:
+            truncated = (self._stats.lengths >= self._limit) & ~terminated
+            ended = terminated | truncated
+        (rows,) = ended.nonzero()
         final_obs: Obs | None = None
         episodes: list[Episode] = []
         if rows.size:
+            # Sent before what follows, and received after it: the pool resets meanwhile.
+            self._pool._reset(rows.astype(np.int32))
             final_obs = {key: values.copy() for key, values in obs.items()}
-            episodes = [self._stats.finish(int(row), bool(truncated[row])) for row in rows]
-            observed, info = self._pool.reset(rows.astype(np.int32))
+            episodes = [self._stats.finish(row, bool(truncated[row])) for row in rows.tolist()]
+            observed, info = self._pool.recv(reset=True)
             for key, values in self._take(observed).items():
                 obs[key][info["env_id"]] = values
+        if self._steps >= self._due:
+            self._due = self._steps + self._limit - int(self._stats.lengths.max())
         return Step(obs, rewards, terminated, truncated, self._valid, final_obs, None, episodes)
 
     def capture(self) -> None:

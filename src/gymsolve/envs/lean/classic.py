@@ -203,10 +203,11 @@ class ClassicRows:
         self._generators[row].bit_generator.state = saved["rng"]
         self._measure_angles()
 
-    def restore(self, saved: dict[str, Any]) -> None:
-        self._state[:] = saved["state"]
-        self.obs[:] = saved["obs"]
-        self.returns[:], self.lengths[:] = saved["returns"], saved["lengths"]
-        for generator, state in zip(self._generators, saved["rngs"], strict=True):
+    def restore(self, saved: dict[str, Any], count: int) -> None:
+        """Put the first `count` copies where as many were."""
+        self._state[:, :count] = np.array(saved["state"])[:, :count]
+        self.obs[:count] = saved["obs"][:count]
+        self.returns[:count], self.lengths[:count] = saved["returns"][:count], saved["lengths"][:count]
+        for generator, state in zip(self._generators[:count], saved["rngs"], strict=False):
             generator.bit_generator.state = state
         self._measure_angles()

@@ -33,6 +33,9 @@ class EmulatorSkip(FrameSkip):
                 game.em.set_button_mask(buttons, player)
             for _ in range(count - 1):
                 game.em.step()
+                if self.between is not None:
+                    game.img = game.get_screen(apply_rotation=True)
+                    self.between()
         obs, reward, terminated, truncated, info = self.env.step(action)
         info["frames"] = count
         return obs, reward, terminated, truncated, info

@@ -10,6 +10,7 @@ import os
 import shlex
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,15 @@ _SHARED = Path("/dev/shm")
 _NAMES = ("ViZDoomMQCtr", "ViZDoomMQDoom", "ViZDoomSM")
 
 
-def start_engine(game: Any, program: str) -> int:
-    """Start the engine (`program`) of a game that is not running; its process."""
+def start_engine(game: Any, program: str, begin: Callable[[], object]) -> int:
+    """Let `begin` start the engine (`program`) of a game that is not running; its process."""
     game.set_doom_config_path(os.devnull)  # neither read nor written
     with tempfile.TemporaryDirectory(prefix="gymsolve-vizdoom-") as folder:
         launcher = Path(folder, "launch")
         launcher.write_text(_script(folder, program), encoding="utf-8")
         launcher.chmod(0o700)
         game.set_vizdoom_path(str(launcher))
-        game.init()
+        begin()
         process = int(Path(folder, "process").read_text(encoding="utf-8"))
     # Both sides hold their shared memory by now; its names would outlive a process that is killed.
     for name in _NAMES:

@@ -93,6 +93,8 @@ def open_game(scenario_config_file: str, **options: Any) -> gym.Env[Any, Any]:
     if not settings.is_file():
         raise ConfigError(f"there is no file '{settings}'.", where="env.kwargs.scenario_config_file")
     checked |= _game_data(settings, checked)
+    if "doom_scenario_path" in checked:
+        checked["doom_scenario_path"] = _scenario(package, str(checked["doom_scenario_path"]))
     for name, path in (("scenario_config_file", settings), *_named_files(checked)):
         if is_in_run(path.resolve()):
             told = f"'{path}' lies in a folder of runs, whose content is never played."
@@ -122,6 +124,15 @@ def _require_harmless(arguments: str) -> None:
             raise ConfigError(
                 "games are joined on this machine alone.", where=_ARGUMENTS, hint=f"Write: -join {_HERE}"
             )
+
+
+def _scenario(package: Any, name: str) -> str:
+    """A scenario's WAD: one of the package's by its name, or the user's own by its path."""
+    shipped = Path(package.scenarios_path, name)
+    path = shipped if shipped.is_file() else Path(name).expanduser().absolute()
+    if not path.is_file():
+        raise ConfigError(f"there is no file '{path}'.", where="env.kwargs.doom_scenario_path")
+    return str(path)
 
 
 def _named_files(options: dict[str, Any]) -> list[tuple[str, Path]]:

@@ -7,6 +7,10 @@ After a termination there is none, and the one before stands in for it.
 """
 
 import importlib
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,6 +56,8 @@ class Doom(gym.Wrapper[Any, Any, Any, Any]):
         self._cut = bool(bare.treat_episode_timeout_as_truncation)
         self._last: Any = None
         self._engine = 0
+        self.between: Callable[[], None] | None = None
+        """Called after every tic of a step but the last, for those who watch."""
         if self._timeout and self._bare.spec is not None:
             steps = -(-self._timeout // self._skip)
             asked = self._bare.spec.max_episode_steps
@@ -74,26 +80,64 @@ class Doom(gym.Wrapper[Any, Any, Any, Any]):
     def _begin(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
         try:
             if not self._game.is_running():
-                self._engine = start_engine(self._game, self._program)
+                if _is_shared(self._game.get_game_args()):
+                    return self._join(seed, options)
+                self._engine = start_engine(self._game, self._program, self._game.init)
             self._last, info = self.env.reset(seed=seed, options=options)
         except self._deaths as error:
             raise self._death(error) from error
         return self._last, info
 
+    def _join(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
+        """The first observation of a game with other players.
+
+        It begins once, when all have joined. The package's class starts the engine itself if none runs; of
+        one that runs it asks for another episode, which begins only if all ask at the same time.
+        """
+        found: list[tuple[Any, dict[str, Any]]] = []
+        begin = self.env.reset
+        self._engine = start_engine(
+            self._game, self._program, lambda: found.append(begin(seed=seed, options=options))
+        )
+        self._last, info = found[0]
+        return self._last, info
+
+    def interrupt(self) -> None:
+        """End an engine that waits for other players, from another thread."""
+        with suppress(ProcessLookupError):
+            os.kill(self._engine, signal.SIGKILL)
+
     def step(self, action: Any) -> Stepped:
-        left = self._left()
-        if left is not None:
-            self._bare.frame_skip = min(self._skip, left)
+        left, before = self._left(), self._last
+        tics = self._skip if left is None else min(self._skip, left)
         try:
-            obs, reward, terminated, truncated, info = self.env.step(action)
+            if self.between is None:
+                self._bare.frame_skip = tics
+                obs, reward, terminated, truncated, info = self.env.step(action)
+            else:
+                obs, reward, terminated, truncated, info = self._step_tics(action, tics, self.between)
         except self._deaths as error:
             raise self._death(error) from error
         if self._bare.state is None:
-            obs = self._last
+            obs = before
         self._last = obs
         if not terminated and self._left() == 0:
             terminated, truncated = not self._cut, self._cut
         return obs, reward, terminated, truncated and not terminated, info
+
+    def _step_tics(self, action: Any, tics: int, between: Callable[[], None]) -> Stepped:
+        """The same step, one tic after the other."""
+        self._bare.frame_skip, earned = 1, 0.0
+        for _ in range(tics - 1):
+            # Not through Gymnasium's time limit, which counts steps.
+            obs, reward, terminated, truncated, info = self._bare.step(action)
+            earned += float(reward)
+            if terminated:
+                return obs, earned, terminated, truncated, info
+            self._last = obs
+            between()
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        return obs, earned + float(reward), terminated, truncated, info
 
     def render(self) -> Any:
         """The screen, large enough for people; after the last step, what was seen before it."""
@@ -136,6 +180,10 @@ class Doom(gym.Wrapper[Any, Any, Any, Any]):
         bare.__init__(*bare._ezpickle_args, **bare._ezpickle_kwargs)
         self._game = bare.game
         self._game.set_episode_timeout(0)
+
+
+def _is_shared(arguments: str) -> bool:
+    return bool({"-host", "-join"} & set(arguments.split()))
 
 
 def button_names(env: AnyEnv) -> list[str]:

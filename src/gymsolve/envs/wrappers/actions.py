@@ -5,6 +5,7 @@ All randomness comes from the environment's own `np_random`, so that seeds and r
 
 import math
 from collections import deque
+from collections.abc import Callable
 from typing import Annotated, Any, SupportsFloat, TypeAlias
 
 import gymnasium as gym
@@ -40,6 +41,8 @@ class FrameSkip(gym.Wrapper[Any, Any, Any, Any]):
         if max_pool and not isinstance(env.observation_space, spaces.Box):
             raise ValueError("max_pool needs a Box observation.")
         self._max_pool = max_pool
+        self.between: Callable[[], None] | None = None
+        """Called after every frame of a step but the last, for those who watch."""
 
     def _draw(self) -> int:
         """How many frames this step lasts."""
@@ -50,13 +53,15 @@ class FrameSkip(gym.Wrapper[Any, Any, Any, Any]):
         total, before, obs = 0.0, None, None
         terminated = truncated = False
         info: dict[str, Any] = {}
-        for _ in range(count):
+        for frame in range(1, count + 1):
             # A copy, since an environment may write each frame into the same array.
             before = np.array(obs) if self._max_pool and obs is not None else None
             obs, reward, terminated, truncated, info = self.env.step(action)
             total += float(reward)
             if terminated or truncated:
                 break
+            if self.between is not None and frame < count:
+                self.between()
         if before is not None:
             obs = np.maximum(before, np.asarray(obs))
         return obs, total, terminated, truncated, info

@@ -14,29 +14,37 @@ _POINTS = 60
 """Places at which a band is computed; a terminal has about as many columns."""
 _RESAMPLES = 400
 _ENDED = ("solved", "finished")
-_NOTE = (
-    "Line: interquartile mean of the evaluations over seeds. Band: its 95 % bootstrap interval. "
-    "A run that has ended by itself keeps its last value."
-)
+_EVALUATIONS = "eval/mean_reward"
 
 
-def seed_curves(contenders: Sequence[Contender], axis: Axis) -> list[Curves]:
-    """Evaluations of every configuration with enough seeds; none where there is no such configuration."""
+def _note(what: str) -> str:
+    return (
+        f"Line: interquartile mean of {what} over seeds. Band: its 95 % bootstrap interval. "
+        "A run that has ended by itself keeps its last value."
+    )
+
+
+def seed_curves(contenders: Sequence[Contender], axis: Axis, metric: str = _EVALUATIONS) -> list[Curves]:
+    """Evaluations, or another metric, of every configuration with enough seeds; none where there is none."""
     lines, thresholds = [], set()
     for number, group in enumerate(runs_alike(contenders), start=1):
-        line = _merge(group, axis, number)
+        line = _merge(group, axis, number, metric)
         if line is not None:
             lines.append(line)
             thresholds |= {one.threshold for one in group}
     if not lines or len({one.env_id for one in contenders}) > 1:  # returns of others do not compare
         return []
+    if metric != _EVALUATIONS:
+        return [Curves(f"{metric} over seeds", lines, _note(metric), x_label=AXES[axis])]
     goal = thresholds.pop() if len(thresholds) == 1 else None
     level = None if goal is None else (goal, f"threshold {goal:g}")
-    return [Curves("Evaluations over seeds", lines, _NOTE, level=level, x_label=AXES[axis])]
+    return [
+        Curves("Evaluations over seeds", lines, _note("the evaluations"), level=level, x_label=AXES[axis])
+    ]
 
 
-def _merge(group: Sequence[Contender], axis: Axis, number: int) -> Line | None:
-    judged = {one.letter: _finite(one.points("eval/mean_reward", axis)) for one in group}
+def _merge(group: Sequence[Contender], axis: Axis, number: int, metric: str) -> Line | None:
+    judged = {one.letter: _finite(one.points(metric, axis)) for one in group}
     known = [one for one in group if judged[one.letter]]
     if len(known) < FEWEST:
         return None

@@ -1,6 +1,7 @@
 """All that the folder of a run tells, read once; sections only look at this."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -47,6 +48,8 @@ class Facts:
     lint: list[str]
     problems: list[str]
     """What could not be read, in sentences."""
+    scratch: tuple[Run, ...] = ()
+    """Runs that learned a stage of this one from scratch, to compare with."""
 
     @property
     def threshold(self) -> float | None:
@@ -137,7 +140,7 @@ class Facts:
         return next((one for one in reversed(self.events) if one.get("kind") == kind), None)
 
 
-def gather(run: Run, alerts: AlertTracker | None = None) -> Facts:
+def gather(run: Run, alerts: AlertTracker | None = None, scratch: Sequence[Run] = ()) -> Facts:
     """Read a run; what is damaged is left out and named in `problems`."""
     rows, problems = read_rows(run.path)
     events = run.read_events()
@@ -165,6 +168,7 @@ def gather(run: Run, alerts: AlertTracker | None = None) -> Facts:
         diagnosis=diagnosis,
         lint=[str(one.without(diagnosis.decided)) for one in lint(config, alerts.context.spec)],
         problems=[*problems, *events.problems, *damage],
+        scratch=tuple(scratch),
     )
 
 

@@ -20,6 +20,7 @@ from gymsolve.metrics.report.document import (
     Table,
 )
 from gymsolve.metrics.report.facts import Facts
+from gymsolve.metrics.tasks import task_verdicts
 from gymsolve.metrics.wording import evidence_text, lasting, remedy_text
 from gymsolve.runs.logbook import LogEntry, entries_about
 from gymsolve.runs.videos import cut_note
@@ -27,7 +28,7 @@ from gymsolve.text import count, duration, number, plural, score, setting, took
 
 __all__ = [
     *("checkpoints", "configuration", "evaluations", "findings", "logbook", "problems", "reproduce", "speed"),
-    *("train_command", "video"),
+    *("tasks", "train_command", "video"),
 ]
 
 _SHOWN = 12
@@ -131,6 +132,29 @@ def evaluations(facts: Facts) -> Section:
     ]
     headers = ("steps", "mean return", "smallest", "largest", "episodes", "solved")
     return Section("Evaluations", _long_table(headers, rows, (0, 1, 2, 3, 4)))
+
+
+def tasks(facts: Facts) -> Section:
+    """Each of several tasks, in the evaluation that counts and in the newest; left out where there is one."""
+    newest = {one.name: one for one in task_verdicts(facts.evaluations[-1] if facts.evaluations else {})}
+    rows = [
+        (
+            one.name,
+            score(one.mean, one.std),
+            "–" if one.success_rate is None else f"{one.success_rate:.0%}",
+            number(one.threshold),
+            "yes" if one.reached else "no",
+            number(newest[one.name].mean if one.name in newest else None),
+            number(facts.last(f"task_return/{one.name}")),
+            number(facts.last(f"task_steps/{one.name}")),
+        )
+        for one in task_verdicts(facts.best or {})
+    ]
+    headers = (
+        *("task", "best evaluation", "successes", "threshold", "reached", "newest evaluation"),
+        *("training", "share of steps"),
+    )
+    return Section("Tasks", [Table(headers, rows, (1, 2, 3, 5, 6, 7))] if rows else [])
 
 
 def checkpoints(facts: Facts) -> Section:

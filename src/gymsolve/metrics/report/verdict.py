@@ -5,6 +5,7 @@ from typing import Any
 
 from gymsolve.metrics.report.document import Tile, Tone
 from gymsolve.metrics.report.facts import Facts
+from gymsolve.metrics.tasks import task_verdicts
 from gymsolve.metrics.wording import remedy_text
 from gymsolve.text import count, number, score, took
 
@@ -36,7 +37,7 @@ def tone(facts: Facts) -> Tone:
 
 def verdict(facts: Facts) -> str:
     """One paragraph."""
-    sentences = [_whether(facts), _how_sure(facts), _how_long(facts)]
+    sentences = [_whether(facts), _which_tasks(facts), _how_sure(facts), _how_long(facts)]
     if facts.summary.status == "crashed":  # first things first
         sentences = [_why_it_ended(facts), _limit(facts), *sentences]
     else:
@@ -101,6 +102,17 @@ def _whether(facts: Facts) -> str:
     verb = "reached the threshold once" if crossed else f"stayed below the threshold of {number(threshold)}"
     rest = ", but two long evaluations did not confirm it" if crossed else ""
     return f"{name} is not solved{' yet' if running else ''}: its best evaluation, {reached}, {verb}{rest}."
+
+
+def _which_tasks(facts: Facts) -> str:
+    """Which of several tasks are missing, in the evaluation that counts."""
+    told = task_verdicts(facts.best or {})
+    if not told:
+        return ""
+    missing = [one for one in told if not one.reached]
+    if not missing:
+        return f"Each of its {len(told)} tasks reached its threshold."
+    return f"Of its {len(told)} tasks, these did not reach their thresholds: {'; '.join(map(str, missing))}."
 
 
 def _rate(best: dict[str, Any] | None) -> str:

@@ -1,5 +1,6 @@
 """Both files of a run's report."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,8 +21,10 @@ from gymsolve.metrics.report.sections import (
     problems,
     reproduce,
     speed,
+    tasks,
     video,
 )
+from gymsolve.metrics.report.stages import stages
 from gymsolve.metrics.report.verdict import badge, tiles, tone, verdict
 from gymsolve.runs.files import replace_text
 from gymsolve.runs.run import Run
@@ -29,7 +32,7 @@ from gymsolve.runs.run import Run
 __all__ = ["Report", "compose", "write_report"]
 
 _SECTIONS = (
-    *(learning_curves, findings, logbook, video, evaluations, reward_audit, checkpoints),
+    *(learning_curves, tasks, stages, findings, logbook, video, evaluations, reward_audit, checkpoints),
     *(speed, configuration, reproduce, language_model, problems),
 )
 
@@ -42,12 +45,13 @@ class Report(NamedTuple):
     facts: Facts
 
 
-def write_report(run: Run, alerts: AlertTracker | None = None) -> Report:
+def write_report(run: Run, alerts: AlertTracker | None = None, scratch: Sequence[Run] = ()) -> Report:
     """Write report.md and report.html into the folder of a run, whatever state it is in.
 
-    `alerts` has followed the run to its end; without it the rules are replayed.
+    `alerts` has followed the run to its end; without it the rules are replayed. `scratch` are runs that
+    learned a stage of its curriculum alone.
     """
-    facts = gather(run, alerts)
+    facts = gather(run, alerts, scratch)
     document = compose(facts)
     report = Report(run.path / "report.md", run.path / "report.html", facts)
     replace_text(report.markdown, render_markdown(document))

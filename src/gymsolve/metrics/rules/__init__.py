@@ -4,6 +4,7 @@ A rule is a pure function of a run's history and settings. It says what it needs
 likeliest cause is, which settings to change and what that should do to which metric.
 """
 
+from gymsolve.metrics.rules.archive import ARCHIVE
 from gymsolve.metrics.rules.critic import CRITIC
 from gymsolve.metrics.rules.curiosity import CURIOSITY
 from gymsolve.metrics.rules.environment import ENVIRONMENT
@@ -16,6 +17,7 @@ from gymsolve.metrics.rules.policy import POLICY
 from gymsolve.metrics.rules.progress import PROGRESS
 from gymsolve.metrics.rules.rule import Rule
 from gymsolve.metrics.rules.speed import SPEED
+from gymsolve.metrics.rules.tasks import TASKS
 
 __all__ = ["RULES", "Rule"]
 
@@ -25,6 +27,8 @@ RULES: tuple[Rule, ...] = (
     *POLICY,
     *FIRST_POLICY,
     *CURIOSITY,
+    *TASKS,
+    *ARCHIVE,
     *EXPLORATION,
     *CRITIC,
     *NETWORK,

@@ -9,6 +9,7 @@ from gymsolve.config import TrainConfig
 from gymsolve.errors import BadNumber
 from gymsolve.metrics.catalog import Bounds, chart_bounds, derived_bounds, hard_bounds, max_entropy
 from gymsolve.metrics.history import History
+from gymsolve.metrics.thresholds import find_threshold
 
 if TYPE_CHECKING:
     from gymsolve.spec import EnvSpec
@@ -140,8 +141,8 @@ class Context:
     @classmethod
     def of(cls, config: TrainConfig, spec: "EnvSpec | None", *, warm_start: bool = False) -> "Context":
         threshold = config.solved_at if config.solved_by == "return" else None
-        if threshold is None and spec is not None and config.solved_by == "return":
-            threshold = spec.reward_threshold
+        if spec is not None and config.solved_by == "return":
+            threshold = find_threshold(config, spec)
         return cls(
             config=config,
             spec=spec,

@@ -4,10 +4,13 @@ from gymsolve.metrics.metric import Metric
 
 __all__ = ["EVALUATION"]
 
+_TASKS = "with several tasks"
+
 EVALUATION = (
     Metric(
         "eval/mean_reward",
-        "mean raw return; `best` and solved go by it; NaN when a cap came before the end of any episode",
+        "mean raw return; `best` and solved go by it; NaN when a cap came before the end of any episode; of "
+        "several tasks the mean of their means, of a curriculum that of its last stage",
         "evaluation",
         "reward",
         "up",
@@ -85,8 +88,63 @@ EVALUATION = (
         condition="after the threshold was reached, when the environment tells",
     ),
     Metric(
+        "task_eval/<task>",
+        "mean raw return of a task, played alone",
+        "evaluation",
+        "reward",
+        "up",
+        priority=1,
+        condition=_TASKS,
+    ),
+    Metric(
+        "task_eval_std/<task>",
+        "spread of those returns",
+        "evaluation",
+        "reward",
+        low=0,
+        priority=3,
+        condition=_TASKS,
+    ),
+    Metric(
+        "task_eval_success/<task>",
+        "share of a task's evaluation episodes that were a success",
+        "evaluation",
+        "share",
+        "up",
+        low=0,
+        high=1,
+        condition=f"{_TASKS}, when the environment tells",
+    ),
+    Metric(
+        "task_threshold/<task>",
+        "what a task must reach",
+        "evaluation",
+        priority=3,
+        condition=f"{_TASKS}, when it has a threshold",
+    ),
+    Metric(
+        "task_reached/<task>",
+        "1 when a task reached its own threshold in this evaluation, else 0",
+        "evaluation",
+        better="up",
+        low=0,
+        high=1,
+        condition=_TASKS,
+    ),
+    Metric(
+        "eval/tasks_reached",
+        "how many tasks did",
+        "evaluation",
+        "tasks",
+        "up",
+        low=0,
+        priority=1,
+        condition=_TASKS,
+    ),
+    Metric(
         "solved",
-        "1 when both long evaluations reached the threshold, else 0",
+        "1 when both long evaluations reached the threshold, of several tasks that of each, of a curriculum "
+        "that of its last stage, else 0",
         "evaluation",
         better="up",
         low=0,

@@ -2,9 +2,10 @@
 
 from gymsolve.metrics.metric import Metric
 
-__all__ = ["DATA", "EPISODES"]
+__all__ = ["DATA", "EPISODES", "TASKS"]
 
 _COMPONENTS = "when the wrapper `reward_components` names them"
+_TASKS = "with several tasks"
 
 EPISODES = (
     Metric("rollout/episodes", "episodes finished since the start", unit="episodes", low=0),
@@ -66,6 +67,52 @@ EPISODES = (
         low=0,
         high=1,
         condition=_COMPONENTS,
+    ),
+)
+
+TASKS = (
+    Metric(
+        "task_return/<task>",
+        "mean raw return of a task's last 100 training episodes",
+        unit="reward",
+        better="up",
+        priority=1,
+        condition=_TASKS,
+    ),
+    Metric("task_length/<task>", "their mean length", unit="steps", low=0, priority=3, condition=_TASKS),
+    Metric(
+        "task_episodes/<task>",
+        "episodes of a task that ended so far",
+        unit="episodes",
+        low=0,
+        priority=3,
+        condition=_TASKS,
+    ),
+    Metric(
+        "task_success/<task>",
+        "share of successes among a task's last 100 training episodes",
+        unit="share",
+        better="up",
+        low=0,
+        high=1,
+        condition=f"{_TASKS}, when the environment tells",
+    ),
+    Metric(
+        "task_steps/<task>",
+        "a task's share of the steps that are learned from",
+        unit="share",
+        low=0,
+        high=1,
+        condition=_TASKS,
+    ),
+    Metric(
+        "task_signal/<task>",
+        "a task's share in the sizes of all advantages, as they are normalised: how much of the policy's "
+        "learning is about it",
+        unit="share",
+        low=0,
+        high=1,
+        condition=_TASKS,
     ),
 )
 

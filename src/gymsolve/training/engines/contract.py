@@ -9,11 +9,12 @@ from gymsolve.config import TrainConfig
 from gymsolve.parts import Part
 from gymsolve.rollout.agent import Actor, Considered
 from gymsolve.rollout.credit import Credit
+from gymsolve.rollout.moments import RewardScaler
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress
 from gymsolve.spec import Array, EnvSpec, Obs
 
-__all__ = ["Algorithm", "Engine", "Optimizer", "Policy"]
+__all__ = ["Algorithm", "Engine", "Lessons", "Optimizer", "Policy"]
 
 
 class Policy(Actor, Protocol):
@@ -100,6 +101,21 @@ class Algorithm(Part, Protocol):
 
     def update(self, rollout: Rollout, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
         """Learn from one rollout; metrics by name."""
+
+
+class Lessons(Protocol):
+    """Something besides rollouts to learn from."""
+
+    instead: bool
+    """Nothing is learned from rollouts."""
+
+    def learn(
+        self, scaler: RewardScaler | None, progress: Progress, rng: np.random.Generator
+    ) -> dict[str, float]:
+        """Give a lesson if one is due; metrics by name."""
+
+    def observe(self, rollout: Rollout) -> None:
+        """Move the running statistics, where no update of a rollout does so."""
 
 
 class Engine(Part, Protocol):

@@ -20,6 +20,7 @@ from gymsolve.rollout.statistics import (
     largest_entropy,
     mean_and_std,
     observed_range,
+    task_statistics,
     typical_size,
 )
 from gymsolve.spec import Array
@@ -84,8 +85,10 @@ class Before:
 @np.errstate(all="ignore")  # what overflows here is a metric that is not finite, and an alert
 def _before(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
     """Measure the rollout with the policy that collected it."""
+    credit = trainer.algorithm.credit(rollout, trainer.progress)
     return {
-        **credit_statistics(rollout, trainer.algorithm.credit(rollout, trainer.progress)),
+        **credit_statistics(rollout, credit),
+        **task_statistics(rollout, credit, trainer.config.algo.normalize_advantages),
         **episode_statistics(rollout),
         **component_statistics(rollout, trainer.envs.spec.components),
         **action_statistics(rollout, trainer.policy.spec.action),

@@ -10,8 +10,9 @@ left out: faults may well have to do with how an episode goes, and what remains 
 
 import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -19,8 +20,9 @@ from gymsolve.config import Role, TrainConfig
 from gymsolve.envs.build import needs_own_process
 from gymsolve.envs.contract import Envs, Episode, Step
 from gymsolve.envs.describe import describe_env
-from gymsolve.envs.make import make_envs
+from gymsolve.envs.make import make_envs, make_joined
 from gymsolve.errors import ConfigError, EnvFaultError, EnvLostError
+from gymsolve.metrics.thresholds import task_thresholds
 from gymsolve.rollout.agent import Agent
 from gymsolve.rollout.statistics import typical_size
 from gymsolve.seeding import Stream, generator, integer_seeds
@@ -29,6 +31,7 @@ from gymsolve.text import count as grouped
 from gymsolve.text import duration, plural
 from gymsolve.training.engines.contract import Policy
 from gymsolve.training.health.nonfinite import blame_evaluation, raise_as, require_finite_actions
+from gymsolve.training.judging.result import EvalResult, merge_results
 
 __all__ = ["EvalResult", "Evaluator", "Verdict", "play_episodes"]
 
@@ -37,74 +40,6 @@ _TRIES = 3
 _SHARES, _LONG = 4, 1000
 """By steps, every copy has room for at least four of the longest episodes (a thousand steps where they have
 no limit): the last one of each goes beyond what was asked for, by a quarter at most, or by one episode."""
-
-
-@dataclass(frozen=True)
-class EvalResult:
-    """What the episodes of one evaluation gave."""
-
-    episodes: tuple[Episode, ...]
-    complete: bool
-    """False when a cap ended the evaluation before all episodes did."""
-    env_steps: int
-    seconds: float
-    first_size: float | None = None
-    """Size of the numbers that the network saw in first observations; None with categories only."""
-    faults: tuple[str, ...] = ()
-    """Sentences on what broke meanwhile."""
-    lost: bool = False
-    """True when faults cut episodes however often they were played: the rest is a selection and no result."""
-    repeated: float | None = None
-    """Share of the policy's choices that were its last choice again; None where actions are no choices."""
-
-    @property
-    def mean(self) -> float:
-        return float(np.mean([e.raw_return for e in self.episodes])) if self.episodes else float("nan")
-
-    @property
-    def std(self) -> float:
-        """Spread of the returns; equal ones have none, although their mean is rounded."""
-        returns = [e.raw_return for e in self.episodes]
-        if not returns:
-            return float("nan")
-        return 0.0 if min(returns) == max(returns) else float(np.std(returns))
-
-    @property
-    def standard_error(self) -> float:
-        """Standard error of the mean."""
-        return self.std / len(self.episodes) ** 0.5 if self.episodes else float("nan")
-
-    @property
-    def successes(self) -> list[bool]:
-        """Of the episodes that say whether they were one."""
-        return [e.success for e in self.episodes if e.success is not None]
-
-    @property
-    def success_rate(self) -> float | None:
-        return float(np.mean(self.successes)) if self.successes else None
-
-    def metrics(self) -> dict[str, float]:
-        """Metrics by name; exactly these numbers go into the record and beside the checkpoint."""
-        returns = np.array([e.raw_return for e in self.episodes])
-        lengths = np.array([e.length for e in self.episodes])
-        measured = {
-            "eval/mean_reward": self.mean,
-            "eval/episodes": float(len(returns)),
-            "eval/env_steps": float(self.env_steps),
-        }
-        if self.first_size is not None:
-            measured["eval/first_obs_size"] = self.first_size
-        if len(returns):
-            measured |= {
-                "eval/std_reward": self.std,
-                "eval/min_reward": float(returns.min()),
-                "eval/max_reward": float(returns.max()),
-                "eval/mean_ep_length": float(lengths.mean()),
-                "eval/reward_per_step": float(returns.sum() / lengths.sum()),
-            }
-        if self.success_rate is not None:
-            measured["eval/success_rate"] = self.success_rate
-        return measured
 
 
 @dataclass(frozen=True)
@@ -298,14 +233,20 @@ class Verdict:
     """Of all of it: with the long evaluation and its confirmation, if the threshold was in reach."""
     cut: str = ""
     """What ended it early, in words; empty for a whole one."""
+    reached: int = 0
+    """How many of several tasks reached their threshold."""
 
 
 class Evaluator:
-    """Evaluates policies of one run, on the same seeds every time."""
+    """Evaluates policies of one run, on the same seeds every time.
+
+    Of several tasks, each is played alone, with as many episodes; *solved* is what all of them are, or, of a
+    curriculum, what its last stage is.
+    """
 
     def __init__(self, config: TrainConfig, threshold: float | None, role: Role = "eval") -> None:
         self.config, self.threshold, self._role = config, threshold, role
-        self._envs: Envs | None = None
+        self._envs: dict[str, Envs] = {}
 
     def judge(
         self,
@@ -319,13 +260,17 @@ class Evaluator:
         routine = result = self.play(policy, settings.episodes, steps=settings.steps, on_step=on_step)
         self._require_successes(result)
         played = [routine]
-        if len(result.episodes) < settings.solved_episodes and self._within_reach(result):
-            longer = self.play(policy, settings.solved_episodes, on_step=on_step)
+        if result.fewest < settings.solved_episodes and self._within_reach(result):
+            longer = self.play(policy, settings.solved_episodes, proving=True, on_step=on_step)
             played.append(longer)
             result = result if longer.lost else longer
-        metrics, solved = result.metrics(), False
-        if self._reached(result) and len(result.episodes) >= settings.solved_episodes:
-            again = self.play(policy, settings.solved_episodes, fresh=round_number, on_step=on_step)
+        tasks = routine.tasks | result.tasks
+        there = [name for name, one in tasks.items() if self._reached(one, name)]
+        metrics, solved = routine.metrics() | result.metrics() | self._told(tasks, there), False
+        if self._reached(result) and result.fewest >= settings.solved_episodes:
+            again = self.play(
+                policy, settings.solved_episodes, fresh=round_number, proving=True, on_step=on_step
+            )
             played.append(again)
             if not again.lost:
                 metrics["eval/confirm_mean_reward"] = again.mean
@@ -345,7 +290,16 @@ class Evaluator:
             routine_steps=routine.env_steps,
             played_steps=sum(one.env_steps for one in played),
             cut=next((self._why_cut(one) for one in played if not one.complete and not one.lost), ""),
+            reached=len(there),
         )
+
+    def _told(self, tasks: Iterable[str], there: list[str]) -> dict[str, float]:
+        """Which of several tasks are at their threshold, as metrics."""
+        flags = {f"task_reached/{name}": float(name in there) for name in tasks}
+        if not flags:
+            return {}
+        bars = {f"task_threshold/{name}": bar for name, bar in self._thresholds.items() if bar is not None}
+        return bars | flags | {"eval/tasks_reached": float(len(there))}
 
     def play(
         self,
@@ -355,14 +309,34 @@ class Evaluator:
         fresh: int | None = None,
         held_out: bool = False,
         steps: int | None = None,
+        proving: bool = False,
         on_step: Callable[[int, int], None] | None = None,
     ) -> EvalResult:
         """`count` episodes (or enough for `steps`) on the evaluation seeds, or on `fresh` ones.
 
-        Those `held_out` have chosen no checkpoint and proved nothing.
+        Those `held_out` have chosen no checkpoint and proved nothing. `proving` plays only what decides.
         """
+        asked = partial(
+            self._play, policy, count, fresh=fresh, held_out=held_out, steps=steps, on_step=on_step
+        )
+        goal = self._goal
+        names = [goal] if goal and proving else [*self.config.env.tasks]
+        return merge_results([asked(task=name) for name in names], goal) if names else asked(task="")
+
+    def _play(
+        self,
+        policy: Policy,
+        count: int,
+        *,
+        task: str,
+        fresh: int | None,
+        held_out: bool,
+        steps: int | None,
+        on_step: Callable[[int, int], None] | None,
+    ) -> EvalResult:
+        """The episodes of one task; its name is empty where there is one."""
         settings = self.config.eval
-        envs = self.envs
+        envs = self._envs_of(task)
         stream: Stream = "held_out" if held_out else "eval" if fresh is None else "confirm"
         key = 0 if fresh is None else fresh
         seeds = integer_seeds(self.config.seed, stream, envs.num_envs, key)
@@ -372,17 +346,21 @@ class Evaluator:
         limits = Limits(asked, settings.max_steps, settings.max_seconds, steps)
         return play_episodes(policy, envs, seeds=seeds, rng=rng, limits=limits, on_step=on_step)
 
-    @property
-    def envs(self) -> Envs:
+    def _envs_of(self, task: str) -> Envs:
         """Built when first needed: a run may end before its first evaluation."""
-        if self._envs is None:
-            self._envs = make_envs(self.config.env, self._role, num_envs=self._num_envs())
-        return self._envs
+        if task not in self._envs:
+            env, count = self.config.env, self._num_envs()
+            self._envs[task] = (
+                make_joined(env, self._role, num_envs=count, task=task)
+                if task
+                else make_envs(env, self._role, num_envs=count)
+            )
+        return self._envs[task]
 
     def close(self) -> None:
-        if self._envs is not None:
-            self._envs.close()
-            self._envs = None
+        for envs in self._envs.values():
+            envs.close()
+        self._envs = {}
 
     def _why_cut(self, result: EvalResult) -> str:
         settings = self.config.eval
@@ -395,15 +373,35 @@ class Evaluator:
             "it decides neither solved nor best"
         )
 
-    def _within_reach(self, result: EvalResult) -> bool:
+    def _within_reach(self, result: EvalResult, task: str = "") -> bool:
         """Could more episodes show that the threshold is met? A few on fixed seeds may be unlucky ones."""
-        if self.threshold is None or not result.complete:
+        if result.tasks:
+            return all(self._within_reach(one, name) for name, one in result.deciding.items())
+        threshold = self._thresholds.get(task)
+        if threshold is None or not result.complete:
             return False
         value, error = self._measured(result)
-        return value + 2.0 * error >= self.threshold
+        return value + 2.0 * error >= threshold
 
-    def _reached(self, result: EvalResult) -> bool:
-        return self.threshold is not None and result.complete and self._measured(result)[0] >= self.threshold
+    def _reached(self, result: EvalResult, task: str = "") -> bool:
+        if result.tasks:
+            return all(self._reached(one, name) for name, one in result.deciding.items())
+        threshold = self._thresholds.get(task)
+        return threshold is not None and result.complete and self._measured(result)[0] >= threshold
+
+    @property
+    def _goal(self) -> str:
+        """The last stage of a curriculum; empty without one."""
+        stages = self.config.curriculum.names
+        return stages[-1] if stages else ""
+
+    @cached_property
+    def _thresholds(self) -> dict[str, float | None]:
+        """What counts as solved, by task."""
+        env = self.config.env
+        if not env.tasks:
+            return {"": self.threshold}
+        return task_thresholds(self.config, describe_env(env, self._role))
 
     def _measured(self, result: EvalResult) -> tuple[float, float]:
         """What is judged, and its standard error."""

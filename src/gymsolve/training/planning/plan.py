@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gymsolve.config import TrainConfig
+from gymsolve.errors import ConfigError
 from gymsolve.recipes import (
     Overrides,
     Resolved,
@@ -51,10 +52,15 @@ class Plan:
     @property
     def threshold(self) -> float | None:
         """What counts as solved: the setting, else what the environment is registered with."""
-        if self.config.solved_at is not None:
+        if self.config.solved_at is not None and not self.config.env.tasks:
             return self.config.solved_at
         from gymsolve.envs.build import find_spec
 
+        if self.config.env.tasks:
+            from gymsolve.envs.describe import describe_env
+            from gymsolve.metrics.thresholds import find_threshold
+
+            return find_threshold(self.config, describe_env(self.config.env))
         registered: float | None = find_spec(self.config.env.id).reward_threshold
         return registered
 
@@ -78,6 +84,7 @@ def plan_run(name: str, overrides: Overrides = (), tell: Tell | None = None) -> 
     require_sane(plan.config)
     if not plan.resolved.automatic:
         return plan
+    _require_one_task(plan)
     from gymsolve.envs.contract_faults import keep_folder
 
     with keep_folder():
@@ -91,6 +98,15 @@ def _require_variant(name: str) -> None:
         known += [algorithm for algorithm in ALGORITHMS if algorithm not in known]
     if variant is not None and variant.lower() not in map(str.lower, known):
         raise no_variant(base, variant, known)
+
+
+def _require_one_task(plan: Plan) -> None:
+    """What is measured for `auto` is one environment."""
+    if plan.config.env.tasks:
+        place = plan.resolved.automatic[0]
+        raise ConfigError(
+            "cannot be measured for several tasks (env.tasks).", where=place, hint="Give a number."
+        )
 
 
 def with_seed(plan: Plan, seed: int) -> Plan:

@@ -52,6 +52,8 @@ def tune(
     """
     own_layout = Layout(config.env.num_envs, config.algo.num_steps)
     shapes = layouts(config, shortest) if envs else [own_layout]
+    if config.env.tasks:
+        raise UsageError("the speed of several tasks cannot be tuned.", where="env.tasks", hint="Tune one.")
     own_backend = choose_backend(config.env, "train")
     costs = Costs()
     spec = _measure_envs(config, shapes, own_backend, costs, 0.4 * seconds, wide=wide)

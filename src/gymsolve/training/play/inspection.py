@@ -255,7 +255,8 @@ def _reward_factor(state: Any) -> float | None:
     with suppress(KeyError, TypeError, ValueError):
         scaler = RewardScaler(len(state["running"]))
         scaler.load({}, state)
-        return scaler.factor if scaler.count else None
+        known = scaler.factors.ndim == 0 and scaler.count  # several tasks have a factor each
+        return float(scaler.factors) if known else None
     return None
 
 

@@ -15,7 +15,8 @@ from typing import Any, Literal
 from gymsolve.config import TrainConfig
 from gymsolve.envs.single_env import Stage, open_stage
 from gymsolve.errors import EnvLostError, GymsolveError, RunDamagedError
-from gymsolve.runs.checkpoints import pointed
+from gymsolve.metrics.tasks import worst_task
+from gymsolve.runs.checkpoints import pointed, read_meta
 from gymsolve.runs.files import os_errors
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import Run
@@ -86,10 +87,15 @@ def film_checkpoint(
     path: Path,
     order: Order,
     on_moment: Callable[[Moment], None] = lambda moment: None,
+    task: str | None = None,
 ) -> dict[str, Any]:
-    """Film one checkpoint and write the file that describes the video; returns that description."""
+    """Film one checkpoint and write the file that describes the video; returns that description.
+
+    `task` is the one of several that the stage shows.
+    """
     policy = load_policy(saved.policy, saved.policy_metadata)
     facts = {"run": run.id, **identify(saved), "vec_steps": saved.meta["vec_steps"]}
+    facts |= {} if task is None else {"task": task}
     facts |= film_episodes(policy, stage, path, order, on_moment)
     describe_video(path, facts)
     return facts
@@ -99,13 +105,14 @@ def _film_both(
     run: Run, config: TrainConfig, observer: Observer, check: Callable[[Moment], None], order: Order
 ) -> None:
     stage: Stage | None = None
+    task = _worst_task(run) if config.env.tasks else None
     try:
         for name, which in _wanted(run):
             saved = load_checkpoint(run, which, policy_only=True)
             known = list_videos(run)
             if any(video.name == name and _shows(video, saved) for video in known):
                 continue  # a resume that trained nothing
-            stage = stage or open_stage(config.env)
+            stage = stage or open_stage(config.env, task)
             if stage is None:
                 return
             path = video_place(run, name)
@@ -117,12 +124,18 @@ def _film_both(
                 describe_video(path, facts)
             else:
                 told = _told_if_slow(observer, name, order.patience, check)
-                facts = film_checkpoint(run, saved, stage, path, order, told)
+                facts = film_checkpoint(run, saved, stage, path, order, told, task)
             tell_video(run, path, facts)
             observer.event("video", {"path": str(path), **facts})
     finally:
         if stage is not None:
             stage.close()
+
+
+def _worst_task(run: Run) -> str | None:
+    """Of several tasks, the one to look at: furthest below its threshold in the best evaluation."""
+    name = pointed(run, "best") or pointed(run, "last")
+    return None if name is None else worst_task(read_meta(run, name)["eval"] or {})
 
 
 def _told_if_slow(

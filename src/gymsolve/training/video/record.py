@@ -9,6 +9,7 @@ from typing import Any
 from gymsolve.config import TrainConfig
 from gymsolve.envs.single_env import Stage, open_stage
 from gymsolve.errors import UsageError
+from gymsolve.metrics.tasks import worst_task
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.runs.refs import open_checkpoint
 from gymsolve.runs.run import Run
@@ -45,6 +46,8 @@ class Wish:
     """1920x1080 unless `size` says otherwise, at 30 or 60 frames per second."""
     data: bool = False
     """Also keep each episode's observations, actions, rewards and values in `episodes/`."""
+    task: str | None = None
+    """Which of several tasks; None takes the worst."""
     max_seconds: float | None = None
     """Longest length of the video, or of each clip of a progression."""
 
@@ -65,7 +68,8 @@ def record_run(
     config, _ = buildable_settings(run, trust=trust)
     place = None if out is None else out.absolute()  # environments may change the working directory
     require_fit(load_policy(saved.policy, saved.policy_metadata), config.env, run)
-    stage = open_stage(config.env)
+    task = _known_task(wish, config, saved)
+    stage = open_stage(config.env, task)
     if stage is None:
         raise UsageError(
             f"{config.env.id} cannot be drawn into a picture, so there is nothing to film.",
@@ -75,10 +79,20 @@ def record_run(
     with closing(stage), Watchdog(config.env):
         order = _order(wish, config, stage)
         path = place or video_place(run, _name(wish, saved, order))
-        facts = {"run": run.id} | _film(run, saved, stage, path, order, wish, on_clip)
+        shown = {} if task is None else {"task": task}
+        facts = {"run": run.id} | shown | _film(run, saved, stage, path, order, wish, on_clip)
     if out is None:
         describe_video(path, facts)
     return {"path": str(path), **facts}
+
+
+def _known_task(wish: Wish, config: TrainConfig, saved: Checkpoint) -> str | None:
+    """Which of several tasks to film: the one asked for, else the worst of the checkpoint's evaluation."""
+    known = tuple(config.env.tasks)
+    if wish.task is not None and wish.task not in known:
+        hint = f"Its tasks are: {', '.join(known)}." if known else "It has one task; leave out --task."
+        raise UsageError(f"the run has no task {wish.task!r}.", where="--task", hint=hint)
+    return wish.task or worst_task(saved.meta["eval"] or {})
 
 
 def _film(

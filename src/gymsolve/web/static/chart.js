@@ -7,14 +7,16 @@ const FONT = '12px system-ui, sans-serif';
 /**
  * A line chart in an element.
  *
- * `series`: [{label, color?, band?, width?, dash?}], where color is a name such as 'c0'; `x`: label of the
+ * `series`: [{label, color?, width?, dash?, marks?, faint?}], where color is a name such as 'c0'; `x`: label of the
  * axis; `height`; `onCursor(index)`; `sync`: a key that charts share their cursor by; `formatX`, `formatY`.
  * Gives `set(columns)` (x first), `append(rows)` (arrays with x first), `cursor(index)`, `destroy()`.
  */
 export function lineChart(element, options) {
   const columns = [[], ...options.series.map(() => [])];
   let plot = null;
+  let gone = false;
   const build = () => {
+    if (gone) return;
     plot?.destroy();
     plot = new uPlot(settings(element, options), columns, element);
   };
@@ -26,7 +28,7 @@ export function lineChart(element, options) {
     if (width > 0 && width !== plot.width) plot.setSize({ width, height: options.height ?? 220 });
   });
   watcher.observe(element);
-  return {
+  element.chart = {
     set(given) {
       given.forEach((column, at) => { columns[at] = column; });
       draw();
@@ -41,10 +43,12 @@ export function lineChart(element, options) {
     get plot() { return plot; },
     get columns() { return columns; },
     destroy() {
+      gone = true;
       watcher.disconnect();
       plot.destroy();
     },
   };
+  return element.chart; // also there for whoever wants to read what is drawn
 }
 
 /** 12,300 → 12k, 0.00012 → 1.2e-4: as short as an axis needs it. */
@@ -76,18 +80,18 @@ function settings(element, options) {
     },
     scales: { x: { time: false } },
     axes: [
-      { ...axis, label: options.x, labelSize: 18, labelFont: FONT, values: (_, ticks) => ticks.map(formatX) },
+      { ...axis, size: 30, label: options.x, labelSize: 18, labelFont: FONT, values: (_, ticks) => ticks.map(formatX) },
       { ...axis, size: 58, values: (_, ticks) => ticks.map(formatY) },
     ],
     series: [
       { label: options.x ?? 'x', value: (_, v) => (v === null ? '–' : formatX(v)) },
       ...options.series.map((one, at) => ({
         label: one.label,
-        stroke: colour(one.color ?? `c${at % 8}`),
+        stroke: colour(one.color ?? `c${at % 8}`) + (one.faint ? '55' : ''),
         width: one.width ?? 1.6,
         dash: one.dash,
         spanGaps: true,
-        points: { show: false },
+        points: { show: one.marks ?? false, size: 6 },
         value: (_, v) => (v === null ? '–' : formatY(v)),
       })),
     ],

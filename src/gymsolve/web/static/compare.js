@@ -1,3 +1,103 @@
-import { page } from './shell.js';
+// Runs side by side: results, curves on a common axis with seeds as bands, and the settings that differ.
+import { get } from './api.js';
+import { lineChart } from './chart.js';
+import { align } from './curves.js';
+import { colour, page, showError } from './shell.js';
+import { html, nothing, render } from './vendor/lit-html.js';
+import { duration } from './words.js';
 
-page('Compare').textContent = 'This page is not there yet.';
+const AXES = [['env_steps', 'environment steps'], ['vec_steps', 'vector steps'], ['time', 'time']];
+const main = page('Compare');
+const given = new URLSearchParams(location.search);
+const runs = (given.get('runs') ?? '').split(',').filter(Boolean);
+const state = { axis: given.get('axis') ?? '', metric: given.get('metric') ?? '', told: null, charts: [], shape: '' };
+let timer = 0;
+
+async function look() {
+  clearTimeout(timer);
+  try {
+    const words = new URLSearchParams({ runs: runs.join(','), axis: state.axis, metric: state.metric });
+    state.told = await get(`/compare?${words}`);
+    showError(null);
+    draw();
+  } catch (error) {
+    showError(error);
+    if (!state.told) render(html`<h1>Compare</h1><p><a href="/">Choose runs in the list</a></p>`, main);
+    if (error.status === 404) return;
+  }
+  if (state.told?.comparison.runs.some((one) => one.status === 'running')) timer = setTimeout(again, 5000);
+}
+
+function again() {
+  if (document.hidden) timer = setTimeout(again, 1000);
+  else look();
+}
+
+function change(changes) {
+  Object.assign(state, changes);
+  const words = new URLSearchParams({ runs: runs.join(','), ...(state.axis && { axis: state.axis }), ...(state.metric && { metric: state.metric }) });
+  history.replaceState(null, '', `/compare?${words}`);
+  look();
+}
+
+function draw() {
+  const { comparison, axis, charts, metrics } = state.told;
+  const { runs: compared, results, seeds, differences, incidental, remark, problems } = comparison;
+  const letters = compared.map((one) => one.letter);
+  const differing = Object.entries(differences);
+  const aside = Object.keys(incidental);
+  render(html`<h1>Compare ${compared.length} runs</h1>${remark ? html`<p>${remark}</p>` : nothing}
+    <div class="row filters"><label>Axis <select @change=${(event) => change({ axis: event.target.value })}>
+        ${AXES.map(([name, label]) => html`<option value=${name} ?selected=${name === axis}>${label}</option>`)}</select></label>
+      <label>Another metric <select @change=${(event) => change({ metric: event.target.value })}><option value="">none</option>
+        ${metrics.map((name) => html`<option ?selected=${name === state.metric}>${name}</option>`)}</select></label></div>
+    ${seeds.map((one) => html`<p>${one.remark}</p>`)}
+    <div id="charts" class="grid wide">${charts.map((one) => html`<figure class="card chart"><figcaption><span><b>${one.title}</b> <span class="soft small">${one.note}</span></span></figcaption><div class="plot"></div>
+      <ul class="keys small">${one.lines.map((line, at) => html`<li><i class="dot c${at % 8}"></i>${line.band.length ? '' : `${line.letter}: `}${line.label}</li>`)}</ul></figure>`)}</div>
+    <h2>Results</h2><div class="scroll" tabindex="0" role="region" aria-label="Results"><table id="results"><thead><tr><td></td>${compared.map((one) => html`<th scope="col">${one.letter}
+        <a href="/run/${encodeURIComponent(one.id)}">${one.id}</a></th>`)}</tr></thead>
+      <tbody><tr><th scope="row">status</th>${compared.map((one) => html`<td>${one.status}</td>`)}</tr>
+        ${results.map(([name, ...values]) => html`<tr><th scope="row">${name}</th>${values.map((value) => html`<td>${value}</td>`)}</tr>`)}</tbody></table></div>
+    <h2>Settings that differ</h2>${differing.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Settings that differ"><table><thead><tr><td></td>${letters.map((letter) => html`<th scope="col">${letter}</th>`)}</tr></thead>
+      <tbody>${differing.map(([path, values]) => html`<tr><th scope="row" class="code">${path}</th>${values.map((value) => html`<td class="code">${JSON.stringify(value)}</td>`)}</tr>`)}</tbody></table></div>`
+      : html`<p class="soft">None that changes results.</p>`}
+    ${aside.length ? html`<p class="soft small">Without effect on results, they also differ in ${aside.join(', ')}.</p>` : nothing}
+    ${problems.map((one) => html`<p class="soft small">${one}</p>`)}`, main);
+  drawCharts(charts, axis);
+}
+
+/** New charts where their lines are others; else new data in those that are there. */
+function drawCharts(charts, axis) {
+  const shape = JSON.stringify([axis, charts.map((one) => [one.title, one.level === null, one.lines.map((line) => [line.label, line.band.length > 0])])]);
+  if (shape !== state.shape) {
+    state.charts.forEach((chart) => chart.destroy());
+    const places = [...main.querySelectorAll('.plot')];
+    places.forEach((place) => place.replaceChildren());
+    state.charts = charts.map((one, at) => build(one, places[at], axis));
+    state.shape = shape;
+  }
+  charts.forEach((one, at) => state.charts[at].set(columns(one)));
+}
+
+function build(chart, place, axis) {
+  const series = chart.lines.map((line, at) => ({ label: line.letter, color: `c${at % 8}` }));
+  const bands = [];
+  chart.lines.forEach((line, at) => {
+    if (!line.band.length) return;
+    const first = series.length + 1;
+    series.push(...['low', 'high'].map((end) => ({ label: `${line.letter} ${end}`, color: `c${at % 8}`, width: 0.5 })));
+    bands.push({ series: [first + 1, first], fill: () => `${colour(`c${at % 8}`)}2e` });
+  });
+  if (chart.level !== null) series.push({ label: 'threshold', color: 'soft', dash: [5, 4], width: 1 });
+  const inTime = axis === 'time';
+  return lineChart(place, { series, bands, x: chart.x, formatX: inTime ? duration : undefined, legend: false, height: 280 });
+}
+
+function columns(chart) {
+  const lines = chart.lines.map((line) => [line.points.map(([x]) => x), line.points.map(([, y]) => y)]);
+  const bands = chart.lines.filter((line) => line.band.length).flatMap((line) => [1, 2].map((end) => [line.band.map(([x]) => x), line.band.map((one) => one[end])]));
+  const found = align([...lines, ...bands]);
+  return chart.level === null ? found : [...found, found[0].map(() => chart.level)];
+}
+
+look();

@@ -57,9 +57,19 @@ async function openRun(run) {
 async function inspect(wish, step = 0) {
   showError(null);
   if (wish.run !== view.run?.run) await openRun(wish.run);
+  const stored = wish.count === 1 ? find(wish) : null;
+  if (stored) {
+    await open(stored.name, step);
+    return;
+  }
   choose.busy(true);
   try {
-    await view.desk.ask('episodes', wish, (told) => hear(told, step).catch(view.fail));
+    const seen = { name: null };
+    let heard = Promise.resolve();  // one message after the other: the end must not overtake the start
+    await view.desk.ask('episodes', wish, (told) => {
+      heard = heard.then(() => hear(told, step, seen)).catch(view.fail);
+    });
+    await heard;
   } catch (error) {
     view.fail(error);
   } finally {
@@ -69,19 +79,35 @@ async function inspect(wish, step = 0) {
   }
 }
 
-async function hear(told, step) {
-  if (told.type === 'states') {
-    progress.textContent = `Playing seed ${told.seed}: ${told.states} states so far …`;
-    if (view.episode?.name === told.name) await view.episode.extend(told.states);
-    else if (!view.episode || view.episode.facts.state !== 'playing') return open(told.name, step);
+/** The episode that was played before with these weights, this seed and this way to choose actions. */
+function find(wish) {
+  const weights = view.run.checkpoints.find((one) => one.name === wish.checkpoint)?.policy_sha256;
+  return view.run.episodes.find((one) => one.state === 'whole' && one.policy_sha256 === weights && one.seed === wish.seed
+    && one.deterministic === !wish.sampled && one.role === wish.role && !one.parent && one.end !== 'cut');
+}
+
+/** Follow the first of the episodes that were asked for; of the others the list tells. */
+async function hear(told, step, seen) {
+  if (told.type === 'paused' || told.type === 'continued') {
+    choose.paused(told.type === 'paused');
+    return;
+  }
+  const name = told.name ?? told.episode.name;
+  const first = seen.name ?? name;
+  if (told.type === 'states') progress.textContent = `Playing seed ${told.seed}: ${told.states} states so far …`;
+  if (seen.name === null) {
+    seen.name = name;
+    await open(name, step);
+  } else if (name !== first) {
+    if (told.type === 'episode') await reload();
+  } else if (view.episode?.name === name) {
+    if (told.type === 'states') await view.episode.extend(told.states);
+    else {
+      await view.episode.refresh();
+      await view.episode.value();
+    }
     grow();
-  } else if (told.type === 'episode') {
-    if (view.episode?.name !== told.episode.name) return open(told.episode.name, step);
-    await view.episode.refresh();
-    await view.episode.value();
-    grow();
-  } else if (told.type === 'paused' || told.type === 'continued') choose.paused(told.type === 'paused');
-  return undefined;
+  }
 }
 
 /** Show a stored episode. */

@@ -1,3 +1,127 @@
-import { page } from './shell.js';
+// One run: live curves, alerts, checkpoints, videos, logbook, and what can be done with it.
+import { get } from './api.js';
+import { Curves, RETURN, Tracks } from './curves.js';
+import { actions, alerts, checkpoints, evaluations, events, facts, head, log, logbook, settings, tiles, videos } from './run_parts.js';
+import { page, showError } from './shell.js';
+import { SmallPlayer } from './small_player.js';
+import { html, nothing, render } from './vendor/lit-html.js';
 
-page('Run').textContent = 'This page is not there yet.';
+const id = decodeURIComponent(location.pathname.slice('/run/'.length));
+const place = `/runs/${encodeURIComponent(id)}`;
+const main = page(id);
+const state = { id, run: null, told: null, found: null, tracks: new Tracks(), cursor: '', refresh };
+const player = new SmallPlayer(id);
+let curves = null;
+let shown = '';
+let asked = 0;
+
+async function open() {
+  try {
+    const first = get(`${place}/follow?names=${RETURN.join(',')}`);
+    state.run = await get(place);
+    lay();
+    take(await first);
+    state.cursor = ''; // the other curves are still to come, from the beginning
+    draw();
+    poll();
+  } catch (error) {
+    showError(error);
+    render(html`<h1>${id}</h1><p><a href="/">All runs</a></p>`, main);
+  }
+}
+
+/** The places of the page; what is in them is drawn by itself. */
+function lay() {
+  render(html`<div id="head"></div>
+    <div class="split"><section aria-label="Curves"><div id="controls" class="row filters"></div><div id="curves" class="grid"></div></section>
+      <aside aria-label="Beside the curves"><div id="player"></div><section id="alerts"></section></aside></div>
+    <div id="rest"></div>`, main);
+  curves = new Curves(main.querySelector('#curves'), { tracks: state.tracks, onChange: () => { state.cursor = ''; look(); } });
+  curves.know(state.run.metrics, state.run.threshold);
+  player.show(main.querySelector('#player'), state.run);
+}
+
+function take(told) {
+  state.told = told;
+  state.cursor = told.cursor;
+  state.tracks.add(told);
+  if (told.fresh || Object.keys(told.series).length) curves.draw();
+}
+
+/** Ask for what is new; everything else only when its stamp says that it changed. */
+async function look() {
+  const mine = ++asked;
+  const names = curves.wanted().join(',');
+  const told = await get(`${place}/follow?names=${encodeURIComponent(names)}&since=${state.cursor}`);
+  if (mine !== asked) return; // other metrics were chosen meanwhile
+  const ended = state.told && state.told.status !== told.status;
+  take(told);
+  const named = state.run.metrics.length > 0 || !Object.keys(told.series).length;
+  if (told.stamp !== state.run.stamp || ended || !named) await refresh();
+  else draw();
+}
+
+async function refresh() {
+  state.run = await get(place);
+  curves.know(state.run.metrics, state.run.threshold);
+  player.show(main.querySelector('#player'), state.run);
+  draw();
+}
+
+async function poll() {
+  let pause = state.told.status === 'running' ? 1000 : 4000;
+  if (!document.hidden) {
+    try {
+      await look();
+      showError(null);
+      diagnose();
+    } catch (error) {
+      showError(error);
+      if (error.status === 404) return; // it was deleted: what is drawn stays
+      pause = 3000;
+    }
+  }
+  setTimeout(poll, pause);
+}
+
+/** Alerts as `gymsolve diagnose` tells them, whenever the run's events say that they changed. */
+async function diagnose() {
+  const wanted = JSON.stringify([state.run.alerts, state.run.status]);
+  if (wanted === shown) return;
+  shown = wanted;
+  try {
+    state.found = await get(`${place}/alerts`);
+  } catch (error) {
+    state.found = { roots: [], lint: [], problems: [error.text], checked: 0 };
+  }
+  draw();
+}
+
+function draw() {
+  const { run } = state;
+  const into = (name, template) => render(template, main.querySelector(name));
+  into('#head', html`${head(state)}${actions(state)}${tiles(state)}`);
+  into('#controls', controls());
+  into('#alerts', alerts(state));
+  into('#rest', html`${evaluations(state)}${videos(state)}${checkpoints(state)}${logbook(state)}${events(run)}${settings(run)}${facts(run)}${log(run)}
+    ${run.problems.length ? html`<h2>Could not be read</h2>${run.problems.map((one) => html`<p>${one}</p>`)}` : nothing}`);
+}
+
+function controls() {
+  const others = state.run.metrics.filter((one) => !curves.names.includes(one.name) && !RETURN.includes(one.name));
+  const groups = [...new Set(others.map((one) => one.group))];
+  const add = (event) => {
+    const name = event.target.value;
+    event.target.value = '';
+    if (name) curves.choose([...curves.names, name]);
+  };
+  return html`<label>Axis <select @change=${(event) => curves.set({ axis: event.target.value })}>
+      <option value="steps">steps</option><option value="seconds">time</option></select></label>
+    <label>Smoothing <input type="range" min="0" max="0.99" step="0.01" .value=${String(curves.smoothing)}
+      @input=${(event) => curves.set({ smoothing: Number(event.target.value) })}></label>
+    <label>Add a chart <select @change=${add}><option value="">choose a metric …</option>
+      ${groups.map((group) => html`<optgroup label=${group}>${others.filter((one) => one.group === group)
+        .map((one) => html`<option value=${one.name}>${one.name}${one.title ? `: ${one.title}` : ''}</option>`)}</optgroup>`)}</select></label>`;
+}
+
+open();

@@ -19,7 +19,7 @@ export const episodes = {
 
     function draw() {
       const shown = listed();
-      const ranked = shown.filter((one) => one.return !== null && one.return !== undefined && !one.parent).sort((a, b) => a.return - b.return);
+      const ranked = shown.filter((one) => one.return !== null && one.return !== undefined && one.state === 'whole' && !one.parent).sort((a, b) => a.return - b.return);
       const middle = ranked[Math.floor((ranked.length - 1) / 2)];
       const jump = (name, one) => html`<button type="button" ?disabled=${!one} @click=${() => view.open(one.name).catch(view.fail)}>${name}${
         one ? html` <span class="soft">${short(one.return)}</span>` : nothing}</button>`;

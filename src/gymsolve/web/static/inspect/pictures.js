@@ -3,6 +3,7 @@
 const BLOCK = 16;
 const KEPT_BLOCKS = 48;
 const KEPT_PICTURES = 24;
+const REST = 120;
 
 /** What the camera saw, by state. */
 export class Pictures {
@@ -27,8 +28,9 @@ export class Pictures {
       touch(this._shown, state, held);
       return held;
     }
-    const block = await this._block(Math.floor(state / BLOCK));
-    const raw = block[state % BLOCK];
+    const number = Math.floor(state / BLOCK);
+    const alone = this._leaping && !this._blocks.has(number);
+    const raw = alone ? (await fetchParts(this._address(state, state + 1)))[0] : (await this._block(number))[state % BLOCK];
     if (!raw?.byteLength) return null;
     const picture = await createImageBitmap(new Blob([raw], { type: 'image/jpeg' }));
     touch(this._shown, state, picture);
@@ -36,10 +38,17 @@ export class Pictures {
     return picture;
   }
 
-  /** Fetch what will be asked for next, going by where the cursor came from. */
+  /** Fetch what will be asked for next, going by where the cursor came from; after a leap, once it rests. */
   expect(state) {
     const ahead = state >= this._last ? 1 : -1;
+    this._leaping = Math.abs(state - this._last) > 2 * BLOCK;
     this._last = state;
+    clearTimeout(this._resting);
+    if (this._leaping) this._resting = setTimeout(() => this._around(state, ahead), REST);
+    else this._around(state, ahead);
+  }
+
+  _around(state, ahead) {
     for (const more of [0, ahead, 2 * ahead, -ahead]) {
       const block = Math.floor(state / BLOCK) + more;
       if (block >= 0 && block * BLOCK < this._count()) this._block(block).catch(() => {});
@@ -61,6 +70,7 @@ export class Pictures {
   }
 
   close() {
+    clearTimeout(this._resting);
     for (const picture of this._shown.values()) picture.close();
     this._shown.clear();
     this._blocks.clear();

@@ -49,7 +49,8 @@ export const stage = {
       }
       if (canvas.width !== found.width || canvas.height !== found.height) Object.assign(canvas, { width: found.width, height: found.height });
       canvas.getContext('2d').drawImage(found, 0, 0);
-      canvas.dataset.state = state;
+      const { encoded, decoded } = episode.pictures.kept;
+      Object.assign(canvas.dataset, { state, encoded, decoded });
     });
 
     function toggle() {

@@ -69,7 +69,16 @@ export const table = {
       event.preventDefault();
     }
 
-    function show(state) {
+    let waiting = 0;
+    /** Rows are many: while the cursor runs they follow ten times a second. */
+    function show() {
+      waiting ||= setTimeout(() => {
+        waiting = 0;
+        follow(view.state);
+      }, 100);
+    }
+
+    function follow(state) {
       const box = element.querySelector('.rows');
       if (following && box && document.activeElement?.closest('.panel-table') !== element.parentElement) {
         const top = (sorted.name === 'step' && !sorted.down ? state : order.indexOf(state)) * HEIGHT;
@@ -80,6 +89,6 @@ export const table = {
 
     sort();
     draw();
-    return { show, grow() { sort(); draw(); } };
+    return { show, grow() { sort(); draw(); }, close() { clearTimeout(waiting); } };
   },
 };

@@ -65,7 +65,8 @@ export const timeline = {
 
     function move(plot, line) {
       const left = plot.valToPos(view.state, 'x');
-      line.hidden = !(left >= 0 && left <= plot.over.clientWidth);
+      const width = plot.bbox.width / devicePixelRatio;  // asking the element would lay the page out again
+      line.hidden = !(left >= 0 && left <= width + 1);
       line.style.transform = `translateX(${left}px)`;
     }
 

@@ -1,0 +1,146 @@
+"""What every command prints with `--json`: the table behind `docs/json.md` and its tests.
+
+Most commands print the record of a verb. Those that train and film print facts that the training gathers;
+their records stand here, and a test compares them with what is printed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gymsolve.service.answers import Answer, left_out
+from gymsolve.service.diagnose import Findings
+from gymsolve.service.environments import CheckedEnv, TunedSpeed
+from gymsolve.service.evaluation import Evaluation
+from gymsolve.service.fix import PlannedFix
+from gymsolve.service.logbook import Logbook, WrittenEntry
+from gymsolve.service.machine import Machine
+from gymsolve.service.recipes import CheckedRecipes, FormattedRecipes, ListedRecipe, ShownRecipe
+from gymsolve.service.report import WrittenReport
+from gymsolve.service.runs import Comparison, ListedRun, RunDetails, StopRequest
+from gymsolve.service.seeds import SeedsVerdict
+from gymsolve.service.share import PulledRun, PushedRun
+from gymsolve.service.start import StartedRun
+from gymsolve.service.trials import TriedFix
+
+__all__ = ["ANSWERS", "FILM", "EndedRun", "Failure", "Printed"]
+
+
+@dataclass(frozen=True)
+class RaisedAlert(Answer):
+    """An alert that fired."""
+
+    id: str
+    severity: str
+    active: bool
+    """It still held when the run ended."""
+    count: int
+    because: str | None
+    """Id of the alert that explains it."""
+
+
+@dataclass(frozen=True)
+class EndedRun(Answer):
+    """How a training ended."""
+
+    run: str
+    path: str
+    status: str
+    reason: str
+    """Why it ended: `solved`, `steps`, `time`, `stop file`, `interrupt`, `terminated` or `hangup`."""
+    solved: bool
+    env_steps: int
+    seconds: float
+    mean_reward: float | None
+    """Mean return of the best evaluation, if there was one."""
+    threshold: float | None
+    """Mean return that counts as solved; null where none is known, or where successes decide."""
+    success_rate: float | None = left_out()
+    """Share of successes in the best evaluation, where that decides (`solved_by`)."""
+    success_threshold: float | None = left_out()
+    alerts: tuple[RaisedAlert, ...] = ()
+    """Causes first, the most urgent in front, then what follows from them."""
+    nothing_to_do: str | None = left_out()
+    """Why a resume found nothing to do, and so changed nothing."""
+    profile: Mapping[str, Any] | None = left_out()
+    """With `--profile`: seconds by phase, and the path of the flame graph."""
+
+
+@dataclass(frozen=True)
+class Fault(Answer):
+    """What went wrong."""
+
+    message: str
+    """One sentence."""
+    where: str | None
+    """The setting, option or path that it is about."""
+    hint: str | None
+    """What to do about it."""
+    exit_code: int
+    bad: Mapping[str, Any] | None = left_out()
+    """The number that was not finite, and where it came from."""
+
+
+@dataclass(frozen=True)
+class Failure(Answer):
+    """An error; every command may print it instead of its answer, whatever its exit code says."""
+
+    error: Fault
+
+
+FILM = {
+    "path": "the video",
+    "run": "",
+    "checkpoint": "the newest one that it shows",
+    "env_steps": "steps of that checkpoint",
+    "policy_sha256": "of the weights; not in a progression",
+    "return": "mean of the whole episodes; of the last clip in a progression",
+    "episodes": "each with `return`, `length`, `end` and, with `--data`, `data`; not in a progression",
+    "clips": "of a progression: each with `checkpoint`, `env_steps`, `return`, `length` and `end`",
+    "complete": "false if an episode was cut",
+    "cut_by": "what cut it; not in a progression",
+    "seed": "",
+    "deterministic": "false if actions were sampled",
+    "fps": "frames per second",
+    "seconds": "length of the video",
+    "width": "",
+    "height": "",
+    "time": "when it was made",
+    "recording_seconds": "how long that took",
+}
+"""The keys of what `record` prints. One of them is a word of Python's, so that it cannot be a record."""
+
+Printed = tuple[str, Any]
+"""When a command prints it, and what it is: an annotation, or keys with what they mean."""
+
+_ENDED: tuple[Printed, ...] = (("", EndedRun), ("with `--detach`", StartedRun))
+ANSWERS: dict[str, tuple[Printed, ...]] = {
+    "train": (*_ENDED, ("with `--seeds`", SeedsVerdict)),
+    "resume": (*_ENDED, ("of `group:ID`", SeedsVerdict)),
+    "fork": _ENDED,
+    "eval": (("", Evaluation),),
+    "record": (("", FILM),),
+    "stop": (("", StopRequest),),
+    "push": (("", PushedRun),),
+    "pull": (("", PulledRun),),
+    "runs list": (("", list[ListedRun]),),
+    "runs show": (("", RunDetails),),
+    "runs compare": (("", Comparison),),
+    "recipes list": (("", list[ListedRecipe]),),
+    "recipes show": (("", ShownRecipe),),
+    "recipes check": (("", CheckedRecipes),),
+    "recipes format": (("", FormattedRecipes),),
+    "roms list": (("", dict[str, list[str]]),),
+    "roms import": (("", list[dict[str, str | None]]),),
+    "roms state": (("", {"state": "its name", "path": "its file", "variables": "of the game's memory"}),),
+    "log list": (("", Logbook),),
+    "log add": (("", WrittenEntry),),
+    "diagnose": (("", Findings),),
+    "report": (("", WrittenReport),),
+    "fix": (("", TriedFix), ("with `--dry-run`, or where there is nothing to try", PlannedFix)),
+    "check": (("", CheckedEnv),),
+    "doctor": (("", Machine),),
+    "bench": (("", {"machine": "what it was measured on", "results": "all figures, by part"}),),
+    "tune-speed": (("", TunedSpeed),),
+}
+"""By command, without the word gymsolve."""

@@ -1,0 +1,111 @@
+"""`gymsolve play`: an environment or a run in the browser, for people and policies."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from gymsolve.cli.commands.web import Host, NoOpen, Port, Token, open_page
+from gymsolve.cli.options import RunsDir, Trust, trusts
+from gymsolve.errors import UnknownRunError, UsageError
+
+__all__ = ["play"]
+
+
+def play(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="[ENV[:VARIANT]|RUN[@CHECKPOINT]]",
+            help="What to play; without it, the page lets you choose.",
+        ),
+    ] = "",
+    mode: Annotated[
+        Literal["you", "policy", "untrained", "random"] | None,
+        typer.Option(
+            "--mode", help="Who acts first; you in an environment, the policy in a run, by default."
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Seed of the first episode.")] = None,
+    episodes: Annotated[
+        int | None, typer.Option("--episodes", min=1, help="Stop after so many; go on for ever by default.")
+    ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--against", metavar="RUN", help="A policy to play against, in VizdoomDeathmatch-v1; up to seven."
+        ),
+    ] = None,
+    port: Port = None,
+    no_open: NoOpen = False,
+    host: Host = "127.0.0.1",
+    token: Token = None,
+    trust: Trust = False,
+    runs_dir: RunsDir = None,
+) -> None:
+    """Play an environment in the browser, or watch a policy and take over from it."""
+    query, runs_dir = _named(what, mode, trust, runs_dir) if what else ({}, runs_dir)
+    wishes = {"mode": mode, "seed": seed, "episodes": episodes}
+    query |= {name: str(value) for name, value in wishes.items() if value is not None}
+    if against:
+        query["against"] = _opponents(what, against, trust, runs_dir)
+    open_page("/play", query, port=port, no_open=no_open, host=host, token=token, runs_dir=runs_dir)
+
+
+def _opponents(what: str, against: list[str], trust: bool, runs_dir: Path | None) -> str:
+    """Their ids, once it is certain that they may play."""
+    from gymsolve.runs.refs import find_run, split_ref
+    from gymsolve.runs.trust import buildable_settings
+
+    if not what.startswith("VizdoomDeathmatch-v1"):
+        raise UsageError(
+            "agents are played against in VizdoomDeathmatch-v1 alone.",
+            where="--against",
+            hint="Write: gymsolve play VizdoomDeathmatch-v1 --against RUN",
+        )
+    found: list[str] = []
+    for ref in against:
+        name, checkpoint = split_ref(ref)
+        run = find_run(name, runs_dir)
+        buildable_settings(run, trust=trusts(name, runs_dir, trust=trust, json=False))
+        found.append(run.id if checkpoint is None else f"{run.id}@{checkpoint}")
+    return ",".join(found)
+
+
+def _named(
+    what: str, mode: str | None, trust: bool, runs_dir: Path | None
+) -> tuple[dict[str, str], Path | None]:
+    """What the page is asked for, and the folder where it will look for runs."""
+    from gymsolve.recipes import has_recipe, split_name
+
+    if not what.startswith("@") and "@" not in what:
+        base = split_name(what)[0]
+        if has_recipe(base) or (re.search(r"-v\d+$", base) and not re.match(r"\d{8}-\d{6}-", base)):
+            if mode == "policy":
+                raise UsageError(
+                    "an environment has no policy; a run has one.",
+                    where="--mode",
+                    hint=f"Name a run, such as @best:{base}, or use --mode untrained.",
+                )
+            return {"env": what}, runs_dir
+    return _named_run(what, mode, trust, runs_dir)
+
+
+def _named_run(
+    what: str, mode: str | None, trust: bool, runs_dir: Path | None
+) -> tuple[dict[str, str], Path | None]:
+    from gymsolve.runs.checkpoints import list_checkpoints
+    from gymsolve.runs.refs import find_run, split_ref
+    from gymsolve.runs.trust import buildable_settings
+
+    ref, checkpoint = split_ref(what)
+    run = find_run(ref, runs_dir)
+    buildable_settings(run, trust=trusts(ref, runs_dir, trust=trust, json=False))
+    if mode in (None, "policy") and not list_checkpoints(run):
+        raise UnknownRunError(
+            f"run {run.id} has no checkpoint yet, so there is no policy to watch.",
+            hint="Wait for its first one, or play it yourself with --mode you.",
+        )
+    query = {"run": run.id} | ({} if checkpoint is None else {"checkpoint": checkpoint})
+    return query, run.path.parent

@@ -1,0 +1,78 @@
+"""The best finished trajectories, to learn from: by what they scored, or as RAPID ranks them."""
+
+import heapq
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from gymsolve.explore.trajectories import Trajectories
+from gymsolve.spec import Array
+
+__all__ = ["Best", "Trajectory", "rapid_rank"]
+
+_LOCAL, _GLOBAL = 0.1, 0.001
+"""RAPID's weights of how varied a trajectory is, and of how rare its cells are."""
+
+
+def rapid_rank(score: float, cells: Array, visits: Array) -> float:
+    """RAPID's rank: score, share of distinct cells [T], and mean 1 / √visits [T] of its cells."""
+    varied = len(np.unique(cells)) / len(cells)
+    rare = float(np.mean(1.0 / np.sqrt(np.maximum(visits, 1))))
+    return score + _LOCAL * varied + _GLOBAL * rare
+
+
+class Trajectory(NamedTuple):
+    """A finished one; the order of these tuples is their order of merit."""
+
+    rank: float
+    shortness: int
+    """Minus its steps: of equals, the shorter is better."""
+    age: int
+    """Minus its number: of equals, the older is better."""
+    score: float
+    row: int
+    """Its last step."""
+    truncated: bool
+    """It was cut, so what it might have earned beyond is not known."""
+
+
+class Best:
+    """The best so far, up to a number of them."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.kept: list[Trajectory] = []
+        """A heap: the worst comes first."""
+        self._number = 0
+
+    @property
+    def score(self) -> float:
+        """What the best one scored; −inf before there is one."""
+        return max((one.score for one in self.kept), default=-math.inf)
+
+    def wants(self, rank: float, length: int) -> bool:
+        """Would it be among them?"""
+        return len(self.kept) < self.most or (rank, -length) > self.kept[0][:2]
+
+    def put(
+        self, rank: float, score: float, length: int, row: int, truncated: bool, log: Trajectories
+    ) -> None:
+        """Keep a trajectory that is wanted."""
+        self._number += 1
+        log.need(row)
+        one = Trajectory(rank, -length, -self._number, score, row, truncated)
+        if len(self.kept) < self.most:
+            heapq.heappush(self.kept, one)
+        else:
+            log.release(heapq.heapreplace(self.kept, one).row)
+
+    def to_json(self) -> list[list[float]]:
+        return [list(one) for one in self.kept]
+
+    def load(self, kept: list[list[float]]) -> None:
+        self.kept = [
+            Trajectory(float(rank), int(short), int(age), float(score), int(row), bool(cut))
+            for rank, short, age, score, row, cut in kept
+        ]
+        self._number = max((-one.age for one in self.kept), default=0)

@@ -1,0 +1,59 @@
+"""The archive of places to start from: it may stop growing before the task is solved."""
+
+from gymsolve.metrics.history import History
+from gymsolve.metrics.rules.outlook import is_flat
+from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, Wish
+
+__all__ = ["ARCHIVE"]
+
+_GROWTH = 0.01
+_WINDOW = 0.2
+"""Share of the budget over which it should grow by that share."""
+
+
+def _stalls(history: History, context: Context, active: bool) -> Evidence | None:
+    """Nothing is found any more, and nothing is gained from what was found."""
+    series = history.series["archive/cells"]
+    then = series.index_at(history.env_steps - _WINDOW * context.budget)
+    if then is None or not is_flat(history, context, _WINDOW):
+        return None
+    before = series.values[then]
+    growth = (series.last - before) / max(1.0, before)
+    if growth > (2 * _GROWTH if active else _GROWTH):
+        return None
+    meaning = f"growth of archive/cells within {_WINDOW:.0%} of the budget"
+    return Evidence("archive/cells", growth, _GROWTH, "<", "and the return is flat", meaning=meaning)
+
+
+def _finer(context: Context, evidence: Evidence) -> list[Wish]:
+    """Tell more places apart, where a number does that."""
+    kind = context.setting("explore.archive.cells")
+    if kind == "hash":
+        return [Wish("explore.bits", "up", 1.5)]
+    if kind == "bins":
+        return [Wish("explore.bins", "up", 4.0)]
+    fixed = kind == "frames" and not context.setting("explore.archive.adapt")
+    return [Wish("explore.archive.levels", "up", 2.0)] if fixed else []
+
+
+def _has_archive(context: Context) -> bool:
+    return context.setting("explore.archive.capacity") is not None
+
+
+ARCHIVE = (
+    Rule(
+        id="archive_stalled",
+        signal=10,
+        severity="warn",
+        title="the archive stopped growing before the task was solved",
+        needs=("archive/cells", "rollout/ep_rew_mean"),
+        check=_stalls,
+        cause="cells are too coarse to tell what is new, the archive is full, or nothing is left to be found",
+        remedy=_finer,
+        instead="tell more places apart (explore.archive.cells) or raise explore.archive.capacity; where all is "
+        "found, learn more from it: explore.archive.learn_epochs",
+        effect=Effect("archive/cells", "grows"),
+        explains=("return_flat", "no_reward", "same_return"),
+        applies=_has_archive,
+    ),
+)

@@ -1,0 +1,127 @@
+"""Several tasks that one policy learns: one may get nothing of it, or be forgotten over the others."""
+
+import math
+
+from gymsolve.metrics.history import History, Series
+from gymsolve.metrics.rules.remedies import all_of, set_to
+from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule
+
+__all__ = ["TASKS"]
+
+_STARVED = 0.05
+"""Of an equal part of what is learned from, below which a task hardly counts."""
+_FELL = 0.5
+"""Share of what a task had gained that it must lose to count as forgotten."""
+_NEAR = 0.25
+"""Share of what another task has gained that it may be below its best, and still counts as doing well."""
+
+
+def _starved(history: History, context: Context, active: bool) -> Evidence | None:
+    """The advantages of a task that has not reached its threshold are tiny beside those of the others."""
+    names = _tasks(context)
+    bar = (2.0 if active else 1.0) * _STARVED
+    for name in names:
+        metric = f"task_signal/{name}"
+        signal = history.last(metric)
+        if signal is None or signal * len(names) >= bar or _does_well(history, name):
+            continue
+        return Evidence(metric, signal, _STARVED / len(names), "<", f"{name} is not where it should be")
+    return None
+
+
+def _forgotten(history: History, context: Context, active: bool) -> Evidence | None:
+    """A task lost what it had gained, beyond chance, while another is at its best since."""
+    names = _tasks(context)
+    for name in names:
+        metric = f"task_eval/{name}"
+        series = history.get(metric)
+        if series is None or len(series.values) < 3 or _does_well(history, name):
+            continue
+        gained = series.peak - series.values[0]
+        bar = series.peak - (0.7 if active else 1.0) * _FELL * gained
+        error = _standard_error(history, name, len(names))
+        if gained > 4.0 * error and series.last < bar and series.peak - series.last > 4.0 * error:
+            best = series.steps[series.values.index(series.peak)]
+            others = [one for one in names if one != name and _rises(history.get(f"task_eval/{one}"), best)]
+            if others:
+                told = f"after {series.peak:.4g} at step {best:,}, while {others[0]} does well"
+                return Evidence(metric, series.last, bar, "<", told)
+    return None
+
+
+def _tasks(context: Context) -> tuple[str, ...]:
+    return () if context.config is None else tuple(context.config.env.tasks)
+
+
+def _does_well(history: History, name: str) -> bool:
+    """Has the task reached its threshold in training, or, where none is known, gained something there?"""
+    series = history.get(f"task_return/{name}")
+    if series is None or not series.values:
+        return False
+    needed = history.last(f"task_threshold/{name}")
+    if needed is not None:
+        return history.last(f"task_reached/{name}") == 1.0 or series.last >= needed
+    return series.last - series.values[0] > _NEAR * series.span and series.span > 0.0
+
+
+def _rises(series: Series | None, since: int) -> bool:
+    """Has it gained since a step, and is it near its best?"""
+    if series is None or not series.values:
+        return False
+    gained = series.peak - series.values[0]
+    before = [value for step, value in zip(series.steps, series.values, strict=True) if step <= since]
+    return gained > 0.0 and series.last >= series.peak - _NEAR * gained and series.last > max(before)
+
+
+def _standard_error(history: History, name: str, tasks: int) -> float:
+    spread, episodes = history.last(f"task_eval_std/{name}"), history.last("eval/episodes")
+    return 0.0 if not spread or not episodes else spread / math.sqrt(episodes / tasks)
+
+
+def _has_tasks(context: Context) -> bool:
+    return bool(_tasks(context))
+
+
+def _all_at_once(context: Context) -> bool:
+    """Several tasks without a curriculum, which leaves stages out on purpose."""
+    return context.config is not None and not context.config.curriculum.stages and _has_tasks(context)
+
+
+TASKS = (
+    Rule(
+        id="task_starved",
+        signal=34,
+        severity="warn",
+        title="a task is starved: next to nothing is learned about it",
+        needs=("rollout/advantage_std",),
+        check=_starved,
+        cause="the rewards of other tasks are so much larger that its own do not count, or it is hardly played",
+        remedy=all_of(
+            set_to("algo.normalize_advantages", "task"),
+            set_to("net.normalize_values", "popart"),
+            set_to("net.tasks.values", "each"),
+        ),
+        instead="give the task more copies: a larger env.tasks.<task>.share",
+        effect=Effect(None, "rises", above=_STARVED),
+        explains=("return_flat", "entropy_stuck", "ev_zero", "task_forgotten"),
+        applies=_all_at_once,
+        warmup=0.1,
+        standing=True,
+    ),
+    Rule(
+        id="task_forgotten",
+        signal=34,
+        severity="warn",
+        title="a task is forgotten while another one is learned",
+        needs=("eval/mean_reward",),
+        check=_forgotten,
+        cause="what is learned for the other tasks overwrites it: too few of its steps, or too much is shared",
+        remedy=all_of(set_to("net.tasks.heads", "each"), set_to("algo.normalize_advantages", "task")),
+        instead="give the task more copies: a larger env.tasks.<task>.share, or curriculum.rehearsal",
+        effect=Effect(None, "keeps its best value"),
+        explains=("return_flat", "return_fell"),
+        persistence=2,
+        patience=2,
+        applies=_has_tasks,
+    ),
+)

@@ -1,0 +1,36 @@
+"""Episodes that begin elsewhere than at a reset: the seam between the collector and an archive of places.
+
+The collector asks before each rollout and after each step whether environments were put somewhere else. It is
+the archive that decides, that jumps, and that remembers where everybody came from.
+"""
+
+from typing import NamedTuple, Protocol
+
+from gymsolve.envs.contract import Step
+from gymsolve.spec import Array, Obs
+
+__all__ = ["Moved", "Starts"]
+
+
+class Moved(NamedTuple):
+    """Environments that were put elsewhere."""
+
+    obs: Obs  # [N, …] of all environments
+    masks: Array | None
+    rows: Array  # [N] bool, those that were moved
+
+
+class Starts(Protocol):
+    """Decides where episodes begin."""
+
+    def before(self) -> Moved | None:
+        """A rollout begins: which environments leave their episodes for another place?"""
+        ...
+
+    def after(self, t: int, step: Step) -> Moved | None:
+        """A step was taken: which environments whose episode ended begin elsewhere?"""
+        ...
+
+    def begun(self, rows: Array) -> None:
+        """Episodes of these environments [N] bool begin anew at a reset, whatever was under way there."""
+        ...

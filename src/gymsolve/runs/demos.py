@@ -1,0 +1,101 @@
+"""Episodes that people played: in `demos/` among the runs, or in `episodes/` of the run that they played.
+
+They are the files of `runs/episodes.py`, with a column that says who acted in every step.
+"""
+
+import json
+import os
+import zipfile
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from gymsolve.errors import RunDamagedError, UnknownRunError, UsageError, did_you_mean
+from gymsolve.runs.files import make_folder, os_errors
+from gymsolve.runs.index import run_folders
+from gymsolve.runs.run import Run, slug
+from gymsolve.runs.summary import runs_folder
+
+__all__ = ["FOLDER", "Demo", "demo_place", "find_demos", "list_demos"]
+
+FOLDER = "demos"
+_PLAYED = "played-"
+"""How the files of played episodes begin in the folder of a run."""
+
+
+@dataclass(frozen=True)
+class Demo:
+    """One episode of a person's."""
+
+    path: Path
+    facts: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
+
+    def to_json(self) -> dict[str, Any]:
+        kept = ("env_id", "run", "time", "length", "return", "end", "by_person", "seed")
+        return {"name": self.name, "path": str(self.path), **{key: self.facts.get(key) for key in kept}}
+
+
+def demo_place(run: Run | None, runs_dir: Path | None, env_id: str) -> Path:
+    """Where an episode that ends now belongs; its folder exists afterwards."""
+    stamp = f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    if run is not None:
+        return make_folder(run.path / "episodes") / f"{_PLAYED}{stamp}-{os.urandom(2).hex()}.npz"
+    base = runs_folder(runs_dir)
+    with os_errors(base):
+        base.mkdir(parents=True, exist_ok=True)
+    return make_folder(base / FOLDER) / f"{stamp}-{slug(env_id)}-{os.urandom(2).hex()}.npz"
+
+
+def list_demos(runs_dir: Path | str | None = None, env_id: str | None = None) -> list[Demo]:
+    """All episodes of people, of one environment if it is named, oldest first."""
+    base = runs_folder(runs_dir)
+    places = [(base / FOLDER, "[!.]*.npz")]
+    places += [(folder / "episodes", f"{_PLAYED}*.npz") for folder in run_folders(base)]
+    paths = [
+        path
+        for folder, pattern in places
+        for path in ([] if folder.is_symlink() else sorted(folder.glob(pattern)))
+        if path.is_file() and not path.is_symlink() and path.name.isprintable()
+    ]
+    found = [Demo(path, _read_facts(path)) for path in paths]
+    fitting = [demo for demo in found if env_id is None or demo.facts.get("env_id") == env_id]
+    return sorted(fitting, key=lambda demo: (str(demo.facts.get("time", "")), demo.name))
+
+
+def find_demos(names: list[str], runs_dir: Path | str | None = None) -> list[Demo]:
+    """The episodes of these names or environments; without any, all of them."""
+    every = list_demos(runs_dir)
+    if not every:
+        raise UsageError(
+            f"nobody has played and recorded an episode in {runs_folder(runs_dir)} yet.",
+            hint="Play with `gymsolve play ENV`, and turn on Record.",
+        )
+    if not names:
+        return every
+    found: dict[Path, Demo] = {}
+    for name in names:
+        fitting = [demo for demo in every if name in (demo.name, demo.facts.get("env_id"))]
+        fitting = fitting or [demo for demo in every if name and name in demo.name]
+        if not fitting:
+            known = [*(demo.name for demo in every), *(str(demo.facts.get("env_id")) for demo in every)]
+            hint = did_you_mean(name, known) or "List them with: gymsolve demos"
+            raise UnknownRunError(f"no recorded episode or environment is called '{name}'.", hint=hint)
+        found |= {demo.path: demo for demo in fitting}
+    return list(found.values())
+
+
+def _read_facts(path: Path) -> dict[str, Any]:
+    """What a file says of itself, without its arrays; empty where it cannot be read."""
+    import numpy as np
+
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            facts = json.loads(str(stored["facts"]))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, zipfile.BadZipFile, RunDamagedError):
+        return {"end": "damaged"}
+    return facts if isinstance(facts, dict) else {"end": "damaged"}

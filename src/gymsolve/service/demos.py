@@ -1,0 +1,91 @@
+"""Episodes that people played: listed, told, and exported."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gymsolve.service.answers import Answer
+from gymsolve.service.runs import RunsDir
+
+__all__ = ["ExportedDemos", "ToldDemo", "export", "list_all", "show"]
+
+
+@dataclass(frozen=True)
+class ToldDemo(Answer):
+    """One episode, and who acted in it."""
+
+    name: str
+    path: str
+    env_id: str | None
+    run: str | None
+    time: str | None
+    length: int
+    total_return: float
+    end: str
+    """`terminated`, `truncated` or `cut`."""
+    seed: int | None
+    acted: dict[str, int]
+    """Steps by who acted."""
+    against_policy: int | None
+    """Steps in which a person did something else than the policy proposed; None without a policy."""
+    action_names: list[str]
+
+
+@dataclass(frozen=True)
+class ExportedDemos(Answer):
+    """A Minari dataset."""
+
+    name: str
+    path: str
+    env_id: str
+    episodes: int
+    steps: int
+
+
+def list_all(env_id: str | None = None, *, runs_dir: RunsDir = None) -> list[dict[str, Any]]:
+    """All episodes of people, of one environment if it is named, oldest first."""
+    from gymsolve.runs.demos import list_demos
+
+    return [demo.to_json() for demo in list_demos(runs_dir, env_id)]
+
+
+def show(name: str, *, runs_dir: RunsDir = None) -> ToldDemo:
+    """One episode, by its name or a part of it; of several that fit the newest."""
+    import numpy as np
+
+    from gymsolve.runs.demos import find_demos
+    from gymsolve.runs.episodes import load_episode
+
+    demo = find_demos([name], runs_dir)[-1]
+    episode = load_episode(demo.path)
+    who = np.array([], str) if episode.who is None else episode.who
+    names, counts = np.unique(who, return_counts=True)
+    against = None
+    if episode.proposed is not None:
+        other = (episode.proposed != episode.actions).reshape(len(who), -1).any(axis=1)
+        against = int((other & (who == "person")).sum())
+    facts = episode.facts
+    return ToldDemo(
+        name=demo.name,
+        path=str(demo.path),
+        env_id=facts.get("env_id"),
+        run=facts.get("run"),
+        time=facts.get("time"),
+        length=len(episode.rewards),
+        total_return=float(facts.get("return", 0.0)),
+        end=str(facts.get("end")),
+        seed=facts.get("seed"),
+        acted={str(one): int(count) for one, count in zip(names, counts, strict=True)},
+        against_policy=against,
+        action_names=list(facts.get("action_names", [])),
+    )
+
+
+def export(
+    names: list[str], dataset: str, *, out: Path | None = None, runs_dir: RunsDir = None
+) -> ExportedDemos:
+    """Make a Minari dataset of the episodes that these names or environments mean."""
+    from gymsolve.envs.minari_dataset import export_demos
+    from gymsolve.runs.demos import find_demos
+
+    return ExportedDemos(**export_demos(find_demos(names, runs_dir), dataset, out=out))

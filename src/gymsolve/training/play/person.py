@@ -1,0 +1,374 @@
+"""A session of the page `play`: a person, a policy or chance acts in one environment, and the page shows it.
+
+Time is the environment's own. A person's steps are never left out, only pictures are: one is under way to the
+page at a time. Environments that have no time of their own wait for a key; so do all others while they are
+paused, before the first key of an episode, and where nothing is pressed and no action does nothing.
+"""
+
+import math
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+
+from gymsolve.envs.controls import find_controls
+from gymsolve.envs.single_env import Scene
+from gymsolve.errors import GymsolveError, RunDamagedError
+from gymsolve.spec import Array
+from gymsolve.training.play.clock import Clock
+from gymsolve.training.play.demonstration import Demonstration
+from gymsolve.training.play.opening import MODES, Opened, Request, open_request, read_request
+from gymsolve.training.play.players import Chance, Player, PolicyPlayer
+from gymsolve.training.play.pressed import Pressed
+from gymsolve.training.play.screen import Screen
+from gymsolve.training.play.serve import Channel
+
+__all__ = ["serve"]
+
+_HOLD = 1.0
+"""Seconds for which the end of an episode stays on the screen."""
+_FASTEST = 8.0
+
+
+def serve(channel: Channel, request: dict[str, Any]) -> None:
+    """Play until the page is gone."""
+    try:
+        wanted = read_request(request)
+        opened = open_request(wanted)
+        with closing(opened.stage):
+            PlaySession(channel, wanted, opened).run()
+    except GymsolveError as error:
+        sys.stderr.write(f"error: {error}\n")
+        raise
+
+
+class PlaySession:
+    """One environment, and whoever acts in it."""
+
+    def __init__(self, channel: Channel, wanted: Request, opened: Opened) -> None:
+        self._channel, self._opened, self._stage = channel, opened, opened.stage
+        self._seed = wanted.seed if wanted.seed is not None else int(np.random.default_rng().integers(2**31))
+        self._rng = np.random.default_rng(self._seed)
+        self._controls = find_controls(opened.config.env.id, self._stage.labels, self._stage.spec.action)
+        self._pressed = Pressed()
+        self._clock = Clock(self._stage.fps)
+        self._demo = Demonstration(opened, wanted.runs_dir, self._controls.action)
+        self._demo.wanted = wanted.record
+        self._mode, self._sampled, self._follow = wanted.mode, wanted.sampled, wanted.follow
+        self._paused, self._helping, self._begun = wanted.paused, False, False
+        self._asked, self._played = wanted.episodes, 0
+        self._checkpoint: str | None = None
+        self._player: Player | None = None
+        """Who acts, or in the mode `you` gives its opinion."""
+        self._screen = Screen(channel, self._stage, self._facts)
+        self._scene: Scene
+        self._step, self._paid = 0, 0.0
+        self._totals: dict[str, float] = {}
+        self._action, self._who = "", ""
+        self._take_part(wanted.checkpoint)
+
+    # ------------------------------------------------------------------------------------ the loop
+
+    def run(self) -> None:
+        """Serve until the page is gone."""
+        self._tell_ready()
+        try:
+            self._begin(self._seed)
+            while True:
+                self._screen.show(self._scene, hurry=self._stepwise)
+                message = self._channel.receive(self._wait())
+                while message is not None:
+                    self._hear(message)
+                    message = self._channel.receive(0)
+                if self._runs and not self._clock.wait():
+                    self._take_step(self._clock.tick())
+        finally:
+            self._demo.finish("cut")
+
+    @property
+    def _mine(self) -> bool:
+        """Does the person act?"""
+        return self._mode == "you" or self._helping
+
+    @property
+    def _stepwise(self) -> bool:
+        """Does each key make one step?"""
+        return self._paused or (self._mine and self._stage.turns)
+
+    @property
+    def _over(self) -> bool:
+        return self._scene.terminated or self._scene.truncated
+
+    @property
+    def _done(self) -> bool:
+        """Have all episodes been played that were asked for?"""
+        return self._asked is not None and self._played >= self._asked
+
+    @property
+    def _runs(self) -> bool:
+        """Do steps come by themselves?"""
+        if self._stepwise or (self._over and self._done):
+            return False
+        if not self._mine or self._over:
+            return True
+        return self._begun and self._pressed.read(self._controls) is not None
+
+    def _wait(self) -> float | None:
+        """Seconds until something is to be done; None where only the page can bring something."""
+        times = [self._screen.wait(), self._clock.wait() if self._runs else None]
+        return min((one for one in times if one is not None), default=None)
+
+    # ------------------------------------------------------------------------------------ episodes
+
+    def _begin(self, seed: int | None) -> None:
+        """Begin an episode; without a seed, the one that follows the last."""
+        self._keep("cut")
+        if seed is not None:
+            self._seed = seed
+        if self._follow and self._mode == "policy" and self._opened.newest != self._checkpoint:
+            self._try(lambda: self._take_part(self._opened.newest))
+        self._scene = self._stage.reset(seed)
+        if self._player is not None:
+            self._player.begin()
+        self._step, self._paid, self._totals = 0, 0.0, dict.fromkeys(self._stage.spec.components, 0.0)
+        self._action, self._who, self._begun = "", "", False
+        self._demo.begin(self._scene, self._value(), {"seed": self._seed, "episode": self._played + 1})
+        self._clock.restart(self._clock.period)
+        self._screen.plan(self._scene, time.monotonic(), self._clock.period)
+
+    def _take_step(self, due: float) -> None:
+        """One step, or after the last one of an episode the next episode."""
+        if self._over:
+            if not self._done:
+                self._begin(None)
+            return
+        before = self._scene
+        action = self._pressed.take(self._controls) if self._mine else None
+        if self._mine and (action is None or self._refuses(action)):
+            return
+        proposed = None if self._player is None else self._player.choose(before)
+        who = "person" if self._mine else self._mode
+        chosen = action if action is not None else proposed
+        assert chosen is not None
+        self._pressed.note_latency(time.time())
+        self._scene = self._stage.step(chosen)
+        self._step, self._paid = self._step + 1, self._paid + self._scene.reward
+        for name, paid in self._scene.components.items():
+            self._totals[name] += paid
+        self._action, self._who = self._stage.labels.describe(chosen[0]), who
+        if self._player is not None:
+            self._player.hear(self._scene.reward)
+        self._demo.add(self._scene, chosen, proposed, who, self._value())
+        self._played += self._over
+        self._screen.plan(self._scene, due, self._clock.period)
+        if self._over:
+            self._end()
+
+    def _end(self) -> None:
+        kept = self._keep("terminated" if self._scene.terminated else "truncated")
+        self._say(
+            "episode",
+            number=self._played,
+            length=self._step,
+            raw_return=_number(self._scene.raw_return),
+            shaped_return=_number(self._paid),
+            end="terminated" if self._scene.terminated else "truncated",
+            kept=kept,
+            done=self._done,
+        )
+        self._clock.restart(_HOLD / (self._clock.speed or _FASTEST))
+
+    def _keep(self, end: str) -> str | None:
+        """The place of the episode's file, if it was kept."""
+        try:
+            return self._demo.finish(end)
+        except RunDamagedError as error:
+            self._say("note", text=f"the episode is not kept: {error}")
+            return None
+
+    def _refuses(self, action: Array) -> bool:
+        """Is the action forbidden here? Then it is said, and no step is taken."""
+        if not self._controls.forbidden(action, self._scene.masks):
+            return False
+        label = self._stage.labels.describe(action[0])
+        self._say("refusal", text=f"{label} is not allowed here: no step was taken.")
+        self._clock.restart(self._clock.period)
+        return True
+
+    def _value(self) -> float | None:
+        over = self._over
+        return None if self._player is None or over else self._player.value(self._scene)
+
+    # ------------------------------------------------------------------------------------ messages
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        kind, on = message.get("type"), bool(message.get("on"))
+        if kind == "keys":
+            self._press(message)
+        elif kind == "ack":
+            self._screen.acknowledge()
+        elif kind == "step":
+            self._take_step(time.monotonic())
+        elif kind == "pause":
+            self._paused = on
+            self._clock.wake()
+        elif kind == "takeover":
+            self._helping, self._begun = on, True
+            self._clock.wake()
+        elif kind == "reset":
+            self._begin(_seed_in(message))
+        elif kind == "speed":
+            self._clock.speed = _speed_in(message)
+            self._clock.wake()
+        else:
+            self._settle(kind, message, on)
+
+    def _settle(self, kind: Any, message: dict[str, Any], on: bool) -> None:
+        """Who acts, for how long, and what is kept."""
+        if kind == "mode" and message.get("mode") in MODES:
+            before = self._mode, self._sampled
+            self._mode, self._sampled = message["mode"], bool(message.get("sampled"))
+            if not self._try(lambda: self._take_part(self._checkpoint)):
+                self._mode, self._sampled = before
+        elif kind == "checkpoint":
+            self._follow = False
+            self._try(lambda: self._take_part(str(message.get("name"))))
+        elif kind == "follow":
+            self._follow = on
+        elif kind == "episodes":
+            count = message.get("count")
+            self._asked = self._played + count if isinstance(count, int) and count > 0 else None
+        elif kind == "record":
+            self._demo.wanted = on
+        elif kind == "stats":
+            self._say("stats", steps=self._clock.steps, late=self._clock.late, waits=self._pressed.waits)
+        else:
+            self._say("note", text=f"the session does not know the message {str(kind)[:40]!r}.")
+        self._clock.wake()
+        self._tell_state()
+
+    def _try(self, change: Callable[[], None]) -> bool:
+        """Make a change; what stands in its way is told, and all stays as it was."""
+        try:
+            change()
+        except GymsolveError as error:
+            self._say("note", text=error.args[0], hint=error.hint)
+            return False
+        return True
+
+    def _press(self, message: dict[str, Any]) -> None:
+        """Keys went down or up; where the environment waits, a new one makes a step."""
+        new = self._pressed.hear(message)
+        if not self._mine:
+            return
+        if not new:
+            return
+        if self._stepwise:
+            self._take_step(time.monotonic())
+            self._pressed.drop_taps()
+        elif not self._begun or self._clock.due < time.monotonic() - self._clock.period:
+            self._begun = True
+            self._clock.restart()
+
+    def _take_part(self, checkpoint: str | None) -> None:
+        """Put somebody in the place that the mode names."""
+        rng = self._rng if self._sampled else None
+        trained = bool(self._opened.checkpoints())
+        early = self._mode == "policy" and self._follow and not trained
+        if self._mode == "random":
+            self._player = Chance(self._stage.spec.action, self._rng)
+        elif self._mode == "untrained" or early:  # who follows a run from its start sees where it begins
+            self._player = PolicyPlayer(self._opened.build_untrained(), self._rng)
+        elif self._mode == "policy" or trained:
+            self._checkpoint, policy = self._opened.load(checkpoint)
+            self._player = PolicyPlayer(policy, rng)
+        else:
+            self._player = None
+
+    # ------------------------------------------------------------------------------------ telling
+
+    def _facts(self) -> dict[str, Any]:
+        scene = self._scene
+        return {
+            "input": self._pressed.used,
+            "step": self._step,
+            "episode": self._played + (0 if self._over else 1),
+            "reward": _number(scene.reward),
+            "raw_return": _number(scene.raw_return),
+            "shaped_return": _number(self._paid),
+            "components": {name: _number(paid) for name, paid in scene.components.items()},
+            "totals": {name: _number(paid) for name, paid in self._totals.items()},
+            "action": self._action,
+            "who": self._who,
+            "value": _number(self._value()),
+            "legal": None if scene.masks is None else scene.masks[0].tolist(),
+            "end": "terminated" if scene.terminated else "truncated" if scene.truncated else None,
+            "waits": self._waits(),
+        }
+
+    def _waits(self) -> str | None:
+        """What the session waits for, in words."""
+        if self._over:
+            return "done" if self._done else "next" if self._stepwise else None
+        if not self._mine:
+            return "paused" if self._paused else None
+        if self._stepwise:
+            return "paused" if self._paused else "turn"
+        return None if self._runs else "begin" if not self._begun else "key"
+
+    def _tell_ready(self) -> None:
+        stage, config = self._stage, self._opened.config
+        self._say(
+            "ready",
+            name=self._opened.name,
+            env=config.env.id,
+            run=None if self._opened.run is None else self._opened.run.id,
+            controls=self._controls.to_json(),
+            labels=list(stage.labels.names),
+            fps=stage.fps,
+            turns=stage.turns,
+            undrawn=self._screen.undrawn,
+            components=list(stage.spec.components),
+        )
+        self._tell_state()
+
+    def _tell_state(self) -> None:
+        """What can be changed on the page, as it stands."""
+        self._say(
+            "state",
+            mode=self._mode,
+            modes=[mode for mode in MODES if mode != "policy" or self._opened.run is not None],
+            sampled=self._sampled,
+            checkpoint=self._checkpoint,
+            checkpoints=self._opened.checkpoints(),
+            follow=self._follow,
+            paused=self._paused,
+            takeover=self._helping,
+            speed=self._clock.speed,
+            seed=self._seed,
+            asked=self._asked,
+            played=self._played,
+            record=self._demo.wanted,
+        )
+
+    def _say(self, kind: str, **facts: Any) -> None:
+        self._channel.send({"type": kind, **facts})
+
+
+def _number(value: float | None) -> float | None:
+    """JSON has no NaN."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def _seed_in(message: dict[str, Any]) -> int | None:
+    seed = message.get("seed")
+    return seed if isinstance(seed, int) and 0 <= seed < 2**31 else None
+
+
+def _speed_in(message: dict[str, Any]) -> float:
+    speed = message.get("factor")
+    known = isinstance(speed, int | float) and not isinstance(speed, bool) and math.isfinite(speed)
+    return min(max(float(speed or 0.0), 0.0), _FASTEST) if known else 1.0

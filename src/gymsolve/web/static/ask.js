@@ -1,0 +1,139 @@
+// Questions before something is done: a dialog with the exact command, and what came of it.
+import { get, post } from './api.js';
+import { capital } from './shell.js';
+import { html, nothing, render } from './vendor/lit-html.js';
+import { count, duration } from './words.js';
+
+/** Ask before an action without options, such as stopping; gives the answer, or null if it was called off. */
+export function confirmAction({ title, text, verb, path, body = {} }) {
+  return dialog(async (box, done) => {
+    const { command } = await post(path, { ...body, dry_run: true });
+    const act = guarded(box, async () => done(await post(path, { ...body, key: unique() })));
+    box.draw(() => html`<h2>${title}</h2><p>${text}</p>${commandLine(command)}${buttons(box, done, verb, act)}`);
+  });
+}
+
+/** Ask what a new run should be: of an environment, or of a run that goes on or branches off. */
+export function askForRun({ title, text, verb, path, body = {}, fields, values = {} }) {
+  return dialog(async (box, done) => {
+    let planned = null;
+    const given = { ...values };
+    const wanted = () => ({ ...body, ...read(given, fields) });
+    const look = guarded(box, async () => { planned = await post(path, { ...wanted(), dry_run: true }); });
+    const act = guarded(box, async () => done(await post(path, { ...wanted(), key: unique() })));
+    const changed = (name) => (event) => {
+      given[name] = event.target.value;
+      planned = null;
+      box.redraw();
+    };
+    const names = fields.includes('env') ? (await get('/recipes')).recipes : [];
+    box.draw(() => html`<h2>${title}</h2>${text ? html`<p class="soft">${text}</p>` : nothing}
+      <form @submit=${(event) => { event.preventDefault(); (planned ? act : look)(); }}>
+        ${fields.map((name) => field(name, given[name] ?? '', changed(name), names))}
+        ${planned ? html`${plan(planned.plan)}${commandLine(planned.command)}` : nothing}
+        ${buttons(box, done, planned ? verb : 'Show the command', planned ? act : look, 'submit')}
+      </form>`);
+  });
+}
+
+const FIELDS = {
+  env: { label: 'Environment, or recipe', hint: 'CartPole-v1, LunarLander-v3:ppo, or any id of Gymnasium' },
+  checkpoint: { label: 'From checkpoint', hint: 'best, last, or a number of steps; empty: the last one' },
+  steps: { label: 'Steps', hint: 'Budget of the whole run; empty: as it is', type: 'number' },
+  seed: { label: 'Seed', hint: 'empty: as it is', type: 'number' },
+  set: { label: 'Settings to change', hint: 'One per line: algo.gamma=0.98' },
+};
+
+function field(name, value, changed, names) {
+  const { label, hint, type } = FIELDS[name];
+  const told = html`<span>${label}</span>`;
+  if (name === 'set') {
+    return html`<label class="field">${told}<textarea rows="3" placeholder=${hint} .value=${value} @input=${changed}
+      spellcheck="false" class="code"></textarea></label>`;
+  }
+  const list = names.length && name === 'env' ? 'recipes' : nothing;
+  return html`<label class="field">${told}<input type=${type ?? 'text'} min="0" placeholder=${hint} .value=${value}
+    @input=${changed} list=${list} autocomplete="off" spellcheck="false"></label>
+    ${name === 'env' ? html`<datalist id="recipes">${names.map((one) => html`<option value=${one.name}>${one.description}</option>`)}</datalist>` : nothing}`;
+}
+
+function read(given, fields) {
+  const told = {};
+  for (const name of fields) {
+    const text = String(given[name] ?? '').trim();
+    if (!text) continue;
+    if (name === 'set') told.set = text.split('\n');
+    else told[name] = FIELDS[name].type === 'number' ? Number(text) : text;
+  }
+  return told;
+}
+
+function plan(found) {
+  if (found === undefined) return nothing;
+  if (found === null) return html`<p class="soft">It has no recipe: its settings will be derived from its facts.</p>`;
+  return html`<p>${found.description}</p>
+    <p class="soft">${count(found.steps)} steps${found.seconds ? html`, some ${duration(found.seconds)} by ${found.estimated_by}` : nothing}.</p>
+    ${found.doubts.map((doubt) => html`<p class="calm">${doubt}</p>`)}`;
+}
+
+export function commandLine(command) {
+  const copy = (event) => {
+    navigator.clipboard?.writeText(command);
+    event.target.textContent = 'Copied';
+  };
+  return html`<div class="command"><pre tabindex="0" aria-label="Command"><code>${command}</code></pre>
+    <button type="button" class="quiet small" @click=${copy}>Copy</button></div>`;
+}
+
+function buttons(box, done, verb, act, type = 'button') {
+  return html`${box.error ? html`<p class="bad" role="alert">${capital(box.error.text ?? String(box.error))} ${box.error.hint ?? ''}</p>` : nothing}
+    <p class="row end"><button type="button" @click=${() => done(null)}>Cancel</button>
+    <button type=${type} class="main" ?disabled=${box.busy} @click=${type === 'button' ? act : nothing}>${box.busy ? 'One moment …' : verb}</button></p>`;
+}
+
+/** A click that takes a while: the button waits, and what goes wrong is told in the dialog. */
+function guarded(box, call) {
+  return async () => {
+    if (box.busy) return;
+    Object.assign(box, { busy: true, error: null });
+    box.redraw();
+    try {
+      await call();
+    } catch (error) {
+      box.error = error;
+    }
+    box.busy = false;
+    box.redraw();
+  };
+}
+
+function dialog(fill) {
+  return new Promise((resolve, reject) => {
+    const element = document.createElement('dialog');
+    document.body.append(element);
+    let template = () => nothing;
+    const box = {
+      busy: false,
+      error: null,
+      draw(given) { template = given; box.redraw(); },
+      redraw() { if (element.isConnected) render(template(), element); },
+    };
+    const done = (answer) => {
+      element.remove();
+      resolve(answer);
+    };
+    element.addEventListener('cancel', () => done(null));
+    fill(box, done).then(() => {
+      element.setAttribute('aria-label', element.querySelector('h2')?.textContent ?? 'Question');
+      element.showModal();
+    }, (error) => {
+      element.remove();
+      reject(error);
+    });
+  });
+}
+
+/** A key with which a repeated request starts nothing twice. */
+function unique() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}

@@ -1,0 +1,194 @@
+// The curves of one run: kept as columns, drawn as charts, and added to as records come.
+import { lineChart } from './chart.js';
+import { html, nothing, render } from './vendor/lit-html.js';
+import { count, duration } from './words.js';
+
+export const RETURN = ['rollout/ep_rew_mean', 'eval/mean_reward'];
+const USUAL = ['rollout/ep_len_mean', 'train/entropy', 'train/approx_kl', 'train/explained_variance', 'time/fps'];
+const KEPT = 'gymsolve.charts';
+const MOST = 20000;
+
+/** What was recorded of some metrics. */
+export class Tracks {
+  constructor() {
+    this.clear();
+  }
+
+  clear() {
+    this.of = new Map();
+    this.clock = null;
+  }
+
+  /** Take what the server told; a fresh answer replaces what there was of its metrics. */
+  add(told) {
+    if (told.fresh) this.clear();
+    for (const [name, { steps, seconds, values, total }] of Object.entries(told.series)) {
+      const kept = this.of.get(name) ?? { steps: [], seconds: [], values: [], total: 0 };
+      for (let at = 0; at < steps.length; at += 1) {
+        kept.steps.push(steps[at]);
+        kept.seconds.push(seconds[at] ?? this.clock);
+        kept.values.push(values[at]);
+      }
+      kept.total += total;
+      if (kept.values.length > MOST) halve(kept);
+      this.of.set(name, kept);
+    }
+    for (const { seconds } of Object.values(told.series)) {
+      for (const second of seconds) if (second !== null && second > (this.clock ?? -1)) this.clock = second;
+    }
+  }
+
+  last(name) {
+    const values = this.of.get(name)?.values ?? [];
+    return values.length ? values[values.length - 1] : null;
+  }
+
+  thinned(name) {
+    const kept = this.of.get(name);
+    return kept && kept.total > kept.values.length ? kept.total : 0;
+  }
+}
+
+/** Of every four points the smallest and the largest: a spike stays, and memory ends somewhere. */
+function halve(kept) {
+  const places = [];
+  for (let at = 0; at < kept.values.length; at += 4) {
+    const part = [at, at + 1, at + 2, at + 3].filter((place) => place < kept.values.length && kept.values[place] !== null);
+    if (!part.length) continue;
+    const low = part.reduce((a, b) => (kept.values[b] < kept.values[a] ? b : a));
+    const high = part.reduce((a, b) => (kept.values[b] > kept.values[a] ? b : a));
+    places.push(...new Set([Math.min(low, high), Math.max(low, high)]));
+  }
+  for (const column of ['steps', 'seconds', 'values']) kept[column] = places.map((place) => kept[column][place]);
+}
+
+/** The charts of a run in an element; `wanted()` names the metrics to ask for. */
+export class Curves {
+  constructor(element, { tracks, onChange }) {
+    Object.assign(this, { element, tracks, onChange, axis: 'steps', smoothing: 0, threshold: null, metrics: [], charts: [] });
+  }
+
+  /** Which metrics there are, and the threshold to draw. */
+  know(metrics, threshold) {
+    const before = this.metrics.length;
+    this.metrics = metrics;
+    this.threshold = threshold;
+    if (metrics.length !== before) this.build();
+  }
+
+  get names() {
+    const known = new Set(this.metrics.map((one) => one.name));
+    const kept = JSON.parse(localStorage.getItem(KEPT) ?? 'null') ?? USUAL;
+    return kept.filter((name) => known.has(name) && !RETURN.includes(name));
+  }
+
+  wanted() {
+    return [...RETURN, 'eval/std_reward', 'time/fps', ...this.names.filter((name) => name !== 'time/fps')];
+  }
+
+  choose(names) {
+    localStorage.setItem(KEPT, JSON.stringify(names));
+    this.build();
+    this.onChange();
+  }
+
+  set(changes) {
+    const rebuild = changes.axis !== undefined || (changes.smoothing === 0) !== (this.smoothing === 0);
+    Object.assign(this, changes);
+    if (rebuild) this.build();
+    else this.draw();
+  }
+
+  /** Lay out a figure per chart. */
+  build() {
+    this.charts.forEach(({ chart }) => chart.destroy());
+    const plans = [{ title: 'Return', names: RETURN }, ...this.names.map((name) => ({ title: name, names: [name], own: true }))];
+    render(html`${plans.map((plan) => html`<figure class="card chart ${plan.own ? '' : 'first'}"><figcaption></figcaption><div class="plot"></div></figure>`)}`, this.element);
+    const figures = [...this.element.querySelectorAll('figure')];
+    figures.forEach((figure) => figure.querySelector('.plot').replaceChildren());
+    this.charts = plans.map((plan, at) => this.chart(plan, figures[at]));
+    this.draw();
+  }
+
+  chart(plan, figure) {
+    const smooth = this.smoothing > 0;
+    const line = { label: plan.names[0] === RETURN[0] ? 'training episodes' : plan.title, color: 'c0' };
+    const series = [...(smooth ? [{ ...line, label: 'as recorded', faint: true }] : []), line];
+    if (!plan.own) series.push({ label: 'evaluations', color: 'c1', marks: true }, { label: 'threshold', color: 'soft', dash: [5, 4], width: 1 });
+    const inTime = this.axis === 'seconds';
+    const chart = lineChart(figure.querySelector('.plot'), {
+      series, x: inTime ? 'time of training' : 'environment steps', formatX: inTime ? duration : undefined,
+      legend: !plan.own, sync: 'run', height: plan.own ? 180 : 240,
+    });
+    return { plan, chart, caption: figure.querySelector('figcaption') };
+  }
+
+  /** Put what there is into the charts. */
+  draw() {
+    for (const { plan, chart, caption } of this.charts) {
+      render(this.caption(plan), caption);
+      const columns = this.columns(plan);
+      const { min, max } = chart.plot.scales.x;
+      const known = chart.columns[0];
+      const zoomed = known.length > 1 && (min > known[0] || max < known[known.length - 1]);
+      if (zoomed) {
+        columns.forEach((column, at) => { chart.columns[at] = column; });
+        chart.plot.setData(chart.columns, false);
+        chart.plot.redraw();
+      } else {
+        chart.set(columns);
+      }
+    }
+  }
+
+  caption(plan) {
+    const about = this.metrics.find((one) => one.name === plan.names[0]);
+    const total = Math.max(...plan.names.map((name) => this.tracks.thinned(name)));
+    const drop = () => this.choose(this.names.filter((name) => name !== plan.title));
+    return html`<span><b>${plan.title}</b> <span class="soft small">${plan.own ? about?.title : 'mean raw return per episode'}</span>
+      ${total ? html`<span class="soft small">Thinned: the smallest and the largest of equal parts of ${count(total)} records.</span>` : nothing}</span>
+      ${plan.own ? html`<button type="button" class="quiet" aria-label="Remove the chart of ${plan.title}" @click=${drop}>×</button>` : nothing}`;
+  }
+
+  columns(plan) {
+    const tracks = plan.names.map((name) => this.tracks.of.get(name) ?? { steps: [], seconds: [], values: [] });
+    const [xs, ...values] = align(tracks.map((track) => [track[this.axis], track.values]));
+    const main = this.smoothing > 0 ? [values[0], smooth(values[0], this.smoothing)] : [values[0]];
+    if (plan.own) return [xs, ...main];
+    return [xs, ...main, values[1], xs.map(() => this.threshold)];
+  }
+}
+
+/** Several series over the sorted union of their places; null where one has no value. */
+export function align(series) {
+  if (series.length === 1) return sorted(series[0]);
+  const all = new Set();
+  series.forEach(([places]) => places.forEach((place) => { if (place !== null) all.add(place); }));
+  const xs = Float64Array.from(all).sort();
+  const at = new Map();
+  xs.forEach((x, index) => at.set(x, index));
+  const columns = series.map(([places, values]) => {
+    const column = new Array(xs.length).fill(null);
+    places.forEach((place, index) => { if (place !== null) column[at.get(place)] = values[index]; });
+    return column;
+  });
+  return [Array.from(xs), ...columns];
+}
+
+function sorted([places, values]) {
+  const order = places.map((_, index) => index).filter((index) => places[index] !== null);
+  if (order.some((index, at) => at && places[index] < places[order[at - 1]])) order.sort((a, b) => places[a] - places[b]);
+  return [order.map((index) => places[index]), order.map((index) => values[index])];
+}
+
+/** Exponential mean without the pull of its start. */
+export function smooth(values, weight) {
+  let mean = 0;
+  let share = 0;
+  return values.map((value) => {
+    if (value === null) return null;
+    mean = weight * mean + (1 - weight) * value;
+    share = weight * share + (1 - weight);
+    return mean / share;
+  });
+}

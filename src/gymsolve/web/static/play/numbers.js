@@ -1,0 +1,42 @@
+// What is known of the step that is shown: rewards, who acted, what was paid for what.
+import { html, nothing } from '../vendor/lit-html.js';
+
+const WHO = { person: 'you', policy: 'the policy', untrained: 'an untrained policy', random: 'chance' };
+
+export function told(value) {
+  if (value === null || value === undefined) return '–';
+  return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(4)));
+}
+
+const tile = (name, text, key) => html`<div class="tile"><b data-number=${key}>${text}</b><span>${name}</span></div>`;
+
+export function numbers({ facts, state }) {
+  if (!('step' in facts)) return nothing;
+  const shaped = facts.shaped_return !== facts.raw_return;
+  const asked = state.asked ? ` of ${state.asked}` : '';
+  return html`<div class="tiles">
+    ${tile('episode', `${facts.episode}${asked}`, 'episode')}${tile('step', facts.step, 'step')}
+    ${tile('return', told(facts.raw_return), 'return')}
+    ${shaped ? tile('return with shaping', told(facts.shaped_return), 'shaped') : nothing}
+    ${tile('reward', told(facts.reward), 'reward')}${tile('value', told(facts.value), 'value')}
+    ${tile(facts.who ? `action of ${WHO[facts.who]}` : 'action', facts.action || '–', 'action')}</div>`;
+}
+
+/** What each part of the reward paid. */
+export function components({ facts, ready }) {
+  if (!ready.components.length) return nothing;
+  return html`<section class="card"><h2 class="first">Reward, by its parts</h2><table class="parts">
+    <thead><tr><th>part</th><th class="number">this step</th><th class="number">this episode</th></tr></thead>
+    <tbody>${ready.components.map((name) => html`<tr><td>${name}</td>
+      <td class="number ${(facts.components?.[name] ?? 0) < 0 ? 'bad' : (facts.components?.[name] ?? 0) > 0 ? 'good' : ''}">${told(facts.components?.[name] ?? 0)}</td>
+      <td class="number" data-part=${name}>${told(facts.totals?.[name] ?? 0)}</td></tr>`)}</tbody></table></section>`;
+}
+
+export function episodes({ played }) {
+  if (!played.length) return nothing;
+  return html`<section class="card"><h2 class="first">Episodes</h2><div class="scroll"><table class="played">
+    <thead><tr><th>episode</th><th class="number">return</th><th class="number">steps</th><th>end</th><th>kept</th></tr></thead>
+    <tbody>${played.map((one) => html`<tr><td>${one.number}</td><td class="number">${told(one.raw_return)}</td>
+      <td class="number">${one.length}</td><td>${one.end}</td><td>${one.kept ? html`<span title=${one.kept}>yes</span>` : '–'}</td></tr>`)}
+    </tbody></table></div></section>`;
+}

@@ -1,0 +1,185 @@
+// The parts of a run's page, as templates of what is known of it.
+import { ApiError, post } from './api.js';
+import { askForRun, commandLine, confirmAction } from './ask.js';
+import { capital, showError } from './shell.js';
+import { html, nothing } from './vendor/lit-html.js';
+import { age, clock, count, duration, number, score, SEVERITIES, TONES } from './words.js';
+
+const address = (run, more = '') => `/api/runs/${encodeURIComponent(run.id)}${more}`;
+const link = (id) => html`<a href="/run/${encodeURIComponent(id)}">${id}</a>`;
+
+export function head({ run, told }) {
+  const status = told?.status ?? run.status;
+  const reason = told?.reason ?? run.reason;
+  return html`<div class="runhead"><div><h1>${run.name || run.id} <span class="badge ${TONES[status]}">${run.stopping ? 'stopping' : status}</span>
+      ${reason && reason !== status && reason.length < 40 ? html`<span class="soft small">${reason}</span>` : nothing}</h1>
+    <p class="soft small">${run.id} · ${run.env_id} · ${run.algo}${run.seed === null ? '' : ` · seed ${run.seed}`} · started ${clock(run.created)} on ${run.host}
+      ${run.parent ? html` · from ${link(run.parent.run)}${run.parent.checkpoint ? `@${run.parent.checkpoint}` : ''}` : nothing}
+      ${run.group ? html` · <a href="/?query=${encodeURIComponent(`group:${run.group}`)}">group ${run.group}</a>` : nothing}</p>
+    ${reason && reason.length >= 40 ? html`<p class="${TONES[status]}">${capital(reason)}</p>` : nothing}</div></div>`;
+}
+
+export function actions(state) {
+  const { run, told } = state;
+  const running = (told?.status ?? run.status) === 'running';
+  const saved = run.checkpoints.length > 0;
+  const where = `run=${encodeURIComponent(run.id)}`;
+  const look = html`${saved ? html`<a class="button" href="/play?${where}">Play</a> <a class="button" href="/inspect?${where}">Inspect</a>` : nothing}
+    ${run.report ? html`<a class="button" href=${address(run, '/report.html')}>Report</a>` : nothing}`;
+  if (run.read_only) return html`<p class="row">${look}<span class="soft">read only</span></p>`;
+  return html`<p class="row">${look}
+    ${running ? html`<button type="button" ?disabled=${run.stopping} @click=${() => stop(state)}>Stop</button>` : nothing}
+    ${!running && saved ? html`<button type="button" @click=${() => goOn(state, 'resume')}>Resume</button>` : nothing}
+    ${saved ? html`<button type="button" @click=${() => goOn(state, 'fork')}>Fork</button>` : nothing}
+    <button type="button" @click=${() => act(state, () => post(`/runs/${encodeURIComponent(run.id)}/report`))}>${run.report ? 'Write the report again' : 'Write a report'}</button></p>`;
+}
+
+async function act(state, call) {
+  try {
+    const answer = await call();
+    showError(null);
+    if (answer) await state.refresh();
+    return answer;
+  } catch (error) {
+    showError(error);
+    return null;
+  }
+}
+
+function stop(state) {
+  return act(state, () => confirmAction({
+    title: 'Stop this run?', verb: 'Stop', path: `/runs/${encodeURIComponent(state.run.id)}/stop`,
+    text: 'It finishes the update under way, saves a checkpoint and ends. It can be resumed.',
+  }));
+}
+
+async function goOn(state, kind, checkpoint = '') {
+  const fork = kind === 'fork';
+  const begun = await act(state, () => askForRun({
+    title: fork ? 'Fork this run' : 'Resume this run', verb: fork ? 'Fork' : 'Resume',
+    text: fork ? 'A new run begins in the state of a checkpoint, with other settings if you like.' : 'The same run goes on from its last checkpoint.',
+    path: `/runs/${encodeURIComponent(state.run.id)}/${kind}`, values: { checkpoint },
+    fields: fork ? ['checkpoint', 'steps', 'seed', 'set'] : ['steps', 'set'],
+  }));
+  if (begun && begun.run !== state.run.id) location.href = `/run/${encodeURIComponent(begun.run)}`;
+}
+
+export function tiles({ run, told, tracks }) {
+  const done = told?.env_steps ?? run.env_steps;
+  const running = (told?.status ?? run.status) === 'running';
+  const speed = tracks.last('time/fps');
+  const left = running && speed && run.steps ? Math.max(0, (run.steps - done) / speed) : null;
+  const tile = (value, label) => html`<div class="tile"><b>${value}</b><span>${label}</span></div>`;
+  return html`<progress class="wide" max="1" value=${run.steps ? Math.min(1, done / run.steps) : 0} aria-label="Progress"></progress>
+    <div class="tiles">
+    ${tile(count(done), run.steps ? `of ${count(run.steps)} steps` : 'steps')}
+    ${tile(number(run.best_reward), run.threshold === null ? 'best evaluation' : `best evaluation, threshold ${number(run.threshold)}`)}
+    ${tile(number(tracks.last('rollout/ep_rew_mean')), 'training return, last 100 episodes')}
+    ${tile(speed === null ? '–' : count(speed), 'steps per second')}
+    ${tile(duration(tracks.clock), 'of training')}
+    ${running ? tile(left === null ? '–' : duration(left), 'left at this speed') : nothing}</div>`;
+}
+
+export function alerts(state) {
+  const { found, run } = state;
+  if (!found) return html`<h2>Alerts</h2><p class="soft">${run.alerts.length ? run.alerts.map((one) => one.title).join(', ') : 'Looking …'}</p>`;
+  return html`<h2>Alerts</h2>
+    ${found.roots.length ? found.roots.map((one) => alert(state, one)) : html`<p class="soft">None: ${found.checked} checks found nothing.</p>`}
+    ${found.lint.map((one) => html`<p class="calm small">${one}</p>`)}
+    ${found.problems.map((one) => html`<p class="soft small">${one}</p>`)}`;
+}
+
+function alert(state, one) {
+  return html`<article class="card alert ${one.severity}"><h3>${capital(one.title)} <span class="small ${SEVERITIES[one.severity]}">${one.severity}</span></h3>
+    <p>${one.evidence}, ${one.lasting}.</p><p><span class="soft">Cause:</span> ${one.cause}</p>
+    <p><span class="soft">Remedy:</span> ${one.remedy}${one.effect ? html` <span class="soft">(${one.effect})</span>` : nothing}</p>
+    ${one.follows.length ? html`<p class="soft small">Follows from it: ${one.follows.map((other) => other.title).join(', ')}</p>` : nothing}
+    ${one.fix ? html`<details><summary>Try the remedy</summary><p class="small">Trains with and without it, from the checkpoint before the alert, and compares.</p>
+      ${commandLine(one.fix)}${state.run.read_only ? nothing : html`<button type="button" @click=${() => tryFix(state, one)}>Run it in the background</button>`}</details>` : nothing}</article>`;
+}
+
+function tryFix(state, one) {
+  return act(state, async () => {
+    const answer = await confirmAction({
+      title: 'Try this remedy?', verb: 'Start the trials', path: `/runs/${encodeURIComponent(state.run.id)}/fix`, body: { alert: one.id },
+      text: 'Trials are short trainings; they go on in the background, and an event of this run tells what came of them.',
+    });
+    if (answer?.obstacle) throw new ApiError({ text: answer.obstacle });
+    return answer;
+  });
+}
+
+export function evaluations({ tracks }) {
+  const means = tracks.of.get('eval/mean_reward');
+  if (!means) return nothing;
+  const spreads = tracks.of.get('eval/std_reward');
+  const spread = new Map((spreads?.steps ?? []).map((step, at) => [step, spreads.values[at]]));
+  const rows = means.steps.map((step, at) => [step, means.values[at], spread.get(step) ?? null]).reverse();
+  return html`<h2>Evaluations</h2><div class="scroll"><table id="evaluations"><thead><tr><th scope="col" class="number">steps</th><th scope="col" class="number">mean return ± spread</th></tr></thead>
+    <tbody>${rows.slice(0, 12).map(([step, mean, std]) => html`<tr><td class="number">${count(step)}</td><td class="number">${score(mean, std)}</td></tr>`)}</tbody></table></div>
+    ${rows.length > 12 ? html`<p class="soft small">The newest 12 of ${rows.length}.</p>` : nothing}`;
+}
+
+export function videos({ run }) {
+  if (!run.videos.length) return nothing;
+  const film = (one) => html`<figure><video controls preload="metadata" muted src="${address(run, `/videos/${encodeURIComponent(one.name)}.mp4?${one.stamp}`)}"></video>
+    <figcaption class="small"><b>${one.name}</b> <span class="soft">${one.env_steps === null ? '' : `${count(one.env_steps)} steps`}
+    ${one.episode_return === null ? '' : `, return ${number(one.episode_return)}`}${one.note ? `, ${one.note}` : ''}</span></figcaption></figure>`;
+  return html`<h2>Videos</h2><div class="videos">${run.videos.map(film)}</div>`;
+}
+
+export function checkpoints(state) {
+  const { run } = state;
+  if (!run.checkpoints.length) return html`<h2>Checkpoints</h2><p class="soft">None was saved yet.</p>`;
+  const row = (one) => {
+    const where = `run=${encodeURIComponent(run.id)}&checkpoint=${one.name}`;
+    const marks = [one.best ? 'best' : '', one.last ? 'last' : ''].filter(Boolean).join(', ');
+    return html`<tr><td class="number">${count(one.env_steps)}</td><td>${marks}</td><td>${one.reason ?? ''}</td>
+      <td class="number">${score(one.eval?.['eval/mean_reward'] ?? null, one.eval?.['eval/std_reward'] ?? null)}</td><td class="soft nowrap">${age(one.time)}</td>
+      <td class="nowrap"><a href="/play?${where}" aria-label="Play checkpoint ${one.name}">play</a> · <a href="/inspect?${where}" aria-label="Inspect checkpoint ${one.name}">inspect</a>
+      ${run.read_only ? nothing : html` · <button type="button" class="quiet small" aria-label="Fork checkpoint ${one.name}" @click=${() => goOn(state, 'fork', one.name)}>fork</button>`}</td></tr>`;
+  };
+  return html`<h2>Checkpoints</h2><div class="scroll" tabindex="0" role="region" aria-label="Checkpoints"><table><thead><tr><th scope="col" class="number">steps</th><th scope="col">pointers</th><th scope="col">saved because</th>
+    <th scope="col" class="number">evaluation</th><th scope="col">age</th><th scope="col">look</th></tr></thead><tbody>${[...run.checkpoints].reverse().map(row)}</tbody></table></div>`;
+}
+
+export function logbook(state) {
+  const { run } = state;
+  const entry = (one) => html`<div class="entry"><p class="soft small">${clock(one.time)}, ${one.by}${one.verdict === 'open' ? '' : `: ${one.verdict}`}</p>
+    ${['note', 'hypothesis', 'change', 'result'].filter((name) => one[name]).map((name) => html`<p>${name === 'note' ? nothing : html`<span class="soft">${capital(name)}: </span>`}${one[name]}</p>`)}</div>`;
+  const add = async (event) => {
+    event.preventDefault();
+    const form = event.target;
+    const parts = Object.fromEntries(new FormData(form));
+    if (await act(state, () => post(`/runs/${encodeURIComponent(run.id)}/logbook`, parts))) form.reset();
+  };
+  return html`<h2>Logbook</h2>${run.logbook.length ? run.logbook.map(entry) : html`<p class="soft">Nothing was written about this run yet.</p>`}
+    ${run.read_only ? nothing : html`<details><summary>Write an entry</summary><form class="card" @submit=${add}>
+      ${[['note', 'Note'], ['hypothesis', 'What was expected'], ['change', 'What was changed'], ['result', 'What came of it']]
+        .map(([name, label]) => html`<label class="field"><span>${label}</span><textarea name=${name} rows="2"></textarea></label>`)}
+      <p class="row"><label>Verdict <select name="verdict"><option>open</option><option>confirmed</option><option>refuted</option></select></label>
+      <button type="submit" class="main">Add</button></p></form></details>`}`;
+}
+
+export function events(run) {
+  return html`<details><summary>Events (${run.events.length})</summary><div class="scroll" tabindex="0" role="region" aria-label="Events"><table><thead><tr><th scope="col">time</th><th scope="col" class="number">steps</th><th scope="col">event</th><th scope="col">details</th></tr></thead>
+    <tbody>${run.events.map((one) => html`<tr><td class="nowrap">${clock(one.time)}</td><td class="number">${one.env_steps === null ? '' : count(one.env_steps)}</td><td>${one.kind}</td><td class="long">${one.text}</td></tr>`)}</tbody></table></div></details>`;
+}
+
+export function settings(run) {
+  const own = run.settings.filter((one) => one.decided_by !== 'default');
+  const table = (rows, label) => html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table><thead><tr><th scope="col">setting</th><th scope="col">value</th><th scope="col">decided by</th></tr></thead>
+    <tbody>${rows.map((one) => html`<tr><td class="code">${one.path}</td><td class="long code">${one.value}</td><td>${one.decided_by}</td></tr>`)}</tbody></table></div>`;
+  return html`<details><summary>Settings (${own.length} decided, ${run.settings.length} in all)</summary>${table(own, 'Settings that somebody decided')}
+    <details><summary>Those with their defaults</summary>${table(run.settings.filter((one) => one.decided_by === 'default'), 'Settings with their defaults')}</details></details>`;
+}
+
+export function facts(run) {
+  return html`<details><summary>Command, folder and versions</summary>${commandLine(run.command.join(' '))}<p class="small"><code>${run.path}</code></p>
+    <p class="soft small">${Object.entries(run.versions).map(([name, version]) => `${name} ${version ?? '–'}`).join(' · ')}</p></details>`;
+}
+
+export function log(run) {
+  if (!run.log.length) return nothing;
+  return html`<details><summary>The end of its log</summary><pre class="log" tabindex="0" aria-label="Log">${run.log.join('\n')}</pre></details>`;
+}

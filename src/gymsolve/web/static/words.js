@@ -1,0 +1,67 @@
+// Numbers and spans of time as the command line tells them (gymsolve/text.py).
+
+const absent = (value) => value === null || value === undefined || Number.isNaN(value);
+
+/** 12,288. */
+export function count(value) {
+  return absent(value) ? '–' : Math.round(value).toLocaleString('en-US');
+}
+
+/** A number with so many significant digits; a dash for an unknown one. */
+export function number(value, digits = 4) {
+  if (absent(value)) return '–';
+  const size = Math.abs(value);
+  if (Number.isInteger(value) && size < 1e6) return value.toLocaleString('en-US');
+  if (size >= 100 && size < 1e6) return grouped(value, Math.max(1, digits - 3));
+  return significant(value, digits);
+}
+
+function grouped(value, places) {
+  return value.toLocaleString('en-US', { minimumFractionDigits: places, maximumFractionDigits: places });
+}
+
+/** As %g writes it. */
+function significant(value, digits) {
+  if (!Number.isFinite(value)) return String(value);
+  const [mantissa, exponent] = value.toExponential(digits - 1).split('e');
+  const power = Number(exponent);
+  const short = (text) => (text.includes('.') ? text.replace(/\.?0+$/, '') : text);
+  if (power >= -4 && power < digits) return short(value.toFixed(Math.max(0, digits - 1 - power)));
+  return `${short(mantissa)}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
+}
+
+/** 182.3 ± 20.1; the spread is not told more exactly than the mean. */
+export function score(mean, spread) {
+  if (absent(mean) || absent(spread)) return number(mean);
+  return `${number(mean)} ± ${Math.abs(mean) >= 100 ? spread.toFixed(1) : number(spread)}`;
+}
+
+/** 0:42, 1:02:03, 2 d 3 h. */
+export function duration(seconds) {
+  if (absent(seconds) || !Number.isFinite(seconds)) return '–';
+  const whole = Math.floor(seconds);
+  const two = (value) => String(value).padStart(2, '0');
+  if (whole >= 2 * 86400) return `${Math.floor(whole / 86400)} d ${Math.floor((whole % 86400) / 3600)} h`;
+  const rest = `${whole >= 3600 ? two(Math.floor((whole % 3600) / 60)) : Math.floor(whole / 60)}:${two(whole % 60)}`;
+  return whole >= 3600 ? `${Math.floor(whole / 3600)}:${rest}` : rest;
+}
+
+/** How long ago a moment is: 3 min, 2 h, 5 d. */
+export function age(moment) {
+  if (!moment) return '–';
+  const seconds = (Date.now() - Date.parse(moment)) / 1000;
+  for (const [unit, name] of [[86400, 'd'], [3600, 'h'], [60, 'min']]) {
+    if (seconds >= unit) return `${Math.floor(seconds / unit)} ${name}`;
+  }
+  return 'now';
+}
+
+/** A stored moment in the reader's own time. */
+export function clock(moment) {
+  const found = new Date(moment);
+  return Number.isNaN(found.getTime()) ? moment : found.toLocaleString([], { dateStyle: 'medium', timeStyle: 'medium' });
+}
+
+/** Status of a run as a class of a colour. */
+export const TONES = { solved: 'good', running: 'accent', crashed: 'bad', damaged: 'bad', stopped: 'calm', finished: 'soft' };
+export const SEVERITIES = { error: 'bad', warn: 'calm', info: 'soft' };

@@ -1,0 +1,140 @@
+"""Curves from a cursor on: only what is new, the same numbers both ways of reading, extremes always kept."""
+
+import json
+import math
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gymsolve.errors import RunDamagedError, UnknownRunError, UsageError
+from gymsolve.runs.records import sample_records
+from gymsolve.runs.run import Run
+from gymsolve.service import following
+from gymsolve.service.following import follow_metrics, name_metrics, outstanding
+from gymsolve.service.overview import look_over, run_by_id, run_stamp
+from gymsolve.service.runs import get_run
+
+KEPT = Path(__file__).parents[1] / "runs" / "known_good" / "cartpole"
+RETURN, JUDGED = "rollout/ep_rew_mean", "eval/mean_reward"
+
+
+@pytest.fixture
+def run(place: Path) -> Run:
+    shutil.copytree(KEPT, place / "runs" / "20260101-000000-CartPole-v1-ppo-aaaa")
+    return Run(place / "runs" / "20260101-000000-CartPole-v1-ppo-aaaa")
+
+
+def record(step: int, **more: float | None) -> str:
+    return json.dumps({"env_steps": step, "time/elapsed": step / 100, RETURN: step / 10, **more}) + "\n"
+
+
+def test_all_of_it_first_and_then_only_what_is_new(run: Run) -> None:
+    stored = run.read_metrics().rows
+    first = follow_metrics(run, [RETURN, JUDGED])
+    assert first.fresh
+    assert first.series[RETURN].values == [row[RETURN] for row in stored if RETURN in row]
+    assert first.series[JUDGED].steps == [row["env_steps"] for row in stored if JUDGED in row]
+    nothing = follow_metrics(run, [RETURN, JUDGED], first.cursor)
+    assert (nothing.fresh, nothing.series, nothing.cursor) == (False, {}, first.cursor)
+    with (run.path / "metrics.jsonl").open("a") as file:
+        file.write(record(20_000, **{RETURN: None}) + '{"env_steps": 30000, "rollout/ep_rew')
+    more = follow_metrics(run, [RETURN, JUDGED], first.cursor)
+    assert (more.fresh, more.series[RETURN].steps, more.series[RETURN].values) == (False, [20_000], [None])
+    with (run.path / "metrics.jsonl").open("a") as file:  # the torn line is whole now
+        file.write('_mean": 3.5}\n')
+    last = follow_metrics(run, [RETURN], more.cursor)
+    assert (last.series[RETURN].steps, last.series[RETURN].values) == ([30_000], [3.5])
+    assert last.series[RETURN].seconds == [None]  # whoever follows knows the clock of before
+
+
+def test_a_file_that_was_replaced_is_told_from_its_beginning(run: Run) -> None:
+    cursor = follow_metrics(run, [RETURN]).cursor
+    run.rewind(5_000)
+    again = follow_metrics(run, [RETURN], cursor)
+    assert again.fresh
+    assert max(again.series[RETURN].steps) <= 5_000
+    (run.path / "metrics.jsonl").unlink()
+    assert follow_metrics(run, [RETURN], cursor).series == {}
+
+
+def test_long_files_give_the_same_numbers_without_parsing_all(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = run.path / "metrics.jsonl"
+    odd = [
+        record(10_200, **{RETURN: math.inf}).replace("Infinity", "null"),
+        "no JSON at all\n",
+        json.dumps({RETURN: 1.0, "env_steps": 10_300, "time/elapsed": 9.0}) + "\n",
+        json.dumps({"env_steps": 10_400, "time/elapsed": 9.5, RETURN: 2.0}) + "\n",
+        json.dumps({"env_steps": 10_500, "vec_steps": 1, JUDGED: -3.25e-7}) + "\n",
+    ]
+    path.write_text(path.read_text() + "".join(odd))
+    names = [one.name for one in name_metrics(run)][:30]
+    parsed = follow_metrics(run, [*names, RETURN, JUDGED])
+    monkeypatch.setattr(following, "_PARSED", 0)
+    assert follow_metrics(run, [*names, RETURN, JUDGED]) == parsed
+    assert parsed.problems == ["1 lines of metrics.jsonl cannot be read; ignored"]
+    assert parsed.series[JUDGED].values[-1] == -3.25e-7
+    assert parsed.series[JUDGED].seconds[-1] == 9.5
+
+
+def test_thinning_keeps_what_stands_out_and_is_the_same_every_time() -> None:
+    draw = random.Random(0)
+    values = [draw.gauss(0, 1) for _ in range(50_000)]
+    values[12_345], values[40_001], values[7] = 99.0, -99.0, math.nan
+    kept = outstanding(values, 1000)
+    assert kept == outstanding(list(values), 1000) == sorted(set(kept))
+    assert {0, 12_345, 40_001, 49_999} <= set(kept)
+    assert len(kept) <= 2002
+    for begin in range(0, 50_000, 50):  # brute force: each part keeps its own extremes
+        part = [value for value in values[begin : begin + 50] if value == value]
+        mine = [values[place] for place in kept if begin <= place < begin + 50]
+        assert min(part) in mine
+        assert max(part) in mine
+    assert outstanding([math.nan] * 5000, 10) == [*range(0, 5000, 500), 4999]
+    assert outstanding([1.0, 2.0], 1000) == [0, 1]
+
+
+@pytest.mark.parametrize("cursor", ["x", "1", "1.", "1.x", "-1.2", f"{'9' * 60}.1"])
+def test_what_is_no_cursor_is_refused(run: Run, cursor: str) -> None:
+    with pytest.raises(UsageError, match="no cursor"):
+        follow_metrics(run, [RETURN], cursor)
+
+
+def test_samples_have_both_ends_and_read_little(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    assert sample_records(path, 10) == []
+    path.write_text("".join(record(step) for step in range(1000)) + '{"torn')
+    steps = [row["env_steps"] for row in sample_records(path, 10)]
+    assert steps == sorted(set(steps))
+    assert (steps[0], steps[-1], len(steps)) == (0, 999, 11)
+
+
+def test_an_overview_agrees_with_the_details(run: Run) -> None:
+    shown, told = look_over(run), get_run(run.id)
+    for name in ("env_steps", "status", "best_reward", "threshold", "checkpoints", "command", "versions"):
+        assert getattr(shown, name) == getattr(told, name), name
+    assert {one.path: one.decided_by for one in shown.settings}["seed"] == told.provenance["seed"]
+    assert len(shown.events) == len(told.events)
+    before = run_stamp(run)
+    run.append_event("note", text="a note")
+    assert run_stamp(run) != before
+    assert look_over(run).events[0].text == "a note"
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../runs", "a/b", "/etc", "a\\b", "a\0b", "x" * 300, "nothing"]
+)
+def test_no_name_leads_out_of_the_folder(run: Run, name: str) -> None:
+    with pytest.raises(UnknownRunError):
+        run_by_id(name)
+
+
+def test_a_link_in_place_of_metrics_is_refused(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text(record(1))
+    (run.path / "metrics.jsonl").unlink()
+    (run.path / "metrics.jsonl").symlink_to(tmp_path / "secret")
+    with pytest.raises(RunDamagedError, match="link"):
+        follow_metrics(run, [RETURN])

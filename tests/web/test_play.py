@@ -1,0 +1,270 @@
+"""People play in a real browser, and their scores are those that the same actions earn in Python."""
+
+import os
+import re
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+import gymsolve
+from gymsolve.envs.single_env import open_play_stage
+from gymsolve.recipes import resolve
+from gymsolve.runs.demos import list_demos
+from gymsolve.runs.episodes import load_episode
+from tests.processes import soon_gone
+from tests.web.conftest import Served, serving
+
+HERE = Path(__file__).parent
+QUICK = {"steps": 1024, "eval.every": 1024, "eval.episodes": 2, "solved_at": 1e9}
+PAD = """() => {
+  window.pad = {connected: true, mapping: 'standard', axes: [0, 0, 0, 0],
+    buttons: Array.from({length: 16}, () => ({pressed: false, value: 0}))};
+  navigator.getGamepads = () => [window.pad];
+}"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server that finds our own environments, and a run."""
+    runs_dir = tmp_path_factory.mktemp("runs")
+    gymsolve.train("CartPole-v1", QUICK, runs_dir=runs_dir)
+    path = os.environ.get("PYTHONPATH", "")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", f"{HERE}{os.pathsep}{path}" if path else str(HERE))
+        with serving(runs_dir) as served:
+            yield served
+
+
+class Player:
+    """A person at the page."""
+
+    def __init__(self, page: Page, server: Served, what: str) -> None:
+        self.page = page
+        page.goto(server.address(f"/play?{what}"))
+        self.stage = page.locator(".stage")
+
+    def wait(self) -> "Player":
+        expect(self.stage).to_have_attribute("data-frame", re.compile(r"\d"), timeout=120_000)
+        return self
+
+    def press(self, *events: str) -> None:
+        """`+KeyA` goes down, `-KeyA` up, `KeyA` both."""
+        for event in events:
+            if event[0] == "+":
+                self.page.keyboard.down(event[1:])
+            elif event[0] == "-":
+                self.page.keyboard.up(event[1:])
+            else:
+                self.page.keyboard.press(event)
+
+    def click(self, what: str) -> None:
+        self.page.locator(f'[data-do="{what}"], [data-mode="{what}"]').first.click()
+
+    def sees(self, **facts: object) -> None:
+        """Wait until the stage shows these facts."""
+        for name, value in facts.items():
+            expect(self.stage).to_have_attribute(f"data-{name}", str(value), timeout=60_000)
+
+    def reads(self, name: str, text: str | re.Pattern[str]) -> None:
+        """Wait until a number beside the picture is this."""
+        expect(self.page.locator(f'[data-number="{name}"]')).to_have_text(text)
+
+    def score(self, name: str = "return") -> float:
+        return float(self.stage.get_attribute(f"data-{name}") or "nan")
+
+
+def earn(name: str, seed: int, labels: list[str]) -> tuple[float, float, int]:
+    """Return with and without shaping, and steps, of actions by their names until the episode ends."""
+    stage = open_play_stage(resolve(name).config.env)
+    try:
+        scene, shaped, steps, names = stage.reset(seed), 0.0, 0, list(stage.labels.names)
+        for label in labels:
+            if not (scene.terminated or scene.truncated):
+                scene = stage.step(np.array([names.index(label)]))
+                shaped, steps = shaped + scene.reward, steps + 1
+        return scene.raw_return, shaped, steps
+    finally:
+        stage.close()
+
+
+LEFT, RIGHT = ("ArrowLeft", "left"), ("ArrowRight", "right")
+GAMES = {
+    "CartPole-v1": [LEFT, RIGHT] * 40,
+    "FrozenLake-v1": [("ArrowDown", "down"), ("ArrowRight", "right")] * 12,
+    "ALE/Pong-v5": [("KeyA", "left"), ("ArrowRight", "right"), ("Space", "fire")] * 25,
+    "VizdoomDefendCenter-v1": [
+        *[("Space", "attack")] * 4,
+        ("ArrowLeft", "turn left"),
+        *[("Space", "attack")] * 6,
+    ],
+    "Retro/MeadowRun-Nes-v0": [
+        *[RIGHT] * 3,
+        *[("+ArrowRight", "right"), ("+KeyX", "right a"), ("-KeyX", ""), ("+KeyX", "right a"), ("-KeyX", "")],
+        *[("-ArrowRight", ""), *[RIGHT] * 16],
+    ],
+}
+"""Key events, and what each of them does in step mode; "" for nothing."""
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_keys_earn_what_the_same_actions_earn_in_python(server: Served, page: Page, name: str) -> None:
+    player = Player(page, server, f"env={name}&seed=4&paused={'' if 'Lake' in name else '1'}")
+    raw, shaped, steps = earn(name, 4, [label for _, label in GAMES[name] if label])
+    player.wait()
+    taken = 0
+    for event, label in GAMES[name]:
+        player.press(event)
+        taken += bool(label)
+        if taken == steps:
+            break
+    player.sees(step=steps)
+    assert player.score() == pytest.approx(raw)
+    assert player.score("shaped") == pytest.approx(shaped)
+    if "Retro" in name:
+        expect(page.locator('[data-part="progress"]')).to_have_text(re.compile(r"\d\.\d"))
+    if "Vizdoom" in name:
+        expect(page.locator('[data-part="shots"]')).to_contain_text("-0.")
+        expect(page.locator(".keys")).to_contain_text("turn left")
+
+
+def test_time_runs_by_itself_and_episodes_stop_after_the_number_asked_for(server: Served, page: Page) -> None:
+    player = Player(page, server, "env=CartPole-v1&seed=1&episodes=2").wait()
+    player.sees(waits="begin", step=0)
+    for episode in (1, 2):
+        player.press("+ArrowLeft")
+        player.sees(episode=episode, end="terminated")
+        player.press("-ArrowLeft")
+        if episode == 1:
+            player.sees(episode=2, waits="begin")
+    player.sees(waits="done")
+    assert page.locator(".played tbody tr").count() == 2
+    player.click("random")
+    expect(page.locator('[data-mode="random"]')).to_have_attribute("aria-pressed", "true")
+    player.sees(waits="done")  # no mode goes on beyond it
+    page.locator('[name="episodes"]').fill("1")
+    player.click("episodes")
+    player.sees(episode=3, end="terminated", who="random", waits="done")
+
+
+def test_a_person_takes_over_from_the_policy_hands_back_and_keeps_the_episode(
+    server: Served, page: Page, accessible: Callable[[Page], None]
+) -> None:
+    player = Player(page, server, "run=@last&seed=1&paused=1&record=1&episodes=1").wait()
+    expect(page.locator('[data-do="checkpoint"]')).to_have_value("1024")
+    player.click("step")
+    player.sees(step=1, who="policy")
+    player.click("takeover")
+    player.press("ArrowLeft", "ArrowRight")
+    player.sees(step=3, who="person")
+    player.click("takeover")
+    player.click("step")
+    player.sees(step=4, who="policy")
+    player.press("+Shift", "ArrowLeft", "-Shift")
+    player.sees(step=5, who="person")
+    player.reads("value", re.compile(r"\d"))
+    accessible(page)
+    player.click("pause")
+    player.sees(waits="done")
+    expect(page.locator(".played tbody")).to_contain_text("yes")
+    kept = load_episode(list_demos(server.runs_dir)[-1].path)
+    assert kept.who is not None
+    assert kept.who[:6].tolist() == ["policy", "person", "person", "policy", "person", "policy"]
+    assert kept.actions[[1, 2, 4]].tolist() == [0, 1, 0]
+
+
+def test_keys_are_up_after_a_blur_and_may_be_others(server: Served, page: Page) -> None:
+    player = Player(page, server, "env=MountainCar-v0&seed=1&paused=1").wait()
+    held = page.locator('[data-key="left"]')
+    player.press("+ArrowLeft")
+    player.sees(step=1)
+    expect(held).to_have_attribute("aria-pressed", "true")
+    player.reads("action", "left")
+    page.evaluate("dispatchEvent(new Event('blur'))")
+    expect(held).to_have_attribute("aria-pressed", "false")
+    player.press("Period")
+    player.sees(step=2)
+    player.reads("action", "coast")
+    player.press("-ArrowLeft")
+    page.get_by_label(re.compile("Key for left")).click()
+    player.press("KeyJ")
+    page.reload()  # it is remembered
+    player.sees(step=0)
+    player.press("KeyJ")
+    player.sees(step=1)
+    player.reads("action", "left")
+    held.dispatch_event("pointerdown", {"pointerId": 1})  # a finger on the screen
+    player.sees(step=2)
+
+
+def test_sliders_and_sticks_set_numbers_and_pads_hold_buttons(server: Served, page: Page) -> None:
+    page.add_init_script(f"({PAD})()")
+    player = Player(page, server, "env=LunarLanderContinuous-v3&seed=1&paused=1").wait()
+    page.evaluate("pad.axes[0] = 0.5")
+    player.sees(step=1)
+    player.reads("action", "main +0.00 side +0.50")
+    page.locator("#level0").fill("0.25")
+    player.click("step")
+    player.sees(step=2)
+    player.reads("action", "main +0.25 side +0.50")
+    page.evaluate("pad.axes[0] = 0")
+
+    player = Player(page, server, "env=own_envs:Pad-v0&paused=1").wait()
+    page.evaluate("pad.buttons[0].pressed = true")  # A
+    player.sees(step=1, **{"return": 1})
+    player.press("ArrowLeft")  # and LEFT, held together
+    player.sees(step=2, **{"return": 12})
+    player.reads("action", "a left")
+    page.evaluate("pad.buttons[0].pressed = false")
+
+
+def test_masks_and_tables_in_the_browser(server: Served, page: Page) -> None:
+    player = Player(page, server, "env=own_envs:Masked-v0").wait()
+    expect(page.locator(".seen")).to_contain_text("obs")
+    player.press("Digit0")
+    expect(page.locator(".says")).to_contain_text("0 is not allowed here")
+    player.sees(step=0)
+    player.press("Digit2")
+    player.sees(step=1, **{"return": 2})
+
+
+def test_what_goes_wrong_is_one_sentence_with_the_fix(server: Served, page: Page) -> None:
+    player = Player(page, server, "env=own_envs:Broken-v0&paused=1").wait()
+    player.press("KeyX", "KeyX", "KeyX")
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("the wheel came off")
+    page.get_by_role("button", name="Start again").click()
+    player.sees(step=0)
+
+    process = max(_sessions(server))  # those of closed tabs may still be there
+    os.kill(process, signal.SIGKILL)
+    expect(alert).to_contain_text("SIGKILL")
+    assert soon_gone(process)
+    page.get_by_role("button", name="Start again").click()
+    player.sees(step=0)
+    player.press("KeyX")
+    player.sees(step=1)
+
+    page.goto(server.address("/play?env=Nowhere-v0"))
+    expect(alert).to_contain_text("Nowhere-v0", timeout=60_000)
+    page.goto(server.address("/play"))
+    page.get_by_role("link", name="CartPole-v1", exact=True).wait_for()
+    page.get_by_label("Any run").fill("nothing")
+    page.get_by_role("button", name="Watch").click()
+    expect(alert).to_contain_text("nothing", timeout=60_000)
+
+
+def _sessions(server: Served) -> list[int]:
+    """The processes of the server's sessions."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            continue
+        if parent == server.process.pid:
+            found.append(int(folder.name))
+    return found
