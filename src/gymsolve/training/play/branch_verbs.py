@@ -87,7 +87,10 @@ def _tell_branch(desk: Desk, parent: Inspection, forced: Forced) -> None:
 
 
 def _episode(desk: Desk, message: dict[str, Any]) -> Inspection:
-    return open_inspection(desk.run, text_in(message, "episode") or "")
+    found = open_inspection(desk.run, text_in(message, "episode") or "")
+    if found.facts["state"] == "playing":
+        raise UsageError("the episode is still being played.", hint="Wait for its end, or stop it.")
+    return found
 
 
 def _hand(desk: Desk) -> Hand:

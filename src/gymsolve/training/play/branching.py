@@ -15,7 +15,7 @@ from gymsolve.errors import CheckpointError, EnvFaultError, RunDamagedError, Usa
 from gymsolve.rollout.inspected import InspectedEpisode
 from gymsolve.runs.inspections import Inspection, InspectionWriter
 from gymsolve.spec import ActionSpec, Array, find_misfit
-from gymsolve.training.play.inspection import Examiner, Question, Watching
+from gymsolve.training.play.inspection import LONGEST, Examiner, Question, Watching
 
 __all__ = [
     "Branch",
@@ -101,11 +101,13 @@ def same_question(examiner: Examiner, parent: Inspection, forced: Forced) -> Que
     facts = parent.facts
     require_checkpoint(examiner, parent)
     about = {"parent": parent.name, "branch_at": min(forced)} if forced else {}
+    cut = facts.get("end") == "cut"
     return Question(
         seed=facts["seed"],
         deterministic=facts["deterministic"],
         role=facts["role"],
-        camera=parent.frames > 0,
+        camera=parent.facts.get("camera") is True,
+        steps=max((parent.facts["length"], 1, *(at + 1 for at in forced))) if cut else LONGEST,
         forced=forced,
         about=about,
     )
