@@ -49,6 +49,12 @@ class StandIn(BaseHTTPRequestHandler):
             return 200, b"<html>"
         if case == "odd":
             return 200, b'{"choices": []}'
+        if case == "strange":
+            said = {"choices": [{"message": {"content": "x"}}], "usage": {"total_tokens": "many"}}
+            return 200, json.dumps(said).encode()
+        if case == "halves":
+            said = {"choices": [{"message": {"content": [{"type": "text", "text": "a\ud800b"}]}}]}
+            return 200, json.dumps(said).encode()
         if case == "silent":
             return 200, b'{"choices": [{"message": {"content": null}}]}'
         if self.path.endswith("/messages"):

@@ -44,6 +44,7 @@ def test_a_question_goes_out_in_the_format_of_the_address_and_its_answer_comes_b
         ("huge", "more than 1,000,000 bytes"),
         ("page", "not JSON"),
         ("odd", "a form that is not its own"),
+        ("strange", "a form that is not its own"),
         ("silent", "without any text"),
         ("slow", "did not answer within 0.3 seconds"),
         ("drip", "did not answer within 0.3 seconds"),
@@ -57,6 +58,17 @@ def test_what_goes_wrong_is_one_sentence(case, told, server):
     assert told in str(caught.value)
     assert "k-secret" not in str(caught.value)
     assert len(heard) == 1  # no redirect was followed, and nothing asked twice
+
+
+def test_halves_of_characters_in_an_answer_are_replaced(server):
+    endpoint = Endpoint(f"{server[0]}/halves/v1/chat/completions", "m", "openai")
+    assert ask(endpoint, "why?").text == "a?b"
+
+
+def test_a_key_that_no_header_can_hold_is_refused_without_showing_it():
+    with pytest.raises(UsageError, match="characters that no key has") as caught:
+        find_endpoint("https://host/v1", "m", environ={KEY: "k-secret\nX: y"})
+    assert "secret" not in str(caught.value)
 
 
 def test_a_server_that_is_not_there_is_one_sentence():
@@ -76,7 +88,8 @@ def test_a_key_goes_to_its_own_address_alone():
 
 
 @pytest.mark.parametrize(
-    "address", ["file:///etc/passwd", "elsewhere", "https://", "https://user:pw@host/v1", "ftp://host/v1"]
+    "address",
+    ["file:///etc/passwd", "elsewhere", "https://", "https://user:pw@host/v1", "ftp://host/v1", "http://["],
 )
 def test_an_address_that_is_none_is_refused(address):
     with pytest.raises(UsageError, match="no address of a chat server"):

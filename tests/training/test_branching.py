@@ -1,11 +1,13 @@
 """Other futures of an episode, and one seed under several checkpoints: against episodes played by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import gymsolve
 from gymsolve.envs.single_env import open_stage
-from gymsolve.errors import EnvFaultError, UsageError
+from gymsolve.errors import EnvFaultError, GymsolveError, UsageError
 from gymsolve.rollout.agent import Agent
 from gymsolve.rollout.inspected import InspectedEpisode
 from gymsolve.runs.checkpoints import list_checkpoints
@@ -24,6 +26,7 @@ MEMORY = {
 KINDS = {
     "plain": ("CartPole-v1", {}),
     "remembers": ("CartPole-v1:positions", MEMORY),
+    "picture": ("MinAtar/Breakout-v1:cnn", {"env.num_envs": 2, "env.frame_stack": 2}),
     "box": ("Pendulum-v1", {"net.squash": True, "env.max_episode_steps": 40}),
 }
 
@@ -64,9 +67,10 @@ def by_hand(examiner, seed, forced, *, sampled):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_branch_is_the_episode_with_another_action_and_an_equal_prefix(kind, sampled, runs):
     with Examiner(runs[kind]) as examiner:
-        parent = examiner.inspect(Question(seed=3, deterministic=not sampled, camera=False))
+        filmed = kind == "picture"
+        parent = examiner.inspect(Question(seed=3, deterministic=not sampled, camera=filmed))
         old = InspectedEpisode(parent)
-        step = min(6, len(old) - 1)
+        step = min(3 if filmed else 6, len(old) - 1)
         action = (0.5,) if kind == "box" else (1 - int(old.column("action")[step, 0]),)
         branch = branch_off(examiner, parent, {step: action})
         new = branch.child
@@ -77,16 +81,24 @@ def test_a_branch_is_the_episode_with_another_action_and_an_equal_prefix(kind, s
 
         expected = by_hand(examiner, 3, {step: action}, sampled=sampled)
         assert len(expected) == len(new)
-        fields = ("obs/obs", "memory", "action", "reward")
-        for name, column in zip(fields, zip(*expected, strict=True), strict=True):
+        seen, *columns = zip(*expected, strict=True)
+        np.testing.assert_array_equal([new.observation(at)["obs"][0] for at in range(len(new))], seen)
+        for name, column in zip(("memory", "action", "reward"), columns, strict=True):
             if name != "memory" or kind == "remembers":
                 np.testing.assert_array_equal(new.column(name), np.array(column), err_msg=name)
+        assert new.facts["shaped_return"] == pytest.approx(sum(columns[-1]))
+        assert bool(new.stored.frames) == filmed
+        if filmed:
+            assert new.stored.frames == len(new) + 1
+            assert old.stored.read_frames(0, step + 1) == new.stored.read_frames(0, step + 1)
         told = branch.to_json()
         assert told["child"]["to_come"] == pytest.approx(sum(reward for *_, reward in expected[step:]))
         assert told["parent"]["to_come"] == pytest.approx(float(old.rewards[step:].sum()))
 
         # The same branch is not played twice, and a branch may branch off again.
         assert branch_off(examiner, parent, {step: action}).child.stored.name == new.stored.name
+        if len(new) == step + 1:
+            return
         again = branch_off(examiner, new.stored, {step + 1: action}).child
         assert np.flatnonzero(again.column("forced")).tolist() == [step, step + 1]
 
@@ -141,3 +153,14 @@ def test_checkpoints_on_one_seed_are_compared_where_they_first_disagree(runs):
     assert other["labels"] == [episodes[0].labels[step], episodes[1].labels[step]]
     assert other["to_come"] == [len(one) - step, len(two) - step]  # CartPole pays one per step
     assert first_disagreement(episodes[0], episodes[0]) is None
+
+
+def test_an_episode_that_was_tampered_with_is_refused_in_a_sentence(runs):
+    with Examiner(runs["plain"]) as examiner:
+        parent = examiner.inspect(Question(seed=7, camera=False))
+        for facts, told in (
+            ({"forced": {"x": 1}}, "forced actions are not told like this"),
+            ({"policy_sha256": "0"}, "is not the one that played this episode"),
+        ):
+            with pytest.raises(GymsolveError, match=told):
+                branch_off(examiner, replace(parent, facts={**parent.facts, **facts}), {1: (0,)})

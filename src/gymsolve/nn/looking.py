@@ -40,7 +40,8 @@ Side = Literal["actor", "critic", "both"]
 _PATCHES = 17
 """About so many patches fit along the shorter side of a picture: a stride of 5 for 84 pixels."""
 _ROWS = 64
-"""Observations of one pass: enough to be quick, few enough to be small."""
+_PASS_BYTES = 32 << 20
+"""Observations of one pass at most: enough to be quick, few enough to be small."""
 
 
 @dataclass(frozen=True)
@@ -120,10 +121,10 @@ def shares_active(policy: Policy, obs: Obs, memory: Array | None = None) -> dict
 
     A channel at 0 is dead: nothing in these observations made it answer, and no gradient reaches it.
     """
-    count = len(next(iter(obs.values())))
+    count, most = len(next(iter(obs.values()))), _rows_at_once(_tensors(policy, obs))
     sums: dict[str, Array] = {}
-    for start in range(0, count, _ROWS):
-        rows = slice(start, start + _ROWS)
+    for start in range(0, count, most):
+        rows = slice(start, start + most)
         part = {key: values[rows] for key, values in obs.items()}
         kept = None if memory is None else memory[rows]
         for name, out in activations(policy, part, kept).items():
@@ -257,7 +258,7 @@ def occlude(policy: Policy, asked: Asked, stride: int | None = None) -> dict[str
     """
     obs = _tensors(policy, asked.obs)
     before = [answer[0] for answer in _answer(policy, obs, asked)]
-    found = {}
+    found, most = {}, _rows_at_once(obs)
     for key, entry in policy.spec.obs.items():
         if entry.kind == "image":
             side = stride or occlusion_stride(entry.shape)
@@ -268,8 +269,8 @@ def occlude(policy: Policy, asked: Asked, stride: int | None = None) -> dict[str
         else:
             continue
         falls: list[list[Tensor]] = [[], []]
-        for start in range(0, math.prod(grid), _ROWS):
-            rows = covered(start, min(start + _ROWS, math.prod(grid)))
+        for start in range(0, math.prod(grid), most):
+            rows = covered(start, min(start + most, math.prod(grid)))
             others = {name: x.repeat_interleave(len(rows), 0) for name, x in obs.items() if name != key}
             for fall, answer, was in zip(
                 falls, _answer(policy, others | {key: rows}, asked), before, strict=True
@@ -309,6 +310,12 @@ def _put_to_usual(policy: Policy, key: str, numbers: Tensor) -> _Covered:
         return copies.view(last - first, *numbers.shape[1:])
 
     return covered
+
+
+def _rows_at_once(obs: dict[str, Tensor]) -> int:
+    """Observations of one pass: few of them where they are large."""
+    size = 4 * sum(x[0].numel() for x in obs.values())
+    return max(1, min(_ROWS, _PASS_BYTES // size))
 
 
 def _tensors(policy: Policy, obs: Obs) -> dict[str, Tensor]:

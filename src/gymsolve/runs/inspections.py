@@ -41,6 +41,8 @@ _TOLD = (
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 _WIDEST_ROW = 4 << 20
 _OFFSET = struct.Struct("<Q")
+_ADOPTED = 256
+"""States that are copied at a time."""
 _KEPT = 60
 _KEPT_BYTES = 3 << 30
 """Episodes of a run that stay, and bytes that they may take; the oldest go first."""
@@ -187,6 +189,17 @@ class InspectionWriter:
             file = self._open("rows.bin")
             file.write(rows)
             file.flush()
+
+    def adopt(self, other: Inspection, states: int, planes: int) -> None:
+        """Begin with the first states of another episode, and so many planes of its pool."""
+        for first in range(0, states if other.frames else 0, _ADOPTED):
+            last = min(states, first + _ADOPTED)
+            for frame in other.read_frames(first, last):
+                self.add_frame(frame)
+        for number in range(planes):
+            self.add_plane(*other.read_planes([number]))
+        for first in range(0, states, _ADOPTED):
+            self.add_rows(other.read_rows(first, min(states, first + _ADOPTED)))
 
     def finish(self, state: str, facts: Mapping[str, Any]) -> Inspection:
         """Close the files and say how it ended; `state` is `whole` or `stopped`."""

@@ -80,12 +80,18 @@ def find_endpoint(
     address, form = _complete(address)
     usual, variable = FORMATS[form]
     own = environ.get(variable, "") if _host(address) == _host(usual) else ""
-    return Endpoint(address, name, form, environ.get(KEY, "") or own)
+    key = (environ.get(KEY, "") or own).strip()
+    if not (key.isascii() and key.isprintable()):
+        raise UsageError("the key holds characters that no key has.", where=KEY)
+    return Endpoint(address, name, form, key)
 
 
 def _complete(address: str) -> tuple[str, Format]:
     """The full address and its format: `…/messages` is Anthropic's, all else OpenAI's."""
-    parts = urllib.parse.urlsplit(address)
+    try:
+        parts = urllib.parse.urlsplit(address)
+    except ValueError:
+        parts = urllib.parse.urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
         raise UsageError(
             f"{address!r} is no address of a chat server.",
@@ -124,7 +130,7 @@ def ask(endpoint: Endpoint, question: str, pictures: Sequence[bytes] = ()) -> Re
     told = post(endpoint, {**body, "messages": [{"role": "user", "content": content}]})
     try:
         text, tokens = _read(told, endpoint.format)
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise _fault(endpoint, "answered in a form that is not its own") from error
     if not text.strip():
         raise _fault(endpoint, "answered without any text")
@@ -132,14 +138,17 @@ def ask(endpoint: Endpoint, question: str, pictures: Sequence[bytes] = ()) -> Re
 
 
 def _read(told: Any, form: Format) -> tuple[str, int]:
+    """The text of an answer, and the tokens that it took."""
     used = told.get("usage") or {}
     if form == "anthropic":
         text = "".join(part["text"] for part in told["content"] if part["type"] == "text")
-        return text, int(used.get("input_tokens", 0)) + int(used.get("output_tokens", 0))
-    said = told["choices"][0]["message"]["content"]
-    if isinstance(said, list):  # some servers answer in parts
-        said = "".join(part.get("text", "") for part in said)
-    return said or "", int(used.get("total_tokens", 0))
+        tokens = int(used.get("input_tokens", 0)) + int(used.get("output_tokens", 0))
+    else:
+        said = told["choices"][0]["message"]["content"] or ""
+        # Some servers answer in parts.
+        text = said if isinstance(said, str) else "".join(part.get("text", "") for part in said)
+        tokens = int(used.get("total_tokens", 0))
+    return text.encode(errors="replace").decode(), max(0, tokens)  # JSON may hold halves of characters
 
 
 def post(endpoint: Endpoint, body: dict[str, Any]) -> Any:

@@ -13,7 +13,6 @@ from gymsolve.errors import UsageError
 from gymsolve.runs.inspections import Inspection, list_inspections, open_inspection
 from gymsolve.runs.reviews import StoredReview, append_review, read_reviews
 from gymsolve.runs.run import Run, now
-from gymsolve.service.answers import Answer
 from gymsolve.service.chat import Endpoint, ask
 
 __all__ = ["Prompt", "newest_episode", "prepare", "read_reviews", "review"]
@@ -23,7 +22,7 @@ _PICTURES = 12
 
 
 @dataclass(frozen=True)
-class Prompt(Answer):
+class Prompt:
     """What would be sent."""
 
     run: str
@@ -63,8 +62,13 @@ def prepare(run: Run, name: str, question: str = "", *, picture: bool = True) ->
         raise UsageError("the episode has no step.")
     states = shown_states(episode, _PICTURES) if picture and stored.frames else []
     sheet, shown = _sheet(stored, states)
-    text = episode_prompt(episode, gather(run), question.strip(), shown)
-    return Prompt(run.id, name, text, sheet, question.strip())
+    asked = _plain(question.strip())
+    return Prompt(run.id, name, _plain(episode_prompt(episode, gather(run), asked, shown)), sheet, asked)
+
+
+def _plain(text: str) -> str:
+    """Without halves of characters, which JSON may hold and nobody can send."""
+    return text.encode(errors="replace").decode()
 
 
 def _sheet(stored: Inspection, states: list[int]) -> tuple[bytes, list[int]]:

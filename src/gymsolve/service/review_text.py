@@ -56,8 +56,9 @@ def _about(episode: InspectedEpisode, facts: Facts) -> str:
         f"{len(episode):,} steps, return {number(told.get('return'))}, ended: {end}",
         f"advantages with gamma {settings.gamma:g}, lambda {settings.gae_lambda:g}",
     ]
-    if told.get("forced"):
-        steps = ", ".join(sorted(map(str, told["forced"]), key=int)[:20])
+    forced = np.flatnonzero(episode.column("forced"))[:20].tolist()
+    if forced:
+        steps = ", ".join(map(str, forced))
         lines.append(f"a branch: the actions of these steps were forced, not chosen: {steps}")
     if told["action_names"]:
         lines.append(
@@ -135,7 +136,9 @@ def _observed(episode: InspectedEpisode) -> dict[str, Array]:
     found: dict[str, Array] = {}
     for key, array in episode.obs.items():
         flat = array.reshape(len(array), -1)
-        names = episode.facts["obs_names"].get(key) or [f"{key}[{at}]" for at in range(flat.shape[1])]
+        names = episode.facts["obs_names"].get(key, [])
+        if len(names) != flat.shape[1]:
+            names = [f"{key}[{at}]" for at in range(flat.shape[1])]
         if len(found) + flat.shape[1] <= _MOST_OBS:
             found |= {name: flat[:, at] for at, name in enumerate(names)}
     return found

@@ -7,7 +7,7 @@ from gymsolve.errors import UsageError
 from gymsolve.rollout.inspected import InspectedEpisode
 from gymsolve.runs.inspections import Inspection, open_inspection
 from gymsolve.training.play.across import compare_episodes
-from gymsolve.training.play.branching import Forced, branch_off, same_question
+from gymsolve.training.play.branching import Forced, branch_off, require_checkpoint, same_question
 from gymsolve.training.play.desk import Desk, teller, text_in, whole_in
 from gymsolve.training.play.handing import Hand
 
@@ -29,7 +29,9 @@ def branch(desk: Desk, message: dict[str, Any]) -> None:
 def hand_over(desk: Desk, message: dict[str, Any]) -> None:
     """Let a person act from `step` of `episode` on: one step per `press`, until `give_back`."""
     parent = _episode(desk, message)
-    hand = Hand(desk.examiner(parent.facts["checkpoint"]), parent, whole_in(message, "step", 0))
+    examiner = desk.examiner(parent.facts["checkpoint"])
+    require_checkpoint(examiner, parent)
+    hand = Hand(examiner, parent, whole_in(message, "step", 0))
     desk.keep(_HAND, hand)
     desk.tell("done", hand.picture(), hand=hand.to_json(), controls=hand.controls.to_json())
 
@@ -85,7 +87,10 @@ def _tell_branch(desk: Desk, parent: Inspection, forced: Forced) -> None:
 
 
 def _episode(desk: Desk, message: dict[str, Any]) -> Inspection:
-    return open_inspection(desk.run, text_in(message, "episode") or "")
+    found = open_inspection(desk.run, text_in(message, "episode") or "")
+    if found.facts["state"] == "playing":
+        raise UsageError("the episode is still being played.", hint="Wait for its end, or stop it.")
+    return found
 
 
 def _hand(desk: Desk) -> Hand:

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.errors import CheckpointError, EnvFaultError, UsageError
+from gymsolve.errors import CheckpointError, EnvFaultError, RunDamagedError, UsageError
 from gymsolve.rollout.inspected import InspectedEpisode
-from gymsolve.runs.inspections import Inspection, InspectionWriter
-from gymsolve.spec import ActionSpec, Array
-from gymsolve.training.play.inspection import Examiner, Question, Watching
+from gymsolve.runs.inspections import Inspection
+from gymsolve.spec import ActionSpec, Array, find_misfit
+from gymsolve.training.play.inspection import LONGEST, Examiner, Question, Watching
+from gymsolve.training.play.moments import Moment
 
 __all__ = [
     "Branch",
@@ -82,6 +83,7 @@ def branch_off(
     step, old = min(forced), InspectedEpisode(parent)
     if not 0 <= step < len(old):
         raise UsageError(f"the episode has {len(old)} steps; there is no step {step}.", where="step")
+    require_checkpoint(examiner, parent)
     for actions in forced.values():
         _check_action(old.spec.action, actions)
     if old.masks is not None:
@@ -89,9 +91,9 @@ def branch_off(
     question = same_question(examiner, parent, {**_forced_before(parent, step), **forced})
     found = examiner.stored(question)
     if found is None:
-        found = examiner.play(question, _comparing(old, step, watching))
+        found = examiner.play(question, watching, Same(old, step) if step else None)
     branch = Branch(old, InspectedEpisode(found), step)
-    _require_equal(branch.parent, branch.child, step, len(branch.child.rows))
+    _require_equal(branch.parent, branch.child, step)
     return branch
 
 
@@ -100,20 +102,23 @@ def same_question(examiner: Examiner, parent: Inspection, forced: Forced) -> Que
     facts = parent.facts
     require_checkpoint(examiner, parent)
     about = {"parent": parent.name, "branch_at": min(forced)} if forced else {}
+    cut = facts.get("end") == "cut"
     return Question(
         seed=facts["seed"],
         deterministic=facts["deterministic"],
         role=facts["role"],
-        camera=parent.frames > 0,
+        camera=parent.facts.get("camera") is True,
+        steps=max((parent.facts["length"], 1, *(at + 1 for at in forced))) if cut else LONGEST,
         forced=forced,
         about=about,
     )
 
 
 def require_checkpoint(examiner: Examiner, parent: Inspection) -> None:
-    """Refuse a policy that is not the one that played an episode."""
+    """Refuse a policy that is not the one that played an episode, and an episode of other spaces."""
     facts = parent.facts
-    if examiner.saved.meta["files"]["policy.safetensors"]["sha256"] != facts["policy_sha256"]:
+    same = examiner.saved.meta["files"]["policy.safetensors"]["sha256"] == facts["policy_sha256"]
+    if not same or find_misfit(examiner.policy.spec, InspectedEpisode(parent).spec) is not None:
         raise CheckpointError(
             f"checkpoint {facts['checkpoint']} is not the one that played this episode.",
             hint="Inspect it again.",
@@ -144,47 +149,80 @@ def require_legal(action: ActionSpec, given: tuple[float, ...], mask: Array) -> 
 def _forced_before(parent: Inspection, step: int) -> dict[int, tuple[float, ...]]:
     """What was done otherwise on the way: an episode may be a branch itself."""
     given = parent.facts.get("forced") or {}
-    return {int(at): tuple(action) for at, action in given.items() if int(at) < step}
+    try:
+        return {int(at): tuple(action) for at, action in given.items() if int(at) < step}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise RunDamagedError("forced actions are not told like this.", where=str(parent.path)) from error
 
 
-def _comparing(old: InspectedEpisode, step: int, watching: Watching) -> Watching:
-    """Compare states as they come: nobody should wait for the end to hear that it was in vain."""
-    compared = 0
+class Same:
+    """The states before a branch: reached again, compared bit for bit, and not drawn a second time."""
 
-    def look(writer: InspectionWriter, states: int) -> bool:
-        nonlocal compared
-        if compared <= step and states:
-            new = InspectedEpisode(Inspection(writer.path, writer.facts))
-            _require_equal(old, new, step, states, compared)
-            compared = states
-        return watching(writer, states)
+    def __init__(self, episode: InspectedEpisode, step: int) -> None:
+        self.episode, self.states = episode, step
+        self._memory, self._masks = episode.memory, episode.masks
 
-    return look
+    def holds(self, moment: Moment) -> bool:
+        """Whether a moment is among them; one that is not what it was ends the branch."""
+        if moment.step > self.states:
+            return False
+        name = self._difference(moment)
+        if name is not None:
+            raise _does_not_replay(self.episode, self.states, moment.step, name)
+        return moment.step < self.states
+
+    def _difference(self, moment: Moment) -> str | None:
+        """What of a moment differs, in words."""
+        state, scene, old = moment.step, moment.scene, self.episode
+        seen = old.observation(state)
+        if any(scene.obs[key].tobytes() != seen[key].tobytes() for key in seen):
+            return "the observation"
+        if moment.over:
+            return "the end"
+        held, masks = self._memory, self._masks
+        if (
+            moment.memory is not None
+            and held is not None
+            and moment.memory[0].tobytes() != held[state].tobytes()
+        ):
+            return "the memory"
+        if scene.masks is not None and masks is not None and (scene.masks[0] != masks[state]).any():
+            return "the mask"
+        return self._step_difference(moment) if state else None
+
+    def _step_difference(self, moment: Moment) -> str | None:
+        """The same of the step that led to it."""
+        row, scene = self.episode.rows[moment.step - 1], moment.scene
+        assert moment.chosen is not None
+        if moment.chosen[0].astype(row["action"].dtype).tobytes() != row["action"].tobytes():
+            return "the action before"
+        if scene.reward != row["reward"] or scene.raw_return != row["raw_return"]:
+            return "the reward"
+        if row["lives"] != (-1 if scene.lives is None else scene.lives):
+            return "the lives"
+        paid = tuple(scene.components.values())
+        return "a part of the reward" if paid and tuple(row["components"]) != paid else None
 
 
-def _require_equal(
-    old: InspectedEpisode, new: InspectedEpisode, step: int, states: int, first: int = 0
-) -> None:
-    difference = find_difference(old, new, step, min(states, step + 1), first)
+def _require_equal(old: InspectedEpisode, new: InspectedEpisode, step: int) -> None:
+    """Refuse a stored branch that is not the same episode up to its step."""
+    difference = find_difference(old, new, step, min(len(new.rows), step + 1))
     if difference is not None:
-        state, name = difference
-        raise EnvFaultError(
-            f"{old.facts['env_id']} does not replay: on the same seed and after the same actions, {name} of "
-            f"state {state} is not what it was, so there is no branch at step {step}.",
-            hint="`gymsolve check` says what an environment does with its seed.",
-        )
+        raise _does_not_replay(old, step, *difference)
+
+
+def _does_not_replay(old: InspectedEpisode, step: int, state: int, name: str) -> EnvFaultError:
+    return EnvFaultError(
+        f"{old.facts['env_id']} does not replay: on the same seed and after the same actions, {name} of "
+        f"state {state} is not what it was, so there is no branch at step {step}.",
+        hint="`gymsolve check` says what an environment does with its seed.",
+    )
 
 
 def find_difference(
-    old: InspectedEpisode,
-    new: InspectedEpisode,
-    step: int,
-    states: int,
-    first: int = 0,
-    *,
-    policy: bool = True,
+    old: InspectedEpisode, new: InspectedEpisode, step: int, states: int, *, policy: bool = True
 ) -> tuple[int, str] | None:
-    """The first state from `first` on, below `states`, that differs in two episodes, and in what.
+    """The first state below `states` that differs in two episodes, and in what.
 
     Of the states before `step` their step counts too; of that one only what was seen and remembered. Without
     `policy`, only what the environment gave and was given is compared.
@@ -198,7 +236,7 @@ def find_difference(
         last = min(states, len(old.rows), len(new.rows))
         if not name.startswith(_OF_STATES):
             last = min(last, step)
-        differs = _rows_that_differ(old, new, name, first, last)
+        differs = _rows_that_differ(old, new, name, last)
         if differs is not None:
             found.append((differs, name.partition("/")[0]))
     if min(len(old.rows), len(new.rows)) < states:
@@ -216,14 +254,12 @@ _IN_WORDS = {
 }
 
 
-def _rows_that_differ(
-    old: InspectedEpisode, new: InspectedEpisode, name: str, first: int, last: int
-) -> int | None:
-    ours, theirs = (_bits(one.rows[name][first:last]) for one in (old, new))
+def _rows_that_differ(old: InspectedEpisode, new: InspectedEpisode, name: str, last: int) -> int | None:
+    ours, theirs = (_bits(one.rows[name][:last]) for one in (old, new))
     differ = np.flatnonzero((ours != theirs).any(axis=1))
     if len(differ):
-        return first + int(differ[0])
-    return _planes_that_differ(old, new, name, first, last) if name.startswith("planes/") else None
+        return int(differ[0])
+    return _planes_that_differ(old, new, name, last) if name.startswith("planes/") else None
 
 
 def _bits(column: Array) -> Array:
@@ -233,12 +269,10 @@ def _bits(column: Array) -> Array:
     return np.ascontiguousarray(column).reshape(len(column), -1).view(np.uint8).reshape(len(column), -1)
 
 
-def _planes_that_differ(
-    old: InspectedEpisode, new: InspectedEpisode, name: str, first: int, last: int
-) -> int | None:
+def _planes_that_differ(old: InspectedEpisode, new: InspectedEpisode, name: str, last: int) -> int | None:
     """Planes have equal numbers; are they equal?"""
-    numbers = old.rows[name][first:last]
+    numbers = old.rows[name][:last]
     for number in np.unique(numbers).tolist():
         if old.stored.read_planes([number]) != new.stored.read_planes([number]):
-            return first + int(np.flatnonzero((numbers == number).reshape(len(numbers), -1).any(axis=1))[0])
+            return int(np.flatnonzero((numbers == number).reshape(len(numbers), -1).any(axis=1))[0])
     return None

@@ -34,7 +34,8 @@ class Hand:
         self.forced: dict[int, tuple[float, ...]] = {}
         self._action = episode.spec.action
         env = examiner.config.env
-        self._stage, self._filmed = open_any_stage(env, parent.facts["role"], camera=parent.frames > 0)
+        camera = parent.facts.get("camera") is True
+        self._stage, self._filmed = open_any_stage(env, parent.facts["role"], camera=camera)
         try:
             self.scene = self._replay(episode, step)
         except BaseException:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -34,11 +34,11 @@ from gymsolve.training.engines.choose import load_policy
 from gymsolve.training.health.nonfinite import require_finite_actions
 from gymsolve.training.play.inspection_rows import EpisodeRows, row_fields
 from gymsolve.training.play.loaded_policy import require_fit
-from gymsolve.training.play.moments import play
+from gymsolve.training.play.moments import Moment, play
 from gymsolve.training.video.recording import identify
 from gymsolve.training.watchdog import Watchdog
 
-__all__ = ["LONGEST", "Examiner", "Question", "inspect_run"]
+__all__ = ["LONGEST", "Examiner", "Prefix", "Question", "inspect_run"]
 
 LONGEST = 20_000
 """Steps after which an episode is cut unless more are asked for."""
@@ -74,6 +74,17 @@ class Question:
             raise UsageError("a seed is a whole number from 0 on.", where="seed")
         if self.role not in ("eval", "train"):
             raise UsageError("wrappers are those of eval or of train.", where="role")
+
+
+class Prefix(Protocol):
+    """Steps of another episode that this one begins with."""
+
+    episode: InspectedEpisode
+    states: int
+    """So many; at least one."""
+
+    def holds(self, moment: Moment) -> bool:
+        """Whether a moment is among them; an `EnvFaultError` where it is not what it was there."""
 
 
 class Examiner:
@@ -125,8 +136,16 @@ class Examiner:
         """The stored inspection, or a new one."""
         return self.stored(question) or self.play(question, watching)
 
-    def play(self, question: Question, watching: Watching = lambda writer, states: True) -> Inspection:
-        """Play the episode and store it; where `watching` ends it, what there is so far."""
+    def play(
+        self,
+        question: Question,
+        watching: Watching = lambda writer, states: True,
+        prefix: "Prefix | None" = None,
+    ) -> Inspection:
+        """Play the episode and store it; where `watching` ends it, what there is so far.
+
+        The states of a `prefix` are reached again and compared, but neither drawn nor considered anew.
+        """
         with Watchdog(self.config.env):
             self._notes = []
             stage, filmed = self.stage(question.role, camera=question.camera, task=question.task)
@@ -137,13 +156,24 @@ class Examiner:
             writer = InspectionWriter(self.run, self.key(question), fields, facts)
             rows = EpisodeRows(policy, stage, writer, stack=stack, filmed=filmed)
             try:
-                whole = self._play(question, stage, rows, watching)
+                if prefix is not None and prefix.episode.stored.fields != fields:
+                    prefix = None
+                if prefix is not None:
+                    rows.adopt(prefix.episode, prefix.states)
+                whole = self._play(question, stage, rows, watching, prefix)
             except BaseException:
                 writer.abandon()
                 raise
             return writer.finish("whole" if whole else "stopped", rows.summary(self._notes))
 
-    def _play(self, question: Question, stage: Stage, rows: EpisodeRows, watching: Watching) -> bool:
+    def _play(
+        self,
+        question: Question,
+        stage: Stage,
+        rows: EpisodeRows,
+        watching: Watching,
+        prefix: "Prefix | None",
+    ) -> bool:
         """Fill the rows; False where somebody ended it before the episode or its limit did."""
         seed = self.config.seed if question.seed is None else question.seed
         rng = None if question.deterministic else generator(seed, "eval", 0, 1)
@@ -158,6 +188,10 @@ class Examiner:
         for moment in moments:
             if moment.chosen is not None:
                 require_finite_actions(self.policy.spec, moment.chosen, moment.step)
+            if prefix is not None and prefix.holds(moment):
+                if not moment.step % _CHUNK and not watching(rows.writer, rows.written):
+                    raise UsageError("it was stopped on the way to the branch.")
+                continue
             rows.add(moment)
             over = moment.over or moment.step >= question.steps or rows.full
             if over or rows.waiting >= _CHUNK:

@@ -9,6 +9,7 @@ from PIL import Image
 
 from gymsolve.envs.single_env import Stage
 from gymsolve.errors import EnvFaultError
+from gymsolve.rollout.inspected import InspectedEpisode
 from gymsolve.runs.inspections import InspectionWriter, RowField
 from gymsolve.spec import Array, EnvSpec
 from gymsolve.training.engines.contract import Policy
@@ -97,6 +98,25 @@ class EpisodeRows:
             if entry.kind == "image":
                 self._planes.setdefault(key, []).append(self._keep(key, moment.scene.obs[key][0]))
         self.full = self.writer.plane_bytes > _MOST_BYTES
+
+    def adopt(self, other: InspectedEpisode, states: int) -> None:
+        """Begin with the first states of another episode, whose steps are the same."""
+        rows = other.rows[:states]
+        images = [key for key, entry in self.policy.spec.obs.items() if entry.kind == "image"]
+        planes = 1 + max((int(rows[f"planes/{key}"].max()) for key in images), default=-1)
+        self.writer.adopt(other.stored, states, planes)
+        self.written = states
+        self._earned = float(other.rewards[: states - 1].sum())  # the last reward comes with the next moment
+        for key in images:
+            picture = other.picture(key, states - 1)
+            frames = picture.reshape(_frames_in(picture.shape, self._stack), -1)
+            numbers = rows[f"planes/{key}"][-1].tolist()
+            self._shown[key] = {
+                frame.tobytes(): number for frame, number in zip(frames, numbers, strict=True)
+            }
+        if other.memory is not None:
+            held = np.array(other.memory[states - 1 : states])
+            self._before = held[:, : held.shape[1] - self.policy.memory_inputs]
 
     def flush(self, *, last: bool) -> None:
         """Write what is complete."""

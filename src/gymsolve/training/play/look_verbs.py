@@ -30,6 +30,8 @@ __all__ = ["look"]
 
 _MOST_STATES = 512
 """States of an episode that are looked at for dead channels, evenly spread."""
+_MOST_BYTES = 200 << 20
+"""Of their observations."""
 
 
 def look(desk: Desk, message: dict[str, Any]) -> None:
@@ -99,7 +101,9 @@ def _look_at_layer(policy: Policy, episode: InspectedEpisode, message: dict[str,
 def _look_for_dead(policy: Policy, episode: InspectedEpisode, message: dict[str, Any]) -> _Seen:
     """In which share of the episode's states each channel of each layer gives anything."""
     count = len(episode.rows)
-    states = np.unique(np.linspace(0, count - 1, min(count, _MOST_STATES)).astype(int))
+    size = sum(array.nbytes for array in episode.observation(0).values())
+    most = max(1, min(count, _MOST_STATES, _MOST_BYTES // size))
+    states = np.unique(np.linspace(0, count - 1, most).astype(int))
     seen = [episode.observation(int(state)) for state in states]
     obs = {key: np.concatenate([one[key] for one in seen]) for key in seen[0]}
     memory = None if episode.memory is None else np.array(episode.memory[states])

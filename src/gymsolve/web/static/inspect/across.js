@@ -50,19 +50,19 @@ export const across = {
         ${others.map((one) => html`<label><input type="checkbox" .checked=${wanted.has(one.name)}
           ?disabled=${!wanted.has(one.name) && wanted.size >= MOST} @change=${(event) => toggle(one.name, event.target.checked)}>
           ${one.name}${one.best ? ' (best)' : ''}${one.last ? ' (last)' : ''}</label>`)}
-        <button type="button" class="main" data-do="across" ?disabled=${!wanted.size || busy || facts.state === 'playing'} @click=${compare}>Compare</button></div>
+        <button type="button" class="main" data-do="across" ?disabled=${!wanted.size || busy || view.episode.facts.state === 'playing'} @click=${compare}>Compare</button></div>
         <p class="soft small" role="status">${busy}</p>`, asking);
       render(found ? table(found, view) : nothing, told);
     }
 
     draw();
-    return { show(state) { all.show(state); }, close() { all.close(); } };
+    return { show(state) { all.show(state); }, grow: draw, close() { all.close(); } };
   },
 };
 
 function table(rows, view) {
   const pair = (one, name) => (one[name] ? `${short(one[name][0])} → ${short(one[name][1])}` : '–');
-  return html`<div class="scroll"><table><thead><tr><th class="number">checkpoint</th><th class="number">return</th><th class="number">steps</th><th>end</th>
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Checkpoints side by side"><table><thead><tr><th class="number">checkpoint</th><th class="number">return</th><th class="number">steps</th><th>end</th>
       <th class="number">first disagrees in step</th><th>actions there</th><th>values there</th><th>return from there</th></tr></thead>
     <tbody>${rows.map((one, at) => html`<tr><td class="number">${one.checkpoint}</td><td class="number">${short(one.return)}</td>
       <td class="number">${one.length}</td><td>${one.end}</td>

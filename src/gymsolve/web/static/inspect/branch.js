@@ -56,6 +56,9 @@ export const branch = {
 
     async function takeOver() {
       busy = `Going to step ${at} …`;
+      found = null;
+      both.close();
+      render(nothing, two);
       draw();
       try {
         const begun = await view.desk.ask('hand', { episode: view.episode.name, step: at });
@@ -132,8 +135,8 @@ function table({ step, compared, parent, child }, view) {
     <td><button type="button" class="quiet" @click=${() => view.open(one.name, step).catch(view.fail)}>open</button></td></tr>`;
   const gain = child.to_come - parent.to_come;
   return html`<p data-compared=${compared}>Up to step ${step} both are the same episode: ${compared} states were compared bit for bit.
-      From there on the branch earned <b class=${gain > 0 ? 'good' : gain < 0 ? 'bad' : ''}>${gain > 0 ? '+' : ''}${short(gain)}</b>
-      ${gain === 0 ? 'more or less' : gain > 0 ? 'more' : 'less'} than the episode.</p>
-    <div class="scroll"><table><thead><tr><th></th><th>action in step ${step}</th><th class="number">return from there</th><th class="number">return</th>
+      From there on the branch earned ${gain === 0 ? 'as much as the episode' : html`<b class=${gain > 0 ? 'good' : 'bad'}>${
+        short(Math.abs(gain))} ${gain > 0 ? 'more' : 'less'}</b> than the episode`}.</p>
+    <div class="scroll" tabindex="0" role="region" aria-label="Both futures"><table><thead><tr><th></th><th>action in step ${step}</th><th class="number">return from there</th><th class="number">return</th>
       <th class="number">steps</th><th>end</th><th></th></tr></thead><tbody>${row('as it was', parent)}${row('branch', child)}</tbody></table></div>`;
 }

@@ -138,7 +138,7 @@ export const network = {
     }
 
     function deadTable() {
-      return html`<div class="scroll"><table><thead><tr><th>layer</th><th class="number">channels or units</th><th class="number">dead</th><th>which</th></tr></thead>
+      return html`<div class="scroll" tabindex="0" role="region" aria-label="Dead channels by layer"><table><thead><tr><th>layer</th><th class="number">channels or units</th><th class="number">dead</th><th>which</th></tr></thead>
         <tbody>${about.layers.map((one) => {
           const active = dead.found[`active/${one.name}`].values;
           const which = Array.from(active.keys()).filter((unit) => active[unit] === 0);

@@ -13,12 +13,14 @@ export const review = {
     let shown = null;
     let reviews = [];
     let busy = '';
+    let note = '';
     let asking = false;
 
     const wish = () => ({ question, ...(picture ? {} : { picture: 'no' }) });
 
     async function run(words, work) {
       busy = words;
+      note = '';
       draw();
       try {
         await work();
@@ -34,10 +36,10 @@ export const review = {
       reviews = shown.reviews;
     });
 
-    const copy = () => run('', async () => {
+    const copy = () => run('Copying …', async () => {
       await navigator.clipboard.writeText(shown.text);
-      busy = 'Copied.';
-    }).then(() => { busy = 'Copied.'; draw(); });
+      note = 'Copied.';
+    });
 
     const send = () => run(`Asking ${shown.to.host} …`, async () => {
       asking = false;
@@ -50,7 +52,7 @@ export const review = {
           @input=${(event) => { question = event.target.value; shown = null; asking = false; draw(); }}></label>
         <label><input type="checkbox" .checked=${picture} @change=${(event) => { picture = event.target.checked; shown = null; asking = false; draw(); }}> with pictures</label>
         <button type="button" class="main" data-do="prompt" ?disabled=${Boolean(busy) || playing} @click=${show}>Show the prompt</button>
-        <span class="soft small" role="status">${playing ? 'Wait for the end of the episode.' : busy}</span></div>
+        <span class="soft small" role="status">${playing ? 'Wait for the end of the episode.' : busy || note}</span></div>
         ${shown ? prompt() : nothing}${reviews.map(answer)}`, element);
     }
 
