@@ -116,6 +116,18 @@ FAULTS = (
         envs=("CartPole-v1", "Pendulum-v1", "FrozenLake-v1"),  # Acrobot is solved by curiosity alone
     ),
     Fault(
+        "curiosity_gone",
+        "a predictor that learns so fast that nothing stays new",
+        names=("bonus_vanished",),
+        shows=("return_flat", "ev_zero", "ev_negative", "no_reward", "same_return", "entropy_stuck"),
+        settings=_fixed(explore__bonus="rnd", explore__learning_rate=0.03, explore__num_epochs=10),
+        envs=(
+            "FrozenLake-v1",
+            "FrozenLake8x8-v1",
+            "CliffWalking-v1",
+        ),  # others are learned without a bonus too
+    ),
+    Fault(
         "clip_zero",
         "clip_coef 0",
         names=("clip_extreme", "clip_high", "clip_closed"),
