@@ -125,7 +125,7 @@ FAULTS = (
             "FrozenLake-v1",
             "FrozenLake8x8-v1",
             "CliffWalking-v1",
-        ),  # others are learned without a bonus too
+        ),  # others need no bonus
     ),
     Fault(
         "clip_zero",
