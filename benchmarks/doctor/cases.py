@@ -16,6 +16,8 @@ STAGES: dict[str, dict[str, Any]] = {
     "Acrobot-v1": {"steps": 20_000, "env.num_envs": 4},
     "Pendulum-v1": {"steps": 30_000, "env.num_envs": 4},
     "FrozenLake-v1": {"steps": 20_000, "env.num_envs": 4},
+    "FrozenLake8x8-v1": {"steps": 20_000, "env.num_envs": 4},
+    "CliffWalking-v1": {"steps": 20_000, "env.num_envs": 4},
     "MountainCar-v0": {"steps": 15_000},
     "MountainCarContinuous-v0": {"steps": 20_000, "env.num_envs": 8},
 }

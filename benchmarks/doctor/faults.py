@@ -165,6 +165,18 @@ FAULTS = (
         envs=("MountainCar-v0", "Pendulum-v1", "MountainCarContinuous-v0"),
     ),
     Fault(
+        "curiosity_gone",
+        "a predictor that learns so fast that nothing stays new",
+        names=("bonus_vanished",),
+        shows=("return_flat", "ev_zero", "ev_negative", "no_reward", "same_return", "entropy_stuck"),
+        settings=_fixed(explore__bonus="rnd", explore__learning_rate=0.03, explore__num_epochs=10),
+        envs=(
+            "FrozenLake-v1",
+            "FrozenLake8x8-v1",
+            "CliffWalking-v1",
+        ),  # others need no bonus
+    ),
+    Fault(
         "clip_zero",
         "clip_coef 0",
         names=("clip_extreme", "clip_high", "clip_closed"),

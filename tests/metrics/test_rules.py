@@ -236,6 +236,14 @@ def test_a_bonus_that_does_its_work_is_no_finding(columns):
     assert not {"bonus_drowns", "bonus_vanished"} & fired(columns, make_context(**CURIOUS))
 
 
+def test_a_bonus_that_went_early_is_found_when_episodes_show_that_nothing_came_of_it():
+    late = {"rollout/ep_rew_mean": lambda i: None if i < 30 else 20.0}  # the first long episodes end here
+    early = {"bonus/mean": lambda i: 1.0 if i < 10 else 0.001}
+    assert "bonus_vanished" in fired(early | late, make_context(**CURIOUS))
+    slow = {"bonus/mean": lambda i: 1.0 if i < 28 else 0.001}
+    assert "bonus_vanished" not in fired(slow | late, make_context(**CURIOUS))
+
+
 def test_a_gain_within_the_noise_of_episodes_does_not_excuse_values_that_predict_nothing():
     noise = {"rollout/ep_rew_min": -1700.0, "rollout/ep_rew_max": -800.0}
     creeping = {"rollout/ep_rew_mean": lambda i: -1250.0 + i, "train/explained_variance": 0.0, **noise}

@@ -13,7 +13,8 @@ from gymsolve.errors import UsageError
 __all__ = ["bench"]
 
 _PARTS = (
-    "micro, limit, throughput, race, recurrent, solve, growth, cost, stepping, curiosity, archive, browser, server"
+    "micro, limit, throughput, race, recurrent, solve, growth, cost, "
+    "stepping, curiosity, browser, play, inspect, server, archive"
 )
 
 

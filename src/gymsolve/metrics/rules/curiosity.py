@@ -10,6 +10,8 @@ __all__ = ["CURIOSITY"]
 
 _GONE = 0.02
 """Share of its largest value below which a bonus no longer counts."""
+_EARLY, _LATE = 0.25, 0.5
+"""Shares of the budget: until when it must have gone, and until when the return is watched for it."""
 
 
 def _drowns(history: History, context: Context, active: bool) -> Evidence | None:
@@ -21,12 +23,14 @@ def _drowns(history: History, context: Context, active: bool) -> Evidence | None
 
 
 def _vanishes(history: History, context: Context, active: bool) -> Evidence | None:
-    """Within the first quarter of the budget, while the return is still where it began."""
+    """Gone within the first quarter of the budget, and until half of it the return has not grown."""
     series = history.series["bonus/mean"]
-    if context.progress(history) > 0.25 and not active:
-        return None
     if series.peak <= 0.0 or not is_flat(history, context, 0.1):
         return None
+    if context.progress(history) > _EARLY and not active:
+        then = series.index_at(_EARLY * (context.budget or 0))
+        if then is None or context.progress(history) > _LATE or series.values[then] >= _GONE * series.peak:
+            return None
     value = series.last / series.peak
     if value >= (2 * _GONE if active else _GONE):
         return None
