@@ -14,6 +14,10 @@ from gymsolve.training.play.loaded_policy import load_policy
 _SMALL = {"steps": 64, "env.num_envs": 2, "env.backend": "sync", "algo.num_steps": 32, "eval.episodes": 1}
 _SMALL |= {"solved_at": 1e9}
 _PARTS = [{"reward_components": {"components": {"effort": 0.5}}}]
+_TASKS = {
+    "env.tasks": {"usual": {}, "fall": {"kwargs": {"sutton_barto_reward": True}}},
+    "algo.normalize_rewards": True,
+}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "ppo": ("CartPole-v1", {"net.normalize_obs": "running", "algo.normalize_rewards": True}),
     "recurrent": ("CartPole-v1:positions", {"net.memory.size": 8, "net.memory.inputs": ["action", "reward"]}),
@@ -26,7 +30,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def train_case(name: str, folder: Path) -> Run:
-    env, more = CASES[name]
+    env, more = ("CartPole-v1", _TASKS) if name == "tasks" else CASES[name]
     return gymsolve.train(env, {**_SMALL, **more}, runs_dir=folder).run
 
 

@@ -196,6 +196,18 @@ def test_whoever_watches_may_stop_an_episode(runs):
     )
 
 
+def test_of_several_tasks_one_is_inspected(runs, server):
+    """The second task pays nothing but for the fall, and has a scale of its own."""
+    run = train_case("tasks", server.runs_dir)
+    usual, other = (gymsolve.inspect(run, task=task) for task in (None, "fall"))
+    assert set(usual.rewards) == {1.0}
+    assert other.rewards.tolist() == [0.0] * (len(other) - 1) + [-1.0]
+    assert other.facts["task"] == "fall"
+    assert usual.settings.reward_scale != other.settings.reward_scale
+    with pytest.raises(UsageError, match=r"no task 'x'\. Its tasks are: usual, fall"):
+        gymsolve.inspect(run, task="x")
+
+
 def test_wrong_requests_are_one_sentence(runs, tmp_path):
     run = runs["ppo"]
     with pytest.raises(UsageError, match="gamma and gae_lambda lie between 0 and 1"):

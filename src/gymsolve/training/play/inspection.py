@@ -233,7 +233,7 @@ class Examiner:
 
     def _facts(self, question: Question, stage: Stage) -> dict[str, Any]:
         config, spec = self.config, self.policy.spec
-        credit, notes = credit_settings(config, self.saved)
+        credit, notes = credit_settings(config, self.saved, question.task)
         self._notes += notes
         log_std = self.policy.log_std()
         return {
@@ -267,7 +267,9 @@ def inspect_run(
         return InspectedEpisode(examiner.inspect(question))
 
 
-def credit_settings(config: TrainConfig, saved: Checkpoint) -> tuple[CreditSettings, list[str]]:
+def credit_settings(
+    config: TrainConfig, saved: Checkpoint, task: str | None = None
+) -> tuple[CreditSettings, list[str]]:
     """What the run learned with at a checkpoint, schedules resolved; and what has to be said of it."""
     algo, notes = config.algo, []
     taken = saved.meta["vec_steps"] if config.budget_in == "vec_steps" else saved.meta["env_steps"]
@@ -284,7 +286,7 @@ def credit_settings(config: TrainConfig, saved: Checkpoint) -> tuple[CreditSetti
     if not algo.has_critic:
         notes.append("this run learns no value function: values come from weights that nothing has trained")
     if algo.normalize_rewards:
-        factor = _reward_factor(states.get("scaler"))
+        factor = _reward_factor(states.get("scaler"), config, task)
         given |= {"reward_scale": 1.0 if factor is None else factor, "reward_limit": RewardScaler(1).limit}
         if factor is None:
             notes.append("the checkpoint does not say how rewards were scaled: they are taken as they are")
@@ -293,13 +295,14 @@ def credit_settings(config: TrainConfig, saved: Checkpoint) -> tuple[CreditSetti
     return CreditSettings.from_json(given), notes
 
 
-def _reward_factor(state: Any) -> float | None:
-    """What rewards were multiplied by at a checkpoint."""
+def _reward_factor(state: Any, config: TrainConfig, task: str | None) -> float | None:
+    """What rewards of a task were multiplied by at a checkpoint."""
+    tasks = [*config.env.tasks]
     with suppress(KeyError, TypeError, ValueError):
-        scaler = RewardScaler(len(state["running"]))
+        scaler = RewardScaler(len(state["running"]), tasks=len(tasks))
         scaler.load({}, state)
-        known = scaler.factors.ndim == 0 and scaler.count  # several tasks have a factor each
-        return float(scaler.factors) if known else None
+        row = tasks.index(task or tasks[0]) if tasks else ()
+        return float(scaler.factors[row]) if scaler.count[row] else None
     return None
 
 
