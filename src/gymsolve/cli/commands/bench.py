@@ -12,7 +12,7 @@ from gymsolve.errors import UsageError
 
 __all__ = ["bench"]
 
-_PARTS = "micro, limit, throughput, race, recurrent, solve, growth, cost, stepping, curiosity"
+_PARTS = "micro, limit, throughput, race, recurrent, solve, growth, cost, stepping, curiosity, play"
 
 
 def bench(
