@@ -196,7 +196,7 @@ ELSEWHERE = [
     (["train", "CartPole-v1", "--batch-size", "64"], "--set 'algo.num_minibatches=…'"),
     (["CartPole-v1"], "gymsolve train CartPole-v1"),
     (["enjoy", "--algo", "ppo", "--env", "CartPole-v1"], "gymsolve record @best:CartPole-v1"),
-    (["play"], "gymsolve record @last"),
+    (["watch"], "gymsolve record @last"),
     (["tune", "CartPole-v1"], "There is no search for hyperparameters; `gymsolve tune-speed ENV`"),
     (["hpo"], "There is no search for hyperparameters"),
     (["ls"], "Here it is: gymsolve runs"),

@@ -16,7 +16,8 @@ __all__ = ["translate"]
 _COMMANDS = {
     "train": ("train", "learn", "fit", "run", "start", "solve", "training"),
     "resume": ("resume", "continue", "restart"),
-    "record": ("record", "enjoy", "play", "watch", "render", "video", "film", "demo", "rollout"),
+    "record": ("record", "enjoy", "watch", "render", "video", "film", "demo", "rollout"),
+    "play": ("play", "human", "keyboard"),
     "eval": ("eval", "evaluate", "evaluation", "test", "score"),
     "runs": ("runs", "ls", "list", "ps", "history", "status"),
     "runs show": ("show", "info", "inspect"),
