@@ -121,6 +121,8 @@ class MemoryConfig(Model):
     """Steps through which a gradient flows back; None takes 32, or whole rollouts where those are shorter."""
     inputs: Annotated[tuple[Literal["action", "reward"], ...], BeforeValidator(_listed)] = ()
     """What the cell is told of the last step besides the observation."""
+    keep: Annotated[float, Field(ge=-10, le=10)] = 0.0
+    """First bias of the gate that keeps: at 0 half of what is remembered is lost per step, at 1 a quarter."""
 
     def longest(self, num_steps: int) -> int:
         """Steps of the longest sequence that is cut from a rollout of `num_steps`."""

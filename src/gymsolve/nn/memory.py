@@ -32,6 +32,8 @@ class Cell(nn.Module):
         self.weight_ih = nn.Parameter(_draw(gates, config.size, inputs, rng))
         self.weight_hh = nn.Parameter(_draw(gates, config.size, config.size, rng))
         self.bias_ih = nn.Parameter(torch.zeros(gates * config.size))
+        with torch.no_grad():  # the second gate keeps: an LSTM's forget gate, a GRU's update gate
+            self.bias_ih[config.size : 2 * config.size] = config.keep
         self.bias_hh = nn.Parameter(torch.zeros(gates * config.size))
 
     @property
