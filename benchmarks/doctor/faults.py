@@ -158,10 +158,15 @@ FAULTS = (
     ),
     Fault(
         "archive_coarse",
-        "an archive whose cells take nearly everything for the same place",
+        "learning from an archive alone whose cells take nearly everything for the same place",
         names=("archive_stalled",),
         shows=("return_flat", "no_reward", "same_return", "ev_zero", "ev_negative", "entropy_stuck"),
-        settings=_fixed(explore__archive__cells="bins", explore__bins=2, explore__archive__true_starts=0.5),
+        settings=_fixed(
+            explore__bins=2,
+            explore__archive__cells="bins",
+            explore__archive__rollouts=False,
+            explore__archive__true_starts=0.5,
+        ),
         envs=("MountainCar-v0", "Pendulum-v1", "MountainCarContinuous-v0"),
     ),
     Fault(

@@ -66,3 +66,43 @@ def test_doors_are_opened_with_a_bonus_for_states_new_to_the_episode(env_id, tmp
     plan = plan_run(f"{env_id}:episodic", {"seed": 0, "steps": 600_000, "video.enabled": False})
     outcome = start_run(plan, runs_dir=tmp_path)
     assert outcome.solved, f"best {outcome.mean_reward} of {outcome.threshold}"
+
+
+@pytest.mark.learn
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("size", [20, 30])
+def test_what_the_archive_found_in_the_deep_sea_is_learned(size, seed):
+    """From the archive alone: the rollouts teach that each step to the right costs."""
+    more = {"explore": "go_explore", "explore.archive.rollouts": False, "solved_at": 0.9}
+    more |= {"env.num_envs": 4, "env.kwargs": {"size": size}, "algo.num_steps": 20}
+    trainer = build_trainer(validate(nest(SEA | more | {"explore.archive.true_starts": 0.1, "seed": seed})))
+    mean = 0.0
+    while trainer.counters.env_steps < 80_000 and mean < 0.9:
+        rollout = collect(trainer, Silent())
+        learn(trainer, rollout)
+        count(trainer, rollout, 0.0)
+        mean = trainer.window.metrics().get("rollout/ep_rew_mean", 0.0)
+    trainer.envs.close()
+    assert mean >= 0.9
+
+
+@pytest.mark.learn
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_four_rooms_in_a_row_are_crossed_from_the_archive(seed):
+    """The first success in a fixed layout: 80,256 steps with seed 0, of a policy that learns nothing."""
+    settings = {
+        "seed": seed,
+        "env.wrappers": ["grid_codes", {"same_layouts": {"seeds": [0]}}],
+        "env.legal_actions": [0, 1, 2, 5],
+        "env.num_envs": 8,
+        "algo.num_steps": 16,
+        "algo.num_minibatches": 1,
+        "explore": "go_explore",
+        "explore.archive.learn_from": "nothing",
+        "explore.archive.true_starts": 0.1,
+    }
+    trainer = build_trainer(plan_run("MiniGrid-MultiRoom-N4-S5-v0", settings).config)
+    while trainer.counters.env_steps < 200_000 and not trainer.explorer.best.kept:
+        count(trainer, collect(trainer, Silent()), 0.0)
+    trainer.envs.close()
+    assert trainer.explorer.best.score > 0.0

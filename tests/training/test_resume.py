@@ -27,6 +27,10 @@ CASES = {
     "box2d": ("LunarLander-v3:ppo", SMALL),
     "continuous": ("Pendulum-v1:ppo", SMALL | {"net.squash": True}),
     "masked": ("Taxi-v4:ppo", SMALL),
+    "archive": (
+        "CartPole-v1:ppo",
+        SMALL | SHORT | {"explore": "go_explore", "explore.archive.leave_after": 20, "engine": "torch"},
+    ),
     "mujoco": ("Hopper-v5:ppo", SMALL | SHORT),
     "atari_objects": (
         "ALE/Breakout-v5:objects",
