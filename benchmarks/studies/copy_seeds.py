@@ -135,8 +135,8 @@ STUDY = Study(
     "copy_seeds",
     "Do different seeds per copy help, and how different are their transitions?",
     "The recipes' PPO. `own_seeds`: every copy has a seed of its own, as in every run. `one_seed`: all "
-    "copies begin with the same seed, so the n-th episode of each begins alike. `one_start`: every episode of "
-    "every copy begins with one and the same seed. Evaluation plays its usual seeds in all three.",
+    "copies begin with the same seed, so the n-th episode of each begins alike. `one_start`: every episode "
+    "of every copy begins with one and the same seed. Evaluation plays its usual seeds in all three.",
     _cases,
     _run,
     _page,
