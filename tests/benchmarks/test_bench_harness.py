@@ -61,8 +61,9 @@ def test_children_of_a_worker_that_ended_are_ended_too(tmp_path):
         f"child = subprocess.Popen({python('import time; time.sleep(600)')!r})\n"
         "open(sys.argv[1], 'w').write(str(child.pid))\n"
     )
-    # There is no answer, since the child has the worker's standard output.
-    assert soon_gone(call_until_it_has_begun(source, tmp_path / "pid"))
+    told = call_worker(python(source, str(tmp_path / "pid")), {}, worker_environment(None), timeout=280)
+    assert told == {"error": "ended with code 0"}  # at once, although the child has its standard output
+    assert soon_gone(int((tmp_path / "pid").read_text()))
 
 
 def test_an_interrupted_benchmark_leaves_nobody_behind(tmp_path):
