@@ -236,6 +236,13 @@ def test_who_acted_and_what_the_policy_wanted_is_kept_and_exported(run, tmp_path
     assert main(["demos", "export", "Pong", "--name", "b-v0", *places]) == 2
     _read_back(kept, tmp_path / "sets")
 
+    odd = Path(played["kept"]).with_name("played-odd.npz")
+    for facts in ("[]", "{}", '{"return": "much"}', "x"):  # a file may come from anybody
+        np.savez(odd, facts=np.array(facts))
+        assert main(["demos", "--runs-dir", str(runs_dir)]) == 0
+        assert main(["demos", "show", "odd", "--runs-dir", str(runs_dir)]) == 1
+        assert main(["demos", "export", "odd", "--name", "odd-v0", *places]) == 1
+
 
 def _read_back(kept, folder):
     storage = MinariStorage.read(folder / "cartpole" / "people-v0" / "data")

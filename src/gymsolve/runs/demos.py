@@ -23,6 +23,15 @@ FOLDER = "demos"
 _PLAYED = "played-"
 """How the files of played episodes begin in the folder of a run."""
 
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("env_id", "time", "end"), str),
+    **dict.fromkeys(("length", "by_person", "seed"), int),
+    "return": (int, float),
+    "action_names": list,
+    "run": (str, type(None)),
+}
+"""What files must say of themselves: they may come from anybody."""
+
 
 @dataclass(frozen=True)
 class Demo:
@@ -98,4 +107,5 @@ def _read_facts(path: Path) -> dict[str, Any]:
             facts = json.loads(str(stored["facts"]))
     except (OSError, ValueError, KeyError, TypeError, RecursionError, zipfile.BadZipFile, RunDamagedError):
         return {"end": "damaged"}
-    return facts if isinstance(facts, dict) else {"end": "damaged"}
+    sound = isinstance(facts, dict) and all(isinstance(facts.get(key), kind) for key, kind in _KINDS.items())
+    return facts if sound else {"end": "damaged"}

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gymsolve.errors import RunDamagedError
 from gymsolve.service.answers import Answer
 from gymsolve.service.runs import RunsDir
 
@@ -57,6 +58,8 @@ def show(name: str, *, runs_dir: RunsDir = None) -> ToldDemo:
     from gymsolve.runs.episodes import load_episode
 
     demo = find_demos([name], runs_dir)[-1]
+    if demo.facts["end"] == "damaged":
+        raise RunDamagedError("the file is not an episode of a person.", where=str(demo.path))
     episode = load_episode(demo.path)
     who = np.array([], str) if episode.who is None else episode.who
     names, counts = np.unique(who, return_counts=True)
@@ -64,7 +67,7 @@ def show(name: str, *, runs_dir: RunsDir = None) -> ToldDemo:
     if episode.proposed is not None:
         other = (episode.proposed != episode.actions).reshape(len(who), -1).any(axis=1)
         against = int((other & (who == "person")).sum())
-    facts = episode.facts
+    facts = demo.facts
     return ToldDemo(
         name=demo.name,
         path=str(demo.path),
@@ -77,7 +80,7 @@ def show(name: str, *, runs_dir: RunsDir = None) -> ToldDemo:
         seed=facts.get("seed"),
         acted={str(one): int(count) for one, count in zip(names, counts, strict=True)},
         against_policy=against,
-        action_names=list(facts.get("action_names", [])),
+        action_names=[str(one) for one in facts["action_names"]],
     )
 
 
