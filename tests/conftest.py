@@ -37,4 +37,4 @@ def _no_videos(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     Settings stay as a user has them. Tests that are about videos carry the marker `videos`.
     """
     if request.node.get_closest_marker("videos") is None:
-        monkeypatch.setattr("gymsolve.training.video.automatic.open_stage", lambda env: None)
+        monkeypatch.setattr("gymsolve.training.video.automatic.open_stage", lambda env, task=None: None)
