@@ -104,6 +104,9 @@ def emitted(algo: str, env: str, folder: Path, **more: Any) -> tuple[set[str], s
 def test_records_hold_exactly_what_is_documented(algo, samples, tmp_path):
     table = {name: told.replace("*", "").strip() for name, told in documented().items()}
     runs = [emitted(algo, env, tmp_path) for env in samples]
+    runs.append(
+        emitted(algo, samples[0], tmp_path, **{"env.tasks": {"one": {}, "two": {}}, "solved_at": 0.0})
+    )
     if algo != "reinforce":
         bonuses = {"bonus": "counts"}, {"bonus": "noveld"}, {"bonus": "icm"}
         events = {"bonus": "rarity", "events": ["is_success"]}
