@@ -30,6 +30,7 @@ from gymsolve.recipes.index import INDEX, make_index
 from gymsolve.recipes.schema import ALGORITHM_MODELS, describe_field
 from gymsolve.registry import WRAPPERS, load
 from gymsolve.schedules import Schedule, Steps
+from gymsolve.task_config import TaskConfig
 
 __all__ = ["HERE", "pages", "render_alerts", "render_config", "render_metrics", "render_wrappers"]
 
@@ -135,6 +136,7 @@ def render_config() -> str:
                 _section(f"`{name}.{inner}`, null unless one of these is set", one, f"{name}.{inner}.")
                 for inner, one in _optional_models(model)
             ]
+            parts += [_section(f"`{name}.{inner}`", one, f"{name}.{inner}.") for inner, one in _inner(model)]
     return "\n".join(parts)
 
 
@@ -182,10 +184,20 @@ def _model(field: FieldInfo) -> type[BaseModel] | None:
 def _optional_models(model: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
     """Sections that may be null, by name."""
     for name, field in model.model_fields.items():
-        for kind in get_args(field.annotation):
+        for kind in () if get_origin(field.annotation) is dict else get_args(field.annotation):
             section = isinstance(kind, type) and issubclass(kind, BaseModel)
             if section and kind not in (Schedule, WrapperConfig):
                 yield name, kind
+
+
+def _inner(model: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
+    """Sections within a section, by name; a mapping of them by what its keys are."""
+    for name, field in model.model_fields.items():
+        section = _model(field)
+        if section is not None:
+            yield name, section
+        elif get_origin(field.annotation) is dict and get_args(field.annotation)[1] is TaskConfig:
+            yield f"{name}.<task>", TaskConfig
 
 
 def _value(value: Any) -> str:

@@ -11,7 +11,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_serializer, m
 
 from gymsolve.setting_types import Model, Options, Positive, Whole, not_bool
 
-__all__ = ["Role", "TaskConfig", "TaskNetConfig", "Tasks", "WrapperConfig", "name_tasks", "refuse_tasks", "spread_copies"]
+__all__ = [
+    *("Role", "TaskConfig", "TaskNetConfig", "Tasks", "WrapperConfig"),
+    *("name_tasks", "refuse_tasks", "spread_copies"),
+]
 
 Role = Literal["train", "eval", "play"]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
@@ -66,7 +69,8 @@ class TaskConfig(Model):
     backend: Literal["auto", "sync", "async", "compiled", "native", "ale", "envpool"] | None = None
     """Instead of `env.backend`."""
     solved_at: Annotated[float, BeforeValidator(not_bool)] | None = None
-    """What counts as solved in this task; None takes the environment's own threshold, else `solved_at`."""
+    """What counts as solved in this task; None takes the run's `solved_at` where the task has no id of its
+    own, else what its environment is registered with."""
 
     def settings(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The settings of `env` that this task changes; `kwargs` are those that all tasks have."""
@@ -90,12 +94,12 @@ def refuse_tasks(algo: Model, net: TaskNetConfig, engine: str) -> None:
     """A ValueError about settings that cannot learn several tasks."""
     if vars(algo).get("baseline") == "mean":
         raise ValueError(
-            "algo.baseline: returns of several tasks have no common mean to compare with; use algo.baseline=value"
+            "algo.baseline: returns of several tasks have no common mean; use algo.baseline=value"
         )
     if net.heads == "each" and not net.input:
         raise ValueError(
-            "net.tasks.heads: a head for each task tells the policy which one it is; use net.tasks.heads=shared "
-            "to hide it"
+            "net.tasks.heads: a head for each task tells the policy which one it is; to hide it, use "
+            "net.tasks.heads=shared"
         )
     if engine == "numpy":
         raise ValueError("engine: the NumPy engine learns one task; use engine=torch for env.tasks")

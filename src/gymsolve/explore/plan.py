@@ -31,9 +31,7 @@ def training_env(config: TrainConfig) -> EnvConfig:
     if not more:
         return env
     tasks = {
-        name: task
-        if task.wrappers is None
-        else task.model_copy(update={"wrappers": (*task.wrappers, *more)})
+        name: task if task.wrappers is None else task.model_copy(update={"wrappers": (*task.wrappers, *more)})
         for name, task in env.tasks.items()
     }
     return env.model_copy(update={"wrappers": (*env.wrappers, *more), "tasks": tasks})

@@ -95,7 +95,7 @@ TASKS = (
         title="a task is starved: next to nothing is learned about it",
         needs=("rollout/advantage_std",),
         check=_starved,
-        cause="the rewards of other tasks are so much larger that its own do not count, or it is hardly played",
+        cause="rewards of other tasks are so much larger that its own do not count, or it is hardly played",
         remedy=all_of(
             set_to("algo.normalize_advantages", "task"),
             set_to("net.normalize_values", "popart"),
@@ -115,7 +115,7 @@ TASKS = (
         title="a task is forgotten while another one is learned",
         needs=("eval/mean_reward",),
         check=_forgotten,
-        cause="what is learned for the other tasks overwrites it: too few of its steps, or too much is shared",
+        cause="what is learned for other tasks overwrites it: too few of its steps, or too much is shared",
         remedy=all_of(set_to("net.tasks.heads", "each"), set_to("algo.normalize_advantages", "task")),
         instead="give the task more copies: a larger env.tasks.<task>.share, or curriculum.rehearsal",
         effect=Effect(None, "keeps its best value"),

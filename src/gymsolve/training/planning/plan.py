@@ -104,7 +104,8 @@ def _require_one_task(plan: Plan) -> None:
     """What is measured for `auto` is one environment."""
     if plan.config.env.tasks:
         place = plan.resolved.automatic[0]
-        raise ConfigError("cannot be measured for several tasks (env.tasks).", where=place, hint="Give a number.")
+        told = "cannot be measured for several tasks (env.tasks)."
+        raise ConfigError(told, where=place, hint="Give a number.")
 
 
 def with_seed(plan: Plan, seed: int) -> Plan:
