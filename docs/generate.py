@@ -25,6 +25,7 @@ from pydantic_core import PydanticUndefined
 
 from gymsolve.cli.docs import render_docs
 from gymsolve.config import OptimizerConfig, TrainConfig, WrapperConfig
+from gymsolve.curriculum_config import StageConfig
 from gymsolve.metrics.catalog import GROUPS, Metric
 from gymsolve.metrics.failure import FAILURES
 from gymsolve.metrics.rules import RULES, Rule
@@ -189,7 +190,7 @@ def _optional_models(model: type[BaseModel]) -> Iterator[tuple[str, type[BaseMod
     for name, field in model.model_fields.items():
         for kind in () if get_origin(field.annotation) is dict else get_args(field.annotation):
             section = isinstance(kind, type) and issubclass(kind, BaseModel)
-            if section and kind not in (Schedule, WrapperConfig):
+            if section and kind not in (Schedule, WrapperConfig, StageConfig):
                 yield name, kind
 
 
@@ -237,6 +238,8 @@ def _bare(kind: Any, metadata: list[Any]) -> str:
         return _WORDS[kind]
     if kind is Schedule:
         return "schedule"
+    if kind is StageConfig:
+        return "stage"
     if kind is WrapperConfig:
         return "wrapper"
     if kind is type(None):

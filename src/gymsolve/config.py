@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from gymsolve.curriculum_config import CurriculumConfig, StageConfig
+from gymsolve.curriculum_config import CurriculumConfig
 from gymsolve.explore_config import ExploreConfig
 from gymsolve.schedules import Progress, Schedule, Steps
 from gymsolve.setting_types import Count, Model, Options, Positive, Rate, Seconds, Share, Whole
@@ -469,29 +469,10 @@ class TrainConfig(Model):
 
     @model_validator(mode="after")
     def _curriculum_fits(self) -> Self:
-        settings, tasks = self.curriculum, self.env.tasks
-        if not settings.stages:
-            return self
-        fault = settings.find_fault(tasks, {name: task.share for name, task in tasks.items()})
-        if fault is None:
-            # What the environments themselves call solved is not known here: `curriculum/plan.py` asks again.
-            bars = {one.name: self.promotion_bar(one, tasks[one.name].solved_at) for one in settings.stages}
-            known = {name: bar for name, bar in bars.items() if bar is not None}
-            fault = settings.find_dead_end(known, by_success=self.promoted_by_success, budget=self.steps)
+        fault = self.curriculum.find_fault(self.env.tasks, self.solved_by, self.steps)
         if fault is not None:
             raise ValueError(f"curriculum.{fault}")
         return self
-
-    @property
-    def promoted_by_success(self) -> bool:
-        """Do shares of successes lead to the next stage, and not returns?"""
-        return (self.curriculum.by or self.solved_by) == "success_rate"
-
-    def promotion_bar(self, stage: StageConfig, solved_at: float | None) -> float | None:
-        """What the lower bound of a stage must reach; `solved_at` is what counts as solved in its task."""
-        alike = self.promoted_by_success == (self.solved_by == "success_rate")
-        given = (stage.promote_at, self.curriculum.promote_at, solved_at if alike else None)
-        return next((bar for bar in given if bar is not None), None)
 
     @model_validator(mode="after")
     def _success_has_a_threshold(self) -> Self:

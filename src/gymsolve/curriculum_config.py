@@ -12,6 +12,7 @@ from gymsolve.bounds import fewest_for, highest_share, z_of
 from gymsolve.errors import did_you_mean
 from gymsolve.schedules import Steps
 from gymsolve.setting_types import Model, Positive, not_bool
+from gymsolve.task_config import TaskConfig
 
 __all__ = ["CurriculumConfig", "StageConfig"]
 
@@ -78,8 +79,29 @@ class CurriculumConfig(Model):
     def names(self) -> tuple[str, ...]:
         return tuple(stage.name for stage in self.stages)
 
-    def find_fault(self, tasks: Mapping[str, Any], shares: Mapping[str, float]) -> str | None:
-        """What contradicts the tasks, as `setting: sentence`; None where nothing does."""
+    def promotes_by_success(self, solved_by: str) -> bool:
+        """Do shares of successes lead to the next stage, and not returns?"""
+        return (self.by or solved_by) == "success_rate"
+
+    def bar(self, stage: StageConfig, solved_by: str, solved_at: float | None) -> float | None:
+        """What the lower bound of a stage must reach; `solved_at` is what counts as solved in its task."""
+        alike = self.promotes_by_success(solved_by) == (solved_by == "success_rate")
+        given = (stage.promote_at, self.promote_at, solved_at if alike else None)
+        return next((bar for bar in given if bar is not None), None)
+
+    def find_fault(self, tasks: Mapping[str, TaskConfig], solved_by: str, budget: int) -> str | None:
+        """What cannot work, as `setting: sentence`, as far as the settings tell; None where all can."""
+        if not self.stages:
+            return None
+        fault = self._contradiction(tasks, {name: task.share for name, task in tasks.items()})
+        if fault is not None:
+            return fault
+        # What the environments themselves call solved is not known here: `curriculum/plan.py` asks again.
+        bars = {one.name: self.bar(one, solved_by, tasks[one.name].solved_at) for one in self.stages}
+        known = {name: bar for name, bar in bars.items() if bar is not None}
+        return self.find_dead_end(known, by_success=self.promotes_by_success(solved_by), budget=budget)
+
+    def _contradiction(self, tasks: Mapping[str, Any], shares: Mapping[str, float]) -> str | None:
         names = self.names
         if len(names) < 2:
             return "stages: a curriculum needs two stages at least; one task alone needs none"

@@ -14,7 +14,7 @@ import typer.main
 
 import gymsolve
 from gymsolve.cli.app import app
-from gymsolve.config import EnvConfig
+from gymsolve.config import TrainConfig
 from gymsolve.recipes import check_recipe_file
 from gymsolve.recipes.reading import parse_yaml
 from gymsolve.recipes.schema import ALGORITHM_MODELS, SHORTHAND, leaf_paths
@@ -167,8 +167,8 @@ def test_yaml_examples_are_valid(page, tmp_path):
             file.write_text(text)
             assert check_recipe_file(file) == []
         else:
-            assert set(data) == {"env"}
-            EnvConfig.model_validate({"id": "CartPole-v1", **data["env"]})
+            whole = {"algo": {"name": "ppo"}, **data, "env": {"id": "CartPole-v1", **data["env"]}}
+            TrainConfig.model_validate(whole)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -111,6 +111,12 @@ def test_records_hold_exactly_what_is_documented(algo, samples, tmp_path):
         bonuses = {"bonus": "counts"}, {"bonus": "noveld"}, {"bonus": "icm"}
         events = {"bonus": "rarity", "events": ["is_success"]}
         runs += [emitted(algo, samples[0], tmp_path, explore=one) for one in (*bonuses, events)]
+    tasks = {"env.tasks": {"one": {"solved_at": 1.0}, "two": {"max_episode_steps": 8}}}
+    ladder, drawn = (
+        {"stages": [{"name": "one", "steps": 64}, "two"]},
+        {"stages": ["one", "two"], "choice": "plr"},
+    )
+    runs += [emitted(algo, samples[0], tmp_path, **tasks, curriculum=one) for one in (ladder, drawn)]
     trained, judged = (set().union(*parts) for parts in zip(*runs, strict=True))
     in_training = {n for n, told in table.items() if told in ("all", "both") or algo in told.split(", ")}
     in_evaluation = {name for name, told in table.items() if told in ("both", "evaluation")}

@@ -27,7 +27,7 @@ class Curriculum(Part):
         settings = config.curriculum
         self.stages, self.settings = settings.names, settings
         self.num_envs = config.env.num_envs
-        self.by_success = config.promoted_by_success
+        self.by_success = settings.promotes_by_success(config.solved_by)
         rungs = [Rung(one.name, bars[one.name], one.steps) for one in settings.stages]
         self.ladder = Ladder(
             rungs,

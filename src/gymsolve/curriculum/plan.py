@@ -15,8 +15,9 @@ def build_curriculum(config: TrainConfig) -> Curriculum | None:
     if not settings.stages:
         return None
     solved = task_thresholds(config, describe_env(config.env, "eval"))
-    bars = {stage.name: config.promotion_bar(stage, solved[stage.name]) for stage in settings.stages}
-    fault = settings.find_dead_end(bars, by_success=config.promoted_by_success, budget=config.steps)
+    bars = {one.name: settings.bar(one, config.solved_by, solved[one.name]) for one in settings.stages}
+    by_success = settings.promotes_by_success(config.solved_by)
+    fault = settings.find_dead_end(bars, by_success=by_success, budget=config.steps)
     if fault is not None:
         where, _, told = fault.partition(": ")
         raise ConfigError(f"{told}.", where=f"curriculum.{where}")

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from gymsolve.config import TrainConfig
-from gymsolve.curriculum_config import StageConfig
 from gymsolve.metrics.report.document import Block, Figures, Paragraph, Section, Table
 from gymsolve.metrics.report.facts import Facts
 from gymsolve.metrics.report.figures import Curves, Line
@@ -122,7 +121,7 @@ def _gains(facts: Facts, visits: Sequence[StageVisit], curves: Mapping[str, Curv
         for visit in visits:
             if visit.stage in found or not _same_task(facts.config, visit.stage, alone):
                 continue
-            best = 1.0 if by_success else facts.config.promotion_bar(_stage(facts.config, visit.stage), None)
+            best = 1.0 if by_success else _bar(facts.config, visit.stage)
             end = facts.env_steps if visit.ended is None else visit.ended
             gain = (
                 None
@@ -134,8 +133,12 @@ def _gains(facts: Facts, visits: Sequence[StageVisit], curves: Mapping[str, Curv
     return found
 
 
-def _stage(config: TrainConfig, name: str) -> StageConfig:
-    return next(one for one in config.curriculum.stages if one.name == name)
+def _bar(config: TrainConfig, name: str) -> float | None:
+    """The most that a stage is asked for."""
+    settings, task = config.curriculum, config.env.tasks[name]
+    stage = next(one for one in settings.stages if one.name == name)
+    solved_at = config.solved_at if task.solved_at is None else task.solved_at
+    return settings.bar(stage, config.solved_by, solved_at)
 
 
 def _same_task(config: TrainConfig, stage: str, alone: TrainConfig) -> bool:

@@ -36,6 +36,7 @@ CURRICULUM = (
         low=0,
         high=1,
         priority=3,
+        condition="with a curriculum",
     ),
     Metric(
         "curriculum/score/<stage>",
