@@ -107,7 +107,8 @@ def test_records_hold_exactly_what_is_documented(algo, samples, tmp_path):
     if algo != "reinforce":
         bonuses = {"bonus": "counts"}, {"bonus": "noveld"}, {"bonus": "icm"}
         events = {"bonus": "rarity", "events": ["is_success"]}
-        runs += [emitted(algo, samples[0], tmp_path, explore=one) for one in (*bonuses, events)]
+        explored = (*bonuses, events, "go_explore")
+        runs += [emitted(algo, samples[0], tmp_path, explore=one) for one in explored]
     trained, judged = (set().union(*parts) for parts in zip(*runs, strict=True))
     in_training = {n for n, told in table.items() if told in ("all", "both") or algo in told.split(", ")}
     in_evaluation = {name for name, told in table.items() if told in ("both", "evaluation")}
