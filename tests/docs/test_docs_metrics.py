@@ -110,7 +110,8 @@ def test_records_hold_exactly_what_is_documented(algo, samples, tmp_path):
     if algo != "reinforce":
         bonuses = {"bonus": "counts"}, {"bonus": "noveld"}, {"bonus": "icm"}
         events = {"bonus": "rarity", "events": ["is_success"]}
-        runs += [emitted(algo, samples[0], tmp_path, explore=one) for one in (*bonuses, events)]
+        explored = (*bonuses, events, "go_explore")
+        runs += [emitted(algo, samples[0], tmp_path, explore=one) for one in explored]
     tasks = {"env.tasks": {"one": {"solved_at": 1.0}, "two": {"max_episode_steps": 8}}}
     ladder, drawn = (
         {"stages": [{"name": "one", "steps": 64}, "two"]},

@@ -51,6 +51,7 @@ def test_every_name_in_the_table_is_a_wrapper() -> None:
         "image_range": {"high": 15},
         "resize": {"width": 8, "height": 8},
         "reward_components": {"components": {"bonus": 1}},
+        "same_layouts": {"seeds": [0]},
         "scale_reward": {"factor": 2},
         "time_limit": {"max_steps": 3},
     }
@@ -469,3 +470,12 @@ def test_time_can_be_charged_for() -> None:
     assert [float(step.rewards[0]) for step in steps] == [5.0, 1.0]
     (episode,) = steps[-1].episodes
     assert (episode.raw_return, episode.shaped_return) == (8.0, 6.0)
+
+
+def test_same_layouts_come_again() -> None:
+    env = build("Sample/Pictures-v0", {"same_layouts": {"seeds": [3, 4]}})
+    known = [build("Sample/Pictures-v0").reset(seed=seed)[0] for seed in (3, 4)]
+    begun = [env.reset(seed=1 if number == 0 else None)[0] for number in range(12)]
+    which = [[np.array_equal(one, layout) for layout in known] for one in begun]
+    assert all(sum(matches) == 1 for matches in which)
+    assert {matches.index(True) for matches in which} == {0, 1}

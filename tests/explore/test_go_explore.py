@@ -1,9 +1,11 @@
 """Go-Explore: what the archive keeps, draws and forgets, against written-out references and real runs."""
 
+import io
 import sys
 
 import numpy as np
 import pytest
+from PIL import Image
 from test_exploring import NETS, SMALL, Saved, advance, assert_same, configure
 
 from gymsolve.envs.contract import Episode
@@ -12,6 +14,7 @@ from gymsolve.explore.archive import Archive, Place
 from gymsolve.explore.best import Best, rapid_rank
 from gymsolve.explore.frame_cells import shrink
 from gymsolve.explore.rarely_seen import RarelySeen
+from gymsolve.explore.sheet import png
 from gymsolve.explore.trajectories import NOWHERE, Trajectories
 from gymsolve.metrics.catalog import undeclared
 from gymsolve.spec import ActionSpec, EnvSpec, ObsSpec
@@ -164,6 +167,11 @@ def test_frames_are_averaged_over_areas():
     )
     uneven = shrink(frames, 4, 4)[0]  # areas 1.5 pixels wide
     np.testing.assert_allclose(uneven[0], [1 / 3, 5 / 3, 10 / 3, 14 / 3], rtol=1e-5)
+
+
+def test_a_contact_sheet_is_a_picture_that_others_can_read():
+    grey = np.arange(35, dtype=np.uint8).reshape(5, 7)
+    np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(png(grey)))), grey)
 
 
 def operations(size):

@@ -3,6 +3,7 @@
 from typing import Any
 
 import gymnasium as gym
+from gymnasium.utils.seeding import np_random
 
 from gymsolve.envs.wrappers.rewards import AnyEnv
 
@@ -25,4 +26,8 @@ class SameLayouts(gym.Wrapper[Any, Any, Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         gym.Env.reset(self.unwrapped, seed=seed)
         chosen = self._seeds[int(self.np_random.integers(len(self._seeds)))]
-        return self.env.reset(seed=chosen, options=options)
+        onward = int(self.np_random.integers(2**31))
+        begun = self.env.reset(seed=chosen, options=options)
+        # What happens in the episode, and which seed comes next, is not the layout's to decide.
+        self.unwrapped.np_random = np_random(onward)[0]
+        return begun

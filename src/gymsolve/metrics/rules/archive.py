@@ -53,7 +53,10 @@ ARCHIVE = (
         instead="tell more places apart (explore.archive.cells) or raise explore.archive.capacity; where all "
         "is found, learn more from it: explore.archive.learn_epochs",
         effect=Effect("archive/cells", "grows"),
-        explains=("return_flat", "no_reward", "same_return"),
+        explains=(
+            *("return_flat", "no_reward", "same_return", "entropy_stuck"),
+            *("step_tiny", "policy_frozen", "churn_dead"),  # with lessons alone, nothing is learned before
+        ),
         applies=_has_archive,
     ),
 )

@@ -101,7 +101,9 @@ def _observations(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
     ends, still = observed_range(rollout)
     if trainer.bounds is not None:
         trainer.bounds.look(ends)
-    some, first = sample_obs(rollout, trainer.policy.spec)[0], first_observations(rollout)
+    some = sample_obs(rollout, trainer.policy.spec)[0]
+    # Evaluation compares with what a reset shows, and an archive begins episodes elsewhere.
+    first = first_observations(rollout) if trainer.explorer is None else None
     parts = [some, ends] if first is None else [some, ends, first]
     together = {key: np.concatenate([part[key] for part in parts]) for key in ends}
     seen = trainer.policy.seen(together)  # in one call for all rows: its cost hardly depends on their number
