@@ -185,3 +185,10 @@ def test_trials_stay_with_the_run_that_they_were_made_for(cli):
     assert cli("runs", "compare", "cartpole").code == 2  # one run, whatever its trials
     compared = cli("runs", "compare", "env:CartPole", "--all", "--json").json
     assert sorted(one["id"] for one in compared["runs"]) == sorted([faulty.id, *trials])
+
+
+@pytest.mark.parametrize("steps", ["1e400", "-1e400", "9" * 400])
+def test_steps_beyond_all_numbers_are_one_sentence(cli, steps):
+    told = cli("fix", "@last", "--steps", steps)
+    assert told.code == 2
+    assert "is no number of steps" in told.err

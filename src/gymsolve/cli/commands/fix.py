@@ -92,6 +92,8 @@ def _amount(text: str | None) -> int | None:
         return None
     try:
         return int(parse_amount(text))
+    except OverflowError as error:
+        raise UsageError(f"{text[:40]} is no number of steps.", where="--steps") from error
     except ValueError as error:
         raise UsageError(f"{error}.", where="--steps") from error
 
