@@ -20,17 +20,17 @@ from gymsolve.task_config import TaskNetConfig, Tasks, refuse_tasks, spread_copi
 from gymsolve.task_config import WrapperConfig as WrapperConfig
 
 __all__ = [
+    *("INCIDENTAL", "JUDGED", "LASTING", "A2CConfig", "AlgoConfig", "AnyAlgo", "CheckpointConfig"),
     *(
-        "INCIDENTAL",
-        "JUDGED",
-        "LASTING",
-        "A2CConfig",
-        "AlgoConfig",
-        "AnyAlgo",
-        "CheckpointConfig",
         "EnvConfig",
+        "EvalConfig",
+        "MemoryConfig",
+        "NetConfig",
+        "OptimizerConfig",
+        "PPOConfig",
+        "ReinforceConfig",
+        "Role",
     ),
-    *("EvalConfig", "MemoryConfig", "NetConfig", "OptimizerConfig", "PPOConfig", "ReinforceConfig", "Role"),
     *("TrainConfig", "VideoConfig", "WrapperConfig"),
 ]
 
