@@ -15,7 +15,6 @@ from gymsolve.service.seeds import STOPPED, SeedsVerdict, judge_seeds, plan_grou
 from gymsolve.training.judging.evaluate import EvalResult
 from gymsolve.training.observer import Observer
 from gymsolve.training.planning.plan import plan_run, with_seed
-from gymsolve.training.play.inspection import LONGEST, Question, inspect_run
 from gymsolve.training.play.loaded_policy import LoadedPolicy, evaluate_run, load_policy
 from gymsolve.training.session import Outcome, resume_run, start_run
 
@@ -173,7 +172,7 @@ def inspect(  # noqa: PLR0913 - the options of `gymsolve inspect`
     seed: int | None = None,
     deterministic: bool = True,
     as_trained: bool = False,
-    steps: int = LONGEST,
+    steps: int | None = None,
     camera: bool = True,
     task: str | None = None,
     runs_dir: Path | str | None = None,
@@ -184,12 +183,15 @@ def inspect(  # noqa: PLR0913 - the options of `gymsolve inspect`
     The episode is the first one that an evaluation with this seed plays (`run_seeds`). It is played once and
     kept in the run. What comes back has `frames`, `obs`, `seen`, `actions`, `rewards`, `values`,
     `probabilities`, `masks`, `memory` and `components` as arrays, `table()` and `to_csv()`, and `credit()`
-    for advantages and returns under another discount; a notebook shows it. `steps` cuts longer episodes; of
-    several tasks, `task` names one, else it is the first.
+    for advantages and returns under another discount; a notebook shows it. `steps` cuts longer episodes,
+    20,000 by default; of several tasks, `task` names one, else it is the first.
     """
+    from gymsolve.training.play.inspection import LONGEST, Question, inspect_run  # with a camera
+
     role: Role = "train" if as_trained else "eval"
+    longest = LONGEST if steps is None else steps
     question = Question(
-        seed=seed, deterministic=deterministic, role=role, steps=steps, camera=camera, task=task
+        seed=seed, deterministic=deterministic, role=role, steps=longest, camera=camera, task=task
     )
     return inspect_run(run, question, runs_dir=runs_dir, trust=trust)
 

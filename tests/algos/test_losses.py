@@ -9,6 +9,7 @@ import torch
 
 from gymsolve.algos.losses import divergence, value_loss, value_targets
 from gymsolve.config import PPOConfig
+from gymsolve.rollout.credit import Credited
 from gymsolve.rollout.learning import explained_variance, hyperparameters
 from gymsolve.schedules import Progress
 from gymsolve.training.records import Averager
@@ -55,10 +56,10 @@ def test_divergence_estimates_the_kl_and_counts_clipped_ratios():
 def test_targets_are_in_the_units_the_value_head_predicts_in():
     policy = make_policy(make_spec(), normalize_values="running")
     returns = np.random.default_rng(0).normal(300, 50, 200).astype(np.float32)
-    targets = value_targets(policy, returns).numpy()
+    targets = value_targets(policy, Credited(returns, returns, returns)).numpy()
     assert abs(targets.mean()) < 1e-4
     assert targets.std() == pytest.approx(1.0, rel=1e-4)
-    np.testing.assert_allclose(policy.real_values(torch.from_numpy(targets)).numpy(), returns, rtol=1e-5)
+    np.testing.assert_allclose(policy.real_values(torch.from_numpy(targets), {}).numpy(), returns, rtol=1e-5)
 
 
 def test_every_schedulable_value_in_force_is_reported():

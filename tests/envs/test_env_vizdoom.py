@@ -578,7 +578,8 @@ def test_every_recipe_can_be_built():
     assert len({name.partition(":")[0] for name in names}) == 10
     for name in names:
         config = resolve(name).config.env
-        assert build_env(config, "train").env.observation_space["screen"].shape[0] == config.frame_stack
+        for env in [config.for_task(task) for task in config.tasks] or [config]:
+            assert build_env(env, "train").env.observation_space["screen"].shape[0] == env.frame_stack
 
 
 @pytest.mark.parametrize("name", ["VizdoomHealthGatheringSupreme-v1", "VizdoomFreedoom2MAP01-S3-v0"])
@@ -627,5 +628,6 @@ def test_scenarios_among_runs_are_not_played(tmp_path):
     (tmp_path / "own.cfg").write_text("doom_scenario_path = basic.wad\navailable_buttons = { ATTACK }\n")
     with pytest.raises(ConfigError, match="folder of runs"):
         build("Basic", kwargs={**SMALL, "scenario_config_file": str(tmp_path / "own.cfg")})
+    (tmp_path / "own.wad").write_bytes(b"PWAD")
     with pytest.raises(ConfigError, match="folder of runs"):
         build("Basic", kwargs={**SMALL, "doom_scenario_path": str(tmp_path / "own.wad")})

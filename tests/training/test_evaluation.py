@@ -10,6 +10,7 @@ import gymsolve
 from gymsolve.cli.printing.verdict import verdict_lines
 from gymsolve.config import TrainConfig
 from gymsolve.envs.contract import Episode
+from gymsolve.envs.make import make_envs
 from gymsolve.errors import ConfigError, UsageError
 from gymsolve.nn.policy import Policy
 from gymsolve.rollout.agent import Agent
@@ -413,13 +414,15 @@ def test_choices_like_the_last_one_are_counted():
     settings = config("CartPole-v1", num_envs=1)
     evaluator, policy = Evaluator(settings, None), untrained(settings)
     result = evaluator.play(policy, 1)
-    obs, masks = evaluator.envs.reset(integer_seeds(settings.seed, "eval", 1, 0))
+    envs = make_envs(settings.env, "eval", num_envs=1)
+    obs, masks = envs.reset(integer_seeds(settings.seed, "eval", 1, 0))
     agent, chosen, ended = Agent(policy, 1), [], False
     while not ended:
         actions = agent.choose(obs, masks, None)
         chosen.append(actions.item())
-        step = evaluator.envs.step(policy.spec.action.to_env(actions))
+        step = envs.step(policy.spec.action.to_env(actions))
         obs, masks, ended = step.obs, step.masks, bool(step.terminated[0] or step.truncated[0])
+    envs.close()
     evaluator.close()
     assert len(chosen) == result.episodes[0].length
     same = sum(one == other for one, other in itertools.pairwise(chosen))

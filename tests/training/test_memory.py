@@ -53,7 +53,7 @@ def test_one_setting_is_enough_and_torch_computes(tmp_path):
     (started,) = [event for event in run.read_events().rows if event["kind"] == "started"]
     assert started["engine"] == "torch"
     assert run.config_json()["config"]["net"]["memory"] == {
-        "cell": "gru", "size": 64, "sequence": None, "inputs": []
+        "cell": "gru", "size": 64, "sequence": None, "inputs": [], "keep": 0.0
     }  # fmt: skip
 
 

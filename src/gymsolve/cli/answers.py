@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gymsolve.service.answers import Answer, left_out
+from gymsolve.service.demos import ExportedDemos, ToldDemo
 from gymsolve.service.diagnose import Findings
 from gymsolve.service.environments import CheckedEnv, TunedSpeed
 from gymsolve.service.evaluation import Evaluation
@@ -133,6 +134,16 @@ ANSWERS: dict[str, tuple[Printed, ...]] = {
     "roms list": (("", dict[str, list[str]]),),
     "roms import": (("", list[dict[str, str | None]]),),
     "roms state": (("", {"state": "its name", "path": "its file", "variables": "of the game's memory"}),),
+    "demos list": (("", list[ToldDemo]),),
+    "demos show": (("", ToldDemo),),
+    "demos export": (("", ExportedDemos),),
+    "review": (
+        (
+            "",
+            {"run": "its id", "episode": "its name", "text": "the prompt", "digest": "of what would be sent"},
+        ),
+        ("with `--send`", {"review": "the answer, who gave it and when, beside the same"}),
+    ),
     "log list": (("", Logbook),),
     "log add": (("", WrittenEntry),),
     "diagnose": (("", Findings),),

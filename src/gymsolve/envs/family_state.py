@@ -11,7 +11,7 @@ import gymnasium as gym
 
 from gymsolve.envs.families import find_family
 from gymsolve.envs.families.family import AnyEnv
-from gymsolve.envs.families.plain_data import pack, plain_attributes, unpack
+from gymsolve.envs.plain_data import pack, plain_attributes, unpack
 from gymsolve.errors import EnvFaultError
 
 __all__ = ["load_native", "resumes_natively", "save_native"]

@@ -4,7 +4,7 @@ import importlib
 from typing import Any
 
 from gymsolve.envs.families.family import AnyEnv, Clone, Extra, Family
-from gymsolve.envs.families.plain_data import is_plain, pack, plain_attributes, unpack
+from gymsolve.envs.plain_data import is_plain, pack, plain_attributes, unpack
 from gymsolve.errors import EnvFaultError, MissingExtraError
 
 __all__ = ["FAMILY"]

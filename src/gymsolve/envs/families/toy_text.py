@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from gymsolve.envs.families.family import AnyEnv, Clone, Family, by_code
-from gymsolve.envs.families.plain_data import pack, plain_attributes, unpack
+from gymsolve.envs.plain_data import pack, plain_attributes, unpack
 from gymsolve.errors import EnvFaultError
 
 __all__ = ["FAMILY"]
