@@ -114,6 +114,14 @@ FILM = {
 Printed = tuple[str, Any]
 """When a command prints it, and what it is: an annotation, or keys with what they mean."""
 
+_PROMPT = {
+    "run": "its id",
+    "episode": "its name",
+    "prompt": "the text",
+    "text_bytes": "its size",
+    "picture_bytes": "size of the contact sheet",
+    "digest": "of what would be sent",
+}
 _ENDED: tuple[Printed, ...] = (("", EndedRun), ("with `--detach`", StartedRun))
 ANSWERS: dict[str, tuple[Printed, ...]] = {
     "train": (*_ENDED, ("with `--seeds`", SeedsVerdict)),
@@ -137,13 +145,7 @@ ANSWERS: dict[str, tuple[Printed, ...]] = {
     "demos list": (("", list[ToldDemo]),),
     "demos show": (("", ToldDemo),),
     "demos export": (("", ExportedDemos),),
-    "review": (
-        (
-            "",
-            {"run": "its id", "episode": "its name", "text": "the prompt", "digest": "of what would be sent"},
-        ),
-        ("with `--send`", {"review": "the answer, who gave it and when, beside the same"}),
-    ),
+    "review": (("", _PROMPT), ("with `--send`", {**_PROMPT, "review": "the answer, who gave it and when"})),
     "log list": (("", Logbook),),
     "log add": (("", WrittenEntry),),
     "diagnose": (("", Findings),),
