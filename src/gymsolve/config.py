@@ -15,21 +15,14 @@ from gymsolve.schedules import Progress, Schedule, Steps
 from gymsolve.setting_types import Count, Model, Options, Positive, Rate, Seconds, Share, Whole
 from gymsolve.setting_types import listed as _listed
 from gymsolve.setting_types import not_bool as _not_bool
-from gymsolve.task_config import Role, TaskNetConfig, Tasks, WrapperConfig, refuse_tasks, spread_copies
+from gymsolve.task_config import Role as Role
+from gymsolve.task_config import TaskNetConfig, Tasks, refuse_tasks, spread_copies
+from gymsolve.task_config import WrapperConfig as WrapperConfig
 
 __all__ = [
     *("INCIDENTAL", "JUDGED", "LASTING", "A2CConfig", "AlgoConfig", "AnyAlgo", "CheckpointConfig"),
-    *(
-        "EnvConfig",
-        "EvalConfig",
-        "MemoryConfig",
-        "NetConfig",
-        "OptimizerConfig",
-        "PPOConfig",
-        "ReinforceConfig",
-        "Role",
-    ),
-    *("TrainConfig", "VideoConfig", "WrapperConfig"),
+    *("EnvConfig", "EvalConfig", "MemoryConfig", "NetConfig", "OptimizerConfig", "PPOConfig"),
+    *("ReinforceConfig", "Role", "TrainConfig", "VideoConfig", "WrapperConfig"),
 ]
 
 Tracker = Literal["csv", "tensorboard", "wandb", "trackio"]
