@@ -14,7 +14,7 @@ from nasty import NUMBERS, TEXTS, call, rounds, word
 from gymsolve.cli.app import app
 from gymsolve.recipes.schema import leaf_paths
 
-LEFT_OUT = {"bench", "push", "pull", "tune-speed", "check", "mcp install", "web", "play"}
+LEFT_OUT = {"bench", "push", "pull", "tune-speed", "check", "mcp install", "inspect", "web", "play"}
 """Other processes, the network, seconds of measuring, files of other programs, servers that go on."""
 ENDLESS = {"--detach", "--open", "--profile", "--publish", "--help", "--confirm"}
 FOREIGN = [

@@ -9,6 +9,7 @@ import gymsolve
 from gymsolve.errors import EnvFaultError, UsageError
 from gymsolve.training.play.deathmatch import Deathmatch, find_opponents
 
+pytestmark = pytest.mark.slow
 pytest.importorskip("vizdoom", reason="needs the extra vizdoom")
 
 TINY = {
