@@ -105,7 +105,7 @@ def test_a_branch_is_the_episode_with_another_action_and_an_equal_prefix(kind, s
 
 def test_an_environment_that_does_not_replay_is_told_by_name_and_nothing_is_kept(tmp_path):
     settings = {"steps": 200, "eval.episodes": 2, "solved_at": 1e9}
-    run = gymsolve.train("training_envs:Restless-v0", settings, runs_dir=tmp_path).run
+    run = gymsolve.train("training_envs:TellsTime-v0", settings, runs_dir=tmp_path).run
     with Examiner(run) as examiner:
         parent = examiner.inspect(Question(seed=0))
         other = (1 - int(InspectedEpisode(parent).column("action")[3, 0]),)

@@ -333,7 +333,7 @@ class Succeeds(gym.Env[Any, Any]):
         return np.zeros(1, np.float32), float(success) - 5.0, True, False, {"is_success": success}
 
 
-class Restless(gym.Env[Any, Any]):
+class TellsTime(gym.Env[Any, Any]):
     """From its fourth step on it shows the time, which no seed decides."""
 
     def __init__(self) -> None:
@@ -352,7 +352,7 @@ class Restless(gym.Env[Any, Any]):
 
 
 for kind in (
-    Restless,
+    TellsTime,
     Falls,
     Loud,
     Succeeds,
