@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import gymsolve
+from gymsolve.cli import main
+from gymsolve.cli.commands import inspect
 from gymsolve.errors import UnknownRunError, UsageError
 from gymsolve.runs.checkpoints import list_checkpoints, pointed, read_meta
 from gymsolve.runs.loading import load_checkpoint
@@ -85,6 +87,13 @@ def test_every_stage_leaves_a_master_that_can_be_named(climbed):
     assert policy.checkpoint == ended["near"]
     with pytest.raises(UnknownRunError, match="at the end of a stage 'nowhere'"):
         gymsolve.load_policy(f"{climbed.path}@stage-nowhere")
+
+
+def test_the_master_of_a_stage_is_opened_in_the_inspector(climbed, monkeypatch):
+    asked = []
+    monkeypatch.setattr(inspect, "open_page", lambda path, query, **_: asked.append(query["checkpoint"]))
+    assert main(["inspect", f"{climbed.path}@stage-near"]) == 0
+    assert asked == [find_masters(climbed)["near"]]
 
 
 @pytest.mark.parametrize("which", ["before", "at", "between"])

@@ -41,7 +41,8 @@ def inspect(
 ) -> None:
     """Step through an episode: what the network saw, what it thought, what it did, what came of it."""
     from gymsolve.runs.checkpoints import list_checkpoints
-    from gymsolve.runs.refs import find_run, split_ref
+    from gymsolve.runs.refs import find_run, open_checkpoint, split_ref
+    from gymsolve.runs.stages import STAGE
 
     name, which = split_ref(f"{run}@{checkpoint}" if checkpoint else run)
     found = find_run(name, runs_dir)
@@ -50,6 +51,8 @@ def inspect(
         raise UnknownRunError(
             f"run {found.id} has no checkpoint yet.", hint="Wait for its first one, or train it for longer."
         )
+    if which is not None and which.startswith(STAGE):
+        which = open_checkpoint(f"{found.path}@{which}", None, policy_only=True)[1].name
     if which is not None and which not in ("best", "last") and which.replace("_", "") not in known:
         raise UnknownRunError(
             f"run {found.id} has no checkpoint '{which}'.", hint=f"There are: {', '.join(known)}."
