@@ -373,7 +373,7 @@ class VideoConfig(Model):
     enabled: bool = True
     """Leave an mp4 of the best and of the final policy when training has ended by itself."""
     episodes: Positive = 1
-    """Episodes per video."""
+    """Episodes per video, at least; short ones are followed by others until it lasts five seconds."""
     max_seconds: Annotated[float, Field(gt=0)] = 20.0
     """Length at which a video ends, be it within an episode."""
     every: Annotated[Steps, Field(ge=0)] = 0

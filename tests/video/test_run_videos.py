@@ -52,6 +52,15 @@ def test_the_frame_that_ends_an_episode_is_seen(train):
     assert held >= 5, "it flashes by"
 
 
+def test_short_episodes_are_followed_by_others(train):
+    run = train("filmed_envs:Lamp-v0", {"eval.every": 64})
+    (facts,) = [video.facts for video in list_videos(run) if video.name == "final"]
+    # Five frames and the last one, which is held for 0.8 s, at ten per second.
+    assert [episode["end"] for episode in facts["episodes"]] == ["terminated"] * 4
+    assert facts["complete"]
+    assert facts["seconds"] == pytest.approx(4 * (5 + 8) / 10)
+
+
 def test_what_is_filmed_is_the_first_episode_of_an_evaluation(train):
     changes = {"env.wrappers": [{"scale_reward": {"factor": 0.01}}], "net.normalize_obs": "running"}
     run = train("Pendulum-v1:ppo", {**changes, "video.max_seconds": 30})

@@ -164,6 +164,10 @@ class Watcher:
         view = self._view
         assert view is not None
         now = time.perf_counter()
+        if view.evaluation is None:
+            self._next_line = max(
+                self._next_line, now + _LINE_SECONDS[0]
+            )  # a short one tells its result only
         view.evaluating(done, total, now)
         if now >= self._next_draw:
             self._draw(now)

@@ -1,5 +1,6 @@
 """Whole episodes on a stage, one moment at a time; the caller decides which moments to draw."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -40,15 +41,16 @@ def play(
     *,
     seed: int,
     rng: np.random.Generator | None,
-    episodes: int,
+    episodes: int | None = None,
     force: Callable[[int, Array], Array] | None = None,
 ) -> Iterator[Moment]:
-    """Play episodes; with `rng` actions are sampled, without it they are the likeliest.
+    """Play episodes, without end where no number is given; with `rng` actions are sampled, without it they
+    are the likeliest.
 
     The stage is in the state of a moment until the next one is asked for. `force` gets the number of a step,
     counted from 0, and what the policy chose [1, A]; what it returns is done instead.
     """
-    for episode in range(1, episodes + 1):
+    for episode in itertools.count(1) if episodes is None else range(1, episodes + 1):
         agent = Agent(policy, 1)
         scene, step = stage.reset(seed if episode == 1 else None), 0
         moment = Moment(episode, step, None, scene, agent.memory)

@@ -31,6 +31,8 @@ from gymsolve.training.watchdog import Watchdog
 __all__ = ["film_checkpoint", "leave_videos", "tell_video", "usual_order"]
 
 _MOST_FPS = 30.0
+_LEAST_SECONDS = 5.0
+"""Some tasks are over within a second; one episode would show little."""
 _PATIENCE = 5.0, 30.0
 """Seconds of real time for one video, for environments that take long to draw: a quarter of the time that
 training took, but at least the first and at most the second number. A video that is cut says so."""
@@ -74,6 +76,7 @@ def usual_order(config: TrainConfig, trained: float = math.inf) -> Order:
         seed=config.seed,
         episodes=config.video.episodes,
         deterministic=config.eval.deterministic,
+        min_seconds=min(_LEAST_SECONDS, config.video.max_seconds),
         max_seconds=config.video.max_seconds,
         most_fps=_MOST_FPS,
         patience=min(most, max(least, trained / 4)),

@@ -46,6 +46,8 @@ class Order:
     """The run's seed, or another; it decides the episodes as `eval --seed` does."""
     episodes: int = 1
     deterministic: bool = True
+    min_seconds: float = 0.0
+    """Length of the video below which further whole episodes follow."""
     max_seconds: float = 20.0
     """Length of the video at which it ends, be it within an episode."""
     most_fps: float = 60.0
@@ -103,7 +105,7 @@ def film_episodes(
     """
     began = time.perf_counter()
     stride = stride_for(stage.fps, order.most_fps)
-    moments = play(policy, stage, seed=order.env_seed, rng=order.rng(), episodes=order.episodes)
+    moments = play(policy, stage, seed=order.env_seed, rng=order.rng())
     first = next(moments)
     canvas = plan_canvas(
         stage.render().shape,
@@ -121,13 +123,18 @@ def film_episodes(
             shown[moment.episode] = moment
             if moment.over or moment.step % stride == 0:
                 film.add(camera.picture(moment, order.episodes), math.ceil(fps * _HOLD) if moment.over else 1)
+            spent = time.perf_counter() - began
+            # An episode more gets the other half of the patience.
+            enough = film.seconds >= order.min_seconds or spent > order.patience / 2
+            if moment.over and moment.episode >= order.episodes and enough:
+                break
             if film.seconds >= order.max_seconds:
                 cut_by = "its length limit"
-            elif time.perf_counter() - began > order.patience:
+            elif spent > order.patience:
                 cut_by = f"drawing took longer than {order.patience:.3g} s"
             if cut_by:
                 break
-    complete = len(shown) == order.episodes and all(moment.over for moment in shown.values())
+    complete = len(shown) >= order.episodes and all(moment.over for moment in shown.values())
     return {
         **_score([episode_facts(moment) for moment in shown.values()]),
         "complete": complete,
