@@ -4,16 +4,12 @@ An episode of 10,000 steps has a picture of 320×240 for every state. The cursor
 browser, forwards and by leaps; a picture counts when the canvas shows the state that the cursor was at.
 """
 
-import contextlib
 import io
-import os
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.browser.serving import open_browser, serving
 from benchmarks.harness import tell
 from benchmarks.machine import IDLE, wait_until_idle
 from benchmarks.store import OURS, Store
@@ -50,23 +46,16 @@ _SCRUB = """([seconds, stride]) => new Promise((resolve) => {
 
 
 def measure_inspect(options: Options) -> None:
-    from playwright.sync_api import sync_playwright
-
-    from tests.chromium import find_browser
-
-    program = find_browser()
-    if program is None:
-        sys.exit("this part needs Chromium")
     store = Store(options.results, "inspect")
     steps = _QUICK_STEPS if options.quick else _STEPS
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as folder, open_browser() as browser:
         query = _make_episode(Path(folder), steps)
-        browser = playwright.chromium.launch(executable_path=program, args=["--disable-dev-shm-usage"])
         for number in range(options.repeats):
             noise = wait_until_idle(options.patience)
-            with _serving(Path(folder)) as (address, process):
-                found = _scrub(browser, f"{address}&{query}", _QUICK_SECONDS if options.quick else _SECONDS)
-                found["server_mb"] = _peak_memory(process.pid)
+            with serving(Path(folder), "web") as (address, process):
+                place = f"{address.replace('/?', '/inspect?')}&{query}"
+                found = _scrub(browser, place, _QUICK_SECONDS if options.quick else _SECONDS)
+                found["server_mb"] = _peak_memory(process)
             facts = {"tool": OURS, "round": number, "noisy": noise > IDLE, **found}
             store.add({"case": f"scrub {steps} steps", **facts})
             met = min(found["fps"], found["leap_fps"]) >= LEAST_FPS
@@ -75,7 +64,6 @@ def measure_inspect(options: Options) -> None:
                 f"{found['kept']:.0f} pictures kept, page {found['page_mb']:.0f} MB, "
                 f"server {found['server_mb']:.0f} MB, target {'met' if met else 'MISSED'}"
             )
-        browser.close()
 
 
 def _scrub(browser: Any, address: str, seconds: float) -> dict[str, float]:
@@ -117,19 +105,6 @@ def _make_episode(folder: Path, steps: int) -> str:
     writer.add_rows(rows.tobytes())
     stored = writer.finish("whole", {"length": steps, "end": "cut", "return": float(steps)})
     return f"run={run.id}&episode={stored.name}"
-
-
-@contextlib.contextmanager
-def _serving(runs_dir: Path) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
-    """The address of the inspector, and the process that serves it."""
-    command = [sys.executable, "-m", "gymsolve", "web", "--no-open", "--runs-dir", str(runs_dir)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ})
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().strip().replace("/?", "/inspect?"), process
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 def _peak_memory(pid: int) -> float:

@@ -7,7 +7,6 @@ step. Both are measured on an idle machine and with one core kept busy.
 
 import contextlib
 import json
-import os
 import random
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.browser.serving import open_browser, serving
 from benchmarks.harness import tell
 from benchmarks.machine import IDLE, wait_until_idle
 from benchmarks.store import OURS, Store
@@ -30,6 +30,7 @@ _SECONDS, _QUICK_SECONDS = 20.0, 4.0
 _PAUSE = 0.02, 0.15
 """Seconds between two keys."""
 _WORKERS = Path(__file__).parent / "workers"
+_PICTURE = "moving_picture:MovingPicture-v0"
 _BUSY = "while True: pass"
 _STATS = """() => new Promise((resolve) => {
   const stage = document.querySelector('.stage');
@@ -44,11 +45,12 @@ _STATS = """() => new Promise((resolve) => {
 
 
 def measure_play(options: Options) -> None:
-    from playwright.sync_api import sync_playwright
-
     store = Store(options.results, "play")
-    with tempfile.TemporaryDirectory() as folder, _serving(Path(folder)) as address, sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=_chromium(), args=["--disable-dev-shm-usage"])
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving(Path(folder), "play", _PICTURE, modules=_WORKERS) as (address, _),
+        open_browser() as browser,
+    ):
         for number in range(options.repeats):
             for busy in (False, True):
                 noise = wait_until_idle(options.patience)
@@ -62,7 +64,6 @@ def measure_play(options: Options) -> None:
                     f"{found['wait_p50_ms']:.1f} ms (95 %: {found['wait_p95_ms']:.1f}), "
                     f"{found['fps']:.1f} pictures/s, target {'met' if met else 'MISSED'}"
                 )
-        browser.close()
 
 
 def _play(browser: Any, address: str, seconds: float) -> dict[str, float]:
@@ -102,22 +103,6 @@ def _stats(page: Any) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _serving(runs_dir: Path) -> Iterator[str]:
-    """The address of the page, served as `gymsolve play` does."""
-    command = [sys.executable, "-m", "gymsolve", "play", "moving_picture:MovingPicture-v0", "--no-open"]
-    environment = {**os.environ, "PYTHONPATH": str(_WORKERS)}
-    process = subprocess.Popen(
-        [*command, "--runs-dir", str(runs_dir)], stdout=subprocess.PIPE, text=True, env=environment
-    )
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().strip()
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-@contextlib.contextmanager
 def _load(busy: bool) -> Iterator[None]:
     """Keep one core busy, or none."""
     process = subprocess.Popen([sys.executable, "-c", _BUSY]) if busy else None
@@ -127,12 +112,3 @@ def _load(busy: bool) -> Iterator[None]:
         if process is not None:
             process.kill()
             process.wait()
-
-
-def _chromium() -> str:
-    from tests.chromium import find_browser
-
-    found = find_browser()
-    if found is None:
-        sys.exit("this part needs Chromium")
-    return found

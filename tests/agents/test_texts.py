@@ -5,10 +5,10 @@ import shlex
 from pathlib import Path
 
 import pytest
-import typer.main
+import typer.core
 
 import gymsolve
-from gymsolve.cli.app import app
+from gymsolve.cli.app import command_tree
 from gymsolve.mcp.server import TOOLS
 from gymsolve.training.stopping import EXIT_CODES
 
@@ -23,7 +23,7 @@ def commands(text):
 
 def find(words):
     """The command that words lead to, and what is left of them."""
-    command = typer.main.get_command(app)
+    command = command_tree()
     while words and isinstance(command, typer.core.TyperGroup):
         name = words[0] if words[0] in command.commands else "list"
         command, words = command.commands[name], words[words[0] == name :]

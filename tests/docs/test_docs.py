@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
 import gymsolve
-from gymsolve.cli.app import app
+from gymsolve.cli.app import command_tree
 from gymsolve.config import TrainConfig
 from gymsolve.recipes import check_recipe_file
 from gymsolve.recipes.reading import parse_yaml
@@ -71,7 +70,7 @@ def test_make_targets_exist(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_gymsolve_commands_and_options_exist(page):
     for words in shell_lines(page, "gymsolve"):
-        command: Any = typer.main.get_command(app)
+        command: Any = command_tree()
         options = {name for option in command.params for name in option.opts}
         line = f"{page.name}: gymsolve {' '.join(words)}"
         rest = list(words)

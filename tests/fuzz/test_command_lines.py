@@ -8,10 +8,10 @@ import random
 from pathlib import Path
 
 import pytest
-import typer.main
+import typer.core
 from nasty import NUMBERS, TEXTS, call, rounds, word
 
-from gymsolve.cli.app import app
+from gymsolve.cli.app import command_tree
 from gymsolve.recipes.schema import leaf_paths
 
 LEFT_OUT = {"bench", "push", "pull", "tune-speed", "check", "mcp install", "inspect", "web", "play"}
@@ -49,7 +49,7 @@ BRIEF = [
 
 def commands() -> dict[str, typer.core.TyperCommand]:
     """Every command by its words, such as `runs show`."""
-    root = typer.main.get_command(app)
+    root = command_tree()
     found = {}
     for name, command in root.commands.items():
         inner = command.commands if isinstance(command, typer.core.TyperGroup) else {}

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Literal, get_args
 
 import pytest
-import typer.main
+import typer.core
 
 from gymsolve.cli import main
 from gymsolve.cli.answers import ANSWERS, FILM, EndedRun, Failure
-from gymsolve.cli.app import app
+from gymsolve.cli.app import command_tree
 from gymsolve.runs.files import to_json
 from gymsolve.service import recipes
 from gymsolve.service.answers import Answer, json_schema, left_out
@@ -107,7 +107,7 @@ def is_record(kind):
 
 def test_the_table_of_answers_names_every_command_with_json():
     """docs/json.md is made from it: a new command needs a line in `cli/answers.py`."""
-    assert set(commands_with_json(typer.main.get_command(app), ())) == set(ANSWERS)
+    assert set(commands_with_json(command_tree(), ())) == set(ANSWERS)
 
 
 def commands_with_json(command, path):

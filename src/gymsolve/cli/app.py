@@ -1,10 +1,12 @@
 """Which commands there are. Only names and help: what a command needs is imported when it runs."""
 
 import difflib
+from functools import cache
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command
 
 from gymsolve.cli.commands import (
     bench,
@@ -31,7 +33,7 @@ from gymsolve.cli.commands import (
 )
 from gymsolve.errors import UsageError
 
-__all__ = ["app"]
+__all__ = ["app", "command_tree"]
 
 
 class ListByDefault(TyperGroup):
@@ -155,3 +157,9 @@ app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)
 app.command("bench")(bench.bench)
 app.command("tune-speed")(tune_speed.tune_speed)
+
+
+@cache
+def command_tree() -> Any:
+    """All commands, ready to be called; building them takes longer than some of them do."""
+    return get_command(app)

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-import typer.main
+import typer.core
 
-from gymsolve.cli.app import app
+from gymsolve.cli.app import command_tree
 
 __all__ = ["render_docs"]
 
@@ -18,7 +18,7 @@ _INTRO = """\
 
 def render_docs() -> str:
     """The help of every command, as Markdown."""
-    return _INTRO + "".join(_section(typer.main.get_command(app), "gymsolve", None))
+    return _INTRO + "".join(_section(command_tree(), "gymsolve", None))
 
 
 def _section(command: Any, name: str, parent: Any) -> list[str]:

@@ -17,7 +17,7 @@ from typing import TextIO
 import typer
 from typer.exceptions import Abort, TyperException
 
-from gymsolve.cli.app import app
+from gymsolve.cli.app import app, command_tree
 from gymsolve.cli.interruption import Ending
 from gymsolve.cli.printing.only_json import only_json
 from gymsolve.errors import GymsolveError, UsageError
@@ -55,7 +55,7 @@ def _answer(given: list[str], ending: Ending, *, called: bool) -> int:
         if debug:
             raise
         return _report(error, as_json=as_json)
-    except Exception as error:
+    except Exception as error:  # the last place: whatever nobody foresaw becomes a sentence and a file
         if isinstance(error, OSError) and _drop_broken_streams():
             return _unwritten(error)
         from gymsolve.cli.last_resort import explain, names_a_place
@@ -145,7 +145,7 @@ def _has_no_reader(stream: TextIO) -> bool:
 def _run(arguments: list[str]) -> int:
     streams = sys.stdout, sys.stderr
     try:
-        code = app(arguments, prog_name="gymsolve", standalone_mode=False)
+        code = command_tree()(arguments, prog_name="gymsolve", standalone_mode=False)
     except TyperException as error:
         raise _refusal(error.format_message(), arguments) from error
     except Abort:

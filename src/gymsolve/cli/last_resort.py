@@ -153,6 +153,6 @@ def settings_known(settings: Any) -> Iterator[None]:
         yield
     except GymsolveError:
         raise
-    except Exception as error:
+    except Exception as error:  # whatever it is, it goes on with a note
         error.add_note(f"Settings: {settings.model_dump_json()}")
         raise

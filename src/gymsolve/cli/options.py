@@ -6,7 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["All", "Json", "Limit", "Quiet", "RunRef", "RunsDir", "Set", "Trust", "overrides", "trusts"]
+__all__ = [
+    *("All", "Json", "Limit", "PolicyRef", "Quiet", "RunRef", "RunsDir", "Set", "Stochastic", "Trust"),
+    *("overrides", "trusts"),
+]
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value on standard output, nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]
@@ -18,6 +21,16 @@ RunRef = Annotated[
     str,
     typer.Argument(metavar="RUN", help="A run: its id or a unique part of it, a path, @last, @best:ENV."),
 ]
+PolicyRef = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN[@CHECKPOINT]",
+        help="A run; its best checkpoint unless @last or @STEPS says otherwise.",
+    ),
+]
+Stochastic = Annotated[
+    bool, typer.Option("--stochastic", help="Sample actions instead of taking the likeliest.")
+]
 Limit = Annotated[
     int, typer.Option("--limit", min=1, help="At most this many of the runs that fit, the newest ones.")
 ]
@@ -28,8 +41,6 @@ Set = Annotated[
         "--set", metavar="PATH=VALUE", help="Change a setting, such as algo.gamma=0.98. Repeatable."
     ),
 ]
-
-
 Trust = Annotated[
     bool,
     typer.Option("--trust", help="Import the code that a run from elsewhere names; remembered for that run."),

@@ -52,7 +52,7 @@ class Apart:
             ) from error
         try:
             self._hear()
-        except BaseException:
+        except BaseException:  # whoever asked gets no object that could be closed
             self.close()
             raise
 

@@ -132,7 +132,7 @@ def _look(config: EnvConfig, role: Role, timed: bool) -> Description:
     try:
         with keep_folder():
             found = _look_at(config, role, built, timed)
-    except BaseException:
+    except BaseException:  # what was found says more than trouble with closing
         close_env(built.env, config.id)
         raise
     trouble = close_env(built.env, config.id)

@@ -4,10 +4,11 @@ import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, get_origin, get_type_hints
 
 import gymnasium as gym
-from pydantic import ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from gymsolve.config import EnvConfig, Role
 from gymsolve.errors import ConfigError, UsageError, did_you_mean
@@ -86,7 +87,18 @@ def _trains_only(wrapper: type[Any]) -> bool:
     return bool(getattr(wrapper, "training_only", False))
 
 
-def _checked(wrapper: type[Any], options: dict[str, Any], where: str) -> dict[str, Any]:
+def _checked(wrapper: Any, options: dict[str, Any], where: str) -> dict[str, Any]:
+    model, fields = _options_of(wrapper)
+    try:
+        accepted = model(**options)
+    except ValidationError as error:
+        raise _refusal(error, fields, where) from error
+    return {name: getattr(accepted, name) for name in accepted.model_fields_set}
+
+
+@cache  # it takes milliseconds, and every copy of an environment asks
+def _options_of(wrapper: Any) -> tuple[type[BaseModel], dict[str, Any]]:
+    """What the constructor accepts, as a model, and its fields."""
     signature = inspect.signature(wrapper.__init__)
     hints = get_type_hints(wrapper.__init__, include_extras=True)
     fields: dict[str, Any] = {}
@@ -100,11 +112,7 @@ def _checked(wrapper: type[Any], options: dict[str, Any], where: str) -> dict[st
     model = create_model(
         wrapper.__name__, __config__=ConfigDict(extra=extra, arbitrary_types_allowed=True), **fields
     )
-    try:
-        accepted = model(**options)
-    except ValidationError as error:
-        raise _refusal(error, fields, where) from error
-    return {name: getattr(accepted, name) for name in accepted.model_fields_set}
+    return model, fields
 
 
 def _refusal(error: ValidationError, known: dict[str, Any], where: str) -> ConfigError:

@@ -80,7 +80,7 @@ class OwnProcess:
                     resource_tracker.ensure_running()  # its start ends with some signals let through again
             with signals_blocked():
                 self.process.start()
-        except BaseException:
+        except BaseException:  # a signal too: without a process, nobody would close this end
             self.connection.close()
             raise
         finally:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gymsolve.errors import RunDamagedError, UnknownRunError, UsageError, did_you_mean
-from gymsolve.runs.files import make_folder, os_errors
+from gymsolve.runs.files import make_folder, os_errors, plain_files
 from gymsolve.runs.index import run_folders
 from gymsolve.runs.run import Run, slug
 from gymsolve.runs.summary import runs_folder
@@ -65,12 +65,7 @@ def list_demos(runs_dir: Path | str | None = None, env_id: str | None = None) ->
     base = runs_folder(runs_dir)
     places = [(base / FOLDER, "[!.]*.npz")]
     places += [(folder / "episodes", f"{_PLAYED}*.npz") for folder in run_folders(base)]
-    paths = [
-        path
-        for folder, pattern in places
-        for path in ([] if folder.is_symlink() else sorted(folder.glob(pattern)))
-        if path.is_file() and not path.is_symlink() and path.name.isprintable()
-    ]
+    paths = [path for place in places for path in plain_files(*place)]
     found = [Demo(path, _read_facts(path)) for path in paths]
     fitting = [demo for demo in found if env_id is None or demo.facts.get("env_id") == env_id]
     return sorted(fitting, key=lambda demo: (str(demo.facts.get("time", "")), demo.name))

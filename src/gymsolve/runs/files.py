@@ -37,6 +37,7 @@ __all__ = [
     "os_errors",
     "os_sentence",
     "parse_json",
+    "plain_files",
     "read_file",
     "read_json",
     "read_pointer",
@@ -260,6 +261,12 @@ def replace_bytes(path: Path, data: bytes) -> None:
         finally:
             temporary.unlink(missing_ok=True)  # only still there when something went wrong
         sync_folder(path.parent)
+
+
+def plain_files(folder: Path, pattern: str) -> list[Path]:
+    """Files of a folder, by name; neither links nor names that would steer a terminal."""
+    paths = [] if folder.is_symlink() else sorted(folder.glob(pattern))
+    return [path for path in paths if path.name.isprintable() and path.is_file() and not path.is_symlink()]
 
 
 def remove_leftovers(folder: Path) -> None:

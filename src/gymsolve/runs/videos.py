@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from gymsolve.errors import RunDamagedError
-from gymsolve.runs.files import make_folder, read_json, replace_json
+from gymsolve.runs.files import make_folder, plain_files, read_json, replace_json
 from gymsolve.runs.run import Run
 from gymsolve.runs.schema import VIDEO, find_fault
 from gymsolve.runs.summary import SCHEMA_VERSION
@@ -65,10 +65,8 @@ def cut_note(facts: dict[str, Any]) -> str:
 
 def list_videos(run: Run) -> list[Video]:
     """All videos: best and final first, then by the steps of what they show."""
-    folder = run.path / "videos"
-    paths = [] if folder.is_symlink() else sorted(folder.glob("[!.]*.mp4"))
-    plain = [path for path in paths if path.name.isprintable() and path.is_file() and not path.is_symlink()]
-    return sorted((Video(path, _facts(path)) for path in plain), key=_rank)
+    paths = plain_files(run.path / "videos", "[!.]*.mp4")
+    return sorted((Video(path, _facts(path)) for path in paths), key=_rank)
 
 
 def find_best_video(run: Run) -> Video | None:

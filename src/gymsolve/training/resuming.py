@@ -5,27 +5,31 @@ process that dies in between leaves them ahead or behind; here they are brought 
 """
 
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from typing import Any
 
 from gymsolve.config import JUDGED, LASTING
 from gymsolve.errors import CheckpointError, UnknownRunError, UsageError
-from gymsolve.runs.checkpoints import list_checkpoints, mark_best, pointed, read_meta
+from gymsolve.runs.checkpoints import discard_after, list_checkpoints, mark_best, pointed, read_meta
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import Run
+from gymsolve.runs.stages import drop_stages_after
+from gymsolve.training.observer import Observer
 from gymsolve.training.records import next_multiple
 from gymsolve.training.staging import tell_missing_moves
-from gymsolve.training.trainer import Trainer
+from gymsolve.training.startup import notes_at_start
+from gymsolve.training.trainer import Trainer, restore_trainer
 
 __all__ = [
+    "bring_back",
+    "may_stay_ended",
     "nothing_to_do",
-    "only_budget_of_solved",
     "rearrange",
     "reconcile",
     "refuse_changes",
     "saved_state",
-    "unknown_to",
+    "set_aside_later",
 ]
 
 
@@ -40,6 +44,18 @@ def saved_state(run: Run, which: str | None) -> Checkpoint | None:
             hint=f"Start it again with: {shlex.join(info['command'])}",
         )
     return None
+
+
+def bring_back(
+    trainer: Trainer, saved: Checkpoint | None, watcher: Observer, *, fresh_optimizer: bool
+) -> list[str]:
+    """Restore a checkpoint, or look before step 0 as a start does; returns notes for the user."""
+    if saved is None:
+        begun = "no checkpoint had been written yet: training starts at step 0"
+        return [begun, *notes_at_start(trainer, watcher)]
+    notes = restore_trainer(trainer, saved, fresh_optimizer=fresh_optimizer)
+    trainer.evaluation = saved.meta["eval"]
+    return notes
 
 
 def refuse_changes(changes: Iterable[str]) -> None:
@@ -67,12 +83,26 @@ def nothing_to_do(trainer: Trainer) -> str | None:
     return None
 
 
-def only_budget_of_solved(trainer: Trainer, changes: Iterable[str]) -> bool:
-    """Would a solved run get another budget that it does not use, and its report another share of it?"""
-    return trainer.counters.solved and set(changes) <= {"steps", "max_seconds"}
+def may_stay_ended(trainer: Trainer, run: Run, changes: Collection[str]) -> bool:
+    """Can a run with nothing left to do be left as it ended, because the changes mean nothing to it?
+
+    A solved run would get another budget that it does not use, and its report another share of it.
+    """
+    if run.status not in ("solved", "finished"):
+        return False
+    return not changes or (trainer.counters.solved and set(changes) <= {"steps", "max_seconds"})
 
 
-def unknown_to(trainer: Trainer) -> Callable[[dict[str, Any]], bool]:
+def set_aside_later(trainer: Trainer, run: Run) -> dict[str, Any]:
+    """Set aside what the run wrote beyond the restored state; returns what, for its event."""
+    steps = trainer.counters.env_steps
+    records = run.rewind(steps, unknown=_unknown_to(trainer))
+    checkpoints = discard_after(run, steps)
+    drop_stages_after(run, steps)
+    return {"records_set_aside": records, "checkpoints_set_aside": checkpoints}
+
+
+def _unknown_to(trainer: Trainer) -> Callable[[dict[str, Any]], bool]:
     """Tells records that a restored trainer knows nothing of, although they are not of later steps.
 
     Such are evaluations that ended after the checkpoint was written, and the record at its very step if the

@@ -12,10 +12,8 @@ from gymsolve.metrics.alerts import Alert
 from gymsolve.metrics.diagnosis import explain
 from gymsolve.metrics.sinks.sink import make_sinks
 from gymsolve.recipes import Overrides
-from gymsolve.runs.checkpoints import discard_after
 from gymsolve.runs.refs import find_run, open_checkpoint, split_ref
 from gymsolve.runs.run import Run, create_run
-from gymsolve.runs.stages import drop_stages_after
 from gymsolve.runs.summary import Status, runs_folder
 from gymsolve.runs.trust import buildable_settings, note_on_trust
 from gymsolve.training.checkpoint import save
@@ -26,18 +24,19 @@ from gymsolve.training.observer import Observer, checked
 from gymsolve.training.planning.plan import Plan
 from gymsolve.training.publish import replay_alerts
 from gymsolve.training.resuming import (
+    bring_back,
+    may_stay_ended,
     nothing_to_do,
-    only_budget_of_solved,
     rearrange,
     reconcile,
     refuse_changes,
     saved_state,
-    unknown_to,
+    set_aside_later,
 )
 from gymsolve.training.startup import for_debugger, notes_at_start, other_arithmetic, require_same_pipeline
 from gymsolve.training.stopping import Reason, StopSignal
 from gymsolve.training.tracking import tracking
-from gymsolve.training.trainer import Trainer, build_trainer, restore_trainer
+from gymsolve.training.trainer import Trainer, build_trainer
 from gymsolve.training.waiting import Attendant
 from gymsolve.training.watchdog import Watchdog
 
@@ -175,7 +174,6 @@ def resume_run(
     watcher = checked(observer)
     name, which = split_ref(ref)
     run = find_run(name, runs_dir)
-    stored = run.config_json()
     config, changes = buildable_settings(run, overrides, trust=trust)
     refuse_changes(changes)
     sinks = make_sinks(config.track)
@@ -186,36 +184,22 @@ def resume_run(
         trainer = build_trainer(for_debugger(config))
         trainer.clock.count_from(began)
         cleanup.callback(trainer.envs.close)
-        if saved is not None:
-            notes = restore_trainer(trainer, saved, fresh_optimizer=fresh_optimizer)
-            trainer.evaluation = saved.meta["eval"]
-        else:
-            notes = [
-                "no checkpoint had been written yet: training starts at step 0",
-                *notes_at_start(trainer, watcher),
-            ]
+        notes = bring_back(trainer, saved, watcher, fresh_optimizer=fresh_optimizer)
         notes += ended + other_arithmetic(trainer, run.read_events().rows)
         idle = nothing_to_do(trainer)
-        if (
-            idle is not None
-            and which in (None, "last")
-            and (not changes or only_budget_of_solved(trainer, changes))
-            and run.status in ("solved", "finished")
-        ):
+        if idle is not None and which in (None, "last") and may_stay_ended(trainer, run, changes):
             replay_alerts(trainer, run)
             return _as_it_ended(trainer, run, idle)
         # Nothing was written so far; from here on, nothing is refused.
         run.claim(command=list(sys.argv if command is None else command))
-        dropped = run.rewind(trainer.counters.env_steps, unknown=unknown_to(trainer))
-        discarded = discard_after(run, trainer.counters.env_steps)
-        drop_stages_after(run, trainer.counters.env_steps)
+        set_aside = set_aside_later(trainer, run)
         replay_alerts(trainer, run)
         cleanup.callback(leave_report, run, trainer, watcher)
         notes += reconcile(trainer, run) + rearrange(trainer, run, changes)
         if changes:
             if saved is not None:  # first, for the proofs of old settings must not outlive them
                 save(trainer, run, "settings")
-            sources = stored["provenance"] | dict.fromkeys(changes, "--set on resume")
+            sources = run.config_json()["provenance"] | dict.fromkeys(changes, "--set on resume")
             run.change_config(config.model_dump(mode="json"), sources)
         run.append_event(
             "resumed",
@@ -223,8 +207,7 @@ def resume_run(
             checkpoint=None if saved is None else saved.name,
             changes={path: list(pair) for path, pair in changes.items()},
             fresh_optimizer=fresh_optimizer,
-            records_set_aside=dropped,
-            checkpoints_set_aside=discarded,
+            **set_aside,
         )
         with tracking(run, sinks, watcher, trainer.clock) as tracked:
             idle = nothing_to_do(trainer)

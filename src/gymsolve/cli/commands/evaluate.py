@@ -1,10 +1,10 @@
 """`gymsolve eval`: play whole episodes with a trained policy."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gymsolve.cli.options import Json, RunsDir, Trust, trusts
+from gymsolve.cli.options import Json, PolicyRef, RunsDir, Stochastic, Trust, trusts
 from gymsolve.cli.printing.output import print_json, print_pairs, say
 from gymsolve.text import count, number, score
 
@@ -17,47 +17,42 @@ _SEEDS = {
     "fresh": "fresh ones, not those that chose the checkpoint (--run-seeds plays those)",
     "run": "the run's own: the best checkpoint was chosen on them and looks better than it is",
 }
+Steps = Annotated[
+    int | None,
+    typer.Option(
+        "--steps",
+        min=1,
+        help="Play whole episodes of this many steps together instead (a quarter or an episode more).",
+    ),
+]
+RunSeeds = Annotated[
+    bool,
+    typer.Option(
+        "--run-seeds",
+        help="Play the episodes that chose the best checkpoint; it looks better on them than it is.",
+    ),
+]
+AsTrained = Annotated[
+    bool,
+    typer.Option(
+        "--as-trained",
+        help="Play the episodes again with wrappers that only training has, such as sticky actions.",
+    ),
+]
 
 
 def evaluate(
-    run: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN[@CHECKPOINT]",
-            help="A run; its best checkpoint unless @last or @STEPS says otherwise.",
-        ),
-    ],
+    run: PolicyRef,
     episodes: Annotated[int, typer.Option("--episodes", min=1, help="How many to play.")] = 100,
-    steps: Annotated[
-        int | None,
-        typer.Option(
-            "--steps",
-            min=1,
-            help="Play whole episodes of this many steps together instead (a quarter or an episode more).",
-        ),
-    ] = None,
-    stochastic: Annotated[
-        bool, typer.Option("--stochastic", help="Sample actions instead of taking the likeliest.")
-    ] = False,
+    steps: Steps = None,
+    stochastic: Stochastic = False,
     seed: Annotated[
         int | None,
         typer.Option("--seed", min=0, help="Draw the episodes from this seed instead of the run's own."),
     ] = None,
     trust: Trust = False,
-    run_seeds: Annotated[
-        bool,
-        typer.Option(
-            "--run-seeds",
-            help="Play the episodes that chose the best checkpoint; it looks better on them than it is.",
-        ),
-    ] = False,
-    as_trained: Annotated[
-        bool,
-        typer.Option(
-            "--as-trained",
-            help="Play the episodes again with wrappers that only training has, such as sticky actions.",
-        ),
-    ] = False,
+    run_seeds: RunSeeds = False,
+    as_trained: AsTrained = False,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
@@ -67,27 +62,14 @@ def evaluate(
     from gymsolve.training.play.loaded_policy import evaluate_run
 
     trust = trusts(run, runs_dir, trust=trust, json=json)
+    how: dict[str, Any] = {"seed": seed, "deterministic": not stochastic, "run_seeds": run_seeds}
+    asked = how | {"episodes": episodes, "steps": steps, "runs_dir": runs_dir, "trust": trust}
     played = []
-    for with_wrappers in (False, True) if as_trained else (False,):
+    for wrapped in (False, True) if as_trained else (False,):
         with show_progress("evaluating", "episodes" if steps is None else "steps") as tell:
-            played.append(
-                evaluate_run(
-                    run,
-                    episodes=episodes,
-                    steps=steps,
-                    deterministic=not stochastic,
-                    seed=seed,
-                    run_seeds=run_seeds,
-                    as_trained=with_wrappers,
-                    runs_dir=runs_dir,
-                    on_step=tell,
-                    trust=trust,
-                )
-            )
+            played.append(evaluate_run(run, as_trained=wrapped, on_step=tell, **asked))
     (result, loaded), again = played[0], [one for one, _ in played[1:]]
-    told = describe_evaluation(
-        result, loaded, *again, seed=seed, deterministic=not stochastic, run_seeds=run_seeds
-    )
+    told = describe_evaluation(result, loaded, *again, **how)
     if json:
         print_json(told.to_json())
     else:

@@ -1,24 +1,22 @@
 """`gymsolve inspect`: an episode of a run in the browser, step by step."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gymsolve.cli.commands.web import Host, NoOpen, Port, Token, open_page
-from gymsolve.cli.options import RunsDir, Trust, trusts
+from gymsolve.cli.options import PolicyRef, RunsDir, Trust, trusts
 from gymsolve.errors import UnknownRunError
+
+if TYPE_CHECKING:
+    from gymsolve.runs.run import Run
 
 __all__ = ["inspect"]
 
 
 def inspect(
-    run: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN[@CHECKPOINT]",
-            help="A run; its best checkpoint unless @last or @STEPS says otherwise.",
-        ),
-    ],
+    run: PolicyRef,
     checkpoint: Annotated[
         str | None, typer.Option("--checkpoint", metavar="NAME", help="best, last or a number of steps.")
     ] = None,
@@ -40,35 +38,36 @@ def inspect(
     runs_dir: RunsDir = None,
 ) -> None:
     """Step through an episode: what the network saw, what it thought, what it did, what came of it."""
+    found, which = _find(f"{run}@{checkpoint}" if checkpoint else run, runs_dir)
+    if trusts(str(found.path), runs_dir, trust=trust, json=False):
+        from gymsolve.runs.trust import buildable_settings
+
+        buildable_settings(found, trust=True)  # the page's processes find it in the list
+    asked = {"checkpoint": which, "seed": seed, "task": task, "sampled": "1" if sample else None}
+    query = {"run": found.id} | {key: str(value) for key, value in asked.items() if value is not None}
+    folder = found.path.parent
+    open_page("/inspect", query, port=port, no_open=no_open, host=host, token=token, runs_dir=folder)
+
+
+def _find(ref: str, runs_dir: Path | None) -> "tuple[Run, str | None]":
+    """The run, and the name of the checkpoint if one was asked for; there is such a one."""
     from gymsolve.runs.checkpoints import list_checkpoints
     from gymsolve.runs.refs import find_run, open_checkpoint, split_ref
     from gymsolve.runs.stages import STAGE
 
-    name, which = split_ref(f"{run}@{checkpoint}" if checkpoint else run)
+    name, which = split_ref(ref)
     found = find_run(name, runs_dir)
     known = list_checkpoints(found)
     if not known:
         raise UnknownRunError(
             f"run {found.id} has no checkpoint yet.", hint="Wait for its first one, or train it for longer."
         )
-    if which is not None and which.startswith(STAGE):
+    if which is None or which in ("best", "last"):
+        return found, which
+    if which.startswith(STAGE):
         which = open_checkpoint(f"{found.path}@{which}", None, policy_only=True)[1].name
-    if which is not None and which not in ("best", "last") and which.replace("_", "") not in known:
+    if which.replace("_", "") not in known:
         raise UnknownRunError(
             f"run {found.id} has no checkpoint '{which}'.", hint=f"There are: {', '.join(known)}."
         )
-    if trusts(str(found.path), runs_dir, trust=trust, json=False):
-        from gymsolve.runs.trust import buildable_settings
-
-        buildable_settings(found, trust=True)  # the page's processes find it in the list
-    query = {"run": found.id}
-    if which is not None:
-        query["checkpoint"] = which.replace("_", "")
-    if seed is not None:
-        query["seed"] = str(seed)
-    if task is not None:
-        query["task"] = task
-    if sample:
-        query["sampled"] = "1"
-    folder = found.path.parent
-    open_page("/inspect", query, port=port, no_open=no_open, host=host, token=token, runs_dir=folder)
+    return found, which.replace("_", "")

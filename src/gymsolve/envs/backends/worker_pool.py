@@ -83,7 +83,7 @@ class Workers:
             self._revive(self._lost())
             if share:
                 self._own = InProcessEnvs(tasks[0].builders, self.buffers.rows(self._own_rows))
-        except BaseException:
+        except BaseException:  # a signal too must leave no process behind
             self.close()
             raise
 

@@ -17,8 +17,8 @@ _SHORTEST = 16
 """Steps of one environment in a rollout below which advantages lean too much on the critic."""
 _FEWEST = 8
 """Environments below which rollouts vary too little."""
-_SPREAD = 8
-"""Up to this many times more or fewer environments than the recipe's are candidates."""
+_DOUBLINGS = 3
+"""Up to eight times more or fewer environments than the recipe's are candidates."""
 _WORTH = 1.05
 """A change must be faster by this factor: less is noise."""
 _OTHER_DYNAMICS = ("envpool",)
@@ -122,7 +122,7 @@ def layouts(config: TrainConfig, least: int = 1) -> list[Layout]:
     batch = own.num_envs * own.num_steps
     shortest, fewest = min(own.num_steps, max(least, _SHORTEST)), min(own.num_envs, _FEWEST)
     found = {own}
-    for exponent in range(-3, 4):
+    for exponent in range(-_DOUBLINGS, _DOUBLINGS + 1):
         count = int(own.num_envs * 2.0**exponent)
         steps = batch // max(1, count)
         if count >= fewest and steps >= shortest and count * steps == batch:

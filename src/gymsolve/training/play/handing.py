@@ -38,7 +38,7 @@ class Hand:
         self._stage, self._filmed = open_any_stage(env, parent.facts["role"], camera=camera)
         try:
             self.scene = self._replay(episode, step)
-        except BaseException:
+        except BaseException:  # nobody else knows of this stage, whatever ended its replay
             self._stage.close()
             raise
         self.step = step

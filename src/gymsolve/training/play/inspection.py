@@ -161,7 +161,7 @@ class Examiner:
                 if prefix is not None:
                     rows.adopt(prefix.episode, prefix.states)
                 whole = self._play(question, stage, rows, watching, prefix)
-            except BaseException:
+            except BaseException:  # also a stop: what is left would look as if it were still played
                 writer.abandon()
                 raise
             return writer.finish("whole" if whole else "stopped", rows.summary(self._notes))

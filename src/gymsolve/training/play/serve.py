@@ -59,13 +59,6 @@ class Channel:
             raise GoneError
         return message
 
-    def pending(self) -> list[dict[str, Any]]:
-        """All messages that have come, without waiting."""
-        found: list[dict[str, Any]] = []
-        while (message := self.receive(0)) is not None:
-            found.append(message)
-        return found
-
     def send(self, message: dict[str, Any], blob: bytes = b"") -> None:
         """Send a message and, with it, bytes such as an encoded picture."""
         text = json.dumps(message, ensure_ascii=False, allow_nan=False).encode()
