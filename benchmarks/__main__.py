@@ -13,6 +13,7 @@ from benchmarks.machine import describe_machine
 from benchmarks.page import targets_of, write_page
 from benchmarks.parts import PARTS
 from benchmarks.peers import known_peers
+from benchmarks.stepping import CASES, env_of
 from benchmarks.throughput import Options, load_tasks
 
 HERE = Path(__file__).parent
@@ -65,7 +66,8 @@ def _read() -> tuple[Options, list[str], bool]:
 
 
 def _unknown(given: argparse.Namespace) -> list[tuple[str, list[str]]]:
-    asked = {"parts": PARTS, "tasks": load_tasks(), "peers": known_peers()}
+    tasks = dict.fromkeys([*load_tasks(), *map(env_of, CASES)])
+    asked = {"parts": PARTS, "tasks": tasks, "peers": known_peers()}
     return [
         (word, list(known))
         for name, known in asked.items()

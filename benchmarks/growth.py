@@ -29,9 +29,10 @@ FAMILIES: dict[str, tuple[str, tuple[int, ...]]] = {
 
 def measure_growth(options: Options) -> None:
     store = Store(options.results, "growth")
+    asked = options.among(dict.fromkeys(env_id for env_id, _ in FAMILIES.values()))
     for number in range(options.repeats):
         for family, (env_id, values) in FAMILIES.items():
-            if options.tasks and env_id not in options.tasks:
+            if env_id not in asked:
                 continue
             for value in values[:2] if options.quick else values:
                 task = _task(family, value, quick=options.quick)

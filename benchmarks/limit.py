@@ -32,7 +32,7 @@ _SIZES = {"CartPole-v1": (4, 2), "LunarLander-v3": (8, 4), "Pendulum-v1": (3, 1)
 def measure_limit(options: Options) -> None:
     store = Store(options.results, "limit")
     tasks = load_tasks()
-    for env_id in options.tasks or _SIZES:
+    for env_id in options.among(_SIZES):
         task = tasks[env_id]
         for number in range(options.repeats):
             job = {

@@ -34,9 +34,8 @@ A peer that has not solved it after `longest` seconds is stopped, and took at le
 
 def measure_solve(options: Options) -> None:
     store = Store(options.results, "solve")
-    for env_id, case in CASES.items():
-        if options.tasks and env_id not in options.tasks:
-            continue
+    for env_id in options.among(CASES):
+        case = CASES[env_id]
         for seed in range(options.seeds):
             for tool in (OURS, "sb3"):
                 if tool == OURS:

@@ -10,7 +10,7 @@ from benchmarks.harness import measure, tell
 from benchmarks.store import OURS, Store
 from benchmarks.throughput import Options
 
-__all__ = ["CASES", "LEAST", "OWN", "measure_stepping"]
+__all__ = ["CASES", "LEAST", "OWN", "env_of", "measure_stepping"]
 
 OWN = "own"
 """The package's way."""
@@ -64,9 +64,15 @@ CASES: dict[str, dict[str, Any]] = {
 """By what the package's way is: its vector class, its processes, its threads in C++, or one process."""
 
 
+def env_of(case: str) -> str:
+    """The environment of a case, as the package calls it."""
+    return case.partition(",")[0]
+
+
 def measure_stepping(options: Options) -> None:
     store = Store(options.results, "stepping")
-    chosen = [name for name in CASES if not options.tasks or name.partition(",")[0] in options.tasks]
+    asked = options.among(dict.fromkeys(map(env_of, CASES)))
+    chosen = [name for name in CASES if env_of(name) in asked]
     for number in range(options.repeats):
         for name in chosen:
             seconds, turns = (0.2, 2) if options.quick else (2.0, 5)

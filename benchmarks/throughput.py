@@ -6,7 +6,7 @@ choice for pixels. Ours always chooses by itself, as for any user.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,13 @@ class Options:
         """Seconds to wait for an idle machine."""
         return 0.0 if self.quick else 60.0
 
+    def among(self, known: Collection[str]) -> list[str]:
+        """Those tasks of one part of the benchmark that were asked for: all of them by default."""
+        chosen = [task for task in known if not self.tasks or task in self.tasks]
+        if not chosen:
+            tell(f"nothing of {', '.join(self.tasks)} is measured here, only of {', '.join(known)}")
+        return chosen
+
 
 def load_tasks() -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = json.loads((HERE / "tasks.json").read_text())
@@ -49,7 +56,7 @@ def load_tasks() -> dict[str, dict[str, Any]]:
 def measure_throughput(options: Options) -> None:
     tasks = load_tasks()
     store = Store(options.results, "throughput")
-    for env_id in options.tasks or tasks:
+    for env_id in options.among(tasks):
         task = _shortened(tasks[env_id]) if options.quick else tasks[env_id]
         tools = list_tools(task, options.peers)
         for number in range(options.repeats):

@@ -15,10 +15,13 @@ from benchmarks.studies.copy_seeds import STUDY as COPY_SEEDS
 from benchmarks.studies.doom_transfer import STUDY as DOOM_TRANSFER
 from benchmarks.studies.doorkey_ladder import STUDY as DOORKEY_LADDER
 from benchmarks.studies.level_forgetting import STUDY as LEVEL_FORGETTING
+from benchmarks.studies.sticky_training import STUDY as STICKY_TRAINING
 from benchmarks.studies.study import Row, Study, train_case
 
 HERE = Path(__file__).parent.parent
-STUDIES = {one.name: one for one in (COPY_SEEDS, DOOM_TRANSFER, LEVEL_FORGETTING, DOORKEY_LADDER)}
+STUDIES = {
+    one.name: one for one in (COPY_SEEDS, DOOM_TRANSFER, LEVEL_FORGETTING, DOORKEY_LADDER, STICKY_TRAINING)
+}
 
 
 def main() -> int:

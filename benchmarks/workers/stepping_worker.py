@@ -1,11 +1,13 @@
 """Two vectors of one environment, ours and the package's own, stepped in turns (`benchmarks/stepping.py`)."""
 
+import fcntl
 import os
 import statistics
 import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from protocol import answer, read_job
@@ -31,12 +33,18 @@ def make_sync() -> Vector[Any, Any, Any]:
 
 
 def make_async() -> Vector[Any, Any, Any]:
-    return gym.make_vec(NAME, COUNT, "async", vector_kwargs={"shared_memory": True, **AUTORESET})
+    return gym.vector.AsyncVectorEnv([open_in_turn] * COUNT, shared_memory=True, **AUTORESET)
+
+
+def open_in_turn() -> gym.Env[Any, Any]:
+    """One process after the other: ViZDoom's engines now and then trip over each other while they start."""
+    with Path("turn").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        return gym.make(NAME)
 
 
 def make_retro() -> Vector[Any, Any, Any]:
-    builders = [open_game] * COUNT
-    return gym.vector.AsyncVectorEnv(builders, shared_memory=True, **AUTORESET)
+    return gym.vector.AsyncVectorEnv([open_game] * COUNT, shared_memory=True, **AUTORESET)
 
 
 def open_game() -> gym.Env[Any, Any]:
@@ -71,14 +79,16 @@ MAKERS = {
 }
 
 
-def make_own() -> Vector[Any, Any, Any]:
-    """The package's vector; engines that start at the same moment now and then trip over each other."""
-    for _ in range(_STARTS - 1):
+def start_own() -> Vector[Any, Any, Any]:
+    """The package's vector, at the start of its first episodes."""
+    for _ in range(_STARTS):
         try:
-            return MAKERS[job["own"]]()
+            vector = MAKERS[job["own"]]()
+            vector.reset()
         except EOFError:
             continue
-    return MAKERS[job["own"]]()
+        return vector
+    raise RuntimeError(f"a process of the package's own vector died while it started, in {_STARTS} tries")
 
 
 def draw_actions(envs: Envs) -> list[Any]:
@@ -106,9 +116,8 @@ def main() -> None:
 
 def measure() -> None:
     ours = make_envs(EnvConfig.model_validate({**job["ours"], "num_envs": COUNT}), "train")
-    own = make_own()
+    own = start_own()
     ours.reset(list(range(COUNT)))
-    own.reset()
     actions = draw_actions(ours)
     found: dict[str, list[float]] = {"gymsolve": [], "own": []}
     steppers = {"gymsolve": ours.step, "own": own.step}

@@ -11,6 +11,7 @@ from gymnasium import spaces
 from gymsolve.config import EnvConfig
 from gymsolve.envs.derive import derive_recipe
 from gymsolve.envs.describe import describe_env
+from gymsolve.envs.families import find_family
 from gymsolve.envs.make import make_envs
 from gymsolve.metrics.lint import lint
 from gymsolve.recipes import validate
@@ -153,11 +154,19 @@ def test_an_atari_game_takes_the_settings_of_its_family() -> None:
 
 
 @pytest.mark.parametrize(
-    "old", ["Pong-v5", "PongNoFrameskip-v4", "PongDeterministic-v0", "Pong-ramNoFrameskip-v4"]
+    ("old", "family", "told"),
+    [
+        ("Pong-v5", "ALE/Pong-v5", "Did you mean 'ALE/Pong-v5'?"),
+        ("PongNoFrameskip-v4", "ALE/Pong-v5", "'ALE/Pong-v5'? Frames are skipped"),
+        ("PongDeterministic-v0", "ALE/Pong-v5", "'ALE/Pong-v5'? Frames are skipped"),
+        ("Pong-ramNoFrameskip-v4", "ALE/Pong-v5", "'ALE/Pong-v5'? The wrapper atari_ram"),
+        ("ALE/Breakout-ram-v5", "ALE/Pong-v5", "'ALE/Breakout-v5'? The wrapper atari_ram"),
+        ("MinAtar-Breakout-v0", "MinAtar/Breakout-v1", "Did you mean 'MinAtar/Breakout-v1'?"),
+        ("SpaceInvaders-MinAtar", "MinAtar/Breakout-v1", "Did you mean 'MinAtar/SpaceInvaders-v1'?"),
+        ("MinAtar/Pong-v0", "MinAtar/Breakout-v1", "MinAtar has MinAtar/Asterix-v1, MinAtar/Breakout-v1"),
+    ],
 )
-def test_old_names_of_atari_games_lead_to_the_new_one(old: str) -> None:
+def test_ids_known_from_elsewhere_lead_to_ours(old: str, family: str, told: str) -> None:
     pytest.importorskip("ale_py")
-    from gymsolve.envs.families import find_family
-
-    meant = find_family("ALE/Pong-v5").meant(old)
-    assert "'ALE/Pong-v5'" in str(meant)
+    pytest.importorskip("minatar")
+    assert told in str(find_family(family).meant(old))

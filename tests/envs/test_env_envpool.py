@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import envpool
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -61,6 +62,32 @@ def test_cartpole_moves_as_the_stock_one_from_the_same_state():
         np.testing.assert_allclose(arrived["obs"][0], seen, atol=1e-6)
         assert (step.rewards[0], step.terminated[0]) == (reward, over)
     envs.close()
+
+
+@pytest.mark.parametrize("env_id", ["LunarLander-v3", "Hopper-v5", "FrozenLake-v1"])
+def test_it_tells_what_envpools_own_step_tells(env_id):
+    envs, seeds = pool_of(env_id), [1, 2, 3, 4]
+    own = envpool.make_gymnasium(env_id, num_envs=4, env_seed=seeds)
+    seen, obs = own.reset()[0], envs.reset(seeds)[0]["obs"]
+    rng, action, kept = np.random.default_rng(0), envs.spec.action, []
+    while True:
+        drawn = rng.uniform(-1, 1, (4, action.size)) if action.kind == "box" else rng.integers(0, 3, (4, 1))
+        step = envs.step(action.to_env(drawn))
+        np.testing.assert_array_equal(obs, seen.astype(obs.dtype))
+        kept.append((obs, obs.copy(), step.rewards, step.rewards.copy()))
+        seen, rewards, terminated, _, _ = own.step(action.to_env(drawn))
+        np.testing.assert_array_equal(step.rewards, rewards)
+        np.testing.assert_array_equal(step.terminated, terminated)
+        if terminated.any():
+            break  # the next step of EnvPool's own resets
+        obs = step.obs["obs"]
+    assert step.final_obs is not None
+    np.testing.assert_array_equal(step.final_obs["obs"], seen.astype(obs.dtype))
+    for array, copy, paid, copy_of_paid in kept:  # nothing is written over by later steps
+        np.testing.assert_array_equal(array, copy)
+        np.testing.assert_array_equal(paid, copy_of_paid)
+    envs.close()
+    own.close()
 
 
 def fall(limit: int | None) -> tuple[int, bool]:

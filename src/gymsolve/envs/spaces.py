@@ -69,9 +69,9 @@ class _Leaf:
         """True if the entry is written into its row without any conversion."""
         return self.start is None and self.space.shape == self.spec.shape
 
-    def convert(self, values: Array, count: int) -> Array:
-        """A fresh array [count, *shape]; vector environments reuse the one they hand out."""
-        fresh = np.array(values, dtype=self.spec.dtype)
+    def convert(self, values: Array, count: int, *, copy: bool = True) -> Array:
+        """An array [count, *shape]: a fresh one, since most vectors reuse what they hand out."""
+        fresh = np.array(values, dtype=self.spec.dtype, copy=copy or None)
         if self.start is not None:
             fresh -= self.start
         if fresh.ndim != len(self.spec.shape) + 1:  # a grid of categories becomes a list
@@ -119,14 +119,14 @@ class ObsLayout:
         """The entry, where there is a single one that is written into a row as it is."""
         self.float_keys = tuple(key for key, spec in self.specs.items() if spec.dtype == "float32")
 
-    def batch(self, observed: Any) -> Obs:
-        """Batched observations of a Gymnasium vector environment; arrays are copies."""
+    def batch(self, observed: Any, *, copy: bool = True) -> Obs:
+        """Batched observations of a vector environment; without `copy`, its own arrays where they fit."""
         found: Obs = {}
         for leaf in self._leaves:
             values = observed
             for name in leaf.path:
                 values = values[name]
-            found[leaf.key] = leaf.convert(values, len(values))
+            found[leaf.key] = leaf.convert(values, len(values), copy=copy)
         return found
 
     def write(self, into: Obs, row: int, observed: Any) -> None:

@@ -64,7 +64,8 @@ class AleEnvs(Fixed):
         self._stats = EpisodeStats(self.num_envs)
         self._scores = np.zeros(self.num_envs)  # [N]
         self._valid = np.ones(self.num_envs, dtype=bool)  # [N]
-        self._valid.flags.writeable = False
+        self._none = np.zeros(self.num_envs, dtype=bool)  # [N]
+        self._valid.flags.writeable = self._none.flags.writeable = False
         self._seeds = [0] * self.num_envs
         self._rounds = [0] * self.num_envs
         """How often each environment was given a new seed since `reset`."""
@@ -113,18 +114,18 @@ class AleEnvs(Fixed):
             seen = self._clip(seen)
         self._stats.returns += seen
         self._stats.lengths += 1
-        over = np.flatnonzero(terminated | truncated)
-        terminated = terminated | lost
-        rows = np.flatnonzero(terminated | truncated)
+        over = terminated | truncated
         final_obs: Obs | None = None
         episodes: list[Episode] = []
-        if rows.size:
+        if over.any() or lost.any():
             final_obs = {"obs": self._stack.copy()}
-            for row in rows:
+            for row in np.flatnonzero(over | lost):
                 episodes.append(self._stats.finish(int(row), bool(truncated[row]), float(self._scores[row])))
                 self._scores[row] = 0.0
-            if over.size:
-                self._begin(over, [self._next_seed(int(row)) for row in over])
+            if over.any():
+                (ended,) = over.nonzero()
+                self._begin(ended, [self._next_seed(int(row)) for row in ended])
+            terminated = terminated | lost
             self._go_on(np.flatnonzero(lost))
         return Step({"obs": self._stack}, seen, terminated, truncated, self._valid, final_obs, None, episodes)
 
@@ -140,9 +141,12 @@ class AleEnvs(Fixed):
         stack[:, : -self._channels] = self._stack[:, self._channels :]
         stack[:, -self._channels :] = self._turned(frames)
         self._stack = stack
-        lost = (info["lives"] < self._lives) & ~(terminated | truncated) & self._by_life
+        truncated = truncated > terminated  # True only where terminated is not
+        if not self._by_life:
+            return rewards, terminated, truncated, self._none
+        lost = (info["lives"] < self._lives) & ~(terminated | truncated)
         self._lives = info["lives"].copy()
-        return rewards, terminated, truncated & ~terminated, lost
+        return rewards, terminated, truncated, lost
 
     def _turned(self, frames: Array) -> Array:
         """[N, channels, H, W] of what the emulators give: [N, 1, H, W], and 3 at the end for colours."""

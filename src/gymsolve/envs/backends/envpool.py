@@ -4,6 +4,9 @@ EnvPool is another implementation of the environment, so it must agree with the 
 evaluation never runs on it. Its state cannot be captured. This module changes two of its habits. EnvPool
 resets a step late; here each ended row is reset by name, so that every row is valid. And its own time limit
 reports an episode that terminates in its last permitted step as truncated; here the limit is counted instead.
+
+Arrays go to and from its C++ side directly (`_send`, `_recv`, `_reset`). The `step` that EnvPool offers in
+Python names, nests and masks everything that the C++ side tells, most of which nobody here reads.
 """
 
 import importlib
@@ -53,6 +56,8 @@ SERVED = (
 """Ids whose EnvPool version was compared with the stock one, under the same name. Not among them: Taxi,
 which also starts with the passenger at the destination, and Blackjack, which has another observation."""
 _NO_LIMIT = 2**31 - 1
+_TOLD = ("obs", "reward", "done", "info:env_id")
+"""What is read of a pool's state."""
 _NOTE = "training steps EnvPool's version of this environment, evaluation the stock one"
 
 
@@ -78,6 +83,7 @@ class EnvPoolEnvs(Fixed):
         self.num_envs = num_envs
         self.spec = replace(stock, notes=(*stock.notes, _NOTE))
         self._make = _import_envpool().make_gymnasium
+        self._ids = np.arange(num_envs, dtype=np.int32)  # [N]
         self._pool = self._build([0] * num_envs)
         self._layout = ObsLayout(self._spaces[0])
         self._refuse_other_spaces()
@@ -93,15 +99,17 @@ class EnvPoolEnvs(Fixed):
         # A pool takes seeds only when it is made.
         self._pool.close()
         self._pool = self._build(seeds)
-        observed, _ = self._pool.reset()
         self._stats.clear()
         self._steps, self._due = 0, self._limit
-        return self._take(observed), None
+        self._pool._reset(self._ids)
+        return self._take(self._pool._recv()), None
 
     def step(self, actions: Array) -> Step:
-        observed, rewards, terminated, _, _ = self._pool.step(actions)
+        # An environment's number is also that of its only player.
+        self._pool._send([self._ids, self._ids, np.ascontiguousarray(actions, self._action_type)])
+        told = self._pool._recv()
         self._steps += 1
-        obs = self._take(observed)
+        obs, rewards, terminated = self._take(told), told[self._at["reward"]], told[self._at["done"]]
         refuse_bad_rewards(rewards, self.spec.id, self._steps)
         self._stats.returns += rewards
         self._stats.lengths += 1
@@ -117,9 +125,9 @@ class EnvPoolEnvs(Fixed):
             self._pool._reset(rows.astype(np.int32))
             final_obs = {key: values.copy() for key, values in obs.items()}
             episodes = [self._stats.finish(row, bool(truncated[row])) for row in rows.tolist()]
-            observed, info = self._pool.recv(reset=True)
-            for key, values in self._take(observed).items():
-                obs[key][info["env_id"]] = values
+            told = self._pool._recv()
+            for key, values in self._take(told).items():
+                obs[key][told[self._at["info:env_id"]]] = values
         if self._steps >= self._due:
             self._due = self._steps + self._limit - int(self._stats.lengths.max())
         return Step(obs, rewards, terminated, truncated, self._valid, final_obs, None, episodes)
@@ -146,10 +154,13 @@ class EnvPoolEnvs(Fixed):
                 max_episode_steps=_NO_LIMIT,
             )
             self._spaces = pool.observation_space, pool.action_space  # made, and warned about, when read
+        self._at = {name: pool._state_keys.index(name) for name in _TOLD}
+        self._action_type = pool._spec._action_spec[-1][0]
         return pool
 
-    def _take(self, observed: Any) -> Obs:
-        obs = self._layout.batch(observed)
+    def _take(self, told: list[Array]) -> Obs:
+        """The observations among what the pool tells, whose arrays are new every time."""
+        obs = self._layout.batch(told[self._at["obs"]], copy=False)
         refuse_bad_obs(obs, self._layout.float_keys, self.spec.id, self._steps)
         return obs
 

@@ -15,7 +15,9 @@ from gymsolve.errors import EnvFaultError, MissingExtraError
 __all__ = ["FAMILY"]
 
 _FPS = 60.0
-_OLD = re.compile(r"(?P<game>[A-Za-z]+?)(?P<kind>(-ram)?(NoFrameskip|Deterministic)?)(-v\d+)?", re.IGNORECASE)
+_OLD = re.compile(
+    r"(ALE/)?(?P<game>[A-Za-z]+?)(?P<ram>-ram)?(?P<skip>NoFrameskip|Deterministic)?(-v\d+)?", re.IGNORECASE
+)
 _EXTRA = Extra("ale-py", "atari", "ale_py")
 
 
@@ -28,7 +30,7 @@ def _register() -> None:
 
 
 def _meant(env_id: str) -> str | None:
-    """`PongNoFrameskip-v4`, `Pong-ramDeterministic-v0` and `Pong-v5` are `ALE/Pong-v5` today."""
+    """`PongNoFrameskip-v4`, `ALE/Pong-ram-v5` and `Pong-v5` are `ALE/Pong-v5` today."""
     old = _OLD.fullmatch(env_id)
     if old is None:
         return None
@@ -36,12 +38,14 @@ def _meant(env_id: str) -> str | None:
     try:
         _register()
     except MissingExtraError as error:
-        return f"If you mean the Atari game, it is {today!r} now. {error}" if old["kind"] else None
+        sure = old["ram"] or old["skip"]
+        return f"If you mean the Atari game, it is {today!r} now. {error}" if sure else None
     known = {name.lower(): name for name in gym.registry}
     if today.lower() not in known:
         return None
-    advice = " Frames are skipped by its settings here." if old["kind"] else ""
-    return f"Did you mean {known[today.lower()]!r}?{advice}"
+    skipping = " Frames are skipped by its settings here." if old["skip"] else ""
+    memory = " The wrapper atari_ram shows its memory, as in ALE/Pong-v5:ram." if old["ram"] else ""
+    return f"Did you mean {known[today.lower()]!r}?{memory}{skipping}"
 
 
 def _fps(env: AnyEnv) -> float | None:

@@ -2,6 +2,7 @@
 
 import importlib
 import logging
+import re
 from typing import Any
 
 import gymnasium as gym
@@ -31,6 +32,21 @@ def _register() -> None:
         raise MissingExtraError.of(_EXTRA.package, _EXTRA.name) from error
     finally:
         root.setLevel(before)
+
+
+def _meant(env_id: str) -> str | None:
+    """`MinAtar-Breakout-v0` and gymnax's `Breakout-MinAtar` are `MinAtar/Breakout-v1` here."""
+    old = re.fullmatch(r"minatar[-_/]?(\w+?)(-v\d+)?|(\w+)-minatar(-v\d+)?", env_id, re.IGNORECASE)
+    if old is None:
+        return None
+    game = (old[1] or old[3]).replace("_", "").lower()
+    try:
+        _register()
+    except MissingExtraError as error:
+        return f"If you mean the game of MinAtar, its id begins with 'MinAtar/'. {error}"
+    known = [name for name in gym.registry if name.startswith("MinAtar/") and name.endswith("-v1")]
+    same = next((name for name in known if name.lower() == f"minatar/{game}-v1"), None)
+    return f"Did you mean {same!r}?" if same else f"MinAtar has {', '.join(known)}."
 
 
 class _Mended(gym.Wrapper[Any, Any, Any, Any]):
@@ -65,6 +81,7 @@ FAMILY = Family(
     owns=by_namespace("MinAtar"),
     register=_register,
     extra=_EXTRA,
+    meant=_meant,
     recipe="minatar",
     prepare=_prepare,
     fps=lambda env: _FPS,
