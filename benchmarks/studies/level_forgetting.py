@@ -22,7 +22,7 @@ _REHEARSED = {
     "net.tasks.input": False,
     "net.tasks.values": "shared",
 }
-"""A quarter of the copies plays the first level; the networks are those of one level, so that its weights fit."""
+"""A quarter of the copies plays the first level; the networks are those of one level: its weights fit."""
 
 
 def _cases(seeds: Sequence[int]) -> list[Case]:
@@ -81,8 +81,9 @@ STUDY = Study(
     "level_forgetting",
     "Does training level 2 forget level 1?",
     f"The recipe's PPO on 16 copies of Meadow Run. {_LEVELS[0]} is trained for {_STEPS['level_1']:,} steps, "
-    f"then {_LEVELS[1]} for {_STEPS['level_2_after_1']:,} from these weights (`train --from`); `rehearsed` does "
-    f"so with a quarter of the copies in {_LEVELS[0]} (`env.tasks`), and `level_2_alone` begins with {_LEVELS[1]}. "
+    f"then {_LEVELS[1]} for {_STEPS['level_2_after_1']:,} from these weights (`train --from`). `rehearsed` "
+    f"does so with a quarter of the copies in {_LEVELS[0]} (`env.tasks`); `level_2_alone` begins with "
+    f"{_LEVELS[1]}. "
     f"Each policy plays {_EPISODES} fresh episodes of both levels.",
     _cases,
     _run,
