@@ -35,9 +35,9 @@ def _forgotten(history: History, context: Context, active: bool) -> Evidence | N
     for name in names:
         metric = f"task_eval/{name}"
         series = history.get(metric)
-        if series is None or len(series.values) < 3 or _does_well(history, name):
+        if series is None or len(series.values) < 3 or history.last(f"task_reached/{name}") == 1.0:
             continue
-        gained = series.peak - series.values[0]
+        gained = series.peak - _at_first(history, name, series)
         bar = series.peak - (0.7 if active else 1.0) * _FELL * gained
         error = _standard_error(history, name, len(names))
         if gained > 4.0 * error and series.last < bar and series.peak - series.last > 4.0 * error:
@@ -47,6 +47,12 @@ def _forgotten(history: History, context: Context, active: bool) -> Evidence | N
                 told = f"after {series.peak:.4g} at step {best:,}, while {others[0]} does well"
                 return Evidence(metric, series.last, bar, "<", told)
     return None
+
+
+def _at_first(history: History, name: str, judged: Series) -> float:
+    """What a task brought before it was learned: in training, if that is over by the first evaluation."""
+    trained = history.get(f"task_return/{name}")
+    return min([judged.values[0], *(trained.values[:1] if trained is not None else ())])
 
 
 def _tasks(context: Context) -> tuple[str, ...]:
