@@ -20,8 +20,8 @@ _POINT = 24
 _FPS = 15.0
 """The games have no time of their own; so fast, people can follow."""
 _NO_PLACE = ("channels", "action_map", "ramping", "terminate_timer")
-"""Attributes that are no part of where a game stands: constants, and the clock of Freeway, with which no state
-would ever come again."""
+"""Attributes that do not say where a game stands: constants, and Freeway's clock, with which no state would
+ever come again."""
 
 
 def _register() -> None:

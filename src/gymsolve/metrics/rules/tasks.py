@@ -109,7 +109,10 @@ TASKS = (
         ),
         instead="give the task more copies: a larger env.tasks.<task>.share",
         effect=Effect(None, "rises", above=_STARVED),
-        explains=("return_flat", "entropy_stuck", "ev_zero", "task_forgotten"),
+        explains=(
+            *("return_flat", "entropy_stuck", "ev_zero", "task_forgotten"),
+            "value_scale",  # of all tasks together: to scale them together would starve it further
+        ),
         applies=_all_at_once,
         warmup=0.1,
         standing=True,
