@@ -58,5 +58,6 @@ ARCHIVE = (
             *("step_tiny", "policy_frozen", "churn_dead"),  # with lessons alone, nothing is learned before
         ),
         applies=_has_archive,
+        standing=True,
     ),
 )
