@@ -240,6 +240,9 @@ def test_a_bonus_that_went_early_is_found_when_episodes_show_that_nothing_came_o
     late = {"rollout/ep_rew_mean": lambda i: None if i < 30 else 20.0}  # the first long episodes end here
     early = {"bonus/mean": lambda i: 1.0 if i < 10 else 0.001}
     assert "bonus_vanished" in fired(early | late, make_context(**CURIOUS))
+    lucky = {"rollout/ep_rew_mean": lambda i: 0.001 * i, "rollout/ep_rew_min": 0.0}
+    assert "bonus_vanished" in fired(early | lucky | {"rollout/ep_rew_max": 1.0}, make_context(**CURIOUS))
+    assert "bonus_vanished" not in fired(early | lucky | {"rollout/ep_rew_max": 0.1}, make_context(**CURIOUS))
     slow = {"bonus/mean": lambda i: 1.0 if i < 28 else 0.001}
     assert "bonus_vanished" not in fired(slow | late, make_context(**CURIOUS))
 

@@ -12,6 +12,8 @@ _GONE = 0.02
 """Share of its largest value below which a bonus no longer counts."""
 _EARLY, _LATE = 0.25, 0.5
 """Shares of the budget: until when it must have gone, and until when the return is watched for it."""
+_LUCK = 0.05
+"""Share of the range of returns by which their mean may grow by chance: a find or two that led to nothing."""
 
 
 def _drowns(history: History, context: Context, active: bool) -> Evidence | None:
@@ -25,7 +27,7 @@ def _drowns(history: History, context: Context, active: bool) -> Evidence | None
 def _vanishes(history: History, context: Context, active: bool) -> Evidence | None:
     """Gone within the first quarter of the budget, and until half of it the return has not grown."""
     series = history.series["bonus/mean"]
-    if series.peak <= 0.0 or not is_flat(history, context, 0.1):
+    if series.peak <= 0.0 or not is_flat(history, context, 0.1, luck=_LUCK):
         return None
     if context.progress(history) > _EARLY and not active:
         then = series.index_at(_EARLY * (context.budget or 0))
@@ -77,7 +79,7 @@ CURIOSITY = (
         remedy=_slower,
         instead="let the bonus tell more states apart: explore.cells, explore.bits or explore.entries",
         effect=Effect("bonus/mean", "falls more slowly"),
-        explains=("return_flat",),
+        explains=("return_flat", "ev_zero", "ev_negative"),
         applies=_is_curious,
     ),
 )
