@@ -236,6 +236,13 @@ def test_a_bonus_that_does_its_work_is_no_finding(columns):
     assert not {"bonus_drowns", "bonus_vanished"} & fired(columns, make_context(**CURIOUS))
 
 
+def test_a_task_that_was_hardly_learned_is_not_forgotten():
+    """Evaluations of a policy that is learning go up and down."""
+    forgotten = CASES["task_forgotten"].fires
+    assert "task_forgotten" in fired(forgotten | {"task_threshold/one": 190.0}, make_context(**TWO))
+    assert "task_forgotten" not in fired(forgotten | {"task_threshold/one": 210.0}, make_context(**TWO))
+
+
 def test_a_bonus_that_went_early_is_found_when_episodes_show_that_nothing_came_of_it():
     late = {"rollout/ep_rew_mean": lambda i: None if i < 30 else 20.0}  # the first long episodes end here
     early = {"bonus/mean": lambda i: 1.0 if i < 10 else 0.001}
@@ -243,6 +250,9 @@ def test_a_bonus_that_went_early_is_found_when_episodes_show_that_nothing_came_o
     lucky = {"rollout/ep_rew_mean": lambda i: 0.001 * i, "rollout/ep_rew_min": 0.0}
     assert "bonus_vanished" in fired(early | lucky | {"rollout/ep_rew_max": 1.0}, make_context(**CURIOUS))
     assert "bonus_vanished" not in fired(early | lucky | {"rollout/ep_rew_max": 0.1}, make_context(**CURIOUS))
+    risen = {"rollout/ep_rew_mean": lambda i: -200.0 + 9 * min(i, 10) + 0.01 * i}  # it led somewhere
+    wide = {"rollout/ep_rew_min": -200.0, "rollout/ep_rew_max": -100.0}
+    assert "bonus_vanished" not in fired(early | risen | wide, make_context(**CURIOUS))
     slow = {"bonus/mean": lambda i: 1.0 if i < 28 else 0.001}
     assert "bonus_vanished" not in fired(slow | late, make_context(**CURIOUS))
 

@@ -25,9 +25,9 @@ def _drowns(history: History, context: Context, active: bool) -> Evidence | None
 
 
 def _vanishes(history: History, context: Context, active: bool) -> Evidence | None:
-    """Gone within the first quarter of the budget, and until half of it the return has not grown."""
+    """Gone within the first quarter of the budget, and until half of it the return has never grown."""
     series = history.series["bonus/mean"]
-    if series.peak <= 0.0 or not is_flat(history, context, 0.1, luck=_LUCK):
+    if series.peak <= 0.0 or not is_flat(history, context, 0.1, luck=_LUCK) or _led_somewhere(history):
         return None
     if context.progress(history) > _EARLY and not active:
         then = series.index_at(_EARLY * (context.budget or 0))
@@ -38,6 +38,14 @@ def _vanishes(history: History, context: Context, active: bool) -> Evidence | No
         return None
     meaning = "bonus/mean as a share of its largest value"
     return Evidence("bonus/mean", value, _GONE, "<", "and the return is flat", meaning=meaning)
+
+
+def _led_somewhere(history: History) -> bool:
+    """The return has gained more than chance brings."""
+    returns = history.series["rollout/ep_rew_mean"]
+    smallest, largest = history.last("rollout/ep_rew_min"), history.last("rollout/ep_rew_max")
+    spread = 0.0 if smallest is None or largest is None else largest - smallest
+    return returns.peak - returns.values[0] > _LUCK * spread
 
 
 def _slower(context: Context, evidence: Evidence) -> list[Wish]:

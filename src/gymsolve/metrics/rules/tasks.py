@@ -12,6 +12,8 @@ _STARVED = 0.05
 """Of an equal part of what is learned from, below which a task hardly counts."""
 _FELL = 0.5
 """Share of what a task had gained that it must lose to count as forgotten."""
+_LEARNED = 0.5
+"""Share of the way to its threshold that a task must have come to count as learned."""
 _NEAR = 0.25
 """Share of what another task has gained that it may be below its best, and still counts as doing well."""
 
@@ -30,14 +32,17 @@ def _starved(history: History, context: Context, active: bool) -> Evidence | Non
 
 
 def _forgotten(history: History, context: Context, active: bool) -> Evidence | None:
-    """A task lost what it had gained, beyond chance, while another is at its best since."""
+    """A task that was learned lost it again, beyond chance, while another is at its best since."""
     names = _tasks(context)
     for name in names:
         metric = f"task_eval/{name}"
         series = history.get(metric)
         if series is None or len(series.values) < 3 or history.last(f"task_reached/{name}") == 1.0:
             continue
-        gained = series.peak - _at_first(history, name, series)
+        first, needed = _at_first(history, name, series), history.last(f"task_threshold/{name}")
+        gained = series.peak - first
+        if needed is not None and gained < _LEARNED * (needed - first):
+            continue
         bar = series.peak - (0.7 if active else 1.0) * _FELL * gained
         error = _standard_error(history, name, len(names))
         if gained > 4.0 * error and series.last < bar and series.peak - series.last > 4.0 * error:
