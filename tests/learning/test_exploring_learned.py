@@ -106,7 +106,7 @@ def test_what_the_archive_found_in_the_deep_sea_is_learned(size, seed, record_pr
 @pytest.mark.learn
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_four_rooms_in_a_row_are_crossed_from_the_archive(seed, record_property):
-    """The first success in a fixed layout: 80,256 steps with seed 0, of a policy that learns nothing."""
+    """The first success in a fixed layout, while nothing is learned: 80,256, 109,568 and 157,056 steps."""
     settings = {
         "seed": seed,
         "env.wrappers": ["grid_codes", {"same_layouts": {"seeds": [0]}}],
