@@ -236,6 +236,20 @@ def test_a_bonus_that_does_its_work_is_no_finding(columns):
     assert not {"bonus_drowns", "bonus_vanished"} & fired(columns, make_context(**CURIOUS))
 
 
+@pytest.mark.parametrize(
+    ("grows", "told"), [(1.0, set()), (0.0, {"archive_stalled", "no_reward", "step_tiny"})]
+)
+def test_while_an_archive_grows_nothing_needs_to_be_earned_or_learned(grows, told):
+    """With lessons alone, the weights stand still until something was found."""
+    lessons = make_context(explore={"archive": {"rollouts": False}})
+    columns = {**reward_of(0.0), "archive/cells": lambda i: 50.0 + grows * i, "train/step_rms": 0.0}
+    found = fired(columns | {"train/churn": 0.0}, lessons)
+    assert told <= found
+    assert bool(told) == bool(
+        found & {"no_reward", "same_return", "step_tiny", "churn_dead", "archive_stalled"}
+    )
+
+
 def test_a_task_that_was_hardly_learned_is_not_forgotten():
     """Evaluations of a policy that is learning go up and down."""
     forgotten = CASES["task_forgotten"].fires

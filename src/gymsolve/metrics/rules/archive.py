@@ -1,27 +1,22 @@
 """The archive of places to start from: it may stop growing before the task is solved."""
 
 from gymsolve.metrics.history import History
-from gymsolve.metrics.rules.outlook import is_flat
+from gymsolve.metrics.rules.outlook import ARCHIVE_WINDOW, archive_growth, is_flat
 from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, Wish
 
 __all__ = ["ARCHIVE"]
 
 _GROWTH = 0.01
-_WINDOW = 0.2
-"""Share of the budget over which it should grow by that share."""
 
 
 def _stalls(history: History, context: Context, active: bool) -> Evidence | None:
     """Nothing is found any more, and nothing is gained from what was found."""
-    series = history.series["archive/cells"]
-    then = series.index_at(history.env_steps - _WINDOW * context.budget)
-    if then is None or not is_flat(history, context, _WINDOW):
+    growth = archive_growth(history, context)
+    if growth is None or growth > (2 * _GROWTH if active else _GROWTH):
         return None
-    before = series.values[then]
-    growth = (series.last - before) / max(1.0, before)
-    if growth > (2 * _GROWTH if active else _GROWTH):
+    if not is_flat(history, context, ARCHIVE_WINDOW):
         return None
-    meaning = f"growth of archive/cells within {_WINDOW:.0%} of the budget"
+    meaning = f"growth of archive/cells within {ARCHIVE_WINDOW:.0%} of the budget"
     return Evidence("archive/cells", growth, _GROWTH, "<", "and the return is flat", meaning=meaning)
 
 
