@@ -8,7 +8,7 @@ from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, Wish
 
 __all__ = ["CURIOSITY"]
 
-_GONE = 0.02
+_GONE = 0.05
 """Share of its largest value below which a bonus no longer counts."""
 _EARLY, _LATE = 0.25, 0.5
 """Shares of the budget: until when it must have gone, and until when the return is watched for it."""
