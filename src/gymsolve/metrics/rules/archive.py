@@ -6,18 +6,17 @@ from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, Wish
 
 __all__ = ["ARCHIVE"]
 
-_GROWTH = 0.01
-
 
 def _stalls(history: History, context: Context, active: bool) -> Evidence | None:
     """Nothing is found any more, and nothing is gained from what was found."""
     growth = archive_growth(history, context)
-    if growth is None or growth > (2 * _GROWTH if active else _GROWTH):
+    if growth is None or not is_flat(history, context, ARCHIVE_WINDOW):
         return None
-    if not is_flat(history, context, ARCHIVE_WINDOW):
+    new, bar = growth
+    if new > (2 * bar if active else bar):
         return None
-    meaning = f"growth of archive/cells within {ARCHIVE_WINDOW:.0%} of the budget"
-    return Evidence("archive/cells", growth, _GROWTH, "<", "and the return is flat", meaning=meaning)
+    meaning = f"cells that archive/cells has gained within {ARCHIVE_WINDOW:.0%} of the budget"
+    return Evidence("archive/cells", new, bar, "≤", "and the return is flat", meaning=meaning)
 
 
 def _finer(context: Context, evidence: Evidence) -> list[Wish]:

@@ -22,6 +22,8 @@ DECIDED = 0.05
 """Share of the largest entropy below which a policy no longer tries anything."""
 ARCHIVE_WINDOW = 0.2
 """Share of the budget within which an archive should grow."""
+_GROWTH, _FEW_CELLS = 0.01, 2.0
+"""By this share, and by more than so many cells."""
 _LITTLE = 0.02
 """A gain below this share of all that was ever gained is none."""
 _NEAR = 0.1
@@ -91,19 +93,25 @@ def _is_news(history: History, series: Series, since: int) -> bool:
     return ended is None or then is None or ended.last > ended.values[then]
 
 
-def archive_growth(history: History, context: Context) -> float | None:
-    """By which share the archive has grown within the window; None without one, or before it is over."""
+def archive_growth(history: History, context: Context) -> tuple[float, float] | None:
+    """Cells that the archive has found within the window, and how many show that it grows.
+
+    None without an archive, or before the window is over.
+    """
     series = history.get("archive/cells")
     if series is None or not context.budget:
         return None
     then = series.index_at(history.env_steps - ARCHIVE_WINDOW * context.budget)
-    return None if then is None else (series.last - series.values[then]) / max(1.0, series.values[then])
+    if then is None:
+        return None
+    before = series.values[then]
+    return series.last - before, max(_FEW_CELLS, _GROWTH * before)
 
 
 def is_finding(history: History, context: Context) -> bool:
     """An archive grows, or is young: meanwhile, nothing needs to be earned."""
     growth = archive_growth(history, context)
-    return history.get("archive/cells") is not None and (growth is None or growth > 0.01)
+    return history.get("archive/cells") is not None and (growth is None or growth[0] > growth[1])
 
 
 def relative_entropy(history: History, context: Context) -> tuple[Series, float] | None:
