@@ -57,7 +57,8 @@ def _forgotten(history: History, context: Context, active: bool) -> Evidence | N
 def _at_first(history: History, name: str, judged: Series) -> float:
     """What a task brought before it was learned: in training, if that is over by the first evaluation."""
     trained = history.get(f"task_return/{name}")
-    return min([judged.values[0], *(trained.values[:1] if trained is not None else ())])
+    first = judged.values[0]
+    return first if trained is None else min(first, trained.values[0])
 
 
 def _tasks(context: Context) -> tuple[str, ...]:
