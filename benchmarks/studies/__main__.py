@@ -46,7 +46,7 @@ def _make_missing(study: Study, given: argparse.Namespace) -> None:
         if found is None:
             print(f"{study.name} {case.key}: the training failed; its error is above", file=sys.stderr)
             continue
-        rows[case.key] = found
+        rows = _load(path) | {case.key: found}  # anew: another process may have made other cases meanwhile
         _save(path, rows)
         took = time.monotonic() - began
         print(f"{study.name} {case.key}: {found['last']} after {took:.0f} s", file=sys.stderr, flush=True)

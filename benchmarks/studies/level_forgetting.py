@@ -10,8 +10,19 @@ __all__ = ["STUDY"]
 
 _ENV = "Retro/MeadowRun-Nes-v0"
 _LEVELS = ("Level1-1", "Level1-2")
-_STEPS = {"level_1": 120_000, "level_2_after_1": 60_000, "level_2_alone": 60_000}
+_STEPS = {"level_1": 120_000, "level_2_after_1": 60_000, "rehearsed": 60_000, "level_2_alone": 60_000}
 _EPISODES = 40
+_COMMON = {"env.num_envs": 16, "eval.episodes": 16, "eval.num_envs": 8}
+_REHEARSED = {
+    "env.tasks": {
+        _LEVELS[0]: {"kwargs": {"state": _LEVELS[0]}},
+        _LEVELS[1]: {"kwargs": {"state": _LEVELS[1]}},
+    },
+    f"env.tasks.{_LEVELS[1]}.share": 3.0,
+    "net.tasks.input": False,
+    "net.tasks.values": "shared",
+}
+"""A quarter of the copies plays the first level; the networks are those of one level: its weights fit."""
 
 
 def _cases(seeds: Sequence[int]) -> list[Case]:
@@ -21,14 +32,17 @@ def _cases(seeds: Sequence[int]) -> list[Case]:
 
 
 def _run(case: Case, root: Path) -> Row:
-    level = _LEVELS[case.arm != "level_1"]
+    rehearsed, level = case.arm == "rehearsed", _LEVELS[case.arm != "level_1"]
     source = None
-    if case.arm == "level_2_after_1":
+    if case.arm in ("level_2_after_1", "rehearsed"):
         first = Case(case.study, "level_1", _ENV, case.seed, _STEPS["level_1"])
         source = f"{newest_run(first.folder(root)).path}@last"
-    settings = {"env.kwargs.state": level, "env.num_envs": 16, "eval.episodes": 16}
+    settings = _COMMON | (_REHEARSED if rehearsed else {"env.kwargs.state": level})
     row = train_one(case, root, settings, points=5, start_from=source)
     run = newest_run(case.folder(root))
+    if rehearsed:
+        played = evaluate_in(run, "last", lambda config: config, _EPISODES).tasks
+        return row | {"success_after": {one: played[one].success_rate for one in _LEVELS}}
     after = {one: evaluate_in(run, "last", _in_level(one), _EPISODES).success_rate for one in _LEVELS}
     return row | {"success_after": after}
 
@@ -52,25 +66,25 @@ def _page(rows: list[Row]) -> list[str]:
         found = [row for row in rows if row["arm"] == arm]
         shares = [mean_and_range([row["success_after"][level] for row in found]) for level in _LEVELS]
         lines.append(f"| {arm} | {' | '.join(shares)} | {len(found)} |")
+    told = "; ".join(f"{arm} {_forgotten(rows, arm)}" for arm in ("level_2_after_1", "rehearsed"))
+    return [*lines, "", f"Forgetting of {_LEVELS[0]} (share before less share after): {told}."]
+
+
+def _forgotten(rows: list[Row], arm: str) -> str:
+    """Of the first level, by what trained after it."""
     by = {(row["arm"], row["seed"]): row["success_after"][_LEVELS[0]] for row in rows}
-    lost = [
-        by[("level_1", seed)] - by[("level_2_after_1", seed)]
-        for arm, seed in by
-        if arm == "level_2_after_1" and ("level_1", seed) in by
-    ]
-    return [
-        *lines,
-        "",
-        f"Forgetting of {_LEVELS[0]} (share before less share after): {mean_and_range(lost)}.",
-    ]
+    seeds = [seed for other, seed in by if other == arm and ("level_1", seed) in by]
+    return mean_and_range([by[("level_1", seed)] - by[(arm, seed)] for seed in seeds])
 
 
 STUDY = Study(
     "level_forgetting",
     "Does training level 2 forget level 1?",
     f"The recipe's PPO on 16 copies of Meadow Run. {_LEVELS[0]} is trained for {_STEPS['level_1']:,} steps, "
-    f"then {_LEVELS[1]} for {_STEPS['level_2_after_1']:,} from these weights (`train --from`), and "
-    f"{_LEVELS[1]} alone for as many. Each policy plays {_EPISODES} fresh episodes of both levels.",
+    f"then {_LEVELS[1]} for {_STEPS['level_2_after_1']:,} from these weights (`train --from`). `rehearsed` "
+    f"does so with a quarter of the copies in {_LEVELS[0]} (`env.tasks`); `level_2_alone` begins with "
+    f"{_LEVELS[1]}. "
+    f"Each policy plays {_EPISODES} fresh episodes of both levels.",
     _cases,
     _run,
     _page,

@@ -96,7 +96,7 @@ class CurriculumConfig(Model):
         fault = self._contradiction(tasks, {name: task.share for name, task in tasks.items()})
         if fault is not None:
             return fault
-        # What the environments themselves call solved is not known here: `curriculum/plan.py` asks again.
+        # What the environments themselves call solved is not known here: `build_curriculum` asks again.
         bars = {one.name: self.bar(one, solved_by, tasks[one.name].solved_at) for one in self.stages}
         known = {name: bar for name, bar in bars.items() if bar is not None}
         return self.find_dead_end(known, by_success=self.promotes_by_success(solved_by), budget=budget)

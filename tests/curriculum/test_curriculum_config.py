@@ -4,7 +4,7 @@ import pytest
 import stage_envs  # noqa: F401 - registers the tasks
 
 from gymsolve.config import TrainConfig
-from gymsolve.curriculum.plan import build_curriculum
+from gymsolve.curriculum.curriculum import build_curriculum
 from gymsolve.errors import ConfigError
 from gymsolve.recipes import resolve
 

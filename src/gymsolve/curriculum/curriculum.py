@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from gymsolve.config import TrainConfig
-from gymsolve.curriculum.ladder import Ladder, Move, Rung
+from gymsolve.curriculum.ladder import Ladder, Move, Rung, ladder_copies
 from gymsolve.curriculum.levels import Levels
-from gymsolve.curriculum.shares import ladder_copies
 from gymsolve.envs.contract import Episode
+from gymsolve.envs.describe import describe_env
+from gymsolve.errors import ConfigError
+from gymsolve.metrics.thresholds import task_thresholds
 from gymsolve.parts import Part, hold_state
 from gymsolve.seeding import generator, restore_generator, save_generator
 from gymsolve.spec import Array
 
-__all__ = ["Curriculum"]
+__all__ = ["Curriculum", "build_curriculum"]
 
 
 class Curriculum(Part):
@@ -149,3 +151,18 @@ class Curriculum(Part):
 
     def reseed(self, seed: int, env_steps: int) -> None:
         self.rng = generator(seed, "curriculum", env_steps)
+
+
+def build_curriculum(config: TrainConfig) -> Curriculum | None:
+    """The curriculum that the settings ask for; a stage that nobody could ever leave is refused."""
+    settings = config.curriculum
+    if not settings.stages:
+        return None
+    solved = task_thresholds(config, describe_env(config.env, "eval"))
+    bars = {one.name: settings.bar(one, config.solved_by, solved[one.name]) for one in settings.stages}
+    by_success = settings.promotes_by_success(config.solved_by)
+    fault = settings.find_dead_end(bars, by_success=by_success, budget=config.steps)
+    if fault is not None:
+        where, _, told = fault.partition(": ")
+        raise ConfigError(f"{told}.", where=f"curriculum.{where}")
+    return Curriculum(config, bars)

@@ -7,7 +7,6 @@ comes to nothing is taken back by forgetting the notes, and a rollout starts fro
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,9 @@ from gymsolve.envs.contract import Envs, Episode, Snapshot, Step
 from gymsolve.explore.archive import Archive, Place, pack_snapshot
 from gymsolve.explore.archive_cells import ArchiveCells
 from gymsolve.explore.best import Best, rapid_rank
+from gymsolve.explore.notes import Notes
 from gymsolve.explore.trajectories import NOWHERE, Trajectories
+from gymsolve.explore.under_way import UnderWay
 from gymsolve.explore_config import ArchiveConfig
 from gymsolve.parts import Part
 from gymsolve.rollout.rollout import Rollout
@@ -32,29 +33,8 @@ _FRESH: Snapshot = {"kind": "reset"}
 """No backend can reach it, so by contract an episode begins instead."""
 
 
-@dataclass
-class _Notes:
-    """What happened in a rollout that does not count yet."""
-
-    rewards: Array  # [T, N] as the agent saw them, before scaling
-    cells: Array  # [T, N] after each step
-    entered: Array  # [T, N] bool: the step led into another cell
-    over: Array  # [T, N] bool: the episode ended with this step
-    origin: Array  # [T + 1, N] rows that steps which begin an episode, or a rollout, come after
-    found: dict[int, tuple[int, int, Place]] = field(default_factory=dict)
-    """Places by cell, with step and environment."""
-    finished: list[tuple[int, int, float, int, bool]] = field(default_factory=list)
-    """Step, environment, score, length, truncated."""
-    best: float = -np.inf
-    """What the best episode scored."""
-    drawn: list[Place] = field(default_factory=list)
-    begun: int = 0
-    """Episodes that began at a reset."""
-    successes: list[bool] = field(default_factory=list)
-
-
 class GoExplore(Part):
-    """Owns the archive, the trajectories, and where each episode under way came from."""
+    """Owns the archive, the trajectories, and the episodes under way."""
 
     def __init__(
         self,
@@ -75,22 +55,12 @@ class GoExplore(Part):
         self._successes: deque[bool] = deque(maxlen=_JUDGED)
         self._score = -np.inf
         """What the best episode scored."""
-        count = envs.num_envs
-        self._heads: list[int] = [NOWHERE] * count
-        """The last row of each episode under way, as of the last rollout that counted."""
-        self._scores, self._lengths = np.zeros(count), np.zeros(count, np.int64)
-        self._paid = np.zeros(count, bool)  # [N] was any reward of the episode above 0?
-        self._away = np.full(count, -1)  # [N] steps since the archive; −1 since a reset
-        self._at = np.zeros(count, np.uint64)  # [N] cell
-        self._size = num_steps, count
+        self._under_way = UnderWay(envs.num_envs)
+        self._num_steps = num_steps
         self._notes = self._blank()
 
-    def _blank(self) -> _Notes:
-        steps, count = self._size
-        origin = np.full((steps + 1, count), NOWHERE, np.int64)
-        origin[0] = self._heads
-        flags = np.zeros(self._size, bool), np.zeros(self._size, bool)
-        return _Notes(np.zeros(self._size, np.float32), np.zeros(self._size, np.uint64), *flags, origin)
+    def _blank(self) -> Notes:
+        return Notes(self._num_steps, self._under_way.heads)
 
     @property
     def success(self) -> float:
@@ -108,15 +78,12 @@ class GoExplore(Part):
     def before(self) -> Moved | None:
         """Leave episodes that have been away from the archive for long enough."""
         self._notes = self._blank()
-        gone = np.flatnonzero(self._away >= self.settings.leave_after)
+        gone = np.flatnonzero(self._under_way.away >= self.settings.leave_after)
         return self._jump(0, gone.tolist(), leaving=True) if len(gone) else None
 
     def after(self, t: int, step: Step) -> Moved | None:
         notes = self._notes
-        self._scores += step.rewards
-        self._paid |= step.rewards > 0.0
-        self._lengths += 1
-        self._away[self._away >= 0] += 1
+        self._under_way.advance(step.rewards)
         notes.rewards[t] = step.rewards
         over = step.terminated | step.truncated
         notes.over[t] = over
@@ -130,12 +97,12 @@ class GoExplore(Part):
 
     def _look(self, t: int, step: Step, live: Array) -> None:
         """Note where everybody is, and save places that are new or reached in a better way."""
-        notes = self._notes
+        notes, under_way = self._notes, self._under_way
         notes.cells[t] = cells = self.cells.of(step)
-        notes.entered[t] = live & (cells != self._at)
-        self._at = np.where(live, cells, 0).astype(np.uint64)
+        notes.entered[t] = live & (cells != under_way.at)
+        under_way.at = np.where(live, cells, 0).astype(np.uint64)
         wanted: dict[int, int] = {}
-        scores, lengths, keys = self._scores.tolist(), self._lengths.tolist(), cells.tolist()
+        scores, lengths, keys = under_way.scores.tolist(), under_way.lengths.tolist(), cells.tolist()
         for row in np.flatnonzero(live).tolist():
             key, score, length = keys[row], scores[row], lengths[row]
             other = wanted.get(key)
@@ -154,23 +121,23 @@ class GoExplore(Part):
         return score > known.score or (score == known.score and length < known.length)
 
     def _save(self, t: int, wanted: dict[int, int]) -> None:
-        rows = list(wanted.values())
+        rows, under_way = list(wanted.values()), self._under_way
         saved = self._envs.snapshots(rows)
         pictures = self.cells.pictures(rows)
         for key, row, snapshot, picture in zip(wanted, rows, saved, pictures, strict=True):
             if snapshot is not None:
-                score, length, paid = self._scores[row], self._lengths[row], self._paid[row]
+                score, length, paid = under_way.scores[row], under_way.lengths[row], under_way.paid[row]
                 place = Place(float(score), int(length), pack_snapshot(snapshot), picture, paid=bool(paid))
                 self._notes.found[key] = t, row, place
 
     def _finish(self, t: int, episode: Episode) -> None:
         """An episode has ended; one that a fault cut is not among them."""
-        notes, row = self._notes, episode.env
-        score, paid = float(self._scores[row]), self._paid[row]
+        notes, under_way, row = self._notes, self._under_way, episode.env
+        score = float(under_way.scores[row])
         notes.best = max(notes.best, score)
-        if paid or self.settings.learn_from == "rapid":
-            notes.finished.append((t, row, score, int(self._lengths[row]), episode.truncated))
-        if self._away[row] < 0:
+        if under_way.paid[row] or self.settings.learn_from == "rapid":
+            notes.finished.append((t, row, score, int(under_way.lengths[row]), episode.truncated))
+        if under_way.away[row] < 0:
             reached = self._threshold is not None and episode.raw_return >= self._threshold
             notes.successes.append(reached if episode.success is None else episode.success)
 
@@ -179,7 +146,7 @@ class GoExplore(Part):
 
         Where episodes ended, the reset has been made; those that are left need one.
         """
-        self._begin(rows)
+        self._under_way.begin(rows)
         self._notes.origin[t, rows] = NOWHERE
         away = [bool(len(self.archive)) and self.rng.random() >= self.true_share for _ in rows]
         going = [row for row, there in zip(rows, away, strict=True) if there or leaving]
@@ -194,23 +161,18 @@ class GoExplore(Part):
             if row in lost:  # an episode began instead
                 self._notes.begun += 1
                 continue
-            self._scores[row], self._lengths[row], self._away[row] = place.score, place.length, 0
-            self._paid[row] = place.paid
+            self._under_way.begin_at(row, place)
             self._notes.origin[t, row] = place.row
             self._notes.drawn.append(place)
-        return Moved(obs, masks, np.isin(np.arange(len(self._heads)), going))
-
-    def _begin(self, rows: list[int]) -> None:
-        self._scores[rows], self._lengths[rows], self._away[rows], self._at[rows] = 0.0, 0, -1, 0
-        self._paid[rows] = False
+        return Moved(obs, masks, np.isin(np.arange(self._envs.num_envs), going))
 
     def begun(self, rows: Array) -> None:
         """Between rollouts: these environments begin anew."""
-        chosen = np.flatnonzero(rows).tolist()
-        self._begin(chosen)
+        chosen, heads = np.flatnonzero(rows).tolist(), self._under_way.heads
+        self._under_way.begin(chosen)
         for row in chosen:
-            self.log.release(self._heads[row])
-            self._heads[row] = NOWHERE
+            self.log.release(heads[row])
+            heads[row] = NOWHERE
         self._notes = self._blank()
 
     # ------------------------------------------------------------------------- once the rollout counts
@@ -238,7 +200,8 @@ class GoExplore(Part):
         self.turns += 1
         places = sorted(notes.found.items(), key=lambda one: one[1][:2])
         wanted = [one for one in notes.finished if self.best.wants(self._hope(one[2]), one[3])]
-        numbers = self._write(rollout, [at[:2] for _, at in places] + [(t, row) for t, row, *_ in wanted])
+        ends = [at[:2] for _, at in places] + [(t, row) for t, row, *_ in wanted]
+        numbers = notes.write_down(rollout, ends, self.log)
         self._move_heads(numbers)
         for key, (t, row, place) in places:
             place.row = int(numbers[t, row])
@@ -253,7 +216,7 @@ class GoExplore(Part):
             self.archive.cut_again(self.cells.again([one.picture for one in self.archive.places]), self.log)
         self._notes = self._blank()
 
-    def _count(self, notes: _Notes) -> None:
+    def _count(self, notes: Notes) -> None:
         keys, counts = np.unique(notes.cells[notes.entered], return_counts=True)
         self.archive.see(keys.tolist(), counts.tolist())
         for place in notes.drawn:
@@ -261,42 +224,15 @@ class GoExplore(Part):
         self._successes.extend(notes.successes)
         self._score = max(self._score, notes.best)
 
-    def _write(self, rollout: Rollout, ends: list[tuple[int, int]]) -> Array:
-        """Write down what leads to one of `ends`, or to where an episode is now; the rows [T, N] of steps."""
-        notes, (steps, count) = self._notes, self._size
-        wanted = np.zeros(self._size, bool)
-        wanted[-1] = ~notes.over[-1]
-        for t, row in ends:
-            wanted[t, row] = True
-        for t in range(steps - 2, -1, -1):
-            wanted[t] |= wanted[t + 1] & ~notes.over[t]
-        flat = np.flatnonzero(wanted)
-        place = np.full(self._size, -1, np.int64)
-        place.reshape(-1)[flat] = np.arange(len(flat))
-        before = notes.origin[:-1].copy()
-        goes_on = ~notes.over[:-1]
-        before[1:][goes_on] = -2 - place[:-1][goes_on]
-        columns = {
-            "actions": rollout.actions.reshape(steps * count, -1)[flat],
-            "rewards": notes.rewards.reshape(-1)[flat],
-            "cells": notes.cells.reshape(-1)[flat],
-        }
-        if rollout.masks is not None:
-            columns["masks"] = rollout.masks.reshape(steps * count, -1)[flat]
-        numbers = np.full(self._size, NOWHERE, np.int64)
-        if len(flat):
-            numbers.reshape(-1)[flat] = self.log.add(before.reshape(-1)[flat], columns, rollout.seen(flat))
-        return numbers
-
     def _move_heads(self, numbers: Array) -> None:
         """Episodes under way need their last row; those they needed before may not be needed any more."""
         notes = self._notes
         heads = np.where(notes.over[-1], notes.origin[-1], numbers[-1]).tolist()
         for head in heads:
             self.log.need(head)
-        for head in self._heads:
+        for head in self._under_way.heads:
             self.log.release(head)
-        self._heads = heads
+        self._under_way.heads = heads
 
     def _hope(self, score: float) -> float:
         """A rank that a trajectory of this score cannot surpass."""
@@ -313,19 +249,13 @@ class GoExplore(Part):
     # ------------------------------------------------------------------------------ state
 
     def hold(self) -> Callable[[], None]:
-        kept = (
-            self._scores.copy(),
-            self._lengths.copy(),
-            self._away.copy(),
-            self._at.copy(),
-            self._paid.copy(),
-        )
-        state, cells, turns = save_generator(self.rng), self.cells.hold(), self.turns
+        held = self._under_way.hold(), self.cells.hold()
+        state, turns = save_generator(self.rng), self.turns
 
         def put_back() -> None:
-            self._scores, self._lengths, self._away, self._at, self._paid = kept
+            for undo in held:
+                undo()
             self.rng, self.turns = restore_generator(state), turns
-            cells()
             self._notes = self._blank()
 
         return put_back
@@ -333,19 +263,15 @@ class GoExplore(Part):
     def arrays(self) -> dict[str, Array]:
         owned = {"cells": self.cells.arrays(), "archive": self.archive.arrays(), "log": self.log.arrays()}
         found = {f"{owner}/{name}": one for owner, arrays in owned.items() for name, one in arrays.items()}
-        return found | {"at": self._at}
+        return found | self._under_way.arrays()
 
     def state(self) -> dict[str, Any]:
         return {
             "kind": self.cells.kind,
             "cells": self.cells.state(),
             "best": self.best.to_json(),
-            "heads": self._heads,
-            "scores": self._scores.tolist(),
-            "lengths": self._lengths.tolist(),
-            "away": self._away.tolist(),
+            **self._under_way.state(),
             "successes": list(self._successes),
-            "paid": self._paid.tolist(),
             "score": float(self._score),
             "turns": self.turns,
             "env_steps": self.env_steps,
@@ -358,19 +284,16 @@ class GoExplore(Part):
         for name, array in arrays.items():
             owner, _, rest = name.partition("/")
             split[owner][rest] = array
-        fits = state and state["kind"] == self.cells.kind and len(state["heads"]) == len(self._heads)
+        fits = state and state["kind"] == self.cells.kind and len(state["heads"]) == self._envs.num_envs
         if not fits or not self.log.fits(split["log"]) or not self.cells.fits(split["cells"], state["cells"]):
             return ["the archive starts empty: the checkpoint has none of this kind"]
         self.cells.load(split["cells"], state["cells"])
         self.archive.load(split["archive"], {})
         self.log.load(split["log"], {})
         self.best.load(state["best"])
-        self._heads, self._at = [int(head) for head in state["heads"]], arrays["at"].copy()
-        self._scores, self._lengths = np.array(state["scores"], float), np.array(state["lengths"], np.int64)
-        self._away = np.array(state["away"], np.int64)
+        self._under_way.load(arrays, state)
         self._successes = deque(map(bool, state["successes"]), maxlen=_JUDGED)
-        self._score, self._paid = float(state["score"]), np.array(state["paid"], bool)
-        self.turns = int(state["turns"])
+        self._score, self.turns = float(state["score"]), int(state["turns"])
         self.env_steps, self.rng = int(state["env_steps"]), restore_generator(state["rng"])
         self._notes = self._blank()
         return []

@@ -11,8 +11,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from gymsolve.config import TrainConfig
-from gymsolve.curriculum.curriculum import Curriculum
-from gymsolve.curriculum.plan import build_curriculum
+from gymsolve.curriculum.curriculum import Curriculum, build_curriculum
 from gymsolve.envs.backends.joined import JoinedEnvs
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.determinism import Bounds

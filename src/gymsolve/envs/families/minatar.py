@@ -1,6 +1,7 @@
 """MinAtar: five Atari games on a grid of ten by ten, `MinAtar/…`."""
 
 import importlib
+import json
 import logging
 import re
 from typing import Any
@@ -8,8 +9,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gymsolve.envs.families.family import AnyEnv, Extra, Family, by_namespace
-from gymsolve.errors import MissingExtraError
+from gymsolve.envs.families.family import AnyEnv, Clone, Extra, Family, by_namespace
+from gymsolve.envs.plain_data import pack, plain_attributes, unpack
+from gymsolve.errors import EnvFaultError, MissingExtraError
 
 __all__ = ["FAMILY"]
 
@@ -18,6 +20,9 @@ _POINT = 24
 """Pixels that a point of the game is wide in videos."""
 _FPS = 15.0
 """The games have no time of their own; so fast, people can follow."""
+_NO_PLACE = ("channels", "action_map", "ramping", "terminate_timer")
+"""Attributes that do not say where a game stands: constants, and Freeway's clock, with which no state would
+ever come again."""
 
 
 def _register() -> None:
@@ -75,6 +80,34 @@ def _prepare(env: AnyEnv) -> AnyEnv:
     return _Mended(env) if type(env.unwrapped).__module__.partition(".")[0] == _EXTRA.module else env
 
 
+def _save(env: AnyEnv) -> dict[str, Any]:
+    """The game, what holds it, and the generator that both draw from."""
+    held: Any = env
+    return {
+        "game": held.game.env_name,
+        "attributes": pack(plain_attributes(held.game)),
+        "inner": pack(plain_attributes(held.game.env)),
+        "random": pack(held.game.random.get_state()),
+    }
+
+
+def _load(env: AnyEnv, saved: dict[str, Any]) -> None:
+    held: Any = env
+    game = held.game
+    if saved["game"] != game.env_name:
+        raise EnvFaultError(f"the snapshot is of {saved['game']}.")
+    vars(game).update(unpack(saved["attributes"]))
+    vars(game.env).update(unpack(saved["inner"]))
+    game.random.set_state(unpack(saved["random"]))
+
+
+def _state(env: AnyEnv) -> bytes:
+    """What is where, and the counters that decide when it moves."""
+    world: Any = env.unwrapped
+    here = plain_attributes(world.game.env)
+    return json.dumps(pack({name: one for name, one in here.items() if name not in _NO_PLACE})).encode()
+
+
 FAMILY = Family(
     "minatar",
     title="MinAtar",
@@ -84,6 +117,8 @@ FAMILY = Family(
     meant=_meant,
     recipe="minatar",
     prepare=_prepare,
+    clone=Clone(_save, _load),
+    state=_state,
     fps=lambda env: _FPS,
     # Version 1 has only the actions that do something.
     choices={

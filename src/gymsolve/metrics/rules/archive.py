@@ -1,28 +1,22 @@
 """The archive of places to start from: it may stop growing before the task is solved."""
 
 from gymsolve.metrics.history import History
-from gymsolve.metrics.rules.outlook import is_flat
+from gymsolve.metrics.rules.outlook import ARCHIVE_WINDOW, archive_growth, is_flat
 from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, Wish
 
 __all__ = ["ARCHIVE"]
 
-_GROWTH = 0.01
-_WINDOW = 0.2
-"""Share of the budget over which it should grow by that share."""
-
 
 def _stalls(history: History, context: Context, active: bool) -> Evidence | None:
     """Nothing is found any more, and nothing is gained from what was found."""
-    series = history.series["archive/cells"]
-    then = series.index_at(history.env_steps - _WINDOW * context.budget)
-    if then is None or not is_flat(history, context, _WINDOW):
+    growth = archive_growth(history, context)
+    if growth is None or not is_flat(history, context, ARCHIVE_WINDOW):
         return None
-    before = series.values[then]
-    growth = (series.last - before) / max(1.0, before)
-    if growth > (2 * _GROWTH if active else _GROWTH):
+    new, bar = growth
+    if new > (2 * bar if active else bar):
         return None
-    meaning = f"growth of archive/cells within {_WINDOW:.0%} of the budget"
-    return Evidence("archive/cells", growth, _GROWTH, "<", "and the return is flat", meaning=meaning)
+    meaning = f"cells that archive/cells has gained within {ARCHIVE_WINDOW:.0%} of the budget"
+    return Evidence("archive/cells", new, bar, "≤", "and the return is flat", meaning=meaning)
 
 
 def _finer(context: Context, evidence: Evidence) -> list[Wish]:
@@ -58,5 +52,6 @@ ARCHIVE = (
             *("step_tiny", "policy_frozen", "churn_dead"),  # with lessons alone, nothing is learned before
         ),
         applies=_has_archive,
+        standing=True,
     ),
 )

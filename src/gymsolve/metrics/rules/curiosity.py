@@ -8,10 +8,12 @@ from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, Wish
 
 __all__ = ["CURIOSITY"]
 
-_GONE = 0.02
+_GONE = 0.05
 """Share of its largest value below which a bonus no longer counts."""
 _EARLY, _LATE = 0.25, 0.5
 """Shares of the budget: until when it must have gone, and until when the return is watched for it."""
+_LUCK = 0.05
+"""Share of the range of returns by which their mean may grow by chance: a find or two that led to nothing."""
 
 
 def _drowns(history: History, context: Context, active: bool) -> Evidence | None:
@@ -23,9 +25,9 @@ def _drowns(history: History, context: Context, active: bool) -> Evidence | None
 
 
 def _vanishes(history: History, context: Context, active: bool) -> Evidence | None:
-    """Gone within the first quarter of the budget, and until half of it the return has not grown."""
+    """Gone within the first quarter of the budget, and until half of it the return has never grown."""
     series = history.series["bonus/mean"]
-    if series.peak <= 0.0 or not is_flat(history, context, 0.1):
+    if series.peak <= 0.0 or not is_flat(history, context, 0.1, luck=_LUCK) or _led_somewhere(history):
         return None
     if context.progress(history) > _EARLY and not active:
         then = series.index_at(_EARLY * (context.budget or 0))
@@ -36,6 +38,14 @@ def _vanishes(history: History, context: Context, active: bool) -> Evidence | No
         return None
     meaning = "bonus/mean as a share of its largest value"
     return Evidence("bonus/mean", value, _GONE, "<", "and the return is flat", meaning=meaning)
+
+
+def _led_somewhere(history: History) -> bool:
+    """The return has gained more than chance brings."""
+    returns = history.series["rollout/ep_rew_mean"]
+    smallest, largest = history.last("rollout/ep_rew_min"), history.last("rollout/ep_rew_max")
+    spread = 0.0 if smallest is None or largest is None else largest - smallest
+    return returns.peak - returns.values[0] > _LUCK * spread
 
 
 def _slower(context: Context, evidence: Evidence) -> list[Wish]:
@@ -77,7 +87,7 @@ CURIOSITY = (
         remedy=_slower,
         instead="let the bonus tell more states apart: explore.cells, explore.bits or explore.entries",
         effect=Effect("bonus/mean", "falls more slowly"),
-        explains=("return_flat",),
+        explains=("return_flat", "ev_zero", "ev_negative"),
         applies=_is_curious,
     ),
 )

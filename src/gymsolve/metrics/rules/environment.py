@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from gymsolve.metrics.catalog import find_metric
 from gymsolve.metrics.history import History
-from gymsolve.metrics.rules.outlook import is_confirmed
+from gymsolve.metrics.rules.outlook import is_confirmed, is_finding
 from gymsolve.metrics.rules.remedies import all_of, lower_to, scale, set_to
 from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, above, below
 
@@ -61,7 +61,7 @@ def _sees_numbers(context: Context) -> bool:
 
 def _no_reward(history: History, context: Context, active: bool) -> Evidence | None:
     smallest, largest = history.get("rollout/ep_rew_min"), history.get("rollout/ep_rew_max")
-    if smallest is None or largest is None:
+    if smallest is None or largest is None or is_finding(history, context):
         return None
     paid = history.get("rollout/ep_shaped_rew_mean")  # what counts is what the agent saw
     lowest, highest = (smallest.low, largest.peak) if paid is None else (paid.low, paid.peak)
@@ -80,6 +80,8 @@ def _same_return(history: History, context: Context, active: bool) -> Evidence |
     smallest, largest = history.get("rollout/ep_rew_min"), history.get("rollout/ep_rew_max")
     episodes = history.last("rollout/episodes") or 0.0
     if smallest is None or largest is None or episodes < _ENOUGH_EPISODES or _is_shaped(history):
+        return None
+    if is_finding(history, context):
         return None
     value = largest.peak
     if value == smallest.low and value != 0.0 and not is_confirmed(history, context):

@@ -3,7 +3,7 @@
 import statistics
 
 from gymsolve.metrics.history import History, Series
-from gymsolve.metrics.rules.outlook import is_flat, is_reached
+from gymsolve.metrics.rules.outlook import is_finding, is_flat, is_reached
 from gymsolve.metrics.rules.prescribe import peak
 from gymsolve.metrics.rules.remedies import all_of, lower_to, raise_to, scale, set_to
 from gymsolve.metrics.rules.rule import Check, Context, Effect, Evidence, Rule, Wish, below
@@ -69,7 +69,12 @@ def _tiny_steps(history: History, context: Context, active: bool) -> Evidence | 
     value = history.series["train/step_rms"].last
     if value >= 1e-7 or context.progress(history) > 0.9 or is_reached(history, context):
         return None
-    return Evidence("train/step_rms", value, 1e-7, "<")
+    return None if _waits(history, context) else Evidence("train/step_rms", value, 1e-7, "<")
+
+
+def _waits(history: History, context: Context) -> bool:
+    """It learns from an archive alone, which has nothing to teach yet."""
+    return context.setting("explore.archive.rollouts") is False and is_finding(history, context)
 
 
 def _rank(history: History, context: Context, active: bool) -> Evidence | None:
@@ -82,7 +87,7 @@ def _rank(history: History, context: Context, active: bool) -> Evidence | None:
 
 def _no_churn(history: History, context: Context, active: bool) -> Evidence | None:
     value = history.series["train/churn"].last
-    if value > 0.0 or not is_flat(history, context, 0.2):
+    if value > 0.0 or not is_flat(history, context, 0.2) or _waits(history, context):
         return None
     return Evidence("train/churn", value, 0.0, "=", "while the return is flat")
 

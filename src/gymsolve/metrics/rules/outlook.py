@@ -4,11 +4,14 @@ from gymsolve.metrics.history import History, Series
 from gymsolve.metrics.rules.rule import Context, Evidence
 
 __all__ = [
+    "ARCHIVE_WINDOW",
     "DECIDED",
+    "archive_growth",
     "categorical",
     "entropy_evidence",
     "is_confirmed",
     "is_decided",
+    "is_finding",
     "is_flat",
     "is_reached",
     "relative_entropy",
@@ -17,6 +20,10 @@ __all__ = [
 _RETURN = "rollout/ep_rew_mean"
 DECIDED = 0.05
 """Share of the largest entropy below which a policy no longer tries anything."""
+ARCHIVE_WINDOW = 0.2
+"""Share of the budget within which an archive should grow."""
+_GROWTH, _FEW_CELLS = 0.01, 2.0
+"""By this share, and by more than so many cells."""
 _LITTLE = 0.02
 """A gain below this share of all that was ever gained is none."""
 _NEAR = 0.1
@@ -84,6 +91,27 @@ def _is_news(history: History, series: Series, since: int) -> bool:
     ended, reached = history.get("rollout/episodes"), series.peak_step
     then = None if ended is None or reached is None else ended.index_at(min(since, reached))
     return ended is None or then is None or ended.last > ended.values[then]
+
+
+def archive_growth(history: History, context: Context) -> tuple[float, float] | None:
+    """Cells that the archive has found within the window, and how many show that it grows.
+
+    None without an archive, or before the window is over.
+    """
+    series = history.get("archive/cells")
+    if series is None or not context.budget:
+        return None
+    then = series.index_at(history.env_steps - ARCHIVE_WINDOW * context.budget)
+    if then is None:
+        return None
+    before = series.values[then]
+    return series.last - before, max(_FEW_CELLS, _GROWTH * before)
+
+
+def is_finding(history: History, context: Context) -> bool:
+    """An archive grows, or is young: meanwhile, nothing needs to be earned."""
+    growth = archive_growth(history, context)
+    return history.get("archive/cells") is not None and (growth is None or growth[0] > growth[1])
 
 
 def relative_entropy(history: History, context: Context) -> tuple[Series, float] | None:

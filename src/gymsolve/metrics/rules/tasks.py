@@ -12,6 +12,8 @@ _STARVED = 0.05
 """Of an equal part of what is learned from, below which a task hardly counts."""
 _FELL = 0.5
 """Share of what a task had gained that it must lose to count as forgotten."""
+_LEARNED = 0.5
+"""Share of the way to its threshold that a task must have come to count as learned."""
 _NEAR = 0.25
 """Share of what another task has gained that it may be below its best, and still counts as doing well."""
 
@@ -30,14 +32,17 @@ def _starved(history: History, context: Context, active: bool) -> Evidence | Non
 
 
 def _forgotten(history: History, context: Context, active: bool) -> Evidence | None:
-    """A task lost what it had gained, beyond chance, while another is at its best since."""
+    """A task that was learned lost it again, beyond chance, while another is at its best since."""
     names = _tasks(context)
     for name in names:
         metric = f"task_eval/{name}"
         series = history.get(metric)
-        if series is None or len(series.values) < 3 or _does_well(history, name):
+        if series is None or len(series.values) < 3 or history.last(f"task_reached/{name}") == 1.0:
             continue
-        gained = series.peak - series.values[0]
+        first, needed = _at_first(history, name, series), history.last(f"task_threshold/{name}")
+        gained = series.peak - first
+        if needed is not None and gained < _LEARNED * (needed - first):
+            continue
         bar = series.peak - (0.7 if active else 1.0) * _FELL * gained
         error = _standard_error(history, name, len(names))
         if gained > 4.0 * error and series.last < bar and series.peak - series.last > 4.0 * error:
@@ -47,6 +52,13 @@ def _forgotten(history: History, context: Context, active: bool) -> Evidence | N
                 told = f"after {series.peak:.4g} at step {best:,}, while {others[0]} does well"
                 return Evidence(metric, series.last, bar, "<", told)
     return None
+
+
+def _at_first(history: History, name: str, judged: Series) -> float:
+    """What a task brought before it was learned: in training, if that is over by the first evaluation."""
+    trained = history.get(f"task_return/{name}")
+    first = judged.values[0]
+    return first if trained is None else min(first, trained.values[0])
 
 
 def _tasks(context: Context) -> tuple[str, ...]:
@@ -103,7 +115,17 @@ TASKS = (
         ),
         instead="give the task more copies: a larger env.tasks.<task>.share",
         effect=Effect(None, "rises", above=_STARVED),
-        explains=("return_flat", "entropy_stuck", "ev_zero", "task_forgotten"),
+        explains=(
+            *(
+                "return_flat",
+                "entropy_stuck",
+                "entropy_falling",
+                "entropy_collapse",
+                "ev_zero",
+                "task_forgotten",
+            ),
+            "value_scale",  # of all tasks together: to scale them together would starve it further
+        ),
         applies=_all_at_once,
         warmup=0.1,
         standing=True,
