@@ -120,7 +120,10 @@ def _curves(history: History, context: Context) -> list[_Curve]:
 
     Their mean is ruled by the task with the largest returns, and hides what the others gain.
     """
-    tasks, stages = learned_at_once(context), () if context.config is None else context.config.curriculum.names
+    tasks, stages = (
+        learned_at_once(context),
+        () if context.config is None else context.config.curriculum.names,
+    )
     by_task = [(name, returns) for name in tasks if (returns := history.get(f"task_return/{name}"))]
     if by_task:
         return [
