@@ -48,8 +48,8 @@ class EpisodeWindow(Part):
         it would be that of the quick ones, and fall when the others join.
         """
         if self.tasks:
-            means = [one._mean(told) for one in self.tasks.values()]
-            return None if None in means else float(np.mean(means))
+            means = [mean for one in self.tasks.values() if (mean := one._mean(told)) is not None]
+            return float(np.mean(means)) if len(means) == len(self.tasks) else None
         values = [value for episode in self.recent if (value := told(episode)) is not None]
         return float(np.mean(values)) if values else None
 
