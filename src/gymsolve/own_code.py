@@ -1,8 +1,8 @@
 """Code of the user's own: which settings lead to an import, and the import itself.
 
 gymsolve imports `env.id: module:Id` and a wrapper `module:Class`, also those of single tasks (`env.tasks`);
-text of that form among their options may be imported by whoever receives it. Nothing that lies in the folder
-of a run, or is reached through a runs folder, is ever imported: what lies there may come from anybody. Whether
+text of that form among their options may be imported by whoever receives it. Nothing that lies in the
+folder of a run, or is reached through a runs folder, is ever imported: it may come from anybody. Whether
 a *run* may name code at all is decided in `runs/trust.py`.
 """
 

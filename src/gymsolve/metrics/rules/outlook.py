@@ -107,7 +107,7 @@ class _Curve:
         return gained <= max(_LITTLE * self.returns.span, luck * self.spread)
 
     def _is_news(self, since: int) -> bool:
-        """Episodes have ended since then, or since the best return; where nobody counts them, they may have."""
+        """Have episodes ended since then, or since the best return? Where nobody counts, they may have."""
         reached = self.returns.peak_step
         if self.ended is None or reached is None:
             return True
