@@ -1,9 +1,9 @@
 """Code of the user's own: which settings lead to an import, and the import itself.
 
-gymsolve imports `env.id: module:Id` and a wrapper `module:Class`; text of that form among their options may
-be imported by whoever receives it. Nothing that lies in the folder of a run, or is reached through a runs
-folder, is ever imported: what lies there may come from anybody. Whether a *run* may name code at all is
-decided in `runs/trust.py`.
+gymsolve imports `env.id: module:Id` and a wrapper `module:Class`, also those of single tasks (`env.tasks`);
+text of that form among their options may be imported by whoever receives it. Nothing that lies in the
+folder of a run, or is reached through a runs folder, is ever imported: it may come from anybody. Whether
+a *run* may name code at all is decided in `runs/trust.py`.
 """
 
 import importlib
@@ -26,10 +26,11 @@ _PATH = re.compile(r"[\w.-]+:[\w./:-]+")
 
 def code_in(env: Mapping[str, Any]) -> tuple[str, ...]:
     """The names that lead to an import, in settings of an environment as `config.json` has them."""
-    wrappers = env.get("wrappers", ())
-    own = [env.get("id", ""), *(_wrapper_name(wrapper) for wrapper in wrappers)]
-    passed_on = [word for word in _texts((env.get("kwargs", {}), wrappers)) if _PATH.fullmatch(word)]
-    return tuple(dict.fromkeys([*(name for name in own if ":" in name), *passed_on]))
+    wrappers = env.get("wrappers") or ()
+    own = [env.get("id") or "", *(_wrapper_name(wrapper) for wrapper in wrappers)]
+    passed_on = [word for word in _texts((env.get("kwargs") or {}, wrappers)) if _PATH.fullmatch(word)]
+    of_tasks = [name for task in (env.get("tasks") or {}).values() for name in code_in(task)]
+    return tuple(dict.fromkeys([*(name for name in own if ":" in name), *passed_on, *of_tasks]))
 
 
 def import_code(module: str) -> ModuleType:

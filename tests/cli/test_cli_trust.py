@@ -55,6 +55,8 @@ DOORS = {
     "eval": ("eval", "@last", "--episodes", "1"),
     "record": ("record", "@last", "--max-seconds", "1"),
     "resume": ("resume", "@last", "--steps", "1000"),
+    "fork": ("fork", "@last", "--steps", "1000"),
+    "review": ("review", "@last"),
     "detached": ("resume", "@last", "--steps", "1000", "--detach"),
     "fix": ("fix", "@last", "--steps", "64"),
     "show": ("runs", "show", "@last"),
@@ -71,6 +73,9 @@ NAMES = {
     "wrapper": lambda name: {"wrappers": [f"runs.{name}.evil:Wrapper"]},
     "wrapper with options": lambda name: {"wrappers": [{f"runs.{name}.evil:Wrapper": {"x": 1}}]},
     "wrapper by name": lambda name: {"wrappers": [{"name": f"runs.{name}.evil:Wrapper"}]},
+    "task": lambda name: {"tasks": {"one": {}, "two": {"id": "stuff.deep:CartPole-v1"}}},
+    "task's wrapper": lambda name: {"tasks": {"one": {}, "two": {"wrappers": ["stuff.deep:Wrapper"]}}},
+    "task's options": lambda name: {"tasks": {"one": {}, "two": {"kwargs": {"x": "stuff.deep:X"}}}},
 }
 
 
@@ -115,7 +120,7 @@ def hostile(stock: Path, place: Path):
 
 
 @pytest.mark.parametrize("kind", NAMES)
-@pytest.mark.parametrize("door", ["eval", "record", "resume"])
+@pytest.mark.parametrize("door", ["eval", "record", "resume", "fork", "review"])
 def test_no_door_imports_what_a_run_names(door, kind, hostile, cli):
     _, marker = hostile(kind=kind)
     answer = cli(*DOORS[door])
@@ -210,6 +215,9 @@ def test_trust_is_asked_for_once(hostile, cli, place):
     (run.path / "config.json").write_text(json.dumps(stored))
     assert "would import" in cli("eval", run.id, "--episodes", "1").err  # edited afterwards
     assert cli("resume", run.id, "--set", "env.wrappers=[]", "--set", "steps=520").code == 2  # its id stays
+    stored["config"]["env"] |= {"wrappers": [], "tasks": {"one": {}, "two": {"id": "stuff.deep:Other-v0"}}}
+    (run.path / "config.json").write_text(json.dumps(stored))
+    assert "would import" in cli("eval", run.id, "--episodes", "1").err
 
 
 def test_an_answer_on_a_terminal(hostile, place):
@@ -325,3 +333,5 @@ def test_what_names_code():
     )
     env = {"id": "a.b:Id-v0", "wrappers": ["m:W", {"n:V": {"k": ["o:U"]}}], "kwargs": {"env_id": "p.q:Id-v0"}}
     assert code_in(env) == ("a.b:Id-v0", "m:W", "n:V", "p.q:Id-v0", "o:U")
+    tasks = {"plain": {"id": None, "wrappers": None, "kwargs": {}}, "own": env | {"id": "r:Id-v0"}}
+    assert code_in({"id": "CartPole-v1", "tasks": tasks}) == ("r:Id-v0", "m:W", "n:V", "p.q:Id-v0", "o:U")

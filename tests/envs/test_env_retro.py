@@ -348,6 +348,12 @@ def test_evaluation_may_have_another_frame_skip_than_training():
         assert told[-1]["xscrollLo"] == 0
 
 
+@pytest.mark.parametrize("game", ["/tmp/evil", "../evil", "..", "MeadowRun-Nes-v0/../evil", ""])
+def test_a_game_is_a_name_and_never_a_folder(game):
+    with pytest.raises(ConfigError, match=r"env\.kwargs\.game"):
+        build(game=game)
+
+
 @pytest.mark.parametrize("scenario", ["/tmp/evil.json", "../evil", "evil.json", "a b", ""])
 def test_a_scenario_is_a_name_and_never_a_file(scenario):
     with pytest.raises(ConfigError, match=r"env\.kwargs\.scenario"):

@@ -8,16 +8,24 @@ import io
 import json
 import os
 import random
+import re
+import shutil
 import signal
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from run_mutators import copy_runs, damage_file, damage_sealed, rounds
 
 import gymsolve
 from gymsolve.cli import main
+from gymsolve.config import EnvConfig
+from gymsolve.envs.describe import describe_env
+from gymsolve.runs.episodes import RecordedEpisode
+from gymsolve.runs.groups import create_group
+from gymsolve.runs.logbook import append_entry, make_entry
 
 FIRST = int(os.environ.get("GYMSOLVE_FUZZ_FIRST", 0))
 HANGS = 120
@@ -37,6 +45,15 @@ COMMANDS = {
     "resume": ("resume", "RUN", "--steps", "320", "--quiet"),
     "resume a checkpoint": ("resume", "RUN@128", "--steps", "320", "--quiet"),
     "stop": ("stop", "RUN"),
+    "fork": ("fork", "RUN", "--steps", "320", "--quiet"),
+    "master": ("eval", "RUN@stage-short", "--episodes", "1"),
+    "review": ("review", "RUN"),
+    "demos": ("demos", "--json"),
+    "one demo": ("demos", "show", "played"),
+    "export": ("demos", "export", "--out", "datasets", "--json"),
+    "logbook": ("log", "--json"),
+    "write": ("log", "add", "a note"),
+    "groups": ("runs", "compare", "GROUP"),
     "train": ("train", "Bandit-v0", "--steps", "64", "--set", "eval.episodes=1", "--quiet"),
     "train from": (
         "train",
@@ -54,21 +71,59 @@ SMALL = {"env.num_envs": 2, "algo.num_steps": 32, "algo.num_minibatches": 2, "so
 SMALL |= {"eval.episodes": 1, "eval.every": 128, "checkpoint.every": 64}
 
 
+TASKS = {"short": {"max_episode_steps": 15}, "long": {"id": "Acrobot-v1", "max_episode_steps": 20}}
+KINDS = {
+    "plain": {},
+    "stages": {
+        "env.tasks": TASKS,
+        "curriculum": {"stages": [{"name": "short", "steps": 100}, "long"], "promote_at": 12.0},
+        "net.memory": {"cell": "lstm", "size": 4},
+    },
+    "archive": {"explore": "go_explore", "explore.bonus": "counts", "engine": "torch"},
+}
+"""What runs may be made of: each has files and states of its own."""
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two small runs with all that a run may hold."""
+    """Small runs of every kind with all that a run may hold, and what lies beside them."""
     folder = tmp_path_factory.mktemp("made")
-    for seed in (1, 2):
-        run = gymsolve.train("CartPole-v1", SMALL, seed=seed, steps=256, runs_dir=folder).run
+    for seed, more in enumerate(KINDS.values()):
+        run = gymsolve.train("CartPole-v1", SMALL | more, seed=seed, steps=256, runs_dir=folder).run
         for name in ("videos/best.json", "fixes/entropy_collapse.json", "profile/split.json"):
             (run.path / name).parent.mkdir(exist_ok=True)
             facts = {"schema_version": 1, "run": run.id, "checkpoint": "256", "env_steps": 256, "return": 9.0}
             (run.path / name).write_text(json.dumps(facts | {"seconds": 1.5, "episodes": [{"return": 9.0}]}))
         (run.path / "videos" / "best.mp4").write_bytes(b"no film")
+        played_episode(run.path / "episodes" / "played-here.npz", run.id)
         run.append_event("error", text="boom", bad={"what": "reward", "number": "nan", "element": [1]})
+        if not more:
+            gymsolve.inspect(run, steps=20)
+            shutil.copytree(run.path, folder / f"{run.id[:-1]}z")
     info = run.info() | {"status": "crashed", "reason": "DivergenceError: boom"}
     (run.path / "run.json").write_text(json.dumps(info))
+    played_episode(folder / "demos" / "played.npz", None)
+    append_entry(folder, make_entry(by="me", note="tried", runs=[run.id]))
+    create_group(folder, name="CartPole-v1:ppo", seeds=[0, 1], words=["CartPole-v1"])
     return folder
+
+
+def played_episode(path: Path, run: str | None) -> None:
+    """An episode that a person is said to have played."""
+    path.parent.mkdir(exist_ok=True)
+    steps, spec = 5, describe_env(EnvConfig(id="CartPole-v1"), "play")
+    facts = {"env_id": "CartPole-v1", "time": "2026-01-02T03:04:05+00:00", "end": "cut", "length": steps}
+    facts |= {"by_person": steps, "seed": 1, "return": 5.0, "action_names": ["left", "right"], "run": run}
+    RecordedEpisode(
+        obs={name: np.zeros((steps + 1, *one.shape), np.float32) for name, one in spec.obs.items()},
+        actions=np.zeros(steps, np.int64),
+        rewards=np.ones(steps),
+        returns=np.arange(1.0, steps + 1),
+        values=np.zeros(steps + 1),
+        masks=None,
+        facts=facts | {"spec": spec.to_json()},
+        who=np.array(["person"] * steps),
+    ).save(path)
 
 
 @pytest.fixture
@@ -98,45 +153,39 @@ def say(*words: str) -> str | None:
     return None if code in (0, 1, 2, 130) else f"{' '.join(words)}: exit code {code}"
 
 
-def try_all(cases: int, prepare: Callable[[random.Random], str], run: str, other: str) -> list[str]:
+def try_all(cases: int, prepare: Callable[[random.Random, str], str], made: Path) -> list[str]:
     """Prepare every case and run some commands on it; what went wrong."""
     found = []
+    runs = sorted(path.name for path in made.iterdir() if (path / "run.json").is_file())
     for number in range(FIRST, FIRST + cases):
         chance = random.Random(number)
-        how = prepare(chance)
+        run, other = chance.sample(runs, 2)
+        how = prepare(chance, run)
         for name in ("list", *chance.sample(list(COMMANDS), 2)):
-            words = [
-                {"RUN": run, "RUN@128": f"{run}@128", "OTHER": other}.get(word, word)
-                for word in COMMANDS[name]
-            ]
+            group = next((made / "groups").glob("*.json")).stem
+            known = {"RUN": run, "OTHER": other, "GROUP": f"group:{group}"}
+            words = [re.sub("|".join(known), lambda at, to=known: to[at[0]], one) for one in COMMANDS[name]]
             if (wrong := say(*words)) is not None:
                 found.append(f"case {number} ({how}): {wrong}")
     return found
 
 
-def ids(folder: Path) -> tuple[str, str]:
-    last = (folder / "@last").read_text().strip()
-    return last, next(path.name for path in folder.iterdir() if path.is_dir() and path.name != last)
-
-
 def test_any_file_of_a_run_may_be_damaged(made: Path, place: Path) -> None:
-    run, other = ids(made)
-
-    def prepare(chance: random.Random) -> str:
+    def prepare(chance: random.Random, run: str) -> str:
         copy_runs(made, place / "runs")
         files = sorted(path for path in (place / "runs" / run).rglob("*") if path.is_file())
-        files += [place / "runs" / "index.json", place / "runs" / "@last"]
+        beside = ("index.json", "@last", "logbook.jsonl", "demos/played.npz")
+        files += [place / "runs" / name for name in beside]
+        files += (place / "runs" / "groups").glob("*.json")
         first = chance.choice([path for path in files if path.suffix in (".json", ".jsonl")])
         path = chance.choice((first, first, chance.choice(files)))
         return f"{path.relative_to(place)}: {damage_file(path, chance)}"
 
-    assert try_all(rounds(50), prepare, run, other) == []
+    assert try_all(rounds(50), prepare, made) == []
 
 
 def test_checkpoints_may_be_sealed_and_absurd(made: Path, place: Path) -> None:
-    run, other = ids(made)
-
-    def prepare(chance: random.Random) -> str:
+    def prepare(chance: random.Random, run: str) -> str:
         copy_runs(made, place / "runs")
         places = sorted((place / "runs" / run / "checkpoints").glob("[0-9]*"))
         chosen = places if chance.random() < 0.7 else [chance.choice(places)]
@@ -144,4 +193,4 @@ def test_checkpoints_may_be_sealed_and_absurd(made: Path, place: Path) -> None:
             f"{one.name}: {damage_sealed(one, random.Random(chance.random()))}" for one in chosen
         )
 
-    assert try_all(rounds(40), prepare, run, other) == []
+    assert try_all(rounds(40), prepare, made) == []

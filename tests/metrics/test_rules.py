@@ -411,6 +411,38 @@ def test_returns_are_not_flat_while_no_episode_has_ended():
     assert "return_flat" in fired(waiting, make_context())
 
 
+def by_task(one: Column, two: Column, **more: Column) -> dict[str, Column]:
+    return {"task_return/one": one, "task_return/two": two, "rollout/ep_rew_mean": 20.0, **more}
+
+
+def test_several_tasks_are_flat_only_if_none_of_them_rises():
+    """A mean over tasks is ruled by the largest returns: here it stands still while a small one rises."""
+    context = make_context(**TWO)
+    assert "return_flat" in fired(by_task(900.0, 0.1), context)
+    assert "return_flat" not in fired(by_task(900.0, lambda i: 0.01 * i), context)
+    there = {"task_threshold/one": 890.0}  # it need not rise any more, and the other one does not
+    assert "return_flat" in fired(by_task(lambda i: 800.0 + i, 0.1, **there), context)
+    assert "return_flat" not in fired(by_task(lambda i: 700.0 + i, 0.1, **there), context)
+
+
+def test_several_tasks_are_there_when_all_of_them_are():
+    """One that is far beyond its threshold does not make up for another."""
+    context = make_context(**TWO, spec={"tasks": ("one", "two"), "task_thresholds": (200.0, 200.0)})
+    assert context.threshold == 200.0
+    better = {"eval/mean_reward": 5000.0}
+    assert "return_flat" in fired(by_task(9000.0, 0.1) | better | {"eval/tasks_reached": 1.0}, context)
+    assert "return_flat" not in fired(by_task(9000.0, 0.1) | better | {"eval/tasks_reached": 2.0}, context)
+
+
+def test_a_last_stage_that_nobody_plays_is_not_flat():
+    """After a demotion other stages are played: no new return of the last one is no news of it."""
+    stages = {**TWO, "curriculum": {"stages": ["one", "two"], "promote_at": 5.0}}
+    assert "return_flat" in fired(FLAT, make_context(**stages))
+    assert "return_flat" not in fired({**FLAT, "task_episodes/two": 7.0}, make_context(**stages))
+    playing = {**FLAT, "task_episodes/two": lambda i: 7.0 * i}
+    assert "return_flat" in fired(playing, make_context(**stages))
+
+
 def test_the_first_policy_of_a_box_is_looked_at_too():
     centred = {"action/mean": 0.02, "action/std": 0.7}  # a standard normal, clipped
     assert "initial_policy" not in fired(centred, make_context("box"))

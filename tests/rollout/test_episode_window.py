@@ -61,3 +61,18 @@ def test_state_survives_json_and_goes_on_alike():
         window.add([episode(-5.0, shaped_return=1.0)])
     assert one.metrics() == other.metrics()
     assert one.metrics()["rollout/ep_rew_best"] == -1.0
+
+
+def test_several_tasks_count_alike_and_have_no_mean_before_each_has_one():
+    """CartPole ends episodes long before Acrobot does; a mean of what is there would fall when that joins."""
+    window = EpisodeWindow(tasks=("quick", "slow"))
+    window.add([episode(30.0, task="quick", success=True), episode(50.0, task="quick", success=True)])
+    found = window.metrics()
+    assert window.mean_return is None
+    assert found["task_return/quick"] == 40.0
+    assert not {"rollout/ep_rew_mean", "rollout/success_rate", "task_return/slow"} & set(found)
+    window.add([episode(-500.0, task="slow", success=False, shaped_return=-400.0)])
+    found = window.metrics()
+    assert window.mean_return == found["rollout/ep_rew_mean"] == (40.0 - 500.0) / 2
+    assert found["rollout/ep_shaped_rew_mean"] == (40.0 - 400.0) / 2
+    assert found["rollout/success_rate"] == 0.5  # of the tasks, not of three episodes

@@ -16,6 +16,7 @@ from killing import in_child
 import gymsolve
 from gymsolve.runs.checkpoints import pointed, read_meta
 from gymsolve.runs.loading import load_checkpoint
+from gymsolve.runs.stages import find_masters
 
 SETTINGS = {
     "steps": 640,
@@ -30,6 +31,7 @@ SETTINGS = {
     "solved_at": 8.0,
     "video.enabled": False,
 }
+KINDS = ("best", "solved", "ended", "promoted")
 _TIMES = ("time", "seconds", "eval/seconds")
 
 
@@ -57,7 +59,7 @@ def told(run):
     assert not problems
     records = [{k: v for k, v in row.items() if k[:5] != "time/" and k not in _TIMES} for row in rows]
     events = run.read_events().rows
-    kinds = {(e["kind"], e.get("env_steps")) for e in events if e["kind"] in ("best", "solved", "ended")}
+    kinds = {(e["kind"], e.get("env_steps")) for e in events if e["kind"] in KINDS}
     best = pointed(run, "best")
     info = run.info()
     return {
@@ -65,6 +67,7 @@ def told(run):
         "best": (best, read_meta(run, best)["eval"]),
         "records": json.dumps(records),
         "events": sorted(kinds, key=str),
+        "masters": find_masters(run),
     }
 
 
@@ -75,25 +78,48 @@ def same_weights(one, other):
             assert (mine / file).read_bytes() == (theirs / file).read_bytes(), which
 
 
+STAGES = {
+    "steps": 192,
+    "env.tasks": {"short": {"max_episode_steps": 15}, "long": {"max_episode_steps": 30}},
+    "curriculum": {"stages": [{"name": "short", "steps": 60}, "long"], "promote_at": 14.0},
+    "net.hidden": [8],
+    "algo.num_epochs": 1,
+    "eval.episodes": 2,
+    "eval.num_envs": 1,
+    "checkpoint.every": 1000,
+    "solved_at": 15.0,
+}
+"""The end of a stage is saved before it is judged: a kill in between must not lose the evaluation."""
+
+
 def test_killed_before_any_write_a_run_resumes_to_the_uninterrupted_one(tmp_path):
-    straight = gymsolve.train("Bandit-v0:ppo", SETTINGS, runs_dir=tmp_path / "straight")
-    assert straight.solved
+    assert kill_everywhere("Bandit-v0:ppo", SETTINGS, tmp_path, until=1000) > 30
+
+
+def test_so_does_a_curriculum(tmp_path):
+    kill_everywhere("CartPole-v1:ppo", SETTINGS | STAGES, tmp_path, first=6, until=22)
+
+
+def kill_everywhere(name, settings, folder, *, until, first=0):
+    """Kill a training before each of its changes, as far as asked for; how many times it was killed."""
+    straight = gymsolve.train(name, settings, runs_dir=folder / "straight")
     expected = told(straight.run)
     assert len([kind for kind, _ in expected["events"] if kind == "best"]) > 1
-    number = ended = 0
-    while ended == signal.SIGKILL or number == 0:
-        runs = tmp_path / str(number)
+    assert straight.solved or settings is not SETTINGS
+    for number in range(first, until):
+        runs = folder / str(number)
 
         def die(runs=runs, number=number):
             die_at(number, str(runs))
-            gymsolve.train("Bandit-v0:ppo", SETTINGS, runs_dir=runs)
+            gymsolve.train(name, settings, runs_dir=runs)
 
         ended = in_child(die)
-        number += 1
         if not list(runs.glob("*/run.json")):
             continue  # killed before there was a run
         (path,) = runs.glob("*/run.json")
         resumed = gymsolve.resume(str(path.parent)).run
-        assert told(resumed) == expected, f"killed before change {number - 1}"
+        assert told(resumed) == expected, f"killed before change {number}"
         same_weights(straight.run, resumed)
-    assert number > 30
+        if ended != signal.SIGKILL:
+            return number
+    return until

@@ -16,8 +16,10 @@ def task_thresholds(config: TrainConfig, spec: "EnvSpec") -> dict[str, float | N
     The last stage of a curriculum is what the run is about, so the bar of all is its own, too.
     """
     found: dict[str, float | None] = {}
-    for name, registered in zip(spec.tasks, spec.task_thresholds, strict=True):
-        task = config.env.tasks[name]
+    # Settings and spaces are files of their own, and may have been edited.
+    registered_bars = dict(zip(spec.tasks, spec.task_thresholds, strict=False))
+    for name, task in config.env.tasks.items():
+        registered = registered_bars.get(name)
         every = task.id is None or config.solved_by == "success_rate" or name in config.curriculum.names[-1:]
         shared = config.solved_at if every else None
         known = (task.solved_at, shared, registered if config.solved_by == "return" else None)
@@ -30,7 +32,7 @@ def find_threshold(config: TrainConfig, spec: "EnvSpec") -> float | None:
 
     Of a curriculum, that of its last stage.
     """
-    if not spec.tasks:
+    if not config.env.tasks:
         return spec.reward_threshold if config.solved_at is None else config.solved_at
     if config.curriculum.stages:
         return task_thresholds(config, spec)[config.curriculum.names[-1]]

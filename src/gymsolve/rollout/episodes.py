@@ -1,7 +1,7 @@
 """Statistics of finished episodes: the last hundred, as is usual in reinforcement learning."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -38,13 +38,20 @@ class EpisodeWindow(Part):
 
     @property
     def mean_return(self) -> float | None:
-        """Mean raw return over the window; None before the first episode ends.
+        """Mean raw return over the window; None before the first episode ends."""
+        return self._mean(lambda episode: episode.raw_return)
 
-        Of several tasks, each of which an episode has ended counts alike, however long its episodes last.
+    def _mean(self, told: Callable[[Episode], float | None]) -> float | None:
+        """Mean of what the episodes tell; None where none of them does.
+
+        Several tasks count alike, however long their episodes last, and there is no mean before each has one:
+        it would be that of the quick ones, and fall when the others join.
         """
-        if self.tasks and self.recent:
-            return float(np.mean([one.mean_return for one in self.tasks.values() if one.recent]))
-        return float(np.mean([e.raw_return for e in self.recent])) if self.recent else None
+        if self.tasks:
+            means = [mean for one in self.tasks.values() if (mean := one._mean(told)) is not None]
+            return float(np.mean(means)) if len(means) == len(self.tasks) else None
+        values = [value for episode in self.recent if (value := told(episode)) is not None]
+        return float(np.mean(values)) if values else None
 
     @property
     def mean_length(self) -> float | None:
@@ -60,7 +67,7 @@ class EpisodeWindow(Part):
         return dict(self._measured)
 
     def _measure(self) -> dict[str, float]:
-        _, raw, shaped, length, truncated, success, *_ = zip(*self.recent, strict=True)
+        _, raw, shaped, length, truncated, *_ = zip(*self.recent, strict=True)
         both = np.array([raw, length], np.float64)  # [2, episodes]
         means = np.add.reduce(both, axis=1) / len(raw)
         away = both - means[:, None]
@@ -77,15 +84,15 @@ class EpisodeWindow(Part):
             "rollout/ep_len_std": float(stds[1]),
             "rollout/truncated_share": sum(truncated) / len(raw),
         }
-        if self.tasks and self.mean_return is not None:
-            measured["rollout/ep_rew_mean"] = self.mean_return
+        if self.tasks:
+            del measured["rollout/ep_rew_mean"]  # of all episodes, however many of them a task has
             measured |= self._by_task()
-        if raw != shaped:
-            measured["rollout/ep_shaped_rew_mean"] = float(np.mean(shaped))
-        successes = [one for one in success if one is not None]
-        if successes:
-            measured["rollout/success_rate"] = float(np.mean(successes))
-        return measured
+        averages = {
+            "rollout/ep_rew_mean": self.mean_return if self.tasks else None,
+            "rollout/ep_shaped_rew_mean": self._mean(lambda e: e.shaped_return) if raw != shaped else None,
+            "rollout/success_rate": self._mean(lambda e: e.success),
+        }
+        return measured | {name: value for name, value in averages.items() if value is not None}
 
     def _by_task(self) -> dict[str, float]:
         found: dict[str, float] = {}
@@ -93,9 +100,8 @@ class EpisodeWindow(Part):
             if one.mean_return is not None and one.mean_length is not None:
                 found |= {f"task_return/{name}": one.mean_return, f"task_length/{name}": one.mean_length}
             found[f"task_episodes/{name}"] = float(one.total)
-            successes = [e.success for e in one.recent if e.success is not None]
-            if successes:
-                found[f"task_success/{name}"] = float(np.mean(successes))
+            if (rate := one._mean(lambda e: e.success)) is not None:
+                found[f"task_success/{name}"] = rate
         return found
 
     def state(self) -> dict[str, Any]:

@@ -160,9 +160,13 @@ def _spread(names: list[str], newest: list[str], keep: int) -> list[str]:
 def discard_after(run: Run, env_steps: int) -> list[str]:
     """Set checkpoints beyond `env_steps` aside when training goes on from there; returns their names.
 
-    They go to `checkpoints/discarded`. A `best` among them is best no more: those steps never happened.
+    They go to `checkpoints/discarded`. A `best` among them is best no more: those steps never happened. A
+    checkpoint that a kill left between two names gets its own back: what was to be judged is there.
     """
     folder = run.path / "checkpoints"
+    if list_checkpoints(run):
+        with os_errors(folder):
+            _clean(folder)
     beyond = [name for name in list_checkpoints(run) if int(name) > env_steps]
     if beyond and str(env_steps) in list_checkpoints(run):
         replace_text(folder / "last", f"{env_steps}\n")

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _IMPORTING = ("id", "kwargs", "wrappers")
-"""Settings of an environment that can lead to an import."""
+"""Settings of an environment, or of one of its tasks, that can lead to an import."""
 
 
 def buildable_settings(
@@ -172,5 +172,12 @@ def _plain(run_id: str) -> str:
 
 
 def _digest(run_id: str, env: Mapping[str, Any]) -> str:
-    facts = [run_id, *(env.get(name) or None for name in _IMPORTING)]
+    facts = [run_id, *_importing(env)]
+    tasks = env.get("tasks") or {}
+    if tasks:  # without any, as it was before there were tasks: the list outlives versions
+        facts.append({name: _importing(task) for name, task in tasks.items()})
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def _importing(env: Mapping[str, Any]) -> list[Any]:
+    return [env.get(name) or None for name in _IMPORTING]

@@ -30,7 +30,7 @@ from gymsolve.training.judging.judge import Judge, Judgement
 from gymsolve.training.observer import Observer
 from gymsolve.training.publish import publish
 from gymsolve.training.records import next_multiple, next_record
-from gymsolve.training.staging import climb, told_episodes
+from gymsolve.training.staging import climb, leave_stage, told_episodes
 from gymsolve.training.stopping import Reason, StopSignal, stop_reason
 from gymsolve.training.trainer import Trainer
 
@@ -72,13 +72,18 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
         if counters.env_steps >= counters.next_record:
             write_record(trainer, run, observer)
 
-        moved = None if trainer.curriculum is None else climb(trainer, run, observer, rollout)
+        moved = None if trainer.curriculum is None else climb(trainer, rollout)
         save_due = trainer.taken >= counters.next_checkpoint
         if save_due:
             counters.next_checkpoint = next_multiple(trainer.taken, config.checkpoint_every)
-        if evaluation_due(trainer) or moved is not None:  # what a stage has come to, at its very end
+        judge_due = evaluation_due(trainer) or moved is not None  # what a stage has come to, at its very end
+        if judge_due:
             counters.eval_round += 1
             plan_next(trainer)
+            judge.announce(trainer)
+        if moved is not None:
+            leave_stage(trainer, run, observer, moved)
+        if judge_due:
             take_judgements(trainer, run, observer, judge.submit(trainer, run, observer))
         if save_due and trainer.saved_step != counters.env_steps:
             save(trainer, run, "cadence")

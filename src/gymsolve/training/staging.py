@@ -12,18 +12,14 @@ from gymsolve.training.checkpoint import save
 from gymsolve.training.observer import Observer
 from gymsolve.training.trainer import Trainer
 
-__all__ = ["climb", "tell_missing_moves", "told_episodes"]
+__all__ = ["climb", "leave_stage", "tell_missing_moves", "told_episodes"]
 
 _OF_GOAL = ("rollout/ep_rew", "rollout/ep_shaped", "rollout/success")
 """How metrics of training begin that evaluation is compared with."""
 
 
-def climb(trainer: Trainer, run: Run, observer: Observer, rollout: Rollout) -> Move | None:
-    """Take a rollout that was learned from into the curriculum, and change the stage if there is reason to.
-
-    The weights at the end of a stage are its master checkpoint. It holds the state after the change, so a
-    resume goes on with the next stage.
-    """
+def climb(trainer: Trainer, rollout: Rollout) -> dict[str, Any] | None:
+    """Take a rollout that was learned from into the curriculum; what moved, if there was reason to move."""
     curriculum, credit = trainer.curriculum, trainer.algorithm.newest
     assert curriculum is not None
     assert credit is not None, "a rollout that was learned from was given credit"
@@ -41,10 +37,18 @@ def climb(trainer: Trainer, run: Run, observer: Observer, rollout: Rollout) -> M
     curriculum.history.append(facts)
     if move.kind == "promoted":
         curriculum.masters[curriculum.stages[move.before]] = trainer.counters.env_steps
+    return facts
+
+
+def leave_stage(trainer: Trainer, run: Run, observer: Observer, facts: dict[str, Any]) -> None:
+    """Save the master checkpoint of the stage that ended, and tell the move.
+
+    It holds the state after the change, so a resume goes on with the next stage; and it says which evaluation
+    is to come, so that a resume makes up for it.
+    """
     save(trainer, run, "stage")
     _tell_move(trainer, run, facts)
-    observer.event(move.kind, facts)
-    return move
+    observer.event(facts["kind"], facts)
 
 
 def told_episodes(trainer: Trainer) -> dict[str, float]:

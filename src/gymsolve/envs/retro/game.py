@@ -26,6 +26,8 @@ PREFIX = "Retro/"
 GAMES = Path(__file__).parent / "games"
 _ID = re.compile(r"[\w.-]+-v\d+")
 """What Gymnasium takes as a name with a version."""
+_NAME = re.compile(r"[\w-][\w.-]*")
+"""A folder's name, which leads nowhere else."""
 
 
 def load_retro() -> Any:
@@ -70,9 +72,11 @@ def open_game(
     kinds = {"image": retro.Observations.IMAGE, "ram": retro.Observations.RAM}
     if obs_type not in kinds:
         raise ConfigError(f"is image or ram, not {obs_type!r}.", where="env.kwargs.obs_type")
+    # A folder could hold scripts for the emulator, and come with a run from elsewhere; so could a file.
+    if not _NAME.fullmatch(game):
+        raise ConfigError(f"is the name of a game, not {game!r}.", where="env.kwargs.game")
     require_rom(game)
     if scenario is not None and not re.fullmatch(r"[\w-]+", scenario):
-        # A file could name scripts for the emulator, and come with a run from elsewhere.
         raise ConfigError(f"is the name of a scenario, not {scenario!r}.", where="env.kwargs.scenario")
     if state is not None:
         require_state(game, state, "env.kwargs.state")

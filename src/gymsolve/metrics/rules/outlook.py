@@ -1,5 +1,7 @@
 """Is it learning? What several rules ask before they call a number a problem."""
 
+from dataclasses import dataclass
+
 from gymsolve.metrics.history import History, Series
 from gymsolve.metrics.rules.rule import Context, Evidence
 
@@ -14,6 +16,7 @@ __all__ = [
     "is_finding",
     "is_flat",
     "is_reached",
+    "learned_at_once",
     "relative_entropy",
 ]
 
@@ -39,6 +42,8 @@ def is_reached(history: History, context: Context) -> bool:
     if answer is None:
         judged, trained = history.last("eval/mean_reward"), history.last(_RETURN)
         answer = (judged is not None and judged >= bar) or (trained is not None and trained >= bar)
+        if tasks := learned_at_once(context):  # one far beyond its bar does not make up for another
+            answer = history.last("eval/tasks_reached") == len(tasks)
         history.memo[bar,] = answer
     return answer
 
@@ -49,7 +54,7 @@ def is_confirmed(history: History, context: Context) -> bool:
     For rules that doubt the episodes of training themselves.
     """
     judged = history.last("eval/mean_reward")
-    if context.threshold is None or judged is None:
+    if context.threshold is None or judged is None or learned_at_once(context):
         return is_reached(history, context)
     return judged >= context.threshold
 
@@ -71,26 +76,78 @@ def is_flat(history: History, context: Context, share: float, *, luck: float = 0
 
 
 def _is_flat(history: History, context: Context, share: float, luck: float) -> bool:
+    if not context.budget or is_reached(history, context):
+        return False
+    open_curves = [one for one in _curves(history, context) if not one.is_near]
+    since = history.env_steps - share * context.budget
+    return bool(open_curves) and all(one.stands_still(since, luck) for one in open_curves)
+
+
+def learned_at_once(context: Context) -> tuple[str, ...]:
+    """Several tasks, without a curriculum; none where there is one, or where they are stages."""
+    config = context.config
+    return () if config is None or config.curriculum.stages else tuple(config.env.tasks)
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """A return that training should raise."""
+
+    returns: Series
+    ended: Series | None
+    """Episodes so far; None where nobody counts them."""
+    threshold: float | None
+    spread: float
+    """Of single episodes."""
+
+    @property
+    def is_near(self) -> bool:
+        """Is it so near to the threshold that gains have to become small?"""
+        return self.threshold is not None and self.threshold - self.returns.peak <= _NEAR * self.returns.span
+
+    def stands_still(self, since: float, luck: float) -> bool:
+        """Has nothing been gained since then, although episodes have ended?"""
+        then = self.returns.index_at(since)
+        if then is None or not self._is_news(self.returns.steps[then]):
+            return False
+        gained = self.returns.peak - self.returns.peak_at(then)
+        return gained <= max(_LITTLE * self.returns.span, luck * self.spread)
+
+    def _is_news(self, since: int) -> bool:
+        """Have episodes ended since then, or since the best return? Where nobody counts, they may have."""
+        reached = self.returns.peak_step
+        if self.ended is None or reached is None:
+            return True
+        then = self.ended.index_at(min(since, reached))
+        return then is None or self.ended.last > self.ended.values[then]
+
+
+def _curves(history: History, context: Context) -> list[_Curve]:
+    """The run's own return; of tasks that are learned at once, those of each.
+
+    Their mean is ruled by the task with the largest returns, and hides what the others gain.
+    """
+    tasks, stages = (
+        learned_at_once(context),
+        () if context.config is None else context.config.curriculum.names,
+    )
+    by_task = [(name, returns) for name in tasks if (returns := history.get(f"task_return/{name}"))]
+    if by_task:
+        return [
+            _Curve(
+                returns,
+                history.get(f"task_episodes/{name}"),
+                history.last(f"task_threshold/{name}"),
+                returns.span,
+            )
+            for name, returns in by_task
+        ]
     series = history.get(_RETURN)
-    if series is None or not context.budget or is_reached(history, context):
-        return False
-    then = series.index_at(history.env_steps - share * context.budget)
-    if then is None:
-        return False
-    if not _is_news(history, series, series.steps[then]):
-        return False
-    if context.threshold is not None and context.threshold - series.peak <= _NEAR * series.span:
-        return False
     smallest, largest = history.last("rollout/ep_rew_min"), history.last("rollout/ep_rew_max")
     spread = 0.0 if smallest is None or largest is None else largest - smallest
-    return series.peak - series.peak_at(then) <= max(_LITTLE * series.span, luck * spread)
-
-
-def _is_news(history: History, series: Series, since: int) -> bool:
-    """Episodes have ended since then, or since the best return; where nobody counts them, they may have."""
-    ended, reached = history.get("rollout/episodes"), series.peak_step
-    then = None if ended is None or reached is None else ended.index_at(min(since, reached))
-    return ended is None or then is None or ended.last > ended.values[then]
+    # Returns of a curriculum are those of its last stage, which may not be played at all.
+    ended = history.get(f"task_episodes/{stages[-1]}" if stages else "rollout/episodes")
+    return [] if series is None else [_Curve(series, ended, context.threshold, spread)]
 
 
 def archive_growth(history: History, context: Context) -> tuple[float, float] | None:

@@ -3,6 +3,7 @@
 import math
 
 from gymsolve.metrics.history import History, Series
+from gymsolve.metrics.rules.outlook import learned_at_once
 from gymsolve.metrics.rules.remedies import all_of, set_to
 from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule
 
@@ -95,8 +96,8 @@ def _has_tasks(context: Context) -> bool:
 
 
 def _all_at_once(context: Context) -> bool:
-    """Several tasks without a curriculum, which leaves stages out on purpose."""
-    return context.config is not None and not context.config.curriculum.stages and _has_tasks(context)
+    """A curriculum leaves stages out on purpose."""
+    return bool(learned_at_once(context))
 
 
 TASKS = (

@@ -9,7 +9,14 @@ _TASKS = "with several tasks"
 
 EPISODES = (
     Metric("rollout/episodes", "episodes finished since the start", unit="episodes", low=0),
-    Metric("rollout/ep_rew_mean", "mean raw return", unit="reward", better="up", priority=1),
+    Metric(
+        "rollout/ep_rew_mean",
+        "mean raw return; of several tasks, the mean of theirs once each has ended an episode, and of a "
+        "curriculum that of its last stage",
+        unit="reward",
+        better="up",
+        priority=1,
+    ),
     Metric("rollout/ep_rew_std", "spread of the raw returns", unit="reward", low=0, priority=3),
     Metric("rollout/ep_rew_min", "smallest raw return", unit="reward", better="up", priority=3),
     Metric("rollout/ep_rew_max", "largest raw return", unit="reward", better="up", priority=3),

@@ -56,6 +56,9 @@ class Judgement:
 class Judge(Protocol):
     """Evaluates the policy now and then."""
 
+    def announce(self, trainer: Trainer) -> None:
+        """Let checkpoints of this moment say that their weights are to be judged, if they will be."""
+
     def submit(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
         """Evaluate the policy as it is; returns judgements that are ready."""
 
@@ -82,8 +85,11 @@ class LiveJudge:
     def __init__(self, evaluator: Evaluator, cancelled: Callable[[], bool]) -> None:
         self.evaluator, self.cancelled = evaluator, cancelled
 
+    def announce(self, trainer: Trainer) -> None:
+        _announce(trainer)
+
     def submit(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
-        _begin(trainer)
+        _announce(trainer)
         return self._judge(trainer, observer, trainer.policy, trainer.position(), None)
 
     def make_up(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
@@ -145,11 +151,15 @@ class ProcessJudge:
             daemon=not needs_own_process(config.env),
         )
 
+    def announce(self, trainer: Trainer) -> None:
+        if self._pending is None:  # else this evaluation will be skipped, and the other is not over
+            _announce(trainer)
+
     def submit(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
         if self._pending is not None:
             run.append_event("eval_skipped", env_steps=trainer.counters.env_steps)
             return []
-        _begin(trainer)  # the checkpoint itself says that it is being judged
+        _announce(trainer)  # the checkpoint itself says that it is being judged
         return self._begin(trainer, save(trainer, run, "eval"), trainer.position())
 
     def make_up(self, trainer: Trainer, run: Run, observer: Observer) -> list[Judgement]:
@@ -212,7 +222,7 @@ class ProcessJudge:
         return [Judgement(verdict, where, 0.0, path.name)]
 
 
-def _begin(trainer: Trainer) -> None:
+def _announce(trainer: Trainer) -> None:
     """Remember that the weights of this moment are being judged."""
     counters = trainer.counters
     counters.judging, counters.judging_round = counters.env_steps, counters.eval_round
