@@ -224,7 +224,7 @@ async def test_a_run_is_started_once_watched_stopped_extended_and_forked(tmp_pat
         start = {"env": "CartPole-v1", "set": LONG, "steps": 20_000_000, "key": "one"}
         first = (await call(client, "rl_start", **start)).structured_content
         again = (await call(client, "rl_start", **start)).structured_content
-        assert (again["run"], again["already_running"]) == (first["run"], True)
+        assert (again["run"], again["already_started"]) == (first["run"], True)
         second = await call(client, "rl_start", env="CartPole-v1", set=LONG, steps=1000)
         assert "as many runs as are allowed (1) train already" in told(second)
         run = first["run"]

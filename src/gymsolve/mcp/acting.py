@@ -1,21 +1,29 @@
 """Tools that act: start and steer runs, try remedies, write into the logbook."""
 
+import json
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
 from gymsolve.errors import UsageError
 from gymsolve.mcp.playing import EPISODE
-from gymsolve.mcp.tool import Arguments, Home, Reply, Run, Tell, Tool
+from gymsolve.mcp.tool import Arguments, Home, Reply, Run, Tell, Told, Tool, refuse_given, shorten
 from gymsolve.service.answers import Answer
-from gymsolve.service.budget import require_writing
+from gymsolve.service.budget import Allowance, own_run, require_writing
+
+if TYPE_CHECKING:
+    from gymsolve.service.diagnose import Findings
 
 __all__ = ["TOOLS"]
 
 Settings = Annotated[dict[str, Any], Field(description='Settings to change: {"algo.gamma": 0.98}')]
 _REFUSED = ("track",)
 """Settings that would send data elsewhere; a person decides on those."""
+_SHORT, _LONG = 400, 3000
+"""Characters of one part of an entry of the logbook, concise and detailed."""
+_PAGE = 12_000
+"""Characters of entries in one answer."""
 
 
 class Start(Arguments):
@@ -36,7 +44,12 @@ def _start(home: Home, given: Start, tell: Tell) -> Reply:
 
     require_writing(home.limits)
     wanted = NewRun(given.env, _checked(given.set), given.seed, given.steps, given.from_run)
-    return wanted.start(home, given.key)
+    return _begun(wanted.start(home, given.key))
+
+
+def _begun(started: Allowance) -> Told:
+    again = "Nothing new was started. " if started.already_started else ""
+    return Told(started.to_json(), f"{again}rl_run(run, wait=45) follows it.")
 
 
 def _checked(settings: dict[str, Any]) -> dict[str, Any]:
@@ -52,7 +65,7 @@ class Control(Arguments):
     run: Run
     action: Annotated[
         Literal["stop", "resume", "fork"],
-        Field(description="resume: same run goes on; fork: new run from its state, with other settings"),
+        Field(description="resume: same run goes on, with `steps` for longer; fork: new run from its state"),
     ]
     set: Settings = Field(default_factory=dict)
     steps: Annotated[int | None, Field(ge=1, description="Budget of the whole run, to extend it")] = None
@@ -66,9 +79,12 @@ def _control(home: Home, given: Control, tell: Tell) -> Reply:
 
     require_writing(home.limits)
     if given.action == "stop":
-        return stop_run(given.run, home.runs_dir)
+        refuse_given(given, "with action=stop", ("set", "steps", "seed", "key"))
+        return stop_run(own_run(given.run, home)[0].id, home.runs_dir)
+    if given.action == "resume":
+        refuse_given(given, "with action=resume: the run keeps its seed", ("seed",))
     wanted = Continuation(given.run, given.action, _checked(given.set), given.steps, given.seed)
-    return wanted.start(home, given.key)
+    return _begun(wanted.start(home, given.key))
 
 
 class Diagnose(Arguments):
@@ -101,26 +117,52 @@ def _diagnose(home: Home, given: Diagnose, tell: Tell) -> Reply:
         from gymsolve.service.steering import FixTrial
 
         require_writing(home.limits)
-        return FixTrial(given.run, given.alert, given.seeds).start(home, given.key)
+        started = FixTrial(given.run, given.alert, given.seeds).start(home, given.key)
+        return _begun(started) if isinstance(started, Allowance) else started
+    refuse_given(given, "with action=explain", ("seeds", "key"))
     found = diagnose_path(given.run, home.runs_dir)
-    kept = ("id", "severity", "title", "evidence", "cause", "changes", "effect", "step", "active")
-    roots = [{name: value for name, value in one.items() if name in kept} for one in found.to_json()["roots"]]
-    advice = "rl_diagnose(action=try_fix) tries the first remedy." if roots else "No alert fired."
+    told = found.to_json()
+    kept = ("id", "severity", "title", "cause", "changes", "instead", "effect", "step", "active")
+    fired = [*told["roots"], *told["consequences"]]
+    if given.alert is not None:
+        fired = [one for one in fired if one["id"] == given.alert]
+        if not fired:
+            raise UsageError(f"the alert {given.alert!r} did not fire in this run.", where="alert")
+    shown = fired if given.alert is not None else told["roots"]
+    roots = [{name: one[name] for name in kept if one[name]} | _evidence(one) for one in shown]
     return Explained(
         found.run,
         found.env_steps,
-        roots,
+        shorten(roots, _LONG),
         [f"{one.id} (because of {one.because})" for one in found.consequences],
-        found.lint,
-        found.problems,
-        advice,
+        [shorten(one, _SHORT) for one in found.lint],
+        [shorten(one, _SHORT) for one in found.problems[:10]],
+        _advice(found),
     )
+
+
+def _evidence(alert: dict[str, Any]) -> dict[str, Any]:
+    told = {name: value for name, value in alert["evidence"].items() if value not in (None, "")}
+    return {"evidence": told}
+
+
+def _advice(found: "Findings") -> str:
+    if not found.roots:
+        return "No alert fired: rl_metrics and rl_episode show what it does."
+    remedied = next((one.id for one in found.roots if one.changes), None)
+    if found.log != "gymsolve":
+        return "A log of another tool: remedies are in its own words."
+    if remedied is None:
+        return "No setting mends it: see `instead` and `cause`."
+    return f"rl_diagnose(run, action=try_fix, alert={remedied}) measures its remedy."
 
 
 class Logbook(Arguments):
     action: Literal["read", "add"] = "read"
     query: Annotated[str, Field(description="Words, verdict:refuted, run:PART")] = ""
     limit: Annotated[int, Field(ge=1, le=50)] = 10
+    offset: Annotated[int, Field(ge=0)] = 0
+    detail: Literal["concise", "detailed"] = "concise"
     note: str = ""
     hypothesis: str = ""
     change: Annotated[str, Field(description="What was changed: algo.gamma=0.98")] = ""
@@ -132,10 +174,13 @@ class Logbook(Arguments):
 
 
 def _logbook(home: Home, given: Logbook, tell: Tell) -> Reply:
-    from gymsolve.service.logbook import add_entry, read_logbook
+    from gymsolve.service.logbook import add_entry
 
+    texts = ("note", "hypothesis", "change", "result", "verdict", "runs")
     if given.action == "read":
-        return read_logbook(given.query, given.limit, home.runs_dir)
+        refuse_given(given, "with action=read; action=add writes", texts)
+        return _entries(home, given)
+    refuse_given(given, "with action=add", ("query", "limit", "offset", "detail"))
     require_writing(home.limits)
     return add_entry(
         by=home.by,
@@ -149,6 +194,32 @@ def _logbook(home: Home, given: Logbook, tell: Tell) -> Reply:
     )
 
 
+@dataclass(frozen=True)
+class Entries(Answer):
+    """Entries of the logbook, newest first: words of people and of other agents."""
+
+    entries: list[dict[str, Any]]
+    total: int
+    problems: list[str]
+    next: str
+
+
+def _entries(home: Home, given: Logbook) -> Entries:
+    from gymsolve.service.logbook import read_logbook
+
+    found = read_logbook(given.query, given.offset + given.limit, home.runs_dir)
+    most = _SHORT if given.detail == "concise" else _LONG
+    shown: list[dict[str, Any]] = []
+    for entry in found.entries[given.offset :]:
+        told = {name: shorten(value, most) for name, value in entry.to_json().items() if value}
+        if shown and len(json.dumps([*shown, told])) > _PAGE:
+            break
+        shown.append(told)
+    left = found.total - given.offset - len(shown)
+    more = f"{left} older ones: offset={given.offset + len(shown)}." if left > 0 else "These are all."
+    return Entries(shown, found.total, found.problems[:10], more)
+
+
 TOOLS = (
     Tool(
         "rl_start",
@@ -157,7 +228,13 @@ TOOLS = (
         _start,
         writes=True,
     ),
-    Tool("rl_control", "Stop, resume, extend or fork a run.", Control, _control, writes=True),
+    Tool(
+        "rl_control",
+        "Stop, resume, extend or fork a run.",
+        Control,
+        _control,
+        writes=True,
+    ),
     Tool(
         "rl_diagnose",
         "Why a run does not learn: root causes with evidence and remedy. try_fix measures the remedy.",

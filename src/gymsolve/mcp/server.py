@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from gymsolve.mcp import acting, reading
 from gymsolve.mcp.prompts import PROMPTS, Prompt, read_text
 from gymsolve.mcp.tool import Content, Home, Reply, Tool, read_arguments
 from gymsolve.runs import find_run
+from gymsolve.runs.files import os_sentence, read_file
 from gymsolve.service.wanted import wanted_until
 
 __all__ = ["TOOLS", "make_server", "serve_http", "serve_stdio"]
@@ -36,6 +38,8 @@ __all__ = ["TOOLS", "make_server", "serve_http", "serve_stdio"]
 TOOLS: tuple[Tool, ...] = (*reading.TOOLS, *acting.TOOLS)
 _PARTS = ("config", "alerts", "report")
 _ORPHAN_SECONDS = 2.0
+_MOST_CALLS = 200
+_SCHEME = b"bearer "
 _INVALID = -32602
 Context = ServerRequestContext[Any, Any]
 Application = Callable[[Any, Any, Any], Awaitable[None]]
@@ -115,8 +119,10 @@ async def _call(home: Home, context: Context, name: str, given: dict[str, Any]) 
             anyio.from_thread.run(context.session.report_progress, done, total or None, text)
 
         reply = await _worked(lambda: tool.call(home, arguments, tell))
-    except GymsolveError as error:
-        if isinstance(error, UnknownRunError):
+    except (GymsolveError, OSError) as error:
+        if isinstance(error, OSError):  # a disk that is full, a file that may not be read
+            error = os_sentence(error)
+        if isinstance(error, UnknownRunError) and "gymsolve runs" in (error.hint or "gymsolve runs"):
             error.hint = "rl_runs lists them."
         return types.CallToolResult(content=[types.TextContent(type="text", text=str(error))], is_error=True)
     return _sent(reply)
@@ -131,9 +137,15 @@ async def _worked(work: Callable[[], Reply]) -> Reply:
             return work()
 
     try:
-        return await anyio.to_thread.run_sync(wanted, abandon_on_cancel=True)
+        return await anyio.to_thread.run_sync(wanted, abandon_on_cancel=True, limiter=_threads())
     finally:
         gone.set()
+
+
+@cache
+def _threads() -> anyio.CapacityLimiter:
+    """Calls that wait must not keep others from being answered."""
+    return anyio.CapacityLimiter(_MOST_CALLS)
 
 
 def _sent(reply: Reply) -> types.CallToolResult:
@@ -185,6 +197,8 @@ def _resource(home: Home, uri: str) -> str:
         return _part(home, run, part)
     except GymsolveError as error:
         raise MCPError(_INVALID, str(error)) from error
+    except OSError as error:
+        raise MCPError(_INVALID, str(os_sentence(error))) from error
 
 
 def _part(home: Home, ref: str, part: str) -> str:
@@ -193,10 +207,13 @@ def _part(home: Home, ref: str, part: str) -> str:
         return json.dumps(run.config_json(), ensure_ascii=False, indent=1)
     if part == "report":
         page = run.path / "report.md"
-        return page.read_text(encoding="utf-8") if page.is_file() else "No report was written yet."
+        written = os.path.lexists(page)
+        return read_file(page).decode(errors="replace") if written else "No report was written yet."
     from gymsolve.service.diagnose import diagnose_path
 
-    return json.dumps(diagnose_path(str(run.path)).to_json(), ensure_ascii=False, indent=1)
+    found = diagnose_path(str(run.path)).to_json()
+    told = {name: found[name] for name in ("run", "env_steps", "roots", "consequences", "lint", "problems")}
+    return json.dumps(told, ensure_ascii=False, indent=1)
 
 
 # -------------------------------------------------------------------------------------- transports
@@ -240,9 +257,11 @@ def _guarded(app: Any, token: str) -> Application:
     async def guarded(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             headers = dict(scope["headers"])
-            given = headers.get(b"authorization", b"").removeprefix(b"Bearer ")
-            if not hmac.compare_digest(given, token.encode()):
-                await send({"type": "http.response.start", "status": 401, "headers": []})
+            given = headers.get(b"authorization", b"")
+            scheme, key = given[: len(_SCHEME)].lower(), given[len(_SCHEME) :]
+            if scheme != _SCHEME or not hmac.compare_digest(key, token.encode()):
+                asked = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain")]
+                await send({"type": "http.response.start", "status": 401, "headers": asked})
                 await send({"type": "http.response.body", "body": b"the token is missing or wrong\n"})
                 return
         await app(scope, receive, send)

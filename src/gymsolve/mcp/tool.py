@@ -5,7 +5,7 @@ does both: some hosts drop one of the two channels.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -15,10 +15,26 @@ from gymsolve.errors import UsageError, did_you_mean
 from gymsolve.service.answers import Answer
 from gymsolve.service.budget import Home
 
-__all__ = ["Arguments", "Content", "Home", "Reply", "Run", "Tell", "Tool", "read_arguments"]
+__all__ = [
+    "Arguments",
+    "Content",
+    "Home",
+    "Reply",
+    "Run",
+    "Tell",
+    "Told",
+    "Tool",
+    "cut",
+    "read_arguments",
+    "refuse_given",
+    "shorten",
+]
 
+MOST_TEXT = 7000
+"""Characters of an answer in text: some two thousand tokens."""
 Run = Annotated[
-    str, Field(description="Run id, a unique part of it, @last or @best:ENV; RUN@STEPS a checkpoint")
+    str,
+    Field(description="Run id, a unique part of it, @last or @best:ENV; RUN@STEPS, RUN@stage-NAME"),
 ]
 Tell = Callable[[float, float, str], None]
 """Progress, its total, and what is going on."""
@@ -36,6 +52,17 @@ class Content:
 
     text: str
     pictures: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True)
+class Told(Answer):
+    """A record, and what to call next."""
+
+    facts: dict[str, Any]
+    next: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.facts, "next": self.next}
 
 
 Reply = Answer | Content
@@ -74,6 +101,31 @@ def _plain(schema: Any) -> Any:
         (wanted,) = [one for one in either if one != {"type": "null"}]
         kept = {name: value for name, value in kept.items() if name not in ("anyOf", "default")} | wanted
     return {name: _plain(value) for name, value in kept.items()}
+
+
+def refuse_given(given: Arguments, where: str, names: Sequence[str]) -> None:
+    """Refuse arguments that would be ignored: whoever gives them expects something of them."""
+    found = [name for name in names if name in given.model_fields_set]
+    if found:
+        raise UsageError(f"{', '.join(found)}: without effect {where}.", hint="Leave it out.")
+
+
+def cut(text: str, advice: str) -> str:
+    """At most as much text as an answer may have."""
+    if len(text) <= MOST_TEXT:
+        return text
+    return f"{text[:MOST_TEXT]}\n[cut: {len(text):,} characters. {advice}]"
+
+
+def shorten(value: Any, most: int) -> Any:
+    """Plain data with its texts, and what is deeply nested, cut to so many characters."""
+    if isinstance(value, str):
+        return value if len(value) <= most else f"{value[:most]}… ({len(value):,} characters)"
+    if isinstance(value, dict | list) and len(json.dumps(value)) > 4 * most:
+        return f"{json.dumps(value, ensure_ascii=False)[: 4 * most]}…"
+    if isinstance(value, dict):
+        return {name: shorten(inner, most) for name, inner in value.items()}
+    return [shorten(inner, most) for inner in value] if isinstance(value, list) else value
 
 
 def read_arguments(tool: Tool, given: dict[str, Any]) -> Arguments:

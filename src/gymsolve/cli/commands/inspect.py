@@ -1,12 +1,16 @@
 """`gymsolve inspect`: an episode of a run in the browser, step by step."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gymsolve.cli.commands.web import Host, NoOpen, Port, Token, open_page
-from gymsolve.cli.options import RunsDir, Trust, trusts
+from gymsolve.cli.options import Json, RunsDir, Trust, trusts
+from gymsolve.cli.printing.output import print_json
 from gymsolve.errors import UnknownRunError
+
+if TYPE_CHECKING:
+    from gymsolve.training.play.inspection import Question
 
 __all__ = ["inspect"]
 
@@ -32,14 +36,25 @@ def inspect(
     task: Annotated[
         str | None, typer.Option("--task", metavar="NAME", help="Which of several tasks; else the first.")
     ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option("--steps", min=1, max=1_000_000, help="Of --json: cut the episode after so many."),
+    ] = None,
+    no_camera: Annotated[
+        bool, typer.Option("--no-camera", help="Of --json: keep no pictures, which is quicker.")
+    ] = False,
     port: Port = None,
     no_open: NoOpen = False,
     host: Host = "127.0.0.1",
     token: Token = None,
     trust: Trust = False,
     runs_dir: RunsDir = None,
+    json: Json = False,
 ) -> None:
-    """Step through an episode: what the network saw, what it thought, what it did, what came of it."""
+    """Step through an episode: what the network saw, what it thought, what it did, what came of it.
+
+    With --json no page is opened: the episode is played to its end and stored, and its facts are printed.
+    """
     from gymsolve.runs.checkpoints import list_checkpoints
     from gymsolve.runs.refs import find_run, open_checkpoint, split_ref
     from gymsolve.runs.stages import STAGE
@@ -57,7 +72,16 @@ def inspect(
         raise UnknownRunError(
             f"run {found.id} has no checkpoint '{which}'.", hint=f"There are: {', '.join(known)}."
         )
-    if trusts(str(found.path), runs_dir, trust=trust, json=False):
+    trust = trusts(str(found.path), runs_dir, trust=trust, json=json)
+    if json:
+        from gymsolve.training.play.inspection import LONGEST, Question
+
+        asked = Question(
+            seed=seed, deterministic=not sample, task=task, steps=steps or LONGEST, camera=not no_camera
+        )
+        _play(f"{found.path}@{which}" if which else str(found.path), asked, trust=trust)
+        return
+    if trust:
         from gymsolve.runs.trust import buildable_settings
 
         buildable_settings(found, trust=True)  # the page's processes find it in the list
@@ -72,3 +96,13 @@ def inspect(
         query["sampled"] = "1"
     folder = found.path.parent
     open_page("/inspect", query, port=port, no_open=no_open, host=host, token=token, runs_dir=folder)
+
+
+def _play(ref: str, asked: "Question", *, trust: bool) -> None:
+    """Play the episode, unless it is stored, and print where it is and how it ended."""
+    from gymsolve.training.play.inspection import inspect_run
+
+    stored = inspect_run(ref, asked, trust=trust).stored
+    told = ("run", "checkpoint", "env_steps", "seed", "deterministic", "length", "return", "end")
+    facts = {name: stored.facts.get(name) for name in told}
+    print_json({"episode": stored.name, "path": str(stored.path), **facts, "notes": stored.facts["notes"]})
