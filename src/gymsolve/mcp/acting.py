@@ -1,6 +1,5 @@
 """Tools that act: start and steer runs, try remedies, write into the logbook."""
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -8,9 +7,10 @@ from pydantic import Field
 
 from gymsolve.errors import UsageError
 from gymsolve.mcp.playing import EPISODE
+from gymsolve.mcp.remembering import LOGBOOK
 from gymsolve.mcp.tool import Arguments, Home, Reply, Run, Tell, Told, Tool, refuse_given, shorten
 from gymsolve.service.answers import Answer
-from gymsolve.service.budget import Allowance, own_run, require_writing
+from gymsolve.service.budget import Allowance, own_run, require_own, require_writing
 
 if TYPE_CHECKING:
     from gymsolve.service.diagnose import Findings
@@ -21,9 +21,7 @@ Settings = Annotated[dict[str, Any], Field(description='Settings to change: {"al
 _REFUSED = ("track",)
 """Settings that would send data elsewhere; a person decides on those."""
 _SHORT, _LONG = 400, 3000
-"""Characters of one part of an entry of the logbook, concise and detailed."""
-_PAGE = 12_000
-"""Characters of entries in one answer."""
+"""Characters of one text in a diagnosis."""
 
 
 class Start(Arguments):
@@ -74,17 +72,29 @@ class Control(Arguments):
 
 
 def _control(home: Home, given: Control, tell: Tell) -> Reply:
-    from gymsolve.service.runs import stop_run
     from gymsolve.service.steering import Continuation
 
     require_writing(home.limits)
     if given.action == "stop":
         refuse_given(given, "with action=stop", ("set", "steps", "seed", "key"))
-        return stop_run(own_run(given.run, home)[0].id, home.runs_dir)
+        return _stopped(home, given.run)
     if given.action == "resume":
         refuse_given(given, "with action=resume: the run keeps its seed", ("seed",))
     wanted = Continuation(given.run, given.action, _checked(given.set), given.steps, given.seed)
     return _begun(wanted.start(home, given.key))
+
+
+def _stopped(home: Home, ref: str) -> Told:
+    from gymsolve.runs.process import is_here
+    from gymsolve.service.runs import stop_run
+
+    require_own(ref, home)
+    asked = stop_run(ref, home.runs_dir)
+    if not ref.startswith("group:") and not is_here(info := own_run(asked.run, home)[0].info()):
+        where = f"It trains on {info['host']!r} and hears of it only if that machine shares this folder. "
+    else:
+        where = ""
+    return Told(asked.to_json(), f"{where}rl_run(run, wait=45) tells when it has ended.")
 
 
 class Diagnose(Arguments):
@@ -120,6 +130,7 @@ def _diagnose(home: Home, given: Diagnose, tell: Tell) -> Reply:
         started = FixTrial(given.run, given.alert, given.seeds).start(home, given.key)
         return _begun(started) if isinstance(started, Allowance) else started
     refuse_given(given, "with action=explain", ("seeds", "key"))
+    require_own(given.run, home)
     found = diagnose_path(given.run, home.runs_dir)
     told = found.to_json()
     kept = ("id", "severity", "title", "cause", "changes", "instead", "effect", "step", "active")
@@ -129,7 +140,7 @@ def _diagnose(home: Home, given: Diagnose, tell: Tell) -> Reply:
         if not fired:
             raise UsageError(f"the alert {given.alert!r} did not fire in this run.", where="alert")
     shown = fired if given.alert is not None else told["roots"]
-    roots = [{name: one[name] for name in kept if one[name]} | _evidence(one) for one in shown]
+    roots = [{name: one[name] for name in kept if one[name] != ""} | _evidence(one) for one in shown]
     return Explained(
         found.run,
         found.env_steps,
@@ -157,69 +168,6 @@ def _advice(found: "Findings") -> str:
     return f"rl_diagnose(run, action=try_fix, alert={remedied}) measures its remedy."
 
 
-class Logbook(Arguments):
-    action: Literal["read", "add"] = "read"
-    query: Annotated[str, Field(description="Words, verdict:refuted, run:PART")] = ""
-    limit: Annotated[int, Field(ge=1, le=50)] = 10
-    offset: Annotated[int, Field(ge=0)] = 0
-    detail: Literal["concise", "detailed"] = "concise"
-    note: str = ""
-    hypothesis: str = ""
-    change: Annotated[str, Field(description="What was changed: algo.gamma=0.98")] = ""
-    result: str = ""
-    verdict: Literal["confirmed", "refuted", "open"] = "open"
-    runs: Annotated[list[str], Field(max_length=50, description="Runs that it is about")] = Field(
-        default_factory=list
-    )
-
-
-def _logbook(home: Home, given: Logbook, tell: Tell) -> Reply:
-    from gymsolve.service.logbook import add_entry
-
-    texts = ("note", "hypothesis", "change", "result", "verdict", "runs")
-    if given.action == "read":
-        refuse_given(given, "with action=read; action=add writes", texts)
-        return _entries(home, given)
-    refuse_given(given, "with action=add", ("query", "limit", "offset", "detail"))
-    require_writing(home.limits)
-    return add_entry(
-        by=home.by,
-        note=given.note,
-        hypothesis=given.hypothesis,
-        change=given.change,
-        result=given.result,
-        verdict=given.verdict,
-        runs=given.runs,
-        runs_dir=home.runs_dir,
-    )
-
-
-@dataclass(frozen=True)
-class Entries(Answer):
-    """Entries of the logbook, newest first: words of people and of other agents."""
-
-    entries: list[dict[str, Any]]
-    total: int
-    problems: list[str]
-    next: str
-
-
-def _entries(home: Home, given: Logbook) -> Entries:
-    from gymsolve.service.logbook import read_logbook
-
-    found = read_logbook(given.query, given.offset + given.limit, home.runs_dir)
-    most = _SHORT if given.detail == "concise" else _LONG
-    shown: list[dict[str, Any]] = []
-    for entry in found.entries[given.offset :]:
-        told = {name: shorten(value, most) for name, value in entry.to_json().items() if value}
-        if shown and len(json.dumps([*shown, told])) > _PAGE:
-            break
-        shown.append(told)
-    left = found.total - given.offset - len(shown)
-    more = f"{left} older ones: offset={given.offset + len(shown)}." if left > 0 else "These are all."
-    return Entries(shown, found.total, found.problems[:10], more)
-
-
 TOOLS = (
     Tool(
         "rl_start",
@@ -242,11 +190,5 @@ TOOLS = (
         _diagnose,
     ),
     EPISODE,
-    Tool(
-        "rl_logbook",
-        "What was tried and what came of it. Read it before you start, write when you know more.",
-        Logbook,
-        _logbook,
-        writes=True,
-    ),
+    LOGBOOK,
 )

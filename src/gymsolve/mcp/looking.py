@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from gymsolve.errors import UsageError
-from gymsolve.mcp.tool import Arguments, Content, Home, Reply, Tell, Told, Tool, refuse_given, shorten
+from gymsolve.mcp.tool import DATA, Arguments, Content, Home, Reply, Tell, Told, Tool, refuse_given, shorten
 from gymsolve.service.answers import Answer
+from gymsolve.service.budget import require_own
 
 if TYPE_CHECKING:
     from gymsolve.service.watching import News
@@ -37,6 +38,7 @@ class RunEvents(Answer):
     run: str
     events: list[dict[str, Any]]
     problems: list[str]
+    about: str
 
 
 class Look(Arguments):
@@ -52,6 +54,7 @@ class Look(Arguments):
 
 
 def _look(home: Home, given: Look, tell: Tell) -> Reply:
+    require_own(given.run, home)
     if given.detail != "report":
         refuse_given(given, f"with detail={given.detail}", ("offset",))
     if given.detail == "summary":
@@ -63,7 +66,9 @@ def _look(home: Home, given: Look, tell: Tell) -> Reply:
 
     told = get_run(given.run, home.runs_dir)
     if given.detail == "events":
-        return RunEvents(told.id, [shorten(one, _EVENT_TEXT) for one in told.events], told.problems[:20])
+        return RunEvents(
+            told.id, [shorten(one, _EVENT_TEXT) for one in told.events], told.problems[:20], DATA
+        )
     wanted = {
         path: source
         for path, source in told.provenance.items()
@@ -105,16 +110,15 @@ def _following(news: "News") -> str:
 
 
 def _report(home: Home, given: Look) -> Reply:
-    from gymsolve.runs import find_run
     from gymsolve.runs.files import read_file
     from gymsolve.service.budget import own_run
 
-    run = find_run(given.run, home.runs_dir)
+    run, _ = own_run(given.run, home)
     page = run.path / "report.md"
     if not home.limits.read_only:
         from gymsolve.service.report import report_run
 
-        page = Path(report_run(own_run(given.run, home)[0].id, home.runs_dir).markdown)
+        page = Path(report_run(run.id, home.runs_dir).markdown)
     elif not page.exists():
         return Content("No report was written yet, and this server writes none.")
     text = read_file(page).decode(errors="replace")
@@ -123,7 +127,7 @@ def _report(home: Home, given: Look) -> Reply:
     shown = text[given.offset : given.offset + _PAGE]
     left = len(text) - given.offset - len(shown)
     following = f"\n[{left:,} more characters: offset={given.offset + len(shown)}]" if left else ""
-    return Content(f"{shown}{following}")
+    return Content(f"[Report of {run.id}. {DATA}]\n{shown}{following}")
 
 
 LOOK = Tool(

@@ -82,7 +82,8 @@ def _table(episode: "InspectedEpisode", given: Episode) -> list[str]:
     from gymsolve.service.episodes import episode_rows
 
     facts, length, first = episode.facts, len(episode), given.first_step
-    task = f", task {facts['task']}" if facts.get("task") else ""
+    played = facts.get("task") or next(iter(episode.spec.tasks), None)  # without a name, the first
+    task = f", task {played}" if played else ""
     end = facts.get("end", "still being played")
     ended = f"cut after {length} steps (most_steps={given.most_steps})" if end == "cut" else f"{end}"
     lines = [

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from gymsolve.mcp.looking import LOOK
 from gymsolve.mcp.tool import Arguments, Content, Home, Reply, Tell, Told, Tool, cut
+from gymsolve.service.budget import require_own
 from gymsolve.text import age, number, sparkline
 
 __all__ = ["TOOLS"]
@@ -80,12 +81,11 @@ def _runs(home: Home, given: Runs, tell: Tell) -> Reply:
     rows = [
         f"{one.id}  {one.status}  {one.env_steps:,} of {one.steps or 0:,} steps  "
         f"best {number(one.best_reward)}  {age(one.created)}"
-        + (f"  {one.reason}" if one.status in ("crashed", "damaged") and one.reason else "")
+        + (f"  because: {one.reason[:200]!r}" if one.status in ("crashed", "damaged") and one.reason else "")
         + (f"  from {(one.parent or {}).get('run')}" if one.parent else "")
         for one in found[given.offset :]
     ]
-    lines = [" ".join(row.split("\n"))[:400] for row in rows]
-    return Content(_rows(lines, total, given.offset, "runs", "rl_run(run=ID) shows one."))
+    return Content(_rows(rows, total, given.offset, "runs", "rl_run(run=ID) shows one."))
 
 
 class Metrics(Arguments):
@@ -102,6 +102,8 @@ class Metrics(Arguments):
 def _metrics(home: Home, given: Metrics, tell: Tell) -> Reply:
     from gymsolve.service.curves import read_curves
 
+    for ref in given.runs:
+        require_own(ref, home)
     found = read_curves(
         given.runs,
         given.names,
@@ -148,6 +150,8 @@ class Compare(Arguments):
 def _compare(home: Home, given: Compare, tell: Tell) -> Reply:
     from gymsolve.service.runs import compare_runs
 
+    for ref in given.runs:
+        require_own(ref, home)
     found = compare_runs(given.runs, home.runs_dir, axis=given.axis)
     lines = [f"{one.letter} = {one.id} ({one.status})" for one in found.runs]
     lines += ["  ".join(map(str, row)) for row in found.results]

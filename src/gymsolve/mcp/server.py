@@ -1,16 +1,14 @@
-"""The MCP server: tools, resources and prompts over stdio or HTTP.
+"""The MCP server: tools, resources and prompts; `transports.py` connects it.
 
 Calls run in threads. Whatever they start has a process and a session of its own, so that it outlives the
 server. Errors are results that name the fix; nothing that a tool meets ends the server.
 """
 
 import base64
-import hmac
 import json
 import os
 import threading
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -22,27 +20,24 @@ import anyio.to_thread
 from mcp import types
 from mcp.server import ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from gymsolve.errors import GymsolveError, UnknownRunError, did_you_mean
 from gymsolve.mcp import acting, reading
 from gymsolve.mcp.prompts import PROMPTS, Prompt, read_text
-from gymsolve.mcp.tool import Content, Home, Reply, Tool, read_arguments
-from gymsolve.runs import find_run
+from gymsolve.mcp.tool import Content, Home, Reply, Tool, read_arguments, shorten
 from gymsolve.runs.files import os_sentence, read_file
+from gymsolve.service.budget import own_run
 from gymsolve.service.wanted import wanted_until
 
-__all__ = ["TOOLS", "make_server", "serve_http", "serve_stdio"]
+__all__ = ["TOOLS", "make_server"]
 
 TOOLS: tuple[Tool, ...] = (*reading.TOOLS, *acting.TOOLS)
 _PARTS = ("config", "alerts", "report")
-_ORPHAN_SECONDS = 2.0
 _MOST_CALLS = 200
-_SCHEME = b"bearer "
+_MOST_ERROR = 1000
 _INVALID = -32602
 Context = ServerRequestContext[Any, Any]
-Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 def make_server(home: Home) -> Server[Any]:
@@ -124,7 +119,8 @@ async def _call(home: Home, context: Context, name: str, given: dict[str, Any]) 
             error = os_sentence(error)
         if isinstance(error, UnknownRunError) and "gymsolve runs" in (error.hint or "gymsolve runs"):
             error.hint = "rl_runs lists them."
-        return types.CallToolResult(content=[types.TextContent(type="text", text=str(error))], is_error=True)
+        sentence = shorten(str(error), _MOST_ERROR)
+        return types.CallToolResult(content=[types.TextContent(type="text", text=sentence)], is_error=True)
     return _sent(reply)
 
 
@@ -202,7 +198,7 @@ def _resource(home: Home, uri: str) -> str:
 
 
 def _part(home: Home, ref: str, part: str) -> str:
-    run = find_run(ref, home.runs_dir)
+    run, _ = own_run(ref, home)
     if part == "config":
         return json.dumps(run.config_json(), ensure_ascii=False, indent=1)
     if part == "report":
@@ -214,56 +210,3 @@ def _part(home: Home, ref: str, part: str) -> str:
     found = diagnose_path(str(run.path)).to_json()
     told = {name: found[name] for name in ("run", "env_steps", "roots", "consequences", "lint", "problems")}
     return json.dumps(told, ensure_ascii=False, indent=1)
-
-
-# -------------------------------------------------------------------------------------- transports
-
-
-def serve_stdio(home: Home) -> None:
-    """Speak over standard input and output until the client is gone."""
-    _end_with_parent(os.getppid())
-    anyio.run(_over_stdio, home)
-
-
-async def _over_stdio(home: Home) -> None:
-    server = make_server(home)
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
-
-
-def _end_with_parent(parent: int) -> None:
-    """Hosts that are killed leave their servers behind; without a client this one has nothing to do."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            threading.Event().wait(_ORPHAN_SECONDS)
-        os._exit(0)
-
-    threading.Thread(target=watch, daemon=True, name="end with the client").start()
-
-
-def serve_http(home: Home, port: int, token: str) -> None:
-    """Serve on this machine alone; requests need the token as `Authorization: Bearer TOKEN`."""
-    import uvicorn
-
-    app = _guarded(make_server(home).streamable_http_app(host="127.0.0.1"), token)
-    with suppress(KeyboardInterrupt):
-        uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning")
-
-
-def _guarded(app: Any, token: str) -> Application:
-    """The application behind a token; the SDK checks Host and Origin."""
-
-    async def guarded(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http":
-            headers = dict(scope["headers"])
-            given = headers.get(b"authorization", b"")
-            scheme, key = given[: len(_SCHEME)].lower(), given[len(_SCHEME) :]
-            if scheme != _SCHEME or not hmac.compare_digest(key, token.encode()):
-                asked = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain")]
-                await send({"type": "http.response.start", "status": 401, "headers": asked})
-                await send({"type": "http.response.body", "body": b"the token is missing or wrong\n"})
-                return
-        await app(scope, receive, send)
-
-    return guarded

@@ -17,6 +17,7 @@ from gymsolve.runs import Run, find_run, runs_folder, split_ref
 from gymsolve.runs.files import HeldError, locked, make_folder
 from gymsolve.runs.process import identity
 from gymsolve.runs.run import now
+from gymsolve.runs.summary import holds_run
 from gymsolve.service.account import Entry, append_start, read_account, read_usage
 from gymsolve.service.answers import Answer
 from gymsolve.service.start import StartedRun
@@ -24,7 +25,7 @@ from gymsolve.text import count
 
 __all__ = [
     *("Allowance", "Home", "Limits", "Request", "Room", "Spent"),
-    *("own_run", "read_spent", "require_disk", "require_writing", "start_within"),
+    *("own_run", "read_spent", "require_disk", "require_own", "require_writing", "start_within"),
 ]
 
 _LOCK = ".agents.lock"
@@ -118,12 +119,19 @@ def read_spent(limits: Limits, runs_dir: Path | str | None = None) -> Spent:
 
 
 def own_run(ref: str, home: Home) -> tuple[Run, str | None]:
-    """The run of this folder that `RUN[@CHECKPOINT]` names, and the checkpoint; a path may lead elsewhere."""
+    """The run of this folder that `RUN[@CHECKPOINT]` names, and the checkpoint."""
+    require_own(ref, home)
     name, checkpoint = split_ref(ref)
-    run, folder = find_run(name, home.runs_dir), runs_folder(home.runs_dir)
-    if run.path.parent.resolve() != folder.resolve() or run.path.is_symlink():
-        raise UsageError(f"{ref!r} is not in {folder}, and nothing is written elsewhere.", where="run")
-    return run, checkpoint
+    return find_run(name, home.runs_dir), checkpoint
+
+
+def require_own(ref: str, home: Home) -> None:
+    """Refuse a path that leads to a run elsewhere: whoever lists the runs there writes an index."""
+    path, folder = Path(split_ref(ref)[0]), runs_folder(home.runs_dir)
+    if holds_run(path) and (path.resolve().parent != folder.resolve() or path.is_symlink()):
+        raise UsageError(
+            f"{ref!r} is not in {folder}, and nothing else is touched.", hint="Name a run of it."
+        )
 
 
 def start_within(

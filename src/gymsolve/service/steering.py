@@ -12,6 +12,7 @@ from gymsolve.config import TrainConfig
 from gymsolve.errors import UsageError
 from gymsolve.recipes import apply_overrides, has_recipe, resolve, validate
 from gymsolve.runs import runs_folder
+from gymsolve.runs.checkpoints import pointed
 from gymsolve.service.budget import Allowance, Home, Request, Room, own_run, start_within
 from gymsolve.service.fix import PlannedFix, plan_fix
 from gymsolve.service.runs import get_run
@@ -106,7 +107,7 @@ class Continuation:
         run, which = own_run(self.run, home)
         stored = validate(run.config_json()["config"])
         config, _ = apply_overrides(stored, _with_steps(self.settings, self.steps))
-        done, spent = run.summary().env_steps, get_run(str(run.path)).seconds
+        done, spent = int(pointed(run, "last") or 0), get_run(str(run.path)).seconds
         # Of a checkpoint that is not a number of steps, the least is known: it counts as the beginning.
         begun = done if which in (None, "last") else int(which) if which.isdecimal() else 0
         request = Request(

@@ -51,9 +51,7 @@ def fix(
     """Try the remedy of an alert: train with and without it from the last healthy checkpoint, and compare."""
     from gymsolve.service.fix import plan_fix
 
-    plan = plan_fix(
-        run, alert, steps=_amount(steps), seeds=seeds, max_seconds=max_seconds, runs_dir=runs_dir
-    )
+    plan = plan_fix(run, alert, steps=_amount(steps), seeds=seeds, max_seconds=max_seconds, runs_dir=runs_dir)
     if plan.obstacle is not None or dry_run:
         if json:
             print_json(plan.answer().to_json())
