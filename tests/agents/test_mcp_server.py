@@ -133,15 +133,20 @@ async def test_looking_at_what_there_is(client, runs):
     assert "offset=1" in told(await call(client, "rl_catalog", query="cartpole", limit=1))
     plan = (await call(client, "rl_plan", env="CartPole-v1", set={"steps": 5000})).structured_content
     assert plan["steps"] == 5000
-    assert plan["decided_by"]["steps"] == "--set"
+    assert (plan["threshold"], "decided_by" in plan) == (None, False)  # the run before had one of its own
+    assert "measure=true also tells threshold and time" in plan["next"]
     assert plan["seconds"] > 0
+    whole = (await call(client, "rl_plan", env="CartPole-v1", detail="detailed")).structured_content
+    assert whole["decided_by"]["algo.gamma"] == "variant"
     assert run.id in told(await call(client, "rl_runs", query="env:cartpole"))
     news = (await call(client, "rl_run", run="@last")).structured_content
     assert (news["status"], len(news["evaluations"])) == ("finished", 3)
     later = (await call(client, "rl_run", run="@last", since=news["cursor"])).structured_content
     assert later["evaluations"] == []
     stored = (await call(client, "rl_run", run=run.id, detail="settings")).structured_content
-    assert stored["config"]["steps"] == 3000
+    assert (stored["settings"]["steps"], "net.cnn" in stored["settings"]) == (3000, False)
+    every = (await call(client, "rl_run", run=run.id, detail="all_settings")).structured_content
+    assert every["settings"]["net.cnn"] == "nature"
     assert "CartPole" in told(await call(client, "rl_run", run=run.id, detail="report"))
     drawn = await call(client, "rl_metrics", runs=[run.id], format="png")
     assert drawn.structured_content is None  # some hosts would drop the picture
@@ -156,11 +161,15 @@ async def test_an_episode_can_be_looked_at(client):
     text, picture = played.content
     lines = text.text.splitlines()
     assert re.search(r"return (\d+) in \1 steps, terminated", lines[0])  # CartPole pays 1 per step
-    assert re.match(r"\s*0  (left|right)  1  1  ", lines[2])
+    assert lines[1] == "step  action  p  reward  return  value"
+    assert re.match(r"\s*0  (left|right)  [01][.\d]*  1  1  ", lines[2])
+    name = re.search(r"first_step=3, stored=(\S+)\.", text.text)[1]
+    later = told(await call(client, "rl_episode", run="@last", stored=name, first_step=3, rows=1, frames=0))
+    assert re.search(r"^   3  (left|right)", later, re.MULTILINE)
     assert base64.b64decode(picture.data).startswith(b"\x89PNG")
     assert len(picture.data) < 80_000
     looked = told(await call(client, "rl_episode", run="@last", rows=1, frames=0, seen=True, first_step=1))
-    seen = re.search(r"sees at step 1, before its own scaling:\n  obs: (.*)", looked)
+    seen = re.search(r"sees at step 1:\n  obs: (.*)\n  obs, as it is scaled: ", looked)
     assert len(seen[1].split(", ")) == 4
     many = told(await call(client, "rl_episode", run="@last", episodes=3))
     assert "episodes: 3" in many
@@ -224,7 +233,7 @@ async def test_a_run_is_started_once_watched_stopped_extended_and_forked(tmp_pat
         start = {"env": "CartPole-v1", "set": LONG, "steps": 20_000_000, "key": "one"}
         first = (await call(client, "rl_start", **start)).structured_content
         again = (await call(client, "rl_start", **start)).structured_content
-        assert (again["run"], again["already_running"]) == (first["run"], True)
+        assert (again["run"], again["already_started"]) == (first["run"], True)
         second = await call(client, "rl_start", env="CartPole-v1", set=LONG, steps=1000)
         assert "as many runs as are allowed (1) train already" in told(second)
         run = first["run"]

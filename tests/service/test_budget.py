@@ -1,6 +1,7 @@
-"""What agents have spent: trials of a remedy are counted like everything else."""
+"""What agents have spent and may spend; trials of a remedy are counted like everything else."""
 
 import json
+import os
 import shutil
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -8,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from gymsolve.errors import UsageError
+from gymsolve.runs.files import locked
+from gymsolve.runs.process import identity
 from gymsolve.runs.run import now
-from gymsolve.service.budget import Limits, read_spent, start_within
-from gymsolve.service.start import StartedRun
+from gymsolve.service.account import Entry, append_start
+from gymsolve.service.budget import Home, Limits, Request, own_run, read_spent, start_within
+from gymsolve.service.start import StartedRun, setting_words
 
 KEPT = Path(__file__).parents[1] / "runs" / "known_good" / "cartpole"
 SICK = "20260101-000000-CartPole-v1-ppo-aaaa"
@@ -24,28 +28,119 @@ def add_run(folder, name, created, seconds, parent=None):
     (folder / name / "run.json").write_text(json.dumps(info))
 
 
+NOBODY = 4_194_305  # above the highest id that a process can have
+ASKED = Request(["fix", SICK], 4000, begun=None)
+
+
+def starter(folder, begun, pid=NOBODY, run=SICK):
+    def begin(room):
+        begun.append(room.seconds)
+        return StartedRun(run, str(folder / run), pid)
+
+    return begin
+
+
 def test_hours_of_trials_count_and_a_key_starts_them_once(tmp_path):
     add_run(tmp_path, SICK, "2026-01-01T00:00:00.000000+00:00", 7200)
     begun = []
-
-    def begin(seconds):
-        begun.append(seconds)
-        return StartedRun(SICK, str(tmp_path / SICK), 1)
-
+    begin = starter(tmp_path, begun)
     before = now()
     trial = {"run": SICK, "checkpoint": None, "kind": "trial"}
     earlier = (datetime.fromisoformat(before) - timedelta(hours=1)).isoformat()
     add_run(tmp_path, "20260102-000000-CartPole-v1-ppo-0000", earlier, 1800, trial)  # somebody else's
-    asked = {"steps": 4000, "begun": None, "key": "k", "runs_dir": tmp_path}
-    first = start_within(Limits(hours=1), begin, **asked)
-    assert (first.already_running, first.spent.hours, first.spent.steps) == (False, 0.0, 4000)
+    first = start_within(Limits(hours=1), begin, ASKED, key="k", runs_dir=tmp_path)
+    assert (first.already_started, first.spent.hours, first.spent.steps) == (False, 0.0, 4000)
     for number in (1, 2):
         name = f"20260102-000000-CartPole-v1-ppo-000{number}"
         add_run(tmp_path, name, now(), 900, trial)
-    again = start_within(Limits(hours=1), begin, **asked)
-    assert (again.already_running, len(begun)) == (True, 1)
-    asked["key"] = None
-    start_within(Limits(hours=1), begin, **asked)  # a second one must not count the first one's trials again
+    again = start_within(Limits(hours=1), begin, ASKED, key="k", runs_dir=tmp_path)
+    assert (again.already_started, len(begun)) == (True, 1)
+    # A second one must not count the first one's trials again.
+    start_within(Limits(hours=1), begin, ASKED, runs_dir=tmp_path)
     assert read_spent(Limits(), tmp_path).hours == 0.5
     with pytest.raises(UsageError, match=r"0\.4 hours of training within 24 hours are spent"):
-        start_within(Limits(hours=0.4), begin, **asked)
+        start_within(Limits(hours=0.4), begin, ASKED, runs_dir=tmp_path)
+
+
+def test_a_key_stands_for_one_request(tmp_path):
+    add_run(tmp_path, SICK, now(), 60)
+    begin = starter(tmp_path, [])
+    start_within(Limits(), begin, Request(["train", "A"], 10), key="k", runs_dir=tmp_path)
+    with pytest.raises(UsageError, match="was used for another request"):
+        start_within(Limits(), begin, Request(["train", "B"], 10), key="k", runs_dir=tmp_path)
+
+
+def test_trials_that_are_being_made_are_a_run_at_work_even_before_the_first(tmp_path):
+    add_run(tmp_path, SICK, now(), 60)
+    limits, begun = Limits(runs=1, hours=1), []
+    start_within(limits, starter(tmp_path, begun, os.getpid()), ASKED, runs_dir=tmp_path)
+    assert begun == [3600]
+    assert read_spent(limits, tmp_path).running == [f"trials of {SICK}"]
+    with pytest.raises(UsageError, match="train already: trials of"):
+        start_within(limits, starter(tmp_path, begun), ASKED, runs_dir=tmp_path)
+
+
+def test_runs_side_by_side_do_not_spend_the_same_hours(tmp_path):
+    """Each gets its share of what is left, and what a running one may still take is kept for it."""
+    limits, begun = Limits(runs=2, hours=2), []
+    names = [f"20260102-000000-CartPole-v1-ppo-000{number}" for number in range(3)]
+
+    def begin(room):
+        name = names[len(begun)]
+        add_run(tmp_path, name, now(), 0)
+        let_train(tmp_path / name)
+        return starter(tmp_path, begun, run=name)(room)
+
+    for _ in range(2):
+        start_within(limits, begin, Request(["train"], 10), runs_dir=tmp_path)
+    assert begun == pytest.approx([3600, 3600], abs=30)
+    assert read_spent(limits, tmp_path).hours == pytest.approx(2.0, abs=0.02)
+    with pytest.raises(UsageError, match="kept for runs that train"):
+        start_within(Limits(runs=3, hours=2), starter(tmp_path, begun), Request([], 10), runs_dir=tmp_path)
+
+
+def test_a_shorter_limit_of_its_own_stays(tmp_path):
+    begun = []
+    begin = starter(tmp_path, begun)
+    start_within(Limits(hours=2), begin, Request(["train"], 10, seconds=60.0), runs_dir=tmp_path)
+    start_within(Limits(hours=2), begin, Request(["train"], 10, seconds=1e9), runs_dir=tmp_path)
+    assert begun == pytest.approx([60, 7200], abs=61)
+
+
+def test_the_pause_before_a_resume_is_not_training(tmp_path):
+    """Two sittings of ten minutes with an hour between them are twenty minutes."""
+    began = (datetime.fromisoformat(now()) - timedelta(minutes=80)).isoformat()
+    again = (datetime.fromisoformat(began) + timedelta(minutes=70)).isoformat()
+    add_run(tmp_path, SICK, began, 80 * 60)
+    for moment, trained in ((began, 0.0), (again, 600.0)):
+        append_start(tmp_path, Entry(moment, None, SICK, 10, 0, None, trained))
+    assert read_spent(Limits(), tmp_path).hours == pytest.approx(1 / 3, abs=0.01)
+
+
+def test_a_start_does_not_wait_for_ever_for_others(tmp_path, monkeypatch):
+    monkeypatch.setattr("gymsolve.service.budget._OTHERS", 0.05)
+    with locked(tmp_path / ".agents.lock"), pytest.raises(UsageError, match="other runs are being started"):
+        start_within(Limits(), starter(tmp_path, []), ASKED, runs_dir=tmp_path)
+
+
+def test_a_run_of_another_folder_is_not_ones_own(tmp_path):
+    here, there = tmp_path / "runs", tmp_path / "others"
+    for folder in (here, there):
+        folder.mkdir()
+        add_run(folder, SICK, now(), 60)
+    home = Home(str(here), Limits())
+    assert own_run(f"{SICK}@best", home)[1] == "best"
+    with pytest.raises(UsageError, match="nothing else is touched"):
+        own_run(str(there / SICK), home)
+
+
+def let_train(folder):
+    info = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(info | {"status": "running", **identity()}))
+
+
+@pytest.mark.parametrize("path", ['track=["wandb"] #', " track", "steps=9 #"])
+def test_a_path_cannot_hide_another_setting(path):
+    """Settings become words `PATH=VALUE`, and a value may be a comment of YAML."""
+    with pytest.raises(UsageError, match="names no setting"):
+        setting_words({path: 1})

@@ -123,6 +123,19 @@ _PROMPT = {
     "digest": "of what would be sent",
 }
 _ENDED: tuple[Printed, ...] = (("", EndedRun), ("with `--detach`", StartedRun))
+_EPISODE = {
+    "episode": "its name in the run's folder `inspections`",
+    "path": "that folder",
+    "run": "the run",
+    "checkpoint": "whose weights played",
+    "env_steps": "that they were trained for",
+    "seed": "of the episode",
+    "deterministic": "false with `--sample`",
+    "length": "its steps",
+    "return": "the raw one",
+    "end": "`terminated`, `truncated` or `cut`",
+    "notes": "what has to be said of it",
+}
 ANSWERS: dict[str, tuple[Printed, ...]] = {
     "train": (*_ENDED, ("with `--seeds`", SeedsVerdict)),
     "resume": (*_ENDED, ("of `group:ID`", SeedsVerdict)),
@@ -145,6 +158,7 @@ ANSWERS: dict[str, tuple[Printed, ...]] = {
     "demos list": (("", list[ToldDemo]),),
     "demos show": (("", ToldDemo),),
     "demos export": (("", ExportedDemos),),
+    "inspect": (("", _EPISODE),),
     "review": (("", _PROMPT), ("with `--send`", {**_PROMPT, "review": "the answer, who gave it and when"})),
     "log list": (("", Logbook),),
     "log add": (("", WrittenEntry),),

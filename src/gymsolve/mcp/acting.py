@@ -1,21 +1,27 @@
 """Tools that act: start and steer runs, try remedies, write into the logbook."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
 from gymsolve.errors import UsageError
 from gymsolve.mcp.playing import EPISODE
-from gymsolve.mcp.tool import Arguments, Home, Reply, Run, Tell, Tool
+from gymsolve.mcp.remembering import LOGBOOK
+from gymsolve.mcp.tool import Arguments, Home, Reply, Run, Tell, Told, Tool, refuse_given, shorten
 from gymsolve.service.answers import Answer
-from gymsolve.service.budget import require_writing
+from gymsolve.service.budget import Allowance, own_run, require_own, require_writing
+
+if TYPE_CHECKING:
+    from gymsolve.service.diagnose import Findings
 
 __all__ = ["TOOLS"]
 
 Settings = Annotated[dict[str, Any], Field(description='Settings to change: {"algo.gamma": 0.98}')]
 _REFUSED = ("track",)
 """Settings that would send data elsewhere; a person decides on those."""
+_SHORT, _LONG = 400, 3000
+"""Characters of one text in a diagnosis."""
 
 
 class Start(Arguments):
@@ -36,7 +42,12 @@ def _start(home: Home, given: Start, tell: Tell) -> Reply:
 
     require_writing(home.limits)
     wanted = NewRun(given.env, _checked(given.set), given.seed, given.steps, given.from_run)
-    return wanted.start(home, given.key)
+    return _begun(wanted.start(home, given.key))
+
+
+def _begun(started: Allowance) -> Told:
+    again = "Nothing new was started. " if started.already_started else ""
+    return Told(started.to_json(), f"{again}rl_run(run, wait=45) follows it.")
 
 
 def _checked(settings: dict[str, Any]) -> dict[str, Any]:
@@ -52,7 +63,7 @@ class Control(Arguments):
     run: Run
     action: Annotated[
         Literal["stop", "resume", "fork"],
-        Field(description="resume: same run goes on; fork: new run from its state, with other settings"),
+        Field(description="resume: same run goes on, with `steps` for longer; fork: new run from its state"),
     ]
     set: Settings = Field(default_factory=dict)
     steps: Annotated[int | None, Field(ge=1, description="Budget of the whole run, to extend it")] = None
@@ -61,14 +72,29 @@ class Control(Arguments):
 
 
 def _control(home: Home, given: Control, tell: Tell) -> Reply:
-    from gymsolve.service.runs import stop_run
     from gymsolve.service.steering import Continuation
 
     require_writing(home.limits)
     if given.action == "stop":
-        return stop_run(given.run, home.runs_dir)
+        refuse_given(given, "with action=stop", ("set", "steps", "seed", "key"))
+        return _stopped(home, given.run)
+    if given.action == "resume":
+        refuse_given(given, "with action=resume: the run keeps its seed", ("seed",))
     wanted = Continuation(given.run, given.action, _checked(given.set), given.steps, given.seed)
-    return wanted.start(home, given.key)
+    return _begun(wanted.start(home, given.key))
+
+
+def _stopped(home: Home, ref: str) -> Told:
+    from gymsolve.runs.process import is_here
+    from gymsolve.service.runs import stop_run
+
+    require_own(ref, home)
+    asked = stop_run(ref, home.runs_dir)
+    if not ref.startswith("group:") and not is_here(info := own_run(asked.run, home)[0].info()):
+        where = f"It trains on {info['host']!r} and hears of it only if that machine shares this folder. "
+    else:
+        where = ""
+    return Told(asked.to_json(), f"{where}rl_run(run, wait=45) tells when it has ended.")
 
 
 class Diagnose(Arguments):
@@ -101,52 +127,45 @@ def _diagnose(home: Home, given: Diagnose, tell: Tell) -> Reply:
         from gymsolve.service.steering import FixTrial
 
         require_writing(home.limits)
-        return FixTrial(given.run, given.alert, given.seeds).start(home, given.key)
+        started = FixTrial(given.run, given.alert, given.seeds).start(home, given.key)
+        return _begun(started) if isinstance(started, Allowance) else started
+    refuse_given(given, "with action=explain", ("seeds", "key"))
+    require_own(given.run, home)
     found = diagnose_path(given.run, home.runs_dir)
-    kept = ("id", "severity", "title", "evidence", "cause", "changes", "effect", "step", "active")
-    roots = [{name: value for name, value in one.items() if name in kept} for one in found.to_json()["roots"]]
-    advice = "rl_diagnose(action=try_fix) tries the first remedy." if roots else "No alert fired."
+    told = found.to_json()
+    kept = ("id", "severity", "title", "cause", "changes", "instead", "effect", "step", "active")
+    fired = [*told["roots"], *told["consequences"]]
+    if given.alert is not None:
+        fired = [one for one in fired if one["id"] == given.alert]
+        if not fired:
+            raise UsageError(f"the alert {given.alert!r} did not fire in this run.", where="alert")
+    shown = fired if given.alert is not None else told["roots"]
+    roots = [{name: one[name] for name in kept if one[name] != ""} | _evidence(one) for one in shown]
     return Explained(
         found.run,
         found.env_steps,
-        roots,
+        shorten(roots, _LONG),
         [f"{one.id} (because of {one.because})" for one in found.consequences],
-        found.lint,
-        found.problems,
-        advice,
+        [shorten(one, _SHORT) for one in found.lint],
+        [shorten(one, _SHORT) for one in found.problems[:10]],
+        _advice(found),
     )
 
 
-class Logbook(Arguments):
-    action: Literal["read", "add"] = "read"
-    query: Annotated[str, Field(description="Words, verdict:refuted, run:PART")] = ""
-    limit: Annotated[int, Field(ge=1, le=50)] = 10
-    note: str = ""
-    hypothesis: str = ""
-    change: Annotated[str, Field(description="What was changed: algo.gamma=0.98")] = ""
-    result: str = ""
-    verdict: Literal["confirmed", "refuted", "open"] = "open"
-    runs: Annotated[list[str], Field(max_length=50, description="Runs that it is about")] = Field(
-        default_factory=list
-    )
+def _evidence(alert: dict[str, Any]) -> dict[str, Any]:
+    told = {name: value for name, value in alert["evidence"].items() if value not in (None, "")}
+    return {"evidence": told}
 
 
-def _logbook(home: Home, given: Logbook, tell: Tell) -> Reply:
-    from gymsolve.service.logbook import add_entry, read_logbook
-
-    if given.action == "read":
-        return read_logbook(given.query, given.limit, home.runs_dir)
-    require_writing(home.limits)
-    return add_entry(
-        by=home.by,
-        note=given.note,
-        hypothesis=given.hypothesis,
-        change=given.change,
-        result=given.result,
-        verdict=given.verdict,
-        runs=given.runs,
-        runs_dir=home.runs_dir,
-    )
+def _advice(found: "Findings") -> str:
+    if not found.roots:
+        return "No alert fired: rl_metrics and rl_episode show what it does."
+    remedied = next((one.id for one in found.roots if one.changes), None)
+    if found.log != "gymsolve":
+        return "A log of another tool: remedies are in its own words."
+    if remedied is None:
+        return "No setting mends it: see `instead` and `cause`."
+    return f"rl_diagnose(run, action=try_fix, alert={remedied}) measures its remedy."
 
 
 TOOLS = (
@@ -157,7 +176,13 @@ TOOLS = (
         _start,
         writes=True,
     ),
-    Tool("rl_control", "Stop, resume, extend or fork a run.", Control, _control, writes=True),
+    Tool(
+        "rl_control",
+        "Stop, resume, extend or fork a run.",
+        Control,
+        _control,
+        writes=True,
+    ),
     Tool(
         "rl_diagnose",
         "Why a run does not learn: root causes with evidence and remedy. try_fix measures the remedy.",
@@ -165,11 +190,5 @@ TOOLS = (
         _diagnose,
     ),
     EPISODE,
-    Tool(
-        "rl_logbook",
-        "What was tried and what came of it. Read it before you start, write when you know more.",
-        Logbook,
-        _logbook,
-        writes=True,
-    ),
+    LOGBOOK,
 )

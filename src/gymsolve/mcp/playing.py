@@ -1,87 +1,125 @@
 """The tool that plays: an episode as a table, as frames, and as the network sees it; or many, as figures."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from gymsolve.mcp.tool import Arguments, Content, Home, Reply, Run, Tell, Tool
-from gymsolve.service.budget import require_writing
+from gymsolve.mcp.tool import Arguments, Content, Home, Reply, Run, Tell, Tool, cut, refuse_given
+from gymsolve.service.budget import own_run, require_disk, require_writing
+from gymsolve.service.calls import TookTooLongError
 from gymsolve.text import number
 
 if TYPE_CHECKING:
-    from gymsolve.service.episodes import PlayedEpisode
+    from gymsolve.rollout.inspected import InspectedEpisode
+    from gymsolve.runs import Run as StoredRun
     from gymsolve.spec import Array
 
 __all__ = ["EPISODE"]
 
 _MOST_FRAMES = 8
 _MOST_NUMBERS = 64
+_MOST_STORED = 10
+_PICTURES = 2
+"""Of what the network sees."""
 
 
 class Episode(Arguments):
     run: Run
-    seed: Annotated[int | None, Field(ge=0)] = None
+    seed: Annotated[int | None, Field(ge=0, lt=1 << 63)] = None
     stochastic: Annotated[bool, Field(description="Sample actions instead of the likeliest")] = False
+    task: Annotated[str | None, Field(description="Of several tasks: which")] = None
+    stored: Annotated[str | None, Field(description="Name of an episode that was played before")] = None
     first_step: Annotated[int, Field(ge=0)] = 0
     rows: Annotated[int, Field(ge=1, le=100, description="Steps in the table")] = 20
     frames: Annotated[int, Field(ge=0, le=_MOST_FRAMES, description="Pictures on the contact sheet")] = 8
     seen: Annotated[bool, Field(description="Also what the network sees at first_step")] = False
+    most_steps: Annotated[int, Field(ge=1, le=20_000, description="Cut it after so many")] = 1000
     episodes: Annotated[
         int, Field(ge=1, le=200, description="More than 1: an evaluation, without table and pictures")
     ] = 1
 
 
 def _episode(home: Home, given: Episode, tell: Tell) -> Reply:
-    require_writing(home.limits)  # it leaves a video and the episode's data in the run
+    from gymsolve.service.episodes import EpisodeWish, open_episode, read_episode
+
+    run, checkpoint = own_run(given.run, home)
+    if given.stored is not None:
+        refuse_given(given, "with stored", ("seed", "stochastic", "task", "most_steps", "episodes"))
+        return _told(run, read_episode(run, given.stored), given)
+    require_writing(home.limits)  # it leaves the episode in the run
+    require_disk(home.limits, run.path.parent)
     if given.episodes > 1:
-        return _evaluate(home, given)
-    from gymsolve.service.episodes import play_episode
-    from gymsolve.service.pictures import contact_sheet
-
-    played = play_episode(
-        given.run,
-        seed=given.seed,
-        stochastic=given.stochastic,
-        first=given.first_step,
-        last=given.first_step + given.rows - 1,
-        runs_dir=home.runs_dir,
-    )
-    lines = _table(played, given.first_step)
-    seen = _seen(played, given.first_step, lines) if given.seen else ()
-    if not given.frames:
-        return Content("\n".join(lines), seen)
-    many = min(given.frames, played.length + 1)
-    chosen = [round(index * played.length / max(1, many - 1)) for index in range(many)]
-    lines.append(f"The picture shows steps {', '.join(map(str, chosen))}, left to right, top to bottom.")
-    return Content("\n".join(lines), (contact_sheet(Path(played.video), chosen), *seen))
+        alone = ("task", "first_step", "rows", "frames", "seen", "most_steps")
+        refuse_given(given, "with several episodes", alone)
+        return _evaluate(run, checkpoint, given)
+    camera = given.frames > 0
+    wish = EpisodeWish(checkpoint, given.seed, given.stochastic, given.task, given.most_steps, camera)
+    try:
+        return _told(run, open_episode(run, wish), given)
+    except TookTooLongError as error:
+        error.hint = "Ask for less: frames=0 draws nothing, most_steps=200 ends it sooner."
+        raise
 
 
-def _table(played: "PlayedEpisode", first: int) -> list[str]:
-    head = f"{played.run}@{played.checkpoint}, seed {played.seed}: return {number(played.total_return)} "
-    lines = [f"{head}in {played.length} steps, {played.end}.", "step  action  reward  return  value"]
-    for row in played.steps:
-        action = row["action"]
-        named = played.action_names and isinstance(action, int) and action < len(played.action_names)
-        shown = played.action_names[action] if named else action
-        told = "  ".join(number(row[name]) for name in ("reward", "return", "value"))
-        lines.append(f"{row['step']:>4}  {shown}  {told}")
-    left = played.length - first - len(played.steps)
-    lines += [f"{left} more steps: first_step={first + len(played.steps)}."] if left > 0 else []
-    return [*lines, f"Video: {played.video}"]
+def _told(run: "StoredRun", episode: "InspectedEpisode", given: Episode) -> Content:
+    from gymsolve.runs.inspections import list_inspections
+    from gymsolve.service.episodes import contact_sheet
+
+    lines = _table(episode, given)
+    pictures = _seen(episode, given.first_step, lines) if given.seen else ()
+    if given.frames:
+        sheet, states = contact_sheet(episode, given.frames)
+        pictures = (sheet, *pictures) if sheet else pictures
+        shown = f"The picture shows states {', '.join(map(str, states))}, left to right, top to bottom."
+        lines.append(shown if sheet else "This environment gives no picture.")
+    others = [one.name for one in list_inspections(run) if one.name != episode.stored.name]
+    if others:
+        lines.append(f"Other stored episodes of the run: {', '.join(others[:_MOST_STORED])}")
+    return Content(cut("\n".join(lines), "Ask for fewer rows."), pictures)
 
 
-def _seen(played: "PlayedEpisode", step: int, lines: list[str]) -> tuple[bytes, ...]:
-    """Say what the network sees in a step, and draw its pictures, a tile per channel."""
-    from gymsolve.runs.episodes import load_episode
+def _table(episode: "InspectedEpisode", given: Episode) -> list[str]:
+    from gymsolve.service.episodes import episode_rows
+
+    facts, length, first = episode.facts, len(episode), given.first_step
+    played = facts.get("task") or next(iter(episode.spec.tasks), None)  # without a name, the first
+    task = f", task {played}" if played else ""
+    end = facts.get("end", "still being played")
+    ended = f"cut after {length} steps (most_steps={given.most_steps})" if end == "cut" else f"{end}"
+    lines = [
+        f"{facts['run']}@{facts['checkpoint']}{task}, seed {facts['seed']}: "
+        f"return {number(facts.get('return'))} in {length} steps, {ended}.",
+        *(f"Note: {note}" for note in facts.get("notes", [])),
+    ]
+    rows = episode_rows(episode, first, first + given.rows - 1)
+    lines.append("  ".join(rows[0]))
+    lines += ["  ".join(_cell(name, value) for name, value in row.items()) for row in rows]
+    left = length - first - len(rows)
+    told = f"first_step={first + len(rows)}, stored={episode.stored.name}"
+    return [*lines, *([f"{left} more steps: {told}."] if left > 0 else [])]
+
+
+def _cell(name: str, value: Any) -> str:
+    if name == "step":
+        return f"{value:>4}"
+    return value if isinstance(value, str) else number(value, 3)
+
+
+def _seen(episode: "InspectedEpisode", state: int, lines: list[str]) -> tuple[bytes, ...]:
+    """Say what the network sees in a state, and draw its pictures, a tile per channel."""
+    from gymsolve.service.episodes import seen_at
     from gymsolve.service.pictures import draw_seen
 
-    obs = {key: values[step] for key, values in load_episode(Path(played.data)).obs.items()}
-    pictures = [key for key, values in obs.items() if values.ndim == 3]
-    lines.append(f"What the network sees at step {step}, before its own scaling:")
-    lines += [f"  {key}: {_listed(values.ravel())}" for key, values in obs.items() if key not in pictures]
-    lines += [f"  {key}: a picture of its own, a tile per channel" for key in pictures]
-    return tuple(draw_seen(obs[key]) for key in pictures)
+    entries = seen_at(episode, state)
+    lines.append(f"What the network sees at step {state}:")
+    for one in entries:
+        if one.is_picture:
+            lines.append(f"  {one.entry}: a picture of its own, a tile per channel")
+            continue
+        lines.append(f"  {one.entry}: {_listed(one.given.ravel())}")
+        if one.taken is not None:
+            lines.append(f"  {one.entry}, as it is scaled: {_listed(one.taken.ravel())}")
+    return tuple(draw_seen(one.given) for one in entries if one.is_picture)[:_PICTURES]
 
 
 def _listed(values: "Array") -> str:
@@ -89,15 +127,22 @@ def _listed(values: "Array") -> str:
     return shown + (f" … ({values.size} numbers)" if values.size > _MOST_NUMBERS else "")
 
 
-def _evaluate(home: Home, given: Episode) -> Reply:
+def _evaluate(run: "StoredRun", checkpoint: str | None, given: Episode) -> Reply:
     from gymsolve.service.calls import call_command
     from gymsolve.service.start import flag_words
 
-    words = ["eval", given.run, "--episodes", str(given.episodes), *flag_words("--seed", given.seed)]
-    words += flag_words("--runs-dir", home.runs_dir)
+    ref = f"{run.path}@{checkpoint}" if checkpoint else str(run.path)
+    words = ["eval", ref, "--episodes", str(given.episodes), *flag_words("--seed", given.seed)]
     told = call_command([*words, *(["--stochastic"] if given.stochastic else [])])
     shown = {name: value for name, value in told.items() if not isinstance(value, list | dict)}
-    return Content("\n".join(f"{name}: {value}" for name, value in shown.items()))
+    shown |= {f"mean of {task}": mean for task, mean in (told.get("tasks") or {}).items()}
+    if told["faults"]:
+        shown["fault"] = told["faults"][0]
+    return Content(cut("\n".join(f"{name}: {_figure(value)}" for name, value in shown.items()), ""))
+
+
+def _figure(value: Any) -> str:
+    return number(value) if isinstance(value, float) else str(value)
 
 
 EPISODE = Tool(

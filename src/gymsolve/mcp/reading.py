@@ -1,52 +1,44 @@
-"""Tools that look: recipes, plans, runs, metrics, diagnoses, comparisons."""
+"""Tools that look: what there is, plans, runs, metrics, comparisons."""
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from gymsolve.mcp.tool import Arguments, Content, Home, Reply, Tell, Tool
-from gymsolve.service.answers import Answer
+from gymsolve.mcp.looking import LOOK
+from gymsolve.mcp.tool import Arguments, Content, Home, Reply, Tell, Told, Tool, cut
+from gymsolve.service.budget import require_own
 from gymsolve.text import age, number, sparkline
 
 __all__ = ["TOOLS"]
 
-_MOST_TEXT = 7000
-"""Characters of an answer in text: some two thousand tokens."""
-Run = Annotated[str, Field(description="Run id, a unique part of it, @last or @best:ENV")]
-
-
-@dataclass(frozen=True)
-class RunSettings(Answer):
-    """All settings of a run, and who decided them."""
-
-    run: str
-    config: dict[str, Any]
-    decided_by: dict[str, str]
-
-
-@dataclass(frozen=True)
-class RunEvents(Answer):
-    """The newest events of a run, and what of it could not be read."""
-
-    run: str
-    events: list[dict[str, Any]]
-    problems: list[str]
+_PAGE = 6000
+"""Characters of a list's rows in one answer."""
 
 
 class Catalog(Arguments):
-    query: Annotated[str, Field(description="Words of a recipe's name or description")] = ""
+    kind: Annotated[
+        Literal["recipes", "settings", "metrics", "alerts", "demos"],
+        Field(description="settings: what `set` takes; demos: episodes that people played"),
+    ] = "recipes"
+    query: Annotated[str, Field(description="Words of a name or description")] = ""
     limit: Annotated[int, Field(ge=1, le=100)] = 20
     offset: Annotated[int, Field(ge=0)] = 0
 
 
 def _catalog(home: Home, given: Catalog, tell: Tell) -> Reply:
-    from gymsolve.service.recipes import list_recipes
+    from gymsolve.service import catalog
 
-    found = list_recipes(given.query or None).recipes
-    rows = [f"{one.name}: {one.description}" for one in found]
-    return Content(_page(rows, given.limit, given.offset, "recipes", "rl_plan(env=NAME) plans one."))
+    rows, following = {
+        "recipes": (catalog.recipe_lines, "rl_plan(env=NAME) plans one."),
+        "settings": (catalog.setting_lines, "Give them as set={PATH: VALUE} to rl_plan first."),
+        "metrics": (catalog.metric_lines, "rl_metrics(names=[NAME]) shows one."),
+        "alerts": (catalog.alert_lines, "rl_diagnose(run) says which fired."),
+        "demos": (
+            lambda query: catalog.demo_lines(query, home.runs_dir),
+            "A person plays: gymsolve play ENV.",
+        ),
+    }[given.kind]
+    return Content(_page(rows(given.query), given.limit, given.offset, given.kind, following))
 
 
 class Plan(Arguments):
@@ -57,65 +49,43 @@ class Plan(Arguments):
         default_factory=dict
     )
     measure: Annotated[bool, Field(description="Also step the environment: speed, blind policies")] = False
+    detail: Annotated[
+        Literal["concise", "detailed"], Field(description="detailed: who decided each setting")
+    ] = "concise"
 
 
 def _plan(home: Home, given: Plan, tell: Tell) -> Reply:
     from gymsolve.service.planning import plan_training
 
-    return plan_training(given.env, given.set, measure=given.measure, runs_dir=home.runs_dir)
+    planned = plan_training(given.env, given.set, measure=given.measure, runs_dir=home.runs_dir)
+    told = planned.to_json()
+    if given.detail == "concise":
+        del told["decided_by"]
+    unsure = planned.seconds is None or planned.threshold is None
+    hint = "measure=true also tells threshold and time. " if unsure and planned.measured is None else ""
+    return Told(told, f"{hint}rl_start(env, set) starts it.")
 
 
 class Runs(Arguments):
     query: Annotated[str, Field(description="Words of the id, status:solved, env:CartPole, algo:ppo")] = ""
+    trials: Annotated[bool, Field(description="Also runs that tried a remedy")] = False
     limit: Annotated[int, Field(ge=1, le=100)] = 15
     offset: Annotated[int, Field(ge=0)] = 0
 
 
 def _runs(home: Home, given: Runs, tell: Tell) -> Reply:
-    from gymsolve.service.runs import list_runs
+    from gymsolve.service.runs import count_runs, list_runs
 
-    found = list_runs(given.query, None, home.runs_dir, trials=False)
+    total = count_runs(given.query, home.runs_dir, trials=given.trials)
+    found = list_runs(given.query, given.offset + given.limit, home.runs_dir, trials=given.trials)
     rows = [
         f"{one.id}  {one.status}  {one.env_steps:,} of {one.steps or 0:,} steps  "
         f"best {number(one.best_reward)}  {age(one.created)}"
-        for one in found
+        + (f"  because: {one.reason[:200]!r}" if one.status in ("crashed", "damaged") and one.reason else "")
+        + (f"  from {(one.parent or {}).get('run')}" if one.parent else "")
+        for one in found[given.offset :]
     ]
-    return Content(_page(rows, given.limit, given.offset, "runs", "rl_run(run=ID) shows one."))
-
-
-class Look(Arguments):
-    run: Run
-    detail: Annotated[
-        Literal["summary", "settings", "events", "report"],
-        Field(description="summary: state and what is new"),
-    ] = "summary"
-    wait: Annotated[int, Field(ge=0, le=45, description="Seconds to wait for news")] = 0
-    until: Literal["end", "evaluation", "alert"] = "end"
-    since: Annotated[str, Field(description="`cursor` of the last answer")] = ""
-
-
-def _look(home: Home, given: Look, tell: Tell) -> Reply:
-    from gymsolve.service.runs import get_run
-    from gymsolve.service.watching import News, wait_for
-
-    if given.detail == "summary":
-
-        def heard(news: News) -> None:
-            tell(news.env_steps, news.steps or 0, f"{news.run}: {news.status}")
-
-        return wait_for(given.run, given.since, given.wait, given.until, home.runs_dir, tell=heard)
-    told = get_run(given.run, home.runs_dir)
-    if given.detail == "settings":
-        return RunSettings(told.id, told.config, told.provenance)
-    if given.detail == "events":
-        return RunEvents(told.id, told.events, told.problems)
-    page = Path(told.path) / "report.md"
-    if not home.limits.read_only:
-        from gymsolve.service.report import report_run
-
-        page = Path(report_run(given.run, home.runs_dir).markdown)
-    text = page.read_text(encoding="utf-8") if page.is_file() else "No report was written yet."
-    return Content(_cut(text, f"All of it is in {page}."))
+    return Content(_rows(rows, total, given.offset, "runs", "rl_run(run=ID) shows one."))
 
 
 class Metrics(Arguments):
@@ -132,6 +102,8 @@ class Metrics(Arguments):
 def _metrics(home: Home, given: Metrics, tell: Tell) -> Reply:
     from gymsolve.service.curves import read_curves
 
+    for ref in given.runs:
+        require_own(ref, home)
     found = read_curves(
         given.runs,
         given.names,
@@ -149,10 +121,12 @@ def _metrics(home: Home, given: Metrics, tell: Tell) -> Reply:
         elif given.format == "sparkline":
             lines.append(f"  {sparkline(values)}  steps {one.points[0][0]:,} to {one.points[-1][0]:,}")
     if not lines:
-        lines = ["Nothing was recorded yet."]
+        between = given.start or given.end is not None
+        lines = ["Nothing was recorded between these steps." if between else "Nothing was recorded yet."]
     others = [name for name in found.names if name not in {one.name for one in found.series}]
-    lines.append(f"Also recorded: {', '.join(others[:25])}{' …' * (len(others) > 25)}")
-    text = _cut("\n".join(lines), "Ask for fewer names or points.")
+    if others:
+        lines.append(f"Also recorded: {', '.join(others[:25])}{' …' * (len(others) > 25)}")
+    text = cut("\n".join(lines), "Ask for fewer names or points.")
     if given.format != "png" or not found.series:
         return Content(text)
     from gymsolve.service.pictures import draw_curves
@@ -176,6 +150,8 @@ class Compare(Arguments):
 def _compare(home: Home, given: Compare, tell: Tell) -> Reply:
     from gymsolve.service.runs import compare_runs
 
+    for ref in given.runs:
+        require_own(ref, home)
     found = compare_runs(given.runs, home.runs_dir, axis=given.axis)
     lines = [f"{one.letter} = {one.id} ({one.status})" for one in found.runs]
     lines += ["  ".join(map(str, row)) for row in found.results]
@@ -186,39 +162,50 @@ def _compare(home: Home, given: Compare, tell: Tell) -> Reply:
     )
     lines += [found.remark] * bool(found.remark)
     lines += [f"{title}\n{chart}" for title, chart in list(found.charts.items())[:1]]
-    return Content(_cut("\n".join(lines), "Compare fewer runs."))
+    return Content(cut("\n".join(lines), "Compare fewer runs."))
 
 
 def _page(rows: list[str], limit: int, offset: int, what: str, following: str) -> str:
-    shown = rows[offset : offset + limit]
+    return _rows(rows[offset : offset + limit], len(rows), offset, what, following)
+
+
+def _rows(shown: list[str], total: int, offset: int, what: str, following: str) -> str:
+    """Rows of a list from `offset` on, and what to do for others."""
     if not shown:
-        return f"No {what} there ({len(rows)} fit in all). Try other words." if rows else f"No {what} fit."
-    left = len(rows) - offset - len(shown)
-    more = f"{left} more: offset={offset + len(shown)}. " if left else ""
-    return _cut("\n".join([*shown, f"{more}{following}"]), "Ask for fewer rows.")
+        past = f"No {what} from {offset} on; {total} fit in all: offset=0."
+        return past if total else f"No {what} fit. Try other words, or none."
+    fitting = _fitting(shown)
+    left = total - offset - fitting
+    more = f"{left} more: offset={offset + fitting}. " if left > 0 else ""
+    return cut("\n".join([*shown[:fitting], f"{more}{following}"]), "Ask for fewer rows.")
 
 
-def _cut(text: str, advice: str) -> str:
-    return (
-        text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}\n[cut: {len(text):,} characters. {advice}]"
-    )
+def _fitting(rows: list[str]) -> int:
+    """How many whole rows an answer has room for; at least one."""
+    room, count = _PAGE, 0
+    for row in rows:
+        room -= len(row) + 1
+        if room < 0 and count:
+            break
+        count += 1
+    return count
 
 
 TOOLS = (
-    Tool("rl_catalog", "Find recipes: environments that train with known good settings.", Catalog, _catalog),
+    Tool(
+        "rl_catalog",
+        "Find recipes (environments with known good settings); also settings, metrics, alerts, demos.",
+        Catalog,
+        _catalog,
+    ),
     Tool(
         "rl_plan",
-        "Say what a training would be without starting it: settings and their origin, budget, doubts, time.",
+        "Say what a training would be without starting it: settings, threshold, budget, doubts, time.",
         Plan,
         _plan,
     ),
     Tool("rl_runs", "List runs, newest first.", Runs, _runs),
-    Tool(
-        "rl_run",
-        "State of a run and what is new; waits for news if asked to. Also its settings, events, report.",
-        Look,
-        _look,
-    ),
+    LOOK,
     Tool("rl_metrics", "Curves of up to eight runs, as text, table or picture.", Metrics, _metrics),
     Tool(
         "rl_compare",

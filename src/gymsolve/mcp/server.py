@@ -1,16 +1,15 @@
-"""The MCP server: tools, resources and prompts over stdio or HTTP.
+"""The MCP server: tools, resources and prompts; `transports.py` connects it.
 
 Calls run in threads. Whatever they start has a process and a session of its own, so that it outlives the
 server. Errors are results that name the fix; nothing that a tool meets ends the server.
 """
 
 import base64
-import hmac
 import json
 import os
 import threading
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Callable
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,24 +20,24 @@ import anyio.to_thread
 from mcp import types
 from mcp.server import ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from gymsolve.errors import GymsolveError, UnknownRunError, did_you_mean
 from gymsolve.mcp import acting, reading
 from gymsolve.mcp.prompts import PROMPTS, Prompt, read_text
-from gymsolve.mcp.tool import Content, Home, Reply, Tool, read_arguments
-from gymsolve.runs import find_run
+from gymsolve.mcp.tool import Content, Home, Reply, Tool, read_arguments, shorten
+from gymsolve.runs.files import os_sentence, read_file
+from gymsolve.service.budget import own_run
 from gymsolve.service.wanted import wanted_until
 
-__all__ = ["TOOLS", "make_server", "serve_http", "serve_stdio"]
+__all__ = ["TOOLS", "make_server"]
 
 TOOLS: tuple[Tool, ...] = (*reading.TOOLS, *acting.TOOLS)
 _PARTS = ("config", "alerts", "report")
-_ORPHAN_SECONDS = 2.0
+_MOST_CALLS = 200
+_MOST_ERROR = 1000
 _INVALID = -32602
 Context = ServerRequestContext[Any, Any]
-Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 def make_server(home: Home) -> Server[Any]:
@@ -115,10 +114,13 @@ async def _call(home: Home, context: Context, name: str, given: dict[str, Any]) 
             anyio.from_thread.run(context.session.report_progress, done, total or None, text)
 
         reply = await _worked(lambda: tool.call(home, arguments, tell))
-    except GymsolveError as error:
-        if isinstance(error, UnknownRunError):
+    except (GymsolveError, OSError) as error:
+        if isinstance(error, OSError):  # a disk that is full, a file that may not be read
+            error = os_sentence(error)
+        if isinstance(error, UnknownRunError) and "gymsolve runs" in (error.hint or "gymsolve runs"):
             error.hint = "rl_runs lists them."
-        return types.CallToolResult(content=[types.TextContent(type="text", text=str(error))], is_error=True)
+        sentence = shorten(str(error), _MOST_ERROR)
+        return types.CallToolResult(content=[types.TextContent(type="text", text=sentence)], is_error=True)
     return _sent(reply)
 
 
@@ -131,9 +133,15 @@ async def _worked(work: Callable[[], Reply]) -> Reply:
             return work()
 
     try:
-        return await anyio.to_thread.run_sync(wanted, abandon_on_cancel=True)
+        return await anyio.to_thread.run_sync(wanted, abandon_on_cancel=True, limiter=_threads())
     finally:
         gone.set()
+
+
+@cache
+def _threads() -> anyio.CapacityLimiter:
+    """Calls that wait must not keep others from being answered."""
+    return anyio.CapacityLimiter(_MOST_CALLS)
 
 
 def _sent(reply: Reply) -> types.CallToolResult:
@@ -185,66 +193,20 @@ def _resource(home: Home, uri: str) -> str:
         return _part(home, run, part)
     except GymsolveError as error:
         raise MCPError(_INVALID, str(error)) from error
+    except OSError as error:
+        raise MCPError(_INVALID, str(os_sentence(error))) from error
 
 
 def _part(home: Home, ref: str, part: str) -> str:
-    run = find_run(ref, home.runs_dir)
+    run, _ = own_run(ref, home)
     if part == "config":
         return json.dumps(run.config_json(), ensure_ascii=False, indent=1)
     if part == "report":
         page = run.path / "report.md"
-        return page.read_text(encoding="utf-8") if page.is_file() else "No report was written yet."
+        written = os.path.lexists(page)
+        return read_file(page).decode(errors="replace") if written else "No report was written yet."
     from gymsolve.service.diagnose import diagnose_path
 
-    return json.dumps(diagnose_path(str(run.path)).to_json(), ensure_ascii=False, indent=1)
-
-
-# -------------------------------------------------------------------------------------- transports
-
-
-def serve_stdio(home: Home) -> None:
-    """Speak over standard input and output until the client is gone."""
-    _end_with_parent(os.getppid())
-    anyio.run(_over_stdio, home)
-
-
-async def _over_stdio(home: Home) -> None:
-    server = make_server(home)
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
-
-
-def _end_with_parent(parent: int) -> None:
-    """Hosts that are killed leave their servers behind; without a client this one has nothing to do."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            threading.Event().wait(_ORPHAN_SECONDS)
-        os._exit(0)
-
-    threading.Thread(target=watch, daemon=True, name="end with the client").start()
-
-
-def serve_http(home: Home, port: int, token: str) -> None:
-    """Serve on this machine alone; requests need the token as `Authorization: Bearer TOKEN`."""
-    import uvicorn
-
-    app = _guarded(make_server(home).streamable_http_app(host="127.0.0.1"), token)
-    with suppress(KeyboardInterrupt):
-        uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning")
-
-
-def _guarded(app: Any, token: str) -> Application:
-    """The application behind a token; the SDK checks Host and Origin."""
-
-    async def guarded(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http":
-            headers = dict(scope["headers"])
-            given = headers.get(b"authorization", b"").removeprefix(b"Bearer ")
-            if not hmac.compare_digest(given, token.encode()):
-                await send({"type": "http.response.start", "status": 401, "headers": []})
-                await send({"type": "http.response.body", "body": b"the token is missing or wrong\n"})
-                return
-        await app(scope, receive, send)
-
-    return guarded
+    found = diagnose_path(str(run.path)).to_json()
+    told = {name: found[name] for name in ("run", "env_steps", "roots", "consequences", "lint", "problems")}
+    return json.dumps(told, ensure_ascii=False, indent=1)

@@ -3,10 +3,12 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gymsolve.config import TrainConfig
 from gymsolve.metrics.transfer import Curve, forgetting, value_at
+
+if TYPE_CHECKING:  # the settings take a moment to import, and most runs have no stages
+    from gymsolve.config import TrainConfig
 
 __all__ = [
     *("StageStory", "StageVisit", "how_it_ended", "own_curve", "stage_stories", "stage_visits"),
@@ -60,7 +62,7 @@ def how_it_ended(visit: StageVisit) -> str:
     return f"{visit.how}, steps spent" if visit.by == "steps" else visit.how
 
 
-def stage_visits(config: TrainConfig, events: Sequence[Mapping[str, Any]]) -> list[StageVisit]:
+def stage_visits(config: "TrainConfig", events: Sequence[Mapping[str, Any]]) -> list[StageVisit]:
     """The stages in the order in which they were visited; empty without a ladder of stages."""
     names = config.curriculum.names
     if not names or config.curriculum.choice != "ladder":

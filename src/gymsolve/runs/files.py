@@ -27,6 +27,7 @@ else:
     import fcntl
 
 __all__ = [
+    "HeldError",
     "explain_os_error",
     "from_exact",
     "is_known_fault",
@@ -84,6 +85,10 @@ _FAULTS = {
     ),
     errno.ENOMEM: ("there is not enough memory.", "End other programs, or use fewer env.workers."),
 }
+
+
+class HeldError(RunDamagedError):
+    """Another process does not let go of a lock."""
 
 
 @contextmanager
@@ -318,7 +323,7 @@ def lock_descriptor(descriptor: int, path: Path, *, timeout: float = 20.0) -> No
     deadline = time.monotonic() + timeout
     while not _try_lock(descriptor, path):
         if time.monotonic() > deadline:
-            raise RunDamagedError(
+            raise HeldError(
                 f"another process has held this file's lock for {timeout:g} seconds.",
                 where=str(path),
                 hint="End the process that hangs (a suspended gymsolve?) and try again.",

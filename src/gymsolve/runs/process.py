@@ -18,9 +18,10 @@ SILENT_SECONDS = 1800.0
 """A run of another machine that wrote nothing for this long is taken for dead."""
 
 
-def identity() -> dict[str, Any]:
-    """This process, as stored in `run.json`."""
-    return {"pid": os.getpid(), "process_start": _process_start(os.getpid()), "host": platform.node()}
+def identity(pid: int | None = None) -> dict[str, Any]:
+    """A process of this machine, by default this one, as stored in `run.json`."""
+    pid = os.getpid() if pid is None else pid
+    return {"pid": pid, "process_start": _process_start(pid), "host": platform.node()}
 
 
 def is_here(info: dict[str, Any]) -> bool:

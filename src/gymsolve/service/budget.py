@@ -1,34 +1,41 @@
 """What agents may spend: limits that a person sets and that every start by an agent keeps to.
 
-`agents.jsonl` beside the runs is the account: a line for every start and resume by an agent. Limits on steps
-and hours count the last 24 hours, whichever server started what. A run counts with the steps that it may
-still take; once it has ended, with those that it took. Trials of a remedy are runs of their own: their steps
-count as planned, their hours as they pass.
+`account.py` knows what was spent. Seconds that are left are shared by runs that may train at the same time,
+unless a run asks for its own (`max_seconds`), so that runs side by side do not spend them twice.
 """
 
+import hashlib
 import shutil
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from gymsolve.errors import UsageError
-from gymsolve.runs import RunSummary, list_runs, runs_folder
-from gymsolve.runs.files import locked, make_folder
-from gymsolve.runs.records import append_record, read_records
+from gymsolve.runs import Run, find_run, runs_folder, split_ref
+from gymsolve.runs.files import HeldError, locked, make_folder
+from gymsolve.runs.process import identity
 from gymsolve.runs.run import now
-from gymsolve.runs.schema import is_moment
+from gymsolve.runs.summary import holds_run
+from gymsolve.service.account import Entry, append_start, read_account, read_usage
 from gymsolve.service.answers import Answer
 from gymsolve.service.start import StartedRun
 from gymsolve.text import count
 
-__all__ = ["Allowance", "Home", "Limits", "Spent", "read_spent", "require_writing", "start_within"]
+__all__ = [
+    *("Allowance", "Home", "Limits", "Request", "Room", "Spent"),
+    *("own_run", "read_spent", "require_disk", "require_own", "require_writing", "start_within"),
+]
 
-_ACCOUNT, _LOCK = "agents.jsonl", ".agents.lock"
-_WINDOW = timedelta(hours=24)
+_LOCK = ".agents.lock"
 _LEAST_DISK = 1.0
 """GB that stay free whatever a person allows."""
+_LEAST_SECONDS = 36.0
+_PATIENCE = 40.0
+"""Seconds for a start, and for waiting until others have started; a host gives up on a call after sixty."""
+_OTHERS = 25.0
+"""Of these, at most so many for others."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +65,12 @@ class Home:
 
 @dataclass(frozen=True)
 class Spent(Answer):
-    """What agents have used of their limits within 24 hours."""
+    """What agents have used of their limits within 24 hours, with what running runs may still use."""
 
     steps: int
     hours: float
     running: list[str]
-    """Ids of the runs that train now."""
+    """Ids of the runs that train now; `trials of RUN` while a remedy is tried."""
     limits: dict[str, Any]
 
 
@@ -72,78 +79,115 @@ class Allowance(Answer):
     """A run that an agent has, and what is left to it."""
 
     run: str
-    already_running: bool
+    already_started: bool
     """True if the key had been used: this is the run of that time, and nothing was started."""
     spent: Spent
 
 
+@dataclass(frozen=True)
+class Request:
+    """What somebody wants to train."""
+
+    words: Sequence[str]
+    """As a command: a key stands for one request."""
+    steps: int
+    begun: int | None = 0
+    """Steps that a run which goes on has behind it; None for trials, which are other runs."""
+    seconds: float | None = None
+    """That it asks for itself; None takes its share of what is left."""
+    trained: float = 0.0
+    """Seconds of training that it has behind it."""
+
+    def digest(self) -> str:
+        return hashlib.sha256("\0".join(self.words).encode(errors="replace")).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a start may take."""
+
+    seconds: float | None
+    """That the run may train; None for no limit."""
+    patience: float
+    """Seconds until it must have begun."""
+
+
 def read_spent(limits: Limits, runs_dir: Path | str | None = None) -> Spent:
     """The account as it stands."""
-    runs = {one.id: one for one in list_runs(runs_dir)}
-    since = (datetime.now(UTC) - _WINDOW).isoformat()
-    rows = [row for row in _account(runs_dir) if row["time"] >= since]
-    steps = sum(_steps(row, runs.get(row["run"])) for row in rows)
-    hours = (sum(_seconds(row, runs.get(row["run"])) for row in rows) + _trial_seconds(rows, runs)) / 3600
-    running = [one.id for one in runs.values() if one.status == "running"]
-    return Spent(steps, round(hours, 2), running, asdict(limits))
+    used = read_usage(runs_dir)
+    return Spent(used.steps, round(used.seconds / 3600, 2), used.running, asdict(limits))
 
 
-def _steps(row: dict[str, Any], run: RunSummary | None) -> int:
-    if run is None or run.status == "running" or row["begun"] is None:
-        return int(row["steps"])
-    return max(0, min(int(row["steps"]), run.env_steps - int(row["begun"])))
+def own_run(ref: str, home: Home) -> tuple[Run, str | None]:
+    """The run of this folder that `RUN[@CHECKPOINT]` names, and the checkpoint."""
+    require_own(ref, home)
+    name, checkpoint = split_ref(ref)
+    return find_run(name, home.runs_dir), checkpoint
 
 
-def _seconds(row: dict[str, Any], run: RunSummary | None) -> float:
-    return 0.0 if run is None or row["begun"] is None else _since(row["time"], run)
-
-
-def _trial_seconds(rows: list[dict[str, Any]], runs: dict[str, RunSummary]) -> float:
-    """Of all trials that were made of a run since an agent first asked for some of it."""
-    asked: dict[str, str] = {}
-    for row in rows:
-        if row["begun"] is None:
-            asked.setdefault(row["run"], row["time"])
-    return sum(
-        _since(one.created, one)
-        for one in runs.values()
-        if one.is_trial and one.created >= asked.get((one.parent or {}).get("run", ""), "~")
-    )
-
-
-def _since(moment: str, run: RunSummary) -> float:
-    """Seconds of a run after a moment, until it ended or now."""
-    end = datetime.now(UTC) if run.status == "running" else datetime.fromisoformat(run.updated)
-    return max(0.0, (end - datetime.fromisoformat(moment)).total_seconds())
+def require_own(ref: str, home: Home) -> None:
+    """Refuse a path that leads to a run elsewhere: whoever lists the runs there writes an index."""
+    path, folder = Path(split_ref(ref)[0]), runs_folder(home.runs_dir)
+    if holds_run(path) and (path.resolve().parent != folder.resolve() or path.is_symlink()):
+        raise UsageError(
+            f"{ref!r} is not in {folder}, and nothing else is touched.", hint="Name a run of it."
+        )
 
 
 def start_within(
     limits: Limits,
-    begin: Callable[[float | None], StartedRun],
+    begin: Callable[[Room], StartedRun],
+    request: Request,
     *,
-    steps: int,
-    begun: int | None = 0,
     key: str | None = None,
     runs_dir: Path | str | None = None,
 ) -> Allowance:
-    """Start a run of `steps` if the limits allow it; a `key` that was used before gives the run of that time.
-
-    `begin` is told how many seconds the run may train, None for no limit. A run that goes on has `begun`: the
-    steps that it has behind it; None for trials, which are other runs and count as planned.
-    """
+    """Start it if the limits allow that; a `key` that was used before gives the run of that time."""
     require_writing(limits)
-    folder = make_folder(runs_folder(runs_dir))
-    with locked(folder / _LOCK, timeout=60.0):  # two clients with one key must not both start
-        known = next((row for row in _account(runs_dir) if key and row["key"] == key), None)
-        if known is not None:
-            return Allowance(known["run"], True, read_spent(limits, runs_dir))
-        spent = read_spent(limits, runs_dir)
-        seconds = _require_room(limits, spent, steps, folder)
-        asked = now()
-        started = begin(seconds)
-        account = {"time": asked, "key": key, "run": started.run, "steps": steps, "begun": begun}
-        append_record(folder / _ACCOUNT, account)
-    return Allowance(started.run, False, read_spent(limits, runs_dir))
+    folder, ends = make_folder(runs_folder(runs_dir)), time.monotonic() + _PATIENCE
+    try:
+        with locked(folder / _LOCK, timeout=_OTHERS):  # two clients with one key must not both start
+            known = next((one for one in read_account(runs_dir) if key and one.key == key), None)
+            if known is None:
+                run = _begin(limits, begin, request, ends, key, folder)
+    except HeldError as error:
+        told = "other runs are being started, and nothing was started for this call."
+        raise UsageError(told, hint="Call again, with the same key.") from error
+    if known is not None:
+        run = _same(known, request)
+    return Allowance(run, known is not None, read_spent(limits, runs_dir))
+
+
+def _begin(
+    limits: Limits,
+    begin: Callable[[Room], StartedRun],
+    request: Request,
+    ends: float,
+    key: str | None,
+    folder: Path,
+) -> str:
+    seconds = _require_room(limits, request, folder)
+    asked = now()
+    started = begin(Room(seconds, ends - time.monotonic()))
+    maker = None if request.begun is not None else identity(started.pid)
+    append_start(
+        folder,
+        Entry(
+            *(asked, key, started.run, request.steps, request.begun),
+            *(seconds, request.trained, request.digest(), maker),
+        ),
+    )
+    return started.run
+
+
+def _same(known: Entry, request: Request) -> str:
+    if known.asked not in (None, request.digest()):
+        raise UsageError(
+            f"the key {known.key!r} was used for another request, which gave {known.run}.",
+            where="key",
+            hint="Take a new key for a new request.",
+        )
+    return known.run
 
 
 def require_writing(limits: Limits) -> None:
@@ -152,48 +196,50 @@ def require_writing(limits: Limits) -> None:
         raise UsageError("this server only reads.", hint="Whoever started it can leave out --read-only.")
 
 
-def _require_room(limits: Limits, spent: Spent, steps: int, folder: Path) -> float | None:
+def require_disk(limits: Limits, folder: Path) -> None:
+    """Refuse whatever needs room on the disk, where there is none left."""
+    free = shutil.disk_usage(folder).free / 1e9
+    used = _size(folder) / 1e9 if limits.disk is not None else 0.0
+    if free < _LEAST_DISK or (limits.disk is not None and used > limits.disk):
+        held = f"{used:.2g} of {limits.disk:g} GB of runs, " if limits.disk is not None else ""
+        raise UsageError(f"the disk is too full: {held}{free:.1f} GB free.", hint="Ask whoever owns it.")
+
+
+def _require_room(limits: Limits, request: Request, folder: Path) -> float | None:
     """Seconds that a run may train; raises the limit that it would break."""
-    if limits.runs is not None and len(spent.running) >= limits.runs:
-        names = ", ".join(spent.running)
+    used, steps = read_usage(folder), request.steps
+    if limits.runs is not None and len(used.running) >= limits.runs:
+        names = ", ".join(used.running)
         raise UsageError(
             f"as many runs as are allowed ({limits.runs}) train already: {names}.",
             hint="Wait until one of them has ended, or stop one.",
         )
-    if limits.steps is not None and spent.steps + steps > limits.steps:
-        left = count(max(0, limits.steps - spent.steps))
+    if limits.steps is not None and used.steps + steps > limits.steps:
+        left = count(max(0, limits.steps - used.steps))
         raise UsageError(
             f"{count(steps)} steps are too many: {left} of {count(limits.steps)} are left within 24 hours.",
             hint="Give fewer steps.",
         )
-    free = shutil.disk_usage(folder).free / 1e9
-    used = _size(folder) / 1e9 if limits.disk is not None else 0.0
-    if free < _LEAST_DISK or (limits.disk is not None and used > limits.disk):
-        raise UsageError(
-            f"the disk is too full: {used:.1f} GB of runs, {free:.1f} GB free.", hint="Ask whoever owns it."
-        )
+    require_disk(limits, folder)
     if limits.hours is None:
         return None
-    hours = limits.hours - spent.hours
-    if hours <= 0.01:
-        told = f"the {limits.hours:g} hours of training within 24 hours are spent."
-        raise UsageError(told, hint="Wait, or ask whoever set them.")
-    return hours * 3600
-
-
-def _account(runs_dir: Path | str | None) -> list[dict[str, Any]]:
-    return read_records(runs_folder(runs_dir) / _ACCOUNT, _fits).rows
-
-
-def _fits(row: Any) -> bool:
-    return (
-        is_moment(row.get("time"))
-        and isinstance(row.get("run"), str)
-        and type(row.get("steps")) is int
-        and isinstance(row.get("begun"), int | None)
-        and isinstance(row.get("key"), str | None)
-    )
+    left_over = limits.hours * 3600 - used.seconds
+    if left_over <= _LEAST_SECONDS:
+        told = (
+            f"the {limits.hours:g} hours of training within 24 hours are spent, or kept for runs that train."
+        )
+        raise UsageError(told, hint="Wait until one has ended, or ask whoever set them.")
+    if request.seconds is not None:
+        return min(request.seconds, left_over)
+    return left_over / max(1, (limits.runs or 1) - len(used.running))
 
 
 def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    """Bytes of all files; what is deleted meanwhile takes none."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.lstat().st_size
+        except FileNotFoundError:
+            continue
+    return total

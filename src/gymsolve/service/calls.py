@@ -16,11 +16,15 @@ from typing import Any
 from gymsolve.errors import GymsolveError, UsageError
 from gymsolve.service.wanted import require_wanted
 
-__all__ = ["LONGEST_CALL", "call_command"]
+__all__ = ["LONGEST_CALL", "TookTooLongError", "call_command"]
 
 LONGEST_CALL = 45.0
 """Seconds: hosts of servers give up on a request after sixty."""
 _GLANCE = 0.2
+
+
+class TookTooLongError(GymsolveError):
+    """A command was ended because nobody waits that long."""
 
 
 def call_command(words: Sequence[str], limit: float = LONGEST_CALL) -> Any:
@@ -52,7 +56,7 @@ def _output(process: "subprocess.Popen[bytes]", words: Sequence[str], limit: flo
         except subprocess.TimeoutExpired as error:
             require_wanted()
             if time.monotonic() >= deadline:
-                raise GymsolveError(
+                raise TookTooLongError(
                     f"`gymsolve {words[0]}` took longer than {limit:g} seconds and was ended.",
                     hint=f"In a terminal it may take its time: gymsolve {' '.join(words)}",
                 ) from error

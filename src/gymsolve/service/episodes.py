@@ -1,76 +1,106 @@
-"""Plays episodes of a run in a process of its own, and gives one step by step."""
+"""Plays an episode of a run in a process of its own, as the inspector does, and gives it step by step.
+
+The episode is stored in the run: another page of its table is read, not played again, and people find it in
+the inspector.
+"""
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gymsolve.errors import UsageError
-from gymsolve.service.answers import Answer
+from gymsolve.runs import Run
+from gymsolve.runs.inspections import open_inspection
 from gymsolve.service.calls import call_command
-from gymsolve.service.runs import RunsDir
 from gymsolve.service.start import flag_words
 
-__all__ = ["PlayedEpisode", "play_episode"]
+if TYPE_CHECKING:
+    from gymsolve.rollout.inspected import InspectedEpisode
+    from gymsolve.spec import Array
 
-_LONGEST_VIDEO = 120
+__all__ = ["EpisodeWish", "Seen", "contact_sheet", "episode_rows", "open_episode", "read_episode", "seen_at"]
+
+_MOST_PARTS = 8
 
 
 @dataclass(frozen=True)
-class PlayedEpisode(Answer):
-    """One episode, and some of its steps."""
+class EpisodeWish:
+    """Which episode to play."""
 
-    run: str
-    checkpoint: str
-    seed: int
-    length: int
-    total_return: float
-    end: str
-    """`terminated`, `truncated` or `cut`."""
-    action_names: list[str]
-    steps: list[dict[str, Any]]
-    """Row t: what was done in step t, what it paid, the sum so far, what the critic expected before it."""
-    video: str
-    data: str
+    checkpoint: str | None = None
+    seed: int | None = None
+    sample: bool = False
+    task: str | None = None
+    steps: int | None = None
+    """After which it is cut."""
+    camera: bool = True
 
 
-def play_episode(
-    ref: str,
-    *,
-    seed: int | None = None,
-    stochastic: bool = False,
-    first: int = 0,
-    last: int | None = None,
-    runs_dir: RunsDir = None,
-) -> PlayedEpisode:
-    """Play one whole episode of `RUN[@CHECKPOINT]`; `first` and `last` choose the steps that are told."""
-    from gymsolve.runs.episodes import load_episode  # NumPy
+@dataclass(frozen=True)
+class Seen:
+    """One entry of what the network takes in a state: numbers, or channels of a picture [C, H, W]."""
 
-    words = ["record", ref, "--data", "--no-overlay", "--max-seconds", str(_LONGEST_VIDEO)]
-    words += [*flag_words("--seed", seed), *flag_words("--runs-dir", runs_dir)]
-    told = call_command([*words, *(["--stochastic"] if stochastic else [])])
-    episode = load_episode(Path(told["episodes"][0]["data"]))
-    length = int(episode.facts["length"])
-    if first >= length:
-        raise UsageError(f"the episode has {length} steps; there is no step {first}.", where="first_step")
-    rows = [
-        {
-            "step": step,
-            "action": episode.actions[step].tolist(),
-            "reward": float(episode.rewards[step]),
-            "return": float(episode.returns[step]),
-            "value": float(episode.values[step]),
-        }
-        for step in range(first, length if last is None else min(length, last + 1))
+    entry: str
+    given: "Array"
+    taken: "Array | None" = None
+    """As the network scales them; None for pictures."""
+
+    @property
+    def is_picture(self) -> bool:
+        return self.given.ndim == 3
+
+
+def open_episode(run: Run, wish: EpisodeWish) -> "InspectedEpisode":
+    """Play one whole episode, unless it is there already."""
+    ref = f"{run.path}@{wish.checkpoint}" if wish.checkpoint else str(run.path)
+    words = ["inspect", ref, *flag_words("--seed", wish.seed), *flag_words("--task", wish.task)]
+    words += [*flag_words("--steps", wish.steps), *(["--sample"] if wish.sample else [])]
+    words += [] if wish.camera else ["--no-camera"]
+    return read_episode(run, call_command(words)["episode"])
+
+
+def read_episode(run: Run, name: str) -> "InspectedEpisode":
+    """A stored episode by the name of its folder."""
+    from gymsolve.rollout.inspected import InspectedEpisode  # NumPy
+
+    episode = InspectedEpisode(open_inspection(run, name))
+    if not len(episode):
+        raise UsageError("the episode has no step yet.", where="episode")
+    return episode
+
+
+def episode_rows(episode: "InspectedEpisode", first: int, last: int) -> list[dict[str, Any]]:
+    """What was done in each step, how surely, what it paid, and what the critic expected before it."""
+    import numpy as np
+
+    count = len(episode)
+    if first >= count:
+        raise UsageError(f"the episode has {count} steps; there is no step {first}.", where="first_step")
+    sure = np.exp(episode.column("log_prob").astype(np.float64))
+    columns = {"p": sure, "reward": episode.rewards, "return": episode.column("raw_return")}
+    columns |= {"value": episode.values, **dict(list(episode.components.items())[:_MOST_PARTS])}
+    labels = episode.labels
+    return [
+        {"step": step, "action": labels[step]}
+        | {name: float(column[step]) for name, column in columns.items()}
+        for step in range(first, min(count, last + 1))
     ]
-    return PlayedEpisode(
-        run=told["run"],
-        checkpoint=told["checkpoint"],
-        seed=told["seed"],
-        length=length,
-        total_return=float(episode.facts["return"]),
-        end=episode.facts["end"],
-        action_names=episode.facts.get("action_names", []),
-        steps=rows,
-        video=told["path"],
-        data=told["episodes"][0]["data"],
-    )
+
+
+def contact_sheet(episode: "InspectedEpisode", most: int) -> tuple[bytes, list[int]]:
+    """Pictures of some states side by side, as a PNG, and which states; empty where there is no camera."""
+    from gymsolve.service.pictures import frame_sheet
+    from gymsolve.service.review_text import shown_states
+
+    frames = [(state, episode.stored.read_frame(state)) for state in shown_states(episode, most)]
+    kept = [(state, encoded) for state, encoded in frames if encoded]
+    sheet = frame_sheet([(f"state {state}", encoded) for state, encoded in kept]) if kept else b""
+    return sheet, [state for state, _ in kept]
+
+
+def seen_at(episode: "InspectedEpisode", state: int) -> list[Seen]:
+    """What the network takes in a state, entry by entry."""
+    observed, scaled = episode.observation(state), episode.seen
+    return [
+        Seen(entry, values[0], None if entry not in scaled else scaled[entry][state])
+        for entry, values in observed.items()
+    ]

@@ -124,9 +124,13 @@ def plan_fix(
     *,
     steps: int | None = None,
     seeds: int = 2,
+    max_seconds: float | None = None,
     runs_dir: Path | str | None = None,
 ) -> FixPlan:
-    """How to try the remedy of an alert, by default of the first root cause."""
+    """How to try the remedy of an alert, by default of the first root cause.
+
+    No trial trains for more than `max_seconds`; those of the run up to the trial's beginning do not count.
+    """
     if seeds < 1:
         raise UsageError(f"{seeds} seeds are none.", where="--seeds", hint="Give at least one.")
     if steps is not None and steps < 1:
@@ -142,7 +146,7 @@ def plan_fix(
     obstacle = _obstacle(run, found, chosen)
     if chosen is None or obstacle is not None:
         return FixPlan(run, chosen, obstacle)
-    return _trial(FixPlan(run, chosen), steps, seeds)
+    return _trial(FixPlan(run, chosen), steps, seeds, max_seconds)
 
 
 def _choose(found: Findings, name: str | None) -> Alert | None:
@@ -173,7 +177,7 @@ def _obstacle(run: Run, found: Findings, alert: Alert | None) -> str | None:
     return f"no setting mends '{alert.id}': {alert.cause}.{also}"
 
 
-def _trial(plan: FixPlan, steps: int | None, seeds: int) -> FixPlan:
+def _trial(plan: FixPlan, steps: int | None, seeds: int, max_seconds: float | None) -> FixPlan:
     config = validate(plan.run.config_json()["config"], f"{plan.run.id}/config.json")
     # What the remedy breaks is said before anything is trained.
     _, changed = apply_overrides(config, {one.path: one.new for one in plan.changes})
@@ -187,7 +191,9 @@ def _trial(plan: FixPlan, steps: int | None, seeds: int) -> FixPlan:
         notes += passed_over
     start = int(checkpoint or 0)
     budget = steps or _enough(config, start)
-    common: dict[str, Any] = {"video.enabled": False, "video.every": 0, "max_seconds": None}
+    if max_seconds is not None:
+        max_seconds += _seconds_at(plan.run, checkpoint)
+    common: dict[str, Any] = {"video.enabled": False, "video.every": 0, "max_seconds": max_seconds}
     if start + budget > config.env_budget:
         common["steps"] = -(-(start + budget) * config.steps // config.env_budget)
         notes.append("the trial goes beyond the budget of the run, so schedules are stretched on both sides")
@@ -203,6 +209,14 @@ def _trial(plan: FixPlan, steps: int | None, seeds: int) -> FixPlan:
         common=tuple(common.items()),
         comparable=comparable,
     )
+
+
+def _seconds_at(run: Run, checkpoint: str | None) -> float:
+    """Seconds of training that a checkpoint has behind it."""
+    if checkpoint is None:
+        return 0.0
+    rows = [row for row in run.read_metrics().rows if row.get("env_steps", 0) <= int(checkpoint)]
+    return max((row["time/elapsed"] for row in rows if row.get("time/elapsed")), default=0.0)
 
 
 def _enough(config: TrainConfig, start: int) -> int:

@@ -2,9 +2,7 @@
 
 import io
 import math
-import subprocess
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gymsolve.errors import GymsolveError
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
 
     from gymsolve.spec import Array
 
-__all__ = ["contact_sheet", "draw_curves", "draw_seen", "frame_sheet"]
+__all__ = ["draw_curves", "draw_seen", "frame_sheet"]
 
 _WIDTH, _HEIGHT = 640, 150
 """Of one panel."""
@@ -93,30 +91,6 @@ def draw_seen(values: "Array", columns: int = 4) -> bytes:
     held = io.BytesIO()
     picture.resize((picture.width * larger, picture.height * larger), 0).save(held, "PNG", optimize=True)
     return held.getvalue()
-
-
-def contact_sheet(video: Path, frames: Sequence[int], columns: int = 4) -> bytes:
-    """Frames of a video side by side, as a PNG; the first one is frame 0."""
-    import imageio_ffmpeg
-
-    wanted = "+".join(f"eq(n,{frame})" for frame in sorted(set(frames)))
-    across = min(columns, len(set(frames)))
-    rows = -(-len(set(frames)) // across)
-    drawn = f"select='{wanted}',scale={_THUMB}:-2,tile={across}x{rows}:padding=4:color=white"
-    given = ["-v", "error", "-i", str(video), "-vf", drawn, "-frames:v", "1", "-fps_mode", "passthrough"]
-    made = subprocess.run(
-        [imageio_ffmpeg.get_ffmpeg_exe(), *given, "-f", "image2pipe", "-c:v", "png", "-"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=20,
-        check=False,
-    )
-    if made.returncode or not made.stdout:
-        said = made.stderr.decode(errors="replace").strip().splitlines()
-        raise GymsolveError(
-            f"the video cannot be read: {said[-1] if said else 'no frame'}.", where=str(video)
-        )
-    return made.stdout
 
 
 def frame_sheet(frames: Sequence[tuple[str, bytes]], columns: int = 4) -> bytes:

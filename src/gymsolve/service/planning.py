@@ -2,15 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gymsolve.recipes import find_recipe, has_recipe, resolve
 from gymsolve.recipes.schema import flatten
-from gymsolve.runs import find_run, list_runs
+from gymsolve.runs import Run, find_run, list_runs, needed_reward
 from gymsolve.service.answers import Answer
 from gymsolve.service.calls import call_command
 from gymsolve.service.runs import RunsDir
 from gymsolve.service.start import setting_words
+from gymsolve.service.steering import require_env
+
+if TYPE_CHECKING:
+    from gymsolve.config import TrainConfig
 
 __all__ = ["PlannedRun", "plan_training"]
 
@@ -25,8 +29,10 @@ class PlannedRun(Answer):
     description: str
     steps: int
     """The budget."""
-    solved_at: float | None
-    """Mean return that counts as solved; None where the environment's registration decides."""
+    threshold: float | None
+    """Mean return, or share of successes, that counts as solved; None where nobody knows it yet."""
+    solved_by: str
+    """`return` or `success_rate`."""
     settings: dict[str, Any]
     """Those that somebody decided; all others have their defaults."""
     decided_by: dict[str, str]
@@ -47,6 +53,7 @@ def plan_training(
     """Plan `ENV[:VARIANT]`; an environment without a recipe is examined, others if `measure` asks for it."""
     from gymsolve.metrics.lint import lint
 
+    require_env(env)
     known = has_recipe(env)
     checked = call_command(["check", env, *setting_words(overrides)]) if measure or not known else None
     if not known:
@@ -61,7 +68,8 @@ def plan_training(
         name=resolved.name,
         description=config.description,
         steps=config.steps,
-        solved_at=config.solved_at,
+        threshold=_threshold(config, checked, runs_dir),
+        solved_by=config.solved_by,
         settings={path: settings[path] for path in decided if path in settings and path != "description"},
         decided_by=decided,
         known=dict(recipe.known),
@@ -72,13 +80,34 @@ def plan_training(
     )
 
 
+def _threshold(config: "TrainConfig", checked: dict[str, Any] | None, runs_dir: RunsDir) -> float | None:
+    """The settings', or the environment's own: as it was found just now, or as an earlier run found it."""
+    if config.solved_at is not None or config.solved_by != "return":
+        return config.solved_at
+    if checked is not None:
+        found: float | None = checked["spec"]["reward_threshold"]
+        return found
+    for one in _earlier(config.env.id, runs_dir):
+        stored = one.config_json()["config"]
+        if (stored.get("solved_at"), stored.get("solved_by", "return")) == (None, "return"):
+            return needed_reward(one)
+    return None
+
+
+def _earlier(env_id: str, runs_dir: RunsDir) -> list[Run]:
+    """The newest runs of an environment that took a step."""
+    there = [one for one in list_runs(runs_dir) if one.env_id == env_id and one.env_steps > 0]
+    return [find_run(one.id, runs_dir) for one in there[:_MOST_RUNS] if one.status != "damaged"]
+
+
 def _derived(checked: dict[str, Any]) -> PlannedRun:
     seconds = checked["seconds_of_stepping"]
     return PlannedRun(
         name=checked["name"],
         description="settings derived from the environment's facts",
         steps=checked["steps"],
-        solved_at=checked["solved_at"],
+        threshold=checked["solved_at"] or checked["spec"]["reward_threshold"],
+        solved_by="return",
         settings={},
         decided_by={},
         known={},
@@ -107,12 +136,10 @@ def _estimate(
     env_id: str, steps: int, checked: dict[str, Any] | None, runs_dir: RunsDir
 ) -> tuple[float | None, str]:
     """Seconds for so many steps, by earlier runs of the environment or by what stepping takes."""
-    earlier = [one for one in list_runs(runs_dir) if one.env_id == env_id and one.env_steps > 0]
-    for summary in earlier[:_MOST_RUNS]:
-        rows = find_run(summary.id, runs_dir).read_metrics().rows
-        speeds = [row["time/fps"] for row in rows if row.get("time/fps")]
+    for run in _earlier(env_id, runs_dir):
+        speeds = [row["time/fps"] for row in run.read_metrics().rows if row.get("time/fps")]
         if speeds:
-            return steps / speeds[-1], f"the speed of run {summary.id}"
+            return steps / speeds[-1], f"the speed of run {run.id}"
     if checked is not None and checked["seconds_of_stepping"]:
         return checked["seconds_of_stepping"], "stepping alone; learning comes on top"
     return None, ""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gymsolve.errors import UsageError
 from gymsolve.metrics.spending import Spending, spent_in_all
+from gymsolve.metrics.stages import StageVisit, how_it_ended, stage_stories, stage_visits, task_curves
 from gymsolve.runs import (
     Run,
     RunSummary,
@@ -37,10 +38,13 @@ __all__ = [
         "best_evaluation",
         "compare_contenders",
         "compare_runs",
+        "count_runs",
         "count_trials",
         "get_run",
         "list_runs",
+        "running_trials",
         "stop_run",
+        "visited_stages",
     ),
 ]
 
@@ -71,25 +75,10 @@ class StoredCheckpoint(Answer):
     """Metrics of the evaluation of these weights, if there was one."""
 
 
-@dataclass(frozen=True)
-class VisitedStage(Answer):
+@dataclass(frozen=True, kw_only=True)
+class VisitedStage(Answer, StageVisit):
     """A stretch of a run in one stage of its curriculum."""
 
-    stage: str
-    began: int
-    ended: int | None
-    """Environment steps; None for the stage that the run is in."""
-    how: str
-    """`promoted` or `demoted`; empty for the stage that the run is in."""
-    by: str
-    """`bound`: it was proved; `steps`: they were spent."""
-    achieved: float | None
-    """Of the training episodes that decided."""
-    bound: float | None
-    bar: float | None
-    episodes: int
-    judged: str
-    """The stage whose episodes decided: of a demotion, the one that has collapsed."""
     ending: str
     """How it ended, in words."""
     master: str | None
@@ -211,6 +200,11 @@ def list_runs(
     return [_listed(folder, summary) for summary in find_runs(runs_dir, query, limit, trials=trials)]
 
 
+def count_runs(query: str | None = None, runs_dir: RunsDir = None, *, trials: bool = False) -> int:
+    """How many fit a query."""
+    return len(find_runs(runs_dir, query, trials=trials))
+
+
 def count_trials(query: str | None = None, runs_dir: RunsDir = None) -> int:
     """How many trials of other runs fit a query."""
     return sum(one.is_trial for one in find_runs(runs_dir, query))
@@ -244,7 +238,7 @@ def get_run(ref: str, runs_dir: RunsDir = None) -> RunDetails:
         command=info["command"],
         versions=info["versions"],
         checkpoints=[StoredCheckpoint(**one) for one in checkpoints],
-        stages=_stages(run, stored["config"], metrics.rows, events.rows),
+        stages=visited_stages(run, stored["config"], metrics.rows, events.rows),
         videos=[video.to_json() for video in list_videos(run)],
         evaluations=[row for row in metrics.rows if "eval/mean_reward" in row],
         last_metrics=last,
@@ -253,14 +247,13 @@ def get_run(ref: str, runs_dir: RunsDir = None) -> RunDetails:
     )
 
 
-def _stages(
+def visited_stages(
     run: Run, config: dict[str, Any], rows: list[dict[str, Any]], events: list[dict[str, Any]]
 ) -> list[VisitedStage]:
     """What a curriculum went through; importing settings takes a moment, which other runs do not pay."""
     settings_of = config.get("curriculum")
     if not isinstance(settings_of, dict) or not settings_of.get("stages"):
         return []
-    from gymsolve.metrics.stages import how_it_ended, stage_stories, stage_visits, task_curves
     from gymsolve.recipes import validate
 
     settings = validate(config, f"{run.id}/config.json")
@@ -294,6 +287,11 @@ def _trials(run: Run) -> list[RunSummary]:
     return [one for one in reversed(there) if one.is_trial and (one.parent or {}).get("run") == run.id]
 
 
+def running_trials(run: Run) -> list[RunSummary]:
+    """Trials of a run that train now."""
+    return [one for one in _trials(run) if one.status == "running"]
+
+
 def stop_run(ref: str, runs_dir: RunsDir = None) -> StopRequest:
     """Ask the process that trains a run to stop; a run that has ended may have a trial under way.
 
@@ -302,7 +300,7 @@ def stop_run(ref: str, runs_dir: RunsDir = None) -> StopRequest:
     if ref.startswith(GROUP):
         return _stop_group(find_group(ref, runs_dir))
     run = find_run(ref, runs_dir)
-    trials = [one for one in _trials(run) if one.status == "running"]
+    trials = running_trials(run)
     if run.status != "running" and trials:
         run = Run(run.path.parent / trials[-1].id)
     run.request_stop()

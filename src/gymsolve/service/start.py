@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from gymsolve.errors import BadNumber, EnvFaultError, GymsolveError
+from gymsolve.errors import BadNumber, EnvFaultError, GymsolveError, UsageError
 from gymsolve.runs.files import read_json, to_json
 from gymsolve.runs.run import Run
 from gymsolve.service.announce import ANSWER, GROUP
@@ -148,9 +148,10 @@ def fork_words(
     return ["fork", ref, *setting_words(overrides), *numbers]
 
 
-def start_fix(run: Run, alert: str | None, seeds: int) -> StartedRun:
+def start_fix(run: Run, alert: str | None, seeds: int, max_seconds: float | None = None) -> StartedRun:
     """Try the remedy of an alert in the background; a `fix` event of the run tells what came of it."""
     words = ["fix", str(run.path), *([alert] if alert else []), "--seeds", str(seeds), "--json"]
+    words += flag_words("--max-seconds", max_seconds)
     output = run.path / "fix.log"
     with output.open("wb") as stream:
         process = _spawn(words, stream, {})
@@ -159,6 +160,9 @@ def start_fix(run: Run, alert: str | None, seeds: int) -> StartedRun:
 
 def setting_words(overrides: Settings) -> list[str]:
     if isinstance(overrides, Mapping):  # values are read as YAML, and JSON is YAML
+        for path in overrides:
+            if "=" in path or path != path.strip():  # it would name another setting, or hide its value
+                raise UsageError(f"{path!r} names no setting.", hint="Such as algo.gamma.")
         overrides = [f"{path}={to_json(value)}" for path, value in overrides.items()]
     return [word for one in overrides for word in ("--set", one)]
 

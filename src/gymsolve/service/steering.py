@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from gymsolve.config import TrainConfig
 from gymsolve.errors import UsageError
 from gymsolve.recipes import apply_overrides, has_recipe, resolve, validate
-from gymsolve.runs import find_run, runs_folder, split_ref
-from gymsolve.service.budget import Allowance, Home, start_within
+from gymsolve.runs import runs_folder
+from gymsolve.runs.checkpoints import pointed
+from gymsolve.service.budget import Allowance, Home, Request, Room, own_run, start_within
 from gymsolve.service.fix import PlannedFix, plan_fix
 from gymsolve.service.runs import get_run
 from gymsolve.service.start import (
@@ -25,10 +27,13 @@ from gymsolve.service.start import (
     train_words,
 )
 
-__all__ = ["Continuation", "FixTrial", "NewRun", "command_line"]
+__all__ = ["Continuation", "FixTrial", "NewRun", "command_line", "require_env"]
 
-START_SECONDS = 45.0
-"""How long a page or an agent waits for a run to begin."""
+
+def require_env(name: str) -> None:
+    """Refuse what cannot name an environment: it becomes a word of a command line."""
+    if name.startswith("-") or not name.strip():
+        raise UsageError(f"{name!r} names no environment.", where="env", hint="Such as CartPole-v1.")
 
 
 @dataclass(frozen=True)
@@ -42,40 +47,43 @@ class NewRun:
     start_from: str | None = None
 
     def __post_init__(self) -> None:
-        if self.env.startswith("-") or not self.env.strip():  # it becomes a word of a command line
-            raise UsageError(f"{self.env!r} names no environment.", where="env", hint="Such as CartPole-v1.")
+        require_env(self.env)
 
     def start(self, home: Home, key: str | None = None) -> Allowance:
         """Start it, if the limits allow it."""
 
-        def begin(seconds: float | None) -> StartedRun:
+        def begin(room: Room) -> StartedRun:
             return start_run(
                 self.env,
-                {**self.settings, **_time_limit(seconds, self.settings)},
+                {**self.settings, **_time_limit(room)},
                 seed=self.seed,
                 steps=self.steps,
                 start_from=self.start_from,
                 runs_dir=home.runs_dir,
-                limit=START_SECONDS,
+                limit=room.patience,
             )
 
-        return start_within(home.limits, begin, steps=self._planned(home), key=key, runs_dir=home.runs_dir)
+        return start_within(home.limits, begin, self._request(home), key=key, runs_dir=home.runs_dir)
 
     def command(self, home: Home) -> str:
         """What a person would type."""
-        words = train_words(
+        return command_line(self._words(), home)
+
+    def _words(self) -> list[str]:
+        return train_words(
             self.env, self.settings, seed=self.seed, steps=self.steps, start_from=self.start_from
         )
-        return command_line(words, home)
 
-    def _planned(self, home: Home) -> int:
-        """Environment steps that it may take."""
+    def _request(self, home: Home) -> Request:
+        """What it may take."""
         asked = _with_steps(self.settings, self.steps)
         if has_recipe(self.env):
-            return resolve(self.env, asked).config.env_budget
-        steps = asked.get("steps", 0)
+            config = resolve(self.env, asked).config
+            return Request(self._words(), config.env_budget, seconds=config.max_seconds)
+        steps, own = asked.get("steps", 0), asked.get("max_seconds")
         if home.limits.steps is None or (steps and isinstance(steps, int) and "budget_in" not in asked):
-            return steps if isinstance(steps, int) else 0
+            known = steps if isinstance(steps, int) else 0
+            return Request(self._words(), known, seconds=own if isinstance(own, int | float) else None)
         raise UsageError(
             f"{self.env!r} has no recipe, and steps are limited here.", where="steps", hint="Give a number."
         )
@@ -96,34 +104,43 @@ class Continuation:
 
     def start(self, home: Home, key: str | None = None) -> Allowance:
         """Let it go on, if the limits allow it."""
-        name, which = split_ref(self.run)
-        run = find_run(name, home.runs_dir)
+        run, which = own_run(self.run, home)
         stored = validate(run.config_json()["config"])
         config, _ = apply_overrides(stored, _with_steps(self.settings, self.steps))
-        done, spent = run.summary().env_steps, get_run(str(run.path)).seconds
+        done, spent = int(pointed(run, "last") or 0), get_run(str(run.path)).seconds
         # Of a checkpoint that is not a number of steps, the least is known: it counts as the beginning.
         begun = done if which in (None, "last") else int(which) if which.isdecimal() else 0
-        return start_within(
-            home.limits,
-            lambda seconds: self._begin(home, _time_limit(seconds, self.settings, spent)),
+        request = Request(
+            self._words(),
             steps=max(0, config.env_budget - begun),
             begun=begun,
+            seconds=_left_of(config, stored, spent),
+            trained=spent if begun == done else 0.0,
+        )
+        ref = run.id if which is None else f"{run.id}@{which}"
+        return start_within(
+            home.limits,
+            lambda room: self._begin(ref, home, room, _time_limit(room, spent)),
+            request,
             key=key,
             runs_dir=home.runs_dir,
         )
 
-    def _begin(self, home: Home, limits: Mapping[str, Any]) -> StartedRun:
+    def _begin(self, ref: str, home: Home, room: Room, limits: Mapping[str, Any]) -> StartedRun:
         changes = {**self.settings, **limits}
-        steps, folder, limit = self.steps, home.runs_dir, START_SECONDS
+        steps, folder, limit = self.steps, home.runs_dir, room.patience
         if self.kind == "resume":
-            return resume_run(self.run, changes, steps=steps, runs_dir=folder, limit=limit)
-        return fork_run(self.run, changes, seed=self.seed, steps=steps, runs_dir=folder, limit=limit)
+            return resume_run(ref, changes, steps=steps, runs_dir=folder, limit=limit)
+        return fork_run(ref, changes, seed=self.seed, steps=steps, runs_dir=folder, limit=limit)
 
     def command(self, home: Home) -> str:
         """What a person would type."""
+        return command_line(self._words(), home)
+
+    def _words(self) -> list[str]:
         if self.kind == "resume":
-            return command_line(resume_words(self.run, self.settings, steps=self.steps), home)
-        return command_line(fork_words(self.run, self.settings, seed=self.seed, steps=self.steps), home)
+            return resume_words(self.run, self.settings, steps=self.steps)
+        return fork_words(self.run, self.settings, seed=self.seed, steps=self.steps)
 
 
 @dataclass(frozen=True)
@@ -136,19 +153,25 @@ class FixTrial:
 
     def start(self, home: Home, key: str | None = None) -> Allowance | PlannedFix:
         """Start them, if there is something to try and the limits allow it."""
-        plan = plan_fix(self.run, self.alert, seeds=self.seeds, runs_dir=home.runs_dir)
+        run, _ = own_run(self.run, home)
+        plan = plan_fix(str(run.path), self.alert, seeds=self.seeds, runs_dir=home.runs_dir)
         if plan.obstacle is not None:
             return plan.answer()
+        trials = 2 * self.seeds
 
-        def begin(seconds: float | None) -> StartedRun:
-            return start_fix(plan.run, self.alert, self.seeds)
+        def begin(room: Room) -> StartedRun:
+            each = None if room.seconds is None else max(1.0, room.seconds / trials)
+            return start_fix(plan.run, self.alert, self.seeds, each)
 
-        trials = 2 * self.seeds * plan.steps
-        return start_within(home.limits, begin, steps=trials, begun=None, key=key, runs_dir=home.runs_dir)
+        request = Request([*self._words(), str(self.seeds)], trials * plan.steps, begun=None)
+        return start_within(home.limits, begin, request, key=key, runs_dir=home.runs_dir)
 
     def command(self, home: Home) -> str:
         """What a person would type."""
-        return command_line(["fix", self.run, *([self.alert] if self.alert else [])], home)
+        return command_line(self._words(), home)
+
+    def _words(self) -> list[str]:
+        return ["fix", self.run, *([self.alert] if self.alert else [])]
 
 
 def command_line(words: list[str], home: Home) -> str:
@@ -162,10 +185,13 @@ def _with_steps(settings: Mapping[str, Any], steps: int | None) -> dict[str, Any
     return {**settings, **({} if steps is None else {"steps": steps})}
 
 
-def _time_limit(seconds: float | None, settings: Mapping[str, Any], spent: float = 0.0) -> dict[str, Any]:
-    """Seconds that a run may train in all, of which it has `spent` some; a shorter limit of its own stays."""
-    if seconds is None:
-        return {}
-    own = settings.get("max_seconds")
-    allowed = round(seconds + spent)
-    return {"max_seconds": min(allowed, own) if isinstance(own, int | float) else allowed}
+def _left_of(config: TrainConfig, stored: TrainConfig, spent: float) -> float | None:
+    """Seconds that a run asks for itself; a limit that an earlier sitting was given is not its own."""
+    if config.max_seconds is None or config.max_seconds == stored.max_seconds:
+        return None
+    return max(1.0, config.max_seconds - spent)
+
+
+def _time_limit(room: Room, spent: float = 0.0) -> dict[str, Any]:
+    """Seconds that a run may train in all, of which it has `spent` some."""
+    return {} if room.seconds is None else {"max_seconds": max(1, round(room.seconds + spent))}

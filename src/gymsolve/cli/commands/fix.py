@@ -37,6 +37,9 @@ def fix(
     seeds: Annotated[
         int, typer.Option("--seeds", min=1, help="Trials of each side, each with another seed.")
     ] = 2,
+    max_seconds: Annotated[
+        float | None, typer.Option("--max-seconds", min=1, help="Longest training of each trial.")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be tried, train nothing.")
     ] = False,
@@ -48,7 +51,7 @@ def fix(
     """Try the remedy of an alert: train with and without it from the last healthy checkpoint, and compare."""
     from gymsolve.service.fix import plan_fix
 
-    plan = plan_fix(run, alert, steps=_amount(steps), seeds=seeds, runs_dir=runs_dir)
+    plan = plan_fix(run, alert, steps=_amount(steps), seeds=seeds, max_seconds=max_seconds, runs_dir=runs_dir)
     if plan.obstacle is not None or dry_run:
         if json:
             print_json(plan.answer().to_json())

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gymsolve.cli.commands.web import Host, NoOpen, Port, Token, open_page
-from gymsolve.cli.options import PolicyRef, RunsDir, Trust, trusts
+from gymsolve.cli.options import Json, PolicyRef, RunsDir, Trust, trusts
+from gymsolve.cli.printing.output import print_json
 from gymsolve.errors import UnknownRunError
 
 if TYPE_CHECKING:
     from gymsolve.runs.run import Run
+    from gymsolve.training.play.inspection import Question
 
 __all__ = ["inspect"]
 
@@ -30,16 +32,36 @@ def inspect(
     task: Annotated[
         str | None, typer.Option("--task", metavar="NAME", help="Which of several tasks; else the first.")
     ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option("--steps", min=1, max=1_000_000, help="Of --json: cut the episode after so many."),
+    ] = None,
+    no_camera: Annotated[
+        bool, typer.Option("--no-camera", help="Of --json: keep no pictures, which is quicker.")
+    ] = False,
     port: Port = None,
     no_open: NoOpen = False,
     host: Host = "127.0.0.1",
     token: Token = None,
     trust: Trust = False,
     runs_dir: RunsDir = None,
+    json: Json = False,
 ) -> None:
-    """Step through an episode: what the network saw, what it thought, what it did, what came of it."""
+    """Step through an episode: what the network saw, what it thought, what it did, what came of it.
+
+    With --json no page is opened: the episode is played to its end and stored, and its facts are printed.
+    """
     found, which = _find(f"{run}@{checkpoint}" if checkpoint else run, runs_dir)
-    if trusts(str(found.path), runs_dir, trust=trust, json=False):
+    trust = trusts(str(found.path), runs_dir, trust=trust, json=json)
+    if json:
+        from gymsolve.training.play.inspection import LONGEST, Question
+
+        question = Question(
+            seed=seed, deterministic=not sample, task=task, steps=steps or LONGEST, camera=not no_camera
+        )
+        _play(f"{found.path}@{which}" if which else str(found.path), question, trust=trust)
+        return
+    if trust:
         from gymsolve.runs.trust import buildable_settings
 
         buildable_settings(found, trust=True)  # the page's processes find it in the list
@@ -71,3 +93,13 @@ def _find(ref: str, runs_dir: Path | None) -> "tuple[Run, str | None]":
             f"run {found.id} has no checkpoint '{which}'.", hint=f"There are: {', '.join(known)}."
         )
     return found, which.replace("_", "")
+
+
+def _play(ref: str, asked: "Question", *, trust: bool) -> None:
+    """Play the episode, unless it is stored, and print where it is and how it ended."""
+    from gymsolve.training.play.inspection import inspect_run
+
+    stored = inspect_run(ref, asked, trust=trust).stored
+    told = ("run", "checkpoint", "env_steps", "seed", "deterministic", "length", "return", "end")
+    facts = {name: stored.facts.get(name) for name in told}
+    print_json({"episode": stored.name, "path": str(stored.path), **facts, "notes": stored.facts["notes"]})

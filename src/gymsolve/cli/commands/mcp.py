@@ -1,7 +1,9 @@
 """`gymsolve mcp`: the same powers for coding agents."""
 
+import os
 import secrets
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,6 +11,7 @@ import typer
 from gymsolve.cli.options import RunsDir
 from gymsolve.cli.printing.output import is_terminal, say
 from gymsolve.errors import MissingExtraError, UsageError
+from gymsolve.runs.files import os_sentence
 
 __all__ = ["install", "read_steps", "serve", "skill"]
 
@@ -42,13 +45,17 @@ def serve(
     max_disk: MaxDisk = None,
     read_only: ReadOnly = False,
     by: Annotated[str, typer.Option("--by", metavar="NAME", help="Who signs the logbook.")] = "agent",
+    folder: Annotated[
+        Path | None,
+        typer.Option("--folder", metavar="DIR", help="Work there: modules of one's own, ./recipes, ./runs."),
+    ] = None,
     runs_dir: RunsDir = None,
 ) -> None:
     """Serve coding agents over MCP: find, plan, train, watch, diagnose, fix, compare, play, remember."""
     if ctx.invoked_subcommand is not None:
         return
     try:
-        from gymsolve.mcp.server import serve_http, serve_stdio
+        from gymsolve.mcp.transports import serve_http, serve_stdio
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in ("mcp", "anyio"):
             raise
@@ -57,6 +64,7 @@ def serve(
     from gymsolve.runs import runs_folder
     from gymsolve.service.budget import Limits
 
+    _enter(folder)
     limits = Limits(read_steps(max_steps), max_hours, max_runs, max_disk, read_only)
     home = Home(str(runs_folder(runs_dir).absolute()), limits, by)
     if not http:
@@ -83,7 +91,8 @@ def install(
     from gymsolve.mcp.install import plan_installation
     from gymsolve.runs import runs_folder
 
-    planned = plan_installation(client, ["--runs-dir", str(runs_folder(runs_dir).absolute())])
+    places = {"--folder": Path.cwd(), "--runs-dir": runs_folder(runs_dir).absolute()}
+    planned = plan_installation(client, [word for name, path in places.items() for word in (name, str(path))])
     if not planned.changes:
         say(f"{planned.path} has it already.")
         return 0
@@ -103,6 +112,16 @@ def skill() -> None:
     from gymsolve.mcp.prompts import read_text
 
     say(read_text("skill"))
+
+
+def _enter(folder: Path | None) -> None:
+    """Hosts start servers in folders of their own."""
+    if folder is None:
+        return
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        raise UsageError(f"{os_sentence(error)}", where="--folder") from error
 
 
 def _agreed(path: str) -> bool:
