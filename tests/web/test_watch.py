@@ -1,10 +1,11 @@
 """Watching runs in a real browser: the table, one run while it trains, runs compared, and what buttons do."""
 
 import json
+import os
 import shutil
+import signal
 from collections.abc import Callable
 from http.client import HTTPConnection
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,6 +24,7 @@ from gymsolve.service.runs import get_run
 from gymsolve.text import count, number, score
 from gymsolve.web.acting import ROUTES
 from gymsolve.web.route import Ask
+from tests.processes import children_of
 from tests.web.conftest import Served, serving
 
 KEPT = Path(__file__).parents[1] / "runs" / "known_good" / "cartpole"
@@ -238,7 +240,6 @@ def test_a_page_of_a_run_is_whole(
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-@pytest.mark.skipif(find_spec("gymsolve.training.play.person") is None, reason="nobody can play here yet")
 def test_the_newest_checkpoint_plays_beside_the_curves(server: Served, kept: list[Run], page: Page) -> None:
     run = kept[0]
     page.goto(server.address(f"/run/{run.id}"))
@@ -250,6 +251,10 @@ def test_the_newest_checkpoint_plays_beside_the_curves(server: Served, kept: lis
     page.wait_for_function("() => document.querySelector('.player canvas').width >= 100")
     before = playing.inner_text()
     expect(playing).not_to_have_text(before)  # it goes on
+    os.kill(max(children_of(server.process.pid)), signal.SIGKILL)
+    expect(playing.get_by_role("status")).to_have_text("The process of this session was killed (SIGKILL).")
+    page.get_by_role("button", name="Watch it play").click()
+    expect(picture).to_be_visible()
     page.get_by_role("button", name="Stop playing").click()
     expect(picture).to_have_count(0)
 
