@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,11 +16,11 @@ KEPT = Path(__file__).parents[1] / "runs" / "known_good" / "cartpole"
 SICK = "20260101-000000-CartPole-v1-ppo-aaaa"
 
 
-def add_run(folder, name, created, seconds, parent=None):
+def add_run(folder, name, created, seconds, parent=None, group=None):
     shutil.copytree(KEPT, folder / name)
     ended = (datetime.fromisoformat(created) + timedelta(seconds=seconds)).isoformat()
     info = json.loads((folder / name / "run.json").read_text())
-    info |= {"id": name, "created": created, "updated": ended, "parent": parent}
+    info |= {"id": name, "created": created, "updated": ended, "parent": parent, "group": group}
     (folder / name / "run.json").write_text(json.dumps(info))
 
 
@@ -49,3 +49,18 @@ def test_hours_of_trials_count_and_a_key_starts_them_once(tmp_path):
     assert read_spent(Limits(), tmp_path).hours == 0.5
     with pytest.raises(UsageError, match=r"0\.4 hours of training within 24 hours are spent"):
         start_within(Limits(hours=0.4), begin, **asked)
+
+
+def test_seeds_of_a_group_count_as_the_runs_that_they_are(tmp_path):
+    def begin(seconds):
+        return StartedRun("group:g-2seeds-00aa", str(tmp_path), 1)
+
+    asked = {"steps": 6000, "begun": None, "at_once": 2, "runs_dir": tmp_path}
+    with pytest.raises(UsageError, match=r"2 seeds would train at once; 1 run may\."):
+        start_within(Limits(runs=1), begin, **asked)
+    add_run(tmp_path, SICK, (datetime.now(UTC) - timedelta(hours=1)).isoformat(), 1800, group="g-2seeds-00aa")
+    start_within(Limits(runs=2), begin, **asked)
+    for number, group in enumerate(("g-2seeds-00aa", "g-2seeds-00aa", "other-2seeds-00bb")):
+        add_run(tmp_path, f"20260102-000000-CartPole-v1-ppo-000{number}", now(), 900, group=group)
+    spent = read_spent(Limits(), tmp_path)
+    assert (spent.hours, spent.steps) == (0.5, 6000)

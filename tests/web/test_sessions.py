@@ -1,4 +1,4 @@
-"""Sessions as processes: how many there may be at once, and that each ends with its tab, whatever ends that."""
+"""Sessions as processes: how many there may be at once, and that each ends with its tab, whatever ends it."""
 
 import os
 import shutil

@@ -2,8 +2,8 @@
 
 `agents.jsonl` beside the runs is the account: a line for every start and resume by an agent. Limits on steps
 and hours count the last 24 hours, whichever server started what. A run counts with the steps that it may
-still take; once it has ended, with those that it took. Trials of a remedy are runs of their own: their steps
-count as planned, their hours as they pass.
+still take; once it has ended, with those that it took. Trials of a remedy and the seeds of a group are runs
+of their own: their steps count as planned, their hours as they pass.
 """
 
 import shutil
@@ -16,12 +16,13 @@ from typing import Any
 from gymsolve.errors import UsageError
 from gymsolve.runs import RunSummary, list_runs, runs_folder
 from gymsolve.runs.files import locked, make_folder
+from gymsolve.runs.groups import GROUP
 from gymsolve.runs.records import append_record, read_records
 from gymsolve.runs.run import now
 from gymsolve.runs.schema import is_moment
 from gymsolve.service.answers import Answer
 from gymsolve.service.start import StartedRun
-from gymsolve.text import count
+from gymsolve.text import count, plural
 
 __all__ = ["Allowance", "Home", "Limits", "Spent", "read_spent", "require_writing", "start_within"]
 
@@ -83,7 +84,7 @@ def read_spent(limits: Limits, runs_dir: Path | str | None = None) -> Spent:
     since = (datetime.now(UTC) - _WINDOW).isoformat()
     rows = [row for row in _account(runs_dir) if row["time"] >= since]
     steps = sum(_steps(row, runs.get(row["run"])) for row in rows)
-    hours = (sum(_seconds(row, runs.get(row["run"])) for row in rows) + _trial_seconds(rows, runs)) / 3600
+    hours = (sum(_seconds(row, runs.get(row["run"])) for row in rows) + _other_seconds(rows, runs)) / 3600
     running = [one.id for one in runs.values() if one.status == "running"]
     return Spent(steps, round(hours, 2), running, asdict(limits))
 
@@ -98,17 +99,22 @@ def _seconds(row: dict[str, Any], run: RunSummary | None) -> float:
     return 0.0 if run is None or row["begun"] is None else _since(row["time"], run)
 
 
-def _trial_seconds(rows: list[dict[str, Any]], runs: dict[str, RunSummary]) -> float:
-    """Of all trials that were made of a run since an agent first asked for some of it."""
+def _other_seconds(rows: list[dict[str, Any]], runs: dict[str, RunSummary]) -> float:
+    """Of all trials of a run since an agent first asked for some of it, and of the seeds of its groups."""
     asked: dict[str, str] = {}
     for row in rows:
         if row["begun"] is None:
             asked.setdefault(row["run"], row["time"])
     return sum(
-        _since(one.created, one)
-        for one in runs.values()
-        if one.is_trial and one.created >= asked.get((one.parent or {}).get("run", ""), "~")
+        _since(one.created, one) for one in runs.values() if one.created >= asked.get(_asked_as(one), "~")
     )
+
+
+def _asked_as(run: RunSummary) -> str:
+    """What the account calls a trial or a seed; "" for other runs."""
+    if run.is_trial:
+        return str((run.parent or {}).get("run", ""))
+    return f"{GROUP}{run.group}" if run.group else ""
 
 
 def _since(moment: str, run: RunSummary) -> float:
@@ -123,13 +129,15 @@ def start_within(
     *,
     steps: int,
     begun: int | None = 0,
+    at_once: int = 1,
     key: str | None = None,
     runs_dir: Path | str | None = None,
 ) -> Allowance:
     """Start a run of `steps` if the limits allow it; a `key` that was used before gives the run of that time.
 
     `begin` is told how many seconds the run may train, None for no limit. A run that goes on has `begun`: the
-    steps that it has behind it; None for trials, which are other runs and count as planned.
+    steps that it has behind it; None for trials and groups, which are other runs and count as planned.
+    `at_once` of them train at a time.
     """
     require_writing(limits)
     folder = make_folder(runs_folder(runs_dir))
@@ -138,7 +146,7 @@ def start_within(
         if known is not None:
             return Allowance(known["run"], True, read_spent(limits, runs_dir))
         spent = read_spent(limits, runs_dir)
-        seconds = _require_room(limits, spent, steps, folder)
+        seconds = _require_room(limits, spent, steps, at_once, folder)
         asked = now()
         started = begin(seconds)
         account = {"time": asked, "key": key, "run": started.run, "steps": steps, "begun": begun}
@@ -152,13 +160,19 @@ def require_writing(limits: Limits) -> None:
         raise UsageError("this server only reads.", hint="Whoever started it can leave out --read-only.")
 
 
-def _require_room(limits: Limits, spent: Spent, steps: int, folder: Path) -> float | None:
+def _require_room(limits: Limits, spent: Spent, steps: int, at_once: int, folder: Path) -> float | None:
     """Seconds that a run may train; raises the limit that it would break."""
     if limits.runs is not None and len(spent.running) >= limits.runs:
         names = ", ".join(spent.running)
         raise UsageError(
             f"as many runs as are allowed ({limits.runs}) train already: {names}.",
             hint="Wait until one of them has ended, or stop one.",
+        )
+    if limits.runs is not None and len(spent.running) + at_once > limits.runs:
+        there = f", and some train: {', '.join(spent.running)}" if spent.running else ""
+        raise UsageError(
+            f"{at_once} seeds would train at once; {plural(limits.runs, 'run')} may{there}.",
+            hint="Start one seed after the other.",
         )
     if limits.steps is not None and spent.steps + steps > limits.steps:
         left = count(max(0, limits.steps - spent.steps))

@@ -14,6 +14,7 @@ from gymsolve.runs import find_run, runs_folder, split_ref
 from gymsolve.service.budget import Allowance, Home, start_within
 from gymsolve.service.fix import PlannedFix, plan_fix
 from gymsolve.service.runs import get_run
+from gymsolve.service.seeds import jobs_at_once
 from gymsolve.service.start import (
     StartedRun,
     fork_run,
@@ -29,6 +30,7 @@ __all__ = ["Continuation", "FixTrial", "NewRun", "command_line"]
 
 START_SECONDS = 45.0
 """How long a page or an agent waits for a run to begin."""
+_MOST_SEEDS = 1000
 
 
 @dataclass(frozen=True)
@@ -40,31 +42,52 @@ class NewRun:
     seed: int | None = None
     steps: int | None = None
     start_from: str | None = None
+    seeds: int | None = None
+    """So many of them, from `seed` on; None is one."""
 
     def __post_init__(self) -> None:
         if self.env.startswith("-") or not self.env.strip():  # it becomes a word of a command line
             raise UsageError(f"{self.env!r} names no environment.", where="env", hint="Such as CartPole-v1.")
+        if self.seeds is not None and not 2 <= self.seeds <= _MOST_SEEDS:
+            hint = f"Give 2 to {_MOST_SEEDS:,}, or nothing for one."
+            raise UsageError(f"{self.seeds} is no number of seeds to compare.", where="seeds", hint=hint)
 
     def start(self, home: Home, key: str | None = None) -> Allowance:
-        """Start it, if the limits allow it."""
+        """Start it, if the limits allow it; of several seeds, the answer names the group."""
+        runs = self.seeds or 1
 
         def begin(seconds: float | None) -> StartedRun:
+            share = None if seconds is None else seconds / runs
             return start_run(
                 self.env,
-                {**self.settings, **_time_limit(seconds, self.settings)},
+                {**self.settings, **_time_limit(share, self.settings)},
                 seed=self.seed,
+                seeds=self.seeds,
                 steps=self.steps,
                 start_from=self.start_from,
                 runs_dir=home.runs_dir,
                 limit=START_SECONDS,
             )
 
-        return start_within(home.limits, begin, steps=self._planned(home), key=key, runs_dir=home.runs_dir)
+        return start_within(
+            home.limits,
+            begin,
+            steps=runs * self._planned(home),
+            begun=0 if self.seeds is None else None,
+            at_once=jobs_at_once(1, runs),
+            key=key,
+            runs_dir=home.runs_dir,
+        )
 
     def command(self, home: Home) -> str:
         """What a person would type."""
         words = train_words(
-            self.env, self.settings, seed=self.seed, steps=self.steps, start_from=self.start_from
+            self.env,
+            self.settings,
+            seed=self.seed,
+            seeds=self.seeds,
+            steps=self.steps,
+            start_from=self.start_from,
         )
         return command_line(words, home)
 

@@ -79,7 +79,11 @@ def _alerts(ask: Ask) -> Reply:
     follows: dict[str, list[dict[str, Any]]] = {}
     for one in found["consequences"]:
         follows.setdefault(one["because"], []).append(one)
-    roots = [_alert(ask, run, one, follows.get(one["id"], [])) for one in found["roots"]]
+    tried = {event["alert"]: event for event in run.read_events().rows if _tells_of_trials(event)}
+    roots = [
+        {**_alert(ask, run, one, follows.get(one["id"], [])), "tried": _tried(tried.get(one["id"]))}
+        for one in found["roots"]
+    ]
     return {
         "roots": roots,
         "checked": len(found["not_fired"]) + len(found["roots"]) + len(found["consequences"]),
@@ -102,6 +106,19 @@ def _alert(ask: Ask, run: Run, alert: dict[str, Any], follows: list[dict[str, An
         "fix": fix,
         "follows": [_alert(ask, run, one, []) for one in follows],
     }
+
+
+def _tells_of_trials(event: dict[str, Any]) -> bool:
+    return event["kind"] == "fix" and isinstance(event.get("alert"), str)
+
+
+def _tried(event: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What came of the newest trials of a remedy, and their runs; None where nobody has tried it."""
+    if event is None:
+        return None
+    runs = event.get("children")
+    told = [str(one) for one in runs] if isinstance(runs, list) else []
+    return {"verdict": str(event.get("verdict")), "runs": told}
 
 
 def _compare(ask: Ask) -> Reply:

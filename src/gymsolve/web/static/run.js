@@ -9,7 +9,7 @@ import { html, nothing, render } from './vendor/lit-html.js';
 const id = decodeURIComponent(location.pathname.slice('/run/'.length));
 const place = `/runs/${encodeURIComponent(id)}`;
 const main = page(id);
-const state = { id, run: null, told: null, found: null, tracks: new Tracks(), cursor: '', refresh };
+const state = { id, run: null, told: null, found: null, tracks: new Tracks(), cursor: '', trying: new Map(), refresh };
 const player = new SmallPlayer(id);
 const MOST_CHARTS = 30;
 let curves = null;
@@ -88,7 +88,8 @@ async function poll() {
 
 /** Alerts as `gymsolve diagnose` tells them, whenever the run's events say that they changed. */
 async function diagnose() {
-  const wanted = JSON.stringify([state.run.alerts, state.run.status]);
+  const tried = state.run.events.filter((one) => one.kind === 'fix').length;
+  const wanted = JSON.stringify([state.run.alerts, state.run.status, tried]);
   if (wanted === shown) return;
   shown = wanted;
   try {
