@@ -68,10 +68,12 @@ def fill(page: Page, fields: dict[str, str], verb: str) -> Locator:
     return form
 
 
-def ended(page: Page, steps: int) -> None:
-    """The page has followed its run to the end."""
+def ended(page: Page, run: Run) -> int:
+    """The page has followed a run to its end; the steps that it shows."""
     expect(page.locator("h1 .badge")).to_have_text(ENDED)
+    steps = run.summary().env_steps
     expect(page.locator(".tile").first.locator("b")).to_have_text(count(steps))
+    return steps
 
 
 def test_a_run_is_resumed_and_forked_by_clicks(server: Served, sick: Run, page: Page) -> None:
@@ -83,8 +85,7 @@ def test_a_run_is_resumed_and_forked_by_clicks(server: Served, sick: Run, page: 
     page.wait_for_function(
         "least => document.querySelector('.plot').chart.columns[0].at(-1) > least", arg=before
     )
-    ended(page, sick.summary().env_steps)
-    assert sick.summary().env_steps >= 7000
+    assert ended(page, sick) >= 7000
     assert sick.config_json()["config"]["algo"]["learning_rate"] == 0.2
 
     first = page.get_by_role("button", name="Fork checkpoint").last
@@ -94,9 +95,7 @@ def test_a_run_is_resumed_and_forked_by_clicks(server: Served, sick: Run, page: 
     page.wait_for_url(lambda url: "/run/" in url and sick.id not in url)
     forked = Run(server.runs_dir / page.url.rpartition("/")[2])
     expect(page.locator(".runhead")).to_contain_text(f"from {sick.id}@{checkpoint}")
-    expect(page.locator("h1 .badge")).to_have_text(ENDED)
-    ended(page, forked.summary().env_steps)
-    assert forked.summary().env_steps >= 8000
+    assert ended(page, forked) >= 8000
     assert forked.summary().seed == 5
     assert forked.config_json()["config"]["algo"]["learning_rate"] == 0.001
 
@@ -143,10 +142,10 @@ def test_a_recipe_with_tasks_and_stages_is_started_within_limits(server: Served,
     assert not [one for one in list_runs(server.runs_dir) if one.variant == "ladder"]
     fill(page, {"Steps": "1024"}, "Start")
     page.wait_for_url("**/run/**")
-    ended(page, 1024)
+    run = Run(server.runs_dir / page.url.rpartition("/")[2])
+    assert ended(page, run) == 1024
     page.get_by_label("Add a chart").select_option("curriculum/stage")
     expect(page.locator("figure.chart", has_text="curriculum/stage")).to_be_visible()
-    run = Run(server.runs_dir / page.url.rpartition("/")[2])
     assert list(run.config_json()["config"]["env"]["tasks"]) == ["short", "long"]
     page.close()
 

@@ -1,5 +1,6 @@
 """What the pages read: runs, their curves, and what was found in them."""
 
+import math
 import platform
 from collections.abc import Mapping
 from functools import lru_cache
@@ -68,6 +69,17 @@ def _follow(ask: Ask) -> Reply:
     summary, stamp = run.summary(), run_stamp(run)  # first: what has ended has written all of its records
     told = {"status": summary.status, "reason": summary.reason, "env_steps": summary.env_steps}
     return {**follow_metrics(run, names, ask.query.get("since", "")).to_json(), **told, "stamp": stamp}
+
+
+def _closer(ask: Ask) -> Reply:
+    """A part of the curves in more detail."""
+    from gymsolve.service.following import look_closer
+    from gymsolve.service.tracks import Part
+
+    names = [name for name in ask.query.get("names", "").splitlines() if name]
+    low, high = (_finite(ask.query, name) for name in ("from", "to"))
+    part = Part("seconds" if ask.query.get("axis") == "seconds" else "steps", low, high)
+    return look_closer(asked_run(ask), names, part).to_json()
 
 
 def _alerts(ask: Ask) -> Reply:
@@ -165,10 +177,21 @@ def _whole(query: Mapping[str, str], name: str, usual: int) -> int:
     return int(text)
 
 
+def _finite(query: Mapping[str, str], name: str) -> float:
+    try:
+        found = float(query.get(name, ""))
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise UsageError("this should be a number.", where=name)
+    return found
+
+
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/runs", _runs),
     Route("GET", "/runs/{run}", _run),
     Route("GET", "/runs/{run}/follow", _follow),
+    Route("GET", "/runs/{run}/closer", _closer),
     Route("GET", "/runs/{run}/alerts", _alerts),
     Route("GET", "/runs/{run}/report.html", _report),
     Route("GET", "/runs/{run}/videos/{name}", _video),
