@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-__all__ = ["in_session", "is_running", "soon_gone"]
+__all__ = ["children_of", "in_session", "is_running", "soon_gone"]
 
 
 def is_running(pid: int) -> bool:
@@ -13,6 +13,13 @@ def is_running(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that a process has started itself and that run."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    found = [int(word) for task in tasks for word in (task / "children").read_text().split()]
+    return [child for child in found if is_running(child)]
 
 
 def soon_gone(*pids: int, seconds: float = 120.0) -> bool:

@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -20,11 +20,11 @@ KEPT = Path(__file__).parents[1] / "runs" / "known_good" / "cartpole"
 SICK = "20260101-000000-CartPole-v1-ppo-aaaa"
 
 
-def add_run(folder, name, created, seconds, parent=None):
+def add_run(folder, name, created, seconds, parent=None, group=None):
     shutil.copytree(KEPT, folder / name)
     ended = (datetime.fromisoformat(created) + timedelta(seconds=seconds)).isoformat()
     info = json.loads((folder / name / "run.json").read_text())
-    info |= {"id": name, "created": created, "updated": ended, "parent": parent}
+    info |= {"id": name, "created": created, "updated": ended, "parent": parent, "group": group}
     (folder / name / "run.json").write_text(json.dumps(info))
 
 
@@ -132,6 +132,32 @@ def test_a_run_of_another_folder_is_not_ones_own(tmp_path):
     assert own_run(f"{SICK}@best", home)[1] == "best"
     with pytest.raises(UsageError, match="nothing else is touched"):
         own_run(str(there / SICK), home)
+
+
+def test_seeds_of_a_group_count_as_the_runs_that_they_are(tmp_path):
+    begin = starter(tmp_path, [], run="group:g-2seeds-00aa")
+    asked = Request(["train"], 6000, begun=None, at_once=2)
+    with pytest.raises(UsageError, match=r"2 seeds would train at once; 1 run may\."):
+        start_within(Limits(runs=1), begin, asked, runs_dir=tmp_path)
+    add_run(tmp_path, SICK, (datetime.now(UTC) - timedelta(hours=1)).isoformat(), 1800, group="g-2seeds-00aa")
+    start_within(Limits(runs=2), begin, asked, runs_dir=tmp_path)
+    for number, group in enumerate(("g-2seeds-00aa", "g-2seeds-00aa", "other-2seeds-00bb")):
+        add_run(tmp_path, f"20260102-000000-CartPole-v1-ppo-000{number}", now(), 900, group=group)
+    spent = read_spent(Limits(), tmp_path)
+    assert (spent.hours, spent.steps, spent.running) == (0.5, 6000, [])
+
+
+def test_a_group_at_work_is_its_seeds_or_itself_between_them(tmp_path):
+    begin = starter(tmp_path, begun := [], os.getpid(), "group:g-2seeds-00aa")
+    asked = Request(["train"], 10, begun=None, at_once=2, seconds=1200.0)
+    start_within(Limits(runs=2, hours=1), begin, asked, runs_dir=tmp_path)
+    assert begun == [1200]
+    assert read_spent(Limits(), tmp_path).running == ["group:g-2seeds-00aa"]
+    names = [f"20260102-000000-CartPole-v1-ppo-000{number}" for number in range(2)]
+    for name in names:
+        add_run(tmp_path, name, now(), 0, group="g-2seeds-00aa")
+        let_train(tmp_path / name)
+    assert sorted(read_spent(Limits(), tmp_path).running) == names
 
 
 def let_train(folder):

@@ -11,10 +11,11 @@ import pytest
 from gymsolve.errors import RunDamagedError, UnknownRunError, UsageError
 from gymsolve.runs.records import sample_records
 from gymsolve.runs.run import Run
-from gymsolve.service import following
-from gymsolve.service.following import follow_metrics, name_metrics, outstanding
+from gymsolve.service import tracks
+from gymsolve.service.following import follow_metrics, look_closer, name_metrics
 from gymsolve.service.overview import look_over, run_by_id, run_stamp
 from gymsolve.service.runs import get_run
+from gymsolve.service.tracks import Part, outstanding
 
 KEPT = Path(__file__).parents[1] / "runs" / "known_good" / "cartpole"
 SPACING = ((", ", ": "), (",", ":"))
@@ -78,7 +79,7 @@ def test_long_files_give_the_same_numbers_without_parsing_all(
     path.write_text(path.read_text() + "".join(odd))
     names = [one.name for one in name_metrics(run)][:30]
     parsed = follow_metrics(run, [*names, RETURN, JUDGED])
-    monkeypatch.setattr(following, "_PARSED", 0)
+    monkeypatch.setattr(tracks, "_PARSED", 0)
     assert follow_metrics(run, [*names, RETURN, JUDGED]) == parsed
     assert parsed.problems == ["1 lines of metrics.jsonl cannot be read; ignored"]
     assert parsed.series[JUDGED].values[-1] == -3.25e-7
@@ -149,3 +150,22 @@ def test_a_link_in_place_of_metrics_is_refused(run: Run, tmp_path: Path) -> None
     (run.path / "metrics.jsonl").symlink_to(tmp_path / "secret")
     with pytest.raises(RunDamagedError, match="link"):
         follow_metrics(run, [RETURN])
+
+
+@pytest.mark.parametrize("parsed", [4 << 20, 0])
+def test_a_part_has_all_of_its_records_until_they_are_too_many(
+    run: Run, monkeypatch: pytest.MonkeyPatch, parsed: int
+) -> None:
+    monkeypatch.setattr(tracks, "_PARSED", parsed)
+    steps = range(0, 900_000, 100)
+    (run.path / "metrics.jsonl").write_text("".join(record(step) for step in steps))
+    assert len(follow_metrics(run, [RETURN]).series[RETURN].values) <= 2002
+    for part in (Part("steps", 5_000, 9_999), Part("seconds", 50, 99.99)):
+        near = look_closer(run, [RETURN], part).series[RETURN]
+        assert near.steps == [step for step in steps if 5_000 <= step <= 9_999]
+        assert near.values == [step / 10 for step in near.steps]
+        assert (near.total, near.seconds[0]) == (50, 50)
+    wide = look_closer(run, [RETURN], Part("steps", 100, 800_000)).series[RETURN]
+    assert (wide.total, wide.steps[0], wide.steps[-1]) == (8_000, 100, 800_000)
+    assert len(wide.steps) <= 2002
+    assert look_closer(run, [RETURN], Part("steps", 1e9, 2e9)).series == {}

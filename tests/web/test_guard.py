@@ -129,8 +129,8 @@ def test_a_socket_needs_origin_and_token(server: Served) -> None:
         assert refused.value.response.status_code == 403
 
 
-def hear(tab: ClientConnection) -> dict[str, object]:
-    data = tab.recv(timeout=30)
+def hear(tab: ClientConnection, timeout: float = 30) -> dict[str, object]:
+    data = tab.recv(timeout=timeout)
     assert isinstance(data, bytes)
     (length,) = struct.unpack_from("<I", data)
     told: dict[str, object] = json.loads(data[4 : 4 + length])

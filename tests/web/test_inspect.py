@@ -19,6 +19,7 @@ from gymsolve.rollout.table import rollout_columns
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.inspections import InspectionWriter, list_inspections
 from gymsolve.training.play.inspection import Examiner, Question
+from tests.processes import children_of
 
 
 @pytest.fixture(scope="module")
@@ -377,11 +378,6 @@ def test_several_episodes_can_be_stopped_killed_and_compared(runs, server, page)
     best = max(whole, key=lambda one: one.facts["return"])
     page.get_by_role("button", name="Best").click()
     page.wait_for_url(f"**episode={best.name}*")
-
-
-def children_of(pid):
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return [int(word) for task in tasks for word in (task / "children").read_text().split()]
 
 
 def test_ten_thousand_steps_are_scrubbed_with_few_pictures_kept(runs, server, page):

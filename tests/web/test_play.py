@@ -15,7 +15,7 @@ from gymsolve.envs.single_env import open_play_stage
 from gymsolve.recipes import resolve
 from gymsolve.runs.demos import list_demos
 from gymsolve.runs.episodes import load_episode
-from tests.processes import soon_gone
+from tests.processes import children_of, soon_gone
 from tests.web.conftest import Served, serving
 
 HERE = Path(__file__).parent
@@ -239,7 +239,7 @@ def test_what_goes_wrong_is_one_sentence_with_the_fix(server: Served, page: Page
     page.get_by_role("button", name="Start again").click()
     player.sees(step=0)
 
-    process = max(_sessions(server))  # those of closed tabs may still be there
+    process = max(children_of(server.process.pid))  # those of closed tabs may still be there
     os.kill(process, signal.SIGKILL)
     expect(alert).to_contain_text("SIGKILL")
     assert soon_gone(process)
@@ -258,16 +258,3 @@ def test_what_goes_wrong_is_one_sentence_with_the_fix(server: Served, page: Page
     page.get_by_label("Any run").fill("nothing")
     page.get_by_role("button", name="Watch").click()
     expect(alert).to_contain_text("nothing", timeout=60_000)
-
-
-def _sessions(server: Served) -> list[int]:
-    """The processes of the server's sessions."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        try:
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-        except (OSError, ValueError, IndexError):
-            continue
-        if parent == server.process.pid:
-            found.append(int(folder.name))
-    return found

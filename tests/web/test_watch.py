@@ -1,10 +1,11 @@
 """Watching runs in a real browser: the table, one run while it trains, runs compared, and what buttons do."""
 
 import json
+import os
 import shutil
+import signal
 from collections.abc import Callable
 from http.client import HTTPConnection
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,6 +24,7 @@ from gymsolve.service.runs import get_run
 from gymsolve.text import count, number, score
 from gymsolve.web.acting import ROUTES
 from gymsolve.web.route import Ask
+from tests.processes import children_of
 from tests.web.conftest import Served, serving
 
 KEPT = Path(__file__).parents[1] / "runs" / "known_good" / "cartpole"
@@ -238,7 +240,44 @@ def test_a_page_of_a_run_is_whole(
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-@pytest.mark.skipif(find_spec("gymsolve.training.play.person") is None, reason="nobody can play here yet")
+def test_zooming_shows_every_record_of_the_part(server: Served, page: Page) -> None:
+    run = keep(server.runs_dir, "20260105-000000-CartPole-v1-ppo-ffff")
+    rows = [
+        {
+            "env_steps": 50 * i,
+            "time/elapsed": i / 8,
+            "rollout/ep_rew_mean": (i * i) % 977,
+            "train/entropy": i % 7,
+        }
+        for i in range(12_000)
+    ]
+    (run.path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    page.goto(server.address(f"/run/{run.id}"))
+    page.locator("figure.chart", has_text="train/entropy").wait_for()
+    visible = """([at, least]) => {
+      const { plot, columns: [xs, ys] } = document.querySelectorAll('.plot')[at].chart;
+      const { min, max } = plot.scales.x;
+      const shown = xs.map((x, i) => [x, ys[i]]).filter(([x, y]) => x >= min && x <= max && y !== null);
+      return shown.length >= least && { min, max, shown };
+    }"""
+    for axis, column in (("steps", "env_steps"), ("seconds", "time/elapsed")):
+        page.get_by_label("Axis").select_option(axis)
+        place = page.locator(".u-over").first.bounding_box()
+        assert place is not None
+        assert len(drawn(page)[0]) <= 2002
+        page.mouse.move(place["x"] + 0.40 * place["width"], place["y"] + 50)
+        page.mouse.down()
+        page.mouse.move(place["x"] + 0.50 * place["width"], place["y"] + 60, steps=4)
+        page.mouse.up()
+        expect(page.locator("figcaption").first).to_contain_text("All records of this part.")
+        for at, name in ((0, "rollout/ep_rew_mean"), (1, "train/entropy")):  # all charts zoom together
+            found = page.wait_for_function(visible, arg=[at, 1000]).json_value()
+            inside = [row for row in rows if found["min"] <= row[column] <= found["max"]]
+            assert found["shown"] == [[row[column], row[name]] for row in inside]
+        page.mouse.dblclick(place["x"] + 0.5 * place["width"], place["y"] + 50)
+        expect(page.locator("figcaption").first).to_contain_text("equal parts of 12,000 records.")
+
+
 def test_the_newest_checkpoint_plays_beside_the_curves(server: Served, kept: list[Run], page: Page) -> None:
     run = kept[0]
     page.goto(server.address(f"/run/{run.id}"))
@@ -250,6 +289,10 @@ def test_the_newest_checkpoint_plays_beside_the_curves(server: Served, kept: lis
     page.wait_for_function("() => document.querySelector('.player canvas').width >= 100")
     before = playing.inner_text()
     expect(playing).not_to_have_text(before)  # it goes on
+    os.kill(max(children_of(server.process.pid)), signal.SIGKILL)
+    expect(playing.get_by_role("status")).to_have_text("The process of this session was killed (SIGKILL).")
+    page.get_by_role("button", name="Watch it play").click()
+    expect(picture).to_be_visible()
     page.get_by_role("button", name="Stop playing").click()
     expect(picture).to_have_count(0)
 

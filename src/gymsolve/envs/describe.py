@@ -54,6 +54,8 @@ class Description:
     """True if its class is a quicker one than the stock class."""
     exclusive: bool
     """Does each environment need a process of its own?"""
+    writable: bool = False
+    """Can it be drawn as text (`ansi`)?"""
     declared_fps: float | None = None
     """Frames per second of its own time, as its metadata say."""
     timed: bool = False
@@ -155,6 +157,7 @@ def _look_at(config: EnvConfig, role: Role, built: BuiltEnv, timed: bool) -> Des
         drawable="rgb_array" in (built.env.metadata.get("render_modes") or ()),
         lean=built.lean,
         exclusive=False,
+        writable="ansi" in (built.env.metadata.get("render_modes") or ()),
         declared_fps=_declared_fps(built.env.metadata.get("render_fps")),
         timed=timed,
         step_us=_step_cost(env, action, from_info) if timed else None,

@@ -85,6 +85,11 @@ class PlayStage(Stage, Protocol):
     """Does it wait for its player, having no time of its own?"""
     obs_names: tuple[str, ...]
     """What the numbers of the observation are called; empty when unknown."""
+    writes: bool
+    """Is it drawn as text, by `write`, instead of a picture?"""
+
+    def write(self) -> str:
+        """What it looks like now, in characters."""
 
     def interrupt(self) -> None:
         """End what a step waits for, from another thread; that step then fails."""
@@ -208,6 +213,9 @@ class _StageHere:
             )
         return frame[..., :3]
 
+    def write(self) -> str:
+        return str(self._env.render())
+
     def interrupt(self) -> None:
         for env in _layers(self._built.env):
             if isinstance(env, _Waits):
@@ -274,6 +282,10 @@ class _JoinedStage:
     def render(self) -> Array:
         return self._stage.render()
 
+    def write(self) -> str:
+        assert isinstance(self._stage, _PlayStage)
+        return self._stage.write()
+
     def close(self) -> None:
         self._stage.close()
 
@@ -285,12 +297,18 @@ def _join(config: EnvConfig, name: str, stage: Stage, role: Role) -> _JoinedStag
 class _PlayStage:
     """A stage, and what people have to know of it."""
 
-    def __init__(self, stage: Stage, known: Description, undrawn: str | None, turns: bool) -> None:
-        self._stage = stage
+    def __init__(
+        self, stage: Stage, known: Description, undrawn: str | None, turns: bool, writes: bool = False
+    ) -> None:
+        self._stage, self.writes = stage, writes
         self.labels, self.fps = stage.labels, stage.fps
         self.spec, self.undrawn, self.turns = known.spec, undrawn, turns
         self.obs_names = obs_names(known.spec)
         self.reset, self.step, self.render, self.close = stage.reset, stage.step, stage.render, stage.close
+
+    def write(self) -> str:
+        assert isinstance(self._stage, _StageHere | _JoinedStage)
+        return self._stage.write()
 
     def interrupt(self) -> None:
         if isinstance(self._stage, _StageHere):
@@ -334,14 +352,19 @@ def obs_names(spec: EnvSpec) -> tuple[str, ...]:
     return named if seen is not None and seen.shape == (len(named),) else ()
 
 
-def open_play_stage(config: EnvConfig, *, like: EnvConfig | None = None) -> PlayStage:
-    """The environment as people play it; without a picture where it cannot be drawn. `like`: see above."""
+def open_play_stage(config: EnvConfig, *, like: EnvConfig | None = None, text: bool = False) -> PlayStage:
+    """The environment as people play it; without a picture where it cannot be drawn. `like`: see above.
+
+    With `text` it is drawn in characters where it can be, and has no picture in any case.
+    """
     if config.tasks:
         name = next(iter(config.tasks))
-        own = open_play_stage(config.for_task(name))
+        own = open_play_stage(config.for_task(name), text=text)
         known = replace(describe(config.for_task(name), "play"), spec=describe_tasks(config, "play").spec)
-        return _PlayStage(_join(config, name, own, "play"), known, own.undrawn, own.turns)
+        return _PlayStage(_join(config, name, own, "play"), known, own.undrawn, own.turns, own.writes)
     known = describe(like or config, "play")
+    if text:
+        return _open_text(config, known)
     undrawn = None
     if not known.drawable:
         undrawn = f"{config.id} cannot be drawn into a picture."
@@ -351,6 +374,14 @@ def open_play_stage(config: EnvConfig, *, like: EnvConfig | None = None) -> Play
             undrawn = f"{config.id} cannot be drawn: {fault}."
     stage = _open_known(config, "play", known, camera=undrawn is None)
     return _PlayStage(stage, known, undrawn, _takes_turns(config, known))
+
+
+def _open_text(config: EnvConfig, known: Description) -> PlayStage:
+    writes = known.writable and not known.exclusive
+    drawn = {**config.kwargs, "render_mode": "ansi"} if writes else config.kwargs
+    stage = _open_known(config.model_copy(update={"kwargs": drawn}), "play", known, camera=False)
+    undrawn = f"{config.id} is drawn as text." if writes else f"{config.id} draws no text."
+    return _PlayStage(stage, known, undrawn, _takes_turns(config, known), writes)
 
 
 def _open_known(config: EnvConfig, role: Role, known: Description, *, camera: bool) -> Stage:

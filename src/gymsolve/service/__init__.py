@@ -5,7 +5,7 @@
     report.py    write a report                       recipes.py  list, show, check, format
     environments.py  check one, tune its speed
     machine.py   what this machine has and lacks      share.py    push to and pull from W&B
-    table.py, overview.py, following.py, side_by_side.py   what pages show of runs
+    table.py, overview.py, following.py, tracks.py, side_by_side.py   what pages show of runs
     steering.py  starts within the limits of `budget.py`
 
 Importing these needs neither torch nor gymnasium: a run trains in a process of its own.

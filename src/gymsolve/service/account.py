@@ -1,8 +1,9 @@
 """What agents have spent: `agents.jsonl` beside the runs has a line for every start and resume by an agent.
 
 Steps and hours of the last 24 hours count, whichever server started what. A run counts with the steps and
-seconds that it may still take; once it has ended, with those that it took. Trials of a remedy are runs of
-their own: their steps count as planned, their hours as they pass, with what is kept for them while they last.
+seconds that it may still take; once it has ended, with those that it took. Trials of a remedy and the seeds
+of a group are runs of their own: their steps count as planned, their hours as they pass, with what is kept
+for them while they last.
 """
 
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gymsolve.runs import RunSummary, list_runs, runs_folder
+from gymsolve.runs.groups import GROUP
 from gymsolve.runs.process import is_alive
 from gymsolve.runs.records import append_record, read_records
 from gymsolve.runs.schema import is_moment
@@ -32,7 +34,7 @@ class Entry:
     steps: int
     """That it may take."""
     begun: int | None
-    """Steps that the run had behind it; None for trials, which are other runs."""
+    """Steps that the run had behind it; None for trials and seeds, which are other runs."""
     seconds: float | None = None
     """That it may train; None for no limit."""
     trained: float = 0.0
@@ -40,10 +42,10 @@ class Entry:
     asked: str | None = None
     """A digest of what was asked for: a key stands for one request."""
     process: dict[str, Any] | None = None
-    """Of trials: who makes them."""
+    """Of trials and seeds: who makes them."""
 
     def is_trying(self, folder: Path) -> bool:
-        """Are trials still being made?"""
+        """Are they still being made?"""
         return self.process is not None and is_alive(self.process, folder / self.run)
 
 
@@ -54,7 +56,7 @@ class Usage:
     steps: int
     seconds: float
     running: list[str]
-    """Runs that train now, and `trials of RUN` where a remedy is being tried."""
+    """Runs that train now; `trials of RUN` where a remedy is being tried, `group:NAME` between its seeds."""
 
 
 def append_start(folder: Path, entry: Entry) -> None:
@@ -89,10 +91,18 @@ def read_usage(runs_dir: Path | str | None) -> Usage:
 
 
 def _running(runs: Mapping[str, RunSummary], trying: list[Entry]) -> list[str]:
-    parents = {one.run for one in trying}
+    makers = {one.run for one in trying}
     training = [one for one in runs.values() if one.status == "running"]
-    apart = [one.id for one in training if not (one.is_trial and (one.parent or {}).get("run") in parents)]
-    return [*apart, *(f"trials of {run}" for run in sorted(parents))]
+    apart = [one.id for one in training if not (one.is_trial and _maker(one) in makers)]
+    idle = makers - {_maker(one) for one in training if not one.is_trial}
+    return [*apart, *(name if name.startswith(GROUP) else f"trials of {name}" for name in sorted(idle))]
+
+
+def _maker(run: RunSummary) -> str:
+    """What the account calls whoever makes a trial or a seed; "" for other runs."""
+    if run.is_trial:
+        return str((run.parent or {}).get("run", ""))
+    return f"{GROUP}{run.group}" if run.group else ""
 
 
 def _steps(entry: Entry, run: RunSummary | None) -> int:
@@ -114,15 +124,13 @@ def _seconds(entry: Entry, later: list[Entry], runs: Mapping[str, RunSummary]) -
 
 
 def _trial_seconds(entries: list[Entry], runs: Mapping[str, RunSummary]) -> float:
-    """Of all trials that were made of a run since an agent first asked for some of it."""
+    """Of all trials of a run since an agent first asked for some of it, and of the seeds of its groups."""
     asked: dict[str, str] = {}
     for one in entries:
         if one.begun is None:
             asked.setdefault(one.run, one.time)
     return sum(
-        _since(one.created, one)
-        for one in runs.values()
-        if one.is_trial and one.created >= asked.get((one.parent or {}).get("run", ""), "~")
+        _since(one.created, one) for one in runs.values() if one.created >= asked.get(_maker(one), "~")
     )
 
 

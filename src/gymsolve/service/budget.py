@@ -21,7 +21,7 @@ from gymsolve.runs.summary import holds_run
 from gymsolve.service.account import Entry, append_start, read_account, read_usage
 from gymsolve.service.answers import Answer
 from gymsolve.service.start import StartedRun
-from gymsolve.text import count
+from gymsolve.text import count, plural
 
 __all__ = [
     *("Allowance", "Home", "Limits", "Request", "Room", "Spent"),
@@ -92,7 +92,9 @@ class Request:
     """As a command: a key stands for one request."""
     steps: int
     begun: int | None = 0
-    """Steps that a run which goes on has behind it; None for trials, which are other runs."""
+    """Steps that a run which goes on has behind it; None for trials and seeds, which are other runs."""
+    at_once: int = 1
+    """Runs that train at a time."""
     seconds: float | None = None
     """That it asks for itself; None takes its share of what is left."""
     trained: float = 0.0
@@ -214,6 +216,12 @@ def _require_room(limits: Limits, request: Request, folder: Path) -> float | Non
             f"as many runs as are allowed ({limits.runs}) train already: {names}.",
             hint="Wait until one of them has ended, or stop one.",
         )
+    if limits.runs is not None and len(used.running) + request.at_once > limits.runs:
+        there = f", and some train: {', '.join(used.running)}" if used.running else ""
+        raise UsageError(
+            f"{request.at_once} seeds would train at once; {plural(limits.runs, 'run')} may{there}.",
+            hint="Start one seed after the other.",
+        )
     if limits.steps is not None and used.steps + steps > limits.steps:
         left = count(max(0, limits.steps - used.steps))
         raise UsageError(
@@ -231,7 +239,7 @@ def _require_room(limits: Limits, request: Request, folder: Path) -> float | Non
         raise UsageError(told, hint="Wait until one has ended, or ask whoever set them.")
     if request.seconds is not None:
         return min(request.seconds, left_over)
-    return left_over / max(1, (limits.runs or 1) - len(used.running))
+    return left_over * min(1.0, request.at_once / max(1, (limits.runs or 1) - len(used.running)))
 
 
 def _size(folder: Path) -> int:

@@ -16,6 +16,7 @@ from gymsolve.runs.checkpoints import pointed
 from gymsolve.service.budget import Allowance, Home, Request, Room, own_run, start_within
 from gymsolve.service.fix import PlannedFix, plan_fix
 from gymsolve.service.runs import get_run
+from gymsolve.service.seeds import jobs_at_once
 from gymsolve.service.start import (
     StartedRun,
     fork_run,
@@ -28,6 +29,8 @@ from gymsolve.service.start import (
 )
 
 __all__ = ["Continuation", "FixTrial", "NewRun", "command_line", "require_env"]
+
+_MOST_SEEDS = 1000
 
 
 def require_env(name: str) -> None:
@@ -45,18 +48,24 @@ class NewRun:
     seed: int | None = None
     steps: int | None = None
     start_from: str | None = None
+    seeds: int | None = None
+    """So many of them, from `seed` on; None is one."""
 
     def __post_init__(self) -> None:
         require_env(self.env)
+        if self.seeds is not None and not 2 <= self.seeds <= _MOST_SEEDS:
+            hint = f"Give 2 to {_MOST_SEEDS:,}, or nothing for one."
+            raise UsageError(f"{self.seeds} is no number of seeds to compare.", where="seeds", hint=hint)
 
     def start(self, home: Home, key: str | None = None) -> Allowance:
-        """Start it, if the limits allow it."""
+        """Start it, if the limits allow it; of several seeds, the answer names the group."""
 
         def begin(room: Room) -> StartedRun:
             return start_run(
                 self.env,
-                {**self.settings, **_time_limit(room)},
+                {**self.settings, **_time_limit(room, runs=self.seeds or 1)},
                 seed=self.seed,
+                seeds=self.seeds,
                 steps=self.steps,
                 start_from=self.start_from,
                 runs_dir=home.runs_dir,
@@ -71,7 +80,12 @@ class NewRun:
 
     def _words(self) -> list[str]:
         return train_words(
-            self.env, self.settings, seed=self.seed, steps=self.steps, start_from=self.start_from
+            self.env,
+            self.settings,
+            seed=self.seed,
+            seeds=self.seeds,
+            steps=self.steps,
+            start_from=self.start_from,
         )
 
     def _request(self, home: Home) -> Request:
@@ -79,13 +93,24 @@ class NewRun:
         asked = _with_steps(self.settings, self.steps)
         if has_recipe(self.env):
             config = resolve(self.env, asked).config
-            return Request(self._words(), config.env_budget, seconds=config.max_seconds)
+            return self._asks(config.env_budget, config.max_seconds)
         steps, own = asked.get("steps", 0), asked.get("max_seconds")
         if home.limits.steps is None or (steps and isinstance(steps, int) and "budget_in" not in asked):
             known = steps if isinstance(steps, int) else 0
-            return Request(self._words(), known, seconds=own if isinstance(own, int | float) else None)
+            return self._asks(known, own if isinstance(own, int | float) else None)
         raise UsageError(
             f"{self.env!r} has no recipe, and steps are limited here.", where="steps", hint="Give a number."
+        )
+
+    def _asks(self, steps: int, seconds: float | None) -> Request:
+        """So many steps and seconds for each seed."""
+        runs = self.seeds or 1
+        return Request(
+            self._words(),
+            runs * steps,
+            begun=0 if self.seeds is None else None,
+            at_once=jobs_at_once(1, runs),
+            seconds=None if seconds is None else runs * seconds,
         )
 
 
@@ -192,6 +217,6 @@ def _left_of(config: TrainConfig, stored: TrainConfig, spent: float) -> float | 
     return max(1.0, config.max_seconds - spent)
 
 
-def _time_limit(room: Room, spent: float = 0.0) -> dict[str, Any]:
-    """Seconds that a run may train in all, of which it has `spent` some."""
-    return {} if room.seconds is None else {"max_seconds": max(1, round(room.seconds + spent))}
+def _time_limit(room: Room, spent: float = 0.0, runs: int = 1) -> dict[str, Any]:
+    """Seconds that each of the runs may train in all, of which it has `spent` some."""
+    return {} if room.seconds is None else {"max_seconds": max(1, round(room.seconds / runs + spent))}

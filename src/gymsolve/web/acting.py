@@ -25,7 +25,9 @@ def _start(ask: Ask) -> Reply:
 
     require_writing(ask.home.limits)
     env = _text(ask.body, "env").strip()
-    wanted = NewRun(env, _settings(ask.body), _whole(ask.body, "seed"), _whole(ask.body, "steps", least=1))
+    seed, steps = _whole(ask.body, "seed"), _whole(ask.body, "steps", least=1)
+    seeds = _whole(ask.body, "seeds", least=1)
+    wanted = NewRun(env, _settings(ask.body), seed, steps, seeds=None if seeds == 1 else seeds)
     if _is_dry(ask):
         return {"command": wanted.command(ask.home), "plan": _plan(ask, wanted)}
     return wanted.start(ask.home, _key(ask)).to_json()
@@ -78,7 +80,7 @@ def _fix(ask: Ask) -> Reply:
 
     require_writing(ask.home.limits)
     wanted = FixTrial(asked_run(ask).id, _text(ask.body, "alert") or None)
-    return {"command": wanted.command(ask.home)} if _is_dry(ask) else _done(wanted.start(ask.home))
+    return {"command": wanted.command(ask.home)} if _is_dry(ask) else _done(wanted.start(ask.home, _key(ask)))
 
 
 def _write_report(ask: Ask) -> Reply:

@@ -1,5 +1,6 @@
 """What the pages read: runs, their curves, and what was found in them."""
 
+import math
 import platform
 from collections.abc import Mapping
 from functools import lru_cache
@@ -70,6 +71,17 @@ def _follow(ask: Ask) -> Reply:
     return {**follow_metrics(run, names, ask.query.get("since", "")).to_json(), **told, "stamp": stamp}
 
 
+def _closer(ask: Ask) -> Reply:
+    """A part of the curves in more detail."""
+    from gymsolve.service.following import look_closer
+    from gymsolve.service.tracks import Part
+
+    names = [name for name in ask.query.get("names", "").splitlines() if name]
+    low, high = (_finite(ask.query, name) for name in ("from", "to"))
+    part = Part("seconds" if ask.query.get("axis") == "seconds" else "steps", low, high)
+    return look_closer(asked_run(ask), names, part).to_json()
+
+
 def _alerts(ask: Ask) -> Reply:
     """What `gymsolve diagnose` says, in words."""
     from gymsolve.service.diagnose import diagnose_path
@@ -79,7 +91,11 @@ def _alerts(ask: Ask) -> Reply:
     follows: dict[str, list[dict[str, Any]]] = {}
     for one in found["consequences"]:
         follows.setdefault(one["because"], []).append(one)
-    roots = [_alert(ask, run, one, follows.get(one["id"], [])) for one in found["roots"]]
+    tried = {event["alert"]: event for event in run.read_events().rows if _tells_of_trials(event)}
+    roots = [
+        {**_alert(ask, run, one, follows.get(one["id"], [])), "tried": _tried(tried.get(one["id"]))}
+        for one in found["roots"]
+    ]
     return {
         "roots": roots,
         "checked": len(found["not_fired"]) + len(found["roots"]) + len(found["consequences"]),
@@ -102,6 +118,19 @@ def _alert(ask: Ask, run: Run, alert: dict[str, Any], follows: list[dict[str, An
         "fix": fix,
         "follows": [_alert(ask, run, one, []) for one in follows],
     }
+
+
+def _tells_of_trials(event: dict[str, Any]) -> bool:
+    return event["kind"] == "fix" and isinstance(event.get("alert"), str)
+
+
+def _tried(event: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What came of the newest trials of a remedy, and their runs; None where nobody has tried it."""
+    if event is None:
+        return None
+    runs = event.get("children")
+    told = [str(one) for one in runs] if isinstance(runs, list) else []
+    return {"verdict": str(event.get("verdict")), "runs": told}
 
 
 def _compare(ask: Ask) -> Reply:
@@ -148,10 +177,21 @@ def _whole(query: Mapping[str, str], name: str, usual: int) -> int:
     return int(text)
 
 
+def _finite(query: Mapping[str, str], name: str) -> float:
+    try:
+        found = float(query.get(name, ""))
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise UsageError("this should be a number.", where=name)
+    return found
+
+
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/runs", _runs),
     Route("GET", "/runs/{run}", _run),
     Route("GET", "/runs/{run}/follow", _follow),
+    Route("GET", "/runs/{run}/closer", _closer),
     Route("GET", "/runs/{run}/alerts", _alerts),
     Route("GET", "/runs/{run}/report.html", _report),
     Route("GET", "/runs/{run}/videos/{name}", _video),

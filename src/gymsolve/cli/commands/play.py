@@ -1,5 +1,6 @@
 """`gymsolve play`: an environment or a run in the browser, for people and policies."""
 
+import contextlib
 import re
 from pathlib import Path
 from typing import Annotated, Literal
@@ -37,6 +38,12 @@ def play(
             "--against", metavar="RUN", help="A policy to play against, in VizdoomDeathmatch-v1; up to seven."
         ),
     ] = None,
+    record: Annotated[
+        bool, typer.Option("--record", help="Keep the episodes that you act in, as demonstrations.")
+    ] = False,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Play in this terminal; for environments that draw text.")
+    ] = False,
     port: Port = None,
     no_open: NoOpen = False,
     host: Host = "127.0.0.1",
@@ -46,11 +53,33 @@ def play(
 ) -> None:
     """Play an environment in the browser, or watch a policy and take over from it."""
     query, runs_dir = _named(what, mode, trust, runs_dir) if what else ({}, runs_dir)
-    wishes = {"mode": mode, "seed": seed, "episodes": episodes}
+    wishes = {"mode": mode, "seed": seed, "episodes": episodes, "record": 1 if record else None}
     query |= {name: str(value) for name, value in wishes.items() if value is not None}
     if against:
         query["against"] = _opponents(what, against, trust, runs_dir)
+    if no_browser:
+        _play_here(query, runs_dir)
+        return
     open_page("/play", query, port=port, no_open=no_open, host=host, token=token, runs_dir=runs_dir)
+
+
+def _play_here(query: dict[str, str], runs_dir: Path | None) -> None:
+    """Play in this terminal, until the episodes are played or somebody ends it."""
+    if not query or "against" in query:
+        what = "that needs pictures" if query else "name what to play"
+        raise UsageError(
+            f"{what}.", where="--no-browser", hint="Such as: gymsolve play FrozenLake-v1 --no-browser"
+        )
+    from gymsolve.cli.live.terminal_play import Terminal
+    from gymsolve.runs import runs_folder
+    from gymsolve.training.play.person import play as play_session
+    from gymsolve.training.play.serve import GoneError
+
+    yourself = query.get("mode", "policy" if "run" in query else "you") == "you"
+    request = {**query, "runs_dir": str(runs_folder(runs_dir).absolute()), "text": True}
+    lasting = not yourself and "episodes" in query
+    with contextlib.suppress(KeyboardInterrupt, GoneError), Terminal(lasting=lasting) as terminal:
+        play_session(terminal, request)
 
 
 def _opponents(what: str, against: list[str], trust: bool, runs_dir: Path | None) -> str:

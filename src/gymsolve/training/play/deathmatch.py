@@ -88,6 +88,7 @@ class Deathmatch:
         known = open_play_stage(self._plain)
         self.labels, self.fps, self.spec = known.labels, known.fps, known.spec
         self.undrawn, self.turns, self.obs_names = known.undrawn, known.turns, known.obs_names
+        self.writes = known.writes
         known.close()
 
     def reset(self, seed: int | None) -> Scene:
@@ -113,6 +114,9 @@ class Deathmatch:
                 if process.connection.poll():
                     raise EnvFaultError(_last_words(process, opponent), where="against") from error
             raise
+
+    def write(self) -> str:
+        raise AssertionError("Doom draws pictures")
 
     def interrupt(self) -> None:
         if self._stage is not None:

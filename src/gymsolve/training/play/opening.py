@@ -40,6 +40,8 @@ class Request:
     episodes: int | None
     record: bool
     paused: bool
+    text: bool = False
+    """Is it shown in characters, instead of pictures?"""
     against: tuple[str, ...] = ()
     """Runs that play against the person."""
 
@@ -124,6 +126,7 @@ def read_request(given: dict[str, Any]) -> Request:
         episodes=_whole(given, "episodes", 1),
         record=bool(given.get("record")),
         paused=bool(given.get("paused")),
+        text=bool(given.get("text")),
         against=tuple(filter(None, (_text(given, "against") or "").split(","))),
     )
 
@@ -135,10 +138,22 @@ def open_request(request: Request) -> Opened:
     if request.run is not None:
         run = find_run(request.run, request.runs_dir)
         config, _ = buildable_settings(run)
-        return Opened(run.id, config, open_play_stage(config.env), run)
+        return Opened(run.id, config, _open(config, request), run)
     assert request.env is not None
     resolved, planned = _settings(request.env, plan=request.mode == "untrained")
-    return Opened(resolved.name, resolved.config, open_play_stage(resolved.config.env), None, planned)
+    return Opened(resolved.name, resolved.config, _open(resolved.config, request), None, planned)
+
+
+def _open(config: TrainConfig, request: Request) -> PlayStage:
+    """The stage; refused where it would have to be shown in characters, and nobody could follow."""
+    stage = open_play_stage(config.env, text=request.text)
+    if request.text and not (stage.writes or stage.turns):
+        stage.close()
+        raise UsageError(
+            f"{config.env.id} draws no text, and its time does not wait for anybody who reads numbers.",
+            hint="Play it in the browser: leave out --no-browser.",
+        )
+    return stage
 
 
 def _settings(name: str, *, plan: bool) -> tuple[Resolved, bool]:

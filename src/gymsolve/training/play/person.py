@@ -25,9 +25,9 @@ from gymsolve.training.play.opening import MODES, Opened, Request, open_request,
 from gymsolve.training.play.players import Chance, Player, PolicyPlayer
 from gymsolve.training.play.pressed import Pressed
 from gymsolve.training.play.screen import Screen
-from gymsolve.training.play.serve import Channel
+from gymsolve.training.play.serve import Talk
 
-__all__ = ["serve"]
+__all__ = ["play", "serve"]
 
 _HOLD = 1.0
 """Seconds for which the end of an episode stays on the screen."""
@@ -35,22 +35,27 @@ _FASTEST = 8.0
 _TOLD_AT_END = ("raw_return", "shaped_return", "end")
 
 
-def serve(channel: Channel, request: dict[str, Any]) -> None:
+def serve(channel: Talk, request: dict[str, Any]) -> None:
     """Play until the page is gone."""
     try:
-        wanted = read_request(request)
-        opened = open_request(wanted)
-        with closing(opened.stage):
-            PlaySession(channel, wanted, opened).run()
+        play(channel, request)
     except GymsolveError as error:
         sys.stderr.write(f"error: {error}\n")
         raise
 
 
+def play(talk: Talk, request: dict[str, Any]) -> None:
+    """Play until nobody listens any more."""
+    wanted = read_request(request)
+    opened = open_request(wanted)
+    with closing(opened.stage):
+        PlaySession(talk, wanted, opened).run()
+
+
 class PlaySession:
     """One environment, and whoever acts in it."""
 
-    def __init__(self, channel: Channel, wanted: Request, opened: Opened) -> None:
+    def __init__(self, channel: Talk, wanted: Request, opened: Opened) -> None:
         self._channel, self._opened, self._stage = channel, opened, opened.stage
         self._seed = wanted.seed if wanted.seed is not None else int(np.random.default_rng().integers(2**31))
         self._rng = np.random.default_rng(self._seed)

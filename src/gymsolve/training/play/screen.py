@@ -12,7 +12,7 @@ from gymsolve.envs.single_env import PlayStage, Scene
 from gymsolve.errors import EnvFaultError
 from gymsolve.spec import Array
 from gymsolve.training.play.picture import encode, tabulate
-from gymsolve.training.play.serve import Channel
+from gymsolve.training.play.serve import Talk
 
 __all__ = ["Screen"]
 
@@ -20,7 +20,7 @@ __all__ = ["Screen"]
 class Screen:
     """What the page sees of a stage."""
 
-    def __init__(self, channel: Channel, stage: PlayStage, facts: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, channel: Talk, stage: PlayStage, facts: Callable[[], dict[str, Any]]) -> None:
         """`facts` are told with every picture."""
         self._channel, self._stage, self._facts = channel, stage, facts
         self.undrawn = stage.undrawn
@@ -72,4 +72,7 @@ class Screen:
             else:
                 self._channel.send(told, blob)
                 return
-        self._channel.send({**told, "table": tabulate(self._stage, scene)})
+        shown = (
+            {"text": self._stage.write()} if self._stage.writes else {"table": tabulate(self._stage, scene)}
+        )
+        self._channel.send({**told, **shown})

@@ -15,11 +15,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
 from gymsolve.errors import GymsolveError
 
-__all__ = ["KINDS", "Channel", "GoneError", "main"]
+__all__ = ["KINDS", "Channel", "GoneError", "Talk", "main"]
 
 KINDS = {
     "play": "gymsolve.training.play.person",
@@ -33,6 +33,16 @@ _PATIENCE = 1.5
 
 class GoneError(Exception):
     """The page is gone; there is nobody to answer."""
+
+
+class Talk(Protocol):
+    """Somebody who is told what happens and says what to do: a page, or a terminal."""
+
+    def receive(self, timeout: float | None = None) -> dict[str, Any] | None:
+        """The next message; None when none came within so many seconds (None waits for ever)."""
+
+    def send(self, message: dict[str, Any], blob: bytes = b"") -> None:
+        """Tell something."""
 
 
 class Channel:

@@ -30,7 +30,7 @@ export function askForRun({ title, text, verb, path, body = {}, fields, values =
     box.draw(() => html`<h2>${title}</h2>${text ? html`<p class="soft">${text}</p>` : nothing}
       <form @submit=${(event) => { event.preventDefault(); (planned ? act : look)(); }}>
         ${fields.map((name) => field(name, given[name] ?? '', changed(name), names, fields.includes('env') ? 'as in the recipe' : 'as it is'))}
-        ${planned ? html`${plan(planned.plan)}${commandLine(planned.command)}` : nothing}
+        ${planned ? html`${plan(planned.plan, wanted().seeds)}${commandLine(planned.command)}` : nothing}
         ${buttons(box, done, planned ? verb : 'Show the command', planned ? act : look, 'submit')}
       </form>`);
   });
@@ -41,6 +41,7 @@ const FIELDS = {
   checkpoint: { label: 'From checkpoint', hint: 'best, last, or a number of steps; empty: the last one' },
   steps: { label: 'Steps', hint: 'Budget of the whole run; empty: USUAL', type: 'number' },
   seed: { label: 'Seed', hint: 'empty: USUAL', type: 'number' },
+  seeds: { label: 'Number of seeds', hint: 'From that seed on, each a run of one group; empty: one', type: 'number' },
   set: { label: 'Settings to change', hint: 'One per line: algo.gamma=0.98' },
 };
 
@@ -69,11 +70,11 @@ function read(given, fields) {
   return told;
 }
 
-function plan(found) {
+function plan(found, seeds = 1) {
   if (found === undefined) return nothing;
   if (found === null) return html`<p class="soft">It has no recipe: its settings will be derived from its facts.</p>`;
   return html`<p>${found.description}</p>
-    <p class="soft">${count(found.steps)} steps${found.seconds ? html`, some ${duration(found.seconds)} by ${found.estimated_by}` : nothing}.</p>
+    <p class="soft">${seeds > 1 ? `${count(seeds)} seeds of ` : ''}${count(found.steps)} steps${found.seconds ? html`, some ${duration(found.seconds)} ${seeds > 1 ? 'each ' : ''}by ${found.estimated_by}` : nothing}.</p>
     ${found.doubts.map((doubt) => html`<p class="calm">${doubt}</p>`)}`;
 }
 

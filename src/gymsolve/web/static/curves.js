@@ -62,10 +62,14 @@ function halve(kept) {
   for (const column of ['steps', 'seconds', 'values']) kept[column] = places.map((place) => kept[column][place]);
 }
 
-/** The charts of a run in an element; `wanted()` names the metrics to ask for. */
+/**
+ * The charts of a run in an element; `wanted()` names the metrics to ask for.
+ *
+ * `closer({axis, from, to, names})` gives what the server has of a part that somebody zooms into.
+ */
 export class Curves {
-  constructor(element, { tracks, onChange }) {
-    Object.assign(this, { element, tracks, onChange, axis: 'steps', smoothing: 0, threshold: null, metrics: [], charts: [] });
+  constructor(element, { tracks, onChange, closer }) {
+    Object.assign(this, { element, tracks, onChange, closer, detail: null, looking: 0, axis: 'steps', smoothing: 0, threshold: null, metrics: [], charts: [] });
   }
 
   /** Which metrics there are, and the threshold to draw. */
@@ -119,6 +123,7 @@ export class Curves {
     const chart = lineChart(figure.querySelector('.plot'), {
       series, x: inTime ? 'time of training' : 'environment steps', formatX: inTime ? duration : undefined,
       legend: !plan.own, sync: 'run', height: plan.own ? 180 : 240,
+      hooks: { setScale: [(_, scale) => { if (scale === 'x') this.lookSoon(); }] },
     });
     return { plan, chart, caption: figure.querySelector('figcaption') };
   }
@@ -128,10 +133,7 @@ export class Curves {
     for (const { plan, chart, caption } of this.charts) {
       render(this.caption(plan), caption);
       const columns = this.columns(plan);
-      const { min, max } = chart.plot.scales.x;
-      const known = chart.columns[0];
-      const zoomed = known.length > 1 && (min > known[0] || max < known[known.length - 1]);
-      if (zoomed) {
+      if (isZoomed(chart)) {
         columns.forEach((column, at) => { chart.columns[at] = column; });
         chart.plot.setData(chart.columns, false);
         chart.plot.redraw();
@@ -141,22 +143,76 @@ export class Curves {
     }
   }
 
+  /** What was looked at closely is of other records now. */
+  forget() {
+    this.detail = null;
+    this.lookSoon();
+  }
+
+  lookSoon() {
+    clearTimeout(this.looking);
+    this.looking = setTimeout(() => this.look(), 150); // all charts zoom together
+  }
+
+  /** Where charts are zoomed into thinned curves, ask for all records of that part. */
+  async look() {
+    const zoomed = this.charts.filter(({ chart }) => isZoomed(chart));
+    const names = [...new Set(zoomed.flatMap(({ plan }) => plan.names))].filter((name) => this.tracks.thinned(name));
+    const ends = zoomed.map(({ chart }) => chart.plot.scales.x);
+    const part = { axis: this.axis, from: Math.min(...ends.map(({ min }) => min)), to: Math.max(...ends.map(({ max }) => max)), names };
+    const key = JSON.stringify(part);
+    if (!names.length || this.detail?.key === key) {
+      const before = this.detail;
+      if (!names.length) this.detail = null;
+      if (before !== this.detail) this.draw();
+      return;
+    }
+    const told = await this.closer(part);
+    if (!told || this.axis !== part.axis) return;
+    const tracks = new Tracks();
+    tracks.add({ series: told.series });
+    this.detail = { key, from: part.from, tracks };
+    this.draw();
+  }
+
+  /** What is drawn of a metric: the thinned curve, with all records in the part that was looked at closely. */
+  track(name) {
+    const all = this.tracks.of.get(name) ?? { steps: [], seconds: [], values: [] };
+    const near = this.detail?.tracks.of.get(name);
+    if (!near) return all;
+    const places = near[this.axis];
+    const last = places[places.length - 1];
+    const before = all[this.axis].findIndex((place) => place !== null && place >= this.detail.from);
+    const after = all[this.axis].findIndex((place) => place !== null && place > last);
+    const join = (column) => [...all[column].slice(0, before), ...near[column], ...(after < 0 ? [] : all[column].slice(after))];
+    return before < 0 ? all : { steps: join('steps'), seconds: join('seconds'), values: join('values') };
+  }
+
   caption(plan) {
     const about = this.metrics.find((one) => one.name === plan.names[0]);
-    const total = Math.max(...plan.names.map((name) => this.tracks.thinned(name)));
+    const near = this.detail && plan.names.some((name) => this.detail.tracks.of.has(name));
+    const tracks = near ? this.detail.tracks : this.tracks;
+    const total = Math.max(...plan.names.map((name) => tracks.thinned(name)));
+    const part = near ? ' of this part' : '';
     const drop = () => this.choose(this.names.filter((name) => name !== plan.title));
     return html`<span><b>${plan.title}</b> <span class="soft small">${plan.own ? about?.title : 'mean raw return per episode'}</span>
-      ${total ? html`<span class="soft small">Thinned: the smallest and the largest of equal parts of ${count(total)} records.</span>` : nothing}</span>
+      ${total ? html`<span class="soft small">Thinned: the smallest and the largest of equal parts of ${count(total)} records${part}.</span>`
+        : near ? html`<span class="soft small">All records of this part.</span>` : nothing}</span>
       ${plan.own ? html`<button type="button" class="quiet" aria-label="Remove the chart of ${plan.title}" @click=${drop}>×</button>` : nothing}`;
   }
 
   columns(plan) {
-    const tracks = plan.names.map((name) => this.tracks.of.get(name) ?? { steps: [], seconds: [], values: [] });
+    const tracks = plan.names.map((name) => this.track(name));
     const [xs, ...values] = align(tracks.map((track) => [track[this.axis], track.values]));
     const main = this.smoothing > 0 ? [values[0], smooth(values[0], this.smoothing)] : [values[0]];
     if (plan.own) return [xs, ...main];
     return [xs, ...main, values[1], xs.map(() => this.threshold)];
   }
+}
+
+function isZoomed({ plot, columns: [known] }) {
+  const { min, max } = plot.scales.x;
+  return known.length > 1 && (min > known[0] || max < known[known.length - 1]);
 }
 
 /** Several series over the sorted union of their places; null where one has no value. */

@@ -9,7 +9,7 @@ import { html, nothing, render } from './vendor/lit-html.js';
 const id = decodeURIComponent(location.pathname.slice('/run/'.length));
 const place = `/runs/${encodeURIComponent(id)}`;
 const main = page(id);
-const state = { id, run: null, told: null, found: null, tracks: new Tracks(), cursor: '', refresh };
+const state = { id, run: null, told: null, found: null, tracks: new Tracks(), cursor: '', trying: new Map(), refresh };
 const player = new SmallPlayer(id);
 const MOST_CHARTS = 30;
 let curves = null;
@@ -38,7 +38,7 @@ function lay() {
     <div class="split"><section aria-label="Curves"><div id="controls" class="row filters"></div><div id="curves" class="grid"></div></section>
       <aside aria-label="Beside the curves"><div id="player"></div><section id="alerts"></section></aside></div>
     <div id="rest"></div>`, main);
-  curves = new Curves(main.querySelector('#curves'), { tracks: state.tracks, onChange: () => { state.cursor = ''; look(); } });
+  curves = new Curves(main.querySelector('#curves'), { tracks: state.tracks, closer, onChange: () => { state.cursor = ''; look(); } });
   curves.know(state.run.metrics, state.run.threshold);
   player.show(main.querySelector('#player'), state.run);
 }
@@ -47,7 +47,19 @@ function take(told) {
   state.told = told;
   state.cursor = told.cursor;
   state.tracks.add(told);
+  if (told.fresh) curves.forget();
   if (told.fresh || Object.keys(told.series).length) curves.draw();
+}
+
+/** A part of the curves in more detail; null where the server does not give it. */
+async function closer({ axis, from, to, names }) {
+  const words = new URLSearchParams({ axis, from, to, names: names.join('\n') });
+  try {
+    return await get(`${place}/closer?${words}`);
+  } catch (error) {
+    showError(error);
+    return null;
+  }
 }
 
 /** Ask for what is new; everything else only when its stamp says that it changed. */
@@ -88,7 +100,8 @@ async function poll() {
 
 /** Alerts as `gymsolve diagnose` tells them, whenever the run's events say that they changed. */
 async function diagnose() {
-  const wanted = JSON.stringify([state.run.alerts, state.run.status]);
+  const tried = state.run.events.filter((one) => one.kind === 'fix').length;
+  const wanted = JSON.stringify([state.run.alerts, state.run.status, tried]);
   if (wanted === shown) return;
   shown = wanted;
   try {

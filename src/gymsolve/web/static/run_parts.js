@@ -98,16 +98,29 @@ function alert(state, one) {
     <p><span class="soft">Remedy:</span> ${one.remedy}${one.effect ? html` <span class="soft">(${one.effect})</span>` : nothing}</p>
     ${one.follows.length ? html`<p class="soft small">Follows from it: ${one.follows.map((other) => other.title).join(', ')}</p>` : nothing}
     ${one.fix ? html`<details><summary>Try the remedy</summary><p class="small">Trains with and without it, from the checkpoint before the alert, and compares.</p>
-      ${commandLine(one.fix)}${state.run.read_only ? nothing : html`<button type="button" @click=${() => tryFix(state, one)}>Run it in the background</button>`}</details>` : nothing}</article>`;
+      ${commandLine(one.fix)}${trials(state, one)}${state.run.read_only ? nothing : html`<button type="button" @click=${() => tryFix(state, one)}>Run it in the background</button>`}</details>` : nothing}</article>`;
+}
+
+const OUTCOMES = { helped: 'It helped.', hurt: 'It made things worse.', unclear: 'It made no clear difference.' };
+const countTrials = (run) => run.events.filter((event) => event.kind === 'fix').length;
+
+/** What came of trying a remedy, or that it is being tried. */
+function trials({ run, trying }, { id, tried }) {
+  if (trying.has(id) && trying.get(id) === countTrials(run)) {
+    return html`<p class="small" role="status">Its trials train in the background: <a href="/?trials=1">runs with trials</a>. What comes of them is told here.</p>`;
+  }
+  return tried ? html`<p class="small" role="status">Tried: ${OUTCOMES[tried.verdict] ?? tried.verdict} ${tried.runs.map((name) => html`${link(name)} `)}</p>` : nothing;
 }
 
 function tryFix(state, one) {
   return act(state, async () => {
+    const before = countTrials(state.run);
     const answer = await confirmAction({
       title: 'Try this remedy?', verb: 'Start the trials', path: `/runs/${encodeURIComponent(state.run.id)}/fix`, body: { alert: one.id },
       text: 'Trials are short trainings; they go on in the background, and an event of this run tells what came of them.',
     });
     if (answer?.obstacle) throw new ApiError({ text: answer.obstacle });
+    if (answer) state.trying.set(one.id, before);
     return answer;
   });
 }

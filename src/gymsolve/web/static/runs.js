@@ -146,9 +146,11 @@ function compare() {
 async function start() {
   try {
     const begun = await askForRun({
-      title: 'Start a run', verb: 'Start', path: '/runs', fields: ['env', 'steps', 'seed', 'set'],
+      title: 'Start a run', verb: 'Start', path: '/runs', fields: ['env', 'steps', 'seed', 'seeds', 'set'],
     });
-    if (begun) location.href = `/run/${encodeURIComponent(begun.run)}`;
+    if (!begun) return;
+    const group = begun.run.startsWith('group:'); // several seeds: the table shows how they come in
+    location.href = group ? `/?query=${encodeURIComponent(begun.run)}` : `/run/${encodeURIComponent(begun.run)}`;
   } catch (error) {
     showError(error);
   }

@@ -19,7 +19,12 @@ export class Session {
       else onMessage(message, blob);
     };
     this._socket.onclose = () => this._end({ type: 'closed', text: 'The session has ended.' });
-    addEventListener('pagehide', () => this.close(), { once: true });
+    addEventListener('pagehide', () => {
+      if (this.over) return;
+      this.close();
+      // A browser may keep the page and show it again: then nothing is behind it any more.
+      addEventListener('pageshow', () => onEnd({ type: 'closed', text: 'The session ended when the page was left.' }), { once: true });
+    }, { once: true });
   }
 
   send(message) {
