@@ -22,7 +22,7 @@ STATIC = Path(gymsolve.web.__file__).parent / "static"
 
 
 def ask(
-    served: Served, path: str, *, method: str = "GET", known: bool = True, **headers: str
+    served: Served, path: str, *, method: str = "GET", known: bool = True, body: str = "", **headers: str
 ) -> tuple[int, dict[str, str], bytes]:
     """One request, byte for byte as given."""
     place = urlsplit(served.origin)
@@ -30,10 +30,12 @@ def ask(
     given = {name.replace("_", "-"): value for name, value in headers.items()}
     if known:
         given["Cookie"] = cookie(served)
+    if body:
+        given["Content-Length"] = str(len(body))
     connection.putrequest(method, path, skip_host="Host" in given)
     for name, value in given.items():
         connection.putheader(name, value)
-    connection.endheaders()
+    connection.endheaders(body.encode() or None)
     answer = connection.getresponse()
     found = answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
     connection.close()

@@ -18,6 +18,8 @@ from gymsolve.rollout.inspected import InspectedEpisode
 from gymsolve.rollout.table import rollout_columns
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.inspections import InspectionWriter, list_inspections
+from gymsolve.training.play.branching import branch_off
+from gymsolve.training.play.handing import Hand
 from gymsolve.training.play.inspection import Examiner, Question
 from tests.processes import children_of
 
@@ -207,6 +209,13 @@ def test_of_several_tasks_one_is_inspected(runs, server):
     assert usual.settings.reward_scale != other.settings.reward_scale
     with pytest.raises(UsageError, match=r"no task 'x'\. Its tasks are: usual, fall"):
         gymsolve.inspect(run, task="x")
+    with Examiner(run) as examiner:  # other futures are those of the same task
+        branch = branch_off(examiner, other.stored, {2: (1 - int(other.column("action")[2, 0]),)})
+        assert (branch.child.facts["task"], set(branch.child.rewards[:-1].tolist())) == ("fall", {0.0})
+        hand = Hand(examiner, other.stored, 3)
+        hand.press(["left"], {})
+        assert hand.scene.reward == 0.0
+        hand.close()
 
 
 def test_wrong_requests_are_one_sentence(runs, tmp_path):

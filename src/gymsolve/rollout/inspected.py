@@ -84,7 +84,8 @@ class InspectedEpisode:
             self.spec = EnvSpec.from_json(stored.facts["spec"])
             self.settings = CreditSettings.from_json(stored.facts["credit"])
         except ValueError as error:
-            raise RunDamagedError(f"the file describes no episode: {error}.", where=place) from error
+            told = str(error).rstrip(".")
+            raise RunDamagedError(f"the file describes no episode: {told}.", where=place) from error
         fields = [
             (one.name, f"<{one.kind}" if one.kind != "S64" else "S64", one.shape) for one in stored.fields
         ]

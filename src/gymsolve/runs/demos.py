@@ -3,9 +3,7 @@
 They are the files of `runs/episodes.py`, with a column that says who acted in every step.
 """
 
-import json
 import os
-import zipfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -94,13 +92,12 @@ def find_demos(names: list[str], runs_dir: Path | str | None = None) -> list[Dem
 
 
 def _read_facts(path: Path) -> dict[str, Any]:
-    """What a file says of itself, without its arrays; empty where it cannot be read."""
-    import numpy as np
+    """What a file says of itself, without its arrays; `damaged` where it cannot be read."""
+    from gymsolve.runs.episodes import read_facts  # NumPy, which lists of other things need not
 
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            facts = json.loads(str(stored["facts"]))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, zipfile.BadZipFile, RunDamagedError):
+        facts = read_facts(path)
+    except RunDamagedError:
         return {"end": "damaged"}
     sound = isinstance(facts, dict) and all(isinstance(facts.get(key), kind) for key, kind in _KINDS.items())
     return facts if sound else {"end": "damaged"}

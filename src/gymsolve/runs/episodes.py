@@ -17,7 +17,12 @@ from gymsolve.errors import RunDamagedError
 from gymsolve.runs.files import replace_bytes, to_json
 from gymsolve.spec import Array
 
-__all__ = ["RecordedEpisode", "load_episode"]
+__all__ = ["RecordedEpisode", "load_episode", "read_facts"]
+
+_MOST_BYTES = 4 << 30
+_MOST_FACTS = 16 << 20
+"""Bytes that a file may unpack to, all of it and what it says of itself: it may come from anybody."""
+_DAMAGE = (OSError, ValueError, KeyError, TypeError, MemoryError, RecursionError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True)
@@ -51,12 +56,29 @@ class RecordedEpisode:
 def load_episode(path: Path) -> RecordedEpisode:
     """An episode from its file."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+        arrays = _load(path, None, _MOST_BYTES)
         facts = json.loads(str(arrays.pop("facts")))
         seen = [name for name in arrays if name.startswith("obs/")]
         obs = {name.removeprefix("obs/"): arrays.pop(name) for name in seen}
         masks = arrays.pop("masks", None)
         return RecordedEpisode(obs=obs, masks=masks, facts=facts, **arrays)
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+    except _DAMAGE as error:
         raise RunDamagedError("the file is not a recorded episode.", where=str(path)) from error
+
+
+def read_facts(path: Path) -> Any:
+    """What a file says of itself, without its arrays."""
+    try:
+        return json.loads(str(_load(path, "facts", _MOST_FACTS)["facts"]))
+    except _DAMAGE as error:
+        raise RunDamagedError("the file is not a recorded episode.", where=str(path)) from error
+
+
+def _load(path: Path, only: str | None, most: int) -> dict[str, Array]:
+    """The arrays of a file, or one of them; a ValueError where they would unpack to more than `most` bytes."""
+    with zipfile.ZipFile(path) as packed:
+        size = sum(one.file_size for one in packed.infolist() if only in (None, one.filename.removesuffix(".npy")))
+    if size > most:
+        raise ValueError(f"it would unpack to {size:,} bytes")
+    with np.load(path, allow_pickle=False) as stored:
+        return {name: stored[name] for name in (stored.files if only is None else (only,))}

@@ -40,6 +40,8 @@ _TOLD = (
 """What a list tells of an episode."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 _WIDEST_ROW = 4 << 20
+_MOST_STATES = 1_000_001
+"""Of the longest episode that is inspected."""
 _OFFSET = struct.Struct("<Q")
 _ADOPTED = 256
 """States that are copied at a time."""
@@ -285,6 +287,8 @@ def _open(path: Path) -> Inspection:
     found = Inspection(path, facts)
     if not 0 < found.row_bytes <= _WIDEST_ROW:
         raise RunDamagedError("rows of that size are not written here.", where=str(path / "inspection.json"))
+    if found.states > _MOST_STATES:
+        raise RunDamagedError(f"{found.states:,} states are not written here.", where=str(path / "rows.bin"))
     return found
 
 

@@ -51,8 +51,9 @@ class Guard:
 
     def __init__(self, app: ASGIApp, *, token: str, host: str, port: int) -> None:
         self._app, self._token = app, token.encode()
-        self._hosts = {*_LOCAL, host.lower()}
-        self._anywhere = host in ("0.0.0.0", "[::]")
+        named = f"[{host}]" if ":" in host else host  # as a Host header writes an address of IPv6
+        self._hosts = {*_LOCAL, named.lower()}
+        self._anywhere = host in ("0.0.0.0", "::")
         self._cookie = f"gymsolve_{port}"  # cookies do not tell ports apart
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -6,6 +6,8 @@ imported, so that the address can be told at once; a browser that comes early wa
 
 import json
 import socket
+import sys
+import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,6 +25,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket
 
 from gymsolve.errors import GymsolveError, UnknownRunError, UsageError
+from gymsolve.runs.files import parse_json
+from gymsolve.runs.schema import is_shallow
 from gymsolve.service.budget import Home
 from gymsolve.web import acting, inspecting, playing, reading
 from gymsolve.web.guard import Guard
@@ -57,7 +61,8 @@ def make_app(home: Home, *, token: str, host: str, port: int, most_sessions: int
         Mount("/static", StaticFiles(directory=_STATIC)),
     ]
     guard = Middleware(Guard, token=token, host=host, port=port)
-    return Starlette(routes=addresses, middleware=[guard], lifespan=living)
+    failing = {Exception: _tell_failure}
+    return Starlette(routes=addresses, middleware=[guard], exception_handlers=failing, lifespan=living)
 
 
 def serve(home: Home, bound: socket.socket, *, token: str, host: str, most_sessions: int = 8) -> None:
@@ -96,6 +101,13 @@ def _handler(home: Home, route: Route) -> Callable[[Request], Any]:
     return answer
 
 
+def _tell_failure(request: Request, error: Exception) -> Response:
+    """The answer where gymsolve itself is at fault; the traceback goes to the terminal."""
+    sys.stderr.write("".join(traceback.format_exception(error)))
+    told = {"text": f"this failed inside gymsolve ({type(error).__name__}).", "where": None}
+    return JSONResponse({"error": {**told, "hint": "The terminal of the server says where."}}, 500)
+
+
 async def _body(request: Request) -> dict[str, Any]:
     """The JSON object of a POST."""
     if request.method != "POST":
@@ -106,10 +118,10 @@ async def _body(request: Request) -> dict[str, Any]:
         if len(content) > _LARGEST_BODY:
             raise UsageError("the request is too large.")
     try:
-        found = json.loads(content or b"{}")
-    except (ValueError, RecursionError) as error:
+        found = parse_json(content or b"{}")
+    except ValueError as error:
         raise UsageError("the request is not JSON.") from error
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or not is_shallow(found):
         raise UsageError("the request is not a JSON object.")
     return found
 

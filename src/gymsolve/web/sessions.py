@@ -17,6 +17,8 @@ from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from gymsolve.runs.files import parse_json
+from gymsolve.runs.schema import is_shallow
 from gymsolve.service.budget import Home
 
 __all__ = ["KINDS", "Sessions"]
@@ -153,27 +155,36 @@ async def _from_process(tab: WebSocket, process: _Process) -> None:
 async def _from_tab(tab: WebSocket, process: _Process) -> None:
     with suppress(WebSocketDisconnect):
         while True:
-            message = _read(await tab.receive_text())
+            message = await _receive(tab)
             if message is not None:
                 await process.send(message)
 
 
 async def _first_message(tab: WebSocket) -> dict[str, Any] | None:
     try:
-        message = _read(await tab.receive_text())
-    except (WebSocketDisconnect, KeyError):
+        message = await _receive(tab)
+    except WebSocketDisconnect:
         return None
     if message is None:
         await _tell(tab, "error", "the first message is not a JSON object.")
     return message
 
 
-def _read(text: str) -> dict[str, Any] | None:
+async def _receive(tab: WebSocket) -> dict[str, Any] | None:
+    """The next message of a tab; None for one that is no JSON object."""
+    told = await tab.receive()
+    if told["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(told.get("code", 1005))
+    return _read(told.get("text"))
+
+
+def _read(text: str | None) -> dict[str, Any] | None:
+    """A message of a tab; None where it is none: bytes, or what JSON or its readers do not have."""
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        found = parse_json((text or "").encode(errors="replace"))
+    except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return found if isinstance(found, dict) and is_shallow(found) else None
 
 
 async def _tell(tab: WebSocket, kind: str, text: str) -> None:

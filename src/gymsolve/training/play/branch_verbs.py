@@ -1,6 +1,5 @@
 """Verbs of the inspector's page about other futures: a forced action, a person's hand, other checkpoints."""
 
-import math
 from typing import Any
 
 from gymsolve.errors import UsageError
@@ -10,11 +9,11 @@ from gymsolve.training.play.across import compare_episodes
 from gymsolve.training.play.branching import Forced, branch_off, require_checkpoint, same_question
 from gymsolve.training.play.desk import Desk, teller, text_in, whole_in
 from gymsolve.training.play.handing import Hand
+from gymsolve.training.play.pressed import keys_in, levels_in
 
 __all__ = ["branch", "compare_checkpoints", "give_back", "hand_over", "press"]
 
 _MOST_CHECKPOINTS = 8
-_MOST_KEYS = 32
 _HAND = "hand"
 
 
@@ -38,15 +37,8 @@ def hand_over(desk: Desk, message: dict[str, Any]) -> None:
 
 def press(desk: Desk, message: dict[str, Any]) -> None:
     """One step with the keys that are `pressed`, and sliders at `levels`."""
-    hand, levels = _hand(desk), message.get("levels")
-    keys = message.get("pressed")
-    pressed = [key for key in keys if isinstance(key, str)][:_MOST_KEYS] if isinstance(keys, list) else []
-    moved = {
-        int(key): float(level)
-        for key, level in (levels.items() if isinstance(levels, dict) else ())
-        if str(key).isdecimal() and type(level) in (int, float) and math.isfinite(level)
-    }
-    hand.press(pressed, moved)
+    hand = _hand(desk)
+    hand.press(keys_in(message), levels_in(message))
     desk.tell("done", hand.picture(), hand=hand.to_json())
 
 

@@ -108,6 +108,7 @@ def same_question(examiner: Examiner, parent: Inspection, forced: Forced) -> Que
         deterministic=facts["deterministic"],
         role=facts["role"],
         camera=parent.facts.get("camera") is True,
+        task=facts.get("task"),
         steps=max((parent.facts["length"], 1, *(at + 1 for at in forced))) if cut else LONGEST,
         forced=forced,
         about=about,

@@ -34,8 +34,8 @@ class Hand:
         self.forced: dict[int, tuple[float, ...]] = {}
         self._action = episode.spec.action
         env = examiner.config.env
-        camera = parent.facts.get("camera") is True
-        self._stage, self._filmed = open_any_stage(env, parent.facts["role"], camera=camera)
+        camera, task = parent.facts.get("camera") is True, parent.facts.get("task")
+        self._stage, self._filmed = open_any_stage(env, parent.facts["role"], camera=camera, task=task)
         try:
             self.scene = self._replay(episode, step)
         except BaseException:  # nobody else knows of this stage, whatever ended its replay

@@ -11,8 +11,9 @@ from gymsolve.errors import CheckpointError, UnknownRunError, UsageError
 from gymsolve.recipes import Resolved, has_recipe, resolve, split_name
 from gymsolve.recipes.files import stays_derived
 from gymsolve.runs.checkpoints import list_checkpoints, pointed
-from gymsolve.runs.refs import find_run, open_checkpoint
+from gymsolve.runs.refs import find_run, open_checkpoint, split_ref
 from gymsolve.runs.run import Run
+from gymsolve.runs.summary import runs_folder
 from gymsolve.runs.trust import buildable_settings
 from gymsolve.spec import find_misfit
 from gymsolve.training.engines.choose import choose_engine, load_policy
@@ -104,8 +105,6 @@ def read_request(given: dict[str, Any]) -> Request:
     env, run = _text(given, "env"), _text(given, "run")
     if (env is None) == (run is None):
         raise UsageError("a session plays either an environment or a run.", hint="Name one of them.")
-    if run is not None and ("/" in run or "\\" in run or run.startswith(".")):
-        raise UsageError("is a path; a page names runs of its own folder.", where="run")
     mode = _text(given, "mode") or ("you" if run is None else "policy")
     if mode not in MODES:
         raise UsageError(f"there is no mode {mode!r}.", where="mode", hint=f"Choose {', '.join(MODES)}.")
@@ -136,7 +135,7 @@ def open_request(request: Request) -> Opened:
     if request.against:
         return _open_deathmatch(request)
     if request.run is not None:
-        run = find_run(request.run, request.runs_dir)
+        run = _own_run(request.run, request.runs_dir)
         config, _ = buildable_settings(run)
         return Opened(run.id, config, _open(config, request), run)
     assert request.env is not None
@@ -154,6 +153,14 @@ def _open(config: TrainConfig, request: Request) -> PlayStage:
             hint="Play it in the browser: leave out --no-browser.",
         )
     return stage
+
+
+def _own_run(name: str, runs_dir: Path | None) -> Run:
+    """A run of the folder that a page shows; a name may be a path to elsewhere."""
+    run = find_run(name, runs_dir)
+    if run.path.parent.resolve() != runs_folder(runs_dir).resolve():
+        raise UnknownRunError(f"run {run.id} is in another folder.", hint="A page names runs of its own one.")
+    return run
 
 
 def _settings(name: str, *, plan: bool) -> tuple[Resolved, bool]:
@@ -174,6 +181,8 @@ def _open_deathmatch(request: Request) -> Opened:
         raise UsageError(
             f"agents are played against in {ARENA} alone.", where="against", hint=f"Play {ARENA}."
         )
+    for ref in request.against:
+        _own_run(split_ref(ref)[0], request.runs_dir)
     opponents = find_opponents(request.against, request.runs_dir)
     name = f"{ARENA} against {', '.join(one.name for one in opponents)}"
     return Opened(name, resolve(ARENA).config, Deathmatch(opponents), None)

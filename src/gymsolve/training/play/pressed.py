@@ -7,9 +7,10 @@ from typing import Any
 from gymsolve.envs.controls import Controls
 from gymsolve.spec import Array
 
-__all__ = ["Pressed"]
+__all__ = ["Pressed", "keys_in", "levels_in"]
 
 _MOST_KEYS = 32
+_LONGEST_KEY = 32
 _KEPT_WAITS = 2000
 
 
@@ -33,16 +34,14 @@ class Pressed:
 
     def hear(self, message: dict[str, Any]) -> list[str]:
         """Take in what is pressed now, in the order in which it went down; the keys that are new."""
-        held = [key for key in _listed(message.get("pressed")) if isinstance(key, str)][:_MOST_KEYS]
+        held = keys_in(message)
         new = [key for key in held if key not in self._held]
         self._held = held
         self._tapped += [key for key in new if key not in self._tapped]
         self._strengths = {
             key: level for key, level in _numbers(message.get("strengths")).items() if level > 0
         }
-        self._levels = {
-            int(key): level for key, level in _numbers(message.get("levels")).items() if key.isdecimal()
-        }
+        self._levels = levels_in(message)
         identity, pressed_at = message.get("id"), message.get("at")
         if isinstance(identity, int):
             self._newest = identity
@@ -73,8 +72,17 @@ class Pressed:
             self._since = 0.0
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+def keys_in(message: dict[str, Any]) -> list[str]:
+    """The keys that a message says are down."""
+    given = message.get("pressed")
+    named = [key for key in given if isinstance(key, str)] if isinstance(given, list) else []
+    return [key for key in named if len(key) <= _LONGEST_KEY][:_MOST_KEYS]
+
+
+def levels_in(message: dict[str, Any]) -> dict[int, float]:
+    """Where it says that sliders stand, by dimension."""
+    named = _numbers(message.get("levels"))
+    return {int(key): level for key, level in named.items() if key.isdecimal() and len(key) < 10}
 
 
 def _numbers(value: Any) -> dict[str, float]:
