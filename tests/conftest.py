@@ -1,15 +1,17 @@
-"""What all tests share: one thread per process, no films that nobody watches, and a real browser.
+"""What all tests share: one thread per process, quick workers, no films that nobody watches, a real browser.
 
 With one thread two workers do not fight over two cores, and sums have one order.
 """
 
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from chromium import browser
+from quick_start import quick_context, real_context
 
 __all__ = ["browser"]
 
@@ -28,6 +30,20 @@ settings.load_profile("any machine")
 def _own_state(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The list of trusted runs of whoever runs the tests stays as it is."""
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_start() -> Iterator[None]:
+    """Processes of environments start in milliseconds (`quick_start.py`)."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gymsolve.envs.processes.multiprocessing.get_context", quick_context)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _real_start(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.node.get_closest_marker("real_start") is not None:
+        monkeypatch.setattr("gymsolve.envs.processes.multiprocessing.get_context", real_context)
 
 
 @pytest.fixture(autouse=True)
