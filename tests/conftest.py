@@ -32,25 +32,29 @@ def _own_state(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
 
 
+_CONTEXT = "gymsolve.envs.processes.multiprocessing.get_context"
+_STAGE = "gymsolve.training.video.automatic.open_stage"
+
+
 @pytest.fixture(scope="session", autouse=True)
-def _quick_start() -> Iterator[None]:
-    """Processes of environments start in milliseconds (`quick_start.py`)."""
+def _quick() -> Iterator[None]:
+    """Environments' processes start in milliseconds (`quick_start.py`), and trainings find nothing to draw.
+
+    Drawing takes longer than a short training; settings stay as a user has them. This holds for what tests
+    share, too.
+    """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gymsolve.envs.processes.multiprocessing.get_context", quick_context)
+        patch.setattr(_CONTEXT, quick_context)
+        patch.setattr(_STAGE, lambda env, task=None: None)
         yield
 
 
 @pytest.fixture(autouse=True)
-def _real_start(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _as_users_have_it(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that are about the start of processes, or about videos, carry a marker that says so."""
     if request.node.get_closest_marker("real_start") is not None:
-        monkeypatch.setattr("gymsolve.envs.processes.multiprocessing.get_context", real_context)
+        monkeypatch.setattr(_CONTEXT, real_context)
+    if request.node.get_closest_marker("videos") is not None:
+        from gymsolve.envs.single_env import open_stage
 
-
-@pytest.fixture(autouse=True)
-def _no_videos(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trainings find nothing to draw, as with Bandit-v0: drawing takes longer than a short training.
-
-    Settings stay as a user has them. Tests that are about videos carry the marker `videos`.
-    """
-    if request.node.get_closest_marker("videos") is None:
-        monkeypatch.setattr("gymsolve.training.video.automatic.open_stage", lambda env, task=None: None)
+        monkeypatch.setattr(_STAGE, open_stage)
