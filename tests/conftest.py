@@ -1,15 +1,17 @@
-"""What all tests share: one thread per process, no films that nobody watches, and a real browser.
+"""What all tests share: one thread per process, quick workers, no films that nobody watches, a real browser.
 
 With one thread two workers do not fight over two cores, and sums have one order.
 """
 
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from chromium import browser
+from quick_start import quick_context, real_context
 
 __all__ = ["browser"]
 
@@ -30,11 +32,29 @@ def _own_state(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
 
 
-@pytest.fixture(autouse=True)
-def _no_videos(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trainings find nothing to draw, as with Bandit-v0: drawing takes longer than a short training.
+_CONTEXT = "gymsolve.envs.processes.multiprocessing.get_context"
+_STAGE = "gymsolve.training.video.automatic.open_stage"
 
-    Settings stay as a user has them. Tests that are about videos carry the marker `videos`.
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick() -> Iterator[None]:
+    """Environments' processes start in milliseconds (`quick_start.py`), and trainings find nothing to draw.
+
+    Drawing takes longer than a short training; settings stay as a user has them. This holds for what tests
+    share, too.
     """
-    if request.node.get_closest_marker("videos") is None:
-        monkeypatch.setattr("gymsolve.training.video.automatic.open_stage", lambda env, task=None: None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_CONTEXT, quick_context)
+        patch.setattr(_STAGE, lambda env, task=None: None)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _as_users_have_it(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that are about the start of processes, or about videos, carry a marker that says so."""
+    if request.node.get_closest_marker("real_start") is not None:
+        monkeypatch.setattr(_CONTEXT, real_context)
+    if request.node.get_closest_marker("videos") is not None:
+        from gymsolve.envs.single_env import open_stage
+
+        monkeypatch.setattr(_STAGE, open_stage)

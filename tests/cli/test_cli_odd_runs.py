@@ -138,7 +138,8 @@ def test_escape_sequences_stay_in_the_files(trained, cli, place):
         assert not set(answer.out + answer.err) & set("\x1b\x07\x9b\u202e"), (one, answer)
 
 
-def test_links_and_pipes_are_neither_followed_nor_waited_for(trained, shell, place):
+def test_links_and_pipes_are_neither_followed_nor_waited_for(trained, cli, place):
+    """In this process: what a command did not foresee would come through."""
     run, outside = place / "runs" / trained, place / "outside"
     outside.mkdir()
     (outside / "kept").write_text("kept")
@@ -154,17 +155,17 @@ def test_links_and_pipes_are_neither_followed_nor_waited_for(trained, shell, pla
         ("resume", trained),
         ("report", trained),
     ):
-        answer = shell(*words)
-        assert "Traceback" not in answer.err, answer
-        assert answer.code == (0 if words == ("runs",) else answer.code)
+        answer = cli(*words)
+        assert answer.code == 0 or (words != ("runs",) and answer.err.startswith("error: ")), answer
     for name in ("metrics.jsonl", "events.jsonl", "log.txt", "config.json"):
         (run / name).unlink()
         os.mkfifo(run / name)
     for words in (("runs",), ("runs", "show", trained), ("resume", trained), ("diagnose", trained)):
-        assert "Traceback" not in shell(*words).err, words
+        answer = cli(*words)
+        assert answer.code == 0 or answer.err.startswith("error: "), answer
     (run / "run.json").unlink()
     os.mkfifo(run / "run.json")
-    assert "damaged" in shell("runs").out
+    assert "damaged" in cli("runs").out
     assert (outside / "kept").read_text() == "kept"
 
 

@@ -317,8 +317,8 @@ class Sleeping(Bandit):
             self.sleep()
         super().__init__()
     def sleep(self):
-        open("hangs", "w").close()
         try:
+            open("hangs", "w").close()
             time.sleep(1e6)
         finally:
             open("unwound", "w").close()
@@ -344,7 +344,7 @@ def start_sleeping(folder: Path, at: int) -> "subprocess.Popen[bytes]":
 
 
 def test_a_second_signal_wakes_an_environment_that_sleeps(tmp_path):
-    process = start_sleeping(tmp_path, at=20_000)
+    process = start_sleeping(tmp_path, at=6_000)
     os.killpg(process.pid, signal.SIGINT)
     while "stopping" not in [event["kind"] for event in the_run(tmp_path).read_events().rows]:
         time.sleep(0.02)

@@ -6,9 +6,6 @@ for. `forward` takes fixed random features instead. In a stream that goes on bey
 constant per step changes nothing: paying for what was not predicted is charging for what was.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -16,7 +13,7 @@ from torch.nn import functional
 
 from gymsolve.explore.inputs import Inputs, Seen
 from gymsolve.explore.nets import Learner, Net, in_pieces, layers, select
-from gymsolve.explore.novelty import Novelty
+from gymsolve.explore.novelty import LearnedNovelty
 from gymsolve.explore.transitions import Transitions
 from gymsolve.explore_config import ExploreConfig
 from gymsolve.spec import ActionSpec, Array
@@ -53,7 +50,7 @@ class _Dynamics(nn.Module):
         return error
 
 
-class ForwardModel(Novelty):
+class ForwardModel(LearnedNovelty):
     """Pays half the squared error of predicting fixed random features of what follows."""
 
     def __init__(
@@ -110,18 +107,6 @@ class ForwardModel(Novelty):
         with torch.no_grad():
             before, after = (self.model.features(select(rows, at)) for at in (here, there))
         return self.model.wrong(before, actions, after).mean()
-
-    def arrays(self) -> dict[str, Array]:
-        return self.learner.arrays()
-
-    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        return self.learner.load(arrays, state)
-
-    def fits(self, arrays: dict[str, Array], state: dict[str, Any]) -> bool:
-        return self.learner.fits(arrays)
-
-    def hold(self) -> Callable[[], None]:
-        return self.learner.hold()
 
 
 class _Curious(_Dynamics):

@@ -1,7 +1,7 @@
 """What a bonus has to know to pay: how new each step of a rollout is."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -9,7 +9,10 @@ from gymsolve.explore.transitions import Transitions
 from gymsolve.parts import Part
 from gymsolve.spec import Array
 
-__all__ = ["Novelty"]
+if TYPE_CHECKING:
+    from gymsolve.explore.nets import Learner
+
+__all__ = ["LearnedNovelty", "Novelty"]
 
 
 class Novelty(Part, Protocol):
@@ -30,3 +33,21 @@ class Novelty(Part, Protocol):
     def hold(self) -> Callable[[], None]:
         """A function that puts the novelty back to where it is now."""
         ...
+
+
+class LearnedNovelty(Novelty):
+    """Novelty by networks that learn: its state is theirs and their optimizer's."""
+
+    learner: "Learner"
+
+    def arrays(self) -> dict[str, Array]:
+        return self.learner.arrays()
+
+    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
+        return self.learner.load(arrays, state)
+
+    def fits(self, arrays: dict[str, Array], state: dict[str, Any]) -> bool:
+        return self.learner.fits(arrays)
+
+    def hold(self) -> Callable[[], None]:
+        return self.learner.hold()

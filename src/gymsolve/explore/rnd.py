@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from gymsolve.explore.inputs import Inputs, Seen
 from gymsolve.explore.nets import Learner, Net, in_pieces, select
-from gymsolve.explore.novelty import Novelty
+from gymsolve.explore.novelty import LearnedNovelty
 from gymsolve.explore.transitions import Transitions
 from gymsolve.explore.visits import Visits
 from gymsolve.explore_config import ExploreConfig
@@ -26,7 +26,7 @@ _KEPT = 0.5
 """How much of the error of where a step began counts against it, in NovelD."""
 
 
-class RandomDistillation(Novelty):
+class RandomDistillation(LearnedNovelty):
     """Pays half the squared error of predicting random features."""
 
     def __init__(
@@ -75,18 +75,6 @@ class RandomDistillation(Novelty):
         found = self.learner.fit(places, loss, rate, passes, rng)
         self._seen = self._features = None
         return {"bonus/loss": found}
-
-    def arrays(self) -> dict[str, Array]:
-        return self.learner.arrays()
-
-    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        return self.learner.load(arrays, state)
-
-    def fits(self, arrays: dict[str, Array], state: dict[str, Any]) -> bool:
-        return self.learner.fits(arrays)
-
-    def hold(self) -> Callable[[], None]:
-        return self.learner.hold()
 
 
 class NovelD(RandomDistillation):

@@ -11,6 +11,29 @@ from gymsolve.errors import UsageError
 
 __all__ = ["import_files", "list_them", "save"]
 
+Press = Annotated[
+    Path | None,
+    typer.Option(
+        "--press",
+        metavar="FILE",
+        help="Buttons to press: lines such as RIGHT B 30 (frames); a number alone presses nothing.",
+    ),
+]
+Start = Annotated[
+    str | None,
+    typer.Option("--from", metavar="STATE", help="Begin there; none switches the console on. [the first]"),
+]
+PolicyOf = Annotated[
+    str | None,
+    typer.Option("--run", metavar="RUN[@CHECKPOINT]", help="Begin where this run's policy gets."),
+]
+Steps = Annotated[
+    int | None,
+    typer.Option("--steps", min=0, help="Steps that the policy plays; by default all but the last."),
+]
+Wait = Annotated[int, typer.Option("--wait", min=0, max=100_000, help="Frames to let pass at the end.")]
+Replace = Annotated[bool, typer.Option("--replace", help="Replace a state that was saved before.")]
+
 
 def import_files(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="A ROM, or a folder with some.")],
@@ -49,34 +72,12 @@ def list_them(json: Json = False) -> int:
 def save(
     game: Annotated[str, typer.Argument(metavar="GAME", help="Such as Retro/SuperMarioBros-Nes-v0.")],
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the state is called from now on.")],
-    press: Annotated[
-        Path | None,
-        typer.Option(
-            "--press",
-            metavar="FILE",
-            help="Buttons to press: lines such as RIGHT B 30 (frames); a number alone presses nothing.",
-        ),
-    ] = None,
-    start: Annotated[
-        str | None,
-        typer.Option(
-            "--from", metavar="STATE", help="Begin there; none switches the console on. [the first]"
-        ),
-    ] = None,
-    run: Annotated[
-        str | None,
-        typer.Option("--run", metavar="RUN[@CHECKPOINT]", help="Begin where this run's policy gets."),
-    ] = None,
-    steps: Annotated[
-        int | None,
-        typer.Option("--steps", min=0, help="Steps that the policy plays; by default all but the last."),
-    ] = None,
-    wait: Annotated[
-        int, typer.Option("--wait", min=0, max=100_000, help="Frames to let pass at the end.")
-    ] = 0,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Replace a state that was saved before.")
-    ] = False,
+    press: Press = None,
+    start: Start = None,
+    run: PolicyOf = None,
+    steps: Steps = None,
+    wait: Wait = 0,
+    replace: Replace = False,
     trust: Trust = False,
     runs_dir: RunsDir = None,
     json: Json = False,

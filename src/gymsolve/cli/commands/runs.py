@@ -139,7 +139,11 @@ def compare(
     )
     if json:
         print_json(told.to_json())
-        return
+    else:
+        _print_comparison(told)
+
+
+def _print_comparison(told: "Comparison") -> None:
     letters = [run.letter for run in told.runs]
     for run in told.runs:
         say(f"{run.letter}  {run.id}")
@@ -167,10 +171,6 @@ def compare(
         say("  none")
     if told.incidental:
         say(f"  Without effect on results, they also differ in {', '.join(told.incidental)}.")
-    _print_rest(told)
-
-
-def _print_rest(told: "Comparison") -> None:
     if told.problems:
         heading("Could not be read")
         say("\n".join(f"  {problem}" for problem in told.problems))
