@@ -12,7 +12,7 @@ import gymnasium as gym
 from gymsolve.config import EnvConfig
 from gymsolve.envs.describe import describe
 from gymsolve.envs.families import GENERIC, Family, families, find_family
-from gymsolve.envs.labels import ActionLabels, find_keys
+from gymsolve.envs.labels import ActionLabels, find_keys, key_words
 from gymsolve.errors import UnsupportedSpaceError
 from gymsolve.recipes import list_recipes, resolve
 from gymsolve.recipes.files import Recipe
@@ -98,17 +98,19 @@ def _render_env(variants: Sequence[Recipe]) -> str:
         [(f"`{one.name}`", one.description, f"{resolve(one.name).config.steps:,}") for one in variants],
     )
     if (absent := _absent(config.env.id)) is not None:
-        return f"## {first.base}\n\n{absent}\n\n{recipes}"
+        told = _table(("", ""), [("solved", _solved(first)), *first.known.items()])
+        return f"## {first.base}\n\n{absent}\n\n{told}\n{recipes}"
     seen = describe(config.env, "eval")
+    bare = EnvConfig(id=config.env.id, kwargs=config.env.kwargs)
     try:
-        bare = describe(EnvConfig(id=config.env.id, kwargs=config.env.kwargs), "eval")
-    except UnsupportedSpaceError:  # only its wrappers make its actions fit
-        bare = seen
+        given = describe(bare, "eval")
+    except UnsupportedSpaceError:  # its first wrapper makes the actions fit, and leaves what is seen
+        given = describe(bare.model_copy(update={"wrappers": config.env.wrappers[:1]}), "eval")
     rows = [
-        ("the environment gives", _observation(bare.spec.obs)),
+        ("the environment gives", _observation(given.spec.obs)),
         ("the network sees", _observation(seen.spec.obs)),
         ("actions", _actions(config.env.id, seen.labels, seen.spec.action)),
-        ("episodes", _limit(bare.spec.max_episode_steps)),
+        ("episodes", _limit(given.spec.max_episode_steps)),
         ("solved", _solved(first)),
         *first.known.items(),
     ]
@@ -142,6 +144,8 @@ def _entry(one: ObsSpec) -> str:
 
 
 def _actions(env_id: str, labels: ActionLabels, action: ActionSpec) -> str:
+    if labels.parts:
+        return _parts(env_id, labels)
     keys = {choice: pressed for pressed, choice in find_keys(env_id, labels).items()}
     if not labels.names:
         return _unnamed(action)
@@ -150,6 +154,16 @@ def _actions(env_id: str, labels: ActionLabels, action: ActionSpec) -> str:
         pressed = "+".join(keys.get(choice, ())) if labels.discrete else ""
         told.append(f"{name} ({pressed})" if pressed and pressed != name else name)
     return f"{len(told)} {'choices' if labels.discrete else 'numbers'}: {', '.join(told)}"
+
+
+def _parts(env_id: str, labels: ActionLabels) -> str:
+    """Parts that are chosen at once; what does nothing goes without saying."""
+    keys = key_words(env_id)
+    told = [
+        " or ".join(f"{name} ({keys[name]})" if name in keys else name for name in part if name)
+        for part in labels.parts
+    ]
+    return f"{len(told)} parts, each of them or nothing: {'; '.join(told)}"
 
 
 def _unnamed(action: ActionSpec) -> str:
