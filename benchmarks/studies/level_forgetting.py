@@ -93,7 +93,7 @@ STUDY = Study(
     "level_forgetting",
     "Does training level 2 forget level 1?",
     f"The recipe's PPO on Meadow Run. {_LEVELS[0]} is trained until it is solved, for {_STEPS['level_1']:,} "
-    f"steps at most, then {_LEVELS[1]} for {_STEPS['level_2_after_1']:,} from these weights (`train --from`). "
+    f"steps at most, then {_LEVELS[1]} for {_STEPS['level_2_after_1']:,} from there (`train --from`). "
     f"`rehearsed` does so with a quarter of the copies in {_LEVELS[0]} (`env.tasks`); `level_2_alone` begins "
     f"with {_LEVELS[1]}. "
     f"Each policy plays {_EPISODES} fresh episodes of both levels.",
