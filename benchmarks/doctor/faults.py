@@ -175,7 +175,11 @@ FAULTS = (
         names=("bonus_vanished",),
         shows=("return_flat", "ev_zero", "ev_negative", "no_reward", "same_return", "entropy_stuck"),
         settings=_fixed(explore__bonus="rnd", explore__learning_rate=0.03, explore__num_epochs=10),
-        envs=("FrozenLake-v1", "FrozenLake8x8-v1"),  # others need no bonus
+        envs=(
+            "FrozenLake-v1",
+            "FrozenLake8x8-v1",
+            "CliffWalking-v1",
+        ),  # others need no bonus, nor does the last
     ),
     Fault(
         "clip_zero",

@@ -5,14 +5,16 @@ from pathlib import Path
 
 from benchmarks.studies.study import Case, Row, Study, evaluate_in, mean_and_range, newest_run, train_one
 from gymsolve.config import TrainConfig
+from gymsolve.runs.run import Run
 
 __all__ = ["STUDY"]
 
 _ENV = "Retro/MeadowRun-Nes-v0"
 _LEVELS = ("Level1-1", "Level1-2")
-_STEPS = {"level_1": 120_000, "level_2_after_1": 60_000, "rehearsed": 60_000, "level_2_alone": 60_000}
-_EPISODES = 40
-_COMMON = {"env.num_envs": 16, "eval.episodes": 16, "eval.num_envs": 8}
+_STEPS = {"level_1": 300_000, "level_2_after_1": 25_000, "rehearsed": 25_000, "level_2_alone": 25_000}
+_EPISODES = 20
+_UNTIL_SOLVED = {"eval.stop_when_solved": True, "eval.every": 0}
+_SHORT = {"eval.episodes": 16, "eval.num_envs": 8}
 _REHEARSED = {
     "env.tasks": {
         _LEVELS[0]: {"kwargs": {"state": _LEVELS[0]}},
@@ -37,14 +39,24 @@ def _run(case: Case, root: Path) -> Row:
     if case.arm in ("level_2_after_1", "rehearsed"):
         first = Case(case.study, "level_1", _ENV, case.seed, _STEPS["level_1"])
         source = f"{newest_run(first.folder(root)).path}@last"
-    settings = _COMMON | (_REHEARSED if rehearsed else {"env.kwargs.state": level})
-    row = train_one(case, root, settings, points=5, start_from=source)
-    run = newest_run(case.folder(root))
+    settings = _UNTIL_SOLVED if case.arm == "level_1" else _SHORT
+    row = train_one(
+        case,
+        root,
+        settings | (_REHEARSED if rehearsed else {"env.kwargs.state": level}),
+        points=1,
+        start_from=source,
+    )
+    return row | _play_both(newest_run(case.folder(root)), rehearsed)
+
+
+def _play_both(run: Run, rehearsed: bool) -> Row:
+    """Which share of fresh episodes completes each level."""
     if rehearsed:
         played = evaluate_in(run, "last", lambda config: config, _EPISODES).tasks
-        return row | {"success_after": {one: played[one].success_rate for one in _LEVELS}}
+        return {"success_after": {one: played[one].success_rate for one in _LEVELS}}
     after = {one: evaluate_in(run, "last", _in_level(one), _EPISODES).success_rate for one in _LEVELS}
-    return row | {"success_after": after}
+    return {"success_after": after}
 
 
 def _in_level(level: str):  # type: ignore[no-untyped-def]
@@ -80,10 +92,10 @@ def _forgotten(rows: list[Row], arm: str) -> str:
 STUDY = Study(
     "level_forgetting",
     "Does training level 2 forget level 1?",
-    f"The recipe's PPO on 16 copies of Meadow Run. {_LEVELS[0]} is trained for {_STEPS['level_1']:,} steps, "
-    f"then {_LEVELS[1]} for {_STEPS['level_2_after_1']:,} from these weights (`train --from`). `rehearsed` "
-    f"does so with a quarter of the copies in {_LEVELS[0]} (`env.tasks`); `level_2_alone` begins with "
-    f"{_LEVELS[1]}. "
+    f"The recipe's PPO on Meadow Run. {_LEVELS[0]} is trained until it is solved, for {_STEPS['level_1']:,} "
+    f"steps at most, then {_LEVELS[1]} for {_STEPS['level_2_after_1']:,} from there (`train --from`). "
+    f"`rehearsed` does so with a quarter of the copies in {_LEVELS[0]} (`env.tasks`); `level_2_alone` begins "
+    f"with {_LEVELS[1]}. "
     f"Each policy plays {_EPISODES} fresh episodes of both levels.",
     _cases,
     _run,

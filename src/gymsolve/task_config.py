@@ -118,7 +118,7 @@ def _distinct(names: list[str]) -> bool:
 
 
 def _read_tasks(value: Any) -> Any:
-    named = name_tasks(value)
+    named = {} if value is None else name_tasks(value)  # null undoes those of a recipe
     if isinstance(named, list | tuple):
         raise ValueError(
             "a list of tasks holds different ids; write `name: {settings}` to tell equal ones apart"

@@ -369,7 +369,8 @@ def test_the_archive_finds_the_treasure_of_the_deep_sea():
         ),
         ("CartPole-v1:ppo", {"explore.archive.cells": "frames"}, "has no picture.*cells=auto"),
         ("CartPole-v1:ppo", {"explore.archive.cells": "bins"}, "bins need numbers with bounds.*cells=hash"),
-        ("CartPole-v1:ppo", {"explore.archive.cells": "state"}, "does not know how to read the full state"),
+        ("CartPole-v1:ppo", {"explore.archive.cells": "state"}, "explore.archive.cells: .*full state.*=auto"),
+        ("LunarLander-v3:ppo_tasks", {"explore": "go_explore"}, "here are several.*env.tasks=null"),
         ("CartPole-v1:ppo", {"explore.archive.true_starts": 1.5}, "explore.archive.true_starts"),
         (
             "CartPole-v1:ppo",

@@ -73,16 +73,6 @@ def test_doors_are_opened_with_a_bonus_for_states_new_to_the_episode(env_id, see
 
 @pytest.mark.learn
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_on_the_large_grid_they_stay_shut_without_it(seed, tmp_path, record_property):
-    """In the steps within which the bonus solves it."""
-    plan = plan_run("MiniGrid-DoorKey-8x8-v0:ppo", {"seed": seed, "steps": 260_000, "video.enabled": False})
-    outcome = start_run(plan, runs_dir=tmp_path)
-    record_property("best", outcome.mean_reward)
-    assert not outcome.solved
-
-
-@pytest.mark.learn
-@pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("size", [20, 30])
 def test_what_the_archive_found_in_the_deep_sea_is_learned(size, seed, record_property):
     """From the archive alone: the rollouts teach that each step to the right costs."""

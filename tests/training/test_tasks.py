@@ -12,7 +12,7 @@ from gymsolve.metrics.report.write import write_report
 from gymsolve.metrics.tasks import task_verdicts, worst_task
 from gymsolve.nn.normalize import ValueNorm
 from gymsolve.nn.tasks import TaskValueNorm
-from gymsolve.recipes import apply_overrides
+from gymsolve.recipes import apply_overrides, resolve
 from gymsolve.rollout.moments import RewardScaler
 from gymsolve.rollout.returns import standardize, standardize_each
 from gymsolve.service.runs import best_evaluation
@@ -150,6 +150,11 @@ def test_a_policy_of_several_tasks_plays_each_of_them(contradictory):
     assert obs["task"].tolist() == [0, 1]
     assert policy.policy.greedy(obs, masks)[:, 0].tolist() == [0, 1]
     assert policy.act({"obs": np.ones(1, np.float32), "task": 1}) == 1
+
+
+def test_null_undoes_the_tasks_of_a_recipe():
+    assert resolve("LunarLander-v3:ppo_tasks").config.env.tasks
+    assert resolve("LunarLander-v3:ppo_tasks", {"env.tasks": None}).config.env.tasks == {}
 
 
 @pytest.mark.parametrize(

@@ -45,9 +45,15 @@ def _archives_states(config: TrainConfig) -> bool:
     archive = config.explore.archive
     if archive is None or archive.cells not in ("auto", "state") or config.env.tasks:
         return False
-    if archive.cells == "state":
-        return True
     known = find_family(config.env.id).state is not None
+    if archive.cells == "state":
+        if not known:
+            raise ConfigError(
+                f"gymsolve does not know how to read the full state of {config.env.id}.",
+                where="explore.archive.cells",
+                hint="Use explore.archive.cells=auto.",
+            )
+        return True
     spec = describe(config.env, "train").spec if known else None
     return spec is not None and choose_archive_cells(config.explore, spec, has_state=True) == "state"
 
@@ -79,7 +85,8 @@ def _require_archive_sense(config: TrainConfig) -> None:
         raise ConfigError(
             "an archive holds the places of one task, and here are several.",
             where="explore.archive",
-            hint="Leave out env.tasks and curriculum, or use a bonus such as explore=rnd.",
+            hint="Use --set env.tasks=null, with a curriculum also curriculum.stages=[], or a bonus such as "
+            "explore=rnd.",
         )
     if config.net.memory is not None:
         raise ConfigError(
