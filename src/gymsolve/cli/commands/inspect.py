@@ -6,7 +6,7 @@ import typer
 
 from gymsolve.cli.commands.web import Host, NoOpen, Port, Token, open_page
 from gymsolve.cli.options import RunsDir, Trust, trusts
-from gymsolve.errors import UnknownRunError
+from gymsolve.errors import UnknownRunError, UsageError
 
 __all__ = ["inspect"]
 
@@ -61,6 +61,10 @@ def inspect(
         from gymsolve.runs.trust import buildable_settings
 
         buildable_settings(found, trust=True)  # the page's processes find it in the list
+    tasks = found.config_json()["config"]["env"].get("tasks") or {}
+    if task is not None and task not in tasks:
+        hint = f"Its tasks are: {', '.join(tasks)}." if tasks else "It has one task, without a name."
+        raise UsageError(f"run {found.id} has no task {task!r}.", where="--task", hint=hint)
     query = {"run": found.id}
     if which is not None:
         query["checkpoint"] = which.replace("_", "")
