@@ -70,7 +70,7 @@ def test_the_plan_and_the_verdict_are_printed(cli, place):
 
 @pytest.mark.parametrize("staged", [False, True])
 def test_the_plan_and_the_verdict_speak_of_tasks(cli, staged):
-    """What is played and proved is that of each task, or of the last stage; no mean of them is a threshold."""
+    """What is played and proved is that of each task, or of the last stage: no mean is a threshold."""
     tasks = "env.tasks={short: {max_episode_steps: 9}, long: {max_episode_steps: 20}}"
     stages = ("--set", "curriculum=[{name: short, steps: 100}, long]") if staged else ()
     small = ("--set", "env.num_envs=2", "--set", "eval.episodes=2", "--set", "video.enabled=false")
