@@ -93,8 +93,8 @@ class EnvConfig(Model):
     def _tasks_fit(self) -> Self:
         if len(self.tasks) > self.num_envs:
             raise ValueError(
-                f"tasks: {len(self.tasks)} tasks need a copy each, and there are {self.num_envs} "
-                "(env.num_envs)"
+                f"tasks: {len(self.tasks)} tasks ({', '.join(self.tasks)}) need a copy each, and there are "
+                f"{self.num_envs}; raise env.num_envs"
             )
         return self
 

@@ -105,9 +105,11 @@ class CurriculumConfig(Model):
         names = self.names
         if len(names) < 2:
             return "stages: a curriculum needs two stages at least; one task alone needs none"
+        if not tasks:
+            return "stages: they are tasks, and there are none; name them in env.tasks"
         for name in names:
             if name not in tasks:
-                near = did_you_mean(name, tasks) or f"the tasks are: {', '.join(tasks) or 'none'}"
+                near = did_you_mean(name, tasks) or f"the tasks are: {', '.join(tasks)}"
                 return f"stages: {name!r} is no task of env.tasks; {_small(near)}"
         if len(set(names)) < len(names):
             return f"stages: {_twice(names)!r} is there twice"

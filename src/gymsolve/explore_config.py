@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from gymsolve.errors import did_you_mean
 from gymsolve.schedules import Schedule, within
 
 __all__ = ["COUNTING", "GO_EXPLORE", "LEARNING", "ArchiveConfig", "Bonuses", "ExploreConfig"]
@@ -135,6 +136,9 @@ class ExploreConfig(BaseModel):
     def _read(cls, value: Any) -> Any:
         if value == GO_EXPLORE:
             return {"archive": {}}
+        bonus = value.get("bonus") if isinstance(value, dict) else value
+        if isinstance(bonus, str) and did_you_mean(bonus, [GO_EXPLORE]) is not None:
+            raise ValueError(f"{bonus!r} is no bonus; for an archive of places write explore={GO_EXPLORE}")
         return {"bonus": value} if isinstance(value, str) else value
 
     @model_validator(mode="after")

@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from gymsolve.cli.live.console import Watcher
 
 
@@ -64,6 +66,20 @@ def test_the_plan_and_the_verdict_are_printed(cli, place):
     assert "threshold 475" in rest
     assert "gymsolve resume @last --steps 2k" in rest
     assert str(place / "runs") in rest
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_the_plan_and_the_verdict_speak_of_tasks(cli, staged):
+    """What is played and proved is that of each task, or of the last stage: no mean is a threshold."""
+    tasks = "env.tasks={short: {max_episode_steps: 9}, long: {max_episode_steps: 20}}"
+    stages = ("--set", "curriculum=[{name: short, steps: 100}, long]") if staged else ()
+    small = ("--set", "env.num_envs=2", "--set", "eval.episodes=2", "--set", "video.enabled=false")
+    said = cli("train", "CartPole-v1", "--steps", "500", "--set", tasks, *stages, *small).out
+    assert "2 tasks (short, long), 2 in parallel" in said
+    goal = "475 in long" if staged else "each task's own threshold"
+    assert f"2 episodes of each task; solved at {goal} over 100" in said
+    behind = "episodes of long" if staged else "over 2 tasks, each over its last 100 episodes at most"
+    assert behind in next(line for line in said.splitlines() if "training's own mean" in line)
 
 
 def test_quiet_prints_the_verdict_only(cli):

@@ -9,7 +9,7 @@ import torch
 from gymsolve.config import EnvConfig
 from gymsolve.envs.make import make_envs
 from gymsolve.rollout.collect import Collector
-from gymsolve.training.judging.evaluate import Limits, play_episodes
+from gymsolve.training.judging.playing import Limits, play_episodes
 from probes import (
     ALGORITHMS,
     CASE_IDS,

@@ -52,7 +52,7 @@ def test_without_stages_there_is_no_curriculum():
 REFUSED = {
     "one stage": ({"stages": ["a"]}, TWO, {}, "needs two stages"),
     "unknown task": ({"stages": ["a", "bb"]}, TWO, {}, "'bb' is no task of env.tasks; did you mean"),
-    "no tasks": ({"stages": ["a", "b"]}, {}, {}, "the tasks are: none"),
+    "no tasks": ({"stages": ["a", "b"]}, {}, {}, "there are none; name them in env.tasks"),
     "task left out": ({"stages": ["a", "b"]}, TASKS, {}, "the task 'c' is no stage"),
     "twice": ({"stages": ["a", "b", "a"]}, TWO, {}, "'a' is there twice"),
     "shares": (["a", "b"], {"a": {"share": 2}, "b": {}}, {}, "env.tasks.a.share does too"),

@@ -1,6 +1,7 @@
 """Several tasks in one vector, against the same environments alone."""
 
 import json
+import multiprocessing
 import sys
 from pathlib import Path
 from typing import Any
@@ -221,7 +222,7 @@ def test_copies_follow_the_shares(shares: Any, count: int, copies: Any) -> None:
         ({"a": {"share": 0}, "b": {}}, "greater than 0"),
         ({"a": {"share": -1}, "b": {}}, "greater than 0"),
         ({"a/b": {}, "c": {}}, "no name for a task"),
-        ({str(i): {} for i in range(9)}, "9 tasks need a copy each"),
+        ({str(i): {} for i in range(9)}, r"9 tasks \(0, 1, .* 8\) need a copy each"),
         ({"a": {"gravity": 1}, "b": {}}, "Extra inputs"),
     ],
 )
@@ -247,3 +248,22 @@ def test_spaces_that_cannot_be_joined_are_refused_with_the_place(tasks: Any, wor
     config = EnvConfig.model_validate({"id": "CartPole-v1", "tasks": tasks})
     with pytest.raises(UsageError, match=words):
         make_envs(config, "train")
+
+
+def test_a_fault_names_the_task_that_it_happened_in() -> None:
+    """Its rows are numbered within the task, so that the task has to be said."""
+    settings = {"num_envs": 2, "workers": 1, "tasks": {"here": {}, "apart": {"backend": "async"}}}
+    envs = make_envs(EnvConfig.model_validate({"id": "CartPole-v1", **settings}), "train")
+    try:
+        envs.reset([1, 2])
+        (worker,) = multiprocessing.active_children()
+        worker.kill()
+        worker.join()
+        step = envs.step(np.ones(2, np.int64))
+        assert step.cut is not None
+        assert step.cut.tolist() == [False, True]
+        (fault,) = step.faults
+        assert fault.startswith("In the task apart: ")
+        assert "was killed (SIGKILL)" in fault
+    finally:
+        envs.close()

@@ -126,6 +126,16 @@ def test_a_lucky_mean_is_called_that(tmp_path):
     assert "two long evaluations did not confirm it" in verdict(gather(run))
 
 
+def test_a_return_that_rose_a_little_is_not_said_to_have_stood_still(tmp_path):
+    def told(late):
+        columns = {"rollout/ep_rew_mean": lambda i: 20.0 + 0.9 * min(i, 75) + late * max(0, i - 75)}
+        rows = [row for row in story(columns) if "eval/mean_reward" not in row]
+        return verdict(gather(store(tmp_path / str(late), [*rows, evaluated(100_000, 90.0)])))
+
+    assert "rose little in the last quarter: from 87.5 to 89.9" in told(0.1)
+    assert "did not rise in the last quarter" in told(0.0)
+
+
 def test_a_faulty_run_names_the_root_cause_and_its_remedy_first(tmp_path):
     run = store(tmp_path, story({"train/approx_kl": 0.5}))
     told = verdict(gather(run))

@@ -93,3 +93,33 @@ def test_a_wrong_key_of_a_schedule_names_the_right_ones() -> None:
         resolve("CartPole-v1", ["algo.learning_rate={start: 1, stop: 0}"])
     assert "algo.learning_rate.stop" in str(caught.value)
     assert "A schedule has: start, end" in str(caught.value)
+
+
+TASKS = ("env.tasks={small: {}, large: {}}",)
+OF_TASKS = [
+    (
+        ("env.tasks.smal.share=2",),
+        "env.tasks.smal.share: there is no task 'smal'. Did you mean 'small'? "
+        "To add one: --set 'env.tasks={smal: {…}}'.",
+    ),
+    (("env.tasks.small.shar=2",), "Did you mean 'env.tasks.small.share'?"),
+    (("curriculum=[small, larg]",), "'larg' is no task of env.tasks; did you mean 'large'?"),
+    (("curriculum=[{name: small, promote: 3}, large]",), "Did you mean 'curriculum.stages.0.promote_at'?"),
+    (("env.num_envs=1",), "2 tasks (small, large) need a copy each, and there are 1; raise env.num_envs"),
+    (("explore=goexplore",), "'goexplore' is no bonus; for an archive of places write explore=go_explore"),
+    (("net.memory=rnn",), "net.memory.cell: should be 'lstm' or 'gru', not 'rnn'"),
+]
+
+
+@pytest.mark.parametrize(("items", "message"), OF_TASKS, ids=[items[0] for items, _ in OF_TASKS])
+def test_slips_with_tasks_stages_memory_and_exploration(items: tuple[str, ...], message: str) -> None:
+    said = told(*TASKS, *items)
+    assert message in said
+    assert not said.endswith("?.")
+
+
+def test_tasks_and_memory_can_be_named_in_short() -> None:
+    config = resolve("CartPole-v1", ["env.tasks.a.share=2", "env.tasks.b.id=Acrobot-v1", "net.memory=gru"])
+    assert set(config.config.env.tasks) == {"a", "b"}
+    assert config.config.net.memory is not None
+    assert config.config.net.memory.cell == "gru"

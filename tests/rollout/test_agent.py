@@ -7,7 +7,7 @@ from gymsolve.config import EnvConfig
 from gymsolve.envs.make import make_envs
 from gymsolve.rollout.agent import Acted, Agent, Chosen
 from gymsolve.rollout.collect import Collector
-from gymsolve.training.judging.evaluate import Limits, play_episodes
+from gymsolve.training.judging.playing import Limits, play_episodes
 from gymsolve.training.play.moments import play
 from probes import RandomEnvs, make_policy, make_spec
 

@@ -164,7 +164,7 @@ def test_null_undoes_the_tasks_of_a_recipe():
         ({"algo.name": "reinforce", "algo.baseline": "mean"}, "algo.baseline"),
         ({"net.tasks.heads": "each", "net.tasks.input": False}, "net.tasks.heads"),
         ({"env.num_envs": "auto"}, "cannot be measured for several tasks"),
-        ({"env.num_envs": 1}, "2 tasks need a copy each"),
+        ({"env.num_envs": 1}, r"2 tasks \(left, right\) need a copy each"),
     ],
 )
 def test_settings_that_cannot_learn_several_tasks_are_refused_before_training(more, words, tmp_path):

@@ -18,8 +18,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from gymsolve.errors import ConfigError, did_you_mean
 from gymsolve.recipes.files import Layer
-from gymsolve.recipes.schema import ALGORITHM_MODELS, Path, is_section, model_at, spelled_out
+from gymsolve.recipes.schema import ALGORITHM_MODELS, TASKS, Path, is_section, model_at, spelled_out
 from gymsolve.schedules import Schedule
 
 __all__ = ["Flagged", "Layers", "assign", "merge_layers", "nest"]
@@ -86,9 +87,30 @@ def merge_layers(layers: Sequence[Layer], overrides: Mapping[str, Any]) -> tuple
     flagged = [(flags[path], nest({path: overrides[path]})) for path in overrides if path in flags]
     stack = Layers([*layers, ("--set", nest(plain)), *flagged])
     data = Layers([*layers, ("--set", _name_only(stack.algorithm))]).merged()
+    whole = {path: value for path, value in overrides.items() if path.count(".") < len(TASKS)}
+    tasks = _tasks(data) | _tasks(nest(whole))
     for path, value in overrides.items():
+        _require_task(tasks, path)
         assign(data, path, value, stack.algorithm)
     return data, stack
+
+
+def _tasks(data: Mapping[str, Any]) -> dict[str, Any]:
+    env = data.get("env")
+    tasks = env.get("tasks") if isinstance(env, Mapping) else None
+    return dict(tasks) if isinstance(tasks, Mapping) else {}
+
+
+def _require_task(known: Mapping[str, Any], path: str) -> None:
+    """Refuse a setting of a task that is not among those there are: a slip of the pen would add one."""
+    keys = tuple(path.split("."))
+    if keys[:2] == TASKS and len(keys) > 3 and known and keys[2] not in known:
+        near = did_you_mean(keys[2], known) or f"The tasks are: {', '.join(map(str, known))}."
+        raise ConfigError(
+            f"there is no task {keys[2]!r}.",
+            where=path,
+            hint=f"{near} To add one: --set 'env.tasks={{{keys[2]}: {{…}}}}'.",
+        )
 
 
 def assign(data: dict[str, Any], path: str, value: Any, algorithm: str | None) -> None:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from gymsolve.config import TrainConfig
+from gymsolve.curriculum_config import StageConfig
 from gymsolve.explore_config import GO_EXPLORE
 from gymsolve.schedules import Schedule
 from gymsolve.task_config import TaskConfig, name_tasks
@@ -60,7 +61,8 @@ def without_autos(data: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, .
 
 TASKS: Path = ("env", "tasks")
 """The mapping whose keys are names that users give."""
-SHORTHAND = {("explore",): "bonus"}
+_STAGES: Path = ("curriculum", "stages")
+SHORTHAND = {("explore",): "bonus", ("net", "memory"): "cell"}
 """Sections that may be given as one word, and the key that the word then stands for."""
 
 
@@ -80,6 +82,8 @@ def model_at(path: Path, algorithm: str | None) -> type[BaseModel] | None:
     model: type[BaseModel] | None = TrainConfig
     if path[:2] == TASKS and len(path) > 2:
         model, path = TaskConfig, path[3:]
+    elif path[:2] == _STAGES and len(path) > 2:
+        model, path = StageConfig, path[3:]
     for key in path:
         field = model.model_fields.get(key) if model else None
         if field is None:

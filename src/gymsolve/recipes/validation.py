@@ -132,7 +132,8 @@ def _explain(item: ErrorDetails, algorithm: Any) -> Problem:
     if kind == "literal_error":
         return Problem(path, f"{_should(item['msg'])}, not {value!r}.", _nearest_literal(item))
     if kind == "value_error":
-        return Problem(path, f"{item['ctx']['error']}.")
+        told = str(item["ctx"]["error"])
+        return Problem(path, told if told.endswith("?") else f"{told}.")
     family = kind.split("_")[0]
     if family in _TYPES and not kind.endswith(("_too_long", "_too_short")):
         also = " or auto" if path in MEASURED else ""

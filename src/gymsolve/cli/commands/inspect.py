@@ -8,7 +8,7 @@ import typer
 from gymsolve.cli.commands.web import Host, NoOpen, Port, Token, open_page
 from gymsolve.cli.options import Json, PolicyRef, RunsDir, Trust, trusts
 from gymsolve.cli.printing.output import print_json
-from gymsolve.errors import UnknownRunError
+from gymsolve.errors import UnknownRunError, UsageError
 
 if TYPE_CHECKING:
     from gymsolve.runs.run import Run
@@ -53,6 +53,7 @@ def inspect(
     """
     found, which = _find(f"{run}@{checkpoint}" if checkpoint else run, runs_dir)
     trust = trusts(str(found.path), runs_dir, trust=trust, json=json)
+    _require_task(found, task)
     if json:
         from gymsolve.training.play.inspection import LONGEST, Question
 
@@ -93,6 +94,13 @@ def _find(ref: str, runs_dir: Path | None) -> "tuple[Run, str | None]":
             f"run {found.id} has no checkpoint '{which}'.", hint=f"There are: {', '.join(known)}."
         )
     return found, which.replace("_", "")
+
+
+def _require_task(run: "Run", task: str | None) -> None:
+    tasks = run.config_json()["config"]["env"].get("tasks") or {}
+    if task is not None and task not in tasks:
+        hint = f"Its tasks are: {', '.join(tasks)}." if tasks else "It has one task, without a name."
+        raise UsageError(f"run {run.id} has no task {task!r}.", where="--task", hint=hint)
 
 
 def _play(ref: str, asked: "Question", *, trust: bool) -> None:

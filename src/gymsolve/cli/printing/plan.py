@@ -77,10 +77,16 @@ def _summary(config: "TrainConfig", threshold: float | None) -> list[tuple[str, 
     played = plural(config.eval.episodes, "episode")
     if config.eval.steps is not None:
         played = f"episodes of {count(config.eval.steps)} steps together"
+    if config.env.tasks:
+        played += " of each task"
     if threshold is None:
         goal = "no threshold is known, so nothing counts as solved"
     else:
         bar = f"{threshold:.0%} successes" if config.solved_by == "success_rate" else f"{threshold:g}"
+        stages = config.curriculum.names
+        bar += f" in {stages[-1]}" if stages else ""
+        if config.env.tasks and not stages:
+            bar = "each task's own threshold"
         goal = f"solved at {bar} over {config.eval.solved_episodes}"
     often = "every" if config.eval.every else "at most every"
     unit = UNITS[config.budget_in]
@@ -98,7 +104,8 @@ def _environment(config: "TrainConfig") -> str:
     from gymsolve.envs.make import debugger_attached
 
     env = config.env
-    told = f"{env.id}, {env.num_envs} in parallel"
+    what = f"{plural(len(env.tasks), 'task')} ({', '.join(env.tasks)})" if env.tasks else env.id
+    told = f"{what}, {env.num_envs} in parallel"
     if debugger_attached():
         told = f"{env.id}, one copy in this process because a debugger is attached"
     extras = [setting(wrapper) for wrapper in env.model_dump(mode="json")["wrappers"]]

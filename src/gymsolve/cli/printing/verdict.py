@@ -124,10 +124,22 @@ def _training(outcome: "Outcome") -> list[str]:
     last = next((row for row in reversed(rows) if math.isfinite(row.get(_RETURN, math.nan))), None)
     if last is None:
         return []
-    episodes = int(min(_RECENT, last["rollout/episodes"]))
-    told = f"training's own mean {number(last[_RETURN])} over its last {plural(episodes, 'episode')}"
+    told = f"training's own mean {number(last[_RETURN])} {_behind(outcome, last)}"
     paid = last.get("rollout/ep_shaped_rew_mean")
     return [told if paid is None else f"{told}, for which wrappers paid the agent {number(paid)}"]
+
+
+def _behind(outcome: "Outcome", record: dict[str, Any]) -> str:
+    """Which episodes are behind a training return, in words."""
+    config = outcome.run.config_json()["config"]
+    stages, tasks = (config.get("curriculum") or {}).get("stages"), config["env"].get("tasks") or {}
+    if stages:
+        goal = stages[-1] if isinstance(stages[-1], str) else stages[-1]["name"]
+        episodes = int(min(_RECENT, record[f"task_episodes/{goal}"]))
+        return f"over the last {plural(episodes, 'episode')} of {goal}"
+    if tasks:
+        return f"over {plural(len(tasks), 'task')}, each over its last {_RECENT} episodes at most"
+    return f"over its last {plural(int(min(_RECENT, record['rollout/episodes'])), 'episode')}"
 
 
 def _result(evaluation: dict[str, Any] | None, outcome: "Outcome") -> str:

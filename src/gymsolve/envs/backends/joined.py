@@ -113,7 +113,7 @@ class JoinedEnvs:
             out.cut = np.zeros(self.num_envs, bool) if out.cut is None else out.cut
             out.cut[rows] = step.cut
         out.episodes += [one._replace(env=int(rows[one.env]), task=name) for one in step.episodes]
-        out.faults += step.faults
+        out.faults += tuple(f"In the task {name}: {fault}" for fault in step.faults)
 
     def _empty(self) -> Obs:
         entries = self.spec.obs.items()

@@ -201,4 +201,9 @@ def _trend(facts: Facts) -> str:
             "No alert fired, and the return of training episodes was still rising in the last quarter: "
             "a larger budget is the first thing to try (gymsolve resume with a higher --steps)."
         )
+    if last > late:
+        return (
+            "No alert fired, but the return of training episodes rose little in the last quarter: from "
+            f"{number(late)} to {number(last)}."
+        )
     return "No alert fired, but the return of training episodes did not rise in the last quarter."
