@@ -136,6 +136,7 @@ async def test_looking_at_what_there_is(client, runs):
     assert plan["steps"] == 5000
     assert (plan["threshold"], "decided_by" in plan) == (None, False)  # the run before had one of its own
     assert "measure=true also tells threshold and time" in plan["next"]
+    assert plan["spent"]["limits"]["runs"] == 2  # before anything is started, too
     assert plan["seconds"] > 0
     whole = (await call(client, "rl_plan", env="CartPole-v1", detail="detailed")).structured_content
     assert whole["decided_by"]["algo.gamma"] == "variant"
@@ -303,6 +304,8 @@ async def test_limits_are_kept_and_told(runs, tmp_path):
         assert "8,000 steps are too many" in told(called)
         unknown = await call(client, "rl_start", env="Nowhere-v0", set={"steps": "x"})
         assert "has no recipe, and steps are limited here" in told(unknown)
+        meant = await call(client, "rl_start", env="CartPol-v1")
+        assert "Did you mean 'CartPole-v1'?" in told(meant)
     async with Client(make_server(Home(str(runs), Limits(steps=1000)))) as client:
         longer = await call(client, "rl_control", run="@last", action="resume", set={"steps": "10k"})
         assert "are too many" in told(longer)
