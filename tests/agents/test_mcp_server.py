@@ -24,6 +24,8 @@ from mcp.client.streamable_http import streamable_http_client
 from PIL import Image
 
 import gymsolve
+from gymsolve.cli import main
+from gymsolve.cli.answers import ANSWERS
 from gymsolve.mcp.server import TOOLS, make_server
 from gymsolve.mcp.tool import Home
 from gymsolve.service.budget import Limits
@@ -177,6 +179,16 @@ async def test_an_episode_can_be_looked_at(client):
     assert "episodes: 3" in many
 
 
+def test_inspecting_without_a_page_prints_what_is_documented(runs, capsys):
+    words = ["inspect", "@last", "--json", "--no-camera", "--steps", "5", "--runs-dir", str(runs)]
+    assert main(words) == 0
+    printed = json.loads(capsys.readouterr().out)
+    ((_, documented),) = ANSWERS["inspect"]
+    assert set(printed) == set(documented)
+    assert (printed["length"], printed["end"]) == (5, "cut")
+    assert (Path(printed["path"]) / "rows.bin").is_file()
+
+
 def test_what_a_network_sees_is_drawn_channel_by_channel():
     channels = np.zeros((5, 84, 84), dtype=np.uint8)
     channels[:, :, :] = np.arange(0, 250, 50)[:, None, None]
@@ -305,7 +317,7 @@ async def test_limits_are_kept_and_told(runs, tmp_path):
         unknown = await call(client, "rl_start", env="Nowhere-v0", set={"steps": "x"})
         assert "has no recipe, and steps are limited here" in told(unknown)
         meant = await call(client, "rl_start", env="CartPol-v1")
-        assert "Did you mean 'CartPole-v1'?" in told(meant)
+        assert "Did you mean 'CartPole-v1'" in told(meant)
     async with Client(make_server(Home(str(runs), Limits(steps=1000)))) as client:
         longer = await call(client, "rl_control", run="@last", action="resume", set={"steps": "10k"})
         assert "are too many" in told(longer)

@@ -1,5 +1,6 @@
 """`gymsolve inspect`: an episode of a run in the browser, step by step."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +11,7 @@ from gymsolve.cli.printing.output import print_json
 from gymsolve.errors import UnknownRunError
 
 if TYPE_CHECKING:
+    from gymsolve.runs import Run
     from gymsolve.training.play.inspection import Question
 
 __all__ = ["inspect"]
@@ -55,23 +57,7 @@ def inspect(
 
     With --json no page is opened: the episode is played to its end and stored, and its facts are printed.
     """
-    from gymsolve.runs.checkpoints import list_checkpoints
-    from gymsolve.runs.refs import find_run, open_checkpoint, split_ref
-    from gymsolve.runs.stages import STAGE
-
-    name, which = split_ref(f"{run}@{checkpoint}" if checkpoint else run)
-    found = find_run(name, runs_dir)
-    known = list_checkpoints(found)
-    if not known:
-        raise UnknownRunError(
-            f"run {found.id} has no checkpoint yet.", hint="Wait for its first one, or train it for longer."
-        )
-    if which is not None and which.startswith(STAGE):
-        which = open_checkpoint(f"{found.path}@{which}", None, policy_only=True)[1].name
-    if which is not None and which not in ("best", "last") and which.replace("_", "") not in known:
-        raise UnknownRunError(
-            f"run {found.id} has no checkpoint '{which}'.", hint=f"There are: {', '.join(known)}."
-        )
+    found, which = _choose(f"{run}@{checkpoint}" if checkpoint else run, runs_dir)
     trust = trusts(str(found.path), runs_dir, trust=trust, json=json)
     if json:
         from gymsolve.training.play.inspection import LONGEST, Question
@@ -96,6 +82,28 @@ def inspect(
         query["sampled"] = "1"
     folder = found.path.parent
     open_page("/inspect", query, port=port, no_open=no_open, host=host, token=token, runs_dir=folder)
+
+
+def _choose(ref: str, runs_dir: Path | None) -> "tuple[Run, str | None]":
+    """The run and which of its checkpoints; None for the best."""
+    from gymsolve.runs.checkpoints import list_checkpoints
+    from gymsolve.runs.refs import find_run, open_checkpoint, split_ref
+    from gymsolve.runs.stages import STAGE
+
+    name, which = split_ref(ref)
+    found = find_run(name, runs_dir)
+    known = list_checkpoints(found)
+    if not known:
+        raise UnknownRunError(
+            f"run {found.id} has no checkpoint yet.", hint="Wait for its first one, or train it for longer."
+        )
+    if which is not None and which.startswith(STAGE):
+        which = open_checkpoint(f"{found.path}@{which}", None, policy_only=True)[1].name
+    if which is not None and which not in ("best", "last") and which.replace("_", "") not in known:
+        raise UnknownRunError(
+            f"run {found.id} has no checkpoint '{which}'.", hint=f"There are: {', '.join(known)}."
+        )
+    return found, which
 
 
 def _play(ref: str, asked: "Question", *, trust: bool) -> None:
