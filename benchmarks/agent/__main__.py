@@ -16,6 +16,12 @@ from benchmarks.agent.session import open_session
 from benchmarks.agent.tasks import TASKS, Task
 from gymsolve.service.chat import FORMATS
 
+_HEAD = """\
+# What an agent's work costs
+
+Tasks of `benchmarks/agent` with nothing but the MCP tools, by `python -m benchmarks.agent`. Tokens of the
+scripted policy are estimated: a quarter of the bytes of its calls, their answers and one list of the tools.
+"""
 RESULTS = Path(__file__).parent.parent / "results" / "agent.json"
 
 
@@ -38,6 +44,7 @@ async def _attempt(task: Task, folder: Path, given: argparse.Namespace) -> dict[
     began = time.monotonic()
     model = Model(given.provider, given.model, limit=task.limit, url=given.url) if given.provider else None
     async with open_session(folder) as session:
+        listed = len(json.dumps(await session.tools()).encode())
         said = await (scripted.play if model is None else model.play)(session, task.question)
     return {
         "task": task.name,
@@ -46,7 +53,7 @@ async def _attempt(task: Task, folder: Path, given: argparse.Namespace) -> dict[
         "errors": session.errors,
         "bytes_sent": session.bytes_sent,
         "bytes_received": session.bytes_received,
-        "tokens": None if model is None else model.tokens,
+        "tokens": session.estimate(listed) if model is None else model.tokens,
         "seconds": round(time.monotonic() - began, 1),
     }
 
@@ -54,6 +61,12 @@ async def _attempt(task: Task, folder: Path, given: argparse.Namespace) -> dict[
 def _keep(who: str, rows: list[dict[str, Any]]) -> None:
     stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     RESULTS.write_text(json.dumps(stored | {who: rows}, indent=1) + "\n")
+    RESULTS.with_suffix(".md").write_text(_page(stored | {who: rows}))
+
+
+def _page(stored: dict[str, list[dict[str, Any]]]) -> str:
+    tables = [f"## {who}\n\n{_table(rows)}\n" for who, rows in stored.items()]
+    return "\n".join([_HEAD, *tables])
 
 
 def _table(rows: list[dict[str, Any]]) -> str:

@@ -23,27 +23,29 @@ class Model:
         if not key and url is None:
             raise SystemExit(f"{variable} is not set.")
         self.endpoint, self.limit = Endpoint(url or address, model, provider, key), limit
-        self.tokens = 0
+        self.tokens, self.about = 0, ""
 
     async def play(self, session: Session, question: str) -> str:
-        tools = await session.tools()
+        tools, self.about = await session.tools(), session.client.instructions or ""
         messages: list[dict[str, Any]] = [{"role": "user", "content": question}]
         for _ in range(self.limit):
             said, wanted, turn = await self._ask(messages, tools)
             messages.append(turn)
             if not wanted:
                 return said
-            results = [(one, await session.call(name, **given)) for one, name, given in wanted]
+            results = [(one, await _called(session, name, given)) for one, name, given in wanted]
             messages += self._answers(results)
         return ""
 
     async def _ask(
         self, messages: list[dict[str, Any]], tools: list[dict[str, Any]]
-    ) -> tuple[str, list[tuple[str, str, dict[str, Any]]], dict[str, Any]]:
+    ) -> tuple[str, list[tuple[str, str, Any]], dict[str, Any]]:
         """What it said, the calls that it wants (id, tool, arguments), and its turn for the record."""
         if self.endpoint.format == "anthropic":
             offered = [{**_named(one), "input_schema": one["schema"]} for one in tools]
-            told = await self._post({"max_tokens": _MOST_TOKENS, "tools": offered}, messages)
+            told = await self._post(
+                {"max_tokens": _MOST_TOKENS, "system": self.about, "tools": offered}, messages
+            )
             used = told.get("usage", {})
             self.tokens += used.get("input_tokens", 0) + used.get("output_tokens", 0)
             parts = told["content"]
@@ -53,14 +55,11 @@ class Model:
         functions = [
             {"type": "function", "function": _named(one) | {"parameters": one["schema"]}} for one in tools
         ]
-        told = await self._post({"tools": functions}, messages)
+        told = await self._post({"tools": functions}, [{"role": "system", "content": self.about}, *messages])
         self.tokens += told.get("usage", {}).get("total_tokens", 0)
         turn = told["choices"][0]["message"]
         asked = turn.get("tool_calls") or []
-        wanted = [
-            (one["id"], one["function"]["name"], json.loads(one["function"]["arguments"] or "{}"))
-            for one in asked
-        ]
+        wanted = [(one["id"], one["function"]["name"], one["function"]["arguments"] or "{}") for one in asked]
         return turn.get("content") or "", wanted, turn
 
     async def _post(self, body: dict[str, Any], messages: list[Any]) -> Any:
@@ -71,6 +70,16 @@ class Model:
             parts = [{"type": "tool_result", "tool_use_id": one, "content": text} for one, text in results]
             return [{"role": "user", "content": parts}]
         return [{"role": "tool", "tool_call_id": one, "content": text} for one, text in results]
+
+
+async def _called(session: Session, name: str, given: Any) -> str:
+    """The answer of a tool; what a model garbles is told to it, and its turn counts."""
+    try:
+        arguments = json.loads(given) if isinstance(given, str) else given
+        return await session.call(name, **dict(arguments))
+    except (ValueError, TypeError) as error:
+        session.errors += 1
+        return f"The arguments are no JSON object: {error}"
 
 
 def _named(tool: dict[str, Any]) -> dict[str, Any]:

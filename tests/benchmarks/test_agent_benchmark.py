@@ -17,15 +17,17 @@ QUESTION = TASKS[0].question
 
 
 class StandIn(BaseHTTPRequestHandler):
-    """Calls `rl_runs` in its first turn and repeats the first word of the answer in its second."""
+    """Garbles a call, then calls `rl_runs`, then repeats the first word of the answer."""
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         anthropic = self.headers.get("x-api-key") is not None
-        last = asked["messages"][-1]
-        if len(asked["messages"]) == 1:
+        spoken = [one for one in asked["messages"] if one["role"] != "system"]
+        last, about = spoken[-1], asked["system"] if anthropic else asked["messages"][0]["content"]
+        if len(spoken) < 5:
             assert [tool for tool in asked["tools"] if "rl_runs" in json.dumps(tool)]
-            told = _wish(anthropic)
+            assert "rl_logbook" in about
+            told = _wish(anthropic, garbled=len(spoken) == 1)
         else:
             text = last["content"][0]["content"] if anthropic else last["content"]
             told = _words(anthropic, text.split()[0])
@@ -39,11 +41,12 @@ class StandIn(BaseHTTPRequestHandler):
         pass
 
 
-def _wish(anthropic):
-    given = {"query": "status:solved"}
+def _wish(anthropic, *, garbled):
+    given = {"name": "x"} if garbled else {"query": "status:solved"}
     if anthropic:
         return {"content": [{"type": "tool_use", "id": "1", "name": "rl_runs", "input": given}]}
-    call = {"id": "1", "type": "function", "function": {"name": "rl_runs", "arguments": json.dumps(given)}}
+    text = '{"query": ' if garbled else json.dumps(given)
+    call = {"id": "1", "type": "function", "function": {"name": "rl_runs", "arguments": text}}
     return {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [call]}}]}
 
 
@@ -85,7 +88,7 @@ def test_whoever_plays_finds_the_solved_run(provider, folder, url, monkeypatch):
     assert "rl_runs" in session.names
     assert session.bytes_received > 50
     if provider is not None:
-        assert player.tokens == 7
+        assert (player.tokens, session.errors) == (7, 1)
 
 
 def test_tasks_name_faults_that_exist_and_can_be_failed(folder):

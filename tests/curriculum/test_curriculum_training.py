@@ -16,6 +16,7 @@ from gymsolve.runs.run import create_run
 from gymsolve.runs.stages import find_masters
 from gymsolve.service.report import report_run
 from gymsolve.service.runs import get_run
+from gymsolve.service.watching import look_at
 from gymsolve.training.checkpoint import keep_if_best, save
 from gymsolve.training.judging.evaluate import Verdict
 from gymsolve.training.judging.judge import Judgement
@@ -171,6 +172,11 @@ def test_the_run_and_its_report_tell_the_stages(climbed, tmp_path):
         ("middle", "promoted"),
         ("far", ""),
     ]
+    news = look_at(str(climbed.path))
+    assert news.stage.startswith("far since step")
+    assert news.stage.endswith("before: near (promoted), then middle (promoted)")
+    assert news.masters == [f"{climbed.id}@stage-near", f"{climbed.id}@stage-middle"]
+    assert set(news.tasks) == set(WALKS)
     near = told.stages[0]
     curve = [(row["env_steps"], row["task_eval/near"]) for row in records(climbed) if "task_eval/near" in row]
     then = dict(curve)[near.ended]

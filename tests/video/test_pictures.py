@@ -144,6 +144,15 @@ def test_several_numbers_fit_and_many_are_counted():
     assert labels.describe(np.arange(6) / 10) == "+0.00 +0.10 +0.20 +0.30 and 2 more"
 
 
+def test_a_task_of_several_names_its_own_part_of_an_action():
+    """Doom's ladder: one policy emits six parts, and the first scenario takes one of them."""
+    from gymsolve.envs.labels import ActionLabels
+
+    labels = ActionLabels(ActionSpec("discrete", (), nvec=(3,), start=(0,)), ("noop", "left", "right"))
+    assert labels.describe(np.array([2, 0, 0, 1])) == "right"
+    assert labels.describe(np.array(1)) == "left"
+
+
 def test_frame_skipping_slows_the_picture_down_to_real_time():
     skipping = {"id": "CartPole-v1", "wrappers": [{"frame_skip": {"skip": 5}}]}
     stage = open_stage(EnvConfig.model_validate(skipping))

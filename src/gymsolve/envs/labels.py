@@ -64,16 +64,17 @@ class ActionLabels:
         return self._action.kind == "discrete"
 
     def describe(self, action: Array) -> str:
-        """One action, as the environment takes it, in a few words."""
+        """One action, as the environment takes it, in a few words.
+
+        One of several tasks takes the first parts of an action that all of them share.
+        """
+        values = np.ravel(action)[: self._action.size]
         if self._action.kind == "multi_binary" and self.names:
-            held = [
-                name for name, pressed in zip(self.names, np.ravel(action), strict=True) if pressed and name
-            ]
+            held = [name for name, pressed in zip(self.names, values, strict=True) if pressed and name]
             return " ".join(held) or "noop"
         if self._action.kind == "discrete":
-            index = int(action) - self._action.start[0]
-            return self.names[index] if self.names else str(int(action))
-        values = np.ravel(action)
+            index = int(values[0]) - self._action.start[0]
+            return self.names[index] if self.names else str(int(values[0]))
         if self.parts:
             chosen = values - np.asarray(self._action.start)
             told = (names[int(index)] for names, index in zip(self.parts, chosen, strict=True))

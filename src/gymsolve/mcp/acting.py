@@ -1,7 +1,7 @@
 """Tools that act: start and steer runs, try remedies, write into the logbook."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -11,9 +11,6 @@ from gymsolve.mcp.remembering import LOGBOOK
 from gymsolve.mcp.tool import Arguments, Home, Reply, Run, Tell, Told, Tool, refuse_given, shorten
 from gymsolve.service.answers import Answer
 from gymsolve.service.budget import Allowance, own_run, require_own, require_writing
-
-if TYPE_CHECKING:
-    from gymsolve.service.diagnose import Findings
 
 __all__ = ["TOOLS"]
 
@@ -121,8 +118,6 @@ class Explained(Answer):
 
 
 def _diagnose(home: Home, given: Diagnose, tell: Tell) -> Reply:
-    from gymsolve.service.diagnose import diagnose_path
-
     if given.action == "try_fix":
         from gymsolve.service.steering import FixTrial
 
@@ -131,8 +126,7 @@ def _diagnose(home: Home, given: Diagnose, tell: Tell) -> Reply:
         return _begun(started) if isinstance(started, Allowance) else started
     refuse_given(given, "with action=explain", ("seeds", "key"))
     require_own(given.run, home)
-    found = diagnose_path(given.run, home.runs_dir)
-    told = found.to_json()
+    told = _findings(home, given.run)
     kept = ("id", "severity", "title", "cause", "changes", "instead", "effect", "step", "active")
     fired = [*told["roots"], *told["consequences"]]
     if given.alert is not None:
@@ -142,14 +136,25 @@ def _diagnose(home: Home, given: Diagnose, tell: Tell) -> Reply:
     shown = fired if given.alert is not None else told["roots"]
     roots = [{name: one[name] for name in kept if one[name] != ""} | _evidence(one) for one in shown]
     return Explained(
-        found.run,
-        found.env_steps,
+        told["run"],
+        told["env_steps"],
         shorten(roots, _LONG),
-        [f"{one.id} (because of {one.because})" for one in found.consequences],
-        [shorten(one, _SHORT) for one in found.lint],
-        [shorten(one, _SHORT) for one in found.problems[:10]],
-        _advice(found),
+        [f"{one['id']} (because of {one['because']})" for one in told["consequences"]],
+        [shorten(one, _SHORT) for one in told["lint"]],
+        [shorten(one, _SHORT) for one in told["problems"][:10]],
+        _advice(told),
     )
+
+
+def _findings(home: Home, ref: str) -> dict[str, Any]:
+    """What the rules say; W&B is asked by a process that can be ended."""
+    from gymsolve.service.calls import call_command
+    from gymsolve.service.diagnose import ONLINE, diagnose_path
+
+    if ref.startswith(ONLINE):
+        found: dict[str, Any] = call_command(["diagnose", ref])
+        return found
+    return diagnose_path(ref, home.runs_dir).to_json()
 
 
 def _evidence(alert: dict[str, Any]) -> dict[str, Any]:
@@ -157,11 +162,11 @@ def _evidence(alert: dict[str, Any]) -> dict[str, Any]:
     return {"evidence": told}
 
 
-def _advice(found: "Findings") -> str:
-    if not found.roots:
+def _advice(told: dict[str, Any]) -> str:
+    if not told["roots"]:
         return "No alert fired: rl_metrics and rl_episode show what it does."
-    remedied = next((one.id for one in found.roots if one.changes), None)
-    if found.log != "gymsolve":
+    remedied = next((one["id"] for one in told["roots"] if one["changes"]), None)
+    if told["log"] != "gymsolve":
         return "A log of another tool: remedies are in its own words."
     if remedied is None:
         return "No setting mends it: see `instead` and `cause`."

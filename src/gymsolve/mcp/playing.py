@@ -57,7 +57,7 @@ def _episode(home: Home, given: Episode, tell: Tell) -> Reply:
     try:
         return _told(run, open_episode(run, wish), given)
     except TookTooLongError as error:
-        error.hint = "Ask for less: frames=0 draws nothing, most_steps=200 ends it sooner."
+        error.hint = "Ask for less: frames=0 draws nothing, a smaller most_steps ends it sooner."
         raise
 
 

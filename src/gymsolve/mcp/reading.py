@@ -55,12 +55,14 @@ class Plan(Arguments):
 
 
 def _plan(home: Home, given: Plan, tell: Tell) -> Reply:
+    from gymsolve.service.budget import read_spent
     from gymsolve.service.planning import plan_training
 
     planned = plan_training(given.env, given.set, measure=given.measure, runs_dir=home.runs_dir)
     told = planned.to_json()
     if given.detail == "concise":
         del told["decided_by"]
+    told["spent"] = read_spent(home.limits, home.runs_dir).to_json()
     unsure = planned.seconds is None or planned.threshold is None
     hint = "measure=true also tells threshold and time. " if unsure and planned.measured is None else ""
     return Told(told, f"{hint}rl_start(env, set) starts it.")

@@ -170,7 +170,7 @@ def _begin(
 ) -> str:
     seconds = _require_room(limits, request, folder)
     asked = now()
-    started = begin(Room(seconds, ends - time.monotonic()))
+    started = begin(Room(seconds, round(ends - time.monotonic())))
     maker = None if request.begun is not None else identity(started.pid)
     append_start(
         folder,

@@ -18,9 +18,9 @@ from gymsolve.runs import Run, find_run, split_ref
 from gymsolve.runs.summary import holds_run
 from gymsolve.service.answers import Answer
 
-__all__ = ["ExplainedAlert", "Findings", "diagnose_path"]
+__all__ = ["ONLINE", "ExplainedAlert", "Findings", "diagnose_path"]
 
-_ONLINE = "wandb:"
+ONLINE = "wandb:"
 _SUFFIXES = (".csv", ".wandb")
 _MOST_NAMES = 1000
 
@@ -60,8 +60,8 @@ class Findings(Answer):
 
 def diagnose_path(ref: str, runs_dir: Path | str | None = None) -> Findings:
     """Explain a run, the log of another tool at a path, or `wandb:ENTITY/PROJECT/RUN`."""
-    if ref.startswith(_ONLINE):
-        return _of_log(wandb_log(fetch_wandb(ref.removeprefix(_ONLINE))))
+    if ref.startswith(ONLINE):
+        return _of_log(wandb_log(fetch_wandb(ref.removeprefix(ONLINE))))
     path = Path(ref)
     if os.path.lexists(path) and not holds_run(path):  # a name that is too long for a path is no path
         return _of_log(read_foreign(path))

@@ -76,7 +76,8 @@ def episode_rows(episode: "InspectedEpisode", first: int, last: int) -> list[dic
     if first >= count:
         raise UsageError(f"the episode has {count} steps; there is no step {first}.", where="first_step")
     sure = np.exp(episode.column("log_prob").astype(np.float64))
-    columns = {"p": sure, "reward": episode.rewards, "return": episode.column("raw_return")}
+    sureness = "p" if episode.spec.action.nvec else "density"  # of a box
+    columns = {sureness: sure, "reward": episode.rewards, "return": episode.column("raw_return")}
     columns |= {"value": episode.values, **dict(list(episode.components.items())[:_MOST_PARTS])}
     labels = episode.labels
     return [

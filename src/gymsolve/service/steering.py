@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from gymsolve.config import TrainConfig
-from gymsolve.errors import UsageError
+from gymsolve.errors import UsageError, did_you_mean
 from gymsolve.recipes import apply_overrides, has_recipe, resolve, validate
 from gymsolve.runs import runs_folder
 from gymsolve.runs.checkpoints import pointed
 from gymsolve.service.budget import Allowance, Home, Request, Room, own_run, start_within
 from gymsolve.service.fix import PlannedFix, plan_fix
+from gymsolve.service.recipes import list_recipes
 from gymsolve.service.runs import get_run
 from gymsolve.service.seeds import jobs_at_once
 from gymsolve.service.start import (
@@ -31,6 +32,8 @@ from gymsolve.service.start import (
 __all__ = ["Continuation", "FixTrial", "NewRun", "command_line", "require_env"]
 
 _MOST_SEEDS = 1000
+_LONG = 600
+"""Seconds."""
 
 
 def require_env(name: str) -> None:
@@ -98,9 +101,9 @@ class NewRun:
         if home.limits.steps is None or (steps and isinstance(steps, int) and "budget_in" not in asked):
             known = steps if isinstance(steps, int) else 0
             return self._asks(known, own if isinstance(own, int | float) else None)
-        raise UsageError(
-            f"{self.env!r} has no recipe, and steps are limited here.", where="steps", hint="Give a number."
-        )
+        near = did_you_mean(self.env, [one.env_id for one in list_recipes().recipes])
+        hint = "Give a number." if near is None else f"{near} If not, give a number."
+        raise UsageError(f"{self.env!r} has no recipe, and steps are limited here.", where="steps", hint=hint)
 
     def _asks(self, steps: int, seconds: float | None) -> Request:
         """So many steps and seconds for each seed."""
@@ -218,5 +221,11 @@ def _left_of(config: TrainConfig, stored: TrainConfig, spent: float) -> float | 
 
 
 def _time_limit(room: Room, spent: float = 0.0, runs: int = 1) -> dict[str, Any]:
-    """Seconds that each of the runs may train in all, of which it has `spent` some."""
-    return {} if room.seconds is None else {"max_seconds": max(1, round(room.seconds / runs + spent))}
+    """Seconds that each run may train in all, of which it has `spent` some; of long ones, whole minutes.
+
+    Runs that start one after the other then have the same limit, and do not differ in it.
+    """
+    if room.seconds is None:
+        return {}
+    whole = int(room.seconds / runs + spent)
+    return {"max_seconds": max(1, whole - whole % 60 if whole > _LONG else whole)}
