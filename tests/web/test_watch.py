@@ -283,12 +283,18 @@ def test_the_newest_checkpoint_plays_beside_the_curves(server: Served, kept: lis
     page.goto(server.address(f"/run/{run.id}"))
     page.get_by_role("button", name="Watch it play").click()
     playing = page.locator(".player")
-    expect(playing).to_contain_text(f"checkpoint {count(int(list_checkpoints(run)[-1]))}: step")
+    expect(playing).to_contain_text(f"checkpoint {count(int(list_checkpoints(run)[-1]))}")
+    expect(playing.locator(".facts")).to_contain_text("step")
     picture = page.get_by_role("img", name="The newest checkpoint plays")
     expect(picture).to_be_visible()
     page.wait_for_function("() => document.querySelector('.player canvas').width >= 100")
     before = playing.inner_text()
     expect(playing).not_to_have_text(before)  # it goes on
+    page.set_viewport_size({"width": 390, "height": 800})  # on a phone it is not below all charts
+    page.wait_for_function(
+        "() => document.querySelector('.player').getBoundingClientRect().bottom"
+        " <= document.querySelector('figure.chart').getBoundingClientRect().top"
+    )
     os.kill(max(children_of(server.process.pid)), signal.SIGKILL)
     expect(playing.get_by_role("status")).to_have_text("The process of this session was killed (SIGKILL).")
     page.get_by_role("button", name="Watch it play").click()
