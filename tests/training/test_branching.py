@@ -1,5 +1,6 @@
 """Other futures of an episode, and one seed under several checkpoints: against episodes played by hand."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from gymsolve.rollout.agent import Agent
 from gymsolve.rollout.inspected import InspectedEpisode
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.seeding import generator, integer_seeds
+from gymsolve.training.play import going_back
 from gymsolve.training.play.across import compare_episodes, first_disagreement
 from gymsolve.training.play.branching import branch_off, find_difference
 from gymsolve.training.play.inspection import Examiner, Question
@@ -61,6 +63,45 @@ def by_hand(examiner, seed, forced, *, sampled):
         rows.append((now, memory, chosen[0].copy(), scene.reward))
     stage.close()
     return rows
+
+
+def test_where_states_are_cloned_a_late_branch_takes_few_steps_again(tmp_path, monkeypatch):
+    """A policy with a memory and sampled actions: both have to be what they were, bit for bit."""
+    monkeypatch.setattr(going_back, "EVERY", 8)
+    overrides = {**SMALL, **MEMORY, "steps": 128, "algo.num_minibatches": 1, "env.max_episode_steps": 60}
+    run = gymsolve.train("CliffWalking-v1", overrides, runs_dir=tmp_path).run
+    taken = []
+
+    def branch(examiner, parent, step):
+        stage, _ = examiner.stage(parent.facts["role"], camera=False)
+        usual = stage.step
+        taken.append(0)
+
+        def count(actions):
+            taken[-1] += 1
+            return usual(actions)
+
+        monkeypatch.setattr(stage, "step", count)
+        other = (int(InspectedEpisode(parent).column("action")[step, 0]) + 1) % 4
+        child = branch_off(examiner, parent, {step: (other,)}).child
+        monkeypatch.setattr(stage, "step", usual)
+        return child
+
+    with Examiner(run) as examiner:
+        parent = examiner.play(Question(seed=3, deterministic=False, camera=False))
+        length = parent.facts["length"]
+        assert length > 40
+        quick = branch(examiner, parent, 38)
+        again = branch(examiner, quick.stored, 36)  # a branch of a branch
+        rows, planned = quick.rows.tobytes(), len(quick)
+    assert taken == [len(quick) - 32, len(again) - 32]
+    shutil.rmtree(quick.stored.path)
+    with Examiner(run) as examiner:  # which knows nothing of the first play
+        slow = branch(examiner, parent, 38)
+        assert (taken[-1], slow.rows.tobytes()) == (planned, rows)
+        assert find_difference(InspectedEpisode(parent), slow, 38, 39) is None
+        sooner = branch(examiner, parent, 20)
+        assert taken[-1] == len(sooner) - 16
 
 
 @pytest.mark.parametrize("sampled", [False, True], ids=["likeliest", "sampled"])

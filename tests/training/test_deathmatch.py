@@ -9,12 +9,14 @@ import gymsolve
 from gymsolve.errors import EnvFaultError, UsageError
 from gymsolve.training.play.deathmatch import Deathmatch, find_opponents
 
-pytestmark = pytest.mark.slow
 pytest.importorskip("vizdoom", reason="needs the extra vizdoom")
 
 TINY = {
     "env.num_envs": 1,
-    "env.workers": 1,
+    "env.backend": "sync",
+    # So few numbers need no torch, which the opponent's process would take seconds to import.
+    "env.wrappers": ["doom_buttons", {"resize": {"width": 16, "height": 12}}, "grayscale", "flatten"],
+    "net.hidden": [16],
     "algo.num_steps": 32,
     "algo.num_minibatches": 1,
     "eval.episodes": 1,

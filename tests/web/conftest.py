@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, ViewportSize, sync_playwright
 
 from tests.chromium import need_browser
 
+SIZE: ViewportSize = {"width": 1280, "height": 900}
 AXE = Path(__file__).with_name("axe.min.js")
 
 
@@ -71,22 +72,52 @@ def chromium() -> Iterator[Browser]:
         opened.close()
 
 
+@pytest.fixture(scope="module")
+def tab(chromium: Browser) -> Iterator[Callable[[], Page]]:
+    """One page for the tests of a file: opening one takes longer than most of them. Another if it is gone."""
+    opened: list[Page] = []
+
+    def find() -> Page:
+        if not opened or opened[-1].is_closed():
+            opened.append(chromium.new_context(viewport=SIZE).new_page())
+            opened[-1].set_default_timeout(30_000)
+        return opened[-1]
+
+    yield find
+    for one in opened:
+        one.context.close()
+
+
 @pytest.fixture
-def page(chromium: Browser) -> Iterator[Page]:
+def complaints() -> list[str]:
+    """What the console of the page says; a test that expects something of it takes that out."""
+    return []
+
+
+@pytest.fixture
+def page(tab: Callable[[], Page], complaints: list[str]) -> Iterator[Page]:
     """A page of a browser that knows nothing; what its console complains of fails the test."""
-    context = chromium.new_context(viewport={"width": 1280, "height": 900})
-    opened = context.new_page()
-    opened.set_default_timeout(30_000)
-    complaints: list[str] = []
+    opened = tab()
+    opened.set_viewport_size(SIZE)
+    opened.mouse.move(0, 0)
 
     def hear(message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             complaints.append(f"{message.text} {message.location}")
 
+    def fail(error: Error) -> None:
+        complaints.append(str(error))
+
     opened.on("console", hear)
-    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.on("pageerror", fail)
     yield opened
-    context.close()
+    opened.remove_listener("console", hear)
+    opened.remove_listener("pageerror", fail)
+    if not opened.is_closed():  # the next test finds a browser that knows nothing, and no session
+        if opened.url.startswith("http"):
+            opened.evaluate("localStorage.clear()")
+        opened.goto("about:blank")
+        opened.context.clear_cookies()
     assert not complaints, complaints
 
 

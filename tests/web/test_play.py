@@ -218,7 +218,7 @@ def test_sliders_and_sticks_set_numbers_and_pads_hold_buttons(server: Served, pa
     player.press("ArrowLeft")  # and LEFT, held together
     player.sees(step=2, **{"return": 12})
     player.reads("action", "a left")
-    page.evaluate("pad.buttons[0].pressed = false")
+    page.close()  # the pad would stay
 
 
 def test_masks_and_tables_in_the_browser(server: Served, page: Page) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 import gymsolve
 from gymsolve.errors import UsageError
@@ -128,8 +128,9 @@ def test_several_seeds_are_started_as_a_group(server: Served, page: Page) -> Non
     assert len({one.group for one in runs}) == 1
 
 
-def test_a_recipe_with_tasks_and_stages_is_started_within_limits(server: Served, chromium: Browser) -> None:
-    page = chromium.new_page()  # its console tells of what was refused, as it should
+def test_a_recipe_with_tasks_and_stages_is_started_within_limits(
+    server: Served, page: Page, complaints: list[str]
+) -> None:
     page.goto(server.address("/"))
     page.get_by_role("button", name="Start a run").click()
     form = page.get_by_role("dialog")
@@ -147,7 +148,8 @@ def test_a_recipe_with_tasks_and_stages_is_started_within_limits(server: Served,
     page.get_by_label("Add a chart").select_option("curriculum/stage")
     expect(page.locator("figure.chart", has_text="curriculum/stage")).to_be_visible()
     assert list(run.config_json()["config"]["env"]["tasks"]) == ["short", "long"]
-    page.close()
+    assert len(complaints) == 1  # of what was refused
+    complaints.clear()
 
 
 def test_seeds_count_as_the_runs_that_they_are(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.apart import Apart, longest_call
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec
+from gymsolve.envs.contract import Snapshot
 from gymsolve.envs.describe import Description, describe, describe_tasks
 from gymsolve.envs.families import bare_name, find_family
 from gymsolve.envs.join import Fit, task_seed
@@ -71,6 +72,12 @@ class Stage(Protocol):
 
     def render(self) -> Array:
         """What it looks like now: uint8 [H, W, 3]."""
+
+    def save(self) -> Snapshot | None:
+        """Its state, where the family clones it: going back takes no replay."""
+
+    def load(self, saved: Snapshot) -> Scene | None:
+        """Go to a saved state; None where that failed. What the last step paid is not told again."""
 
     def close(self) -> None: ...
 
@@ -216,6 +223,18 @@ class _StageHere:
     def write(self) -> str:
         return str(self._env.render())
 
+    def save(self) -> Snapshot | None:
+        state = self._env.snapshot(native=True)
+        return {**state, "return": self._return} if state is not None and "native" in state else None
+
+    def load(self, saved: Snapshot) -> Scene | None:
+        observed, info, reached = self._env.restore(saved, 0)
+        if not reached:
+            return None
+        self._return = saved["return"]
+        raw = self._return if self._built.raw is None else self._built.raw.total
+        return Scene(self._layout.stack([observed]), self._masks(info), 0.0, raw, False, False)
+
     def interrupt(self) -> None:
         for env in _layers(self._built.env):
             if isinstance(env, _Waits):
@@ -255,6 +274,14 @@ class _StageApart:
         frame: Array = self._apart.call("render")
         return frame
 
+    def save(self) -> Snapshot | None:
+        state: Snapshot | None = self._apart.call("save")
+        return state
+
+    def load(self, saved: Snapshot) -> Scene | None:
+        scene: Scene | None = self._apart.call("load", saved)
+        return scene
+
     def close(self) -> None:
         self._apart.close()
 
@@ -286,6 +313,13 @@ class _JoinedStage:
         assert isinstance(self._stage, _PlayStage)
         return self._stage.write()
 
+    def save(self) -> Snapshot | None:
+        return self._stage.save()
+
+    def load(self, saved: Snapshot) -> Scene | None:
+        scene = self._stage.load(saved)
+        return None if scene is None else self._seen(scene)
+
     def close(self) -> None:
         self._stage.close()
 
@@ -305,6 +339,7 @@ class _PlayStage:
         self.spec, self.undrawn, self.turns = known.spec, undrawn, turns
         self.obs_names = obs_names(known.spec)
         self.reset, self.step, self.render, self.close = stage.reset, stage.step, stage.render, stage.close
+        self.save, self.load = stage.save, stage.load
 
     def write(self) -> str:
         assert isinstance(self._stage, _StageHere | _JoinedStage)

@@ -1,7 +1,8 @@
 """Another future of an inspected episode: the same steps up to one, another action there, then the policy.
 
 The episode is played again from its seed, so that nothing is asked of the environment but that it replays,
-and policies with a memory come to remember what they remembered. Up to the branch every state and every step
+and policies with a memory come to remember what they remembered; where the family clones states, from the
+last one that was kept on the way (`going_back.py`). Up to the branch every state and every step
 must be what it was, bit for bit; an environment that gives anything else is told by name and not kept.
 """
 
@@ -189,7 +190,7 @@ class Same:
             return "the memory"
         if scene.masks is not None and masks is not None and (scene.masks[0] != masks[state]).any():
             return "the mask"
-        return self._step_difference(moment) if state else None
+        return self._step_difference(moment) if moment.chosen is not None else None
 
     def _step_difference(self, moment: Moment) -> str | None:
         """The same of the step that led to it."""

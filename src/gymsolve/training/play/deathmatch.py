@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gymsolve.config import EnvConfig
+from gymsolve.envs.contract import Snapshot
 from gymsolve.envs.processes import WATCH, OwnProcess
 from gymsolve.envs.single_env import PlayStage, Scene, open_play_stage, open_stage
 from gymsolve.errors import EngineDiedError, EnvFaultError, GymsolveError, UsageError
@@ -117,6 +118,12 @@ class Deathmatch:
 
     def write(self) -> str:
         raise AssertionError("Doom draws pictures")
+
+    def save(self) -> None:
+        """Nobody goes back in a game with others."""
+
+    def load(self, saved: Snapshot) -> None:
+        raise AssertionError("nothing was saved")
 
     def interrupt(self) -> None:
         if self._stage is not None:

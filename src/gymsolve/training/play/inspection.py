@@ -32,6 +32,7 @@ from gymsolve.seeding import generator, integer_seeds
 from gymsolve.spec import ActionSpec, Array
 from gymsolve.training.engines.choose import load_policy
 from gymsolve.training.health.nonfinite import require_finite_actions
+from gymsolve.training.play.going_back import Places
 from gymsolve.training.play.inspection_rows import EpisodeRows, row_fields
 from gymsolve.training.play.loaded_policy import require_fit
 from gymsolve.training.play.moments import Moment, play
@@ -99,6 +100,7 @@ class Examiner:
         require_fit(self.policy, self.config.env, self.run)
         self._stages: dict[tuple[Role, bool, str | None], tuple[Stage, bool]] = {}
         self._notes: list[str] = []
+        self._places = Places()
 
     def __enter__(self) -> "Examiner":
         return self
@@ -177,6 +179,10 @@ class Examiner:
         """Fill the rows; False where somebody ended it before the episode or its limit did."""
         seed = self.config.seed if question.seed is None else question.seed
         rng = None if question.deterministic else generator(seed, "eval", 0, 1)
+        key, parent, states = self.key(question), "", 0
+        if prefix is not None:
+            parent, states = prefix.episode.facts["key"], prefix.states
+        self._places.begin(key, parent, states)
         moments = play(
             self.policy,
             stage,
@@ -184,8 +190,10 @@ class Examiner:
             rng=rng,
             episodes=1,
             force=self._force(question),
+            start=None if prefix is None else self._places.go_back(key, stage, rng),
         )
         for moment in moments:
+            self._places.pass_by(parent if moment.step < states else key, stage, moment, rng)
             if moment.chosen is not None:
                 require_finite_actions(self.policy.spec, moment.chosen, moment.step)
             if prefix is not None and prefix.holds(moment):

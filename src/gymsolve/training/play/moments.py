@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +12,15 @@ from gymsolve.rollout.agent import Agent
 from gymsolve.spec import Array
 from gymsolve.training.engines.contract import Policy
 
-__all__ = ["Moment", "play"]
+__all__ = ["Moment", "Start", "play"]
+
+
+class Start(NamedTuple):
+    """Where an episode goes on that a stage was put into, instead of beginning."""
+
+    step: int
+    scene: Scene
+    memory: Array | None  # [1, M]
 
 
 @dataclass(frozen=True)
@@ -43,16 +52,22 @@ def play(
     rng: np.random.Generator | None,
     episodes: int | None = None,
     force: Callable[[int, Array], Array] | None = None,
+    start: Start | None = None,
 ) -> Iterator[Moment]:
     """Play episodes, without end where no number is given; with `rng` actions are sampled, without it they
     are the likeliest.
 
     The stage is in the state of a moment until the next one is asked for. `force` gets the number of a step,
-    counted from 0, and what the policy chose [1, A]; what it returns is done instead.
+    counted from 0, and what the policy chose [1, A]; what it returns is done instead. With a `start`, the
+    first episode goes on from there.
     """
     for episode in itertools.count(1) if episodes is None else range(1, episodes + 1):
         agent = Agent(policy, 1)
-        scene, step = stage.reset(seed if episode == 1 else None), 0
+        if start is None:
+            scene, step = stage.reset(seed if episode == 1 else None), 0
+        else:
+            step, scene, agent.memory = start
+            start = None
         moment = Moment(episode, step, None, scene, agent.memory)
         yield moment
         while not moment.over:

@@ -35,8 +35,9 @@ async function open() {
 /** The places of the page; what is in them is drawn by itself. */
 function lay() {
   render(html`<div id="head"></div>
-    <div class="split"><section aria-label="Curves"><div id="controls" class="row filters"></div><div id="curves" class="grid"></div></section>
-      <aside aria-label="Beside the curves"><div id="player"></div><section id="alerts"></section></aside></div>
+    <div class="split beside"><div id="player"></div>
+      <section id="charts" aria-label="Curves"><div id="controls" class="row filters"></div><div id="curves" class="grid"></div></section>
+      <section id="alerts" aria-label="Alerts"></section></div>
     <div id="rest"></div>`, main);
   curves = new Curves(main.querySelector('#curves'), { tracks: state.tracks, closer, onChange: () => { state.cursor = ''; look(); } });
   curves.know(state.run.metrics, state.run.threshold);

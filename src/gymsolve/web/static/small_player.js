@@ -59,7 +59,8 @@ export class SmallPlayer {
 
   async paint(blob) {
     const picture = await createImageBitmap(new Blob([blob]));
-    Object.assign(this.canvas, { width: picture.width, height: picture.height });
+    const { width, height } = picture;
+    if (this.canvas.width !== width || this.canvas.height !== height) Object.assign(this.canvas, { width, height });
     this.canvas.getContext('2d').drawImage(picture, 0, 0);
     picture.close();
   }
@@ -71,7 +72,8 @@ export class SmallPlayer {
     render(html`<section class="card player"><div class="row spread"><b>Newest checkpoint</b>
       ${session ? html`<button type="button" @click=${() => this.stop()}>Stop playing</button>`
         : html`<button type="button" ?disabled=${run.status === 'damaged'} @click=${() => this.start()}>Watch it play</button>`}</div>
-      ${session && facts ? html`${this.table ? table(this.table) : this.canvas}<p class="soft small">${which}: ${told}</p>` : nothing}
+      ${session && facts ? html`${this.table ? table(this.table) : this.canvas}<p class="soft small">${which}</p>
+        <p class="soft small facts">${told}</p>` : nothing}
       ${this.note ? html`<p class="small" role="status">${this.note}</p>` : nothing}
       ${!session && !this.note ? html`<p class="soft small">Plays what the run has learned so far, in a process beside it.</p>` : nothing}</section>`, this.place);
   }
