@@ -6,7 +6,6 @@ paused, before the first key of an episode, and where nothing is pressed and no 
 """
 
 import math
-import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -37,14 +36,10 @@ _TOLD_AT_END = ("raw_return", "shaped_return", "end")
 
 def serve(channel: Channel, request: dict[str, Any]) -> None:
     """Play until the page is gone."""
-    try:
-        wanted = read_request(request)
-        opened = open_request(wanted)
-        with closing(opened.stage):
-            PlaySession(channel, wanted, opened).run()
-    except GymsolveError as error:
-        sys.stderr.write(f"error: {error}\n")
-        raise
+    wanted = read_request(request)
+    opened = open_request(wanted)
+    with closing(opened.stage):
+        PlaySession(channel, wanted, opened).run()
 
 
 class PlaySession:
