@@ -12,16 +12,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gymsolve.errors import GymsolveError, RunDamagedError
+from gymsolve.errors import CheckpointError, GymsolveError, RunDamagedError
 from gymsolve.runs.demos import list_demos
 from gymsolve.runs.episodes import load_episode
 from gymsolve.runs.inspections import InspectionWriter, RowField, list_inspections, open_inspection
+from gymsolve.runs.refs import checkpoint_ref, open_checkpoint
+from gymsolve.runs.run import open_run
+from gymsolve.training.engines.choose import load_policy
 from gymsolve.training.play.opening import open_request, read_request
 from gymsolve.training.play.pressed import Pressed
 from gymsolve.web.guard import Guard
 from tests.web.conftest import Served
 from tests.web.test_guard import ask, hear, open_socket
-from tests.web.test_watch import keep
+from tests.web.test_watch import KEPT, keep
 
 V4, V6 = "127.0.0.1", "2001:db8::5"
 
@@ -163,3 +166,25 @@ def test_arrays_of_a_sound_episode_are_read(tmp_path: Path) -> None:
     np.savez_compressed(held, facts=np.array(json.dumps({"end": "cut"})), **arrays)  # type: ignore[arg-type]
     place.write_bytes(held.getvalue())
     assert load_episode(place).facts == {"end": "cut"}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"new_thing": 3}, "has a setting 'new_thing' that this gymsolve does not know"),
+        ({"hidden": "wide"}, "cannot be read (hidden: "),
+    ],
+)
+def test_a_network_of_another_version_is_told_by_name(change: dict[str, Any], told: str) -> None:
+    _, saved = open_checkpoint(str(KEPT), None, policy_only=True)
+    net = json.dumps(json.loads(saved.policy_metadata["net"]) | change)
+    with pytest.raises(CheckpointError) as refused:
+        load_policy(saved.policy, {**saved.policy_metadata, "net": net})
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("checkpoint", ["../..", "stage-/../../x"])
+def test_a_checkpoint_is_no_path(checkpoint: str) -> None:
+    run = open_run(KEPT)
+    with pytest.raises(GymsolveError, match="has no checkpoint"):
+        checkpoint_ref(run, checkpoint)
