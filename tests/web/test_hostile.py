@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import os
+import resource
 import struct
 import zipfile
 from pathlib import Path
@@ -17,7 +18,7 @@ from gymsolve.runs.demos import list_demos
 from gymsolve.runs.episodes import load_episode
 from gymsolve.runs.inspections import InspectionWriter, RowField, list_inspections, open_inspection
 from gymsolve.runs.refs import checkpoint_ref, open_checkpoint
-from gymsolve.runs.run import open_run
+from gymsolve.runs.run import Run, open_run
 from gymsolve.training.engines.choose import load_policy
 from gymsolve.training.play.opening import open_request, read_request
 from gymsolve.training.play.pressed import Pressed
@@ -123,12 +124,30 @@ def test_demonstrations_of_strangers_are_damaged_at_most(facts: bytes, tmp_path:
         load_episode(place)
 
 
-def test_an_inspection_of_more_states_than_are_played_is_damaged(tmp_path: Path) -> None:
-    run = keep(tmp_path, "20260102-000000-CartPole-v1-ppo-0000")
+def begin_inspection(folder: Path) -> tuple[Run, InspectionWriter]:
+    run = keep(folder, "20260102-000000-CartPole-v1-ppo-0000")
     facts = {"checkpoint": "64", "env_id": "CartPole-v1", "policy_sha256": "", "env_steps": 64, "seed": 1}
     facts |= {"deterministic": True, "camera": False, "role": "eval", "spec": {}, "credit": {}}
     facts |= {"action_names": [], "obs_names": {}, "frame_stack": 1}
-    writer = InspectionWriter(run, "64-seed1", [RowField("value", "f4")], facts)
+    return run, InspectionWriter(run, "64-seed1", [RowField("value", "f4")], facts)
+
+
+def test_an_inspection_that_the_disk_cannot_hold_leaves_nothing(tmp_path: Path) -> None:
+    run, writer = begin_inspection(tmp_path)
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, usual[1]))
+    try:
+        writer.add_frame(bytes(5000))  # waits in its buffer
+        with pytest.raises(RunDamagedError, match="size limit"):
+            writer.add_rows(bytes(4))
+        writer.abandon()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    assert list((run.path / "inspections").iterdir()) == []
+
+
+def test_an_inspection_of_more_states_than_are_played_is_damaged(tmp_path: Path) -> None:
+    run, writer = begin_inspection(tmp_path)
     writer.add_rows(bytes(4))
     found = writer.finish("whole", {"length": 0})
     assert len(list_inspections(run)) == 1
