@@ -46,6 +46,8 @@ V4, V6 = "127.0.0.1", "2001:db8::5"
         (V6, V6, False),
         ("0.0.0.0", "box.example:8650", True),
         ("::", "box.example:8650", True),
+        (V4, "localhost|evil.example", False),
+        ("::", "box.example|evil.example", False),
     ],
 )
 def test_a_server_has_the_names_that_it_was_given(bound: str, asked: str, served: bool) -> None:
@@ -58,7 +60,7 @@ def test_a_server_has_the_names_that_it_was_given(bound: str, asked: str, served
         told.append(200)
 
     scope = {"type": "http", "method": "GET", "path": "/", "query_string": b""}
-    headers = [(b"host", asked.encode()), (b"cookie", b"gymsolve_8650=secret")]
+    headers = [(b"cookie", b"gymsolve_8650=secret"), *((b"host", one.encode()) for one in asked.split("|"))]
     guard = Guard(app, token="secret", host=bound, port=8650)  # noqa: S106 - of this test
     asyncio.run(guard({**scope, "headers": headers}, send, send))  # type: ignore[arg-type]
     assert told == [200 if served else 400]
