@@ -62,7 +62,7 @@ export function short(value) {
 }
 
 /** Labels of ticks; with more digits where the short ones would be the same. */
-function apart(ticks, format) {
+export function apart(ticks, format) {
   for (let digits = 5; digits <= 15; digits += 1) {
     const told = digits === 5 ? ticks.map(format) : ticks.map((tick) => String(Number(tick.toPrecision(digits))));
     if (new Set(told).size === ticks.length || digits === 15) return told;
@@ -71,7 +71,7 @@ function apart(ticks, format) {
 }
 
 /** The range of an axis: a line that stays level lies in the middle. */
-function inSight(low, high) {
+export function inSight(low, high) {
   if (low === null || high === null) return [null, null];
   const room = Math.abs(low) || 1;
   return low === high ? [low - room, high + room] : uPlot.rangeNum(low, high, 0.1, true);
