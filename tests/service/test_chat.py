@@ -96,7 +96,9 @@ def test_an_address_that_is_none_is_refused(address):
         find_endpoint(address, "m", environ={})
 
 
-@pytest.mark.parametrize("address", ["https://user:pw-secret@host/v1", "ftp://user:pw-secret@host", "pw-secret@["])
+@pytest.mark.parametrize(
+    "address", ["https://user:pw-secret@host/v1", "ftp://user:pw-secret@host", "pw-secret@["]
+)
 def test_a_password_in_an_address_is_refused_and_not_repeated(address):
     with pytest.raises(UsageError, match="no user and no password") as refused:
         find_endpoint(address, "m", environ={})

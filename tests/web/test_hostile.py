@@ -61,7 +61,7 @@ def test_a_server_has_the_names_that_it_was_given(bound: str, asked: str, served
 
     scope = {"type": "http", "method": "GET", "path": "/", "query_string": b""}
     headers = [(b"cookie", b"gymsolve_8650=secret"), *((b"host", one.encode()) for one in asked.split("|"))]
-    guard = Guard(app, token="secret", host=bound, port=8650)  # noqa: S106 - of this test
+    guard = Guard(app, token="secret", host=bound, port=8650)
     asyncio.run(guard({**scope, "headers": headers}, send, send))  # type: ignore[arg-type]
     assert told == [200 if served else 400]
 
@@ -173,7 +173,7 @@ def test_what_fails_inside_is_told_to_page_and_terminal(
 
     monkeypatch.setattr(reading.RunsTable, "look", fail)
     home = Home(str(server.runs_dir), Limits(runs=None), by="person")
-    app = make_app(home, token="t", host=V4, port=80)  # noqa: S106 - of this test
+    app = make_app(home, token="t", host=V4, port=80)
     headers = {"host": V4, "cookie": "gymsolve_80=t"}
     answer = TestClient(app, raise_server_exceptions=False).get("/api/runs", headers=headers)
     assert answer.status_code == 500

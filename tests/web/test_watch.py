@@ -198,7 +198,9 @@ def test_the_table_shows_names_as_text(
     page.get_by_role("link", name=kept[0].id, exact=True).wait_for()
     look_at_both_themes(page, accessible)
     fits_a_phone(page)
-    axes = "import('/static/chart.js').then(({apart, inSight, short}) => [apart(TICKS, short), inSight(0, 0)])"
+    axes = (
+        "import('/static/chart.js').then(({apart, inSight, short}) => [apart(TICKS, short), inSight(0, 0)])"
+    )
     for ticks, told in (([1.76211, 1.76212], ["1.76211", "1.76212"]), ([0, 0.5], ["0", "0.5"])):
         assert page.evaluate(axes.replace("TICKS", str(ticks))) == [told, [-1, 1]]
 
