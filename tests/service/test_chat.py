@@ -89,11 +89,20 @@ def test_a_key_goes_to_its_own_address_alone():
 
 @pytest.mark.parametrize(
     "address",
-    ["file:///etc/passwd", "elsewhere", "https://", "https://user:pw@host/v1", "ftp://host/v1", "http://["],
+    ["file:///etc/passwd", "elsewhere", "https://", "ftp://host/v1", "http://["],
 )
 def test_an_address_that_is_none_is_refused(address):
     with pytest.raises(UsageError, match="no address of a chat server"):
         find_endpoint(address, "m", environ={})
+
+
+@pytest.mark.parametrize(
+    "address", ["https://user:pw-secret@host/v1", "ftp://user:pw-secret@host", "pw-secret@["]
+)
+def test_a_password_in_an_address_is_refused_and_not_repeated(address):
+    with pytest.raises(UsageError, match="no user and no password") as refused:
+        find_endpoint(address, "m", environ={})
+    assert "pw-secret" not in str(refused.value)
 
 
 def test_an_address_without_a_model_is_refused():

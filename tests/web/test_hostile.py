@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import os
+import resource
 import struct
 import zipfile
 from pathlib import Path
@@ -12,16 +13,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gymsolve.errors import GymsolveError, RunDamagedError
+from gymsolve.errors import CheckpointError, GymsolveError, RunDamagedError
 from gymsolve.runs.demos import list_demos
 from gymsolve.runs.episodes import load_episode
 from gymsolve.runs.inspections import InspectionWriter, RowField, list_inspections, open_inspection
+from gymsolve.runs.refs import checkpoint_ref, open_checkpoint
+from gymsolve.runs.run import Run, open_run
+from gymsolve.training.engines.choose import load_policy
 from gymsolve.training.play.opening import open_request, read_request
 from gymsolve.training.play.pressed import Pressed
 from gymsolve.web.guard import Guard
 from tests.web.conftest import Served
 from tests.web.test_guard import ask, hear, open_socket
-from tests.web.test_watch import keep
+from tests.web.test_watch import KEPT, keep
 
 V4, V6 = "127.0.0.1", "2001:db8::5"
 
@@ -42,6 +46,8 @@ V4, V6 = "127.0.0.1", "2001:db8::5"
         (V6, V6, False),
         ("0.0.0.0", "box.example:8650", True),
         ("::", "box.example:8650", True),
+        (V4, "localhost|evil.example", False),
+        ("::", "box.example|evil.example", False),
     ],
 )
 def test_a_server_has_the_names_that_it_was_given(bound: str, asked: str, served: bool) -> None:
@@ -54,8 +60,8 @@ def test_a_server_has_the_names_that_it_was_given(bound: str, asked: str, served
         told.append(200)
 
     scope = {"type": "http", "method": "GET", "path": "/", "query_string": b""}
-    headers = [(b"host", asked.encode()), (b"cookie", b"gymsolve_8650=secret")]
-    guard = Guard(app, token="secret", host=bound, port=8650)  # noqa: S106 - of this test
+    headers = [(b"cookie", b"gymsolve_8650=secret"), *((b"host", one.encode()) for one in asked.split("|"))]
+    guard = Guard(app, token="secret", host=bound, port=8650)
     asyncio.run(guard({**scope, "headers": headers}, send, send))  # type: ignore[arg-type]
     assert told == [200 if served else 400]
 
@@ -120,12 +126,30 @@ def test_demonstrations_of_strangers_are_damaged_at_most(facts: bytes, tmp_path:
         load_episode(place)
 
 
-def test_an_inspection_of_more_states_than_are_played_is_damaged(tmp_path: Path) -> None:
-    run = keep(tmp_path, "20260102-000000-CartPole-v1-ppo-0000")
+def begin_inspection(folder: Path) -> tuple[Run, InspectionWriter]:
+    run = keep(folder, "20260102-000000-CartPole-v1-ppo-0000")
     facts = {"checkpoint": "64", "env_id": "CartPole-v1", "policy_sha256": "", "env_steps": 64, "seed": 1}
     facts |= {"deterministic": True, "camera": False, "role": "eval", "spec": {}, "credit": {}}
     facts |= {"action_names": [], "obs_names": {}, "frame_stack": 1}
-    writer = InspectionWriter(run, "64-seed1", [RowField("value", "f4")], facts)
+    return run, InspectionWriter(run, "64-seed1", [RowField("value", "f4")], facts)
+
+
+def test_an_inspection_that_the_disk_cannot_hold_leaves_nothing(tmp_path: Path) -> None:
+    run, writer = begin_inspection(tmp_path)
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, usual[1]))
+    try:
+        writer.add_frame(bytes(5000))  # waits in its buffer
+        with pytest.raises(RunDamagedError, match="size limit"):
+            writer.add_rows(bytes(4))
+        writer.abandon()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    assert list((run.path / "inspections").iterdir()) == []
+
+
+def test_an_inspection_of_more_states_than_are_played_is_damaged(tmp_path: Path) -> None:
+    run, writer = begin_inspection(tmp_path)
     writer.add_rows(bytes(4))
     found = writer.finish("whole", {"length": 0})
     assert len(list_inspections(run)) == 1
@@ -149,7 +173,7 @@ def test_what_fails_inside_is_told_to_page_and_terminal(
 
     monkeypatch.setattr(reading.RunsTable, "look", fail)
     home = Home(str(server.runs_dir), Limits(runs=None), by="person")
-    app = make_app(home, token="t", host=V4, port=80)  # noqa: S106 - of this test
+    app = make_app(home, token="t", host=V4, port=80)
     headers = {"host": V4, "cookie": "gymsolve_80=t"}
     answer = TestClient(app, raise_server_exceptions=False).get("/api/runs", headers=headers)
     assert answer.status_code == 500
@@ -163,3 +187,25 @@ def test_arrays_of_a_sound_episode_are_read(tmp_path: Path) -> None:
     np.savez_compressed(held, facts=np.array(json.dumps({"end": "cut"})), **arrays)  # type: ignore[arg-type]
     place.write_bytes(held.getvalue())
     assert load_episode(place).facts == {"end": "cut"}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"new_thing": 3}, "has a setting 'new_thing' that this gymsolve does not know"),
+        ({"hidden": "wide"}, "cannot be read (hidden: "),
+    ],
+)
+def test_a_network_of_another_version_is_told_by_name(change: dict[str, Any], told: str) -> None:
+    _, saved = open_checkpoint(str(KEPT), None, policy_only=True)
+    net = json.dumps(json.loads(saved.policy_metadata["net"]) | change)
+    with pytest.raises(CheckpointError) as refused:
+        load_policy(saved.policy, {**saved.policy_metadata, "net": net})
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("checkpoint", ["../..", "stage-/../../x"])
+def test_a_checkpoint_is_no_path(checkpoint: str) -> None:
+    run = open_run(KEPT)
+    with pytest.raises(GymsolveError, match="has no checkpoint"):
+        checkpoint_ref(run, checkpoint)

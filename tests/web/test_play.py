@@ -179,6 +179,7 @@ def test_a_person_takes_over_from_the_policy_hands_back_and_keeps_the_episode(
 def test_keys_are_up_after_a_blur_and_may_be_others(server: Served, page: Page) -> None:
     player = Player(page, server, "env=MountainCar-v0&seed=1&paused=1").wait()
     held = page.locator('[data-key="left"]')
+    assert held.evaluate("one => getComputedStyle(one).display") != "grid"  # its arrow is in the middle
     player.press("+ArrowLeft")
     player.sees(step=1)
     expect(held).to_have_attribute("aria-pressed", "true")

@@ -195,6 +195,17 @@ def test_the_table_shows_names_as_text(
     expect(page.locator("tbody tr .who")).to_contain_text([run.id for run in kept])
     expect(page.locator("tbody tr").first).to_contain_text(number(get_run(str(kept[0].path)).best_reward))
 
+    page.get_by_role("link", name=f"Inspect {kept[0].id}").wait_for()
+    page.goto(f"{server.origin}/inspect")
+    page.get_by_role("link", name=kept[0].id, exact=True).wait_for()
+    look_at_both_themes(page, accessible)
+    fits_a_phone(page)
+    axes = (
+        "import('/static/chart.js').then(({apart, inSight, short}) => [apart(TICKS, short), inSight(0, 0)])"
+    )
+    for ticks, told in (([1.76211, 1.76212], ["1.76211", "1.76212"]), ([0, 0.5], ["0", "0.5"])):
+        assert page.evaluate(axes.replace("TICKS", str(ticks))) == [told, [-1, 1]]
+
     page.goto(f"{server.origin}/run/{EVIL_ID}")
     expect(page.locator("h1")).to_contain_text(EVIL)
     assert page.locator("main img").count() == 0

@@ -75,9 +75,11 @@ def read_facts(path: Path) -> Any:
 
 
 def _load(path: Path, only: str | None, most: int) -> dict[str, Array]:
-    """The arrays of a file, or one of them; a ValueError where they would unpack to more than `most` bytes."""
+    """The arrays of a file, or one of them; a ValueError where they would unpack to more than `most`."""
     with zipfile.ZipFile(path) as packed:
-        size = sum(one.file_size for one in packed.infolist() if only in (None, one.filename.removesuffix(".npy")))
+        size = sum(
+            one.file_size for one in packed.infolist() if only in (None, one.filename.removesuffix(".npy"))
+        )
     if size > most:
         raise ValueError(f"it would unpack to {size:,} bytes")
     with np.load(path, allow_pickle=False) as stored:

@@ -215,7 +215,8 @@ class InspectionWriter:
     def abandon(self) -> None:
         """Leave nothing behind."""
         for file in self._files.values():
-            file.close()
+            with suppress(OSError):  # it may be the full disk for which nothing can be kept
+                file.close()
         shutil.rmtree(self.path, ignore_errors=True)
 
     def _write_facts(self) -> None:

@@ -13,7 +13,10 @@ from gymsolve.runs.run import RUN_ID, Run, open_run, slug
 from gymsolve.runs.stages import STAGE
 from gymsolve.runs.summary import RunSummary, holds_run, runs_folder, summarize
 
-__all__ = ["best_reward", "find_run", "needed_reward", "open_checkpoint", "select_runs", "split_ref"]
+__all__ = [
+    *("best_reward", "checkpoint_ref", "find_run", "needed_reward", "open_checkpoint", "select_runs"),
+    "split_ref",
+]
 
 _BEST = "@best"
 _SHOWN = 5
@@ -39,6 +42,15 @@ def split_ref(ref: str) -> tuple[str, str | None]:
         did_you_mean(checkpoint, ("best", "last")) or "Use best, last, a number of env steps or stage-NAME."
     )
     raise UnknownRunError(f"'{ref}': there is no checkpoint called '{checkpoint}'.", hint=near)
+
+
+def checkpoint_ref(run: Run, checkpoint: str | None) -> str | Run:
+    """What names a checkpoint of a run that was found; the run itself where none is named."""
+    if checkpoint is None:
+        return run
+    if os.sep in checkpoint:  # it would be part of a path
+        raise UnknownRunError(f"run {run.id} has no checkpoint {checkpoint!r}.", hint="Use best or last.")
+    return f"{run.path}@{checkpoint}"
 
 
 def find_run(ref: str, base: Path | str | None = None) -> Run:

@@ -92,7 +92,13 @@ def _complete(address: str) -> tuple[str, Format]:
         parts = urllib.parse.urlsplit(address)
     except ValueError:
         parts = urllib.parse.urlsplit("")
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
+    if "@" in address:  # whatever is wrong with it, a password in it is not repeated
+        raise UsageError(
+            "the address of a chat server holds no user and no password.",
+            where=ADDRESS,
+            hint=f"Set {KEY} for the key.",
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(
             f"{address!r} is no address of a chat server.",
             where=ADDRESS,
@@ -217,7 +223,7 @@ def _refused(endpoint: Endpoint, error: urllib.error.HTTPError) -> GymsolveError
         pass
     if endpoint.key:
         said = said.replace(endpoint.key, "…")
-    said = " ".join(said.split())[:300]
+    said = " ".join(said.split())[:300].rstrip(".")
     hints = {
         401: f"Is the key right? Set {KEY}.",
         403: f"Is the key right? Set {KEY}.",

@@ -72,8 +72,8 @@ class Guard:
     def _refusal(self, scope: Scope) -> Response | None:
         """The answer to somebody who may not ask; None for those who may."""
         headers = Headers(scope=scope)
-        host = headers.get("host", "")
-        if not self._anywhere and _name(host) not in self._hosts:
+        host = ",".join(headers.getlist("host"))  # no name has a comma, so there is one of them
+        if "," in host or (not self._anywhere and _name(host) not in self._hosts):
             return PlainTextResponse("This server does not have that name.\n", 400)
         origin = headers.get("origin")
         acts = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")

@@ -72,14 +72,14 @@ def _play_here(query: dict[str, str], runs_dir: Path | None) -> None:
         )
     from gymsolve.cli.live.terminal_play import Terminal
     from gymsolve.runs import runs_folder
-    from gymsolve.training.play.person import play as play_session
+    from gymsolve.training.play.person import serve
     from gymsolve.training.play.serve import GoneError
 
     yourself = query.get("mode", "policy" if "run" in query else "you") == "you"
     request = {**query, "runs_dir": str(runs_folder(runs_dir).absolute()), "text": True}
     lasting = not yourself and "episodes" in query
     with contextlib.suppress(KeyboardInterrupt, GoneError), Terminal(lasting=lasting) as terminal:
-        play_session(terminal, request)
+        serve(terminal, request)
 
 
 def _opponents(what: str, against: list[str], trust: bool, runs_dir: Path | None) -> str:

@@ -9,6 +9,8 @@ import math
 import os
 from itertools import pairwise
 
+from pydantic import ValidationError
+
 from gymsolve.config import NetConfig, TrainConfig
 from gymsolve.errors import CheckpointError, ConfigError
 from gymsolve.fast import supports, why_not
@@ -36,12 +38,27 @@ def load_policy(arrays: dict[str, Array], metadata: dict[str, str], *, threads: 
         spec = EnvSpec.from_json(json.loads(metadata["spec"]))
         net = NetConfig.model_validate_json(metadata["net"])
     except (KeyError, ValueError, RecursionError) as error:
-        reason = "it is missing" if isinstance(error, KeyError) else str(error).partition("\n")[0]
-        raise CheckpointError(f"what the weights say of their network cannot be read ({reason}).") from error
+        raise _unreadable(error) from error
     if _least_weights(spec, net) > _WASTE * sum(array.size for array in arrays.values()):
         raise CheckpointError("the weights do not fit the network they describe: it is far larger.")
     engine = _numpy(threads) if why_not(net, spec) is None else _torch("cpu", threads, spec)
     return engine.load_policy(arrays, metadata)
+
+
+def _unreadable(error: Exception) -> CheckpointError:
+    """Why nobody can tell from a policy file what its network is."""
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"])) or "the whole"
+        if first["type"] == "extra_forbidden":
+            return CheckpointError(
+                f"the network of these weights has a setting {name[:80]!r} that this gymsolve does not know.",
+                hint="They come from another version: upgrade with pip install -U gymsolve.",
+            )
+        reason = f"{name[:80]}: {first['msg'].lower()}"
+    else:
+        reason = "it is missing" if isinstance(error, KeyError) else str(error).partition("\n")[0]
+    return CheckpointError(f"what the weights say of their network cannot be read ({reason}).")
 
 
 _WASTE = 64

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from gymsolve.errors import UsageError
 from gymsolve.runs.inspections import Inspection, InspectionWriter, run_among
+from gymsolve.runs.refs import checkpoint_ref
 from gymsolve.training.play.inspection import Examiner
 from gymsolve.training.play.serve import Channel
 
@@ -46,8 +47,7 @@ class Desk:
         if key not in self._open:
             while len(self._open) >= _MOST_EXAMINERS:
                 self._open.pop(next(iter(self._open))).close()
-            ref = f"{self.run.path}@{checkpoint}" if checkpoint else self.run
-            self._open[key] = Examiner(ref, trust=self.trust)
+            self._open[key] = Examiner(checkpoint_ref(self.run, checkpoint), trust=self.trust)
         return self._open[key]
 
     def tell(self, kind: str, blob: bytes = b"", **message: Any) -> None:

@@ -5,6 +5,7 @@ page reads them from the run's files, by way of the server. Where a verb fails t
 session goes on.
 """
 
+import sys
 from typing import Any
 
 from gymsolve.config import Role
@@ -41,6 +42,10 @@ def _answer(desk: Desk, message: dict[str, Any]) -> None:
             raise UsageError(f"the inspector has no verb {str(kind)[:40]!r}.")
         verb(desk, message)
     except GymsolveError as error:
+        if (
+            verb is play_episodes
+        ):  # as other commands, it says in the terminal, too, why there is nothing to see
+            sys.stderr.write(f"error: {error}\n")
         desk.tell("failed", verb=kind, text=error.message, hint=error.hint, where=error.where)
 
 

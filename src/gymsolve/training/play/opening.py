@@ -11,7 +11,7 @@ from gymsolve.errors import CheckpointError, UnknownRunError, UsageError
 from gymsolve.recipes import Resolved, has_recipe, resolve, split_name
 from gymsolve.recipes.files import stays_derived
 from gymsolve.runs.checkpoints import list_checkpoints, pointed
-from gymsolve.runs.refs import find_run, open_checkpoint, split_ref
+from gymsolve.runs.refs import checkpoint_ref, find_run, open_checkpoint, split_ref
 from gymsolve.runs.run import Run
 from gymsolve.runs.summary import runs_folder
 from gymsolve.runs.trust import buildable_settings
@@ -68,8 +68,7 @@ class Opened:
                 f"run {self.run.id} has no checkpoint yet, so there is no policy to watch.",
                 hint="Wait for its first one, or play the environment yourself.",
             )
-        ref = self.run if checkpoint is None else f"{self.run.path}@{checkpoint}"
-        _, saved = open_checkpoint(ref, None, policy_only=True)
+        _, saved = open_checkpoint(checkpoint_ref(self.run, checkpoint), None, policy_only=True)
         policy = load_policy(saved.policy, saved.policy_metadata, threads=self.config.threads)
         misfit = find_misfit(policy.spec, self.stage.spec)
         if misfit is not None:

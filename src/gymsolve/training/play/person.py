@@ -6,7 +6,6 @@ paused, before the first key of an episode, and where nothing is pressed and no 
 """
 
 import math
-import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -27,7 +26,7 @@ from gymsolve.training.play.pressed import Pressed
 from gymsolve.training.play.screen import Screen
 from gymsolve.training.play.serve import Talk
 
-__all__ = ["play", "serve"]
+__all__ = [ "serve"]
 
 _HOLD = 1.0
 """Seconds for which the end of an episode stays on the screen."""
@@ -35,16 +34,7 @@ _FASTEST = 8.0
 _TOLD_AT_END = ("raw_return", "shaped_return", "end")
 
 
-def serve(channel: Talk, request: dict[str, Any]) -> None:
-    """Play until the page is gone."""
-    try:
-        play(channel, request)
-    except GymsolveError as error:
-        sys.stderr.write(f"error: {error}\n")
-        raise
-
-
-def play(talk: Talk, request: dict[str, Any]) -> None:
+def serve(talk: Talk, request: dict[str, Any]) -> None:
     """Play until nobody listens any more."""
     wanted = read_request(request)
     opened = open_request(wanted)

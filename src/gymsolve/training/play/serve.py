@@ -109,6 +109,7 @@ def main() -> int:
     except GoneError:
         pass
     except GymsolveError as error:
+        sys.stderr.write(f"error: {error}\n")
         with suppress(GoneError):
             channel.send({"type": "error", "text": error.args[0], "hint": error.hint, "where": error.where})
     return 0

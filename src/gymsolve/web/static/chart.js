@@ -61,6 +61,22 @@ export function short(value) {
   return trim(value);
 }
 
+/** Labels of ticks; with more digits where the short ones would be the same. */
+export function apart(ticks, format) {
+  for (let digits = 5; digits <= 15; digits += 1) {
+    const told = digits === 5 ? ticks.map(format) : ticks.map((tick) => String(Number(tick.toPrecision(digits))));
+    if (new Set(told).size === ticks.length || digits === 15) return told;
+  }
+  return [];
+}
+
+/** The range of an axis: a line that stays level lies in the middle. */
+export function inSight(low, high) {
+  if (low === null || high === null) return [null, null];
+  const room = Math.abs(low) || 1;
+  return low === high ? [low - room, high + room] : uPlot.rangeNum(low, high, 0.1, true);
+}
+
 function trim(value) {
   return String(Number(value.toPrecision(4)));
 }
@@ -78,10 +94,10 @@ function settings(element, options) {
       points: { size: 6 },
       drag: { x: true, y: false },
     },
-    scales: { x: { time: false } },
+    scales: { x: { time: false }, y: { range: (_, low, high) => inSight(low, high) } },
     axes: [
       { ...axis, size: 30, label: options.x, labelSize: 18, labelFont: FONT, values: (_, ticks) => ticks.map(formatX) },
-      { ...axis, size: 58, values: (_, ticks) => ticks.map(formatY) },
+      { ...axis, size: 58, values: (_, ticks) => apart(ticks, formatY) },
     ],
     series: [
       { label: options.x ?? 'x', value: (_, v) => (v === null ? '–' : formatX(v)) },

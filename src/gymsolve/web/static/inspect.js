@@ -4,6 +4,7 @@ import { Desk } from './inspect/desk.js';
 import { Episode } from './inspect/episode.js';
 import { PANELS } from './inspect/panels.js';
 import { picker } from './inspect/picker.js';
+import { offer, summarize } from './inspect/summary.js';
 import { page, showError } from './shell.js';
 import { html, render } from './vendor/lit-html.js';
 
@@ -28,7 +29,8 @@ let panels = [];
 let due = 0;
 let valued = 0;
 
-render(html`<div id="picker"></div><p id="progress" class="soft small" role="status"></p><div id="panels" class="inspector"></div>`, main);
+render(html`<div id="summary"></div><div id="picker"></div><p id="progress" class="soft small" role="status"></p><div id="panels" class="inspector"></div>`, main);
+const summary = document.getElementById('summary');
 const progress = document.getElementById('progress');
 const choose = picker(document.getElementById('picker'), view);
 
@@ -38,7 +40,11 @@ async function start() {
   const { runs } = await get('/inspect');
   choose.runs(runs, query);
   const run = query.get('run');
-  if (!run) return;
+  summarize(summary, view);
+  if (!run) {
+    offer(document.getElementById('panels'), runs);
+    return;
+  }
   await openRun(run);
   const stored = query.get('episode');
   const known = view.run.episodes.find((one) => one.name === stored && one.state !== 'playing');
@@ -51,6 +57,7 @@ async function openRun(run) {
   view.run = await get(`/inspect/${encodeURIComponent(run)}`);
   view.desk = new Desk(run, view.fail);
   choose.run(view.run, query);
+  summarize(summary, view);
 }
 
 /** Play what the picker asks for, or find it; the page follows as it grows. */
@@ -132,26 +139,28 @@ function build() {
   const place = document.getElementById('panels');
   const sides = Object.fromEntries(['left', 'right', 'below'].map((name) => {
     const side = document.createElement('div');
-    side.className = name === 'below' ? 'below' : `side ${name}`;
+    side.className = name === 'below' ? name : `side ${name}`;
     return [name, side];
   }));
   place.replaceChildren(...Object.values(sides));
   panels = PANELS.filter((panel) => panel.when?.(view) ?? true).map((panel) => {
     const section = document.createElement('section');
-    section.className = `card panel-${panel.id}`;
+    section.className = `card panel-${panel.id}${panel.half ? ' half' : ''}`;
     section.setAttribute('aria-label', panel.title);
     const title = document.createElement('h2');
     title.textContent = panel.title;
     const body = document.createElement('div');
     section.append(title, body);
-    sides[panel.wide ? 'below' : panel.side ?? 'right'].append(section);
+    sides[panel.wide || panel.half ? 'below' : panel.side ?? 'right'].append(section);
     return panel.make(body, view);
   });
   panels.forEach((panel) => panel.grow?.());
+  summarize(summary, view);
   show();
 }
 
 function grow() {
+  summarize(summary, view);
   panels.forEach((panel) => panel.grow?.());
   show();
   if (view.episode.facts.state !== 'playing' || Date.now() - valued < 700) return;
@@ -202,8 +211,8 @@ const MOVES = {
 
 document.addEventListener('keydown', (event) => {
   if (!view.episode || event.ctrlKey || event.metaKey || event.altKey) return;
-  const typing = event.target.closest('input, select, textarea, button, a, summary, [role="grid"]');
-  if (typing) return;
+  if (event.target.closest('input, select, textarea, [role="grid"], [role="region"], dialog')) return; // which use these keys themselves
+  if (event.key === ' ' && event.target.closest('button, a, summary')) return; // a click on it
   if (event.key === ' ') panels.forEach((panel) => panel.toggle?.());
   else if (event.key in MOVES) goto(MOVES[event.key](event.shiftKey));
   else return;

@@ -27,8 +27,8 @@ async function offer() {
     const value = new FormData(event.target).get('what').trim();
     if (value) location.href = `/play?${new URLSearchParams({ [name]: value })}`;
   };
-  const link = (name, value, text = value) =>
-    html`<li><a href=${`/play?${new URLSearchParams({ [name]: value })}`}>${text}</a></li>`;
+  const link = (name, value, text = value, more = '') =>
+    html`<li><a href=${`/play?${new URLSearchParams({ [name]: value })}`}>${text}</a> <span class="soft small">${more}</span></li>`;
   render(html`<h1>Play</h1>
     <p class="soft">Play an environment yourself, or watch the policy of a run and take over from it.</p>
     <div class="offer">
@@ -45,7 +45,7 @@ async function offer() {
           <input id="run" name="what" placeholder="@last" autocomplete="off" spellcheck="false">
           <button class="main">Watch</button></form>
         ${runs.length ? html`<p class="soft small">The newest:</p>
-          <ul class="choices">${runs.map(({ id, status }) => link('run', id, html`${id} <span class="soft">${status}</span>`))}</ul>`
+          <ul class="choices">${runs.map(({ id, status }) => link('run', id, id, status))}</ul>`
           : html`<p class="soft small">No run here yet: <code>gymsolve train CartPole-v1</code> makes one.</p>`}
       </section></div>`, main);
 }

@@ -119,7 +119,7 @@ function draw() {
   into('#head', html`${head(state)}${actions(state)}${tiles(state)}`);
   into('#controls', controls());
   into('#alerts', alerts(state));
-  into('#rest', html`${evaluations(state)}${videos(state)}${checkpoints(state)}${logbook(state)}${events(run)}${settings(run)}${facts(run)}${log(run)}
+  into('#rest', html`<div class="pair"><section>${checkpoints(state)}</section><section>${evaluations(state)}</section></div>${videos(state)}${logbook(state)}${events(run)}${settings(run)}${facts(run)}${log(run)}
     ${run.problems.length ? html`<h2>Could not be read</h2>${run.problems.map((one) => html`<p>${one}</p>`)}` : nothing}`);
 }
 

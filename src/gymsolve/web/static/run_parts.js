@@ -3,7 +3,7 @@ import { ApiError, post } from './api.js';
 import { askForRun, commandLine, confirmAction } from './ask.js';
 import { capital, showError } from './shell.js';
 import { html, nothing } from './vendor/lit-html.js';
-import { age, clock, count, duration, number, score, SEVERITIES, TONES } from './words.js';
+import { age, clock, count, duration, ended, number, score, SEVERITIES, TONES, took } from './words.js';
 
 const address = (run, more = '') => `/api/runs/${encodeURIComponent(run.id)}${more}`;
 const link = (id) => html`<a href="/run/${encodeURIComponent(id)}">${id}</a>`;
@@ -12,7 +12,7 @@ export function head({ run, told }) {
   const status = told?.status ?? run.status;
   const reason = told?.reason ?? run.reason;
   return html`<div class="runhead"><div><h1>${run.name || run.id} <span class="badge ${TONES[status]}">${run.stopping ? 'stopping' : status}</span>
-      ${reason && reason !== status && reason.length < 40 ? html`<span class="soft small">${reason}</span>` : nothing}</h1>
+      ${reason && reason !== status && reason.length < 40 ? html`<span class="soft small">${ended(reason)}</span>` : nothing}</h1>
     <p class="soft small">${run.id} · ${run.env_id} · ${run.algo}${run.seed === null ? '' : ` · seed ${run.seed}`} · started ${clock(run.created)} on ${run.host}
       ${run.parent ? html` · from ${link(run.parent.run)}${run.parent.checkpoint ? `@${run.parent.checkpoint}` : ''}` : nothing}
       ${run.group ? html` · <a href="/?query=${encodeURIComponent(`group:${run.group}`)}">group ${run.group}</a>` : nothing}</p>
@@ -24,14 +24,14 @@ export function actions(state) {
   const running = (told?.status ?? run.status) === 'running';
   const saved = run.checkpoints.length > 0;
   const where = `run=${encodeURIComponent(run.id)}`;
-  const look = html`${saved ? html`<a class="button" href="/play?${where}">Play</a> <a class="button" href="/inspect?${where}">Inspect</a>` : nothing}
+  const look = html`${saved ? html`<a class="button main" href="/play?${where}">Play</a> <a class="button" href="/inspect?${where}">Inspect</a>` : nothing}
     ${run.report ? html`<a class="button" href=${address(run, '/report.html')}>Report</a>` : nothing}`;
   if (run.read_only) return html`<p class="row">${look}<span class="soft">read only</span></p>`;
   return html`<p class="row">${look}
     ${running ? html`<button type="button" ?disabled=${run.stopping} @click=${() => stop(state)}>Stop</button>` : nothing}
     ${!running && saved ? html`<button type="button" @click=${() => goOn(state, 'resume')}>Resume</button>` : nothing}
     ${saved ? html`<button type="button" @click=${() => goOn(state, 'fork')}>Fork</button>` : nothing}
-    <button type="button" @click=${() => act(state, () => post(`/runs/${encodeURIComponent(run.id)}/report`))}>${run.report ? 'Write the report again' : 'Write a report'}</button></p>`;
+    <button type="button" class="quiet soft" @click=${() => act(state, () => post(`/runs/${encodeURIComponent(run.id)}/report`))}>${run.report ? 'Write the report again' : 'Write a report'}</button></p>`;
 }
 
 async function act(state, call) {
@@ -79,7 +79,7 @@ export function tiles({ run, told, tracks }) {
     ${tile(number(run.best_reward), run.threshold === null ? 'best evaluation' : `best evaluation, threshold ${number(run.threshold)}`)}
     ${tile(number(tracks.last('rollout/ep_rew_mean')), 'training return, last 100 episodes')}
     ${tile(speed === null ? '–' : count(speed), 'steps per second')}
-    ${tile(duration(tracks.clock), 'of training')}
+    ${tile(took(tracks.clock), 'of training')}
     ${running ? tile(left === null ? '–' : duration(left), 'left at this speed') : nothing}</div>`;
 }
 
@@ -94,7 +94,7 @@ export function alerts(state) {
 
 function alert(state, one) {
   return html`<article class="card alert ${one.severity}"><h3>${capital(one.title)} <span class="small ${SEVERITIES[one.severity]}">${one.severity}</span></h3>
-    <p>${one.evidence}, ${one.lasting}.</p><p><span class="soft">Cause:</span> ${one.cause}</p>
+    <p>${capital(one.evidence)}, ${one.lasting}.</p><p><span class="soft">Cause:</span> ${one.cause}</p>
     <p><span class="soft">Remedy:</span> ${one.remedy}${one.effect ? html` <span class="soft">(${one.effect})</span>` : nothing}</p>
     ${one.follows.length ? html`<p class="soft small">Follows from it: ${one.follows.map((other) => other.title).join(', ')}</p>` : nothing}
     ${one.fix ? html`<details><summary>Try the remedy</summary><p class="small">Trains with and without it, from the checkpoint before the alert, and compares.</p>
@@ -138,9 +138,10 @@ export function evaluations({ tracks }) {
 
 export function videos({ run }) {
   if (!run.videos.length) return nothing;
+  const told = (one) => [one.env_steps === null ? '' : `${count(one.env_steps)} steps`,
+    one.episode_return === null ? '' : `return ${number(one.episode_return)}`, one.note].filter(Boolean).join(', ');
   const film = (one) => html`<figure><video controls preload="metadata" muted src="${address(run, `/videos/${encodeURIComponent(one.name)}.mp4?${one.stamp}`)}"></video>
-    <figcaption class="small"><b>${one.name}</b> <span class="soft">${one.env_steps === null ? '' : `${count(one.env_steps)} steps`}
-    ${one.episode_return === null ? '' : `, return ${number(one.episode_return)}`}${one.note ? `, ${one.note}` : ''}</span></figcaption></figure>`;
+    <figcaption class="small"><b>${one.name}</b> <span class="soft">${told(one)}</span></figcaption></figure>`;
   return html`<h2>Videos</h2><div class="videos">${run.videos.map(film)}</div>`;
 }
 

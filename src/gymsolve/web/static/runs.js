@@ -4,10 +4,10 @@ import { askForRun, commandLine } from './ask.js';
 import { capital, page, showError } from './shell.js';
 import { sparkline } from './sparkline.js';
 import { html, nothing, render } from './vendor/lit-html.js';
-import { age, clock, count, number, SEVERITIES, TONES } from './words.js';
+import { age, clock, count, ended, number, SEVERITIES, TONES } from './words.js';
 
 const PAGE = 50;
-const COLUMNS = [['name', 'Run'], ['status', 'Status'], ['steps', 'Steps'], [null, 'Return'], ['best', 'Best'], [null, 'Alerts'], ['created', 'Started']];
+const COLUMNS = [['name', 'Run'], ['status', 'Status'], ['steps', 'Steps'], [null, 'Training return'], ['best', 'Best evaluation'], [null, 'Alerts'], ['created', 'Started'], [null, 'Look']];
 const main = page('Runs');
 const given = new URLSearchParams(location.search);
 const state = {
@@ -114,21 +114,36 @@ function row(one) {
     state.chosen[event.target.checked ? 'add' : 'delete'](one.id);
     draw();
   };
-  const facts = [one.algo, one.seed === null ? '' : `seed ${one.seed}`, one.group ? `group ${one.group}` : '', one.parent ? `from ${one.parent.run}` : '',
-    one.host && one.host !== state.found.machine ? `on ${one.host}` : ''];
+  const facts = [one.name.includes(one.algo) ? '' : one.algo, one.seed === null ? '' : `seed ${one.seed}`, one.group ? `group ${one.group}` : '', one.parent ? `from ${one.parent.run}` : '',
+    one.host && one.host !== state.found.machine ? `on ${one.host}` : '', one.name ? one.id : ''];
+  if (damaged) return damage(one);
   return html`<tr class=${one.status}>
-    <td><input type="checkbox" aria-label="Choose ${one.id}" .checked=${state.chosen.has(one.id)} ?disabled=${damaged} @change=${choose}></td>
+    <td><input type="checkbox" aria-label="Choose ${one.id}" .checked=${state.chosen.has(one.id)} @change=${choose}></td>
     <td class="who"><a href="/run/${encodeURIComponent(one.id)}">${one.name || one.id}</a>
-      <div class="soft small">${one.name ? one.id : ''} ${facts.filter(Boolean).map((fact) => html`<span>${fact}</span> `)}</div></td>
+      <div class="soft small facts">${facts.filter(Boolean).map((fact) => html`<span>${fact}</span> `)}</div></td>
     <td><span class="badge ${TONES[one.status]}">${one.status}</span>
-      ${one.reason && one.reason !== one.status ? html`<div class="soft small reason">${one.reason}</div>` : nothing}</td>
-    <td>${damaged ? nothing : html`<span class="nowrap">${count(one.env_steps)}</span>
-      <progress max="1" value=${one.progress ?? 0} aria-label="Progress of ${one.id}"></progress>`}</td>
+      ${one.reason && one.reason !== one.status ? html`<div class="soft small reason ${one.reason.length < 24 ? 'nowrap' : ''}">${ended(one.reason)}</div>` : nothing}</td>
+    <td><span class="nowrap">${count(one.env_steps)}</span>
+      <progress class=${one.solved ? 'solved' : ''} max="1" value=${one.progress ?? 0} aria-label="Progress of ${one.id}"></progress></td>
     <td>${sparkline(one.curve, one.threshold, `Return of ${one.id}`)}</td>
-    <td>${damaged ? nothing : html`<span class="nowrap ${one.solved ? 'good' : ''}">${number(one.best_reward)}</span>
-      ${one.threshold === null ? nothing : html`<div class="soft small nowrap">of ${number(one.threshold)}</div>`}`}</td>
+    <td><span class="nowrap ${one.solved ? 'good' : ''}">${number(one.best_reward)}</span>
+      ${one.threshold === null ? nothing : html`<div class="soft small nowrap">of ${number(one.threshold)}</div>`}</td>
     <td>${one.alerts.map((alert) => html`<div class="small ${SEVERITIES[alert.severity]}">${alert.title}</div>`)}</td>
-    <td class="nowrap soft" title=${one.created ? clock(one.created) : ''}>${age(one.created)}${one.created && age(one.created) !== 'now' ? ' ago' : ''}</td></tr>`;
+    <td class="nowrap soft" title=${one.created ? clock(one.created) : ''}>${age(one.created)}${one.created && age(one.created) !== 'now' ? ' ago' : ''}</td>
+    <td class="nowrap">${one.best_reward === null ? nothing : links(one)}</td></tr>`;
+}
+
+/** The way to what most people come for, of a run that has a checkpoint. */
+function links(one) {
+  const where = `run=${encodeURIComponent(one.id)}`;
+  return html`<a href="/play?${where}" aria-label="Watch ${one.id} play">watch</a> · <a href="/inspect?${where}" aria-label="Inspect ${one.id}">inspect</a>`;
+}
+
+/** A run that cannot be read has a sentence in place of numbers. */
+function damage(one) {
+  return html`<tr class="damaged"><td><input type="checkbox" aria-label="Choose ${one.id}" disabled></td>
+    <td class="who"><a href="/run/${encodeURIComponent(one.id)}">${one.id}</a></td>
+    <td colspan="7"><span class="badge bad">damaged</span> <span class="soft small reason">${one.reason}</span></td></tr>`;
 }
 
 function paging(found) {

@@ -60,7 +60,7 @@ function drawHeader() {
   const theme = localStorage.getItem('gymsolve.theme') ?? 'system';
   render(html`<a class="mark" href="/"><img src="/static/icon.svg" alt="" width="22" height="22">gymsolve</a>
     <nav aria-label="Pages">${LINKS.map(link)}</nav>
-    <label class="theme">Theme <select @change=${chooseTheme}>
+    <label class="theme"><span>Theme</span> <select @change=${chooseTheme}>
       ${THEMES.map((name) => html`<option ?selected=${name === theme}>${name}</option>`)}</select></label>`,
     document.getElementById('top'));
 }

@@ -46,6 +46,11 @@ export function duration(seconds) {
   return whole >= 3600 ? `${Math.floor(whole / 3600)}:${rest}` : rest;
 }
 
+/** A duration that is over: 0.8 s, and from ten seconds on as above. */
+export function took(seconds) {
+  return !absent(seconds) && seconds < 10 ? `${seconds.toFixed(1)} s` : duration(seconds);
+}
+
 /** How long ago a moment is: 3 min, 2 h, 5 d. */
 export function age(moment) {
   if (!moment) return '–';
@@ -60,6 +65,15 @@ export function age(moment) {
 export function clock(moment) {
   const found = new Date(moment);
   return Number.isNaN(found.getTime()) ? moment : found.toLocaleString([], { dateStyle: 'medium', timeStyle: 'medium' });
+}
+
+const REASONS = {
+  steps: 'budget spent', time: 'time spent', 'stop file': 'asked to stop', interrupt: 'interrupted', hangup: 'terminal closed',
+};
+
+/** Why a run ended, in words. */
+export function ended(reason) {
+  return REASONS[reason] ?? reason;
 }
 
 /** Status of a run as a class of a colour. */

@@ -18,7 +18,7 @@ const CONDITIONS = {
 export const breakpoints = {
   id: 'breakpoints',
   title: 'Breakpoints and bookmarks',
-  side: 'left',
+  half: true,
   make(element, view) {
     let chosen = 'drop';
     let x = CONDITIONS.drop[1];
@@ -68,7 +68,7 @@ export const breakpoints = {
           ${labels().map((name) => html`<option .selected=${name === x}>${name}</option>`)}</select>` : nothing}
         <button type="button" ?disabled=${!hits.some((at) => at < view.state)} @click=${() => step(false)}>Previous</button>
         <button type="button" ?disabled=${!hits.some((at) => at > view.state)} @click=${() => step(true)}>Next</button>
-        <span class="soft small" data-hits=${hits.length}>${hits.length} of ${view.episode.steps} steps</span></div>
+        <span class="soft small" data-hits=${hits.length}>${hits.length} of ${view.episode.steps} ${view.episode.steps === 1 ? 'step' : 'steps'}</span></div>
         <h3>Largest advantages</h3>
         <div class="row">${marks.map(([value, at]) => html`<button type="button" class=${value > 0 ? 'good' : 'bad'} @click=${() => view.goto(at)}>
           step ${at}: ${value > 0 ? '+' : ''}${short(value)}</button>`)}${marks.length ? nothing : html`<span class="soft">none</span>`}</div>`, element);

@@ -3,8 +3,8 @@ import { html, render } from '../vendor/lit-html.js';
 
 export const credit = {
   id: 'credit',
-  title: 'What if',
-  side: 'left',
+  title: 'What if: another discount, lambda or reward scale',
+  half: true,
   make(element, view) {
     const own = view.episode.facts.credit;
     const now = { gamma: own.gamma, gae_lambda: own.gae_lambda, reward_scale: own.reward_scale };

@@ -1,5 +1,5 @@
 // The panels of the inspector, in their order on the page. A panel is
-// {id, title, wide or side, when(view), make(element, view) -> {show(state), grow?(), close?()}}:
+// {id, title, wide, half (of the width) or side, when(view), make(element, view) -> {show(state), grow?(), close?()}}:
 // `show` after every move of the cursor, `grow` when more states came or credit changed.
 import { across } from './across.js';
 import { branch } from './branch.js';

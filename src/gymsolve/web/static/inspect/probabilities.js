@@ -24,7 +24,7 @@ export const probabilities = {
 };
 
 function bar(name, share, { chosen, illegal, text } = {}) {
-  const width = `${Math.max(0, Math.min(1, share)) * 100}%`;
+  const width = `${Math.max(0, Math.min(1, share || 0)) * 100}%`;
   return html`<div class=${`bar${chosen ? ' chosen' : ''}${illegal ? ' illegal' : ''}`}>
     <span class="name">${name}${illegal ? html` <span class="soft">illegal</span>` : nothing}</span>
     <span class="track"><span class="fill" .style=${`width:${width}`}></span></span>
@@ -32,6 +32,7 @@ function bar(name, share, { chosen, illegal, text } = {}) {
 }
 
 function percent(share) {
+  if (!Number.isFinite(share)) return '–';
   return share > 0 && share < 0.001 ? '<0.1 %' : `${(100 * share).toFixed(1)} %`;
 }
 

@@ -25,28 +25,29 @@ export const timeline = {
     function build() {
       charts.forEach(({ chart }) => chart.destroy());
       charts = [];
-      render(html`<div class="row">${groups.map(([title, series]) => html`<fieldset><legend>${title}</legend><div class="row small">
+      render(groups.map(([title, series]) => html`<div class="track-of"><fieldset><legend>${title}</legend>
         ${series.map(([name, text], at) => html`<label><span class="swatch" .style=${`background:var(--c${at % 8})`}></span><input type="checkbox" .checked=${SHOWN.has(name)} @change=${(event) => {
           if (event.target.checked) SHOWN.add(name); else SHOWN.delete(name);
           build();
-        }}> ${text}</label>`)}</div></fieldset>`)}</div>
-        <div class="charts">${groups.filter(([, series]) => series.some(([name]) => SHOWN.has(name))).map(([title]) => html`<div
-          class="chart" data-group=${title} role="img" aria-label=${`${title} over the steps of the episode`}></div>`)}</div>`, element);
-      for (const place of element.querySelectorAll('.chart')) {
-        const series = groups.find(([title]) => title === place.dataset.group)[1].filter(([name]) => SHOWN.has(name));
-        charts.push(make(place, series, place === element.querySelector('.chart:last-child')));
-      }
+        }}> ${text}</label>`)}</fieldset>
+        <div class="chart" data-group=${title} role="img" aria-label=${`${title} over the steps of the episode`}></div></div>`), element);
+      const places = [...element.querySelectorAll('.chart')];
+      const shown = places.map(({ dataset }) => groups.find(([title]) => title === dataset.group)[1].filter(([name]) => SHOWN.has(name)));
+      const last = shown.findLastIndex((series) => series.length);
+      places.forEach((place, at) => {
+        place.replaceChildren();
+        if (shown[at].length) charts.push(make(place, shown[at], at === last));
+      });
       fill();
     }
 
     function make(place, series, last) {
-      place.replaceChildren();
       const line = document.createElement('div');
       line.className = 'cursor-line';
       const chart = lineChart(place, {
         series: series.map(([, label, color]) => ({ label, color })),
         x: last ? 'step' : undefined,
-        height: last ? 150 : 130,
+        height: last ? 150 : 128,
         legend: false,
         formatX: (step) => (Number.isInteger(step) ? short(step) : ''),
         sync: 'inspect',
