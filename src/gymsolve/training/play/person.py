@@ -26,7 +26,7 @@ from gymsolve.training.play.pressed import Pressed
 from gymsolve.training.play.screen import Screen
 from gymsolve.training.play.serve import Talk
 
-__all__ = [ "serve"]
+__all__ = ["serve"]
 
 _HOLD = 1.0
 """Seconds for which the end of an episode stays on the screen."""
