@@ -24,7 +24,7 @@ LIMIT = 8
 REFUSAL = f"{LIMIT} sessions are open, which is the limit of this server: close one of their tabs."
 WAIT = 120.0
 """Seconds after which something hangs."""
-expect.set_options(timeout=60_000)  # a busy machine takes its time
+expect.set_options(timeout=120_000)  # a busy machine takes its time
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +113,7 @@ def test_a_session_ends_with_its_tab_its_page_and_its_browser(
     browser, process = doomed
     wait_for(lambda: not sessions(server))
     page = browser.new_page()
+    page.set_default_timeout(1000 * WAIT)
     stage = page.locator(".stage[data-frame]")
 
     def only() -> int:
@@ -138,6 +139,7 @@ def test_a_session_ends_with_its_tab_its_page_and_its_browser(
     assert soon_gone(third)
 
     page = browser.new_page()
+    page.set_default_timeout(1000 * WAIT)
     page.goto(server.address(f"/inspect?run={run.id}&seed=6"))
     page.locator("form.picker button.main:enabled").wait_for()
     assert [one.facts["seed"] for one in list_inspections(run)] == [6]
