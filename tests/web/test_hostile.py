@@ -97,7 +97,7 @@ def test_a_page_plays_runs_of_its_folder_alone(
     monkeypatch.chdir(elsewhere.path.parent)
     env = {"env": "VizdoomDeathmatch-v1"} if field == "against" else {}
     for name in (str(elsewhere.path), elsewhere.id, f"../elsewhere/{elsewhere.id}"):
-        with pytest.raises(GymsolveError, match="is a path|is in another folder"):
+        with pytest.raises(GymsolveError, match=r"is a path|is in another folder"):
             open_request(read_request({field: name, **env, "runs_dir": str(tmp_path / "runs")}))
 
 
