@@ -97,9 +97,8 @@ def test_a_page_plays_runs_of_its_folder_alone(
     monkeypatch.chdir(elsewhere.path.parent)
     env = {"env": "VizdoomDeathmatch-v1"} if field == "against" else {}
     for name in (str(elsewhere.path), elsewhere.id, f"../elsewhere/{elsewhere.id}"):
-        request = read_request({field: name, **env, "runs_dir": str(tmp_path / "runs")})
-        with pytest.raises(GymsolveError, match="is in another folder"):
-            open_request(request)
+        with pytest.raises(GymsolveError, match=r"is a path|is in another folder"):
+            open_request(read_request({field: name, **env, "runs_dir": str(tmp_path / "runs")}))
 
 
 def _npy(shape: str, kind: str, data: bytes) -> bytes:

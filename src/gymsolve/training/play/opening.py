@@ -104,6 +104,8 @@ def read_request(given: dict[str, Any]) -> Request:
     env, run = _text(given, "env"), _text(given, "run")
     if (env is None) == (run is None):
         raise UsageError("a session plays either an environment or a run.", hint="Name one of them.")
+    if run is not None and ("/" in run or "\\" in run or run.startswith(".")):
+        raise UsageError("is a path; a page names runs of its own folder.", where="run")
     mode = _text(given, "mode") or ("you" if run is None else "policy")
     if mode not in MODES:
         raise UsageError(f"there is no mode {mode!r}.", where="mode", hint=f"Choose {', '.join(MODES)}.")
