@@ -37,8 +37,12 @@ def evaluate(
         ),
     ] = None,
     stochastic: Annotated[
-        bool, typer.Option("--stochastic", help="Sample actions instead of taking the likeliest.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--stochastic/--deterministic",
+            help="Sample actions, or take the likeliest; by default as the run's own evaluations do.",
+        ),
+    ] = None,
     seed: Annotated[
         int | None,
         typer.Option("--seed", min=0, help="Draw the episodes from this seed instead of the run's own."),
@@ -67,6 +71,7 @@ def evaluate(
     from gymsolve.training.play.loaded_policy import evaluate_run
 
     trust = trusts(run, runs_dir, trust=trust, json=json)
+    likeliest = None if stochastic is None else not stochastic
     played = []
     for with_wrappers in (False, True) if as_trained else (False,):
         with show_progress("evaluating", "episodes" if steps is None else "steps") as tell:
@@ -75,7 +80,7 @@ def evaluate(
                     run,
                     episodes=episodes,
                     steps=steps,
-                    deterministic=not stochastic,
+                    deterministic=likeliest,
                     seed=seed,
                     run_seeds=run_seeds,
                     as_trained=with_wrappers,
@@ -86,7 +91,7 @@ def evaluate(
             )
     (result, loaded), again = played[0], [one for one, _ in played[1:]]
     told = describe_evaluation(
-        result, loaded, *again, seed=seed, deterministic=not stochastic, run_seeds=run_seeds
+        result, loaded, *again, seed=seed, deterministic=likeliest, run_seeds=run_seeds
     )
     if json:
         print_json(told.to_json())
