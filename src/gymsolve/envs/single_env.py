@@ -267,7 +267,8 @@ class _JoinedStage:
 
     def __init__(self, name: str, stage: Stage, fit: Fit) -> None:
         self._name, self._stage, self._fit = name, stage, fit
-        self.labels, self.fps = _JoinedLabels(stage.labels, fit), stage.fps
+        self.labels: ActionLabels = _JoinedLabels(stage.labels, fit)
+        self.fps = stage.fps
 
     def reset(self, seed: int | None) -> Scene:
         return self._seen(self._stage.reset(None if seed is None else task_seed(self._name, seed)))
