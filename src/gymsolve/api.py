@@ -137,7 +137,7 @@ def evaluate(  # noqa: PLR0913 - the options of `gymsolve eval`
     run: str | Path | Run,
     *,
     episodes: int = 100,
-    deterministic: bool = True,
+    deterministic: bool | None = None,
     seed: int | None = None,
     steps: int | None = None,
     run_seeds: bool = False,
@@ -150,7 +150,8 @@ def evaluate(  # noqa: PLR0913 - the options of `gymsolve eval`
     With `steps`, whole episodes that take that many steps together are played instead of `episodes`, and at
     most a quarter more, or one episode. They are fresh ones: a checkpoint looks better than it is on those
     that chose it. `run_seeds` plays those. `as_trained` takes the wrappers of training, such as sticky
-    actions. A run from elsewhere that names code of its own needs `trust`.
+    actions. Actions are the likeliest or sampled, as the run's own evaluations are (`eval.deterministic`),
+    unless `deterministic` says it. A run from elsewhere that names code of its own needs `trust`.
     """
     result, _ = evaluate_run(
         run,

@@ -157,6 +157,17 @@ def test_eval_gives_one_object(cli, trained):
     assert (told["seeds"], told["reached"], told["played_steps"]) == ("fresh", False, 7)
 
 
+def test_eval_chooses_actions_as_the_run_was_judged(cli):
+    sampled = ("eval.deterministic=false", "eval.episodes=20", "video.enabled=false")
+    made = cli(
+        *("train", "CartPole-v1", "--steps", "256", "--json"), *(w for one in sampled for w in ("--set", one))
+    ).json
+    words = ("eval", f"{made['run']}@last", "--episodes", "20", "--run-seeds", "--json")
+    again = cli(*words).json
+    assert (again["deterministic"], again["mean_reward"]) == (False, made["mean_reward"])
+    assert cli(*words, "--deterministic").json["deterministic"] is True
+
+
 def test_eval_for_people(cli, trained):
     answer = cli("eval", "@last@last", "--episodes", "3")
 

@@ -20,6 +20,7 @@ from gymsolve.envs.build import build_env
 from gymsolve.envs.derive import derive_recipe
 from gymsolve.envs.labels import find_keys, find_labels
 from gymsolve.envs.make import make_envs
+from gymsolve.envs.single_env import open_stage
 from gymsolve.envs.spaces import action_spec
 from gymsolve.envs.vizdoom.game import load_vizdoom, register_games, wads_folder
 from gymsolve.errors import ConfigError, EngineDiedError, UnknownEnvError, UsageError
@@ -631,3 +632,17 @@ def test_scenarios_among_runs_are_not_played(tmp_path):
     (tmp_path / "own.wad").write_bytes(b"PWAD")
     with pytest.raises(ConfigError, match="folder of runs"):
         build("Basic", kwargs={**SMALL, "doom_scenario_path": str(tmp_path / "own.wad")})
+
+
+@pytest.mark.parametrize(("task", "told"), [("buttons", "attack"), ("axes", "move right + attack")])
+def test_a_task_names_the_actions_that_all_tasks_share(task, told):
+    both = {"buttons": {"wrappers": ["doom_buttons"]}, "axes": {"wrappers": ["doom_axes"]}}
+    env = {"id": "VizdoomBasic-v1", "kwargs": {"max_buttons_pressed": 0}, "tasks": both, "num_envs": 2}
+    stage = open_stage(EnvConfig.model_validate(env), task)
+    assert stage is not None
+    stage.reset(1)
+    # Of the first task it is the choice among combinations, of the second a choice for each direction.
+    action = np.array([3, 0]) if task == "buttons" else np.array([2, 1])
+    assert stage.labels.describe(action) == told
+    stage.step(action[None])
+    stage.close()

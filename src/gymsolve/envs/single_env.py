@@ -286,12 +286,24 @@ class _StageApart:
         self._apart.close()
 
 
+class _JoinedLabels(ActionLabels):
+    """The words of one of several tasks, for actions of the policy that all of them share."""
+
+    def __init__(self, labels: ActionLabels, fit: Fit) -> None:
+        super().__init__(fit.own.action, labels.names, labels.parts)
+        self._fit = fit
+
+    def describe(self, action: Array) -> str:
+        return super().describe(self._fit.actions(np.asarray(action)[None])[0])
+
+
 class _JoinedStage:
     """One of several tasks, as a policy of all of them sees it."""
 
     def __init__(self, name: str, stage: Stage, fit: Fit) -> None:
         self._name, self._stage, self._fit = name, stage, fit
-        self.labels, self.fps = stage.labels, stage.fps
+        self.labels: ActionLabels = _JoinedLabels(stage.labels, fit)
+        self.fps = stage.fps
 
     def reset(self, seed: int | None) -> Scene:
         return self._seen(self._stage.reset(None if seed is None else task_seed(self._name, seed)))

@@ -84,10 +84,13 @@ def describe_evaluation(
     trained: "EvalResult | None" = None,
     *,
     seed: int | None,
-    deterministic: bool,
+    deterministic: bool | None,
     run_seeds: bool,
 ) -> Evaluation:
-    """The answer for the episodes that were played; `trained` ones had the wrappers of training."""
+    """The answer for the episodes that were played; `trained` ones had the wrappers of training.
+
+    Without `deterministic`, actions were chosen as the run's own evaluations choose them.
+    """
     config, spec = loaded.config, loaded.policy.spec
     threshold = find_threshold(config, spec)
     measured = result.metrics()
@@ -116,7 +119,7 @@ def describe_evaluation(
         faults=result.faults,
         seed=config.seed if seed is None else seed,
         seeds="run" if run_seeds else "fresh",
-        deterministic=deterministic,
+        deterministic=config.eval.deterministic if deterministic is None else deterministic,
         solved_by=config.solved_by,
         threshold=threshold,
         reached=reached,

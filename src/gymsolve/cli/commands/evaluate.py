@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gymsolve.cli.options import Json, PolicyRef, RunsDir, Stochastic, Trust, trusts
+from gymsolve.cli.options import Json, PolicyRef, RunsDir, Trust, trusts
 from gymsolve.cli.printing.output import print_json, print_pairs, say
 from gymsolve.text import count, number, score
 
@@ -32,6 +32,13 @@ RunSeeds = Annotated[
         help="Play the episodes that chose the best checkpoint; it looks better on them than it is.",
     ),
 ]
+Sampled = Annotated[
+    bool | None,
+    typer.Option(
+        "--stochastic/--deterministic",
+        help="Sample actions, or take the likeliest; by default as the run's own evaluations do.",
+    ),
+]
 AsTrained = Annotated[
     bool,
     typer.Option(
@@ -45,7 +52,7 @@ def evaluate(
     run: PolicyRef,
     episodes: Annotated[int, typer.Option("--episodes", min=1, help="How many to play.")] = 100,
     steps: Steps = None,
-    stochastic: Stochastic = False,
+    stochastic: Sampled = None,
     seed: Annotated[
         int | None,
         typer.Option("--seed", min=0, help="Draw the episodes from this seed instead of the run's own."),
@@ -62,7 +69,8 @@ def evaluate(
     from gymsolve.training.play.loaded_policy import evaluate_run
 
     trust = trusts(run, runs_dir, trust=trust, json=json)
-    how: dict[str, Any] = {"seed": seed, "deterministic": not stochastic, "run_seeds": run_seeds}
+    likeliest = None if stochastic is None else not stochastic
+    how: dict[str, Any] = {"seed": seed, "deterministic": likeliest, "run_seeds": run_seeds}
     asked = how | {"episodes": episodes, "steps": steps, "runs_dir": runs_dir, "trust": trust}
     played = []
     for wrapped in (False, True) if as_trained else (False,):

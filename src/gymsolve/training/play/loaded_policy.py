@@ -119,7 +119,7 @@ def evaluate_run(  # noqa: PLR0913 - the options of `gymsolve eval`
     ref: str | Path | Run,
     *,
     episodes: int = 100,
-    deterministic: bool = True,
+    deterministic: bool | None = None,
     seed: int | None = None,
     steps: int | None = None,
     run_seeds: bool = False,
@@ -132,12 +132,13 @@ def evaluate_run(  # noqa: PLR0913 - the options of `gymsolve eval`
 
     The episodes are drawn from `seed` (the run's own unless given), apart from those that chose the run's
     best checkpoint: on them it looks better than it is. With `run_seeds` they are those, and stored numbers
-    come again. `as_trained` takes the wrappers of training instead of evaluation's.
+    come again. `as_trained` takes the wrappers of training instead of evaluation's. Actions are chosen as the
+    run's own evaluations choose them, unless `deterministic` says otherwise.
     """
     loaded = load_policy(ref, runs_dir=runs_dir, trust=trust)
     own, _ = buildable_settings(loaded.run, trust=trust)
-    settings = own.eval.model_copy(update={"deterministic": deterministic, "steps": steps})
-    update: dict[str, Any] = {"eval": settings}
+    chosen: dict[str, Any] = {} if deterministic is None else {"deterministic": deterministic}
+    update: dict[str, Any] = {"eval": own.eval.model_copy(update={**chosen, "steps": steps})}
     if seed is not None:
         update["seed"] = seed
     config = own.model_copy(update=update)
