@@ -115,6 +115,37 @@ TEXTS_OF_FILES = [
         "env: {id: a}\nalgo: {name: [x]}\nvariants: {x: {}}",
         "env: {id: a}\ndescription: {x: y}\nvariants: {ppo: {}}",
     ),
+    *(
+        f"env: {{id: CartPole-v1, tasks: {tasks}}}\nvariants: {{ppo: {{}}}}\n"
+        for tasks in (
+            "3",
+            "[3]",
+            "[a, a]",
+            "{a: 3, b: {}}",
+            "{? [x] : {}}",
+            "{a: {wrappers: 3}, b: {}}",
+            "{1: {}}",
+        )
+    ),
+    *(
+        f"env: {{id: CartPole-v1, tasks: {{a: {{}}, b: {{}}}}}}\n{section}\nvariants: {{ppo: {{}}}}\n"
+        for section in (
+            "curriculum: 3",
+            "curriculum: [3]",
+            "curriculum: {stages: {a: b}}",
+            "curriculum: [[a], b]",
+        )
+    ),
+    *(
+        f"env: {{id: CartPole-v1}}\n{section}\nvariants: {{ppo: {{}}}}\n"
+        for section in (
+            "explore: [x]",
+            "explore: {archive: x}",
+            "explore: go",
+            "net: {memory: [x]}",
+            "net: {memory: x}",
+        )
+    ),
     *("x" * 200_000, "a: b\n" * 300, "variants:\n" + "".join(f"  v{n}: {{}}\n" for n in range(200))),
 ]
 VALUES = [

@@ -181,7 +181,7 @@ def test_any_file_of_a_run_may_be_damaged(made: Path, place: Path) -> None:
         path = chance.choice((first, first, chance.choice(files)))
         return f"{path.relative_to(place)}: {damage_file(path, chance)}"
 
-    assert try_all(rounds(50), prepare, made) == []
+    assert try_all(rounds(40), prepare, made) == []
 
 
 def test_checkpoints_may_be_sealed_and_absurd(made: Path, place: Path) -> None:
