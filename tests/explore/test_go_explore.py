@@ -346,7 +346,7 @@ def test_the_archive_finds_the_treasure_of_the_deep_sea():
 @pytest.mark.parametrize(
     ("name", "settings", "sentence"),
     [
-        ("CartPole-v1:ppo", {"explore": "go_explor"}, "explore.bonus: should be .* not 'go_explor'"),
+        ("CartPole-v1:ppo", {"explore": "go_explor"}, "'go_explor' is no bonus; .* write explore=go_explore"),
         (
             "CartPole-v1:reinforce",
             {"explore": "go_explore"},

@@ -277,3 +277,13 @@ def test_the_bonus_is_divided_by_the_spread_of_its_discounted_sum_without_ends()
             running = 0.9 * running + row
             sums.append(running)
         np.testing.assert_allclose(paid, raw / np.sqrt(np.var(sums) + 1e-8), rtol=1e-5)
+
+
+@pytest.mark.parametrize("centre", [np.zeros((2, 3)), np.full((2, 3), np.nan), np.ones((2, 4)), np.ones(3)])
+def test_spreads_that_nothing_can_be_divided_by_are_refused(centre):
+    """Somebody may have sealed a checkpoint that holds them; cells would all be the same, or none."""
+    settings = ExploreConfig(bonus="counts", cells="hash")
+    cells = Cells(settings, make_spec(obs={"obs": ObsSpec("vector", (3,), "float32")}), rng())
+    assert cells.load({"axes": cells.axes, "centre": np.ones((2, 3))}, {}) == []
+    with pytest.raises(ValueError, match="no spreads"):
+        cells.load({"axes": cells.axes, "centre": centre}, {})

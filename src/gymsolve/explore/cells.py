@@ -136,7 +136,15 @@ class Cells(Part):
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         if self.kind == "hash":
-            self.axes, self.centre = arrays["axes"], arrays.get("centre")
+            axes, centre = arrays["axes"], arrays.get("centre")
+            whole = centre is None or (centre.shape == (2, len(axes)) and bool(np.isfinite(centre).all()))
+            if (
+                not np.isfinite(axes).all()
+                or not whole
+                or (centre is not None and not (centre[1] > 0.0).all())
+            ):
+                raise ValueError("these are no axes and no spreads to tell cells by")
+            self.axes, self.centre = axes, centre
         return []
 
     def fits(self, arrays: dict[str, Array]) -> bool:
