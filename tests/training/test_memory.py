@@ -145,7 +145,7 @@ def test_memory_that_has_an_effect_is_told_apart_from_one_that_has_none(run, tmp
         ),
         ({"algo.num_minibatches": 9}, r"algo.num_minibatches: with memory, .* only 8 of 32 steps"),
         ({"net.batch_norm": True}, r"net.batch_norm: .*use net.layer_norm"),
-        ({"net.memory": "lstm"}, r"net.memory: should be"),
+        ({"net.memory": 5}, r"net.memory: should be a mapping"),
     ],
 )
 def test_what_cannot_be_is_refused_before_training(changes, told):
