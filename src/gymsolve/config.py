@@ -299,6 +299,11 @@ class TrainConfig(Model):
         fault = self.curriculum.find_fault(self.env.tasks, self.solved_by, self.steps)
         if fault is not None:
             raise ValueError(f"curriculum.{fault}")
+        if self.curriculum.stages and self.eval.start_fraction is not None:
+            raise ValueError(
+                "eval.start_fraction: returns of a curriculum are those of whichever stages are played, and say "
+                "nothing about the threshold; leave it out"
+            )
         return self
 
     @model_validator(mode="after")

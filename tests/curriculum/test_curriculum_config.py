@@ -56,6 +56,7 @@ REFUSED = {
     "task left out": ({"stages": ["a", "b"]}, TASKS, {}, "the task 'c' is no stage"),
     "twice": ({"stages": ["a", "b", "a"]}, TWO, {}, "'a' is there twice"),
     "shares": (["a", "b"], {"a": {"share": 2}, "b": {}}, {}, "env.tasks.a.share does too"),
+    "evaluation waits": (["a", "b"], TWO, {"eval": {"start_fraction": 0.5}}, "start_fraction: returns of a"),
     "certainty": (
         {"stages": ["a", "b"], "promote_at": 1.0, "by": "success_rate"},
         TWO,

@@ -234,6 +234,10 @@ def left_of(run):
     return last["task_eval/left"], last["task_eval/right"]
 
 
+def alerts_of(run):
+    return [event["id"] for event in run.read_events().rows if event["kind"] == "alert"]
+
+
 def test_what_is_learned_first_is_forgotten_unless_it_is_rehearsed(tmp_path):
     settings = PULL | {"steps": 3000, "curriculum": IN_ORDER, "eval.every": 500}
     plain = train("Lever-v0", settings | {"curriculum.rehearsal": 0.0}, tmp_path).run
@@ -247,8 +251,14 @@ def test_what_is_learned_first_is_forgotten_unless_it_is_rehearsed(tmp_path):
         assert all(one["task_eval/right"] == 1.0 for one in solved), "and nothing else is called so"
     assert left_of(plain) == (0.0, 1.0)
     assert left_of(kept) == (1.0, 1.0)
-    told = [[one["id"] for one in run.read_events().rows if one["kind"] == "alert"] for run in (plain, kept)]
-    assert ["task_forgotten" in alerts for alerts in told] == [True, False], "and the doctor says so"
+    told = ["task_forgotten" in alerts_of(run) for run in (plain, kept)]
+    assert told == [True, False], "and the doctor says so"
+
+
+def test_a_stage_that_asks_too_much_is_told(climbed, tmp_path):
+    stages = {"stages": ["left", "right"], "promote_at": 1.5}  # a lever brings 1
+    stuck = train("Lever-v0", PULL | {"steps": 3000, "curriculum": stages}, tmp_path).run
+    assert ["stage_stuck" in alerts_of(run) for run in (stuck, climbed)] == [True, False]
 
 
 def test_drawn_stages_are_both_learned_and_resume_bit_for_bit(tmp_path):

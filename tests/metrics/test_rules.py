@@ -43,7 +43,13 @@ MASKED = {"spec": {"masked": True}}
 CURIOUS = {"explore": {"bonus": "rnd"}}
 ARCHIVING = {"explore": "go_explore"}
 TWO = {"env": {"tasks": {"one": {}, "two": {}}}}
+STAGED = {**TWO, "curriculum": {"stages": ["one", "two"], "promote_at": 5.0}}
 CASES = {
+    "stage_stuck": Case(
+        {"curriculum/stage": 1.0, "curriculum/achieved": lambda i: 3.0 * min(1.0, i / 20)},
+        {"curriculum/stage": 1.0, "curriculum/achieved": lambda i: 3.0 * min(1.0, i / 95)},
+        STAGED,
+    ),
     "task_starved": Case(
         {"task_signal/one": 0.02, "task_signal/two": 0.98, "task_return/one": 3.0, "task_return/two": 9.0},
         {"task_signal/one": 0.03, "task_signal/two": 0.97, "task_return/one": 3.0, "task_return/two": 9.0},
@@ -248,6 +254,27 @@ def test_while_an_archive_grows_nothing_needs_to_be_earned_or_learned(grows, tol
     assert bool(told) == bool(
         found & {"no_reward", "same_return", "step_tiny", "churn_dead", "archive_stalled"}
     )
+
+
+@pytest.mark.parametrize(
+    ("columns", "curriculum"),
+    [
+        ({"curriculum/stage": 2.0, "curriculum/achieved": 3.0}, {}),  # the last one is the task itself
+        ({"curriculum/stage": jump(1.0, 2.0, at=25), "curriculum/achieved": 3.0}, {}),
+        ({"curriculum/stage": 1.0, "curriculum/achieved": 5.1}, {}),  # the bound follows
+        (
+            {"curriculum/stage": 1.0, "curriculum/achieved": 3.0},
+            {"stages": [{"name": "one", "steps": 9}, "two"]},
+        ),
+        (
+            {"curriculum/stage": 1.0, "curriculum/achieved": 3.0, "task_threshold/one": 2.0},
+            {"promote_at": None},
+        ),
+    ],
+)
+def test_a_stage_that_moves_or_will_move_is_not_stuck(columns, curriculum):
+    context = make_context(**TWO, curriculum=STAGED["curriculum"] | curriculum)
+    assert "stage_stuck" not in fired(columns, context)
 
 
 def test_a_task_that_was_hardly_learned_is_not_forgotten():

@@ -103,6 +103,7 @@ PROGRESS = (
         cause="too little exploration, a learning rate that does not fit, or a gamma too small",
         remedy=all_of(scale("algo.ent_coef", 3.0, from_zero=0.01), scale("algo.learning_rate", 0.5)),
         effect=Effect("rollout/ep_rew_mean", "rises"),
+        explains=("stage_stuck",),  # and so does all that explains this
         persistence=10,
         warmup=0.2,
     ),

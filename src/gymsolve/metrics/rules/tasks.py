@@ -1,11 +1,11 @@
-"""Several tasks that one policy learns: one may get nothing of it, or be forgotten over the others."""
+"""Several tasks that one policy learns: one may get nothing of it, be forgotten, or end a ladder too soon."""
 
 import math
 
 from gymsolve.metrics.history import History, Series
 from gymsolve.metrics.rules.outlook import learned_at_once
 from gymsolve.metrics.rules.remedies import all_of, set_to
-from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule
+from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, nothing
 
 __all__ = ["TASKS"]
 
@@ -15,6 +15,10 @@ _FELL = 0.5
 """Share of what a task had gained that it must lose to count as forgotten."""
 _LEARNED = 0.5
 """Share of the way to its threshold that a task must have come to count as learned."""
+_STUCK = 0.3
+"""Share of the budget after which a stage should have come nearer to its end."""
+_NEARER = 0.1
+"""By this share of the way that was left."""
 _NEAR = 0.25
 """Share of what another task has gained that it may be below its best, and still counts as doing well."""
 
@@ -53,6 +57,31 @@ def _forgotten(history: History, context: Context, active: bool) -> Evidence | N
                 told = f"after {series.peak:.4g} at step {best:,}, while {others[0]} does well"
                 return Evidence(metric, series.last, bar, "<", told)
     return None
+
+
+def _stuck(history: History, context: Context, active: bool) -> Evidence | None:
+    """A stage that is not the last one comes no nearer to what ends it."""
+    place, achieved = history.get("curriculum/stage"), history.get("curriculum/achieved")
+    if context.config is None or place is None or achieved is None:
+        return None
+    ladder, number = context.config.curriculum, int(place.last)
+    since = history.env_steps - _STUCK * context.budget
+    then, first = place.index_at(since), achieved.index_at(since)
+    if number >= len(ladder.stages) or then is None or first is None or set(place.values[then:]) != {number}:
+        return None
+    stage = ladder.stages[number - 1]
+    if stage.steps is not None:  # the next one begins anyway
+        return None
+    needed = history.last(f"task_threshold/{stage.name}")
+    bar = ladder.bar(stage, context.config.solved_by, needed)
+    middle = (first + len(achieved.values)) // 2
+    if bar is None or middle == first:
+        return None
+    before, after = max(achieved.values[first:middle]), max(achieved.values[middle:])
+    if after - before > (2.0 if active else 1.0) * _NEARER * (bar - before):
+        return None
+    told = f"in stage {number} of {len(ladder.stages)}, {stage.name}, for {_STUCK:.0%} of the budget"
+    return Evidence("curriculum/achieved", achieved.last, bar, "<", told)
 
 
 def _at_first(history: History, name: str, judged: Series) -> float:
@@ -146,5 +175,21 @@ TASKS = (
         persistence=2,
         patience=2,
         applies=_has_tasks,
+    ),
+    Rule(
+        id="stage_stuck",
+        signal=34,
+        severity="warn",
+        title="a stage of the curriculum comes no nearer to its end",
+        needs=("curriculum/stage", "curriculum/achieved"),
+        check=_stuck,
+        cause="the stage is too hard for what comes before it, or more is asked of it than can be achieved",
+        remedy=nothing,
+        instead="put an easier stage before it, lower its promote_at, or give it steps, after which the next "
+        "one begins anyway",
+        effect=Effect("curriculum/achieved", "rises"),
+        applies=_has_tasks,
+        warmup=_STUCK,
+        persistence=5,
     ),
 )
