@@ -171,7 +171,7 @@ def inspect(  # noqa: PLR0913 - the options of `gymsolve inspect`
     run: str | Path | Run,
     *,
     seed: int | None = None,
-    deterministic: bool = True,
+    deterministic: bool | None = None,
     as_trained: bool = False,
     steps: int | None = None,
     camera: bool = True,
@@ -185,7 +185,8 @@ def inspect(  # noqa: PLR0913 - the options of `gymsolve inspect`
     kept in the run. What comes back has `frames`, `obs`, `seen`, `actions`, `rewards`, `values`,
     `probabilities`, `masks`, `memory` and `components` as arrays, `table()` and `to_csv()`, and `credit()`
     for advantages and returns under another discount; a notebook shows it. `steps` cuts longer episodes,
-    20,000 by default; of several tasks, `task` names one, else it is the first.
+    20,000 by default; of several tasks, `task` names one, else it is the first. Without `deterministic`,
+    actions are chosen as the run's own evaluations choose them.
     """
     from gymsolve.training.play.inspection import LONGEST, Question, inspect_run  # with a camera
 

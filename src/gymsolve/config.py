@@ -301,8 +301,8 @@ class TrainConfig(Model):
             raise ValueError(f"curriculum.{fault}")
         if self.curriculum.stages and self.eval.start_fraction is not None:
             raise ValueError(
-                "eval.start_fraction: returns of a curriculum are those of whichever stages are played, and say "
-                "nothing about the threshold; leave it out"
+                "eval.start_fraction: returns of a curriculum are those of whichever stages are played, and "
+                "say nothing about the threshold; leave it out"
             )
         return self
 

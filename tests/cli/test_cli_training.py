@@ -166,6 +166,8 @@ def test_eval_chooses_actions_as_the_run_was_judged(cli):
     again = cli(*words).json
     assert (again["deterministic"], again["mean_reward"]) == (False, made["mean_reward"])
     assert cli(*words, "--deterministic").json["deterministic"] is True
+    look = ("inspect", made["run"], "--no-camera", "--json")
+    assert [cli(*look, *how).json["deterministic"] for how in ((), ("--likeliest",))] == [False, True]
 
 
 def test_eval_for_people(cli, trained):

@@ -115,6 +115,14 @@ def test_episodes_count_in_every_mode_and_stop_after_so_many(run, mode):
     assert tab.frames[-1]["who"] == mode
 
 
+@pytest.mark.parametrize(("asked", "sampled"), [({}, True), ({"sampled": False}, False)])
+def test_a_policy_acts_as_it_was_judged_unless_told_otherwise(tmp_path, asked, sampled):
+    judged = gymsolve.train("CartPole-v1", QUICK | {"eval.deterministic": False}, runs_dir=tmp_path).run
+    request = {"run": judged.id, "runs_dir": str(tmp_path), "paused": True, **asked}
+    (told,) = {one["sampled"] for one in perform(request, lambda tab: iter([{"type": "stats"}])).of("state")}
+    assert told is sampled
+
+
 def test_a_person_is_asked_for_every_step_and_episodes_count(tmp_path):
     def script(tab):
         yield from press(*["left"] * 60)

@@ -130,7 +130,7 @@ _EPISODE = {
     "checkpoint": "whose weights played",
     "env_steps": "that they were trained for",
     "seed": "of the episode",
-    "deterministic": "false with `--sample`",
+    "deterministic": "false where actions were sampled",
     "length": "its steps",
     "return": "the raw one",
     "end": "`terminated`, `truncated` or `cut`",

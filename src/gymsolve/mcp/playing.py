@@ -19,6 +19,7 @@ __all__ = ["EPISODE"]
 _MOST_FRAMES = 8
 _MOST_NUMBERS = 64
 _MOST_STORED = 10
+_HOW: dict[bool | None, list[str]] = {None: [], True: ["--stochastic"], False: ["--deterministic"]}
 _PICTURES = 2
 """Of what the network sees."""
 
@@ -26,7 +27,9 @@ _PICTURES = 2
 class Episode(Arguments):
     run: Run
     seed: Annotated[int | None, Field(ge=0, lt=1 << 63)] = None
-    stochastic: Annotated[bool, Field(description="Sample actions instead of the likeliest")] = False
+    stochastic: Annotated[
+        bool | None, Field(description="Sample actions, or take the likeliest; else as the run was judged")
+    ] = None
     task: Annotated[str | None, Field(description="Of several tasks: which")] = None
     stored: Annotated[str | None, Field(description="Name of an episode that was played before")] = None
     first_step: Annotated[int, Field(ge=0)] = 0
@@ -133,7 +136,7 @@ def _evaluate(run: "StoredRun", checkpoint: str | None, given: Episode) -> Reply
 
     ref = f"{run.path}@{checkpoint}" if checkpoint else str(run.path)
     words = ["eval", ref, "--episodes", str(given.episodes), *flag_words("--seed", given.seed)]
-    told = call_command([*words, *(["--stochastic"] if given.stochastic else [])])
+    told = call_command([*words, *_HOW[given.stochastic]])
     shown = {name: value for name, value in told.items() if not isinstance(value, list | dict)}
     shown |= {f"mean of {task}": mean for task, mean in (told.get("tasks") or {}).items()}
     if told["faults"]:

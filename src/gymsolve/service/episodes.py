@@ -22,13 +22,17 @@ __all__ = ["EpisodeWish", "Seen", "contact_sheet", "episode_rows", "open_episode
 _MOST_PARTS = 8
 
 
+_HOW: dict[bool | None, list[str]] = {None: [], True: ["--sample"], False: ["--likeliest"]}
+
+
 @dataclass(frozen=True)
 class EpisodeWish:
     """Which episode to play."""
 
     checkpoint: str | None = None
     seed: int | None = None
-    sample: bool = False
+    sample: bool | None = None
+    """None does as the run's own evaluations do."""
     task: str | None = None
     steps: int | None = None
     """After which it is cut."""
@@ -53,7 +57,7 @@ def open_episode(run: Run, wish: EpisodeWish) -> "InspectedEpisode":
     """Play one whole episode, unless it is there already."""
     ref = f"{run.path}@{wish.checkpoint}" if wish.checkpoint else str(run.path)
     words = ["inspect", ref, *flag_words("--seed", wish.seed), *flag_words("--task", wish.task)]
-    words += [*flag_words("--steps", wish.steps), *(["--sample"] if wish.sample else [])]
+    words += [*flag_words("--steps", wish.steps), *_HOW[wish.sample]]
     words += [] if wish.camera else ["--no-camera"]
     return read_episode(run, call_command(words)["episode"])
 

@@ -27,8 +27,12 @@ def inspect(
         typer.Option("--seed", min=0, help="Use this seed for the episode instead of the run's own."),
     ] = None,
     sample: Annotated[
-        bool, typer.Option("--sample", help="Sample actions instead of taking the likeliest.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--sample/--likeliest",
+            help="Sample actions, or take the likeliest; by default as the run's own evaluations do.",
+        ),
+    ] = None,
     task: Annotated[
         str | None, typer.Option("--task", metavar="NAME", help="Which of several tasks; else the first.")
     ] = None,
@@ -57,8 +61,9 @@ def inspect(
     if json:
         from gymsolve.training.play.inspection import LONGEST, Question
 
+        likeliest = None if sample is None else not sample
         question = Question(
-            seed=seed, deterministic=not sample, task=task, steps=steps or LONGEST, camera=not no_camera
+            seed=seed, deterministic=likeliest, task=task, steps=steps or LONGEST, camera=not no_camera
         )
         _play(f"{found.path}@{which}" if which else str(found.path), question, trust=trust)
         return
@@ -66,7 +71,8 @@ def inspect(
         from gymsolve.runs.trust import buildable_settings
 
         buildable_settings(found, trust=True)  # the page's processes find it in the list
-    asked = {"checkpoint": which, "seed": seed, "task": task, "sampled": "1" if sample else None}
+    sampled = None if sample is None else int(sample)
+    asked = {"checkpoint": which, "seed": seed, "task": task, "sampled": sampled}
     query = {"run": found.id} | {key: str(value) for key, value in asked.items() if value is not None}
     folder = found.path.parent
     open_page("/inspect", query, port=port, no_open=no_open, host=host, token=token, runs_dir=folder)

@@ -57,7 +57,8 @@ class Question:
 
     seed: int | None = None
     """As `eval --run-seeds --seed` counts: it decides the episode; None takes the run's own."""
-    deterministic: bool = True
+    deterministic: bool | None = None
+    """Take the likeliest actions, or sample them; None does as the run's own evaluations do."""
     role: Role = "eval"
     steps: int = LONGEST
     camera: bool = True
@@ -113,6 +114,11 @@ class Examiner:
             stage.close()
         self._stages = {}
 
+    def is_likeliest(self, question: Question) -> bool:
+        """Is the likeliest action taken, and none drawn?"""
+        asked = question.deterministic
+        return self.config.eval.deterministic if asked is None else asked
+
     def key(self, question: Question) -> str:
         """What tells one inspection from another: checkpoint, seed, how actions are chosen, and all else."""
         about = {
@@ -126,7 +132,7 @@ class Examiner:
         }
         digest = hashlib.sha256(to_json(about).encode()).hexdigest()[:10]
         seed = self.config.seed if question.seed is None else question.seed
-        how = "likeliest" if question.deterministic else "sampled"
+        how = "likeliest" if self.is_likeliest(question) else "sampled"
         role = "-trained" if question.role == "train" else ""
         return f"{self.saved.name}-seed{seed}-{how}{role}-{digest}"
 
@@ -178,7 +184,7 @@ class Examiner:
     ) -> bool:
         """Fill the rows; False where somebody ended it before the episode or its limit did."""
         seed = self.config.seed if question.seed is None else question.seed
-        rng = None if question.deterministic else generator(seed, "eval", 0, 1)
+        rng = None if self.is_likeliest(question) else generator(seed, "eval", 0, 1)
         key, parent, states = self.key(question), "", 0
         if prefix is not None:
             parent, states = prefix.episode.facts["key"], prefix.states
@@ -248,7 +254,7 @@ class Examiner:
             **identify(self.saved),
             "env_id": config.env.id,
             "seed": config.seed if question.seed is None else question.seed,
-            "deterministic": question.deterministic,
+            "deterministic": self.is_likeliest(question),
             "role": question.role,
             **({} if question.task is None else {"task": question.task}),
             "spec": spec.to_json(),

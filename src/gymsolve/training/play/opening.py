@@ -35,7 +35,8 @@ class Request:
     run: str | None
     checkpoint: str | None
     mode: str
-    sampled: bool
+    sampled: bool | None
+    """None does as the run's own evaluations do."""
     follow: bool
     seed: int | None
     episodes: int | None
@@ -120,7 +121,7 @@ def read_request(given: dict[str, Any]) -> Request:
         run=run,
         checkpoint=_text(given, "checkpoint"),
         mode=mode,
-        sampled=bool(given.get("sampled")),
+        sampled=None if given.get("sampled") is None else bool(given["sampled"]),
         follow=bool(given.get("follow")),
         seed=_whole(given, "seed", 0),
         episodes=_whole(given, "episodes", 1),

@@ -54,7 +54,9 @@ class PlaySession:
         self._clock = Clock(self._stage.fps)
         self._demo = Demonstration(opened, wanted.runs_dir, self._controls.action)
         self._demo.wanted = wanted.record
-        self._mode, self._sampled, self._follow = wanted.mode, wanted.sampled, wanted.follow
+        self._mode, self._follow = wanted.mode, wanted.follow
+        as_judged = opened.run is not None and not opened.config.eval.deterministic
+        self._sampled = as_judged if wanted.sampled is None else wanted.sampled
         self._paused, self._helping = wanted.paused, False
         self._asked, self._played = wanted.episodes, 0
         self._checkpoint: str | None = None

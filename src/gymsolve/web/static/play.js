@@ -16,7 +16,7 @@ function requested({ env, run, checkpoint, mode, seed, episodes, against, ...res
   const on = (name) => rest[name] === '1' || rest[name] === 'true';
   return {
     env, run, checkpoint, mode, seed, episodes, against,
-    sampled: on('sampled'), follow: on('follow'), record: on('record'), paused: on('paused'),
+    ...('sampled' in rest ? { sampled: on('sampled') } : {}), follow: on('follow'), record: on('record'), paused: on('paused'),
   };
 }
 
