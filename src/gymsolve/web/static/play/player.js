@@ -89,8 +89,7 @@ class Player {
 
   _open(ready) {
     this.ready = ready;
-    const names = ready.controls.bindings.flatMap(({ keys }) => keys);
-    this.keys = new Keys(ready.env, names, (pressed) => this._press(pressed));
+    this.keys = new Keys(ready.env, ready.controls, (pressed) => this._press(pressed));
     this.draw();
     this._listen();
     if (!this.compact) this.focus();
@@ -179,6 +178,7 @@ class Player {
       if (event.code !== 'Escape') this.keys.remap(this.remapping, event.code);
       this.remapping = null;
       this.draw();
+      if (this._clicked) this.focus();
       return;
     }
     if (!this._hasKeyboard || event.ctrlKey || event.metaKey) return;
@@ -209,6 +209,13 @@ class Player {
     if (on === !!this._shifted || this.state.mode === 'you') return;
     this._shifted = on;
     this.takeOver(on);
+  }
+
+  /** The next key stands for this one of the environment. */
+  remap(name) {
+    this.remapping = name;
+    this._clicked = this._byPointer;
+    this.draw();
   }
 
   takeOver(on) {
