@@ -253,7 +253,7 @@ def test_what_goes_wrong_is_one_sentence_with_the_fix(server: Served, page: Page
     expect(alert).to_contain_text("SIGKILL")
     assert soon_gone(process)
     page.get_by_role("button", name="Start again").click()
-    page.locator('.stage[data-frame="1"]:not(.over)').wait_for()
+    page.locator('.stage[data-frame="1"]').wait_for()  # not the picture of the session before
     expect(alert).to_be_hidden()
     player.sees(step=0, waits="paused")
     player.stage.focus()

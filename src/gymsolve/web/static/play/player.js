@@ -52,6 +52,7 @@ class Player {
   _start() {
     this.ready = this.ended = null;
     this.played = [];
+    delete this.element.querySelector('.stage')?.dataset.frame; // what it shows is of the session before
     showError(null);
     this.session = new Session('play', this.request, {
       onMessage: (message, blob) => this._hear(message, blob),
