@@ -47,7 +47,7 @@ def test_a_policy_joins_the_persons_game_and_its_end_is_told(runs_dir):
         for process in game._processes:
             process.process.kill()
         with pytest.raises(
-            EnvFaultError, match=r"the opponent \S+ has left the game: its process was killed"
+            EnvFaultError, match=r"the opponent \S+ has left the game: its process was killed.*Start again"
         ):
             play_on(game, still)
 

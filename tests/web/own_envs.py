@@ -1,5 +1,6 @@
 """Small environments whose scores are known, for tests of play; importing registers them."""
 
+import subprocess
 from typing import Any
 
 import gymnasium as gym
@@ -37,6 +38,7 @@ class Pad(gym.Env[Any, Any]):
 
     def __init__(self, render_mode: str | None = None, picture: str = "uint8") -> None:
         self.render_mode, self._picture = render_mode, picture
+        self._engine = subprocess.Popen(["sleep", "60"]) if picture == "none" else None
         self.observation_space = spaces.MultiBinary(3)
         self.action_space = spaces.MultiBinary(3)
         self.buttons = ["A", "LEFT", None]
@@ -53,6 +55,11 @@ class Pad(gym.Env[Any, Any]):
             raise RuntimeError("the wheel came off")
         paid = float(action[0] + 10 * action[1])
         return np.asarray(action, np.int8), paid, self.steps == 6, False, {}
+
+    def close(self) -> None:
+        if self._engine is not None:
+            self._engine.kill()
+            self._engine.wait()
 
     def render(self) -> Any:
         return np.full((24, 32, 3), 20 * self.steps, self._picture if self._picture != "none" else "uint8")

@@ -5,10 +5,14 @@ import io
 import json
 import os
 import resource
+import socket
 import struct
+import time
 import zipfile
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -23,7 +27,7 @@ from gymsolve.training.engines.choose import load_policy
 from gymsolve.training.play.opening import open_request, read_request
 from gymsolve.training.play.pressed import Pressed
 from gymsolve.web.guard import Guard
-from tests.web.conftest import Served
+from tests.web.conftest import Served, serving
 from tests.web.test_guard import ask, hear, open_socket
 from tests.web.test_watch import KEPT, keep
 
@@ -208,3 +212,22 @@ def test_a_checkpoint_is_no_path(checkpoint: str) -> None:
     run = open_run(KEPT)
     with pytest.raises(GymsolveError, match="has no checkpoint"):
         checkpoint_ref(run, checkpoint)
+
+
+def test_connections_up_to_the_limit_of_files_are_told_and_survived(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with serving(tmp_path) as served, ExitStack() as held:
+        resource.prlimit(served.process.pid, resource.RLIMIT_NOFILE, (64, 64))
+        place = urlsplit(served.origin)
+        for _ in range(80):  # none of which ever asks for anything
+            held.enter_context(socket.create_connection((place.hostname, place.port)))
+        said = ""
+        while "new connections are refused" not in said:  # the suite's limit of time ends it
+            said += capfd.readouterr().err
+            time.sleep(0.05)
+        held.close()
+        while True:
+            with suppress(OSError):  # until the server has seen that they are gone
+                assert ask(served, "/")[0] == 200
+                break

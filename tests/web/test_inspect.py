@@ -2,7 +2,9 @@
 
 import csv
 import io
+import json
 import os
+import re
 import shutil
 import signal
 from pathlib import Path
@@ -11,6 +13,7 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 from inspect_cases import CASES, brute_advantages, brute_returns, replay, train_case
+from playwright.sync_api import expect
 
 import gymsolve
 from gymsolve.errors import CheckpointError, GymsolveError, UnknownRunError, UsageError
@@ -18,6 +21,7 @@ from gymsolve.rollout.inspected import InspectedEpisode
 from gymsolve.rollout.table import rollout_columns
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.inspections import InspectionWriter, list_inspections
+from gymsolve.runs.run import Run
 from gymsolve.training.play.branching import branch_off
 from gymsolve.training.play.handing import Hand
 from gymsolve.training.play.inspection import Examiner, Question
@@ -259,6 +263,24 @@ def test_episodes_of_a_run_are_listed_newest_first(runs):
 
 
 # ------------------------------------------------------------------------------------------ the page
+
+
+def test_a_run_judged_by_samples_is_shown_so_until_the_likeliest_are_chosen(runs, server, page):
+    run = Run(server.runs_dir / "judged-by-samples")
+    shutil.copytree(runs["ppo"].path, run.path)
+    stored = json.loads((run.path / "config.json").read_text())
+    stored["config"]["eval"]["deterministic"] = False
+    (run.path / "config.json").write_text(json.dumps(stored))
+    chosen = page.locator("select[name=actions]")
+    page.goto(server.address(f"/inspect?run={run.id}"))
+    expect(chosen).to_have_value("sampled")
+    show(page, server, run, sampled=0)
+    page.wait_for_url(re.compile("episode="))
+    page.reload()
+    expect(chosen).to_have_value("likeliest")
+    page.goto(server.address(f"/run/{run.id}"))
+    page.get_by_role("button", name="Watch it play").click()
+    expect(page.locator(".player")).to_contain_text("actions sampled", timeout=60_000)
 
 
 def show(page, server, run, **query):

@@ -191,7 +191,8 @@ def test_keys_are_up_after_a_blur_and_may_be_others(server: Served, page: Page) 
     player.reads("action", "coast")
     player.press("-ArrowLeft")
     page.get_by_label(re.compile("Key for left")).click()
-    player.press("KeyJ")
+    player.press("KeyJ", "KeyJ")  # the first is the choice, the second plays
+    player.sees(step=3)
     page.reload()  # it is remembered
     player.sees(step=0)
     player.press("KeyJ")
@@ -212,6 +213,13 @@ def test_sliders_and_sticks_set_numbers_and_pads_hold_buttons(server: Served, pa
     player.sees(step=2)
     player.reads("action", "main +0.25 side +0.50")
     page.evaluate("pad.axes[0] = 0")
+
+    player = Player(page, server, "env=BipedalWalker-v3&seed=1&paused=1").wait()
+    for step, (x, y) in enumerate([(0.5, 0), (-0.5, 0), (0, 1)], 1):  # the right stick's y points down
+        page.evaluate("([x, y]) => { pad.axes[0] = x; pad.axes[3] = y; }", [x, y])
+        player.sees(step=step)
+        player.reads("action", f"hip 1 {x:+.2f} knee 1 +0.00 hip 2 +0.00 knee 2 {0 - y:+.2f}")
+    page.evaluate("pad.axes[3] = 0")
 
     player = Player(page, server, "env=own_envs:Pad-v0&paused=1").wait()
     page.evaluate("pad.buttons[0].pressed = true")  # A
@@ -245,7 +253,7 @@ def test_what_goes_wrong_is_one_sentence_with_the_fix(server: Served, page: Page
     expect(alert).to_contain_text("SIGKILL")
     assert soon_gone(process)
     page.get_by_role("button", name="Start again").click()
-    page.locator('.stage[data-frame="1"]:not(.over)').wait_for()
+    page.locator('.stage[data-frame="1"]').wait_for()  # not the picture of the session before
     expect(alert).to_be_hidden()
     player.sees(step=0, waits="paused")
     player.stage.focus()

@@ -293,6 +293,7 @@ def test_an_environment_that_fails_is_told_and_its_pictures_may_fail(tmp_path):
     shown = perform({"env": "own_envs:Unshown-v0", "paused": True, "runs_dir": str(tmp_path)}, script)
     (note,) = shown.of("note")
     assert "float64" in note["text"]
+    assert "render() return an array" in note["hint"]
     assert shown.frames[-1]["table"][0] == ["obs 0", "1"]
     assert shown.frames[-1]["raw_return"] == 4
 

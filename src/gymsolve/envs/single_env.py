@@ -210,13 +210,17 @@ class _StageHere:
             frame = np.asarray(self._env.render())
         except Exception as error:  # drawing is the environment's own code, down to the graphics driver
             raise EnvFaultError(
-                f"{self._id} cannot be drawn: {type(error).__name__}: {error}.", where="video"
+                f"{self._id} cannot be drawn: {type(error).__name__}: {error}.",
+                where="video",
+                hint="Mend its render(), or install what it draws with.",
             ) from error
         if frame.ndim == 2:
             frame = np.repeat(frame[..., None], 3, axis=2)
         if frame.ndim != 3 or frame.shape[2] not in (3, 4) or frame.dtype != np.uint8:
             raise EnvFaultError(
-                f"{self._id} draws {frame.dtype} of shape {frame.shape}, not a uint8 image.", where="video"
+                f"{self._id} draws {frame.dtype} of shape {frame.shape}, not a uint8 image.",
+                where="video",
+                hint="Let its render() return an array [height, width, 3] of uint8.",
             )
         return frame[..., :3]
 

@@ -235,10 +235,10 @@ class InspectionWriter:
 
 
 def run_among(runs_dir: Path | str | None, run_id: str) -> Run:
-    """A run by the name of its folder; nothing else in an address leads to one."""
+    """A run by the name of its folder, or of a link that somebody put there; nothing else leads to one."""
     folder = runs_folder(runs_dir)
     plain = run_id == Path(run_id).name and not run_id.startswith(".") and not {"\0", "\\"} & set(run_id)
-    if not plain or (folder / run_id).is_symlink():
+    if not plain:
         hint = "List the runs with: gymsolve runs"
         raise UnknownRunError(f"no run in {folder} is called {run_id[:200]!r}.", hint=hint)
     return open_run(folder / run_id)

@@ -4,7 +4,10 @@ Handlers of `/api` run in threads, because they read files. The socket is bound 
 imported, so that the address can be told at once; a browser that comes early waits for its answer.
 """
 
+import asyncio
+import errno
 import json
+import os
 import socket
 import sys
 import traceback
@@ -40,6 +43,8 @@ ROUTES: tuple[Route, ...] = (*reading.ROUTES, *acting.ROUTES, *inspecting.ROUTES
 _STATIC = Path(__file__).parent / "static"
 _LARGEST_BODY = 1 << 20
 _LARGEST_MESSAGE = 1 << 16
+_LOOK_EVERY = 1.0
+"""Seconds between two looks at whether a file can be opened."""
 
 
 def make_app(home: Home, *, token: str, host: str, port: int, most_sessions: int = 8) -> Starlette:
@@ -51,7 +56,9 @@ def make_app(home: Home, *, token: str, host: str, port: int, most_sessions: int
 
     @asynccontextmanager
     async def living(app: Starlette) -> AsyncIterator[None]:
+        watch = asyncio.create_task(_tell_when_full())
         yield
+        watch.cancel()
         await sessions.end_all()
 
     addresses: list[BaseRoute] = [
@@ -77,6 +84,28 @@ def serve(home: Home, bound: socket.socket, *, token: str, host: str, most_sessi
         timeout_graceful_shutdown=3,
     )
     uvicorn.Server(config).run(sockets=[bound])
+
+
+async def _tell_when_full() -> None:
+    """Say in the terminal when there are so many connections that others are turned away without a word."""
+    was_full = False
+    while True:
+        await asyncio.sleep(_LOOK_EVERY)
+        full = _is_full()
+        if full and not was_full:
+            sys.stderr.write(
+                "warning: all files that this process may open are open, so new connections are refused. "
+                "Close tabs and whatever else is connected, or raise the limit with: ulimit -n 4096\n"
+            )
+        was_full = full
+
+
+def _is_full() -> bool:
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return error.errno == errno.EMFILE
+    return False
 
 
 def _page(module: str, title: str) -> Callable[[Request], Response]:

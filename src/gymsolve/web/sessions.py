@@ -127,6 +127,7 @@ class _Process:
         code = await self._process.wait()
         if code == 0:
             return None
+        self._kill_group()  # engines and emulators that it left behind hold its standard error open
         lines = await self._said
         how = f"was killed ({signal.Signals(-code).name})" if code < 0 else f"ended with exit code {code}"
         return f"The process of this session {how}" + (f": {lines[-1]}" if lines else ".")
@@ -139,9 +140,14 @@ class _Process:
             return
         with suppress(TimeoutError):
             await asyncio.wait_for(self._process.wait(), _PATIENCE)
-        with suppress(ProcessLookupError):  # its children are in its group
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self._kill_group()
         await self._process.wait()
+
+    def _kill_group(self) -> None:
+        """Kill it and what it started: its children are in its group."""
+        assert self._process is not None
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
 
 async def _from_process(tab: WebSocket, process: _Process) -> None:

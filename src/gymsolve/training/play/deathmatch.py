@@ -113,7 +113,8 @@ class Deathmatch:
         except EngineDiedError as error:
             for process, opponent in zip(self._processes, self._opponents, strict=True):
                 if process.connection.poll():
-                    raise EnvFaultError(_last_words(process, opponent), where="against") from error
+                    told, hint = _last_words(process, opponent), "Start again for a new game."
+                    raise EnvFaultError(told, where="against", hint=hint) from error
             raise
 
     def write(self) -> str:

@@ -193,8 +193,8 @@ function remember() {
   clearTimeout(remembering);
   remembering = setTimeout(() => {
     const { facts, name, run } = view.episode;
-    const told = { run, checkpoint: facts.checkpoint, seed: facts.seed, episode: name, step: view.state };
-    if (!facts.deterministic) told.sampled = 1;
+    const sampled = Number(!facts.deterministic);
+    const told = { run, checkpoint: facts.checkpoint, seed: facts.seed, episode: name, step: view.state, sampled };
     if (facts.task) told.task = facts.task;
     history.replaceState(null, '', `/inspect?${new URLSearchParams(told)}`);
   }, 250);

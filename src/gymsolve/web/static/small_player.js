@@ -8,7 +8,7 @@ const KEPT = 'gymsolve.player';
 
 export class SmallPlayer {
   constructor(id) {
-    Object.assign(this, { id, session: null, place: null, run: null, facts: null, checkpoint: null, note: '', table: null });
+    Object.assign(this, { id, session: null, place: null, run: null, facts: null, checkpoint: null, sampled: false, note: '', table: null });
     this.canvas = document.createElement('canvas');
     this.canvas.setAttribute('role', 'img');
     this.canvas.setAttribute('aria-label', 'The newest checkpoint plays');
@@ -45,7 +45,7 @@ export class SmallPlayer {
   }
 
   async hear(session, message, blob) {
-    if (message.type === 'state') this.checkpoint = message.checkpoint;
+    if (message.type === 'state') Object.assign(this, { checkpoint: message.checkpoint, sampled: message.sampled });
     // The answer tells which checkpoint the new episode has: a newer one may be there.
     if (message.type === 'frame' && message.episode !== this.facts?.episode) session.send({ type: 'follow', on: true });
     if (message.type === 'note') this.note = message.text;
@@ -72,7 +72,7 @@ export class SmallPlayer {
     render(html`<section class="card player"><div class="row spread"><b>Newest checkpoint</b>
       ${session ? html`<button type="button" @click=${() => this.stop()}>Stop playing</button>`
         : html`<button type="button" ?disabled=${run.status === 'damaged'} @click=${() => this.start()}>Watch it play</button>`}</div>
-      ${session && facts ? html`${this.table ? table(this.table) : this.canvas}<p class="soft small">${which}</p>
+      ${session && facts ? html`${this.table ? table(this.table) : this.canvas}<p class="soft small">${which}${this.sampled ? ', actions sampled' : ''}</p>
         <p class="soft small facts">${told}</p>` : nothing}
       ${this.note ? html`<p class="small" role="status">${this.note}</p>` : nothing}
       ${!session && !this.note ? html`<p class="soft small">Plays what the run has learned so far, in a process beside it.</p>` : nothing}</section>`, this.place);

@@ -14,7 +14,7 @@ export function keyList(player) {
   const row = ({ keys, label }) => html`<tr><td>${keys.length
     ? keys.map((key) => html`<button type="button" class="key" title="Choose another key"
         aria-label=${`Key for ${label}: ${shownCode(player.keys.codeOf(key))}. Choose another one`}
-        @click=${() => { player.remapping = key; player.draw(); }}><kbd>${player.remapping === key
+        @click=${() => player.remap(key)}><kbd>${player.remapping === key
           ? 'press a key' : shownCode(player.keys.codeOf(key))}</kbd></button>`)
     : html`<span class="soft">nothing</span>`}</td><td>${label}</td></tr>`;
   const together = telling.length < bindings.length;
@@ -27,7 +27,7 @@ export function keyList(player) {
       ? html`, hold <kbd>Shift</kbd> to take over from the policy` : nothing}. ${player.padThere
       ? 'A gamepad is connected.' : 'A gamepad is found when one of its buttons is pressed.'}
     ${Object.keys(player.keys.own).length ? html`<button type="button" class="quiet small" @click=${() => {
-      player.keys.forget(); player.draw(); }}>Reset keys</button>` : nothing}</p></section>`;
+      player.keys.forget(); player.draw(); player.refocus(); }}>Reset keys</button>` : nothing}</p></section>`;
 }
 
 /** Buttons to hold, for pointers and fingers. */

@@ -15,6 +15,7 @@ const PAD = {
   9: ['enter'], 12: ['up', 'w'], 13: ['down', 's'], 14: ['left', 'a'], 15: ['right', 'd'],
 };
 const STICK = [[['left', 'a'], ['right', 'd']], [['up', 'w'], ['down', 's']]];
+const AXES = 4; // of two sticks: the even ones grow to the right, the odd ones downwards
 const DEAD_ZONE = 0.2;
 
 export function shownKey(name) {
@@ -26,10 +27,18 @@ export function shownCode(code) {
   return CODES[code] ?? code.replace(/^(Key|Digit)/, '').replace(/^Numpad/, 'Num ');
 }
 
+/** The keys at the ends of each axis, where letters push numbers: axis by axis, one number each. */
+function levers({ kind, bindings }, names) {
+  if (kind !== 'box' || ['left', 'right', 'up', 'down'].some((arrow) => names.has(arrow))) return null;
+  const end = (axis, sign) => bindings.filter(({ part, value }) => part === axis && value * sign > 0).flatMap(({ keys }) => keys);
+  return Array.from({ length: AXES }, (_, axis) => (axis % 2 ? [end(axis, 1), end(axis, -1)] : [end(axis, -1), end(axis, 1)]));
+}
+
 export class Keys {
-  /** `names` are the keys that the environment knows; `tell` hears of every change. */
-  constructor(envId, names, tell) {
-    this.names = new Set(names);
+  /** `controls` are the environment's keys and what they do; `tell` hears of every change. */
+  constructor(envId, controls, tell) {
+    this.names = new Set(controls.bindings.flatMap(({ keys }) => keys));
+    this._levers = levers(controls, this.names);
     this._store = `gymsolve.keys.${envId}`;
     this._tell = tell;
     this._down = new Map(); // key → where it is held: codes, `screen`, `pad`
@@ -108,29 +117,29 @@ export class Keys {
     const pads = [...(navigator.getGamepads?.() ?? [])].filter((pad) => pad?.connected);
     const wanted = new Map();
     for (const pad of pads) this._look(pad, wanted);
+    for (const name of [...this._down.keys()]) { // before the others go down: a stick has one end at a time
+      if (wanted.has(name) || !this._down.get(name).has('pad')) continue;
+      delete this._strengths[name];
+      this.release(name, 'pad');
+    }
     let moved = false;
     for (const [name, strength] of wanted) {
       moved ||= Math.abs((this._strengths[name] ?? 0) - strength) > 0.02;
       this._strengths[name] = strength;
       this.press(name, 'pad');
     }
-    for (const name of [...this._down.keys()]) {
-      if (wanted.has(name) || !this._down.get(name).has('pad')) continue;
-      delete this._strengths[name];
-      this.release(name, 'pad');
-    }
     if (moved) this._changed();
     return pads.length > 0;
   }
 
   _look(pad, wanted) {
-    if (pad.mapping === 'standard') {
+    if (pad.mapping === 'standard' && !this._levers) {
       for (const [place, keys] of Object.entries(PAD)) {
         const name = keys.find((key) => this.names.has(key));
         if (name && pad.buttons[place]?.pressed) wanted.set(name, 1);
       }
     }
-    STICK.forEach((ends, axis) => {
+    (this._levers ?? STICK).forEach((ends, axis) => {
       const value = pad.axes[axis] ?? 0;
       const name = ends[value < 0 ? 0 : 1].find((key) => this.names.has(key));
       if (name && Math.abs(value) > DEAD_ZONE) wanted.set(name, Math.min(1, Math.abs(value)));

@@ -52,6 +52,7 @@ class Player {
   _start() {
     this.ready = this.ended = null;
     this.played = [];
+    delete this.element.querySelector('.stage')?.dataset.frame; // what it shows is of the session before
     showError(null);
     this.session = new Session('play', this.request, {
       onMessage: (message, blob) => this._hear(message, blob),
@@ -89,8 +90,7 @@ class Player {
 
   _open(ready) {
     this.ready = ready;
-    const names = ready.controls.bindings.flatMap(({ keys }) => keys);
-    this.keys = new Keys(ready.env, names, (pressed) => this._press(pressed));
+    this.keys = new Keys(ready.env, ready.controls, (pressed) => this._press(pressed));
     this.draw();
     this._listen();
     if (!this.compact) this.focus();
@@ -179,6 +179,7 @@ class Player {
       if (event.code !== 'Escape') this.keys.remap(this.remapping, event.code);
       this.remapping = null;
       this.draw();
+      if (this._clicked) this.focus();
       return;
     }
     if (!this._hasKeyboard || event.ctrlKey || event.metaKey) return;
@@ -209,6 +210,13 @@ class Player {
     if (on === !!this._shifted || this.state.mode === 'you') return;
     this._shifted = on;
     this.takeOver(on);
+  }
+
+  /** The next key stands for this one of the environment. */
+  remap(name) {
+    this.remapping = name;
+    this._clicked = this._byPointer;
+    this.draw();
   }
 
   takeOver(on) {
