@@ -21,6 +21,7 @@ from gymsolve.service.environments import check_env
 from gymsolve.training.observer import Silent
 from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.play.loaded_policy import evaluate_run
+from gymsolve.training.play.person import serve as play_session
 from gymsolve.training.video.record import Wish, record_run
 from gymsolve.training.watchdog import Watchdog
 
@@ -222,6 +223,20 @@ def _film(run):
     return record_run(str(run.path), Wish())
 
 
+class _Page:
+    """Asks for nothing and hears all."""
+
+    def receive(self, timeout=None):
+        return None
+
+    def send(self, message, blob=b""):
+        pass
+
+
+def _play(run):
+    return play_session(_Page(), {"run": run.id, "runs_dir": str(run.path.parent)})
+
+
 def _check(run):
     return check_env(plan_run("training_envs:Stuck-v0:ppo", {"env.reset_timeout": 1, "env.build_timeout": 1}))
 
@@ -234,6 +249,8 @@ def _check(run):
         ("reset", "reset", _film),
         ("render", "render", _film),
         ("reset", "reset", _check),
+        ("reset", "reset", _play),
+        ("step", "step", _play),
     ],
 )
 def test_whatever_looks_at_an_environment_that_hangs_ends_with_a_sentence(method, told, verb, monkeypatch):

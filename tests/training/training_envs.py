@@ -282,6 +282,10 @@ class Stuck(Falls):
         self._hang_in("reset")
         return super().reset(seed=seed)
 
+    def step(self, action: Any) -> Any:
+        self._hang_in("step")
+        return super().step(action)
+
     def render(self) -> Any:
         self._hang_in("render")
         return np.zeros((64, 64, 3), np.uint8)
