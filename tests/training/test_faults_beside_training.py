@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import gymsolve
+from gymsolve.cli import main
 from gymsolve.config import EnvConfig
 from gymsolve.envs.processes import WATCH
 from gymsolve.errors import EnvFaultError
@@ -64,6 +65,7 @@ def test_episodes_that_a_death_cut_prove_nothing(beside):
     told = [event for event in run.read_events().rows if event["kind"] == "eval_failed"]
     assert told
     assert "gives no verdict" in told[0]["text"]
+    assert f"gymsolve eval {run.path}@last" in told[0]["text"]  # it may be in any folder
     assert kinds(run).count("env_fault") >= 3
     if not beside:  # the same policy, judged by hand
         result, _ = evaluate_run(run.id + "@last", episodes=4)
@@ -221,6 +223,13 @@ def test_answers_stay_json_and_paths_stay_put_whatever_an_environment_does(backe
 
 def _film(run):
     return record_run(str(run.path), Wish())
+
+
+def test_an_evaluation_of_tasks_that_was_cut_counts_what_was_asked_of_all(capsys):
+    tasks = {f"env.tasks.{name}.id": "training_envs:Falls-v0" for name in ("one", "two")}
+    run = gymsolve.train(FALLS, SMALL | deaths() | tasks | {"video.enabled": False}).run
+    assert main(["eval", f"{run.path}@last", "--episodes", "3"]) == 0
+    assert "(of 6: " in capsys.readouterr().out
 
 
 class _Page:
