@@ -189,7 +189,7 @@ def _spec(config: EnvConfig, built: BuiltEnv, action: ActionSpec, from_info: boo
 
 
 def masks_in_info(config: EnvConfig, built: BuiltEnv, action: ActionSpec) -> bool:
-    """Does `info` hold action masks? Under `auto`, one reset tells; `training/watchdog.py` watches over it."""
+    """Does `info` hold action masks? Under `auto`, one reset tells, which `training/watchdog.py` watches."""
     if config.action_masks == "off" or (config.action_masks == "auto" and action.kind == "box"):
         return False
     if action.kind == "box":
