@@ -146,9 +146,7 @@ def evaluate_run(  # noqa: PLR0913 - the options of `gymsolve eval`
     require_fit(loaded.policy, config.env, loaded.run)
     evaluator = Evaluator(config, None, "train" if as_trained else "eval")
     with Watchdog(config.env), closing(evaluator):
-        result = evaluator.play(
-            loaded.policy, episodes, held_out=not run_seeds, steps=steps, on_step=on_step
-        )
+        result = evaluator.play(loaded.policy, episodes, held_out=not run_seeds, steps=steps, on_step=on_step)
     return result, loaded
 
 
