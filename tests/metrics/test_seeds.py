@@ -107,7 +107,7 @@ def test_seeds_get_one_line_and_a_band_that_says_what_it_is(tmp_path):
     contenders = contend(train_seeds(tmp_path, [10, 20, 30, 40, 50]))
     (chart,) = seed_curves(contenders, "env_steps")
     (line,) = chart.lines
-    assert "A, B, C, D, E: interquartile mean over 5 seeds, 95 % interval" in line.label
+    assert "A, B, C, D, E: interquartile mean over 5 seeds; the band is its 95 % interval" in line.label
     assert "95 % bootstrap interval" in chart.note
     assert {y for _, y in line.points} == {30.0}
     assert all(10 <= low < 30 < high <= 50 for _, low, high in line.spread)

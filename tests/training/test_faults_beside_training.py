@@ -13,12 +13,17 @@ import numpy as np
 import pytest
 
 import gymsolve
+from gymsolve.cli import main
 from gymsolve.config import EnvConfig
 from gymsolve.envs.processes import WATCH
 from gymsolve.errors import EnvFaultError
 from gymsolve.runs.checkpoints import list_checkpoints, pointed
+from gymsolve.service.environments import check_env
 from gymsolve.training.observer import Silent
+from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.play.loaded_policy import evaluate_run
+from gymsolve.training.play.person import serve as play_session
+from gymsolve.training.video.record import Wish, record_run
 from gymsolve.training.watchdog import Watchdog
 
 FALLS = "training_envs:Falls-v0:ppo"
@@ -60,6 +65,7 @@ def test_episodes_that_a_death_cut_prove_nothing(beside):
     told = [event for event in run.read_events().rows if event["kind"] == "eval_failed"]
     assert told
     assert "gives no verdict" in told[0]["text"]
+    assert f"gymsolve eval {run.path}@last" in told[0]["text"]  # it may be in any folder
     assert kinds(run).count("env_fault") >= 3
     if not beside:  # the same policy, judged by hand
         result, _ = evaluate_run(run.id + "@last", episodes=4)
@@ -213,3 +219,56 @@ def test_answers_stay_json_and_paths_stay_put_whatever_an_environment_does(backe
     assert Path(answer["path"]).parent == tmp_path / "here"
     assert "stepped" in told.stderr
     assert "raised RuntimeError: stays open" in told.stderr
+
+
+def _film(run):
+    return record_run(str(run.path), Wish())
+
+
+def test_an_evaluation_of_tasks_that_was_cut_counts_what_was_asked_of_all(capsys):
+    tasks = {f"env.tasks.{name}.id": "training_envs:Falls-v0" for name in ("one", "two")}
+    run = gymsolve.train(FALLS, SMALL | deaths() | tasks | {"video.enabled": False}).run
+    assert main(["eval", f"{run.path}@last", "--episodes", "3"]) == 0
+    assert "(of 6: " in capsys.readouterr().out
+
+
+class _Page:
+    """Asks for nothing and hears all."""
+
+    def receive(self, timeout=None):
+        return None
+
+    def send(self, message, blob=b""):
+        pass
+
+
+def _play(run):
+    return play_session(_Page(), {"run": run.id, "runs_dir": str(run.path.parent)})
+
+
+def _check(run):
+    return check_env(plan_run("training_envs:Stuck-v0:ppo", {"env.reset_timeout": 1, "env.build_timeout": 1}))
+
+
+@pytest.mark.parametrize(
+    ("method", "told", "verb"),
+    [
+        ("reset", "reset", evaluate_run),
+        ("init", "its constructor", evaluate_run),
+        ("reset", "reset", _film),
+        ("render", "render", _film),
+        ("reset", "reset", _check),
+        ("reset", "reset", _play),
+        ("step", "step", _play),
+    ],
+)
+def test_whatever_looks_at_an_environment_that_hangs_ends_with_a_sentence(method, told, verb, monkeypatch):
+    """Also in the first look at it, before an episode is played, and while it is drawn."""
+    monkeypatch.delenv("HANG", raising=False)
+    soon = {f"env.{what}_timeout": 1.0 for what in ("step", "reset", "build")}
+    quiet = {"env.backend": "sync", "video.enabled": False, "steps": 64}
+    run = gymsolve.train("training_envs:Stuck-v0:ppo", SMALL | soon | quiet).run
+    monkeypatch.setattr("gymsolve.envs.describe._known", {})
+    monkeypatch.setenv("HANG", method)
+    with pytest.raises(EnvFaultError, match=rf"has not returned from {told} for .*training_envs\.py, line"):
+        verb(run)

@@ -5,7 +5,7 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -268,6 +268,33 @@ class Falls(gym.Env[Any, Any]):
         return obs, -1.0, self.steps >= self.length, False, {}
 
 
+class Stuck(Falls):
+    """Hangs in the method that the variable HANG names."""
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 30}
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        super().__init__()
+        self.render_mode = render_mode
+        self._hang_in("init")
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        self._hang_in("reset")
+        return super().reset(seed=seed)
+
+    def step(self, action: Any) -> Any:
+        self._hang_in("step")
+        return super().step(action)
+
+    def render(self) -> Any:
+        self._hang_in("render")
+        return np.zeros((64, 64, 3), np.uint8)
+
+    def _hang_in(self, method: str) -> None:
+        if os.environ.get("HANG") == method:
+            time.sleep(60)  # whoever waits for that long was not interrupted: a failure, not a hang
+
+
 class Dies(gym.Wrapper[Any, Any, Any, Any]):
     """Kills its process, unless that is the main one, in the `at`-th step of an episode.
 
@@ -354,6 +381,7 @@ class TellsTime(gym.Env[Any, Any]):
 for kind in (
     TellsTime,
     Falls,
+    Stuck,
     Loud,
     Succeeds,
     Lengths,

@@ -31,7 +31,7 @@ from gymsolve.envs.step_timing import time_steps
 from gymsolve.errors import ConfigError, EnvFaultError, GymsolveError
 from gymsolve.spec import ActionSpec, Array, EnvSpec
 
-__all__ = ["Description", "describe", "describe_env", "describe_tasks"]
+__all__ = ["Description", "describe", "describe_env", "describe_tasks", "masks_in_info"]
 
 _TIMED_SECONDS = 0.02
 """How long an environment is timed to see whether workers pay."""
@@ -145,7 +145,7 @@ def _look(config: EnvConfig, role: Role, timed: bool) -> Description:
 
 def _look_at(config: EnvConfig, role: Role, built: BuiltEnv, timed: bool) -> Description:
     action = action_spec(built.env.action_space)
-    from_info = _masks_in_info(config, built, action)
+    from_info = masks_in_info(config, built, action)
     env = CopyBuilder(config, role, 0, action, from_info, render=False).finish(built)
     if built.parts is not None or built.watch is not None:
         _try_components(env, action, from_info)
@@ -188,8 +188,8 @@ def _spec(config: EnvConfig, built: BuiltEnv, action: ActionSpec, from_info: boo
     )
 
 
-def _masks_in_info(config: EnvConfig, built: BuiltEnv, action: ActionSpec) -> bool:
-    """Does `info` hold action masks? Under `auto`, one reset tells."""
+def masks_in_info(config: EnvConfig, built: BuiltEnv, action: ActionSpec) -> bool:
+    """Does `info` hold action masks? Under `auto`, one reset tells, which `training/watchdog.py` watches."""
     if config.action_masks == "off" or (config.action_masks == "auto" and action.kind == "box"):
         return False
     if action.kind == "box":

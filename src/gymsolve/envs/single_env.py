@@ -27,10 +27,12 @@ from gymsolve.envs.screen import draw_without_screen
 from gymsolve.envs.spaces import ObsLayout, half_bounds
 from gymsolve.envs.wrappers.actions import FrameSkip
 from gymsolve.envs.wrappers.components import is_number
-from gymsolve.errors import EnvFaultError
+from gymsolve.errors import EnvFaultError, GymsolveError
 from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs
 
-__all__ = ["PlayStage", "Scene", "Stage", "obs_names", "open_any_stage", "open_play_stage", "open_stage"]
+__all__ = [
+    *("PlayStage", "Scene", "Stage", "draw", "obs_names", "open_any_stage", "open_play_stage", "open_stage"),
+]
 
 _USUAL_FPS = 30.0
 _TURNS_FPS = 10.0
@@ -207,7 +209,9 @@ class _StageHere:
 
     def render(self) -> Array:
         try:
-            frame = np.asarray(self._env.render())
+            frame = np.asarray(draw(self._env, self._env.label))
+        except GymsolveError:
+            raise
         except Exception as error:  # drawing is the environment's own code, down to the graphics driver
             raise EnvFaultError(
                 f"{self._id} cannot be drawn: {type(error).__name__}: {error}.",
@@ -225,7 +229,7 @@ class _StageHere:
         return frame[..., :3]
 
     def write(self) -> str:
-        return str(self._env.render())
+        return str(draw(self._env, self._env.label))
 
     def save(self) -> Snapshot | None:
         state = self._env.snapshot(native=True)
@@ -461,6 +465,11 @@ def _layers(env: gym.Env[Any, Any]) -> list[gym.Env[Any, Any]]:
     while isinstance(found[-1], gym.Wrapper):
         found.append(found[-1].env)
     return found
+
+
+def draw(env: gym.Env[Any, Any], label: str) -> Any:
+    """What an environment draws; `label` names it to `training/watchdog.py`."""
+    return env.render()
 
 
 def _frames_per_second(env_id: str, env: gym.Env[Any, Any]) -> float:

@@ -118,9 +118,11 @@ def check_env(plan: "Plan") -> CheckedEnv:
     """Examine the environment of a planned run."""
     from gymsolve.envs.preflight import preflight
     from gymsolve.metrics.lint import lint
+    from gymsolve.training.watchdog import Watchdog
 
     config = plan.config
-    looked = preflight(config.env)
+    with Watchdog(config.env):
+        looked = preflight(config.env)
     seeds = None if looked.determinism is None else asdict(looked.determinism)
     speed = looked.steps_per_second.get(looked.backend)
     return CheckedEnv(

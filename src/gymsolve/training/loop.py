@@ -206,7 +206,7 @@ def _tell_faults(run: Run, observer: Observer, judgement: Judgement) -> None:
     if judgement.verdict.void:
         text = (
             f"The evaluation at step {steps} gives no verdict: whatever played its episodes died, each time. "
-            f"Look for the cause with: gymsolve eval {run.id}@last"
+            f"Look for the cause with: gymsolve eval {run.path}@last"
         )
         _tell(run, observer, "eval_failed", steps, text)
 

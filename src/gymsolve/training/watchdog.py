@@ -22,9 +22,11 @@ from typing import Any, Self
 from gymsolve.config import EnvConfig
 from gymsolve.envs.build import build_env
 from gymsolve.envs.contract_faults import close_env, place_of_frame
+from gymsolve.envs.describe import masks_in_info
 from gymsolve.envs.make import debugger_attached
 from gymsolve.envs.processes import WATCH
 from gymsolve.envs.replay import Replay
+from gymsolve.envs.single_env import draw
 from gymsolve.errors import EnvFaultError
 
 __all__ = ["Watchdog"]
@@ -36,6 +38,8 @@ _INTERRUPTIONS = 3
 _CALLS = {
     Replay.step.__code__: ("step", "env.step_timeout"),
     Replay.begin.__code__: ("reset", "env.reset_timeout"),
+    masks_in_info.__code__: ("reset", "env.reset_timeout"),
+    draw.__code__: ("render", "env.step_timeout"),
     build_env.__code__: ("its constructor", "env.build_timeout"),
     close_env.__code__: ("close", "env.reset_timeout"),
 }

@@ -81,7 +81,8 @@ def evaluate(
     if json:
         print_json(told.to_json())
     else:
-        _tell(told, episodes if steps is None else None)
+        tasks = max(1, len(loaded.config.env.tasks))
+        _tell(told, episodes * tasks if steps is None else None)
 
 
 def _tell(told: "Evaluation", asked: int | None) -> None:

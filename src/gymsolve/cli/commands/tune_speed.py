@@ -37,9 +37,11 @@ def tune_speed(
     from gymsolve.service.environments import answer_choice, write_choice
     from gymsolve.training.planning.plan import plan_run
     from gymsolve.training.planning.tuning_costs import tune
+    from gymsolve.training.watchdog import Watchdog
 
     plan = plan_run(env, overrides(set_))
-    choice = tune(plan.config, seconds, shortest=plan.least_steps)
+    with Watchdog(plan.config.env):
+        choice = tune(plan.config, seconds, shortest=plan.least_steps)
     choice = replace(choice, reasons=(*plan.measured, *choice.reasons))
     written = write_choice(plan, choice) if write else None
     if json:

@@ -61,7 +61,7 @@ def _merge(group: Sequence[Contender], axis: Axis, number: int, metric: str) -> 
         line.append((x, interquartile_mean(values)))
         spread.append((x, *seed_interval(values, _RESAMPLES)))
     letters = ", ".join(one.letter for one in known)
-    label = f"{letters}: interquartile mean over {len(known)} seeds, 95 % interval"
+    label = f"{letters}: interquartile mean over {len(known)} seeds; the band is its 95 % interval"
     return Line(label, line, spread, letter=str(number))
 
 

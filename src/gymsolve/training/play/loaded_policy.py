@@ -1,6 +1,7 @@
 """A trained policy, loaded from a run: to act with, or to be judged."""
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -144,19 +145,16 @@ def evaluate_run(  # noqa: PLR0913 - the options of `gymsolve eval`
     config = own.model_copy(update=update)
     require_fit(loaded.policy, config.env, loaded.run)
     evaluator = Evaluator(config, None, "train" if as_trained else "eval")
-    try:
-        with Watchdog(config.env):
-            result = evaluator.play(
-                loaded.policy, episodes, held_out=not run_seeds, steps=steps, on_step=on_step
-            )
-        return result, loaded
-    finally:
-        evaluator.close()
+    with Watchdog(config.env), closing(evaluator):
+        result = evaluator.play(loaded.policy, episodes, held_out=not run_seeds, steps=steps, on_step=on_step)
+    return result, loaded
 
 
 def require_fit(policy: Policy, env: EnvConfig, run: Run) -> None:
     """Refuse an environment with other observations or actions than the policy knows."""
-    misfit = find_misfit(policy.spec, describe_env(env, "eval"))
+    with Watchdog(env):
+        found = describe_env(env, "eval")
+    misfit = find_misfit(policy.spec, found)
     if misfit is not None:
         raise CheckpointError(
             f"the policy of run {run.id} does not fit {env.id}: {misfit}.",

@@ -20,6 +20,7 @@ from gymsolve.training.engines.choose import choose_engine, load_policy
 from gymsolve.training.engines.contract import Policy
 from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.play.deathmatch import ARENA, Deathmatch, find_opponents
+from gymsolve.training.watchdog import Watchdog
 
 __all__ = ["MODES", "Opened", "Request", "open_request", "read_request"]
 
@@ -147,7 +148,8 @@ def open_request(request: Request) -> Opened:
 
 def _open(config: TrainConfig, request: Request) -> PlayStage:
     """The stage; refused where it would have to be shown in characters, and nobody could follow."""
-    stage = open_play_stage(config.env, text=request.text)
+    with Watchdog(config.env):
+        stage = open_play_stage(config.env, text=request.text)
     if request.text and not (stage.writes or stage.turns):
         stage.close()
         raise UsageError(

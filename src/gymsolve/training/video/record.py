@@ -69,14 +69,15 @@ def record_run(
     place = None if out is None else out.absolute()  # environments may change the working directory
     require_fit(load_policy(saved.policy, saved.policy_metadata), config.env, run)
     task = _known_task(wish, config, saved)
-    stage = open_stage(config.env, task)
+    with Watchdog(config.env):
+        stage = open_stage(config.env, task)
     if stage is None:
         raise UsageError(
             f"{config.env.id} cannot be drawn into a picture, so there is nothing to film.",
             hint='An environment of your own needs metadata = {"render_modes": ["rgb_array"]}, an argument '
             "render_mode of __init__, and a render() that returns an array [height, width, 3] of uint8.",
         )
-    with closing(stage), Watchdog(config.env):
+    with Watchdog(config.env), closing(stage):
         order = _order(wish, config, stage)
         path = place or video_place(run, _name(wish, saved, order))
         shown = {} if task is None else {"task": task}
