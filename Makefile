@@ -8,7 +8,8 @@ QUIET_PIP := $(PIP) install --quiet --constraint constraints.txt
 SHOWN_PIP := $(PIP) install --constraint constraints.txt
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS)
 ENV ?= CartPole-v1
-WORKERS ?= 2
+# One more than the cores that there should be: some tests mostly wait.
+WORKERS ?= 3
 ROUNDS ?= 5000
 # One thread per process: on small matrices more of them cost more than they save.
 export OMP_NUM_THREADS ?= 1

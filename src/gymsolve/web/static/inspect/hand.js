@@ -6,7 +6,7 @@ import { html, nothing, render } from '../vendor/lit-html.js';
 /** Show where the person is; `done(drop)` when the policy gets it back, or nothing is to come of it. */
 export function hand(element, view, begun, done) {
   const { bindings } = begun.controls;
-  const keys = new Keys(view.episode.facts.env_id, new Set(bindings.flatMap((one) => one.keys)), () => {});
+  const keys = new Keys(view.episode.facts.env_id, begun.controls, () => {});
   const down = new Set();
   let now = begun.hand;
   let picture = begun.blob;
