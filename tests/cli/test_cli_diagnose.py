@@ -87,9 +87,10 @@ def test_where_no_setting_helps_the_environment_is_to_be_looked_at(cli):
     assert cli(*shlex.split(next_[1])[1:]).code in (0, 1), "the command is understood"
 
 
-def test_diagnosis_as_json(cli):
+def test_diagnosis_as_json(cli, place, monkeypatch):
     train_with_fault(cli)
-    told = cli("diagnose", "@last", "--json").json
+    monkeypatch.chdir(place / "runs")  # where a file has this name
+    told = cli("diagnose", "@last", "--runs-dir", ".", "--json").json
     assert told["roots"][0]["id"] == "kl_shock"
     assert told["roots"][0]["evidence"]["metric"] == "train/approx_kl"
     assert told["env_id"] == "CartPole-v1"

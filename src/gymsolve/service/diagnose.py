@@ -15,6 +15,7 @@ from gymsolve.metrics.history import read_rows
 from gymsolve.metrics.lint import lint
 from gymsolve.recipes import validate
 from gymsolve.runs import Run, find_run, split_ref
+from gymsolve.runs.index import LAST
 from gymsolve.runs.summary import holds_run
 from gymsolve.service.answers import Answer
 
@@ -62,11 +63,12 @@ def diagnose_path(ref: str, runs_dir: Path | str | None = None) -> Findings:
     """Explain a run, the log of another tool at a path, or `wandb:ENTITY/PROJECT/RUN`."""
     if ref.startswith(ONLINE):
         return _of_log(wandb_log(fetch_wandb(ref.removeprefix(ONLINE))))
-    path = Path(ref)
-    if os.path.lexists(path) and not holds_run(path):  # a name that is too long for a path is no path
+    path, name = Path(ref), split_ref(ref)[0]
+    # Whoever stands in a runs folder finds a file of the name @last there.
+    if name != LAST and os.path.lexists(path) and not holds_run(path):
         return _of_log(read_foreign(path))
     try:
-        run = find_run(split_ref(ref)[0], runs_dir)
+        run = find_run(name, runs_dir)
     except (UnknownRunError, OSError) as error:  # a name may also be too long for any file
         if os.sep in ref or path.suffix in _SUFFIXES:  # whoever writes this means a place, not a run
             near = did_you_mean(path.name, _names(path.parent))
