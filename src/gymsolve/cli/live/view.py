@@ -118,7 +118,7 @@ def evaluating_line(view: View, now: float) -> str:
     done, total = view.evaluation or (0, 0)
     where = f"{count(view.steps_now):>10} steps  evaluating: {count(done)} of {count(total)} episodes"
     each = plural(view.evaluation_steps, "step")
-    return f"{where}, {each} each, {duration(now - view.evaluation_began)}"
+    return f"{where}, {each} in each copy, {duration(now - view.evaluation_began)}"
 
 
 def evaluation_line(
