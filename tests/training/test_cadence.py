@@ -101,8 +101,8 @@ def test_a_slow_evaluation_says_how_far_it_is(monkeypatch):
     changes = SETTINGS | {"steps": 256, "eval.episodes": 8}
     gymsolve.train(LONG, changes, observer=Watcher(PlainScreen(stream)))
     lines = [line for line in stream.getvalue().splitlines() if "evaluating: " in line]
-    assert "0 of 8 episodes, 1 step each" in lines[0]
-    assert "0 of 8 episodes, 99 steps each" in lines[98]
+    assert "0 of 8 episodes, 1 step in each copy" in lines[0]
+    assert "0 of 8 episodes, 99 steps in each copy" in lines[98]
 
 
 @pytest.mark.parametrize(("algo", "steps"), [("a2c", 50_000_000), ("a2c", 500_000), ("ppo", 10**9)])
