@@ -4,7 +4,7 @@ import zlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from benchmarks.doctor.faults import FAULTS, HEALTHY, Fault
+from benchmarks.doctor.faults import FAULTS, HEALTHY, METHODS, Fault
 
 __all__ = ["CASES", "SEEDS", "STAGES", "Case", "find_case"]
 
@@ -65,6 +65,7 @@ def _all_cases() -> list[Case]:
     for seed in SEEDS:
         cases += [Case(fault, env, seed) for fault in FAULTS for env in fault.envs]
         cases += [Case(HEALTHY, env, seed) for env in (*_RECIPES, "CartPole-v1", "Pendulum-v1")]
+        cases += [Case(method, env, seed) for method in METHODS for env in method.envs]
     return cases
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from gymsolve.config import PPOConfig, TrainConfig
 from gymsolve.schedules import Progress
 
-__all__ = ["FAULTS", "HEALTHY", "Fault"]
+__all__ = ["FAULTS", "HEALTHY", "METHODS", "Fault"]
 
 Settings = dict[str, Any]
 TRIO = ("CartPole-v1", "Acrobot-v1", "Pendulum-v1")
@@ -23,11 +23,11 @@ _NOT_LEARNING = ("return_flat", "ev_zero", "ev_negative", "entropy_stuck", "poli
 
 @dataclass(frozen=True)
 class Fault:
-    """One mistake that people make."""
+    """One mistake that people make; or none, if no alert names it: nothing may be found then."""
 
     name: str
     about: str
-    names: tuple[str, ...]
+    names: tuple[str, ...] = ()
     shows: tuple[str, ...] = ()
     settings: Callable[[TrainConfig], Settings] = lambda config: {}
     patch: str = ""
@@ -35,7 +35,7 @@ class Fault:
     envs: tuple[str, ...] = TRIO
 
 
-HEALTHY = Fault("healthy", "nothing is wrong", names=())
+HEALTHY = Fault("healthy", "as it is")
 
 
 def _rate(config: TrainConfig) -> float:
@@ -82,8 +82,22 @@ def _loud_second_task(config: TrainConfig) -> Settings:
     return _two_tasks(config, {}, {"wrappers": [{"scale_reward": {"factor": 1000.0}}]}) | shared
 
 
-def _lopsided_tasks(config: TrainConfig) -> Settings:
+def _even_tasks(config: TrainConfig) -> Settings:
     return _two_tasks(config, {}, {})
+
+
+_EASIER: dict[str, tuple[Settings, float]] = {
+    "CartPole-v1": ({"wrappers": [{"time_limit": {"max_steps": 100}}]}, 80.0),
+    "FrozenLake-v1": ({"kwargs": {"is_slippery": False}}, 0.7),
+}
+"""A stage before the task itself, and the return that ends it."""
+
+
+def _easier_first(config: TrainConfig) -> Settings:
+    easy, enough = _EASIER[config.env.id]
+    stages = [{"name": "easy", "promote_at": enough, "steps": config.steps // 2}, "whole"]
+    tasks = {"easy": easy, "whole": {}}
+    return {"env.tasks": tasks, "env.num_envs": 8, "engine": "torch", "curriculum.stages": stages}
 
 
 def _batch(config: TrainConfig) -> int:
@@ -153,7 +167,7 @@ FAULTS = (
         "two tasks, and from 40 % of the budget on nobody plays the first",
         names=("task_forgotten", "task_starved"),
         shows=("return_flat", "return_fell"),
-        settings=_lopsided_tasks,
+        settings=_even_tasks,
         patch="drop_first_task",
     ),
     Fault(
@@ -352,3 +366,35 @@ FAULTS = (
         settings=_wrapped("ShortEpisodes", length=8, roles=["train"]),
     ),
 )
+
+METHODS = (
+    Fault(
+        "healthy_memory",
+        "with memory",
+        settings=_fixed(net__memory__cell="lstm"),
+    ),
+    Fault(
+        "healthy_bonus",
+        "with a bonus for exploring",
+        settings=_fixed(explore__bonus="rnd"),
+        envs=("CartPole-v1", "Acrobot-v1", "FrozenLake-v1"),
+    ),
+    Fault(
+        "healthy_archive",
+        "with an archive to start from",
+        settings=_fixed(explore="go_explore"),
+        envs=("CartPole-v1", "Acrobot-v1", "FrozenLake-v1"),
+    ),
+    Fault(
+        "healthy_tasks",
+        "beside a second task",
+        settings=_even_tasks,
+    ),
+    Fault(
+        "healthy_curriculum",
+        "after an easier stage",
+        settings=_easier_first,
+        envs=tuple(_EASIER),
+    ),
+)
+"""Sound ways to train, as their first lines of YAML give them."""

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.doctor.cases import CASES
-from benchmarks.doctor.faults import FAULTS
+from benchmarks.doctor.faults import FAULTS, HEALTHY, METHODS
 from benchmarks.doctor.results import Result
-from benchmarks.doctor.score import TARGETS, Score, is_named, is_noticed, score
+from benchmarks.doctor.score import TARGETS, Score, is_healthy, is_named, is_noticed, score
 
 __all__ = ["render", "summarize", "write_page"]
 
@@ -87,13 +87,17 @@ def _faults(results: Sequence[Result]) -> str:
 
 
 def _healthy(results: Sequence[Result]) -> str:
-    lines = ["| run | half | runs | with an alarm | alarms |", "| --- | --- | --- | --- | --- |"]
-    healthy = [one for one in results if one["fault"] == "healthy"]
-    for env in dict.fromkeys(one["env"] for one in healthy):
-        runs = [one for one in healthy if one["env"] == env]
-        alarms = sorted({name for one in runs for name in one["fired"]})
+    lines = [
+        "| run | trained | half | runs | with an alarm | alarms |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    about = {one.name: one.about for one in (HEALTHY, *METHODS)}
+    healthy = [one for one in results if is_healthy(one)]
+    for name, env in dict.fromkeys((one["fault"], one["env"]) for one in healthy):
+        runs = [one for one in healthy if (one["fault"], one["env"]) == (name, env)]
+        alarms = sorted({alarm for one in runs for alarm in one["fired"]})
         ill = sum(bool(one["fired"]) for one in runs)
-        cells = [env, runs[0]["half"], str(len(runs)), str(ill), ", ".join(alarms) or "none"]
+        cells = [env, about[name], runs[0]["half"], str(len(runs)), str(ill), ", ".join(alarms) or "none"]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

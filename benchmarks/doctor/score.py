@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from benchmarks.doctor.results import Result
 
-__all__ = ["TARGETS", "Score", "is_named", "is_noticed", "score"]
+__all__ = ["TARGETS", "Score", "is_healthy", "is_named", "is_noticed", "score"]
 
 TARGETS = {"recall": 0.85, "root": 0.70, "false_alarms": 0.05}
 
@@ -31,6 +31,11 @@ class Score:
         )
 
 
+def is_healthy(result: Result) -> bool:
+    """No alert could name what is wrong, for nothing is."""
+    return not result["names"]
+
+
 def is_noticed(result: Result) -> bool:
     return bool(set(result["fired"]) & {*result["names"], *result["shows"]})
 
@@ -41,8 +46,8 @@ def is_named(result: Result) -> bool:
 
 def score(results: Iterable[Result]) -> Score:
     runs = list(results)
-    faulty = [one for one in runs if one["fault"] != "healthy"]
-    healthy = [one for one in runs if one["fault"] == "healthy"]
+    faulty = [one for one in runs if not is_healthy(one)]
+    healthy = [one for one in runs if is_healthy(one)]
     return Score(
         faulty=len(faulty),
         recall=_share([is_noticed(one) for one in faulty]),
