@@ -373,17 +373,6 @@ def test_values_of_a_few_rollouts_without_ends_are_not_worse_than_a_guess():
     )
 
 
-def test_rollouts_without_a_reward_say_nothing_of_the_values():
-    rare = {
-        "train/explained_variance": lambda i: -20.0 if i % 3 else 0.2,
-        "rollout/reward_min": 0.0,
-        "rollout/reward_max": lambda i: 0.0 if i % 3 else 1.0,
-    }
-    assert "ev_negative" not in fired(rare, make_context())
-    assert "ev_negative" in fired(rare | {"rollout/reward_max": 1.0}, make_context())
-    assert "ev_negative" in fired(rare | {"rollout/reward_min": -1.0}, make_context())
-
-
 def test_an_episode_that_may_still_be_under_way_is_no_finding():
     waiting = {"rollout/episodes": jump(0.0, 1.0, at=40)}
     assert "no_episode_end" in fired(waiting, make_context())

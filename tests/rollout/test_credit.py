@@ -56,6 +56,21 @@ def test_giving_credit_changes_nothing():
     np.testing.assert_array_equal(rollout.rewards, before[1])
 
 
+def test_a_rollout_without_a_reward_says_nothing_of_the_values():
+    """Its targets come from values alone; a share of their variance raised a false alarm in sparse tasks."""
+    rollout = gather(*make_case("discrete"), STEPS)
+    values = np.random.default_rng(0).normal(size=rollout.values.shape).astype(np.float32)
+    rollout.values[:] = values
+    rollout.rewards[:] = 0.0
+    flat = actor_critic_credit(rollout, PPOConfig(), START).flat(rollout, normalized="rollout")
+    assert flat.returns.std() > 0
+    assert np.isnan(flat.explained_variance())
+    rollout.rewards[3, 0] = 1.0
+    flat = actor_critic_credit(rollout, PPOConfig(), START).flat(rollout, normalized="rollout")
+    expected = 1 - np.var(flat.returns - flat.values) / np.var(flat.returns)
+    assert flat.explained_variance() == pytest.approx(expected, rel=1e-4)
+
+
 @pytest.mark.parametrize("stack", [1, 4])
 @pytest.mark.parametrize("next_step", [False, True])
 def test_the_successor_of_an_end_is_the_last_observation_of_its_episode(next_step, stack):

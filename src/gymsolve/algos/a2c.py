@@ -13,7 +13,7 @@ from gymsolve.config import A2CConfig
 from gymsolve.nn.policy import Policy
 from gymsolve.parts import Part
 from gymsolve.rollout.credit import Credit, actor_critic_credit
-from gymsolve.rollout.learning import explained_variance, hyperparameters
+from gymsolve.rollout.learning import hyperparameters
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress
 
@@ -69,5 +69,5 @@ class A2C(Part):
         row |= moved(policy, minibatch)
         policy.observe(batch.raw_obs)
         metrics = mean_metrics([row]) | in_force
-        metrics["train/explained_variance"] = explained_variance(credited.values, credited.returns)
+        metrics["train/explained_variance"] = credited.explained_variance()
         return metrics

@@ -20,7 +20,7 @@ from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
 from gymsolve.parts import Part, hold_state
 from gymsolve.rollout.credit import Credit, Credited, actor_critic_credit
-from gymsolve.rollout.learning import adapt_rate, explained_variance, hyperparameters
+from gymsolve.rollout.learning import adapt_rate, hyperparameters
 from gymsolve.rollout.returns import standardize
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress
@@ -85,7 +85,7 @@ class PPO(Part):
 
         metrics = mean_metrics(steps) | in_force
         metrics["train/approx_kl"] = float(torch.stack(moves).mean())
-        metrics["train/explained_variance"] = explained_variance(credited.values, credited.returns)
+        metrics["train/explained_variance"] = credited.explained_variance()
         metrics["train/kl_stopped"] = float(stopped)
         metrics["train/gradient_steps"] = float(len(steps))
         metrics["train/first_ratio"] = float(steps[0]["train/ratio"]) if steps else float("nan")

@@ -21,7 +21,7 @@ from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
 from gymsolve.parts import Part, hold_state
 from gymsolve.rollout.credit import Credit, Credited, monte_carlo_credit
-from gymsolve.rollout.learning import explained_variance, hyperparameters
+from gymsolve.rollout.learning import hyperparameters
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress
 from gymsolve.spec import Array
@@ -60,7 +60,7 @@ class Reinforce(Part):
         row |= moved(policy, batch)  # before the normaliser moves: that is not the gradient's doing
         policy.observe(Batch(policy, rollout, rollout.valid).raw_obs)
         if config.baseline == "value":
-            metrics["train/explained_variance"] = explained_variance(credited.values, credited.returns)
+            metrics["train/explained_variance"] = credited.explained_variance()
         return metrics | mean_metrics([row])
 
     def _step(

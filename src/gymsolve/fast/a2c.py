@@ -8,7 +8,7 @@ from gymsolve.fast.optimizer import FastOptimizer
 from gymsolve.fast.policy import FastPolicy
 from gymsolve.parts import Part
 from gymsolve.rollout.credit import Credit, actor_critic_credit
-from gymsolve.rollout.learning import explained_variance, hyperparameters
+from gymsolve.rollout.learning import hyperparameters
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress
 from gymsolve.spec import Array
@@ -46,7 +46,7 @@ class FastA2C(Part):
         row |= moved(policy, batch)
         self.optimizer.flush()
         policy.observe(batch.raw_obs)
-        row["train/explained_variance"] = explained_variance(credited.values, credited.returns)
+        row["train/explained_variance"] = credited.explained_variance()
         return row | in_force
 
     def _step(

@@ -17,7 +17,7 @@ from gymsolve.fast.policy import FastPolicy
 from gymsolve.fast.surrogate import SurrogateMeans, compiled_surrogate, numpy_surrogate
 from gymsolve.parts import Part, hold_state
 from gymsolve.rollout.credit import Credit, actor_critic_credit
-from gymsolve.rollout.learning import adapt_rate, explained_variance, hyperparameters
+from gymsolve.rollout.learning import adapt_rate, hyperparameters
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress
 from gymsolve.spec import Array
@@ -73,7 +73,7 @@ class FastPPO(Part):
         metrics = _describe(steps[: len(norms)], norms, in_force) | in_force
         # Before each step, and the one that forbade a step.
         metrics["train/approx_kl"] = float(np.mean([means.approx_kl for means in steps]))
-        metrics["train/explained_variance"] = explained_variance(credited.values, credited.returns)
+        metrics["train/explained_variance"] = credited.explained_variance()
         metrics["train/kl_stopped"] = float(stopped)
         metrics["train/gradient_steps"] = float(len(norms))
         return metrics

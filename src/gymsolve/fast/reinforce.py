@@ -15,7 +15,7 @@ from gymsolve.fast.optimizer import FastOptimizer
 from gymsolve.fast.policy import FastPolicy
 from gymsolve.parts import Part, hold_state
 from gymsolve.rollout.credit import Credit, monte_carlo_credit
-from gymsolve.rollout.learning import explained_variance, flatten_obs, hyperparameters
+from gymsolve.rollout.learning import flatten_obs, hyperparameters
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.schedules import Progress
 from gymsolve.spec import Array
@@ -59,7 +59,7 @@ class FastReinforce(Part):
         self.optimizer.flush()
         policy.observe(flatten_obs(rollout, rollout.valid))
         if config.baseline == "value":
-            metrics["train/explained_variance"] = explained_variance(credited.values, credited.returns)
+            metrics["train/explained_variance"] = credited.explained_variance()
         return metrics | row
 
     def _policy_step(self, batch: Batch, advantages: Array, in_force: dict[str, float]) -> dict[str, float]:

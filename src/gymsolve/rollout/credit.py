@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gymsolve.config import A2CConfig, PPOConfig, ReinforceConfig
-from gymsolve.rollout.learning import flatten
+from gymsolve.rollout.learning import explained_variance, flatten
 from gymsolve.rollout.returns import (
     endless_gae,
     finished,
@@ -37,6 +37,12 @@ class Credited(NamedTuple):
     returns: Array  # [B] what the values should have been
     values: Array  # [B] what they were
     tasks: Array | None = None  # [B] numbers of their tasks; None where there is one
+    paid: bool = True
+    """Whether any step of the rollout was rewarded."""
+
+    def explained_variance(self) -> float:
+        """Without a reward, targets are what the values say of each other, and vary next to nothing: NaN."""
+        return explained_variance(self.values, self.returns) if self.paid else float("nan")
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,7 @@ class Credit:
             flatten(self.targets[TASK], self.rows),
             flatten(rollout.values, self.rows).copy(),
             tasks,
+            paid=bool(rollout.rewards.any()),
         )
 
 

@@ -1,7 +1,6 @@
 """How well values and advantages tell good from bad."""
 
 import itertools
-import math
 import statistics
 from collections.abc import Sequence
 
@@ -21,30 +20,11 @@ def _has_critic(context: Context) -> bool:
     return context.setting("algo.baseline") in (None, "value")
 
 
-def _fits(history: History) -> list[float]:
-    """Explained variance of the newest rollouts. Without a reward, targets are what values say of each other,
-    and their variance is next to nothing: such a rollout says nothing of the values."""
-    series = history.series[_EV]
-    newest = zip(series.steps[-_WINDOW:], series.values[-_WINDOW:], strict=True)
-    return [value for step, value in newest if math.isfinite(value) and not _unpaid(history, step)]
-
-
-def _unpaid(history: History, step: int) -> bool:
-    ends = [history.series.get(f"rollout/reward_{end}") for end in ("min", "max")]
-    return all(
-        found is not None
-        and (index := found.index_at(step)) is not None
-        and found.steps[index] == step
-        and found.values[index] == 0.0
-        for found in ends
-    )
-
-
 def _negative(history: History, context: Context, active: bool) -> Evidence | None:
     """The median of a window: where a rollout's returns are all alike, the share is of next to nothing."""
     if is_reached(history, context):
         return None
-    tail = _fits(history)
+    tail = history.series[_EV].tail(_WINDOW)
     if len(tail) < _WINDOW // 2:
         return None
     value = statistics.median(tail)
@@ -56,7 +36,7 @@ def _negative(history: History, context: Context, active: bool) -> Evidence | No
 def _useless(history: History, context: Context, active: bool) -> Evidence | None:
     if not is_flat(history, context, 0.2, luck=_LUCK):
         return None
-    tail = _fits(history)
+    tail = history.series[_EV].tail(_WINDOW)
     if len(tail) < _WINDOW // 2:
         return None
     value = statistics.median(tail)
@@ -72,7 +52,7 @@ def _median_of(tail: Sequence[float]) -> str:
 def _oscillates(history: History, context: Context, active: bool) -> Evidence | None:
     if not is_flat(history, context, 0.1):
         return None
-    tail = _fits(history)
+    tail = history.series[_EV].tail(_WINDOW)
     if len(tail) < _WINDOW:
         return None
     ordered = sorted(tail)  # without the ends: a single rollout whose returns are all alike is no swing

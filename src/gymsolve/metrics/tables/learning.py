@@ -93,7 +93,7 @@ LEARNING = (
     ),
     Metric(
         "train/explained_variance",
-        "1: the values predict the returns; 0: no better than their mean; below: worse",
+        "1: the values predict the returns; 0: no better than their mean; less: worse; none without rewards",
         better="up",
         high=1,
         priority=1,
