@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fast_pairs import OBS, computing_with, needs_compiler, see
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import gymsolve
@@ -41,14 +41,16 @@ def twins(kind: str, masked: bool, obs: str, **net: Any) -> tuple[FastPolicy, Fa
     return found[0], found[1]
 
 
-def assert_near(ours: np.ndarray, theirs: np.ndarray, about: str = "") -> None:
-    """Up to rounding: relative to the largest number, since sums of large terms may leave small ones."""
-    scale = float(np.abs(theirs).max(initial=1.0))
+def assert_near(ours: np.ndarray, theirs: np.ndarray, about: str = "", terms: float = 1.0) -> None:
+    """Up to rounding: relative to the largest number, since sums of large terms may leave small ones; `terms`
+    is how large the terms are together, where that is known."""
+    scale = max(float(np.abs(theirs).max(initial=1.0)), terms)
     np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=5e-6 * scale, err_msg=about)
 
 
 @np.errstate(all="ignore")  # as where the passes are used: products of one row may warn of what they skip
 @settings(max_examples=150)
+@example(("box", False), "vector", "silu", [1, 1, 1], 127, False, 0.0, "both")  # terms of 6.5 that leave 0.3
 @given(
     case=st.sampled_from(CASES),
     obs=st.sampled_from(list(OBS)),
@@ -82,7 +84,7 @@ def test_every_pass_of_every_shape(case, obs, activation, hidden, batch, shared,
         assert_near(vars(works[1])[name], vars(works[0])[name], name)
     ours, theirs = (policy.parameters.views(policy.parameters.grads) for policy in (compiled, plain))
     for name, slope in theirs.items():
-        assert_near(ours[name], slope, name)
+        assert_near(ours[name], slope, name, terms=batch / 20)  # a term of some 0.05 and more for each row
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
