@@ -16,7 +16,8 @@ from minari.dataset.minari_storage import MinariStorage
 import gymsolve
 from gymsolve.cli import main
 from gymsolve.envs.describe import describe_env
-from gymsolve.envs.single_env import Scene, open_stage
+from gymsolve.envs.stage import Scene
+from gymsolve.envs.stage_opening import open_stage
 from gymsolve.errors import GymsolveError
 from gymsolve.recipes import resolve
 from gymsolve.runs.checkpoints import list_checkpoints

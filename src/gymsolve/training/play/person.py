@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gymsolve.envs.controls import find_controls
-from gymsolve.envs.single_env import Scene
+from gymsolve.envs.stage import Scene
 from gymsolve.errors import GymsolveError, RunDamagedError
 from gymsolve.spec import Array
 from gymsolve.training.play.clock import Clock

@@ -6,7 +6,7 @@ import math
 import numpy as np
 from PIL import Image
 
-from gymsolve.envs.single_env import PlayStage, Scene
+from gymsolve.envs.stage import PlayStage, Scene
 from gymsolve.errors import EnvFaultError
 from gymsolve.spec import Array, ObsSpec
 

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from gymsolve.envs.single_env import PlayStage, Scene
+from gymsolve.envs.stage import PlayStage, Scene
 from gymsolve.errors import EnvFaultError
 from gymsolve.spec import Array
 from gymsolve.training.play.picture import encode, tabulate
