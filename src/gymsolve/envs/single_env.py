@@ -17,9 +17,9 @@ from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec
 from gymsolve.envs.contract import Snapshot
 from gymsolve.envs.describe import Description
 from gymsolve.envs.families import find_family
+from gymsolve.envs.headless import draw_without_screen
 from gymsolve.envs.labels import ActionLabels, find_labels
 from gymsolve.envs.masks import legal_mask, refuse_empty
-from gymsolve.envs.screen import draw_without_screen
 from gymsolve.envs.spaces import ObsLayout, half_bounds
 from gymsolve.envs.stage import Scene, Stage
 from gymsolve.envs.wrappers.actions import FrameSkip

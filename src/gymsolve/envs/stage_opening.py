@@ -12,9 +12,9 @@ from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.contract import Snapshot
 from gymsolve.envs.describe import Description, describe, describe_tasks
 from gymsolve.envs.families import bare_name, find_family
+from gymsolve.envs.headless import draw_without_screen
 from gymsolve.envs.join import Fit, task_seed
 from gymsolve.envs.labels import ActionLabels
-from gymsolve.envs.screen import draw_without_screen
 from gymsolve.envs.single_env import StageHere, open_single
 from gymsolve.envs.stage import PlayStage, Scene, Stage
 from gymsolve.spec import Array, EnvSpec

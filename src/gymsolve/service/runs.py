@@ -24,7 +24,7 @@ from gymsolve.runs.checkpoints import pointed, survey_checkpoints
 from gymsolve.runs.files import replace_text
 from gymsolve.runs.groups import GROUP, Group, find_group
 from gymsolve.runs.logbook import LogEntry, entries_about
-from gymsolve.runs.stages import find_masters
+from gymsolve.runs.masters import find_masters
 from gymsolve.runs.videos import list_videos
 from gymsolve.service.answers import Answer
 
