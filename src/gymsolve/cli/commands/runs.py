@@ -12,7 +12,8 @@ from gymsolve.cli.printing.run_details import print_run
 from gymsolve.text import age, count, number, plural, setting, took
 
 if TYPE_CHECKING:
-    from gymsolve.service.runs import Comparison, ListedRun
+    from gymsolve.service.comparing import Comparison
+    from gymsolve.service.runs import ListedRun
 
 __all__ = ["compare", "list_them", "show"]
 
@@ -110,9 +111,9 @@ def compare(
     json: Json = False,
 ) -> None:
     """Compare runs: results, curves, and the settings in which they differ."""
-    from gymsolve.service import runs as service
+    from gymsolve.service.comparing import compare_runs
 
-    told = service.compare_runs(
+    told = compare_runs(
         runs, runs_dir, axis=None if x is None else x.value, html=html, limit=limit, trials=all_
     )
     if json:

@@ -269,31 +269,15 @@ class PlaySession:
         return None if self._runs else "begin" if not self._episode.begun else "key"
 
     def _tell_ready(self) -> None:
-        stage, config = self._stage, self._opened.config
-        self._say(
-            "ready",
-            name=self._opened.name,
-            env=config.env.id,
-            run=None if self._opened.run is None else self._opened.run.id,
-            controls=self._controls.to_json(),
-            labels=list(stage.labels.names),
-            fps=stage.fps,
-            turns=stage.turns,
-            undrawn=self._screen.undrawn,
-            components=list(stage.spec.components),
-        )
+        controls = self._controls.to_json()
+        self._say("ready", controls=controls, undrawn=self._screen.undrawn, **_introduce(self._opened))
         self._tell_state()
 
     def _tell_state(self) -> None:
         """What can be changed on the page, as it stands."""
         self._say(
             "state",
-            mode=self._seat.mode,
-            modes=[mode for mode in MODES if mode != "policy" or self._opened.run is not None],
-            sampled=self._seat.sampled,
-            checkpoint=self._seat.checkpoint,
-            checkpoints=self._opened.checkpoints(),
-            follow=self._seat.follow,
+            **self._seat.facts(),
             paused=self._paused,
             takeover=self._helping,
             speed=self._clock.speed,
@@ -305,6 +289,20 @@ class PlaySession:
 
     def _say(self, kind: str, **facts: Any) -> None:
         self._channel.send({"type": kind, **facts})
+
+
+def _introduce(opened: Opened) -> dict[str, Any]:
+    """What is played, for a page that has just come."""
+    stage = opened.stage
+    return {
+        "name": opened.name,
+        "env": opened.config.env.id,
+        "run": None if opened.run is None else opened.run.id,
+        "labels": list(stage.labels.names),
+        "fps": stage.fps,
+        "turns": stage.turns,
+        "components": list(stage.spec.components),
+    }
 
 
 def _seed_in(message: dict[str, Any]) -> int | None:

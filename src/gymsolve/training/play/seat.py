@@ -1,10 +1,12 @@
 """Who acts in a session where the person does not, or gives an opinion where the person does."""
 
+from typing import Any
+
 import numpy as np
 
 from gymsolve.envs.stage import Scene
 from gymsolve.errors import GymsolveError
-from gymsolve.training.play.opening import Opened, Request
+from gymsolve.training.play.opening import MODES, Opened, Request
 from gymsolve.training.play.players import Chance, Player, PolicyPlayer
 
 __all__ = ["Seat"]
@@ -67,3 +69,14 @@ class Seat:
         """The return that the player expects; None at the end of an episode."""
         over = scene.terminated or scene.truncated
         return None if self.player is None or over else self.player.value(scene)
+
+    def facts(self) -> dict[str, Any]:
+        """Who acts, and who else could."""
+        return {
+            "mode": self.mode,
+            "modes": [mode for mode in MODES if mode != "policy" or self._opened.run is not None],
+            "sampled": self.sampled,
+            "checkpoint": self.checkpoint,
+            "checkpoints": self._opened.checkpoints(),
+            "follow": self.follow,
+        }
