@@ -297,7 +297,7 @@ def _build_bonuses(config: TrainConfig, envs: Envs, engine: Engine) -> dict[str,
     """The bonus for exploring, if the settings ask for one."""
     if config.explore.bonus == "none":
         return {}
-    from gymsolve.explore.build import build_bonus  # needs torch, whatever the engine
+    from gymsolve.explore.build_bonus import build_bonus  # needs torch, whatever the engine
 
     bonus = build_bonus(config, envs.spec, envs.num_envs, on_gpu=engine.on_gpu, threads=engine.threads)
     return {"explore": bonus}
