@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-__all__ = ["HERE", "PeerMissingError", "known_peers", "peer_python", "peer_versions"]
+__all__ = ["HERE", "PeerMissingError", "known_peers", "peer_python"]
 
 HERE = Path(__file__).parent
 PEERS = HERE / ".peers"
@@ -45,17 +45,6 @@ def peer_python(name: str) -> Path:
         _call([*pip, *peer["packages"]])
     done.write_text(asked)
     return python
-
-
-def peer_versions(name: str) -> dict[str, str]:
-    """What is installed of the packages that matter for a peer."""
-    code = (
-        "import json, sys; from importlib.metadata import version;"
-        "print(json.dumps({n: version(n) for n in sys.argv[1:]}))"
-    )
-    command = [str(peer_python(name)), "-c", code, *known_peers()[name]["shown"]]
-    found: dict[str, str] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-    return found
 
 
 def _torch_pin() -> str:

@@ -1,11 +1,10 @@
 """Writes the pages of docs/ that follow from the code: python docs/generate.py (or `make docs`).
 
-`cli.md` comes from the help of every command, `json.md` from what they print (`json_page.py`),
-`config.md` from the models in `gymsolve.config`,
-`metrics.md` from the metric catalogue, `alerts.md` from the rules, `environments/` from families and recipes
-(`environment_pages.py`), the table of wrappers in `guide.md`
-from the wrappers' signatures, and the index of bundled recipes from their files. A test fails when one
-of them is stale.
+`cli.md` comes from the help of every command (`command_page.py`), `json.md` from what they print
+(`json_page.py`), `config.md` from the models in `gymsolve.config`, `metrics.md` from the metric catalogue,
+`alerts.md` from the rules, `environments/` from families and recipes (`environment_pages.py`), the table of
+wrappers in `guide.md` from the wrappers' signatures, and the index of bundled recipes from their files. A
+test fails when one of them is stale.
 """
 
 import inspect
@@ -17,13 +16,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, Gt, Le, Lt
+from command_page import render_commands
 from environment_pages import render_environments
 from json_page import render_json
 from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from gymsolve.cli.docs import render_docs
 from gymsolve.config import OptimizerConfig, TrainConfig, WrapperConfig
 from gymsolve.curriculum_config import StageConfig
 from gymsolve.metrics.catalog import GROUPS, Metric
@@ -108,7 +107,7 @@ def pages() -> dict[Path, str]:
     """Every generated page, and what it should hold."""
     guide = HERE / "guide.md"
     return {
-        HERE / "cli.md": render_docs(),
+        HERE / "cli.md": render_commands(),
         HERE / "json.md": render_json(),
         HERE / "config.md": render_config(),
         HERE / "metrics.md": render_metrics(),

@@ -26,6 +26,18 @@ from gymsolve.training.engines.contract import Algorithm
 torch.set_num_threads(1)
 
 ALGORITHMS = {"ppo": (PPO, PPOConfig), "a2c": (A2C, A2CConfig), "reinforce": (Reinforce, ReinforceConfig)}
+PPO_OPTIONS = {
+    "defaults": {},
+    "rollout_advantages": {"normalize_advantages": "rollout"},
+    "raw_advantages": {"normalize_advantages": "none"},
+    "value_clipping": {"clip_value": 0.05, "num_epochs": 4},
+    "huber": {"value_loss": "huber", "huber_delta": 0.3},
+    "huber_clipped": {"value_loss": "huber", "huber_delta": 0.3, "clip_value": 0.05},
+    "entropy": {"ent_coef": 0.3, "vf_coef": 0.0},
+    "free_gradients": {"max_grad_norm": 0.0},
+    "tight_ratio": {"clip_coef": 0.01, "num_epochs": 5},
+}
+"""Settings of PPO, each of which changes what an update computes."""
 ACTIONS = {
     "discrete": ActionSpec("discrete", (), nvec=(5,), start=(0,)),
     "multi_discrete": ActionSpec("multi_discrete", (3,), nvec=(2, 5, 3), start=(0, 1, 0)),

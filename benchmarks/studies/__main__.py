@@ -65,7 +65,8 @@ def make_page(results: Path) -> str:
     ]
     for study in STUDIES.values():
         rows = list(_load(results / "studies" / f"{study.name}.json").values())
-        lines += ["", f"## {study.title}", "", f"`{study.name}`. {study.design}", "", *study.page(rows)]
+        lines += ["", f"## {study.title}", "", f"`{study.name}`. {study.design}", ""]
+        lines += study.page(rows) if rows else ["Not run yet."]
     return "\n".join(lines) + "\n"
 
 

@@ -1,6 +1,7 @@
 """Does training level 2 of a platform game forget level 1?"""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from benchmarks.studies.study import Case, Row, Study, evaluate_in, mean_and_range, newest_run, train_one
@@ -55,21 +56,18 @@ def _play_both(run: Run, rehearsed: bool) -> Row:
     if rehearsed:
         played = evaluate_in(run, "last", lambda config: config, _EPISODES).tasks
         return {"success_after": {one: played[one].success_rate for one in _LEVELS}}
-    after = {one: evaluate_in(run, "last", _in_level(one), _EPISODES).success_rate for one in _LEVELS}
+    after = {
+        one: evaluate_in(run, "last", partial(_in_level, one), _EPISODES).success_rate for one in _LEVELS
+    }
     return {"success_after": after}
 
 
-def _in_level(level: str):  # type: ignore[no-untyped-def]
-    def change(config: TrainConfig) -> TrainConfig:
-        env = config.env.model_copy(update={"kwargs": config.env.kwargs | {"state": level}})
-        return config.model_copy(update={"env": env})
-
-    return change
+def _in_level(level: str, config: TrainConfig) -> TrainConfig:
+    env = config.env.model_copy(update={"kwargs": config.env.kwargs | {"state": level}})
+    return config.model_copy(update={"env": env})
 
 
 def _page(rows: list[Row]) -> list[str]:
-    if not rows:
-        return ["Not run yet."]
     lines = [
         f"| after | {' | '.join(f'completes {level}' for level in _LEVELS)} | seeds |",
         "| --- | --- | --- | --- |",

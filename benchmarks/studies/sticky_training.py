@@ -1,6 +1,7 @@
 """What does a policy do without sticky actions that was trained with them?"""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def _run(case: Case, root: Path) -> Row:
         settings["env.wrappers"] = _with_sticky_actions(resolve(_ENV).config, [role])
     row = train_one(case, root, settings, points=5)
     run = newest_run(case.folder(root))
-    found = {played: evaluate_in(run, "last", _change(played), _EPISODES) for played in _PLAYED}
+    found = {played: evaluate_in(run, "last", partial(_change, played), _EPISODES) for played in _PLAYED}
     return row | {
         "success": {played: one.success_rate for played, one in found.items()},
         "repeated": {played: round(one.repeated or 0.0, 4) for played, one in found.items()},
@@ -45,18 +46,13 @@ def _with_sticky_actions(config: TrainConfig, roles: list[str]) -> list[dict[str
     return [*kept[:above], *([sticky] if roles else []), *kept[above:]]
 
 
-def _change(played: str):  # type: ignore[no-untyped-def]
-    def change(config: TrainConfig) -> TrainConfig:
-        wrappers = _with_sticky_actions(config, ["eval"] if played == "with" else [])
-        env = type(config.env).model_validate(config.env.model_dump(mode="json") | {"wrappers": wrappers})
-        return config.model_copy(update={"env": env})
-
-    return change
+def _change(played: str, config: TrainConfig) -> TrainConfig:
+    wrappers = _with_sticky_actions(config, ["eval"] if played == "with" else [])
+    env = type(config.env).model_validate(config.env.model_dump(mode="json") | {"wrappers": wrappers})
+    return config.model_copy(update={"env": env})
 
 
 def _page(rows: list[Row]) -> list[str]:
-    if not rows:
-        return ["Not run yet."]
     lines = [
         "| trained | played | levels completed | choices that repeat the last one | seeds |",
         "| --- | --- | --- | --- | --- |",

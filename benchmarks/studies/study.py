@@ -50,7 +50,7 @@ class Study:
     run: Callable[[Case, Path], Row]
     """Makes one training; the folder is that of the whole study's runs."""
     page: Callable[[list[Row]], list[str]]
-    """Lines of Markdown on the results there are."""
+    """Lines of Markdown on the results, of which there is one at least."""
     seeds: int = 3
 
 

@@ -8,7 +8,7 @@ import torch
 
 from gymsolve.nn.policy import Policy
 from gymsolve.rollout.rollout import Rollout
-from probes import START, evaluate_steps, gather, make_algorithm, make_case
+from probes import PPO_OPTIONS, START, evaluate_steps, gather, make_algorithm, make_case
 
 SGD = {"name": "sgd"}
 GAMMA, LAM = 0.9, 0.8
@@ -70,19 +70,6 @@ def error(predicted: torch.Tensor, target: torch.Tensor, huber: float | None) ->
     if huber is None:
         return 0.5 * gap**2
     return torch.where(gap < huber, 0.5 * gap**2, huber * (gap - 0.5 * huber))
-
-
-PPO_OPTIONS = {
-    "defaults": {},
-    "rollout_advantages": {"normalize_advantages": "rollout"},
-    "raw_advantages": {"normalize_advantages": "none"},
-    "value_clipping": {"clip_value": 0.05, "num_epochs": 4},
-    "huber": {"value_loss": "huber", "huber_delta": 0.3},
-    "huber_clipped": {"value_loss": "huber", "huber_delta": 0.3, "clip_value": 0.05},
-    "entropy": {"ent_coef": 0.3, "vf_coef": 0.0},
-    "free_gradients": {"max_grad_norm": 0.0},
-    "tight_ratio": {"clip_coef": 0.01, "num_epochs": 5},
-}
 
 
 @pytest.mark.parametrize("options", PPO_OPTIONS.values(), ids=PPO_OPTIONS)

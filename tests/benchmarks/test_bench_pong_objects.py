@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.throughput import load_tasks
 from gymsolve.config import EnvConfig
-from gymsolve.envs.atari.memory import AtariObjects
+from gymsolve.envs.atari.ram import AtariObjects
 from gymsolve.envs.build import build_env
 from gymsolve.recipes.resolving import resolve
 

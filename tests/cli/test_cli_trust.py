@@ -15,9 +15,9 @@ import pytest
 import gymsolve
 from gymsolve.errors import CodeRefusedError
 from gymsolve.own_code import code_in
-from gymsolve.runs.archive import pack_run, unpack_run
 from gymsolve.runs.run import Run
 from gymsolve.runs.trust import trusted_list
+from gymsolve.runs.zip_files import pack_run, unpack_run
 
 EVIL = "from pathlib import Path\nPath(__file__).resolve()\nopen({marker!r}, 'w').write(__name__)\n"
 GRID = """

@@ -12,8 +12,8 @@ from gymsolve.cli.commands import inspect
 from gymsolve.errors import UnknownRunError, UsageError
 from gymsolve.runs.checkpoints import list_checkpoints, pointed, read_meta
 from gymsolve.runs.loading import load_checkpoint
+from gymsolve.runs.masters import find_masters
 from gymsolve.runs.run import create_run
-from gymsolve.runs.stages import find_masters
 from gymsolve.service.report import report_run
 from gymsolve.service.runs import get_run
 from gymsolve.service.watching import look_at

@@ -15,8 +15,8 @@ import gymsolve
 from gymsolve.cli.app import command_tree
 from gymsolve.config import TrainConfig
 from gymsolve.recipes import check_recipe_file
-from gymsolve.recipes.reading import parse_yaml
 from gymsolve.recipes.schema import ALGORITHM_MODELS, SHORTHAND, leaf_paths
+from gymsolve.recipes.yaml_reading import parse_yaml
 from gymsolve.registry import WRAPPERS
 from gymsolve.runs.loading import load_checkpoint
 

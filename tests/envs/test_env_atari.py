@@ -9,8 +9,8 @@ import pytest
 from same_steps import assert_same_step
 
 from gymsolve.config import EnvConfig
-from gymsolve.envs.atari.memory import AtariObjects
 from gymsolve.envs.atari.objects import GAMES, find_bricks
+from gymsolve.envs.atari.ram import AtariObjects
 from gymsolve.envs.build import build_env, find_spec
 from gymsolve.envs.labels import find_keys, find_labels
 from gymsolve.envs.make import choose_backend, make_envs

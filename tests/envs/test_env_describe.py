@@ -14,7 +14,7 @@ from gymsolve.config import EnvConfig
 from gymsolve.envs.describe import describe, describe_env
 from gymsolve.envs.determinism import check_determinism
 from gymsolve.envs.make import make_envs
-from gymsolve.envs.single_env import open_stage
+from gymsolve.envs.stage_opening import open_stage
 
 ID = "Mine/Counted-v0"
 

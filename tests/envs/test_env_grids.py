@@ -9,8 +9,8 @@ from gymsolve.envs.describe import describe_env
 from gymsolve.envs.determinism import check_determinism
 from gymsolve.envs.families import find_family
 from gymsolve.envs.labels import find_keys, find_labels
-from gymsolve.envs.single_env import open_stage
 from gymsolve.envs.spaces import action_spec
+from gymsolve.envs.stage_opening import open_stage
 from gymsolve.errors import ConfigError
 from gymsolve.recipes import resolve
 

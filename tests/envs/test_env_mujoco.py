@@ -164,7 +164,7 @@ SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL", "PYOPENGL_PLATFORM")
 FILM = """
 import os, sys
 from gymsolve.config import EnvConfig
-from gymsolve.envs.single_env import open_stage
+from gymsolve.envs.stage_opening import open_stage
 from gymsolve.errors import EnvFaultError
 try:
     stage = open_stage(EnvConfig(id="HalfCheetah-v5"))

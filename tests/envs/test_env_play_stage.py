@@ -8,7 +8,7 @@ from gymnasium.envs.classic_control import CartPoleEnv
 from gymsolve.config import EnvConfig
 from gymsolve.envs.describe import describe
 from gymsolve.envs.random_policy import random_actions
-from gymsolve.envs.single_env import open_play_stage, open_stage
+from gymsolve.envs.stage_opening import open_play_stage, open_stage
 from gymsolve.recipes import resolve
 
 

@@ -20,8 +20,8 @@ from gymsolve.envs.build import build_env
 from gymsolve.envs.derive import derive_recipe
 from gymsolve.envs.labels import find_keys, find_labels
 from gymsolve.envs.make import make_envs
-from gymsolve.envs.single_env import open_stage
 from gymsolve.envs.spaces import action_spec
+from gymsolve.envs.stage_opening import open_stage
 from gymsolve.envs.vizdoom.game import load_vizdoom, register_games, wads_folder
 from gymsolve.errors import ConfigError, EngineDiedError, UnknownEnvError, UsageError
 from gymsolve.recipes import list_recipes, resolve

@@ -93,15 +93,6 @@ class Restless(gym.Env[Any, Any]):
         return self._hidden.random(1, np.float32), 0.0, False, False, {}
 
 
-class SameLayout(gym.Wrapper[Any, Any, Any, Any]):
-    """Every episode begins as the one with seed 0."""
-
-    changes_reward = False
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        return self.env.reset(seed=0, options=options)
-
-
 gym.register("DeepSea-v0", DeepSea)
 gym.register("Restless-v0", Restless)
 gym.register("Rich-v0", Rich)

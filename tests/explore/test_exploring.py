@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gymsolve.errors import ConfigError, DivergenceError, GymsolveError
-from gymsolve.explore.plan import training_env
+from gymsolve.explore.needs import training_env
 from gymsolve.metrics.catalog import undeclared
 from gymsolve.recipes.layers import nest
 from gymsolve.recipes.validation import validate

@@ -6,22 +6,14 @@ from fast_pairs import assert_close, both_algorithms, make_pair
 
 from gymsolve.rollout.collect import Collector
 from gymsolve.schedules import Progress
-from probes import ALGORITHMS, CASE_IDS, CASES, RandomEnvs, gather
+from probes import ALGORITHMS, CASE_IDS, CASES, PPO_OPTIONS, RandomEnvs, gather
 
 pytestmark = pytest.mark.usefixtures("either_kernels")
 
 every_algorithm = pytest.mark.parametrize("algo", ALGORITHMS)
 every_case = pytest.mark.parametrize(("kind", "masked"), CASES, ids=CASE_IDS)
-PPO_OPTIONS = {
-    "defaults": {},
-    "rollout_advantages": {"normalize_advantages": "rollout"},
-    "raw_advantages": {"normalize_advantages": "none"},
-    "value_clipping": {"clip_value": 0.05, "num_epochs": 4},
-    "huber": {"value_loss": "huber", "huber_delta": 0.3},
-    "huber_clipped": {"value_loss": "huber", "huber_delta": 0.3, "clip_value": 0.05},
-    "entropy": {"ent_coef": 0.3, "vf_coef": 0.0},
-    "free_gradients": {"max_grad_norm": 0.0},
-    "tight_ratio": {"clip_coef": 0.01, "num_epochs": 5},
+FAST_PPO_OPTIONS = {
+    **PPO_OPTIONS,
     "target_kl": {"target_kl": 0.003, "num_epochs": 6, "learning_rate": 0.01},
     "target_kl_at_once": {"target_kl": 1e-4, "num_epochs": 2, "learning_rate": 0.03},
     "desired_kl": {"desired_kl": 0.5},
@@ -86,7 +78,7 @@ def test_every_action_space(algo, kind, masked, shared):
     assert_same_learning(algo, make_pair(kind, masked, shared=shared, **net), options)
 
 
-@pytest.mark.parametrize("options", PPO_OPTIONS.values(), ids=PPO_OPTIONS)
+@pytest.mark.parametrize("options", FAST_PPO_OPTIONS.values(), ids=FAST_PPO_OPTIONS)
 @pytest.mark.parametrize("kind", ["multi_discrete", "box"])
 def test_ppo_options(options, kind):
     given = {"num_epochs": 2, "num_minibatches": 3, "learning_rate": 1e-3, "ent_coef": 0.01, **options}

@@ -17,10 +17,10 @@ from run_mutators import ODD, damage_bytes, rounds
 
 import gymsolve
 from gymsolve.errors import GymsolveError
-from gymsolve.runs import archive as archiving
-from gymsolve.runs.archive import pack_run, unpack_run
+from gymsolve.runs import zip_files as archiving
 from gymsolve.runs.index import list_runs
 from gymsolve.runs.run import Run
+from gymsolve.runs.zip_files import pack_run, unpack_run
 
 SMALL = {"env.num_envs": 2, "eval.episodes": 1, "video.enabled": False}
 
@@ -147,7 +147,7 @@ def test_what_a_killed_process_left_is_removed(packed: bytes, tmp_path: Path) ->
     code = """
 import sys, time
 from pathlib import Path
-from gymsolve.runs import archive
+from gymsolve.runs import zip_files as archive
 def hang(source, target):
     target.mkdir()
     (target / "half").write_text("x")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from nasty import NUMBERS, TEXTS, call, rounds
 
-from gymsolve.recipes.reading import parse_yaml
 from gymsolve.recipes.schema import leaf_paths
+from gymsolve.recipes.yaml_reading import parse_yaml
 
 GOOD = """\
 # A recipe of one's own.

@@ -8,7 +8,7 @@ from gymsolve import recipes
 from gymsolve.errors import ConfigError
 from gymsolve.recipes import check_recipe_file, format_recipe_file, index
 from gymsolve.recipes.files import load_recipes
-from gymsolve.recipes.reading import parse_yaml
+from gymsolve.recipes.yaml_reading import parse_yaml
 
 ZOO = sorted((Path(recipes.__file__).parent.parent / "zoo").glob("*.yaml"))
 

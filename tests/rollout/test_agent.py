@@ -110,7 +110,7 @@ def test_evaluation_remembers_within_an_episode_only():
 
 
 def test_every_moment_of_play_has_the_memory_from_before_it(tmp_path):
-    from gymsolve.envs.single_env import open_stage
+    from gymsolve.envs.stage_opening import open_stage
 
     stage = open_stage(EnvConfig(id="CartPole-v1", max_episode_steps=4))
     policy = Counting(make_envs(EnvConfig(id="CartPole-v1", num_envs=1), "eval").spec)

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from gymsolve.config import A2CConfig, PPOConfig
-from gymsolve.rollout.collect import Collector
 from gymsolve.rollout.credit import TASK, actor_critic_credit
 from gymsolve.rollout.rollout import Stream
-from gymsolve.spec import ObsSpec
-from probes import START, RandomEnvs, gather, make_case, make_policy, make_spec, vector
+from probes import START, gather, make_case
 
 STEPS = 30
 
@@ -69,23 +67,3 @@ def test_a_rollout_without_a_reward_says_nothing_of_the_values():
     flat = actor_critic_credit(rollout, PPOConfig(), START).flat(rollout, normalized="rollout")
     expected = 1 - np.var(flat.returns - flat.values) / np.var(flat.returns)
     assert flat.explained_variance() == pytest.approx(expected, rel=1e-4)
-
-
-@pytest.mark.parametrize("stack", [1, 4])
-@pytest.mark.parametrize("next_step", [False, True])
-def test_the_successor_of_an_end_is_the_last_observation_of_its_episode(next_step, stack):
-    obs = {"a": vector(3), "b": ObsSpec("image", (4, 6, 6), "uint8")} if stack == 4 else {"a": vector(3)}
-    spec = make_spec(obs=obs)
-    envs = RandomEnvs(spec, next_step=next_step)
-    actor = make_policy(make_spec(obs={"a": vector(3)}))
-    collector = Collector(envs, actor, STEPS, 0, frame_stack=stack)
-    collector.keeps_ends = True
-    rollout = collector.collect(np.random.default_rng(0))
-    rows = np.random.default_rng(1).permutation(STEPS * envs.num_envs)
-    found = rollout.next_obs(rows)
-    for place, row in enumerate(rows):
-        t, n = divmod(row, envs.num_envs)
-        step = envs.steps[t]
-        source = step.final_obs if step.terminated[n] or step.truncated[n] else step.obs
-        for key in obs:
-            np.testing.assert_array_equal(found[key][place], source[key][n])

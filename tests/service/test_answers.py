@@ -15,6 +15,7 @@ from gymsolve.cli.app import command_tree
 from gymsolve.runs.files import to_json
 from gymsolve.service import recipes
 from gymsolve.service.answers import Answer, json_schema, left_out
+from gymsolve.service.comparing import Comparison, compare_runs
 from gymsolve.service.diagnose import Findings, diagnose_path
 from gymsolve.service.environments import CheckedEnv, TunedSpeed
 from gymsolve.service.evaluation import Evaluation
@@ -23,7 +24,7 @@ from gymsolve.service.logbook import Logbook, WrittenEntry
 from gymsolve.service.machine import Machine
 from gymsolve.service.recipes import CheckedRecipes, FormattedRecipes, ListedRecipe, ShownRecipe
 from gymsolve.service.report import WrittenReport
-from gymsolve.service.runs import Comparison, ListedRun, RunDetails, compare_runs, get_run
+from gymsolve.service.runs import ListedRun, RunDetails, get_run
 from gymsolve.service.trials import TriedFix
 
 KEPT = Path(__file__).parents[1] / "runs" / "known_good" / "cartpole"

@@ -13,7 +13,8 @@ from gymsolve.cli import main
 from gymsolve.errors import CodeRefusedError, UnknownRunError, UsageError
 from gymsolve.runs import find_run, list_runs
 from gymsolve.runs.groups import create_group, find_group
-from gymsolve.service.runs import compare_runs, stop_run
+from gymsolve.service.comparing import compare_runs
+from gymsolve.service.runs import stop_run
 from gymsolve.service.seeds import SeedsVerdict, judge_seeds, resumed_work
 from gymsolve.service.start import start_run
 

@@ -15,10 +15,10 @@ from wandb_server import ENTITY, Store
 import gymsolve
 from gymsolve.cli import main
 from gymsolve.errors import RunDamagedError, UnknownRunError, UsageError
-from gymsolve.runs.archive import pack_run, unpack_run
 from gymsolve.runs.index import list_runs
 from gymsolve.runs.refs import find_run
 from gymsolve.runs.run import Run
+from gymsolve.runs.zip_files import pack_run, unpack_run
 from gymsolve.service.share import pull_run
 
 

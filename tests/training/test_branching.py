@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gymsolve
-from gymsolve.envs.single_env import open_stage
+from gymsolve.envs.stage_opening import open_stage
 from gymsolve.errors import EnvFaultError, GymsolveError, UsageError
 from gymsolve.rollout.agent import Agent
 from gymsolve.rollout.inspected import InspectedEpisode

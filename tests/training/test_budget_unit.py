@@ -11,7 +11,7 @@ from gymsolve.cli import main
 from gymsolve.cli.live.seeds import _Row
 from gymsolve.cli.live.table import plain, render
 from gymsolve.cli.live.view import View
-from gymsolve.service.runs import compare_runs
+from gymsolve.service.comparing import compare_runs
 from gymsolve.training.trainer import Counters
 
 SETTINGS = {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gymsolve
-from gymsolve.envs.single_env import open_stage
+from gymsolve.envs.stage_opening import open_stage
 from gymsolve.errors import ConfigError, UsageError
 from gymsolve.recipes import resolve
 from gymsolve.rollout.agent import Agent

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gymsolve.config import EnvConfig
-from gymsolve.envs.single_env import open_stage
+from gymsolve.envs.stage_opening import open_stage
 from gymsolve.spec import ActionSpec
 from gymsolve.training.play.moments import Moment
 from gymsolve.training.video.canvas import plan_canvas

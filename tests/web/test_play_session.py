@@ -16,7 +16,8 @@ from minari.dataset.minari_storage import MinariStorage
 import gymsolve
 from gymsolve.cli import main
 from gymsolve.envs.describe import describe_env
-from gymsolve.envs.single_env import Scene, open_stage
+from gymsolve.envs.stage import Scene
+from gymsolve.envs.stage_opening import open_stage
 from gymsolve.errors import GymsolveError
 from gymsolve.recipes import resolve
 from gymsolve.runs.checkpoints import list_checkpoints
@@ -26,8 +27,10 @@ from gymsolve.training.engines.choose import choose_engine
 from gymsolve.training.play import clock as clocks
 from gymsolve.training.play.clock import Clock
 from gymsolve.training.play.moments import play as play_moments
+from gymsolve.training.play.opening import open_request, read_request
 from gymsolve.training.play.person import serve
 from gymsolve.training.play.players import PolicyPlayer
+from gymsolve.training.play.seat import Seat
 from gymsolve.training.play.serve import GoneError
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -355,3 +358,16 @@ def test_a_late_step_moves_all_later_ones(monkeypatch):
     now[0] = 102.0
     clock.tick()
     assert (clock.late, clock.wait()) == (1, 0.0)
+
+
+def test_a_change_that_fails_leaves_the_player_with_its_memory(run):
+    wanted = read_request({"run": run.id, "runs_dir": str(run.path.parent), "mode": "policy"})
+    opened = open_request(wanted)
+    seat = Seat(opened, wanted, np.random.default_rng(0))
+    player, before = seat.player, seat.checkpoint
+    with pytest.raises(GymsolveError):
+        seat.take("777")
+    assert (seat.player, seat.checkpoint) == (player, before)
+    seat.change("you", False)  # the same policy goes on, as the person's adviser
+    assert seat.player is player
+    opened.stage.close()

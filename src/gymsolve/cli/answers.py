@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gymsolve.service.answers import Answer, left_out
+from gymsolve.service.comparing import Comparison
 from gymsolve.service.demos import ExportedDemos, ToldDemo
 from gymsolve.service.diagnose import Findings
 from gymsolve.service.environments import CheckedEnv, TunedSpeed
@@ -18,7 +19,7 @@ from gymsolve.service.logbook import Logbook, WrittenEntry
 from gymsolve.service.machine import Machine
 from gymsolve.service.recipes import CheckedRecipes, FormattedRecipes, ListedRecipe, ShownRecipe
 from gymsolve.service.report import WrittenReport
-from gymsolve.service.runs import Comparison, ListedRun, RunDetails, StopRequest
+from gymsolve.service.runs import ListedRun, RunDetails, StopRequest
 from gymsolve.service.seeds import SeedsVerdict
 from gymsolve.service.share import PulledRun, PushedRun
 from gymsolve.service.start import StartedRun

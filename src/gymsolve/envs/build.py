@@ -18,11 +18,11 @@ from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.contract_faults import FAULTS, build_fault, keep_folder, require_spaces
 from gymsolve.envs.extras import IMAGES
 from gymsolve.envs.families import families, find_creator, find_family, is_exclusive
+from gymsolve.envs.headless import draw_without_screen
 from gymsolve.envs.lean.choice import find_lean
 from gymsolve.envs.options import Planned, check_wrappers
 from gymsolve.envs.registration import find_spec, newest_version
 from gymsolve.envs.replay import Replay
-from gymsolve.envs.screen import draw_without_screen
 from gymsolve.envs.spaces import Space, is_image
 from gymsolve.envs.wrappers.actions import FrameSkip
 from gymsolve.envs.wrappers.components import RewardComponents

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gymsolve.explore.archive import Archive
 from gymsolve.explore.trajectories import Trajectories
 from gymsolve.spec import Array
 
@@ -40,8 +41,8 @@ class Trajectory(NamedTuple):
 class Best:
     """The best so far, up to a number of them."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, most: int, *, rapid: bool = False) -> None:
+        self.most, self._rapid = most, rapid
         self.kept: list[Trajectory] = []
         """A heap: the worst comes first."""
         self._number = 0
@@ -54,6 +55,25 @@ class Best:
     def wants(self, rank: float, length: int) -> bool:
         """Would it be among them?"""
         return len(self.kept) < self.most or (rank, -length) > self.kept[0][:2]
+
+    def may_want(self, score: float, length: int) -> bool:
+        """Could it be among them, of which only the score is known?"""
+        return self.wants(score + (_LOCAL + _GLOBAL) if self._rapid else score, length)
+
+    def offer(
+        self, score: float, length: int, row: int, truncated: bool, archive: Archive, log: Trajectories
+    ) -> None:
+        """Keep a trajectory, which ends with a row of the log, if it is among the best."""
+        rank = self._rank(score, row, archive, log) if self._rapid else score
+        if self.wants(rank, length):
+            self.put(rank, score, length, row, truncated, log)
+
+    @staticmethod
+    def _rank(score: float, row: int, archive: Archive, log: Trajectories) -> float:
+        cells = log.column("cells", log.way(row))
+        seen = [archive.index.get(key) for key in cells.tolist()]
+        visits = np.array([0 if place is None else archive.rarely.seen[place] for place in seen])
+        return rapid_rank(score, cells, visits)
 
     def put(
         self, rank: float, score: float, length: int, row: int, truncated: bool, log: Trajectories

@@ -14,7 +14,7 @@ import numpy as np
 from gymsolve.envs.contract import Envs, Episode, Snapshot, Step
 from gymsolve.explore.archive import Archive, Place, pack_snapshot
 from gymsolve.explore.archive_cells import ArchiveCells
-from gymsolve.explore.best import Best, rapid_rank
+from gymsolve.explore.best import Best
 from gymsolve.explore.notes import Notes
 from gymsolve.explore.trajectories import NOWHERE, Trajectories
 from gymsolve.explore.under_way import UnderWay
@@ -33,6 +33,26 @@ _FRESH: Snapshot = {"kind": "reset"}
 """No backend can reach it, so by contract an episode begins instead."""
 
 
+class Successes:
+    """Of recent true starts: which of them reached the task's goal, or the return that counts as solved."""
+
+    def __init__(self, threshold: float | None) -> None:
+        self._threshold = threshold
+        self.recent: deque[bool] = deque(maxlen=_JUDGED)
+
+    @property
+    def share(self) -> float:
+        return sum(self.recent) / max(_FEWEST, len(self.recent))
+
+    def is_one(self, episode: Episode) -> bool:
+        if episode.success is not None:
+            return episode.success
+        return self._threshold is not None and episode.raw_return >= self._threshold
+
+    def load(self, recent: list[bool]) -> None:
+        self.recent = deque(map(bool, recent), maxlen=_JUDGED)
+
+
 class GoExplore(Part):
     """Owns the archive, the trajectories, and the episodes under way."""
 
@@ -47,12 +67,11 @@ class GoExplore(Part):
     ) -> None:
         self.settings, self._envs, self.cells = settings, envs, cells
         self.archive, self.log = Archive(settings.capacity), Trajectories(envs.spec)
-        self.best = Best(settings.trajectories)
+        self.best = Best(settings.trajectories, rapid=settings.learn_from == "rapid")
         self.rng = generator(seed, "bonus", 2)
         self.turns = 0
         self.env_steps = 0
-        self._threshold = threshold
-        self._successes: deque[bool] = deque(maxlen=_JUDGED)
+        self.successes = Successes(threshold)
         self._score = -np.inf
         """What the best episode scored."""
         self._under_way = UnderWay(envs.num_envs)
@@ -63,15 +82,10 @@ class GoExplore(Part):
         return Notes(self._num_steps, self._under_way.heads)
 
     @property
-    def success(self) -> float:
-        """Share of recent true starts that reached the task's goal, or the return that counts as solved."""
-        return sum(self._successes) / max(_FEWEST, len(self._successes))
-
-    @property
     def true_share(self) -> float:
         """Share of episodes that begin at a reset."""
         least = self.settings.true_starts
-        return least + (1.0 - least) * self.success
+        return least + (1.0 - least) * self.successes.share
 
     # --------------------------------------------------------------------- while a rollout is collected
 
@@ -108,17 +122,10 @@ class GoExplore(Part):
             other = wanted.get(key)
             if other is not None and (score, -length) <= (scores[other], -lengths[other]):
                 continue
-            if self._is_wanted(key, score, length):
+            if self._notes.wants(key, score, length, self.archive):
                 wanted[key] = row
         if wanted:
             self._save(t, wanted)
-
-    def _is_wanted(self, key: int, score: float, length: int) -> bool:
-        noted = self._notes.found.get(key)
-        known = self.archive.find(key) if noted is None else noted[2]
-        if known is None:
-            return len(self.archive) + len(self._notes.found) < self.settings.capacity
-        return score > known.score or (score == known.score and length < known.length)
 
     def _save(self, t: int, wanted: dict[int, int]) -> None:
         rows, under_way = list(wanted.values()), self._under_way
@@ -138,8 +145,7 @@ class GoExplore(Part):
         if under_way.paid[row] or self.settings.learn_from == "rapid":
             notes.finished.append((t, row, score, int(under_way.lengths[row]), episode.truncated))
         if under_way.away[row] < 0:
-            reached = self._threshold is not None and episode.raw_return >= self._threshold
-            notes.successes.append(reached if episode.success is None else episode.success)
+            notes.successes.append(self.successes.is_one(episode))
 
     def _jump(self, t: int, rows: list[int], *, leaving: bool = False) -> Moved | None:
         """Let episodes begin, at a reset or at a place of the archive.
@@ -189,7 +195,7 @@ class GoExplore(Part):
             "archive/better_cells": float(len(notes.found) - new),
             "archive/steps": float(len(self.log)),
             "archive/true_starts": notes.begun / starts if starts else self.true_share,
-            "archive/success": self.success,
+            "archive/success": self.successes.share,
         }
         return found | ({"archive/best_score": best} if best > -np.inf else {})
 
@@ -199,7 +205,7 @@ class GoExplore(Part):
         self.env_steps += rollout.env_steps
         self.turns += 1
         places = sorted(notes.found.items(), key=lambda one: one[1][:2])
-        wanted = [one for one in notes.finished if self.best.wants(self._hope(one[2]), one[3])]
+        wanted = [one for one in notes.finished if self.best.may_want(one[2], one[3])]
         ends = [at[:2] for _, at in places] + [(t, row) for t, row, *_ in wanted]
         numbers = notes.write_down(rollout, ends, self.log)
         self._move_heads(numbers)
@@ -207,9 +213,7 @@ class GoExplore(Part):
             place.row = int(numbers[t, row])
             self.archive.put(key, place, self.log)
         for t, row, score, length, truncated in wanted:
-            rank = self._rank(score, int(numbers[t, row]))
-            if self.best.wants(rank, length):
-                self.best.put(rank, score, length, int(numbers[t, row]), truncated, self.log)
+            self.best.offer(score, length, int(numbers[t, row]), truncated, self.archive, self.log)
         self.log.drop_unneeded(np.sort(numbers[numbers != NOWHERE]))
         self._count(notes)
         if self.cells.learn(rollout, self.env_steps, self.rng) and len(self.archive):
@@ -221,7 +225,7 @@ class GoExplore(Part):
         self.archive.see(keys.tolist(), counts.tolist())
         for place in notes.drawn:
             place.chosen += 1
-        self._successes.extend(notes.successes)
+        self.successes.recent.extend(notes.successes)
         self._score = max(self._score, notes.best)
 
     def _move_heads(self, numbers: Array) -> None:
@@ -233,18 +237,6 @@ class GoExplore(Part):
         for head in self._under_way.heads:
             self.log.release(head)
         self._under_way.heads = heads
-
-    def _hope(self, score: float) -> float:
-        """A rank that a trajectory of this score cannot surpass."""
-        return score + 0.101 if self.settings.learn_from == "rapid" else score
-
-    def _rank(self, score: float, row: int) -> float:
-        if self.settings.learn_from != "rapid":
-            return score
-        cells = self.log.column("cells", self.log.way(row))
-        seen = [self.archive.index.get(key) for key in cells.tolist()]
-        visits = np.array([0 if place is None else self.archive.rarely.seen[place] for place in seen])
-        return rapid_rank(score, cells, visits)
 
     # ------------------------------------------------------------------------------ state
 
@@ -271,7 +263,7 @@ class GoExplore(Part):
             "cells": self.cells.state(),
             "best": self.best.to_json(),
             **self._under_way.state(),
-            "successes": list(self._successes),
+            "successes": list(self.successes.recent),
             "score": float(self._score),
             "turns": self.turns,
             "env_steps": self.env_steps,
@@ -292,7 +284,7 @@ class GoExplore(Part):
         self.log.load(split["log"], {})
         self.best.load(state["best"])
         self._under_way.load(arrays, state)
-        self._successes = deque(map(bool, state["successes"]), maxlen=_JUDGED)
+        self.successes.load(state["successes"])
         self._score, self.turns = float(state["score"]), int(state["turns"])
         self.env_steps, self.rng = int(state["env_steps"]), restore_generator(state["rng"])
         self._notes = self._blank()

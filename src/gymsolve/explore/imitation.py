@@ -74,7 +74,7 @@ class Imitation:
         rows, returns = self._returns(scaler, self._algo.gamma.at(progress))
         rate, steps = self._algo.learning_rate.at(progress), []
         if self.settings.learn_from == "rapid":
-            rate *= 1.0 - self._explorer.success
+            rate *= 1.0 - self._explorer.successes.share
         self._policy.gradient_mode(True)
         for _ in range(self.settings.learn_epochs):
             order = rng.permutation(len(rows))[:_ROWS]

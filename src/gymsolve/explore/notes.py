@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gymsolve.explore.archive import Place
+from gymsolve.explore.archive import Archive, Place
 from gymsolve.explore.trajectories import NOWHERE, Trajectories
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.spec import Array
@@ -33,6 +33,14 @@ class Notes:
         self.begun = 0
         """Episodes that began at a reset."""
         self.successes: list[bool] = []
+
+    def wants(self, key: int, score: float, length: int, archive: Archive) -> bool:
+        """Is a cell new, or reached in a better way than the archive and these notes know?"""
+        noted = self.found.get(key)
+        known = archive.find(key) if noted is None else noted[2]
+        if known is None:
+            return len(archive) + len(self.found) < archive.capacity
+        return score > known.score or (score == known.score and length < known.length)
 
     def write_down(self, rollout: Rollout, ends: list[tuple[int, int]], log: Trajectories) -> Array:
         """Log what leads to one of `ends`, or to where an episode is now; the rows [T, N] of steps."""

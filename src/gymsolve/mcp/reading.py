@@ -150,7 +150,7 @@ class Compare(Arguments):
 
 
 def _compare(home: Home, given: Compare, tell: Tell) -> Reply:
-    from gymsolve.service.runs import compare_runs
+    from gymsolve.service.comparing import compare_runs
 
     for ref in given.runs:
         require_own(ref, home)

@@ -1,8 +1,9 @@
 """The policy: observation normaliser, networks, action head and value head in one module.
 
-It has two faces. `act`, `choose` and `values` take and give NumPy arrays and never track gradients:
-that is what collectors, evaluators and users call. `evaluate` takes tensors and is what algorithms
-differentiate. Everything needed to act again in another process is in `arrays()` and `metadata()`.
+It has two faces. `Networks` takes tensors: algorithms differentiate its `evaluate`. `Policy` adds `act`,
+`choose` and `values`, which take and give NumPy arrays and never track gradients: that is what collectors,
+evaluators and users call. Everything needed to act again in another process is in `arrays()` and
+`metadata()`.
 """
 
 import json
@@ -30,8 +31,8 @@ from gymsolve.spec import TASK_ENTRY, Array, EnvSpec, Obs
 __all__ = ["Policy"]
 
 
-class Policy(nn.Module):
-    """An actor and a critic for one environment's spaces."""
+class Networks(nn.Module):
+    """Encoders, recurrent cells, bodies and heads for one environment's spaces: what is differentiated."""
 
     def __init__(self, spec: EnvSpec, config: NetConfig, rng: Draws) -> None:
         super().__init__()
@@ -157,77 +158,6 @@ class Policy(nn.Module):
         """Values in the value head's units [B], without the actor's work."""
         return self._values(self._critic_features(obs, past), obs)
 
-    @torch.inference_mode()
-    def act(
-        self, obs: Obs, masks: Array | None, rng: np.random.Generator, memory: Array | None = None
-    ) -> Acted:
-        """Sampled actions, their log-probabilities and the state values."""
-        past = self._step(self._memory_tensor(obs, memory))
-        seen = self.tensors(obs)
-        _, params, values = self._pass(seen, self._mask_tensor(masks), past)
-        noise = torch.from_numpy(self.head.noise(rng, len(values))).to(self.device)
-        actions = self.head.sample(params, noise)
-        log_probs = self.head.log_prob(params, actions)
-        found = _array(actions), _array(log_probs), _array(self.real_values(values, seen))
-        return Acted(*found, self._after(past, actions))
-
-    @torch.inference_mode()
-    def choose(self, obs: Obs, masks: Array | None, memory: Array | None = None) -> Chosen:
-        """The likeliest actions."""
-        past = self._step(self._memory_tensor(obs, memory))
-        _, params, _ = self._pass(self.tensors(obs), self._mask_tensor(masks), past)
-        actions = self.head.mode(params)
-        return Chosen(_array(actions), self._after(past, actions))
-
-    def _after(self, past: OneStep | None, actions: Tensor) -> Array | None:
-        """What is remembered after a step [N, M], but for its reward."""
-        return None if past is None else _array(torch.cat([*past.after, *self.told.columns(actions)], dim=1))
-
-    def greedy(self, obs: Obs, masks: Array | None, memory: Array | None = None) -> Array:
-        """The likeliest actions [N, A], by default at the start of an episode."""
-        return self.choose(obs, masks, memory).actions
-
-    @torch.inference_mode()
-    def consider(
-        self, obs: Obs, masks: Array | None, actions: Array, memory: Array | None = None
-    ) -> Considered:
-        """Distributions, values, and what the actions [B, A] were worth to them."""
-        past = self._step(self._memory_tensor(obs, memory))
-        seen = self.tensors(obs)
-        _, params, values = self._pass(seen, self._mask_tensor(masks), past)
-        taken = torch.from_numpy(actions).to(self.device)
-        log_probs, entropy = self.head.log_prob(params, taken), self.head.entropy(params)
-        shown = self._head.choices(params) if isinstance(self._head, CategoricalHead) else params
-        found = shown, log_probs, entropy, self.real_values(values, seen)
-        return Considered(*(_array(one).copy() for one in found))
-
-    def first_memory(self, num_envs: int) -> Array | None:
-        """What is remembered at the start of an episode: zeros; None without a recurrent cell."""
-        if self.config.memory is None:
-            return None
-        return np.zeros((num_envs, self.memory_size + self.told.size), np.float32)
-
-    def did(self, memory: Array, actions: Array) -> Array:
-        """Memory [N, M] once somebody else has decided the actions [N, A] of the last step."""
-        return self.told.did(memory, actions)
-
-    def hear(self, memory: Array, rewards: Array) -> Array:
-        """Memory [N, M] after the rewards of the last step are known."""
-        return self.told.hear(memory, rewards)
-
-    @torch.inference_mode()
-    def values(self, obs: Obs, memory: Array | None = None) -> Array:
-        """State values [N], in units of reward."""
-        past = self._step(self._memory_tensor(obs, memory))
-        seen = self.tensors(obs)
-        return _array(self.real_values(self.critic_values(seen, past), seen))
-
-    def _memory_tensor(self, obs: Obs, memory: Array | None) -> Tensor | None:
-        if self.config.memory is None:
-            return None
-        given = self.first_memory(len(next(iter(obs.values())))) if memory is None else memory
-        return torch.from_numpy(given).to(self.device)
-
     def real_values(self, values: Tensor, obs: dict[str, Tensor]) -> Tensor:
         """Values of these observations in units of reward."""
         return values if self.value_norm is None else self.value_norm.denormalize(values, obs.get(TASK_ENTRY))
@@ -235,34 +165,11 @@ class Policy(nn.Module):
     def tensors(self, obs: Obs) -> dict[str, Tensor]:
         return {key: torch.from_numpy(array).to(self.device) for key, array in obs.items()}
 
-    def _mask_tensor(self, masks: Array | None) -> Tensor | None:
-        return None if masks is None else torch.from_numpy(masks).to(self.device)
-
     def parameter_groups(self) -> tuple[str, ...]:
         """The group of each parameter: `policy`, `value`, or `trunk` where the two share it."""
         body = "trunk" if self.shared else "policy"
         owners = {"encoder": body, "actor_memory": body, "actor": body, "_head": "policy"}
         return tuple(owners.get(name.partition(".")[0], "value") for name, _ in self.named_parameters())
-
-    def log_std(self) -> Array | None:
-        """Log standard deviations [A] of a box's actions; None for categories."""
-        return _array(self._head.log_std).copy() if isinstance(self._head, GaussianHead) else None
-
-    @torch.inference_mode()
-    def seen(self, obs: Obs) -> dict[str, Array]:
-        """Observations [B, …] as the network takes them: numbers [B, size] by entry, without categories."""
-        return {key: _array(x) for key, x in self.encoder.numbers(self.tensors(obs)).items()}
-
-    @torch.inference_mode()
-    def hidden(self, obs: Obs, memory: Array | None = None) -> dict[str, Array]:
-        """What every cell and hidden layer gives [B, units], by the name of cell or activation."""
-        past = self._step(self._memory_tensor(obs, memory))
-        with watching_activations(self) as found:
-            self._pass(self.tensors(obs), None, past)
-        states = () if past is None else past.after
-        names = ("actor_memory", "critic_memory")
-        cells = {name: state[:, : self._remembered] for name, state in zip(names, states, strict=False)}
-        return {name: _array(x) for name, x in (cells | found).items()}
 
     @torch.no_grad()
     def observe(self, obs: Obs) -> None:
@@ -295,6 +202,110 @@ class Policy(nn.Module):
 
         return put_back
 
+    @torch.no_grad()
+    def checksum(self) -> float:
+        """The sum of all weights and statistics: not finite as soon as one of them is not."""
+        parts = (*self.parameters(), *self.buffers())
+        return float(sum(part.sum() for part in parts))
+
+
+class Policy(Networks):
+    """An actor and a critic that act, and are measured and stored, in NumPy arrays."""
+
+    @torch.inference_mode()
+    def act(
+        self, obs: Obs, masks: Array | None, rng: np.random.Generator, memory: Array | None = None
+    ) -> Acted:
+        """Sampled actions, their log-probabilities and the state values."""
+        past = self._past(obs, memory)
+        seen = self.tensors(obs)
+        _, params, values = self._pass(seen, self._mask_tensor(masks), past)
+        noise = torch.from_numpy(self.head.noise(rng, len(values))).to(self.device)
+        actions = self.head.sample(params, noise)
+        log_probs = self.head.log_prob(params, actions)
+        found = _array(actions), _array(log_probs), _array(self.real_values(values, seen))
+        return Acted(*found, self._after(past, actions))
+
+    @torch.inference_mode()
+    def choose(self, obs: Obs, masks: Array | None, memory: Array | None = None) -> Chosen:
+        """The likeliest actions."""
+        past = self._past(obs, memory)
+        _, params, _ = self._pass(self.tensors(obs), self._mask_tensor(masks), past)
+        actions = self.head.mode(params)
+        return Chosen(_array(actions), self._after(past, actions))
+
+    def _after(self, past: OneStep | None, actions: Tensor) -> Array | None:
+        """What is remembered after a step [N, M], but for its reward."""
+        return None if past is None else _array(torch.cat([*past.after, *self.told.columns(actions)], dim=1))
+
+    def greedy(self, obs: Obs, masks: Array | None, memory: Array | None = None) -> Array:
+        """The likeliest actions [N, A], by default at the start of an episode."""
+        return self.choose(obs, masks, memory).actions
+
+    @torch.inference_mode()
+    def consider(
+        self, obs: Obs, masks: Array | None, actions: Array, memory: Array | None = None
+    ) -> Considered:
+        """Distributions, values, and what the actions [B, A] were worth to them."""
+        past = self._past(obs, memory)
+        seen = self.tensors(obs)
+        _, params, values = self._pass(seen, self._mask_tensor(masks), past)
+        taken = torch.from_numpy(actions).to(self.device)
+        log_probs, entropy = self.head.log_prob(params, taken), self.head.entropy(params)
+        shown = self._head.choices(params) if isinstance(self._head, CategoricalHead) else params
+        found = shown, log_probs, entropy, self.real_values(values, seen)
+        return Considered(*(_array(one).copy() for one in found))
+
+    @torch.inference_mode()
+    def values(self, obs: Obs, memory: Array | None = None) -> Array:
+        """State values [N], in units of reward."""
+        past = self._past(obs, memory)
+        seen = self.tensors(obs)
+        return _array(self.real_values(self.critic_values(seen, past), seen))
+
+    def first_memory(self, num_envs: int) -> Array | None:
+        """What is remembered at the start of an episode: zeros; None without a recurrent cell."""
+        if self.config.memory is None:
+            return None
+        return np.zeros((num_envs, self.memory_size + self.told.size), np.float32)
+
+    def _past(self, obs: Obs, memory: Array | None) -> OneStep | None:
+        if self.config.memory is None:
+            return None
+        given = self.first_memory(len(next(iter(obs.values())))) if memory is None else memory
+        return self._step(torch.from_numpy(given).to(self.device))
+
+    def _mask_tensor(self, masks: Array | None) -> Tensor | None:
+        return None if masks is None else torch.from_numpy(masks).to(self.device)
+
+    def did(self, memory: Array, actions: Array) -> Array:
+        """Memory [N, M] once somebody else has decided the actions [N, A] of the last step."""
+        return self.told.did(memory, actions)
+
+    def hear(self, memory: Array, rewards: Array) -> Array:
+        """Memory [N, M] after the rewards of the last step are known."""
+        return self.told.hear(memory, rewards)
+
+    @torch.inference_mode()
+    def seen(self, obs: Obs) -> dict[str, Array]:
+        """Observations [B, …] as the network takes them: numbers [B, size] by entry, without categories."""
+        return {key: _array(x) for key, x in self.encoder.numbers(self.tensors(obs)).items()}
+
+    @torch.inference_mode()
+    def hidden(self, obs: Obs, memory: Array | None = None) -> dict[str, Array]:
+        """What every cell and hidden layer gives [B, units], by the name of cell or activation."""
+        past = self._past(obs, memory)
+        with watching_activations(self) as found:
+            self._pass(self.tensors(obs), None, past)
+        states = () if past is None else past.after
+        names = ("actor_memory", "critic_memory")
+        cells = {name: state[:, : self._remembered] for name, state in zip(names, states, strict=False)}
+        return {name: _array(x) for name, x in (cells | found).items()}
+
+    def log_std(self) -> Array | None:
+        """Log standard deviations [A] of a box's actions; None for categories."""
+        return _array(self._head.log_std).copy() if isinstance(self._head, GaussianHead) else None
+
     def arrays(self) -> dict[str, Array]:
         """Weights and statistics by name."""
         return {name: _array(tensor).copy() for name, tensor in self.state_dict().items()}
@@ -313,12 +324,6 @@ class Policy(nn.Module):
             else:
                 tensor.copy_(torch.from_numpy(np.array(arrays[name])))
         return misfits + [f"{name} has no place in this network" for name in arrays if name not in own]
-
-    @torch.no_grad()
-    def checksum(self) -> float:
-        """The sum of all weights and statistics: not finite as soon as one of them is not."""
-        parts = (*self.parameters(), *self.buffers())
-        return float(sum(part.sum() for part in parts))
 
     def metadata(self) -> dict[str, str]:
         """What else is needed to rebuild the policy, as strings."""

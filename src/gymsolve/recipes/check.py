@@ -10,10 +10,10 @@ from gymsolve.config import TrainConfig
 from gymsolve.errors import ConfigError, did_you_mean
 from gymsolve.recipes.files import Layer, load_recipes, read_family
 from gymsolve.recipes.layers import merge_layers
-from gymsolve.recipes.reading import parse_yaml, read_text
 from gymsolve.recipes.schema import ALGORITHM_MODELS
 from gymsolve.recipes.style import compose
 from gymsolve.recipes.validation import Problem, find_problems
+from gymsolve.recipes.yaml_reading import parse_yaml, read_text
 from gymsolve.registry import WRAPPERS
 
 __all__ = ["check_recipe_file"]

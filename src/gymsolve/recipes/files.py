@@ -27,7 +27,7 @@ from typing import Any
 
 from gymsolve.errors import ConfigError, UnknownEnvError, did_you_mean
 from gymsolve.recipes.index import ZOO, indexed
-from gymsolve.recipes.reading import parse_yaml, read_text
+from gymsolve.recipes.yaml_reading import parse_yaml, read_text
 from gymsolve.registry import ALGORITHMS
 
 __all__ = [

@@ -26,7 +26,7 @@ def indexed(path: Path, text: str) -> dict[str, Any] | None:
 
 def make_index() -> str:
     """The text of `index.json`, from the files as they are."""
-    from gymsolve.recipes.reading import parse_yaml
+    from gymsolve.recipes.yaml_reading import parse_yaml
 
     entries = {}
     for path in sorted(ZOO.glob("*.yaml")):

@@ -9,9 +9,9 @@ from gymsolve.config import TrainConfig
 from gymsolve.errors import ConfigError
 from gymsolve.recipes.files import Layer, find_recipe, no_variant, read_family, split_name
 from gymsolve.recipes.layers import Flagged, merge_layers
-from gymsolve.recipes.reading import parse_value
 from gymsolve.recipes.schema import ALGORITHM_MODELS, MEASURED, flatten, without_autos
 from gymsolve.recipes.validation import find_problems, raise_problems
+from gymsolve.recipes.yaml_reading import parse_value
 
 __all__ = ["Overrides", "Resolved", "apply_overrides", "explain", "parse_overrides", "resolve"]
 

@@ -12,8 +12,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.nodes import MappingNode, Node
 
 from gymsolve.errors import ConfigError
-from gymsolve.recipes.reading import parse_yaml, read_text
 from gymsolve.recipes.schema import ALGORITHM_MODELS, key_order
+from gymsolve.recipes.yaml_reading import parse_yaml, read_text
 
 __all__ = ["compose", "format_recipe_file", "format_text"]
 

@@ -76,22 +76,6 @@ class Rollout:
         """Observations [B, …] at positions among the flattened steps."""
         return {key: take_rows(stored, rows) for key, stored in self.obs.items()}
 
-    def next_obs(self, rows: Array) -> Obs:
-        """The true successors [B, …] of the observations at positions among the flattened steps.
-
-        Where a step ended its episode, that is the true last one, not the first of the next episode.
-        """
-        steps, envs = np.divmod(rows, self.num_envs)
-        inside = np.minimum(steps + 1, self.vec_steps - 1) * self.num_envs + envs
-        found = self.seen(inside)
-        for place in np.flatnonzero(steps == self.vec_steps - 1).tolist():
-            for key, array in found.items():
-                array[place] = self.last_obs[key][envs[place]]
-        for place in np.flatnonzero(self.done[steps, envs]).tolist():
-            for key, array in found.items():
-                array[place] = self.final_obs[int(steps[place])][key][envs[place]]
-        return found
-
     @property
     def task_numbers(self) -> Array | None:
         """Which task each step is of [T, N]; None where there is one."""

@@ -19,8 +19,8 @@ from gymsolve.runs.checkpoints import (
     pointed,
 )
 from gymsolve.runs.files import from_exact, parse_json, read_file
+from gymsolve.runs.masters import STAGE, find_masters
 from gymsolve.runs.run import Run
-from gymsolve.runs.stages import STAGE, find_masters
 from gymsolve.runs.tensors import TensorFormatError, metadata_in, unpack
 
 if TYPE_CHECKING:

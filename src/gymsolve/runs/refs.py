@@ -9,8 +9,8 @@ from gymsolve.runs.checkpoints import list_checkpoints, pointed, read_meta
 from gymsolve.runs.files import read_pointer
 from gymsolve.runs.index import LAST, is_filter, list_runs, run_folders
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
+from gymsolve.runs.masters import STAGE
 from gymsolve.runs.run import RUN_ID, Run, open_run, slug
-from gymsolve.runs.stages import STAGE
 from gymsolve.runs.summary import RunSummary, holds_run, runs_folder, summarize
 
 __all__ = [

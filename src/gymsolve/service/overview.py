@@ -15,7 +15,7 @@ from gymsolve.runs.summary import holds_run
 from gymsolve.runs.videos import cut_note, list_videos
 from gymsolve.service.answers import Answer
 from gymsolve.service.runs import RunsDir, StoredCheckpoint
-from gymsolve.service.table import present_alerts
+from gymsolve.service.runs_table import present_alerts
 from gymsolve.text import number, printable, setting
 
 __all__ = ["RunOverview", "ShownEvent", "ShownSetting", "ShownVideo", "look_over", "run_by_id", "run_stamp"]

@@ -7,9 +7,9 @@ from typing import Any
 
 from gymsolve.errors import GymsolveError, MissingExtraError, UnknownRunError, UsageError
 from gymsolve.metrics.sinks.wandb import choose_mode, first_line, project_of
-from gymsolve.runs.archive import pack_run, unpack_run
 from gymsolve.runs.refs import find_run
 from gymsolve.runs.run import RUN_ID
+from gymsolve.runs.zip_files import pack_run, unpack_run
 from gymsolve.service.answers import Answer, left_out
 
 __all__ = ["PulledRun", "PushedRun", "pull_run", "push_run"]

@@ -10,7 +10,7 @@ from gymsolve.metrics.report.comparison import AXES, Axis, Contender, common_axi
 from gymsolve.metrics.report.figures import Curves, Line, thin
 from gymsolve.runs.run import Run
 from gymsolve.service.answers import Answer
-from gymsolve.service.runs import Comparison, compare_contenders
+from gymsolve.service.comparing import Comparison, compare_contenders
 
 __all__ = ["Chart", "ChartLine", "SideBySide", "compare_side_by_side"]
 

@@ -11,8 +11,8 @@ from gymsolve.explore.sheet import contact_sheet
 from gymsolve.rollout.table import rollout_csv
 from gymsolve.runs.checkpoints import CELLS, list_checkpoints, mark_best, prune, save_checkpoint
 from gymsolve.runs.loading import load_policy_file
+from gymsolve.runs.masters import mark_stage
 from gymsolve.runs.run import Run
-from gymsolve.runs.stages import mark_stage
 from gymsolve.training.health.nonfinite import require_finite_weights
 from gymsolve.training.trainer import Trainer
 

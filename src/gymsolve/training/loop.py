@@ -34,7 +34,7 @@ from gymsolve.training.staging import climb, leave_stage, told_episodes
 from gymsolve.training.stopping import Reason, StopSignal, stop_reason
 from gymsolve.training.trainer import Trainer
 
-__all__ = ["next_multiple", "take_judgements", "train_loop", "write_record"]
+__all__ = ["collect", "count", "learn", "take_judgements", "train_loop", "write_record"]
 
 
 def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, signalled: StopSignal) -> Reason:

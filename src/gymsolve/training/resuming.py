@@ -13,8 +13,8 @@ from gymsolve.config import JUDGED, LASTING
 from gymsolve.errors import CheckpointError, UnknownRunError, UsageError
 from gymsolve.runs.checkpoints import discard_after, list_checkpoints, mark_best, pointed, read_meta
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
+from gymsolve.runs.masters import drop_stages_after
 from gymsolve.runs.run import Run
-from gymsolve.runs.stages import drop_stages_after
 from gymsolve.training.observer import Observer
 from gymsolve.training.records import next_multiple
 from gymsolve.training.staging import tell_missing_moves

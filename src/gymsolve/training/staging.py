@@ -5,8 +5,8 @@ from typing import Any
 from gymsolve.curriculum.curriculum import Curriculum
 from gymsolve.curriculum.ladder import Move
 from gymsolve.rollout.rollout import Rollout
+from gymsolve.runs.masters import mark_stage
 from gymsolve.runs.run import Run
-from gymsolve.runs.stages import mark_stage
 from gymsolve.text import number, plural
 from gymsolve.training.checkpoint import save
 from gymsolve.training.observer import Observer

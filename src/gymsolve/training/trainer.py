@@ -19,7 +19,7 @@ from gymsolve.envs.make import make_envs, make_joined
 from gymsolve.errors import CheckpointError
 from gymsolve.explore.build_archive import build_explorer
 from gymsolve.explore.go_explore import GoExplore
-from gymsolve.explore.plan import require_sense, training_env
+from gymsolve.explore.needs import require_sense, training_env
 from gymsolve.metrics.alerts import AlertTracker
 from gymsolve.metrics.rules.rule import Context
 from gymsolve.metrics.thresholds import find_threshold
@@ -37,7 +37,7 @@ from gymsolve.training.engines.choose import choose_engine
 from gymsolve.training.engines.contract import Algorithm, Engine, Lessons, Policy
 from gymsolve.training.health.probe import Probe
 from gymsolve.training.migrate import FORMAT, upgrade
-from gymsolve.training.planning.memory import require_memory, require_sane
+from gymsolve.training.planning.memory_need import require_memory, require_sane
 from gymsolve.training.records import Averager, Clock
 
 __all__ = ["Counters", "Trainer", "build_trainer", "restore_trainer"]
@@ -297,7 +297,7 @@ def _build_bonuses(config: TrainConfig, envs: Envs, engine: Engine) -> dict[str,
     """The bonus for exploring, if the settings ask for one."""
     if config.explore.bonus == "none":
         return {}
-    from gymsolve.explore.build import build_bonus  # needs torch, whatever the engine
+    from gymsolve.explore.build_bonus import build_bonus  # needs torch, whatever the engine
 
     bonus = build_bonus(config, envs.spec, envs.num_envs, on_gpu=engine.on_gpu, threads=engine.threads)
     return {"explore": bonus}

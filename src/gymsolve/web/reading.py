@@ -1,4 +1,4 @@
-"""What the pages read: runs, their curves, and what was found in them."""
+"""What the pages read: runs, their curves, what was found in them, and what there is to play."""
 
 import math
 import platform
@@ -9,7 +9,7 @@ from typing import Any
 from gymsolve.errors import UnknownRunError, UsageError
 from gymsolve.runs import Run
 from gymsolve.service.overview import look_over, run_by_id, run_stamp
-from gymsolve.service.table import RunsTable
+from gymsolve.service.runs_table import RunsTable
 from gymsolve.web.route import Ask, File, Reply, Route
 
 __all__ = ["ROUTES", "asked_run"]
@@ -20,6 +20,7 @@ _REPORT_POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-same-origin"
 )
 _MOST_ROWS = 200
+_MOST_PLAYABLE = 50
 _AXES = ("env_steps", "vec_steps", "time")
 
 
@@ -151,6 +152,25 @@ def _recipes(ask: Ask) -> Reply:
     return {"recipes": [{"name": one.name, "description": one.description} for one in found]}
 
 
+def _playable(ask: Ask) -> Reply:
+    """The environments with a recipe, and the newest runs."""
+    from gymsolve.recipes import list_recipes
+    from gymsolve.runs.index import list_runs
+
+    recipes: dict[str, list[str]] = {}
+    for recipe in list_recipes():
+        recipes.setdefault(recipe.env_id, []).append(recipe.name)
+    runs = list_runs(ask.home.runs_dir, limit=_MOST_PLAYABLE, trials=False)
+    return {
+        "environments": [{"id": env_id, "names": names} for env_id, names in recipes.items()],
+        "runs": [
+            {"id": run.id, "env_id": run.env_id, "status": run.status}
+            for run in runs
+            if run.status != "damaged"
+        ],
+    }
+
+
 def _video(ask: Ask) -> Reply:
     from gymsolve.runs.videos import list_videos
 
@@ -197,4 +217,5 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/runs/{run}/videos/{name}", _video),
     Route("GET", "/compare", _compare),
     Route("GET", "/recipes", _recipes),
+    Route("GET", "/play/choices", _playable),
 )

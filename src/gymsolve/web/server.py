@@ -31,7 +31,7 @@ from gymsolve.errors import GymsolveError, UnknownRunError, UsageError
 from gymsolve.runs.files import parse_json
 from gymsolve.runs.schema import is_shallow
 from gymsolve.service.budget import Home
-from gymsolve.web import acting, inspecting, playing, reading
+from gymsolve.web import acting, inspecting, reading
 from gymsolve.web.guard import Guard
 from gymsolve.web.pages import PAGES, shell
 from gymsolve.web.route import Ask, File, Raw, Reply, Route
@@ -39,7 +39,7 @@ from gymsolve.web.sessions import Sessions
 
 __all__ = ["make_app", "serve"]
 
-ROUTES: tuple[Route, ...] = (*reading.ROUTES, *acting.ROUTES, *inspecting.ROUTES, *playing.ROUTES)
+ROUTES: tuple[Route, ...] = (*reading.ROUTES, *acting.ROUTES, *inspecting.ROUTES)
 _STATIC = Path(__file__).parent / "static"
 _LARGEST_BODY = 1 << 20
 _LARGEST_MESSAGE = 1 << 16

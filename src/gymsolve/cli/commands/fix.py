@@ -107,7 +107,7 @@ def _trial_line(trial: "Trial") -> str:
 
 
 def _tell_plan(plan: "FixPlan") -> None:
-    from gymsolve.cli.printing.alerts import remedy_text
+    from gymsolve.metrics.wording import remedy_text
 
     say(plan.run.id)
     if plan.obstacle is not None or plan.alert is None:

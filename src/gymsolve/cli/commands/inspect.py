@@ -81,8 +81,8 @@ def inspect(
 def _find(ref: str, runs_dir: Path | None) -> "tuple[Run, str | None]":
     """The run, and the name of the checkpoint if one was asked for; there is such a one."""
     from gymsolve.runs.checkpoints import list_checkpoints
+    from gymsolve.runs.masters import STAGE
     from gymsolve.runs.refs import find_run, open_checkpoint, split_ref
-    from gymsolve.runs.stages import STAGE
 
     name, which = split_ref(ref)
     found = find_run(name, runs_dir)

@@ -7,12 +7,12 @@ import typer
 
 from gymsolve.cli.options import Json, RunsDir
 from gymsolve.cli.printing.output import print_json, say
-from gymsolve.text import age
+from gymsolve.cli.printing.run_details import print_entry
 
 if TYPE_CHECKING:
-    from gymsolve.runs.logbook import LogEntry
+    pass
 
-__all__ = ["add", "list_them", "print_entry"]
+__all__ = ["add", "list_them"]
 
 
 def list_them(
@@ -74,20 +74,6 @@ def add(
         print_json(entry.to_json())
     else:
         print_entry(entry)
-
-
-def print_entry(entry: "LogEntry") -> None:
-    """One entry in a few lines."""
-    when = age(entry.time)
-    say(f"{'just now' if when == 'now' else f'{when} ago'}, {entry.by}: {entry.note}".rstrip(" :"))
-    parts = {"hypothesis": entry.hypothesis, "change": entry.change, "result": entry.result}
-    for name, text in parts.items():
-        if text:
-            say(f"  {name}: {text}")
-    if entry.verdict != "open" or any(parts.values()):
-        say(f"  verdict: {entry.verdict}")
-    if entry.runs:
-        say(f"  runs: {', '.join(entry.runs)}")
 
 
 def _user() -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from gymsolve.metrics.wording import event_evidence, evidence_text, lasting, remedy_text
 from gymsolve.text import count, duration, plural
 
-__all__ = ["alert_line", "alert_paragraph", "remedy_text", "summary_lines"]
+__all__ = ["alert_line", "alert_paragraph", "summary_lines"]
 
 _FOLLOWS = 3
 """Consequences that a summary tells; the others are in the diagnosis."""

@@ -23,7 +23,7 @@ import numpy as np
 
 from gymsolve.envs.contract_faults import FAULTS, told_error
 from gymsolve.envs.families.family import AnyEnv, Clone, Extra, Family, by_code
-from gymsolve.envs.screen import draw_without_screen, has_egl
+from gymsolve.envs.headless import draw_without_screen, has_egl
 from gymsolve.errors import EnvFaultError
 from gymsolve.spec import Array
 

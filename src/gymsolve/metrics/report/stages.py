@@ -16,8 +16,8 @@ from gymsolve.metrics.stages import (
 )
 from gymsolve.metrics.transfer import Curve, forward_transfer, spread_of_tasks
 from gymsolve.recipes import validate
+from gymsolve.runs.masters import STAGE, find_masters
 from gymsolve.runs.run import Run
-from gymsolve.runs.stages import STAGE, find_masters
 from gymsolve.text import count, number
 
 __all__ = ["stages"]

@@ -22,7 +22,7 @@ from gymsolve.recipes import (
 )
 from gymsolve.recipes.files import is_bundled, list_variants, no_variant, stays_derived
 from gymsolve.registry import ALGORITHMS
-from gymsolve.training.planning.memory import require_sane
+from gymsolve.training.planning.memory_need import require_sane
 
 Tell = Callable[[int, int], None]
 

@@ -19,7 +19,8 @@ import numpy as np
 from gymsolve.config import EnvConfig
 from gymsolve.envs.contract import Snapshot
 from gymsolve.envs.processes import WATCH, OwnProcess
-from gymsolve.envs.single_env import PlayStage, Scene, open_play_stage, open_stage
+from gymsolve.envs.stage import PlayStage, Scene
+from gymsolve.envs.stage_opening import open_play_stage, open_stage
 from gymsolve.errors import EngineDiedError, EnvFaultError, GymsolveError, UsageError
 from gymsolve.rollout.agent import Agent
 from gymsolve.runs.refs import open_checkpoint

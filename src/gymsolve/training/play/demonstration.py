@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.envs.single_env import Scene
+from gymsolve.envs.stage import Scene
 from gymsolve.runs.demos import demo_place
 from gymsolve.runs.episodes import RecordedEpisode
 from gymsolve.runs.run import now

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from gymsolve.envs.single_env import Scene
+from gymsolve.envs.stage import Scene
 
 __all__ = ["Episode", "plain_number"]
 

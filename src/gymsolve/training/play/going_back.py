@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gymsolve.envs.contract import Snapshot
-from gymsolve.envs.single_env import Stage
+from gymsolve.envs.stage import Stage
 from gymsolve.spec import Array
 from gymsolve.training.play.moments import Moment, Start
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from gymsolve.envs.controls import Controls, find_controls
-from gymsolve.envs.single_env import Scene, open_any_stage
+from gymsolve.envs.stage import Scene
+from gymsolve.envs.stage_opening import open_any_stage
 from gymsolve.errors import EnvFaultError, UsageError
 from gymsolve.rollout.inspected import InspectedEpisode
 from gymsolve.runs.inspections import Inspection

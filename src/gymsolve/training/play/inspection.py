@@ -16,7 +16,8 @@ import numpy as np
 
 from gymsolve.config import Role, TrainConfig
 from gymsolve.envs.labels import ActionLabels
-from gymsolve.envs.single_env import Stage, obs_names, open_any_stage
+from gymsolve.envs.stage import Stage
+from gymsolve.envs.stage_opening import obs_names, open_any_stage
 from gymsolve.errors import EnvFaultError, UsageError
 from gymsolve.rollout.episode_credit import CreditSettings
 from gymsolve.rollout.inspected import InspectedEpisode

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from gymsolve.envs.single_env import Stage
+from gymsolve.envs.stage import Stage
 from gymsolve.errors import EnvFaultError
 from gymsolve.rollout.inspected import InspectedEpisode
 from gymsolve.runs.inspections import InspectionWriter, RowField

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gymsolve.envs.single_env import Scene, Stage
+from gymsolve.envs.stage import Scene, Stage
 from gymsolve.rollout.agent import Agent
 from gymsolve.spec import Array
 from gymsolve.training.engines.contract import Policy

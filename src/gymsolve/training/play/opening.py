@@ -6,7 +6,8 @@ from typing import Any
 
 from gymsolve.config import TrainConfig
 from gymsolve.envs.families import find_family
-from gymsolve.envs.single_env import PlayStage, open_play_stage
+from gymsolve.envs.stage import PlayStage
+from gymsolve.envs.stage_opening import open_play_stage
 from gymsolve.errors import CheckpointError, UnknownRunError, UsageError
 from gymsolve.recipes import Resolved, has_recipe, resolve, split_name
 from gymsolve.recipes.files import stays_derived

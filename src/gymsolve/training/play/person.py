@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 
 from gymsolve.envs.controls import find_controls
-from gymsolve.envs.single_env import Scene
 from gymsolve.errors import GymsolveError, RunDamagedError
 from gymsolve.spec import Array
 from gymsolve.training.play.clock import Clock
 from gymsolve.training.play.demonstration import Demonstration
 from gymsolve.training.play.episode import Episode
 from gymsolve.training.play.opening import MODES, Opened, Request, open_request, read_request
-from gymsolve.training.play.players import Chance, Player, PolicyPlayer
 from gymsolve.training.play.pressed import Pressed
 from gymsolve.training.play.screen import Screen
+from gymsolve.training.play.seat import Seat
 from gymsolve.training.play.serve import Talk
 from gymsolve.training.watchdog import Watchdog
 
@@ -55,19 +54,11 @@ class PlaySession:
         self._clock = Clock(self._stage.fps)
         self._demo = Demonstration(opened, wanted.runs_dir, self._controls.action)
         self._demo.wanted = wanted.record
-        self._mode, self._follow = wanted.mode, wanted.follow
-        as_judged = opened.run is not None and not opened.config.eval.deterministic
-        self._sampled = as_judged if wanted.sampled is None else wanted.sampled
         self._paused, self._helping = wanted.paused, False
         self._asked, self._played = wanted.episodes, 0
-        self._checkpoint: str | None = None
-        self._player: Player | None = None
-        """Who acts, or in the mode `you` gives its opinion."""
         self._screen = Screen(channel, self._stage, self._facts)
-        self._acts: str | None = None
-        """The checkpoint of whoever acts; None for others than policies of the run."""
         self._episode: Episode
-        self._take_part(wanted.checkpoint)
+        self._seat = Seat(opened, wanted, self._rng)
 
     # ------------------------------------------------------------------------------------ the loop
 
@@ -90,7 +81,7 @@ class PlaySession:
     @property
     def _mine(self) -> bool:
         """Does the person act?"""
-        return self._mode == "you" or self._helping
+        return self._seat.mode == "you" or self._helping
 
     @property
     def _stepwise(self) -> bool:
@@ -127,13 +118,13 @@ class PlaySession:
         self._keep("cut")
         if seed is not None:
             self._seed = seed
-        if self._follow and self._mode == "policy" and self._opened.newest != self._checkpoint:
-            self._try(lambda: self._take_part(self._opened.newest))
+        if self._seat.behind:
+            self._try(self._seat.take_newest)
             self._tell_state()
         scene = self._stage.reset(seed)
-        if self._player is not None:
-            self._player.begin()
-        self._episode = Episode(scene, self._stage.spec.components, self._value(scene))
+        if self._seat.player is not None:
+            self._seat.player.begin()
+        self._episode = Episode(scene, self._stage.spec.components, self._seat.value(scene))
         facts = {"seed": self._seed, "episode": self._played + 1}
         self._demo.begin(scene, self._episode.value, facts)
         self._clock.restart(self._clock.period)
@@ -148,18 +139,19 @@ class PlaySession:
         action = self._pressed.take(self._controls) if self._mine else None
         if self._mine and (action is None or self._refuses(action)):
             return
-        proposed = None if self._player is None else self._player.choose(self._episode.scene)
-        who = "person" if self._mine else self._mode
+        player = self._seat.player
+        proposed = None if player is None else player.choose(self._episode.scene)
+        who = "person" if self._mine else self._seat.mode
         chosen = action if action is not None else proposed
         assert chosen is not None
         self._pressed.note_latency(time.time())
         scene = self._stage.step(chosen)
         self._episode.add(scene, self._stage.labels.describe(chosen[0]), who)
-        if self._player is not None:
+        if player is not None:
             if action is not None:
-                self._player.see(action)
-            self._player.hear(scene.reward)
-        self._episode.value = self._value(scene)
+                player.see(action)
+            player.hear(scene.reward)
+        self._episode.value = self._seat.value(scene)
         self._demo.add(scene, chosen, proposed, who, self._episode.value)
         self._played += self._over
         self._screen.plan(scene, due, self._clock.period)
@@ -191,10 +183,6 @@ class PlaySession:
         self._clock.restart(self._clock.period)
         return True
 
-    def _value(self, scene: Scene) -> float | None:
-        over = scene.terminated or scene.truncated
-        return None if self._player is None or over else self._player.value(scene)
-
     # ------------------------------------------------------------------------------------ messages
 
     def _hear(self, message: dict[str, Any]) -> None:
@@ -222,16 +210,13 @@ class PlaySession:
     def _settle(self, kind: Any, message: dict[str, Any], on: bool) -> None:
         """Who acts, for how long, and what is kept."""
         if kind == "mode" and message.get("mode") in MODES:
-            before = self._mode, self._sampled
-            self._mode, self._sampled = message["mode"], bool(message.get("sampled"))
             self._helping = False
-            if not self._try(lambda: self._take_part(self._checkpoint)):
-                self._mode, self._sampled = before
+            self._try(lambda: self._seat.change(message["mode"], bool(message.get("sampled"))))
         elif kind == "checkpoint":
-            self._follow = False
-            self._try(lambda: self._take_part(str(message.get("name"))))
+            self._seat.follow = False
+            self._try(lambda: self._seat.take(str(message.get("name"))))
         elif kind == "follow":
-            self._follow = on
+            self._seat.follow = on
         elif kind == "episodes":
             count = message.get("count")
             self._asked = self._played + count if isinstance(count, int) and count > 0 else None
@@ -244,14 +229,12 @@ class PlaySession:
         self._clock.wake()
         self._tell_state()
 
-    def _try(self, change: Callable[[], None]) -> bool:
+    def _try(self, change: Callable[[], None]) -> None:
         """Make a change; what stands in its way is told, and all stays as it was."""
         try:
             change()
         except GymsolveError as error:
             self._say("note", text=error.args[0], hint=error.hint)
-            return False
-        return True
 
     def _press(self, message: dict[str, Any]) -> None:
         """Keys went down or up; where the environment waits, a new one makes a step."""
@@ -263,26 +246,6 @@ class PlaySession:
         elif not self._episode.begun or self._clock.due < time.monotonic() - self._clock.period:
             self._episode.begun = True
             self._clock.restart()
-
-    def _take_part(self, checkpoint: str | None) -> None:
-        """Put somebody in the place that the mode names."""
-        rng = self._rng if self._sampled else None
-        same = self._acts is not None and checkpoint == self._acts and self._mode in ("you", "policy")
-        if same and isinstance(self._player, PolicyPlayer):  # it keeps its memory of the episode
-            self._player.rng = rng
-            return
-        self._acts = None
-        trained = bool(self._opened.checkpoints())
-        early = self._mode == "policy" and self._follow and not trained
-        if self._mode == "random":
-            self._player = Chance(self._stage.spec.action, self._rng)
-        elif self._mode == "untrained" or early:  # who follows a run from its start sees where it begins
-            self._player = PolicyPlayer(self._opened.build_untrained(), self._rng)
-        elif self._mode == "policy" or trained:
-            self._checkpoint, policy = self._opened.load(checkpoint)
-            self._player, self._acts = PolicyPlayer(policy, rng), self._checkpoint
-        else:
-            self._player = None
 
     # ------------------------------------------------------------------------------------ telling
 
@@ -306,31 +269,15 @@ class PlaySession:
         return None if self._runs else "begin" if not self._episode.begun else "key"
 
     def _tell_ready(self) -> None:
-        stage, config = self._stage, self._opened.config
-        self._say(
-            "ready",
-            name=self._opened.name,
-            env=config.env.id,
-            run=None if self._opened.run is None else self._opened.run.id,
-            controls=self._controls.to_json(),
-            labels=list(stage.labels.names),
-            fps=stage.fps,
-            turns=stage.turns,
-            undrawn=self._screen.undrawn,
-            components=list(stage.spec.components),
-        )
+        controls = self._controls.to_json()
+        self._say("ready", controls=controls, undrawn=self._screen.undrawn, **_introduce(self._opened))
         self._tell_state()
 
     def _tell_state(self) -> None:
         """What can be changed on the page, as it stands."""
         self._say(
             "state",
-            mode=self._mode,
-            modes=[mode for mode in MODES if mode != "policy" or self._opened.run is not None],
-            sampled=self._sampled,
-            checkpoint=self._checkpoint,
-            checkpoints=self._opened.checkpoints(),
-            follow=self._follow,
+            **self._seat.facts(),
             paused=self._paused,
             takeover=self._helping,
             speed=self._clock.speed,
@@ -342,6 +289,20 @@ class PlaySession:
 
     def _say(self, kind: str, **facts: Any) -> None:
         self._channel.send({"type": kind, **facts})
+
+
+def _introduce(opened: Opened) -> dict[str, Any]:
+    """What is played, for a page that has just come."""
+    stage = opened.stage
+    return {
+        "name": opened.name,
+        "env": opened.config.env.id,
+        "run": None if opened.run is None else opened.run.id,
+        "labels": list(stage.labels.names),
+        "fps": stage.fps,
+        "turns": stage.turns,
+        "components": list(stage.spec.components),
+    }
 
 
 def _seed_in(message: dict[str, Any]) -> int | None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from gymsolve.config import NetConfig
 from gymsolve.envs.random_policy import random_actions
-from gymsolve.envs.single_env import Scene
+from gymsolve.envs.stage import Scene
 from gymsolve.rollout.agent import Agent
 from gymsolve.spec import ActionSpec, Array
 from gymsolve.training.engines.contract import Policy

@@ -1,20 +1,27 @@
-"""Pictures on their way to the page: one at a time, each when it is due.
+"""Pictures on their way to the page: one at a time, each when it is due; tables where there is no picture.
 
 A picture that is due while another is under way is left out. The newest state is always shown in the end.
 """
 
+import io
+import math
 import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from gymsolve.envs.single_env import PlayStage, Scene
+import numpy as np
+from PIL import Image
+
+from gymsolve.envs.stage import PlayStage, Scene
 from gymsolve.errors import EnvFaultError
-from gymsolve.spec import Array
-from gymsolve.training.play.picture import encode, tabulate
+from gymsolve.spec import Array, ObsSpec
 from gymsolve.training.play.serve import Talk
 
 __all__ = ["Screen"]
+
+_QUALITY = 80
+_MOST_ROWS = 64
 
 
 class Screen:
@@ -65,7 +72,7 @@ class Screen:
         told = {"type": "frame", "frame": self._count, **self._facts()}
         if self.undrawn is None:
             try:
-                blob = encode(self._stage.render() if frame is None else frame)
+                blob = _encode(self._stage.render() if frame is None else frame)
             except EnvFaultError as error:
                 self.undrawn = str(error)
                 self._channel.send({"type": "note", "text": error.args[0], "hint": error.hint})
@@ -73,6 +80,39 @@ class Screen:
                 self._channel.send(told, blob)
                 return
         shown = (
-            {"text": self._stage.write()} if self._stage.writes else {"table": tabulate(self._stage, scene)}
+            {"text": self._stage.write()} if self._stage.writes else {"table": _tabulate(self._stage, scene)}
         )
         self._channel.send({**told, **shown})
+
+
+def _encode(frame: Array) -> bytes:
+    """A picture [H, W, 3] as JPEG."""
+    held = io.BytesIO()
+    try:
+        Image.fromarray(np.ascontiguousarray(frame)).save(held, "JPEG", quality=_QUALITY)
+    except (ValueError, OSError, TypeError) as error:
+        raise EnvFaultError(
+            f"a picture of shape {frame.shape} cannot be encoded: {error}.",
+            hint="render() should return an array [height, width, 3] of uint8, up to 65,000 pixels wide.",
+        ) from error
+    return held.getvalue()
+
+
+def _tabulate(stage: PlayStage, scene: Scene) -> list[list[str]]:
+    """Names and values of an observation, for environments without a picture."""
+    rows: list[list[str]] = []
+    for entry, spec in stage.spec.obs.items():
+        values = np.ravel(scene.obs[entry][0])
+        names = stage.obs_names if entry == "obs" else ()
+        for place, value in enumerate(values[:_MOST_ROWS]):
+            name = names[place] if names else entry if values.size == 1 else f"{entry} {place}"
+            rows.append([name, _told(float(value), spec, place)])
+        if values.size > _MOST_ROWS:
+            rows.append([entry, f"and {values.size - _MOST_ROWS} more numbers"])
+    return rows
+
+
+def _told(value: float, spec: ObsSpec, place: int) -> str:
+    if spec.kind == "discrete":
+        return str(int(value) + (spec.start[place] if spec.start else 0))
+    return f"{value:.4g}" if math.isfinite(value) else str(value)

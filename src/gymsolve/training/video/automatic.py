@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gymsolve.config import TrainConfig
-from gymsolve.envs.single_env import Stage, open_stage
+from gymsolve.envs.stage import Stage
+from gymsolve.envs.stage_opening import open_stage
 from gymsolve.errors import EnvLostError, GymsolveError, RunDamagedError
 from gymsolve.metrics.tasks import worst_task
 from gymsolve.runs.checkpoints import pointed, read_meta

@@ -16,7 +16,8 @@ from typing import Any, Self
 from gymsolve.config import TrainConfig
 from gymsolve.envs.build import needs_own_process
 from gymsolve.envs.processes import OwnProcess
-from gymsolve.envs.single_env import Stage, open_stage
+from gymsolve.envs.stage import Stage
+from gymsolve.envs.stage_opening import open_stage
 from gymsolve.errors import CheckpointError, GymsolveError, UnknownRunError
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.files import remove_leftovers

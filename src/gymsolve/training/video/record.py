@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from gymsolve.config import TrainConfig
-from gymsolve.envs.single_env import Stage, open_stage
+from gymsolve.envs.stage import Stage
+from gymsolve.envs.stage_opening import open_stage
 from gymsolve.errors import UsageError
 from gymsolve.metrics.tasks import worst_task
 from gymsolve.runs.loading import Checkpoint

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.envs.single_env import Stage
+from gymsolve.envs.stage import Stage
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.runs.run import now
 from gymsolve.seeding import generator, integer_seeds

@@ -1,4 +1,4 @@
-"""`docs/cli.md`, made from the help of every command: python -m gymsolve.cli.docs > docs/cli.md"""
+"""`cli.md`: the help of every command."""
 
 from typing import Any
 
@@ -6,17 +6,17 @@ import typer.core
 
 from gymsolve.cli.app import command_tree
 
-__all__ = ["render_docs"]
+__all__ = ["render_commands"]
 
 _WIDTH = 100
 _INTRO = """\
-<!-- Made by `python -m gymsolve.cli.docs > docs/cli.md`; do not edit. -->
+<!-- Made by docs/generate.py from the help of every command; do not edit. -->
 
 # The command line
 """
 
 
-def render_docs() -> str:
+def render_commands() -> str:
     """The help of every command, as Markdown."""
     return _INTRO + "".join(_section(command_tree(), "gymsolve", None))
 
@@ -32,7 +32,3 @@ def _section(command: Any, name: str, parent: Any) -> list[str]:
         for inner in command.commands:
             sections += _section(command.commands[inner], inner, context)
     return sections
-
-
-if __name__ == "__main__":
-    print(render_docs(), end="")

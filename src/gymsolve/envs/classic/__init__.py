@@ -1,1 +1,0 @@
-"""Shapers of classic control: what an episode of CartPole or MountainCar can be paid for besides its task."""
