@@ -14,10 +14,12 @@ import pytest
 
 import gymsolve
 from gymsolve.cli import main
+from gymsolve.cli.printing.verdict import verdict_lines
 from gymsolve.config import EnvConfig
 from gymsolve.envs.processes import WATCH
 from gymsolve.errors import EnvFaultError
 from gymsolve.runs.checkpoints import list_checkpoints, pointed
+from gymsolve.service.diagnose import diagnose_path
 from gymsolve.service.environments import check_env
 from gymsolve.training.observer import Silent
 from gymsolve.training.planning.plan import plan_run
@@ -67,6 +69,8 @@ def test_episodes_that_a_death_cut_prove_nothing(beside):
     assert "gives no verdict" in told[0]["text"]
     assert f"gymsolve eval {run.path}@last" in told[0]["text"]  # it may be in any folder
     assert kinds(run).count("env_fault") >= 3
+    assert [alert.id for alert in outcome.alerts if alert.id.endswith("_lost")] == ["eval_lost"]
+    assert "no evaluation gave a verdict" in "\n".join(verdict_lines(outcome, None))
     if not beside:  # the same policy, judged by hand
         result, _ = evaluate_run(run.id + "@last", episodes=4)
         assert result.lost
@@ -157,6 +161,20 @@ def test_workers_that_always_die_end_the_run_with_a_sentence_and_a_usable_run():
     assert 5 <= kinds(run).count("env_fault") <= 20
     assert list_checkpoints(run)
     assert gymsolve.load_policy(run).act(np.zeros(1, np.float32)) in (0, 1)
+
+
+def test_deaths_that_cut_every_episode_are_the_root_and_not_how_episodes_end():
+    """Episodes last 20 steps, and the only worker dies after 14 of them."""
+    dying = {"env.wrappers": [{"training_envs:Dies": {"at": 15, "roles": ["train"]}}], "env.workers": 1}
+    outcome = gymsolve.train(FALLS, SMALL | dying | {"algo.num_steps": 8, "solved_at": 1e9})
+    assert outcome.status == "finished"
+    last = [row for row in outcome.run.read_metrics().rows if "rollout/episodes" in row][-1]
+    deaths = kinds(outcome.run).count("env_fault")
+    assert (last["rollout/faults"], last["rollout/cut_episodes"]) == (deaths, 2 * deaths)
+    assert last["rollout/reset_synchrony"] == 0.0, "no episode ended by itself"
+    found = diagnose_path(str(outcome.run.path))
+    assert [alert.id for alert in found.roots][:1] == ["worker_lost"]
+    assert "no_episode_end" in found.not_fired
 
 
 def test_an_environment_in_this_process_that_hangs_ends_the_run(monkeypatch):
