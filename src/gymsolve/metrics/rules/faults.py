@@ -1,4 +1,4 @@
-"""Processes that die or hang and are started again: what they cut says nothing about policy or environment."""
+"""Processes that die or hang and are started again: what they cut tells nothing of policy or environment."""
 
 from gymsolve.metrics.history import History
 from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule
