@@ -23,8 +23,10 @@ from gymsolve.service.diagnose import diagnose_path
 from gymsolve.service.environments import check_env
 from gymsolve.training.observer import Silent
 from gymsolve.training.planning.plan import plan_run
+from gymsolve.training.play.inspection import Examiner, Question
 from gymsolve.training.play.loaded_policy import evaluate_run
 from gymsolve.training.play.person import serve as play_session
+from gymsolve.training.play.serve import GoneError, noting
 from gymsolve.training.video.record import Wish, record_run
 from gymsolve.training.watchdog import Watchdog
 
@@ -251,13 +253,18 @@ def test_an_evaluation_of_tasks_that_was_cut_counts_what_was_asked_of_all(capsys
 
 
 class _Page:
-    """Asks for nothing and hears all."""
+    """Asks for nothing and hears all; gone once it has seen a table."""
+
+    def __init__(self):
+        self.heard = []
 
     def receive(self, timeout=None):
-        return None
+        if self.heard[-1].get("table"):
+            raise GoneError
+        return
 
     def send(self, message, blob=b""):
-        pass
+        self.heard.append(message)
 
 
 def _play(run):
@@ -290,3 +297,28 @@ def test_whatever_looks_at_an_environment_that_hangs_ends_with_a_sentence(method
     monkeypatch.setenv("HANG", method)
     with pytest.raises(EnvFaultError, match=rf"has not returned from {told} for .*training_envs\.py, line"):
         verb(run)
+
+
+@pytest.mark.parametrize("page", ["play", "inspect"])
+def test_a_page_tells_while_it_waits_for_a_picture_and_goes_on_without_it(page, monkeypatch):
+    monkeypatch.delenv("HANG", raising=False)
+    monkeypatch.setattr("gymsolve.training.watchdog._TICK_SECONDS", 0.05)
+    quiet = {"env.step_timeout": 1.0, "env.backend": "sync", "video.enabled": False, "steps": 64}
+    run = gymsolve.train("training_envs:Stuck-v0:ppo", SMALL | quiet).run
+    monkeypatch.setenv("HANG", "render")
+    tab = _Page()
+    if page == "play":
+        with pytest.raises(GoneError):
+            play_session(tab, {"run": run.id, "runs_dir": str(run.path.parent)})
+        *_, waiting, given_up, frame = tab.heard
+        assert frame["undrawn"].startswith(given_up["text"])
+        assert frame["table"]
+    else:
+        with Examiner(run, on_wait=noting(tab)) as examiner:
+            found = examiner.play(Question(seed=1))
+        (waiting,) = tab.heard
+        (told,) = found.facts["notes"]
+        given_up = {"text": told}
+        assert found.facts["state"] == "whole"
+    assert (waiting["type"], "after 1 it is given up" in waiting["text"]) == ("note", True)
+    assert "Stuck-v0 has not returned from render for" in given_up["text"]

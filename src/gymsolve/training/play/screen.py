@@ -75,4 +75,4 @@ class Screen:
         shown = (
             {"text": self._stage.write()} if self._stage.writes else {"table": tabulate(self._stage, scene)}
         )
-        self._channel.send({**told, **shown})
+        self._channel.send({**told, **shown, "undrawn": self.undrawn})
