@@ -21,6 +21,7 @@ from gymsolve.errors import EnvFaultError
 from gymsolve.runs.checkpoints import list_checkpoints, pointed
 from gymsolve.service.diagnose import diagnose_path
 from gymsolve.service.environments import check_env
+from gymsolve.training.fork import Fork, fork_run
 from gymsolve.training.observer import Silent
 from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.play.inspection import Examiner, Question
@@ -271,6 +272,13 @@ def _play(run):
     return play_session(_Page(), {"run": run.id, "runs_dir": str(run.path.parent)})
 
 
+def _try(run):
+    _, reason = fork_run(Fork(run, None, {}, 64, "a remedy"))
+    assert reason is None  # a finding, which the run of the trial tells
+    trial = max(run.path.parent.glob("2*"), key=lambda path: path.stat().st_mtime)
+    raise EnvFaultError(str(gymsolve.open_run(trial).info()["reason"]))
+
+
 def _check(run):
     return check_env(plan_run("training_envs:Stuck-v0:ppo", {"env.reset_timeout": 1, "env.build_timeout": 1}))
 
@@ -285,6 +293,7 @@ def _check(run):
         ("reset", "reset", _check),
         ("reset", "reset", _play),
         ("step", "step", _play),
+        ("step", "step", _try),
     ],
 )
 def test_whatever_looks_at_an_environment_that_hangs_ends_with_a_sentence(method, told, verb, monkeypatch):
