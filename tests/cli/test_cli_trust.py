@@ -18,6 +18,8 @@ from gymsolve.own_code import code_in
 from gymsolve.runs.run import Run
 from gymsolve.runs.trust import trusted_list
 from gymsolve.runs.zip_files import pack_run, unpack_run
+from gymsolve.service.budget import Home, Limits
+from gymsolve.service.steering import FixTrial
 
 EVIL = "from pathlib import Path\nPath(__file__).resolve()\nopen({marker!r}, 'w').write(__name__)\n"
 GRID = """
@@ -335,3 +337,19 @@ def test_what_names_code():
     assert code_in(env) == ("a.b:Id-v0", "m:W", "n:V", "p.q:Id-v0", "o:U")
     tasks = {"plain": {"id": None, "wrappers": None, "kwargs": {}}, "own": env | {"id": "r:Id-v0"}}
     assert code_in({"id": "CartPole-v1", "tasks": tasks}) == ("r:Id-v0", "m:W", "n:V", "p.q:Id-v0", "o:U")
+
+
+def test_trials_in_the_background_are_refused_before_they_are_said_to_have_begun(tmp_path):
+    """A server answers at once, and charges its limits: what cannot be tried is told there."""
+    sick = {"steps": 3000, "algo.learning_rate": 3.0, "video.enabled": False}
+    run = gymsolve.train("CartPole-v1", sick, seed=1, runs_dir=tmp_path).run
+    alerts = [
+        event["id"] for event in run.read_events().rows if event["kind"] == "alert" and event["changes"]
+    ]
+    settings = json.loads((run.path / "config.json").read_text())
+    settings["config"]["env"]["id"] = "evil:CartPole-v1"
+    (run.path / "config.json").write_text(json.dumps(settings))
+    with pytest.raises(CodeRefusedError, match="would import 'evil:CartPole-v1'"):
+        FixTrial(run.id, alerts[0]).start(Home(str(tmp_path), Limits()))
+    assert not (run.path / "fix.log").exists()
+    assert not (tmp_path / "agents.jsonl").exists()

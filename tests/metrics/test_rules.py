@@ -68,6 +68,11 @@ CASES = {
         },
         TWO,
     ),
+    "worker_lost": Case(
+        {"rollout/faults": 5.0, "rollout/cut_episodes": lambda i: 6.0 * (i + 1)},
+        {"rollout/faults": 5.0, "rollout/cut_episodes": lambda i: 5.0 * (i + 1)},
+    ),
+    "eval_lost": Case({"eval/faults": 3.0}, {"eval/faults": 2.0}),
     "nonfinite": Case({"train/loss": burst(0.3, math.inf, 1)}, {"train/explained_variance": NAN}),
     "out_of_bounds": Case({"train/entropy": burst(1.0, 1.01 * H, 1)}, {"train/entropy": H}),
     "obs_huge": Case({"obs/abs_max": 101.0}, {"obs/abs_max": 100.0}),
@@ -400,6 +405,27 @@ def test_the_length_of_an_episode_is_that_of_one_copy():
     assert late.onset >= 500_000
     assert late.changes == (), "a limit that nobody asked for would cut games"
     assert "each copy has taken" in late.evidence.note
+
+
+def test_episodes_that_faults_cut_say_nothing_about_ends_or_speed():
+    """Four copies of an episode of 200 steps whose one worker dies every 150 steps."""
+    dying = {
+        "rollout/episodes": 0.0,
+        "vec_steps": lambda i: 64 * (i + 1),
+        "env_steps": lambda i: 256 * (i + 1),
+        "rollout/faults": lambda i: 64 * (i + 1) // 150,
+        "rollout/cut_episodes": lambda i: 4 * (64 * (i + 1) // 150),
+        "time/env_share": 0.9,
+        "time/elapsed": lambda i: 10.0 * (i + 1),
+    }
+    context = make_context(spec={"limit": 200}, env={"num_envs": 4}, steps=25_600)
+    found = fired(dying, context)
+    assert "worker_lost" in found
+    assert not {"no_episode_end", "env_bound"} & found
+    alive = dying | {"rollout/faults": 0.0, "rollout/cut_episodes": 0.0}
+    assert {"no_episode_end", "env_bound"} <= fired(alive, context)
+    rarely = dying | {"rollout/faults": 4.0, "rollout/cut_episodes": 4.0}
+    assert "no_episode_end" in fired(rarely, context), "some copy has played 800 steps without an end"
 
 
 LATCHED = {

@@ -14,15 +14,20 @@ import pytest
 
 import gymsolve
 from gymsolve.cli import main
+from gymsolve.cli.printing.verdict import verdict_lines
 from gymsolve.config import EnvConfig
 from gymsolve.envs.processes import WATCH
 from gymsolve.errors import EnvFaultError
 from gymsolve.runs.checkpoints import list_checkpoints, pointed
+from gymsolve.service.diagnose import diagnose_path
 from gymsolve.service.environments import check_env
+from gymsolve.training.fork import Fork, fork_run
 from gymsolve.training.observer import Silent
 from gymsolve.training.planning.plan import plan_run
+from gymsolve.training.play.inspection import Examiner, Question
 from gymsolve.training.play.loaded_policy import evaluate_run
 from gymsolve.training.play.person import serve as play_session
+from gymsolve.training.play.serve import GoneError, noting
 from gymsolve.training.video.record import Wish, record_run
 from gymsolve.training.watchdog import Watchdog
 
@@ -67,6 +72,8 @@ def test_episodes_that_a_death_cut_prove_nothing(beside):
     assert "gives no verdict" in told[0]["text"]
     assert f"gymsolve eval {run.path}@last" in told[0]["text"]  # it may be in any folder
     assert kinds(run).count("env_fault") >= 3
+    assert [alert.id for alert in outcome.alerts if alert.id.endswith("_lost")] == ["eval_lost"]
+    assert "no evaluation gave a verdict" in "\n".join(verdict_lines(outcome, None))
     if not beside:  # the same policy, judged by hand
         result, _ = evaluate_run(run.id + "@last", episodes=4)
         assert result.lost
@@ -159,6 +166,20 @@ def test_workers_that_always_die_end_the_run_with_a_sentence_and_a_usable_run():
     assert gymsolve.load_policy(run).act(np.zeros(1, np.float32)) in (0, 1)
 
 
+def test_deaths_that_cut_every_episode_are_the_root_and_not_how_episodes_end():
+    """Episodes last 20 steps, and the only worker dies after 14 of them."""
+    dying = {"env.wrappers": [{"training_envs:Dies": {"at": 15, "roles": ["train"]}}], "env.workers": 1}
+    outcome = gymsolve.train(FALLS, SMALL | dying | {"algo.num_steps": 8, "solved_at": 1e9})
+    assert outcome.status == "finished"
+    last = [row for row in outcome.run.read_metrics().rows if "rollout/episodes" in row][-1]
+    deaths = kinds(outcome.run).count("env_fault")
+    assert (last["rollout/faults"], last["rollout/cut_episodes"]) == (deaths, 2 * deaths)
+    assert last["rollout/reset_synchrony"] == 0.0, "no episode ended by itself"
+    found = diagnose_path(str(outcome.run.path))
+    assert [alert.id for alert in found.roots][:1] == ["worker_lost"]
+    assert "no_episode_end" in found.not_fired
+
+
 def test_an_environment_in_this_process_that_hangs_ends_the_run(monkeypatch):
     monkeypatch.delenv("HANG", raising=False)
 
@@ -233,17 +254,29 @@ def test_an_evaluation_of_tasks_that_was_cut_counts_what_was_asked_of_all(capsys
 
 
 class _Page:
-    """Asks for nothing and hears all."""
+    """Asks for nothing and hears all; gone once it has seen a table."""
+
+    def __init__(self):
+        self.heard = []
 
     def receive(self, timeout=None):
-        return None
+        if self.heard[-1].get("table"):
+            raise GoneError
+        return
 
     def send(self, message, blob=b""):
-        pass
+        self.heard.append(message)
 
 
 def _play(run):
     return play_session(_Page(), {"run": run.id, "runs_dir": str(run.path.parent)})
+
+
+def _try(run):
+    _, reason = fork_run(Fork(run, None, {}, 64, "a remedy"))
+    assert reason is None  # a finding, which the run of the trial tells
+    trial = max(run.path.parent.glob("2*"), key=lambda path: path.stat().st_mtime)
+    raise EnvFaultError(str(gymsolve.open_run(trial).info()["reason"]))
 
 
 def _check(run):
@@ -260,6 +293,7 @@ def _check(run):
         ("reset", "reset", _check),
         ("reset", "reset", _play),
         ("step", "step", _play),
+        ("step", "step", _try),
     ],
 )
 def test_whatever_looks_at_an_environment_that_hangs_ends_with_a_sentence(method, told, verb, monkeypatch):
@@ -272,3 +306,28 @@ def test_whatever_looks_at_an_environment_that_hangs_ends_with_a_sentence(method
     monkeypatch.setenv("HANG", method)
     with pytest.raises(EnvFaultError, match=rf"has not returned from {told} for .*training_envs\.py, line"):
         verb(run)
+
+
+@pytest.mark.parametrize("page", ["play", "inspect"])
+def test_a_page_tells_while_it_waits_for_a_picture_and_goes_on_without_it(page, monkeypatch):
+    monkeypatch.delenv("HANG", raising=False)
+    monkeypatch.setattr("gymsolve.training.watchdog._TICK_SECONDS", 0.05)
+    quiet = {"env.step_timeout": 1.0, "env.backend": "sync", "video.enabled": False, "steps": 64}
+    run = gymsolve.train("training_envs:Stuck-v0:ppo", SMALL | quiet).run
+    monkeypatch.setenv("HANG", "render")
+    tab = _Page()
+    if page == "play":
+        with pytest.raises(GoneError):
+            play_session(tab, {"run": run.id, "runs_dir": str(run.path.parent)})
+        *_, waiting, given_up, frame = tab.heard
+        assert frame["undrawn"].startswith(given_up["text"])
+        assert frame["table"]
+    else:
+        with Examiner(run, on_wait=noting(tab)) as examiner:
+            found = examiner.play(Question(seed=1))
+        (waiting,) = tab.heard
+        (told,) = found.facts["notes"]
+        given_up = {"text": told}
+        assert found.facts["state"] == "whole"
+    assert (waiting["type"], "after 1 it is given up" in waiting["text"]) == ("note", True)
+    assert "Stuck-v0 has not returned from render for" in given_up["text"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gymsolve.errors import ConfigError
+from gymsolve.errors import ConfigError, EnvFaultError
 from gymsolve.recipes import resolve
 from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.planning.tuning import Compute, Costs, Layout, choose, layouts, predict
@@ -43,6 +43,8 @@ def test_the_fastest_is_chosen_with_the_settings_that_change_and_why():
     assert "16 environments instead of 8" in told
     assert "a rollout keeps its 512 steps" in told
     assert "2 threads would be 16.2 times slower than 1" in told
+    same = choose(costs(update={TWO: 51.3e-3}), SHAPES, (OWN, "sync", ONE))
+    assert "2 threads would be as fast as 1 for this network." in same.reasons
 
 
 def test_what_is_hardly_faster_is_not_changed():
@@ -103,6 +105,14 @@ def test_measuring_covers_every_part():
     assert choice.current.layout == Layout(8, 32)
     for one in choice.candidates:
         assert min(one.env_us, one.acting_us, one.update_us) > 0
+
+
+def test_waiting_for_a_worker_that_is_lost_is_not_how_long_a_step_takes(monkeypatch):
+    monkeypatch.setattr("gymsolve.envs.processes.can_fork", lambda: True)
+    dying = {"env.backend": "async", "env.workers": 1, "env.wrappers": [{"training_envs:Dies": {"at": 2}}]}
+    config = plan_run("training_envs:Falls-v0:ppo", dying).config
+    with pytest.raises(EnvFaultError, match=r"was killed \(SIGKILL\), so its speed cannot be told"):
+        tune(config, 10.0, compute=False)
 
 
 # -------------------------------------------------------------------------------------- auto

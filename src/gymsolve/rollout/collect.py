@@ -85,6 +85,7 @@ class Collector(Part):
                 agent.forget(step.terminated | step.truncated | ~step.valid)
             if step.cut is not None:
                 _discard(out, t, step.cut)
+                out.cut_episodes += int(np.count_nonzero(step.cut))
             out.episodes += step.episodes
             out.faults += step.faults
             self.obs, self.masks = step.obs, step.masks
@@ -112,7 +113,7 @@ class Collector(Part):
     def _clear(self, out: Rollout) -> None:
         """Begin another rollout."""
         out.episodes, out.faults = [], []
-        out.bootstrapped, out.env_seconds, out.final_obs = 0, 0.0, {}
+        out.cut_episodes, out.bootstrapped, out.env_seconds, out.final_obs = 0, 0, 0.0, {}
         self.filled = False  # a fault half-way leaves a mixture of two rollouts
         if self.starts is not None:
             self._move(self.starts.before())

@@ -58,6 +58,8 @@ class Rollout:
     episodes: list[Episode] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     """Sentences on what broke and was mended meanwhile, such as a worker that died."""
+    cut_episodes: int = 0
+    """Number of episodes that these cut; they are not among `episodes`."""
     bootstrapped: int = 0
     """Number of truncated episodes whose last observation was valued."""
     env_seconds: float = 0.0

@@ -127,7 +127,7 @@ def task_statistics(rollout: Rollout, credit: Credit, normalized: str) -> dict[s
 
 def episode_statistics(rollout: Rollout) -> dict[str, float]:
     """How episodes ended: together or apart, foreseen or not, with their last observation or without."""
-    done = rollout.done
+    done = rollout.done & rollout.valid  # a fault cuts the episodes of a whole process at once
     found = {
         "rollout/reset_synchrony": int(np.count_nonzero(done, axis=1).max()) / done.shape[1],
         "train/terminal_correlation": _terminal_correlation(rollout),

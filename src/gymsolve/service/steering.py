@@ -13,6 +13,7 @@ from gymsolve.errors import UsageError, did_you_mean
 from gymsolve.recipes import apply_overrides, has_recipe, resolve, validate
 from gymsolve.runs import runs_folder
 from gymsolve.runs.checkpoints import pointed
+from gymsolve.runs.trust import buildable_settings
 from gymsolve.service.budget import Allowance, Home, Request, Room, own_run, start_within
 from gymsolve.service.fix import PlannedFix, plan_fix
 from gymsolve.service.recipes import list_recipes
@@ -185,6 +186,7 @@ class FixTrial:
         plan = plan_fix(str(run.path), self.alert, seeds=self.seeds, runs_dir=home.runs_dir)
         if plan.obstacle is not None:
             return plan.answer()
+        buildable_settings(plan.run)  # trials in the background would be refused, and nobody would hear it
         trials = 2 * self.seeds
 
         def begin(room: Room) -> StartedRun:

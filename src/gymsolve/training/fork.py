@@ -76,7 +76,7 @@ def branch_run(
     fork = Fork(origin, checkpoint, given, config.steps, "--set on fork", "fork")
     sinks = make_sinks(config.track)
     begun = _forked(fork, watcher, command, trust=trust)
-    with Watchdog(config.env), begun as (trainer, run, notes, afterwards):
+    with begun as (trainer, run, notes, afterwards):
         with ExitStack() as cleanup, tracking(run, sinks, watcher, trainer.clock) as tracked:
             cleanup.callback(leave_report, run, trainer, watcher)
             outcome = execute(trainer, run, tracked, notes, afterwards, profile=profile)
@@ -112,7 +112,7 @@ def _forked(
     stored = fork.origin.config_json()
     config, changes = buildable_settings(fork.origin, fork.overrides, trust=trust)
     saved = None if fork.checkpoint is None else load_checkpoint(fork.origin, fork.checkpoint)
-    with ExitStack() as afterwards, ExitStack() as cleanup:
+    with Watchdog(config.env), ExitStack() as afterwards, ExitStack() as cleanup:
         trainer = build_trainer(for_debugger(config))
         cleanup.callback(trainer.envs.close)
         if saved is None:

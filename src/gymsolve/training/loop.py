@@ -147,6 +147,8 @@ def count(trainer: Trainer, rollout: Rollout, seconds: float) -> None:
     trainer.counters.vec_steps += rollout.vec_steps
     trainer.counters.updates += 1
     trainer.counters.seconds += seconds
+    trainer.counters.faults += len(rollout.faults)
+    trainer.counters.cut_episodes += rollout.cut_episodes
 
 
 def write_record(trainer: Trainer, run: Run, observer: Observer) -> None:
@@ -156,6 +158,8 @@ def write_record(trainer: Trainer, run: Run, observer: Observer) -> None:
     record |= told_episodes(trainer) | trainer.averager.take() | trainer.clock.take()
     if trainer.curriculum is not None:
         record |= trainer.curriculum.metrics()
+    if counters.faults:
+        record |= {"rollout/faults": counters.faults, "rollout/cut_episodes": counters.cut_episodes}
     publish(trainer, run, observer, record)
     counters.next_record = next_record(counters.env_steps, trainer.config)
 
@@ -167,15 +171,18 @@ def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: 
         counters.seconds += judgement.seconds
         trainer.clock.add("eval", judgement.seconds)
         _tell_faults(run, observer, judgement)
+        counters.eval_faults += len(verdict.faults)
+        faults = {"eval/faults": counters.eval_faults} if counters.eval_faults else {}
         if counters.judging == judgement.where["env_steps"]:
             counters.judging = None  # also without a verdict: a resume would only fail again
         if verdict.void:
+            publish(trainer, run, observer, judgement.where | faults)
             continue
         counters.last_eval = judgement.where["env_steps"]
         space_out(trainer, judgement)
         trainer.evaluation, trainer.unsaved_verdict = verdict.metrics, True
         counters.solved = counters.solved or verdict.solved
-        record = judgement.where | verdict.metrics
+        record = judgement.where | verdict.metrics | faults
         record |= {"eval/seconds": judgement.seconds, "solved": float(verdict.solved)}
         record |= quality_so_far(
             trainer.alerts.history,

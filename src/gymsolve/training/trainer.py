@@ -80,6 +80,12 @@ class Counters(Part):
     best_in_stage: float | None = None
     """What it achieved there."""
     solved: bool = False
+    faults: int = 0
+    """Processes of the environments that died or hung, and were started again."""
+    cut_episodes: int = 0
+    """Episodes that went with them."""
+    eval_faults: int = 0
+    """The same of processes in evaluations, whose episodes are played again."""
 
     def state(self) -> dict[str, Any]:
         return asdict(self)

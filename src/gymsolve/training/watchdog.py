@@ -35,6 +35,8 @@ _TICK_SECONDS = 1.0
 _REACT_TICKS = 10
 """Between two interruptions of one call."""
 _INTERRUPTIONS = 3
+_TELL_TICKS = 10
+"""After which whoever watches is told that a call takes long."""
 _CALLS = {
     Replay.step.__code__: ("step", "env.step_timeout"),
     Replay.begin.__code__: ("reset", "env.reset_timeout"),
@@ -51,14 +53,22 @@ _watching: "list[Watchdog]" = []
 class Watchdog:
     """Watches over environments in this process while its block is open; in the main thread only."""
 
-    def __init__(self, config: EnvConfig, on_end: Callable[[str], None] = lambda text: None) -> None:
-        """`on_end` is called before the process is ended."""
+    def __init__(
+        self,
+        config: EnvConfig,
+        on_end: Callable[[str], None] = lambda text: None,
+        on_wait: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """`on_end` is called before the process is ended, `on_wait` once for each call that takes long.
+
+        Both get a sentence, and run in the thread that watches.
+        """
         self._limits = {
             "env.step_timeout": config.step_timeout,
             "env.reset_timeout": config.reset_timeout,
             "env.build_timeout": config.build_timeout,
         }
-        self._on_end = on_end
+        self._on_end, self._on_wait = on_end, on_wait
         self._main = threading.main_thread().ident
         self._error: EnvFaultError | None = None
         self._before: Any = None
@@ -103,6 +113,8 @@ class Watchdog:
                 continue
             name, setting = _CALLS[call.f_code]
             limit = self._limits[setting]
+            if ticks == _TELL_TICKS:
+                self._on_wait(_waiting(call, innermost, name, limit, ticks * _TICK_SECONDS))
             if limit is None or ticks * _TICK_SECONDS < limit + interruptions * _REACT_TICKS * _TICK_SECONDS:
                 continue
             error = _error(call, innermost, name, setting, ticks * _TICK_SECONDS)
@@ -142,10 +154,18 @@ def _at_prompt(frame: FrameType | None) -> bool:
 
 
 def _error(call: FrameType, innermost: FrameType, name: str, setting: str, seconds: float) -> EnvFaultError:
-    given = call.f_locals
-    who = given["self"].label if "self" in given else given.get("label") or given["config"].id
-    place = place_of_frame(innermost, call)
     return EnvFaultError(
-        f"{who} has not returned from {name} for {seconds:g} seconds{place}.",
+        f"{_silence(call, innermost, name, seconds)}.",
         hint=f"If that is how long it takes, raise {setting}.",
     )
+
+
+def _waiting(call: FrameType, innermost: FrameType, name: str, limit: float | None, seconds: float) -> str:
+    patience = "nothing limits how long it may take" if limit is None else f"after {limit:g} it is given up"
+    return f"{_silence(call, innermost, name, seconds)}; {patience}."
+
+
+def _silence(call: FrameType, innermost: FrameType, name: str, seconds: float) -> str:
+    given = call.f_locals
+    who = given["self"].label if "self" in given else given.get("label") or given["config"].id
+    return f"{who} has not returned from {name} for {seconds:g} seconds{place_of_frame(innermost, call)}"

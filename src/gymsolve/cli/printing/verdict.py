@@ -150,7 +150,8 @@ def _result(evaluation: dict[str, Any] | None, outcome: "Outcome") -> str:
     if bar is not None:
         needed = f"threshold {bar:.0%}"
     if evaluation is None:
-        return f"never evaluated ({needed})"
+        failed = any(event["kind"] == "eval_failed" for event in outcome.run.read_events().rows)
+        return f"{'no evaluation gave a verdict' if failed else 'never evaluated'} ({needed})"
     if bar is not None:
         return _successes(evaluation, needed)
     mean = score(evaluation["eval/mean_reward"], evaluation.get("eval/std_reward"))

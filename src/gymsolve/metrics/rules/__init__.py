@@ -11,6 +11,7 @@ from gymsolve.metrics.rules.environment import ENVIRONMENT
 from gymsolve.metrics.rules.episodes import EPISODES
 from gymsolve.metrics.rules.evaluation import EVALUATION
 from gymsolve.metrics.rules.exploration import EXPLORATION
+from gymsolve.metrics.rules.faults import FAULTS
 from gymsolve.metrics.rules.first_policy import FIRST_POLICY
 from gymsolve.metrics.rules.network import NETWORK
 from gymsolve.metrics.rules.policy import POLICY
@@ -22,6 +23,7 @@ from gymsolve.metrics.rules.tasks import TASKS
 __all__ = ["RULES", "Rule"]
 
 RULES: tuple[Rule, ...] = (
+    *FAULTS,
     *ENVIRONMENT,
     *EPISODES,
     *POLICY,

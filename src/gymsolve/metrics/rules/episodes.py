@@ -24,6 +24,10 @@ def _no_end(history: History, context: Context, active: bool) -> Evidence | None
     if value >= 1.0:
         return None
     played, limit = _played(history, context), context.episode_limit
+    cut = history.last("rollout/cut_episodes") or 0.0
+    if cut:  # faults cut them: the longest stretch without one is at least as long as the mean of all
+        copies = context.setting("env.num_envs") or 1
+        played *= copies / (copies + cut)
     if played <= (limit or _VERY_LONG) or (limit is None and context.progress(history) < 0.5):
         return None  # the first one may still be under way
     most = f"a limit of {limit:,}" if limit else "no known limit"

@@ -3,6 +3,7 @@
 import math
 
 from gymsolve.metrics.history import History
+from gymsolve.metrics.rules.faults import is_restarting
 from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, Wish
 
 __all__ = ["SPEED"]
@@ -16,6 +17,8 @@ _NOTABLE = 10.0
 
 
 def _stepping(history: History, context: Context, active: bool) -> Evidence | None:
+    if is_restarting(history):
+        return None  # starting processes again is part of that time, and not a step's
     value = history.spending.share("env")
     if value <= (0.5 if active else 0.6) + _ROUNDING or history.spending.seconds["env"] < _NOTABLE:
         return None

@@ -31,6 +31,14 @@ EVALUATION = (
         priority=3,
     ),
     Metric(
+        "eval/faults",
+        "processes of evaluations that died or hung since the start; their episodes are played again",
+        "evaluation",
+        better="down",
+        low=0,
+        condition="once one did",
+    ),
+    Metric(
         "eval/first_obs_size",
         "root mean square of what the network saw as episodes began, after normalisation",
         "evaluation",

@@ -10,6 +10,21 @@ _TASKS = "with several tasks"
 EPISODES = (
     Metric("rollout/episodes", "episodes finished since the start", unit="episodes", low=0),
     Metric(
+        "rollout/faults",
+        "processes of the environments that died or hung since the start, and were started again",
+        low=0,
+        better="down",
+        condition="once one did",
+    ),
+    Metric(
+        "rollout/cut_episodes",
+        "episodes that went with them: they count nowhere and are not learned from",
+        unit="episodes",
+        better="down",
+        low=0,
+        condition="once one did",
+    ),
+    Metric(
         "rollout/ep_rew_mean",
         "mean raw return; of several tasks, the mean of theirs once each has ended an episode, and of a "
         "curriculum that of its last stage",

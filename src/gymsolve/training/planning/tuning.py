@@ -205,16 +205,15 @@ def _about_layout(best: Prediction, mine: Prediction) -> str:
 
 def _about_compute(other: Prediction, best: Prediction) -> str:
     mine, theirs = best.acting_us + best.update_us, other.acting_us + other.update_us
-    factor = f"{theirs / mine:.1f} times slower" if theirs >= mine else f"{mine / theirs:.1f} times faster"
+    times = f"{max(mine, theirs) / min(mine, theirs):.1f}"
+    factor = "as fast" if times == "1.0" else f"{times} times {'slower' if theirs > mine else 'faster'}"
     if other.compute.device != best.compute.device:
         return f"Your {other.compute.device.upper()} device would be {factor} for this network."
     if other.compute.engine != best.compute.engine:
         return f"The {other.compute.engine} engine would be {factor} for this network."
-    return (
-        f"{other.compute.threads} threads would be {factor} than {best.compute.threads} for this network."
-        if other.compute.threads > 1
-        else f"One thread would be {factor} than {best.compute.threads} for this network."
-    )
+    who = "One thread" if other.compute.threads == 1 else f"{other.compute.threads} threads"
+    what = f"{'as' if times == '1.0' else 'than'} {best.compute.threads}"
+    return f"{who} would be {factor} {what} for this network."
 
 
 def _micro(microseconds: float) -> str:

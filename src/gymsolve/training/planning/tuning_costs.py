@@ -14,7 +14,7 @@ from gymsolve.config import EnvConfig, TrainConfig
 from gymsolve.envs.build import needs_own_process
 from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.envs.random_policy import random_actions
-from gymsolve.errors import UsageError
+from gymsolve.errors import EnvFaultError, UsageError
 from gymsolve.fast import supports
 from gymsolve.rollout.collect import Collector
 from gymsolve.rollout.frames import Frames
@@ -89,7 +89,7 @@ def _measure_envs(
         try:
             for count in _counts(config, shapes, own, name):
                 spec = _time_envs(env, count, seconds / len(names) / len(shapes), costs)
-        except UsageError as error:
+        except (UsageError, EnvFaultError) as error:
             if name == own:
                 raise
             costs.obstacles[name] = f"Backend {name} was not measured: {error.message}"
@@ -125,7 +125,10 @@ def _time_envs(config: EnvConfig, count: int, seconds: float, costs: Costs) -> E
             actions = (
                 next(turns) if masks is None else action.to_env(random_actions(action, count, masks, rng))
             )
-            masks = envs.step(actions).masks
+            stepped = envs.step(actions)
+            masks = stepped.masks
+            for fault in stepped.faults:  # what was waited for is not how long a step takes
+                raise EnvFaultError(f"{fault.partition(';')[0]}, so its speed cannot be told.")
 
         _keep_lower(costs.env, (config.backend, count), _repeat(step, seconds / 2))
         return envs.spec

@@ -12,7 +12,7 @@ from gymsolve.errors import UsageError
 from gymsolve.runs.inspections import Inspection, InspectionWriter, run_among
 from gymsolve.runs.refs import checkpoint_ref
 from gymsolve.training.play.inspection import Examiner
-from gymsolve.training.play.serve import Channel
+from gymsolve.training.play.serve import Channel, noting
 
 __all__ = ["Desk", "Verb", "tell_done", "teller", "text_in", "whole_in"]
 
@@ -47,7 +47,9 @@ class Desk:
         if key not in self._open:
             while len(self._open) >= _MOST_EXAMINERS:
                 self._open.pop(next(iter(self._open))).close()
-            self._open[key] = Examiner(checkpoint_ref(self.run, checkpoint), trust=self.trust)
+            self._open[key] = Examiner(
+                checkpoint_ref(self.run, checkpoint), trust=self.trust, on_wait=noting(self.channel)
+            )
         return self._open[key]
 
     def tell(self, kind: str, blob: bytes = b"", **message: Any) -> None:

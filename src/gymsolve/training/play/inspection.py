@@ -94,8 +94,15 @@ class Examiner:
     """One checkpoint of a run, and an environment to examine it in."""
 
     def __init__(
-        self, ref: str | Path | Run, *, runs_dir: Path | str | None = None, trust: bool = False
+        self,
+        ref: str | Path | Run,
+        *,
+        runs_dir: Path | str | None = None,
+        trust: bool = False,
+        on_wait: Callable[[str], None] = lambda text: None,
     ) -> None:
+        """`on_wait` hears a sentence on a call into the environment that takes long."""
+        self._on_wait = on_wait
         self.run, self.saved = open_checkpoint(ref, runs_dir)
         self.config, _ = buildable_settings(self.run, trust=trust)
         self.policy = load_policy(self.saved.policy, self.saved.policy_metadata, threads=self.config.threads)
@@ -155,7 +162,7 @@ class Examiner:
 
         The states of a `prefix` are reached again and compared, but neither drawn nor considered anew.
         """
-        with Watchdog(self.config.env):
+        with Watchdog(self.config.env, on_wait=self._on_wait):
             self._notes = []
             stage, filmed = self.stage(question.role, camera=question.camera, task=question.task)
             policy, memory = self.policy, self.policy.first_memory(1)

@@ -23,7 +23,7 @@ from gymsolve.training.play.opening import MODES, Opened, Request, open_request,
 from gymsolve.training.play.pressed import Pressed
 from gymsolve.training.play.screen import Screen
 from gymsolve.training.play.seat import Seat
-from gymsolve.training.play.serve import Talk
+from gymsolve.training.play.serve import Talk, noting
 from gymsolve.training.watchdog import Watchdog
 
 __all__ = ["serve"]
@@ -38,7 +38,7 @@ def serve(talk: Talk, request: dict[str, Any]) -> None:
     """Play until nobody listens any more."""
     wanted = read_request(request)
     opened = open_request(wanted)
-    with Watchdog(opened.config.env), closing(opened.stage):
+    with Watchdog(opened.config.env, on_wait=noting(talk)), closing(opened.stage):
         PlaySession(talk, wanted, opened).run()
 
 

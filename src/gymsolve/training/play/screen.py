@@ -82,7 +82,7 @@ class Screen:
         shown = (
             {"text": self._stage.write()} if self._stage.writes else {"table": _tabulate(self._stage, scene)}
         )
-        self._channel.send({**told, **shown})
+        self._channel.send({**told, **shown, "undrawn": self.undrawn})
 
 
 def _encode(frame: Array) -> bytes:

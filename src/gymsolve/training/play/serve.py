@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from gymsolve.errors import GymsolveError
 
-__all__ = ["KINDS", "Channel", "GoneError", "Talk", "main"]
+__all__ = ["KINDS", "Channel", "GoneError", "Talk", "main", "noting"]
 
 KINDS = {
     "play": "gymsolve.training.play.person",
@@ -43,6 +43,16 @@ class Talk(Protocol):
 
     def send(self, message: dict[str, Any], blob: bytes = b"") -> None:
         """Tell something."""
+
+
+def noting(talk: Talk) -> Callable[[str], None]:
+    """Tells a sentence as a note, from any thread; nobody may be there any more."""
+
+    def note(text: str) -> None:
+        with suppress(GoneError):
+            talk.send({"type": "note", "text": text})
+
+    return note
 
 
 class Channel:

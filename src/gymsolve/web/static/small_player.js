@@ -50,7 +50,7 @@ export class SmallPlayer {
     if (message.type === 'frame' && message.episode !== this.facts?.episode) session.send({ type: 'follow', on: true });
     if (message.type === 'note') this.note = message.text;
     if (message.type === 'frame') {
-      Object.assign(this, { facts: message, table: message.table ?? null, note: '' });
+      Object.assign(this, { facts: message, table: message.table ?? null, note: message.undrawn ?? '' });
       if (blob.length) await this.paint(blob);
       session.send({ type: 'ack', frame: message.frame });
     }

@@ -40,6 +40,7 @@ export class Desk {
   }
 
   _hear(told, blob) {
+    if (told.type === 'note') this._onTrouble(told);
     const asked = this._asked.get(told.id);
     if (!asked) return;
     if (told.type === 'failed') {

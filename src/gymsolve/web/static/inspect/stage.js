@@ -32,7 +32,7 @@ export const stage = {
           <label>Speed <select @change=${(event) => { speed = Number(event.target.value); }}>
             ${SPEEDS.map(([value, text]) => html`<option value=${value} .selected=${Number(value) === speed}>${text}</option>`)}</select></label>
         </div>
-        ${(episode.facts.notes ?? []).map((note) => html`<p class="soft small">${note}.</p>`)}
+        ${(episode.facts.notes ?? []).map((note) => html`<p class="soft small">${note.replace(/\.?$/, '.')}</p>`)}
         <p class="soft small"><kbd>←</kbd> <kbd>→</kbd> a step, with <kbd>Shift</kbd> ten; <kbd>Home</kbd> <kbd>End</kbd>; <kbd>Space</kbd> plays.</p>
         `, element);
       canvas = element.querySelector('canvas.frame');

@@ -238,7 +238,7 @@ class Player {
           <div class="stage ${facts.table ? 'blind' : ''}" tabindex="0" role="group" aria-label="The environment; keys play it while it has focus">
             <canvas role="img" aria-label="Picture of the environment" width="320" height="240"
               ?hidden=${!ready || ready.undrawn || facts.table}></canvas>
-            ${facts.table ? html`<table class="seen"><caption>${ready.undrawn ?? ''} What is observed:</caption>
+            ${facts.table ? html`<table class="seen"><caption>${facts.undrawn ?? ''} What is observed:</caption>
               <tbody>${facts.table.map(([name, value]) => html`<tr><th scope="row">${name}</th><td class="number">${value}</td></tr>`)}</tbody>
               </table>` : nothing}
             ${ended ? html`<p class="over"><button type="button" class="main" @click=${() => this._start()}>Start again</button></p>` : nothing}
