@@ -378,6 +378,12 @@ def test_values_of_a_few_rollouts_without_ends_are_not_worse_than_a_guess():
     )
 
 
+def test_values_that_lag_a_little_are_no_bias_however_alike_the_steps_are():
+    lag = {"rollout/advantage_mean": 2.0}
+    assert "advantage_biased" not in fired(lag | {"rollout/return_p95abs": 20.1}, make_context())
+    assert "advantage_biased" in fired(lag | {"rollout/return_p95abs": 19.9}, make_context())
+
+
 def test_an_episode_that_may_still_be_under_way_is_no_finding():
     waiting = {"rollout/episodes": jump(0.0, 1.0, at=40)}
     assert "no_episode_end" in fired(waiting, make_context())

@@ -94,7 +94,10 @@ def _biased(history: History, context: Context, active: bool) -> Evidence | None
     tail = history.series["rollout/advantage_mean"].tail(_WINDOW)
     if len(tail) < _WINDOW or min(tail) <= 0 <= max(tail):
         return None
-    value = abs(statistics.fmean(tail)) / std
+    size = abs(statistics.fmean(tail))
+    if size < 0.1 * (history.last("rollout/return_p95abs") or 0.0):
+        return None  # the values are nearly right; where all steps are worth the same, any lag exceeds the spread
+    value = size / std
     if value <= (1.0 if active else 1.5):
         return None
     return Evidence(
