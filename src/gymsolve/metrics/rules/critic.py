@@ -96,7 +96,7 @@ def _biased(history: History, context: Context, active: bool) -> Evidence | None
         return None
     size = abs(statistics.fmean(tail))
     if size < 0.1 * (history.last("rollout/return_p95abs") or 0.0):
-        return None  # the values are nearly right; where all steps are worth the same, any lag exceeds the spread
+        return None  # nearly right; where all steps are worth the same, any lag exceeds their spread
     value = size / std
     if value <= (1.0 if active else 1.5):
         return None
