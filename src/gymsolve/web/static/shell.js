@@ -2,6 +2,7 @@
 import { html, nothing, render } from './vendor/lit-html.js';
 
 const LINKS = [['/', 'Runs'], ['/play', 'Play'], ['/inspect', 'Inspect']];
+const ICON = new URL('./icon.svg', import.meta.url).href;
 const THEMES = ['system', 'light', 'dark'];
 
 /** Draw the header, set the title, and return the element that the page fills. */
@@ -58,7 +59,7 @@ function drawHeader() {
     return html`<a href=${path} aria-current=${current ? 'page' : nothing}>${name}</a>`;
   };
   const theme = localStorage.getItem('gymsolve.theme') ?? 'system';
-  render(html`<a class="mark" href="/"><img src="/static/icon.svg" alt="" width="22" height="22">gymsolve</a>
+  render(html`<a class="mark" href="/"><img src=${ICON} alt="" width="22" height="22">gymsolve</a>
     <nav aria-label="Pages">${LINKS.map(link)}</nav>
     <label class="theme"><span>Theme</span> <select @change=${chooseTheme}>
       ${THEMES.map((name) => html`<option ?selected=${name === theme}>${name}</option>`)}</select></label>`,
