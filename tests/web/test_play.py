@@ -261,7 +261,8 @@ def test_what_goes_wrong_is_one_sentence_with_the_fix(server: Served, page: Page
     player.sees(step=1)
 
     page.goto(server.address("/play?env=Nowhere-v0"))
-    expect(alert).to_contain_text("Nowhere-v0", timeout=60_000)
+    told = re.compile(r"^\s*(?!env\.id).*Nowhere-v0.*\(env\.id\)", re.IGNORECASE)
+    expect(alert).to_have_text(told, timeout=60_000)  # a sentence first, and then which setting it is about
     page.goto(server.address("/play"))
     page.get_by_role("link", name="CartPole-v1", exact=True).wait_for()
     page.get_by_label("Any run").fill("nothing")

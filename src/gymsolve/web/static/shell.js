@@ -23,11 +23,17 @@ export function showError(error) {
     bar.setAttribute('role', 'alert');
     document.getElementById('top').after(bar);
   }
-  const told = error ? sentence(error) : null;
-  bar.hidden = !told;
-  render(told ? html`<p>${told.text}${told.hint ? html` <span class="hint">${told.hint}</span>` : nothing}</p>
+  bar.hidden = !error;
+  render(error ? html`<p>${sentence(error)}</p>
     <button type="button" class="quiet" @click=${() => showError(null)} aria-label="Close this message">×</button>`
     : nothing, bar);
+}
+
+/** An error as people read it: the sentence, what it is about, the fix. */
+export function sentence(error) {
+  const { where, hint } = error;
+  return html`${capital(typeof error === 'string' ? error : error.text ?? error.message ?? String(error))}${
+    where ? html` <span class="hint">(${where})</span>` : nothing}${hint ? html` <span class="hint">${hint}</span>` : nothing}`;
 }
 
 /** The first letter of a sentence as it is at its start. */
@@ -44,12 +50,6 @@ export function colour(name) {
 export function onTheme(call) {
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', call);
   addEventListener('gymsolve-theme', call);
-}
-
-function sentence(error) {
-  if (typeof error === 'string') return { text: capital(error) };
-  const where = error.where ? `${error.where}: ` : '';
-  return { text: capital(where + (error.text ?? error.message ?? String(error))), hint: error.hint };
 }
 
 function drawHeader() {
