@@ -212,7 +212,12 @@ def test_sliders_and_sticks_set_numbers_and_pads_hold_buttons(server: Served, pa
     player.click("step")
     player.sees(step=2)
     player.reads("action", "main +0.25 side +0.50")
+    page.get_by_role("button", name="Let go").click()
     page.evaluate("pad.axes[0] = 0")
+    page.evaluate("pad.buttons[7].value = 0.75")  # a trigger is a lever: gas, where there is one
+    player.sees(step=3)
+    player.reads("action", "main +0.75 side +0.00")
+    page.evaluate("pad.buttons[7].value = 0")
 
     player = Player(page, server, "env=BipedalWalker-v3&seed=1&paused=1").wait()
     for step, (x, y) in enumerate([(0.5, 0), (-0.5, 0), (0, 1)], 1):  # the right stick's y points down
