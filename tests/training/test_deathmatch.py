@@ -1,5 +1,7 @@
 """Doom against agents: two real engines in one game."""
 
+import json
+import shutil
 from contextlib import closing
 
 import numpy as np
@@ -50,6 +52,18 @@ def test_a_policy_joins_the_persons_game_and_its_end_is_told(runs_dir):
             EnvFaultError, match=r"the opponent \S+ has left the game: its process was killed.*Start again"
         ):
             play_on(game, still)
+
+
+def test_opponents_choose_as_their_evaluations_do(runs_dir, tmp_path):
+    (stored,) = [path.parent for path in runs_dir.glob("*/run.json")]
+    for likeliest in (True, False):
+        copy = tmp_path / str(likeliest) / stored.name
+        shutil.copytree(stored, copy)
+        config = json.loads((copy / "config.json").read_text())
+        config["config"]["eval"]["deterministic"] = likeliest
+        (copy / "config.json").write_text(json.dumps(config))
+        (opponent,) = find_opponents([stored.name], copy.parent)
+        assert opponent.likeliest is likeliest
 
 
 def test_only_players_of_doom_are_opponents(runs_dir, tmp_path):

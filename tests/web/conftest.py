@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,16 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, ViewportSize, sync_playwright
 
+from gymsolve.runs import Run, list_runs
 from tests.chromium import need_browser
 
+BOUND = """
+import ctypes, os, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, 15)  # PR_SET_PDEATHSIG, SIGTERM; outlives the exec
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Runs a command that ends with its starter: a test run that is killed leaves no server."""
 SIZE: ViewportSize = {"width": 1280, "height": 900}
 AXE = Path(__file__).with_name("axe.min.js")
 
@@ -38,7 +46,7 @@ def serving(runs_dir: Path, *options: str) -> Iterator[Served]:
     """`gymsolve web` in a process of its own."""
     command = [sys.executable, "-m", "gymsolve", "web", "--no-open", "--runs-dir", str(runs_dir), *options]
     process = subprocess.Popen(
-        command,
+        [sys.executable, "-c", BOUND, *command],
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -50,9 +58,23 @@ def serving(runs_dir: Path, *options: str) -> Iterator[Served]:
         assert token, "the server printed no address"
         yield Served(origin, token, runs_dir, process)
     finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(20)
-        process.stdout.close()
+        try:
+            if process.poll() is None:  # a test may have ended it
+                process.terminate()
+                process.wait(60)
+        finally:
+            _kill_all(process.pid, runs_dir)
+            process.stdout.close()
+
+
+def _kill_all(server: int, runs_dir: Path) -> None:
+    """The server, if it has not ended, and trainings that a failed test has left behind."""
+    with suppress(ProcessLookupError):
+        os.killpg(server, signal.SIGKILL)
+    running = [one for one in list_runs(runs_dir) if one.status == "running"]
+    for pid in {Run(runs_dir / one.id).info()["pid"] for one in running} - {os.getpid()}:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")

@@ -298,6 +298,8 @@ def test_an_environment_that_fails_is_told_and_its_pictures_may_fail(tmp_path):
     assert "float64" in note["text"]
     assert "render() return an array" in note["hint"]
     assert shown.frames[-1]["table"][0] == ["obs 0", "1"]
+    blind = perform({"env": "Bandit-v0", "paused": True, "runs_dir": str(tmp_path)}, script).of("ready")
+    assert "render mode rgb_array" in blind[0]["undrawn"]
     assert shown.frames[-1]["raw_return"] == 4
 
     with pytest.raises(GymsolveError, match="the wheel came off"):

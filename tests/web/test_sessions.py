@@ -1,11 +1,15 @@
 """Sessions as processes: how many there may be at once, and that each ends with its tab, whatever ends it."""
 
+import contextlib
+import json
 import os
 import shutil
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from http.client import HTTPException
 from pathlib import Path
 
 import pytest
@@ -16,8 +20,8 @@ from gymsolve.runs.inspections import list_inspections
 from gymsolve.runs.run import Run
 from tests.chromium import need_browser
 from tests.processes import children_of, is_running, soon_gone
-from tests.web.conftest import Served
-from tests.web.test_guard import hear, open_socket
+from tests.web.conftest import Served, serving
+from tests.web.test_guard import ask, hear, open_socket
 
 KEPT = Path(__file__).parents[1] / "runs" / "known_good" / "cartpole"
 LIMIT = 8
@@ -147,3 +151,39 @@ def test_a_session_ends_with_its_tab_its_page_and_its_browser(
     assert is_running(inspector)
     os.kill(process, signal.SIGKILL)
     assert soon_gone(process, inspector)
+
+
+HANGS = """
+import os, pathlib, time
+pathlib.Path("begun").write_text(str(os.getpid()))
+time.sleep(3600)
+"""
+
+
+def test_a_server_that_ends_waits_for_no_request_and_leaves_no_start_behind(tmp_path: Path) -> None:
+    (tmp_path / "hanging.py").write_text(HANGS)
+    begun = tmp_path / "begun"
+    with contextlib.chdir(tmp_path), serving(tmp_path / "runs") as served:
+        body = json.dumps({"env": "hanging:Any-v0"})
+        asking = threading.Thread(target=_ask_in_vain, args=(served, body), daemon=True)
+        asking.start()
+        wait_for(lambda: begun.exists() and begun.read_text() != "")
+        served.process.terminate()
+        assert served.process.wait(WAIT) == 0
+        assert soon_gone(int(begun.read_text()))
+        asking.join(WAIT)
+
+
+def _ask_in_vain(served: Served, body: str) -> None:
+    with contextlib.suppress(OSError, HTTPException):
+        ask(served, "/api/runs", method="POST", body=body, Origin=served.origin)
+
+
+def test_a_server_ends_with_the_terminal(tmp_path: Path) -> None:
+    with serving(tmp_path / "runs") as served, open_socket(served, "play", origin=served.origin) as tab:
+        tab.send('{"env": "CartPole-v1"}')
+        wait_for(lambda: len(sessions(served)) == 1)
+        children = sessions(served)
+        served.process.send_signal(signal.SIGHUP)
+        assert served.process.wait(WAIT) == 0
+        assert soon_gone(*children)

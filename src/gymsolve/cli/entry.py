@@ -14,12 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
-import typer
-from typer.exceptions import Abort, TyperException
-
-from gymsolve.cli.app import app, command_tree
 from gymsolve.cli.interruption import Ending
 from gymsolve.cli.printing.only_json import only_json
+from gymsolve.cli.quick import serve_quickly
 from gymsolve.errors import GymsolveError, UsageError
 from gymsolve.own_code import is_in_run
 from gymsolve.service.announce import announce_error
@@ -143,6 +140,12 @@ def _has_no_reader(stream: TextIO) -> bool:
 
 
 def _run(arguments: list[str]) -> int:
+    if serve_quickly(arguments):
+        return 0
+    from typer.exceptions import Abort, TyperException
+
+    from gymsolve.cli.app import command_tree
+
     streams = sys.stdout, sys.stderr
     try:
         code = command_tree()(arguments, prog_name="gymsolve", standalone_mode=False)
@@ -161,6 +164,7 @@ def _run(arguments: list[str]) -> int:
 
 def _refusal(message: str, arguments: list[str]) -> UsageError:
     """Why a command line was not understood, and the one that was probably meant, else where to look."""
+    from gymsolve.cli.app import app
     from gymsolve.cli.newcomers import translate
 
     known = [str(command.name) for command in app.registered_commands]
@@ -186,6 +190,8 @@ def _report(error: GymsolveError, *, as_json: bool) -> int:
             _drop_broken_streams()  # a full disk, or nobody who reads; the other stream may still work
         else:
             return error.exit_code
+    import typer
+
     try:
         typer.secho("error: ", fg="red", bold=True, nl=False, err=True)
         typer.echo(printable(str(error)), err=True)

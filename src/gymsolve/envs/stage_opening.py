@@ -77,7 +77,7 @@ def open_play_stage(config: EnvConfig, *, like: EnvConfig | None = None, text: b
         return _open_text(config, known)
     undrawn = None
     if not known.drawable:
-        undrawn = f"{config.id} cannot be drawn into a picture."
+        undrawn = f"{config.id} draws no picture (one of your own would need the render mode rgb_array)."
     else:
         draw_without_screen()
         if fault := find_family(config.id).drawing_fault():

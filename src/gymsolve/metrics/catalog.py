@@ -4,12 +4,12 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from gymsolve.config import TrainConfig
 from gymsolve.errors import UndeclaredMetricError, did_you_mean
 from gymsolve.metrics.metric import Group, Metric
 from gymsolve.metrics.tables import GROUPS
 
 if TYPE_CHECKING:
+    from gymsolve.config import TrainConfig
     from gymsolve.spec import ActionSpec, EnvSpec, ObsSpec
 
 __all__ = [
@@ -83,7 +83,7 @@ def hard_bounds() -> Bounds:
     }
 
 
-def derived_bounds(config: TrainConfig, spec: "EnvSpec | None") -> Bounds:
+def derived_bounds(config: "TrainConfig", spec: "EnvSpec | None") -> Bounds:
     """Bounds that follow from the settings and the spaces of one run, with room for rounding."""
     bounds: Bounds = {}
     if config.env.max_episode_steps is not None and spec is None:
@@ -105,7 +105,7 @@ def derived_bounds(config: TrainConfig, spec: "EnvSpec | None") -> Bounds:
     return bounds
 
 
-def chart_bounds(config: TrainConfig, spec: "EnvSpec") -> Bounds:
+def chart_bounds(config: "TrainConfig", spec: "EnvSpec") -> Bounds:
     """Between which values a chart of a metric should run, exactly: what the spaces of a run allow.
 
     For entropies, and for the means of actions and of what the network sees; trackers take it from here too.

@@ -188,7 +188,7 @@ def open_plain(path: Path, flags: int = os.O_RDONLY) -> int:
 
 def read_file(path: Path, *, most: int | None = None) -> bytes:
     """The bytes of a plain file; one of more than `most` is refused."""
-    with os_errors(path), os.fdopen(open_plain(path), "rb") as file:
+    with os_errors(path), os.fdopen(open_plain(path), "rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
         if most is not None and size > most:
             raise RunDamagedError(f"the file is too large ({size:,} bytes) to be right.", where=str(path))
@@ -204,7 +204,7 @@ def parse_json(raw: bytes, *, exact: bool = False) -> Any:
     if not exact and ("\\" in text or not text.isascii()):
         text = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", _ESCAPE.sub(_harmless, text))
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return _DECODER.decode(text)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 
@@ -218,6 +218,10 @@ def _harmless(escape: re.Match[str]) -> str:
 
 def _refuse_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+"""Made once: `json.loads` would make one for every line."""
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -76,16 +76,22 @@ def is_metrics(row: Mapping[str, Any]) -> bool:
 
 def is_shallow(data: Any) -> bool:
     """Is plain data free of deep nesting, of integers beyond 64 bits and of 1e999? Readers would stumble."""
-    waiting = [(data, 0)]
-    while waiting:
-        value, depth = waiting.pop()
-        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        if depth > _DEEPEST or (type(value) is int and not -_LARGEST < value < _LARGEST):
-            return False
-        if type(value) is float and not math.isfinite(value):
-            return False
-        waiting += [(one, depth + 1) for one in inner]
-    return True
+    level = [data]
+    for _ in range(_DEEPEST + 1):  # level by level: a table of runs asks this of every file
+        inner: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                inner += value.values()
+            elif isinstance(value, list):
+                inner += value
+            elif (type(value) is int and not -_LARGEST < value < _LARGEST) or (
+                type(value) is float and not math.isfinite(value)
+            ):
+                return False
+        if not inner:
+            return True
+        level = inner
+    return False
 
 
 _NUMBERS = {int, float, bool, type(None)}

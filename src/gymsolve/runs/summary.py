@@ -69,7 +69,7 @@ def holds_run(folder: Path) -> bool:
 
     Nor is it one if its name could steer a terminal.
     """
-    return folder.name.isprintable() and os.path.lexists(folder / "run.json")
+    return folder.name.isprintable() and os.path.lexists(f"{folder}/run.json")
 
 
 def is_event(row: Mapping[str, Any]) -> bool:

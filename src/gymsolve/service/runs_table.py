@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gymsolve.errors import GymsolveError, UsageError, did_you_mean
+from gymsolve.runs.cutting import Key, cut_record
 from gymsolve.runs.index import matching, run_folders
 from gymsolve.runs.records import read_records, sample_records
 from gymsolve.runs.refs import best_reward, needed_reward
@@ -90,7 +91,7 @@ class RunsTable:
         return [self._summary(path) for path in there.values()]
 
     def _summary(self, path: Path) -> RunSummary:
-        stamp = _stamp(path / "run.json")
+        stamp = _stamp(f"{path}/run.json")
         kept = self._summaries.get(path.name)
         if kept is not None and kept[0] == stamp:
             return kept[1]
@@ -131,7 +132,7 @@ class RunsTable:
     def _read(self, run: Run, summary: RunSummary) -> RunRow:
         try:
             threshold, host = needed_reward(run), str(run.info()["host"])
-            rows = sample_records(run.path / "metrics.jsonl", _POINTS, is_metrics)
+            rows = _sample(run.path / "metrics.jsonl")
             alerts = present_alerts(run)
         except GymsolveError:  # a damaged run is a row too; its summary says what is wrong
             threshold, host, rows, alerts = None, "", [], []
@@ -145,6 +146,12 @@ class RunsTable:
             alerts=alerts,
             host=host,
         )
+
+
+def _sample(path: Path) -> list[dict[str, Any]]:
+    """What a row shows of some records."""
+    keys = [Key(name) for name in ("env_steps", "progress", *_CURVE)]
+    return sample_records(path, _POINTS, is_metrics, parse=lambda line: cut_record(line, keys))
 
 
 def present_alerts(run: Run) -> list[dict[str, str]]:
@@ -179,7 +186,7 @@ def _progress(summary: RunSummary) -> float | None:
     return min(1.0, summary.env_steps / summary.steps) if summary.steps else None
 
 
-def _stamp(path: Path) -> tuple[int, int, int] | None:
+def _stamp(path: Path | str) -> tuple[int, int, int] | None:
     """Changes whenever a file does; None where there is none."""
     try:
         found = os.lstat(path)

@@ -6,13 +6,13 @@ and the largest value of equal parts, the same ones every time; `total` tells ho
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from gymsolve.metrics.catalog import find_metric
-from gymsolve.runs.files import to_json
+from gymsolve.runs.cutting import Key
 from gymsolve.runs.records import lines_from, parse_record
 from gymsolve.runs.schema import is_metrics
 from gymsolve.service.answers import Answer
@@ -23,9 +23,10 @@ _BUCKETS = 1000
 """Of a series, two points each; a screen has about as many columns."""
 _PARSED = 4 << 20
 """Bytes up to which every record is parsed and checked; beyond, values are cut out of lines."""
-_NEAR = 200
-"""Bytes by which a name may have moved since the line before: numbers have more digits or fewer."""
 _STEPS, _CLOCK = "env_steps", "time/elapsed"
+_FIRST = f'{{"{_STEPS}": '.encode()
+"""How the lines of gymsolve begin; a digit follows."""
+_DIGIT, _ZERO, _NINE = len(_FIRST), ord("0"), ord("9")
 
 
 @dataclass(frozen=True)
@@ -66,33 +67,38 @@ class Columns:
 
     def __init__(self, names: Sequence[str], part: Part | None = None) -> None:
         """Of a part of the run, or of all of it."""
-        self.names, self._part = names, part
-        self.steps: dict[str, list[int]] = {name: [] for name in names}
-        self.seconds: dict[str, list[float | None]] = {name: [] for name in names}
+        self.names, self.part = names, part
         self.values: dict[str, list[float]] = {name: [] for name in names}
+        self.places: dict[str, list[Any]] = {name: [] for name in names}
+        """Where each value belongs; `locate` makes a step and a clock of it."""
+        self.locate: Callable[[Any], tuple[int, float | None] | None] = _as_it_is
         self.clock: float | None = None
         self.damaged = 0
 
     def wants(self, step: int) -> bool:
         """Does a record count that comes now?"""
-        return self._part is None or self._part.has(step, self.clock)
-
-    def add(self, step: int, name: str, value: float) -> None:
-        self.steps[name].append(step)
-        self.seconds[name].append(self.clock)
-        self.values[name].append(value)
+        return self.part is None or self.part.has(step, self.clock)
 
     def tracks(self) -> dict[str, Track]:
         return {name: self._track(name) for name in self.names if self.values[name]}
 
     def _track(self, name: str) -> Track:
-        steps, seconds, values = self.steps[name], self.seconds[name], self.values[name]
-        kept = outstanding(values, _BUCKETS)
-        told = [value if math.isfinite(value) else None for value in map(values.__getitem__, kept)]
-        return Track([steps[i] for i in kept], [seconds[i] for i in kept], told, len(values))
+        places, values = self.places[name], self.values[name]
+        track = Track([], [], [], len(values))
+        for index in outstanding(values, _BUCKETS):
+            found, value = self.locate(places[index]), values[index]
+            if found is not None:
+                track.steps.append(found[0])
+                track.seconds.append(found[1])
+                track.values.append(value if math.isfinite(value) else None)
+        return track
 
     def problems(self) -> list[str]:
         return [f"{self.damaged} lines of metrics.jsonl cannot be read; ignored"] if self.damaged else []
+
+
+def _as_it_is(place: tuple[int, float | None]) -> tuple[int, float | None]:
+    return place
 
 
 def _parse_all(path: Path, start: int, columns: Columns) -> int:
@@ -108,68 +114,63 @@ def _parse_all(path: Path, start: int, columns: Columns) -> int:
         for name in columns.names if columns.wants(record[_STEPS]) else ():
             if name in record:
                 value: Any = record[name]
-                columns.add(record[_STEPS], name, math.nan if value is None else float(value))
+                columns.values[name].append(math.nan if value is None else float(value))
+                columns.places[name].append((record[_STEPS], columns.clock))
     return start
 
 
 def _is_ours(path: Path, start: int) -> bool:
     """Are lines spaced as gymsolve writes them? Other programs may write JSON too."""
-    return _Key(_STEPS).value(next(lines_from(path, start), b"")) is not None
+    return Key(_STEPS).value(next(lines_from(path, start), b"")) is not None
 
 
 def _cut_out(path: Path, start: int, columns: Columns) -> int:
-    """The same by looking for the names alone: a long file is read in a fraction of a second."""
-    step_of, clock_of = _Key(_STEPS), _Key(_CLOCK)
-    keys = [_Key(name) for name in columns.names]
-    of_training = [key for key in keys if not _is_judged(key.name)]
+    """The same by looking for the names alone: a long file is read in a fraction of a second.
+
+    Step and clock stay text, the beginning of a line, until a point is drawn.
+    """
+    clock_of, part = Key(_CLOCK), columns.part
+    keys = [(Key(name), columns.values[name].append, columns.places[name].append) for name in columns.names]
+    of_training = [one for one in keys if not _is_judged(one[0].name)]
+    told, columns.locate = b"", (locate := _Located())
     for line in lines_from(path, start):
         start += len(line)
-        step = step_of.value(line)
-        if step is None or not step >= 0 or not line.endswith(b"}\n"):
+        usual = line.startswith(_FIRST) and _ZERO <= line[_DIGIT] <= _NINE
+        if not line.endswith(b"}\n") or not (usual or locate((line, b""))):
             columns.damaged += 1
             continue
-        clock = clock_of.value(line)  # evaluations have none, and are few
-        columns.clock = columns.clock if clock is None else clock
-        if not columns.wants(int(step)):
+        end = clock_of.end(line)
+        if end:
+            head = told = line[:end]
+        else:  # an evaluation; they are few, and have the clock of the record before
+            head = line
+        place = head, told
+        if part is not None and not ((found := locate(place)) and part.has(*found)):
             continue
-        for key in keys if clock is None else of_training:
+        for key, add_value, add_place in of_training if end else keys:
             value = key.value(line)
             if value is not None:
-                columns.add(int(step), key.name, value)
+                add_value(value)
+                add_place(place)
     return start
+
+
+class _Located:
+    """The step that the beginning of a line tells, and the clock that another one does."""
+
+    def __init__(self) -> None:
+        self._step, self._clock = Key(_STEPS), Key(_CLOCK)
+
+    def __call__(self, place: tuple[bytes, bytes]) -> tuple[int, float | None] | None:
+        """None where there is no step."""
+        step, clock = self._step.value(place[0]), self._clock.value(place[1])
+        return (int(step), clock) if step is not None and 0 <= step < math.inf else None
 
 
 def _is_judged(name: str) -> bool:
     """Do only evaluations tell it?"""
     metric = find_metric(name)
     return metric is not None and metric.by == "evaluation"
-
-
-class _Key:
-    """A name in lines of JSON, looked for where it was in the line before."""
-
-    __slots__ = ("begin", "name", "text")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.text = f"{to_json(name)}: ".encode(errors="replace")
-        self.begin = 0
-
-    def value(self, line: bytes) -> float | None:
-        """Its number, NaN for null; None where the name is not in the line, or has something else."""
-        text, near = self.text, self.begin
-        begin = line.find(text, max(0, near - _NEAR), near + _NEAR)
-        if begin < 0:
-            begin = line.find(text)
-            if begin < 0:
-                return None
-        self.begin = begin
-        begin += len(text)
-        end = line.find(b",", begin)
-        try:
-            return float(line[begin : end if end >= 0 else -2])
-        except ValueError:
-            return math.nan if line.startswith(b"null", begin) else None
 
 
 def outstanding(values: Sequence[float], buckets: int) -> list[int]:

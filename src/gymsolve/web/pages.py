@@ -1,8 +1,12 @@
 """Which pages there are: one shell, and a module of JavaScript for each."""
 
+from collections.abc import Mapping
 from html import escape
+from urllib.parse import quote
 
-__all__ = ["PAGES", "shell"]
+from gymsolve.web.assets import Assets
+
+__all__ = ["PAGES", "first_data", "shell"]
 
 PAGES: dict[str, tuple[str, str]] = {
     "/": ("runs", "Runs"),
@@ -13,19 +17,17 @@ PAGES: dict[str, tuple[str, str]] = {
 }
 """By address: the module of a page, and its title."""
 
+_STYLES = ("vendor/uPlot.min.css", "style.css", "watch.css")
 _SHELL = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title} · gymsolve</title>
-<link rel="icon" href="/static/icon.svg">
-<link rel="stylesheet" href="/static/vendor/uPlot.min.css">
-<link rel="stylesheet" href="/static/style.css">
-<link rel="stylesheet" href="/static/watch.css">
-<script src="/static/theme.js"></script>
-<script type="module" src="/static/{module}.js"></script>
-</head>
+{data}<link rel="icon" href="{place}/icon.svg">
+{styles}<script src="{place}/theme.js"></script>
+<script type="module" src="{place}/{module}.js"></script>
+{imported}</head>
 <body>
 <header id="top"></header>
 <main id="page" tabindex="-1"><p class="soft">Loading …</p></main>
@@ -35,6 +37,26 @@ _SHELL = """<!doctype html>
 """
 
 
-def shell(module: str, title: str) -> str:
-    """The HTML of a page; its module fills it."""
-    return _SHELL.format(module=escape(module), title=escape(title))
+def shell(assets: Assets, module: str, title: str, data: tuple[str, ...] = ()) -> str:
+    """The HTML of a page; its module fills it. The browser asks for `data` before it has read the module."""
+    stamp = assets.stamp()
+    place = f"/static/{stamp}"
+    imported = assets.modules(f"{module}.js", stamp)[1:]
+    return _SHELL.format(
+        title=escape(title),
+        place=place,
+        module=module,
+        data="".join(f'<link rel="preload" as="fetch" crossorigin href="{escape(one)}">\n' for one in data),
+        styles="".join(f'<link rel="stylesheet" href="{place}/{one}">\n' for one in _STYLES),
+        imported="".join(f'<link rel="modulepreload" href="{place}/{one}">\n' for one in imported),
+    )
+
+
+def first_data(module: str, path: Mapping[str, str], query: Mapping[str, str]) -> tuple[str, ...]:
+    """What a module asks the server for first, in the very words of `runs.js` and `run.js`."""
+    if module == "runs" and not query:
+        return ("/api/runs?query=&sort=created&order=down&offset=0&limit=50&trials=",)
+    if module == "run":
+        run = "/api/runs/" + quote(path["run"], safe="!~*'()")  # as encodeURIComponent does
+        return f"{run}/follow?names=rollout%2Fep_rew_mean%0Aeval%2Fmean_reward", run
+    return ()

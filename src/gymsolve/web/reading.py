@@ -8,7 +8,6 @@ from typing import Any
 
 from gymsolve.errors import UnknownRunError, UsageError
 from gymsolve.runs import Run
-from gymsolve.service.overview import look_over, run_by_id, run_stamp
 from gymsolve.service.runs_table import RunsTable
 from gymsolve.web.route import Ask, File, Reply, Route
 
@@ -26,6 +25,8 @@ _AXES = ("env_steps", "vec_steps", "time")
 
 def asked_run(ask: Ask) -> Run:
     """The run that the address names."""
+    from gymsolve.service.overview import run_by_id
+
     return run_by_id(ask.path["run"], ask.home.runs_dir)
 
 
@@ -50,6 +51,7 @@ def _runs(ask: Ask) -> Reply:
 def _run(ask: Ask) -> Reply:
     """One run, but for its curves."""
     from gymsolve.service.following import name_metrics
+    from gymsolve.service.overview import look_over
 
     run = asked_run(ask)
     metrics = [one.to_json() for one in name_metrics(run)]
@@ -64,6 +66,7 @@ def _server(ask: Ask) -> dict[str, Any]:
 def _follow(ask: Ask) -> Reply:
     """What was recorded since a cursor, how the run stands, and a stamp of everything else."""
     from gymsolve.service.following import follow_metrics
+    from gymsolve.service.overview import run_stamp
 
     run = asked_run(ask)
     names = [name for name in ask.query.get("names", "").splitlines() if name]  # a name may have a comma
@@ -136,6 +139,7 @@ def _tried(event: dict[str, Any] | None) -> dict[str, Any] | None:
 
 def _compare(ask: Ask) -> Reply:
     """Runs side by side."""
+    from gymsolve.service.overview import run_by_id
     from gymsolve.service.side_by_side import compare_side_by_side
 
     names = [name for name in ask.query.get("runs", "").split(",") if name]

@@ -8,23 +8,21 @@ import asyncio
 import errno
 import json
 import os
+import signal
 import socket
 import sys
 import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
-from starlette.routing import BaseRoute, Mount, WebSocketRoute
+from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.routing import Route as Address
-from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket
 
 from gymsolve.errors import GymsolveError, UnknownRunError, UsageError
@@ -32,24 +30,28 @@ from gymsolve.runs.files import parse_json
 from gymsolve.runs.schema import is_shallow
 from gymsolve.service.budget import Home
 from gymsolve.web import acting, inspecting, reading
+from gymsolve.web.assets import Assets
 from gymsolve.web.guard import Guard
-from gymsolve.web.pages import PAGES, shell
+from gymsolve.web.pages import PAGES, first_data, shell
 from gymsolve.web.route import Ask, File, Raw, Reply, Route
 from gymsolve.web.sessions import Sessions
+from gymsolve.web.threads import Threads
 
 __all__ = ["make_app", "serve"]
 
 ROUTES: tuple[Route, ...] = (*reading.ROUTES, *acting.ROUTES, *inspecting.ROUTES)
-_STATIC = Path(__file__).parent / "static"
 _LARGEST_BODY = 1 << 20
 _LARGEST_MESSAGE = 1 << 16
+_TURN = 0.0005
+"""Seconds that a thread computes while others wait: files and frames go out while long curves are read."""
 _LOOK_EVERY = 1.0
 """Seconds between two looks at whether a file can be opened."""
 
 
 def make_app(home: Home, *, token: str, host: str, port: int, most_sessions: int = 8) -> Starlette:
     """The application for a folder of runs."""
-    sessions = Sessions(home, most_sessions)
+    sessions, assets = Sessions(home, most_sessions), Assets()
+    threads = Threads()
 
     async def relay(socket: WebSocket) -> None:
         await sessions.relay(socket, socket.path_params["kind"])
@@ -59,13 +61,13 @@ def make_app(home: Home, *, token: str, host: str, port: int, most_sessions: int
         watch = asyncio.create_task(_tell_when_full())
         yield
         watch.cancel()
-        await sessions.end_all()
+        await asyncio.gather(sessions.end_all(), threads.end())
 
     addresses: list[BaseRoute] = [
-        *(Address(path, _page(module, title)) for path, (module, title) in PAGES.items()),
-        *(Address(f"/api{one.path}", _handler(home, one), methods=[one.method]) for one in ROUTES),
+        *(Address(path, _page(assets, module, title)) for path, (module, title) in PAGES.items()),
+        *(Address(f"/api{one.path}", _handler(home, threads, one), methods=[one.method]) for one in ROUTES),
         WebSocketRoute("/ws/{kind}", relay),
-        Mount("/static", StaticFiles(directory=_STATIC)),
+        Address("/static/{name:path}", assets.answer),
     ]
     guard = Middleware(Guard, token=token, host=host, port=port)
     failing = {Exception: _tell_failure}
@@ -83,7 +85,11 @@ def serve(home: Home, bound: socket.socket, *, token: str, host: str, most_sessi
         ws_max_size=_LARGEST_MESSAGE,
         timeout_graceful_shutdown=3,
     )
-    uvicorn.Server(config).run(sockets=[bound])
+    sys.setswitchinterval(_TURN)
+    server = uvicorn.Server(config)
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, server.handle_exit)  # an exception in the loop would leave it half alive
+    server.run(sockets=[bound])
 
 
 async def _tell_when_full() -> None:
@@ -108,21 +114,20 @@ def _is_full() -> bool:
     return False
 
 
-def _page(module: str, title: str) -> Callable[[Request], Response]:
-    text = shell(module, title)
-
-    def answer(request: Request) -> Response:
-        return HTMLResponse(text)
+def _page(assets: Assets, module: str, title: str) -> Callable[[Request], Any]:
+    async def answer(request: Request) -> Response:
+        data = first_data(module, request.path_params, request.query_params)
+        return HTMLResponse(shell(assets, module, title, data))
 
     return answer
 
 
-def _handler(home: Home, route: Route) -> Callable[[Request], Any]:
+def _handler(home: Home, threads: Threads, route: Route) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
         try:
             body = await _body(request)
             ask = Ask(home, dict(request.path_params), dict(request.query_params), body)
-            return _response(await run_in_threadpool(route.call, ask))
+            return _response(await threads.run(lambda: route.call(ask)))
         except GymsolveError as error:
             told = {"text": error.args[0], "hint": error.hint, "where": error.where}
             return JSONResponse({"error": told}, _status(error))

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gymsolve.cli.commands.web import Host, NoOpen, Port, Token, open_page
+from gymsolve.cli.commands.web import Host, NoOpen, Port, Token
 from gymsolve.cli.options import Json, PolicyRef, RunsDir, Trust, trusts
 from gymsolve.cli.printing.output import print_json
+from gymsolve.cli.serving import open_page
 from gymsolve.errors import UnknownRunError, UsageError
 
 if TYPE_CHECKING:

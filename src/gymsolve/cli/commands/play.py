@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from gymsolve.cli.commands.web import Host, NoOpen, Port, Token, open_page
+from gymsolve.cli.commands.web import Host, NoOpen, Port, Token
 from gymsolve.cli.options import RunsDir, Trust, trusts
+from gymsolve.cli.serving import open_page
 from gymsolve.errors import UnknownRunError, UsageError
 
 __all__ = ["play"]

@@ -1,27 +1,18 @@
 """`gymsolve web`: runs in the browser; `play` and `inspect` open its other pages."""
 
-import contextlib
-import secrets
-import socket
-import sys
-import threading
-from pathlib import Path
-from typing import Annotated, Any
-from urllib.parse import urlencode
+from typing import Annotated
 
 import typer
 
 from gymsolve.cli.options import RunsDir
-from gymsolve.cli.printing.output import say
-from gymsolve.errors import MissingExtraError, UsageError
+from gymsolve.cli.serving import USUAL_PORT, open_page
 
-__all__ = ["Host", "NoOpen", "Port", "Token", "open_page", "web"]
+__all__ = ["Host", "NoOpen", "Port", "Token", "web"]
 
-_USUAL_PORT = 8650
 Port = Annotated[
     int | None,
     typer.Option(
-        "--port", min=1, max=65535, help=f"Port of the page; {_USUAL_PORT}, or a free one, by default."
+        "--port", min=1, max=65535, help=f"Port of the page; {USUAL_PORT}, or a free one, by default."
     ),
 ]
 NoOpen = Annotated[bool, typer.Option("--no-open", help="Print the address and open no browser.")]
@@ -65,80 +56,3 @@ def web(
     allowed = {"steps": read_steps(max_steps), "hours": max_hours, "runs": max_runs, "disk": max_disk}
     allowed |= {"read_only": read_only}
     open_page("/", {}, port=port, no_open=no_open, host=host, token=token, allowed=allowed, runs_dir=runs_dir)
-
-
-def open_page(
-    path: str,
-    query: dict[str, str],
-    *,
-    port: int | None,
-    no_open: bool,
-    host: str = "127.0.0.1",
-    token: str | None = None,
-    allowed: dict[str, Any] | None = None,
-    runs_dir: Path | None,
-) -> None:
-    """Serve until interrupted; the address of a page comes first, on a line of its own.
-
-    `allowed` are the fields of `Limits`, which is imported once the address is told.
-    """
-    secret = token or secrets.token_urlsafe(24)
-    bound = _bind(host, port)
-    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
-    shown = f"[{shown}]" if ":" in shown else shown
-    address = f"http://{shown}:{bound.getsockname()[1]}{path}?{urlencode({**query, 'token': secret})}"
-    say(address)
-    sys.stdout.flush()
-    if not _is_local(host):
-        say(
-            f"Everybody who can reach {host} and knows the token may use it, and plain HTTP hides neither.",
-            stream=sys.stderr,
-        )
-    if not no_open:
-        threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
-    try:
-        from gymsolve.web.server import serve
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in ("starlette", "uvicorn", "websockets"):
-            raise
-        raise MissingExtraError.of("web", "web") from error
-    from gymsolve.runs import runs_folder
-    from gymsolve.service.budget import Home, Limits
-
-    home = Home(str(runs_folder(runs_dir).absolute()), Limits(**(allowed or {"runs": None})), by="person")
-    with contextlib.suppress(KeyboardInterrupt):
-        serve(home, bound, token=secret, host=host)
-
-
-def _bind(host: str, port: int | None) -> socket.socket:
-    """A listening socket; with no port given, any free one will do."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for number in (port,) if port is not None else (_USUAL_PORT, 0):
-        bound = socket.socket(family)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            bound.bind((host, number))
-            bound.listen(128)
-        except socket.gaierror as error:
-            raise UsageError(f"{host} is no address of this machine.", where="--host") from error
-        except OSError as error:
-            bound.close()
-            reason = (error.strerror or str(error)).lower()
-            taken = UsageError(
-                f"port {number} cannot be used: {reason}.", where="--port", hint="Choose another one."
-            )
-            failure = error
-            continue
-        return bound
-    raise taken from failure
-
-
-def _is_local(host: str) -> bool:
-    return host in ("127.0.0.1", "localhost", "::1")
-
-
-def _open_browser(address: str) -> None:
-    import webbrowser
-
-    if not webbrowser.open(address):
-        say("No browser was found here: open the address above in one.", stream=sys.stderr)

@@ -62,6 +62,8 @@ class Opponent(NamedTuple):
     checkpoint: str
     """A ref that `open_checkpoint` understands."""
     env: EnvConfig
+    likeliest: bool
+    """It takes the likeliest actions, as its run's evaluations do; else it samples them."""
 
 
 def find_opponents(refs: Sequence[str], runs_dir: Path | None) -> list[Opponent]:
@@ -71,11 +73,12 @@ def find_opponents(refs: Sequence[str], runs_dir: Path | None) -> list[Opponent]
     found: list[Opponent] = []
     for ref in refs:
         run, saved = open_checkpoint(ref, runs_dir, policy_only=True)
-        env = buildable_settings(run)[0].env
+        config = buildable_settings(run)[0]
+        env = config.env
         if not env.id.startswith("Vizdoom"):
             told = f"run {run.id} was trained in {env.id} and cannot play Doom."
             raise UsageError(told, where="against", hint="Name a run of a Vizdoom… environment.")
-        found.append(Opponent(run.id, f"{run.path}@{saved.name}", env))
+        found.append(Opponent(run.id, f"{run.path}@{saved.name}", env, config.eval.deterministic))
     return found
 
 
@@ -206,7 +209,7 @@ def _play(owner: Connection, opponent: Opponent, port: int, number: int) -> None
     joined = plain.model_copy(update={"kwargs": {**plain.kwargs, **_arena(arguments)}})
     stage = open_stage(joined, like=plain)
     assert stage is not None
-    agent, rng = Agent(policy, 1), np.random.default_rng(number)
+    agent, rng = Agent(policy, 1), None if opponent.likeliest else np.random.default_rng(number)
     try:
         scene = stage.reset(number)
         while not (scene.terminated or owner.poll()):

@@ -248,7 +248,7 @@ class Examiner:
             except EnvFaultError as error:
                 if not camera:
                     raise
-                self._notes.append(str(error))
+                self._notes.append(" ".join(filter(None, (error.message, error.hint))).rstrip("."))
                 found = open_any_stage(self.config.env, role, camera=False, task=task)
             self._stages[role, camera, task] = found
         return found

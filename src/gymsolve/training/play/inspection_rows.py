@@ -219,10 +219,13 @@ class EpisodeRows:
             return b""
         try:
             return encode_jpeg(self.stage.render())
-        except (EnvFaultError, ValueError, OSError) as error:
-            self._camera = False
-            self._notes.append(f"the camera failed: {error}")
-            return b""
+        except EnvFaultError as error:
+            failed = f"{error.message} {error.hint or ''}".rstrip(" .")
+        except (ValueError, OSError) as error:
+            failed = str(error)
+        self._camera = False
+        self._notes.append(f"the camera failed: {failed}")
+        return b""
 
     def _keep(self, key: str, picture: Array) -> Array:
         """The numbers of a picture's frames in the pool; one that was in the last stack is not kept again."""

@@ -74,7 +74,7 @@ class Screen:
             try:
                 blob = _encode(self._stage.render() if frame is None else frame)
             except EnvFaultError as error:
-                self.undrawn = str(error)
+                self.undrawn = error.message
                 self._channel.send({"type": "note", "text": error.args[0], "hint": error.hint})
             else:
                 self._channel.send(told, blob)

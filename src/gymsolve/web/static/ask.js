@@ -1,6 +1,6 @@
 // Questions before something is done: a dialog with the exact command, and what came of it.
 import { get, post } from './api.js';
-import { capital } from './shell.js';
+import { sentence } from './shell.js';
 import { html, nothing, render } from './vendor/lit-html.js';
 import { count, duration } from './words.js';
 
@@ -92,7 +92,7 @@ export function commandLine(command) {
 }
 
 function buttons(box, done, verb, act, type = 'button') {
-  return html`${box.error ? html`<p class="bad" role="alert">${capital(box.error.text ?? String(box.error))} ${box.error.hint ?? ''}</p>` : nothing}
+  return html`${box.error ? html`<p class="bad" role="alert">${sentence(box.error)}</p>` : nothing}
     <p class="row end"><button type="button" @click=${() => done(null)}>Cancel</button>
     <button type=${type} class="main" ?disabled=${box.busy} @click=${type === 'button' ? act : nothing}>${box.busy ? 'One moment …' : verb}</button></p>`;
 }

@@ -2,6 +2,7 @@
 import { html, nothing, render } from './vendor/lit-html.js';
 
 const LINKS = [['/', 'Runs'], ['/play', 'Play'], ['/inspect', 'Inspect']];
+const ICON = new URL('./icon.svg', import.meta.url).href;
 const THEMES = ['system', 'light', 'dark'];
 
 /** Draw the header, set the title, and return the element that the page fills. */
@@ -22,11 +23,17 @@ export function showError(error) {
     bar.setAttribute('role', 'alert');
     document.getElementById('top').after(bar);
   }
-  const told = error ? sentence(error) : null;
-  bar.hidden = !told;
-  render(told ? html`<p>${told.text}${told.hint ? html` <span class="hint">${told.hint}</span>` : nothing}</p>
+  bar.hidden = !error;
+  render(error ? html`<p>${sentence(error)}</p>
     <button type="button" class="quiet" @click=${() => showError(null)} aria-label="Close this message">×</button>`
     : nothing, bar);
+}
+
+/** An error as people read it: the sentence, what it is about, the fix. */
+export function sentence(error) {
+  const { where, hint } = error;
+  return html`${capital(typeof error === 'string' ? error : error.text ?? error.message ?? String(error))}${
+    where ? html` <span class="hint">(${where})</span>` : nothing}${hint ? html` <span class="hint">${hint}</span>` : nothing}`;
 }
 
 /** The first letter of a sentence as it is at its start. */
@@ -45,12 +52,6 @@ export function onTheme(call) {
   addEventListener('gymsolve-theme', call);
 }
 
-function sentence(error) {
-  if (typeof error === 'string') return { text: capital(error) };
-  const where = error.where ? `${error.where}: ` : '';
-  return { text: capital(where + (error.text ?? error.message ?? String(error))), hint: error.hint };
-}
-
 function drawHeader() {
   const here = location.pathname;
   const link = ([path, name]) => {
@@ -58,7 +59,7 @@ function drawHeader() {
     return html`<a href=${path} aria-current=${current ? 'page' : nothing}>${name}</a>`;
   };
   const theme = localStorage.getItem('gymsolve.theme') ?? 'system';
-  render(html`<a class="mark" href="/"><img src="/static/icon.svg" alt="" width="22" height="22">gymsolve</a>
+  render(html`<a class="mark" href="/"><img src=${ICON} alt="" width="22" height="22">gymsolve</a>
     <nav aria-label="Pages">${LINKS.map(link)}</nav>
     <label class="theme"><span>Theme</span> <select @change=${chooseTheme}>
       ${THEMES.map((name) => html`<option ?selected=${name === theme}>${name}</option>`)}</select></label>`,

@@ -17,7 +17,7 @@ import { timeline } from './timeline.js';
 
 const sheet = document.createElement('link');
 sheet.rel = 'stylesheet';
-sheet.href = '/static/inspect/views.css';
+sheet.href = new URL('./views.css', import.meta.url);
 document.head.append(sheet);
 
 export const PANELS = [

@@ -15,6 +15,7 @@ const PAD = {
   9: ['enter'], 12: ['up', 'w'], 13: ['down', 's'], 14: ['left', 'a'], 15: ['right', 'd'],
 };
 const STICK = [[['left', 'a'], ['right', 'd']], [['up', 'w'], ['down', 's']]];
+const TRIGGERS = { 7: 'up', 6: 'down' }; // of Box actions: gas and brake, where arrows push them
 const AXES = 4; // of two sticks: the even ones grow to the right, the odd ones downwards
 const DEAD_ZONE = 0.2;
 
@@ -39,6 +40,7 @@ export class Keys {
   constructor(envId, controls, tell) {
     this.names = new Set(controls.bindings.flatMap(({ keys }) => keys));
     this._levers = levers(controls, this.names);
+    this._triggers = controls.kind === 'box' ? Object.entries(TRIGGERS).filter(([, name]) => this.names.has(name)) : [];
     this._store = `gymsolve.keys.${envId}`;
     this._tell = tell;
     this._down = new Map(); // key → where it is held: codes, `screen`, `pad`
@@ -137,6 +139,12 @@ export class Keys {
       for (const [place, keys] of Object.entries(PAD)) {
         const name = keys.find((key) => this.names.has(key));
         if (name && pad.buttons[place]?.pressed) wanted.set(name, 1);
+      }
+    }
+    if (pad.mapping === 'standard') {
+      for (const [place, name] of this._triggers) {
+        const value = pad.buttons[place]?.value ?? 0;
+        if (value > DEAD_ZONE) wanted.set(name, value);
       }
     }
     (this._levers ?? STICK).forEach((ends, axis) => {

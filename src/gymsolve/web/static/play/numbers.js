@@ -8,9 +8,9 @@ export function told(value) {
   return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(4)));
 }
 
-const tile = (name, text, key) => html`<div class="tile"><b data-number=${key}>${text}</b><span>${name}</span></div>`;
+const tile = (name, text, key, kind = '') => html`<div class="tile ${kind}"><b data-number=${key}>${text}</b><span>${name}</span></div>`;
 
-export function numbers({ facts, state }) {
+export function numbers({ facts, state, ready }) {
   if (!('step' in facts)) return nothing;
   const shaped = facts.shaped_return !== facts.raw_return;
   const asked = state.asked ? ` of ${state.asked}` : '';
@@ -19,7 +19,7 @@ export function numbers({ facts, state }) {
     ${tile('return', told(facts.raw_return), 'return')}
     ${shaped ? tile('return with shaping', told(facts.shaped_return), 'shaped') : nothing}
     ${tile('reward', told(facts.reward), 'reward')}${tile('value', told(facts.value), 'value')}
-    ${tile(facts.who ? `action (${WHO[facts.who]})` : 'action', facts.action || '–', 'action')}</div>`;
+    ${tile(facts.who ? `action (${WHO[facts.who]})` : 'action', facts.action || '–', 'action', ready.controls.kind === 'box' ? 'wide' : '')}</div>`;
 }
 
 /** What each part of the reward paid. */

@@ -17,7 +17,7 @@ const NUMBERS_EVERY = 80; // milliseconds between two updates of the numbers, wh
 export function addStyle() {
   if (document.getElementById('play-style')) return;
   const sheet = document.createElement('link');
-  Object.assign(sheet, { id: 'play-style', rel: 'stylesheet', href: '/static/play/play.css' });
+  Object.assign(sheet, { id: 'play-style', rel: 'stylesheet', href: new URL('./play.css', import.meta.url) });
   document.head.append(sheet);
 }
 

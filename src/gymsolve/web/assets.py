@@ -1,0 +1,75 @@
+"""The files that browsers load: scripts, styles, the icon.
+
+Their addresses name a stamp of all of them, so that a browser keeps what it has and asks again only after a
+change. A page names every module that its own one imports: they are loaded at once, not one after another.
+"""
+
+import hashlib
+import re
+from pathlib import Path, PurePosixPath
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+__all__ = ["Assets"]
+
+_FOLDER = Path(__file__).parent / "static"
+_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_IMPORT = re.compile(r"^(?:import|export) (?:[^'\n]* from )?'(\.[^']+)';", re.MULTILINE)
+_FOR_GOOD = {"cache-control": "private, max-age=31536000, immutable"}
+
+
+class Assets:
+    """The files of a folder, by name; a name that is not among them leads nowhere."""
+
+    def __init__(self, folder: Path = _FOLDER) -> None:
+        self._files = {
+            path.relative_to(folder).as_posix(): path
+            for path in sorted(folder.rglob("*"))
+            if path.suffix in _TYPES
+        }
+        self._modules: tuple[str, dict[str, list[str]]] = "", {}
+
+    def stamp(self) -> str:
+        """Changes when one of the files does."""
+        found = [(name, path.stat()) for name, path in self._files.items()]
+        known = [(name, one.st_size, one.st_mtime_ns) for name, one in found]
+        return hashlib.sha256(repr(known).encode()).hexdigest()[:12]
+
+    def modules(self, name: str, stamp: str) -> list[str]:
+        """A module, and all that it imports, at any depth."""
+        if self._modules[0] != stamp:
+            self._modules = stamp, {}
+        known = self._modules[1]
+        if name not in known:
+            known[name] = self._imports(name)
+        return known[name]
+
+    def _imports(self, name: str) -> list[str]:
+        found = [name]
+        for one in found:  # it grows meanwhile
+            text = self._files[one].read_text()
+            beside = [_resolve(PurePosixPath(one).parent / other) for other in _IMPORT.findall(text)]
+            found += [other for other in dict.fromkeys(beside) if other not in found]
+        return found
+
+    async def answer(self, request: Request) -> Response:
+        """A file by its name, with a stamp before it or without; for good if that is the newest one."""
+        name = request.path_params["name"]
+        stamp, _, after = name.partition("/")
+        path = self._files.get(name) or self._files.get(after)
+        if path is None:
+            return PlainTextResponse("There is no such file.\n", 404)
+        headers = _FOR_GOOD if name not in self._files and stamp == self.stamp() else None
+        return Response(path.read_bytes(), media_type=_TYPES[path.suffix], headers=headers)
+
+
+def _resolve(path: PurePosixPath) -> str:
+    """The path without `..`."""
+    parts: list[str] = []
+    for part in path.parts:
+        if part == "..":
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    return "/".join(parts)

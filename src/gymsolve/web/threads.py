@@ -1,0 +1,62 @@
+"""Threads in which requests are answered, one each; a server that ends waits for none of them for long.
+
+Calls that look whether they are wanted (`service/wanted.py`) end what they have started. Others may hang in a
+file or in the network: they end with the process. Starlette's own threads would keep it until they are done,
+and importing what runs them takes longer than most answers.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+from gymsolve.service.wanted import wanted_until
+
+__all__ = ["Threads"]
+
+Answer = TypeVar("Answer")
+_AT_ONCE = 40
+_PATIENCE = 5.0
+"""Seconds in which calls may end what they have started."""
+_GLANCE = 0.02
+
+
+class Threads:
+    """Calls that run beside the loop."""
+
+    def __init__(self) -> None:
+        self._ending = threading.Event()
+        self._free = asyncio.Semaphore(_AT_ONCE)
+        self._running: set[threading.Thread] = set()
+
+    async def run(self, call: Callable[[], Answer]) -> Answer:
+        """What a call gives or raises."""
+        async with self._free:
+            loop = asyncio.get_running_loop()
+            answer: asyncio.Future[Answer] = loop.create_future()
+
+            def work() -> None:
+                try:
+                    with wanted_until(self._ending):
+                        settle, told = answer.set_result, call()
+                except BaseException as error:  # noqa: BLE001 - whoever waits for the answer raises it
+                    settle, told = answer.set_exception, error  # type: ignore[assignment]
+                with suppress(RuntimeError):  # the loop has ended
+                    loop.call_soon_threadsafe(lambda: None if answer.done() else settle(told))
+
+            thread = threading.Thread(target=work, daemon=True, name="request")
+            self._running.add(thread)
+            thread.start()
+            try:
+                return await answer
+            finally:
+                self._running = {one for one in self._running if one.is_alive()}
+
+    async def end(self) -> None:
+        """Say that nobody waits any more, and let calls end what they have started."""
+        self._ending.set()
+        until = time.monotonic() + _PATIENCE
+        while any(one.is_alive() for one in self._running) and time.monotonic() < until:
+            await asyncio.sleep(_GLANCE)
