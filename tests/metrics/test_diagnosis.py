@@ -84,7 +84,7 @@ def test_what_did_not_fire_and_could_not_be_checked_is_told():
     few = [{name: row[name] for name in ("env_steps", "train/loss") if name in row} for row in story()]
     found = diagnose(few, make_context())
     assert found.roots == ()
-    assert found.not_fired == ("nonfinite", "out_of_bounds")
+    assert found.not_fired == ("eval_lost", "nonfinite", "out_of_bounds")
     reasons = dict(found.not_checked)
     assert reasons["kl_high"] == "needs train/approx_kl"
     assert reasons["value_dominates"] == "does not apply to these settings"
