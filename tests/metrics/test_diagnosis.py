@@ -84,7 +84,7 @@ def test_what_did_not_fire_and_could_not_be_checked_is_told():
     few = [{name: row[name] for name in ("env_steps", "train/loss") if name in row} for row in story()]
     found = diagnose(few, make_context())
     assert found.roots == ()
-    assert found.not_fired == ("nonfinite", "out_of_bounds")
+    assert found.not_fired == ("eval_lost", "nonfinite", "out_of_bounds")
     reasons = dict(found.not_checked)
     assert reasons["kl_high"] == "needs train/approx_kl"
     assert reasons["value_dominates"] == "does not apply to these settings"
@@ -103,3 +103,12 @@ def test_an_error_that_ended_training_is_the_root():
 @pytest.mark.parametrize("records", [[], story(count=1)])
 def test_too_few_records_are_no_problem(records):
     assert diagnose(records, make_context()).roots == ()
+
+
+def test_values_that_predict_nothing_lead_to_what_one_observation_does_not_show():
+    """Where the settings that usually help are there already, the past is what can still be missing."""
+    blind = story({"train/explained_variance": 0.0} | FLAT)
+    there = {"net": {"normalize_obs": "running"}, "algo": {"vf_coef": 0.5}}
+    (found,) = [alert for alert in diagnose(blind, make_context(**there)).alerts if alert.id == "ev_zero"]
+    assert not found.changes
+    assert "env.frame_stack=2" in found.instead

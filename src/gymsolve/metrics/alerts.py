@@ -144,7 +144,9 @@ class AlertTracker:
 
     def unchecked_rules(self) -> list[tuple[Rule, str]]:
         """Rules that could not be checked, and why."""
-        found = [(rule, "does not apply to these settings") for rule in self.inapplicable]
+        ours = self.context.config is not None  # a log of another tool tells neither spaces nor all settings
+        why = "does not apply to these settings" if ours else "needs what such a log does not tell"
+        found = [(rule, why) for rule in self.inapplicable]
         for state in self._states:
             if not self._is_checkable(state):
                 missing = [name for name in state.rule.needs if not is_present(self.history, name)]

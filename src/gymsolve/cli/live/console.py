@@ -195,7 +195,7 @@ class Watcher:
         elif kind in ("waiting", "promoted", "demoted"):
             self._tell(data["text"])
         elif kind == "filming":
-            self._tell(f"filming {data['name']}.mp4, for {data['patience']:g} s at most")
+            self._tell(f"filming {data['name']}.mp4, for {data['patience']:.0f} s at most")
         elif kind == "stopping":
             # Not through a screen: the thread that trains may be in the middle of a drawing, for good.
             self._log(data["text"])
