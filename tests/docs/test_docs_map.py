@@ -10,7 +10,7 @@ PACKAGE = ROOT / "src" / "gymsolve"
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "AGENTS.md", ROOT / "CONTRIBUTING.md"])
 SOURCES = {
     path.relative_to(ROOT).as_posix()
-    for folder in ("src", "tests", "benchmarks", "docs", "examples")
+    for folder in ("src", "tests", "benchmarks", "docs")
     for kind in ("py", "pyi", "c", "h")
     for path in (ROOT / folder).rglob(f"*.{kind}")
 }
@@ -93,3 +93,14 @@ def test_modules_that_docstrings_and_comments_name_exist():
         for name in missing_files(path.read_text(), "py")
     }
     assert sorted(missing) == []
+
+
+def test_files_that_a_modules_docstring_names_without_a_folder_lie_beside_it():
+    astray = set()
+    for path in PACKAGE.rglob("*.py"):
+        docstring = path.read_text().partition('"""')[2].partition('"""')[0]
+        named = re.findall(r"(?<![\w/.<>-])(\w+\.py)\b", docstring)
+        astray |= {
+            f"{path.relative_to(PACKAGE)}: {name}" for name in named if not (path.parent / name).is_file()
+        }
+    assert sorted(astray) == []

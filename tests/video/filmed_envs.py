@@ -1,5 +1,6 @@
 """Environments whose pictures are known; importing registers them, so configs can say `filmed_envs:Id`."""
 
+import sys
 from typing import Any
 
 import gymnasium as gym
@@ -60,5 +61,20 @@ class Smoke(gym.Env[Any, Any]):
         raise RuntimeError("no driver")
 
 
+class Mute(Smoke):
+    """Should draw as text, and fails likewise."""
+
+    metadata = {"render_modes": ["ansi"]}  # noqa: RUF012
+
+
+class Leaves(Smoke):
+    """Ends the program where it should draw."""
+
+    def render(self) -> Any:
+        sys.exit(3)
+
+
 gym.register("Lamp-v0", entry_point=Lamp)
 gym.register("Smoke-v0", entry_point=Smoke)
+gym.register("Mute-v0", entry_point=Mute)
+gym.register("Leaves-v0", entry_point=Leaves)

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gymsolve.config import EnvConfig
-from gymsolve.envs.stage_opening import open_stage
+from gymsolve.envs.stage_opening import open_play_stage, open_stage
+from gymsolve.errors import EnvFaultError
 from gymsolve.spec import ActionSpec
 from gymsolve.training.play.moments import Moment
 from gymsolve.training.video.canvas import plan_canvas
@@ -190,3 +191,11 @@ def test_the_curve_marks_where_it_is():
     assert bright(100) < bright(200) < bright(300)
     empty = np.asarray(draw_curve(Curve((), None), 0, (30, 10), STYLE))
     assert (empty == STYLE.background).all()
+
+
+def test_an_environment_that_fails_to_draw_text_is_named():
+    stage = open_play_stage(EnvConfig(id="filmed_envs:Mute-v0"), text=True)
+    stage.reset(0)
+    with pytest.raises(EnvFaultError, match="filmed_envs:Mute-v0 cannot be drawn: RuntimeError: no driver"):
+        stage.write()
+    stage.close()

@@ -126,11 +126,14 @@ def test_an_encoder_that_fails_leaves_its_words_and_no_file(train, monkeypatch, 
     assert list((run.path / "videos").iterdir()) == []
 
 
-def test_an_environment_that_fails_to_draw_is_named(train):
-    run = train("filmed_envs:Smoke-v0")
+@pytest.mark.parametrize(
+    ("env", "error"), [("Smoke-v0", "RuntimeError: no driver"), ("Leaves-v0", "SystemExit: 3")]
+)
+def test_an_environment_that_fails_to_draw_is_named(train, env, error):
+    run = train(f"filmed_envs:{env}")
     assert run.status == "finished"
     (text,) = [text for text in notes(run) if "video" in text]
-    assert "filmed_envs:Smoke-v0 cannot be drawn: RuntimeError: no driver." in text
+    assert f"filmed_envs:{env} cannot be drawn: {error}." in text
 
 
 def test_videos_on_a_cadence_come_from_another_process(train):

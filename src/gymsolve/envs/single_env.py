@@ -6,7 +6,7 @@ People who play also see the frames that a step skips.
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
@@ -15,6 +15,7 @@ from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.apart import Apart, longest_call
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec
 from gymsolve.envs.contract import Snapshot
+from gymsolve.envs.contract_faults import FAULTS, told_error
 from gymsolve.envs.describe import Description
 from gymsolve.envs.families import find_family
 from gymsolve.envs.headless import draw_without_screen
@@ -30,6 +31,7 @@ from gymsolve.spec import ActionSpec, Array
 __all__ = ["StageHere", "draw", "open_single"]
 
 _USUAL_FPS = 30.0
+_Read = TypeVar("_Read")
 
 
 @runtime_checkable
@@ -136,16 +138,7 @@ class StageHere:
         return {} if parts is None else dict(zip(parts.names, info["reward_components"], strict=True))
 
     def render(self) -> Array:
-        try:
-            frame = np.asarray(draw(self._env, self._env.label))
-        except GymsolveError:
-            raise
-        except Exception as error:  # drawing is the environment's own code, down to the graphics driver
-            raise EnvFaultError(
-                f"{self._id} cannot be drawn: {type(error).__name__}: {error}.",
-                where="video",
-                hint="Mend its render(), or install what it draws with.",
-            ) from error
+        frame = self._drawn(np.asarray, "video")
         if frame.ndim == 2:
             frame = np.repeat(frame[..., None], 3, axis=2)
         if frame.ndim != 3 or frame.shape[2] not in (3, 4) or frame.dtype != np.uint8:
@@ -157,7 +150,19 @@ class StageHere:
         return frame[..., :3]
 
     def write(self) -> str:
-        return str(draw(self._env, self._env.label))
+        return self._drawn(str, "render")
+
+    def _drawn(self, read: Callable[[Any], _Read], where: str) -> _Read:
+        try:
+            return read(draw(self._env, self._env.label))
+        except GymsolveError:
+            raise
+        except FAULTS as error:  # down to the graphics driver
+            raise EnvFaultError(
+                f"{self._id} cannot be drawn: {told_error(error)}.",
+                where=where,
+                hint="Mend its render(), or install what it draws with.",
+            ) from error
 
     def save(self) -> Snapshot | None:
         state = self._env.snapshot(native=True)

@@ -4,10 +4,9 @@
 faster where networks are so small that the overhead of a framework is most of the time.
 """
 
-from gymsolve.fast.engine import FastAlgorithm, build, build_algorithm
+from gymsolve.fast.engine import FastAlgorithm, build, build_algorithm, set_blas_threads
 from gymsolve.fast.policy import FastPolicy
 from gymsolve.fast.support import supports, why_not
-from gymsolve.fast.threads import set_blas_threads
 
 __all__ = [
     "FastAlgorithm",

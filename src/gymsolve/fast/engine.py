@@ -1,6 +1,8 @@
-"""Policy and algorithm of a run on the NumPy engine."""
+"""Policy and algorithm of a run on the NumPy engine, and the threads that it computes with."""
 
+import ctypes
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from gymsolve.fast.ppo import FastPPO
 from gymsolve.fast.reinforce import FastReinforce
 from gymsolve.spec import EnvSpec
 
-__all__ = ["FastAlgorithm", "build", "build_algorithm"]
+__all__ = ["FastAlgorithm", "build", "build_algorithm", "set_blas_threads"]
 
 FastAlgorithm = FastPPO | FastA2C | FastReinforce
 
@@ -28,3 +30,25 @@ def build(config: TrainConfig, spec: EnvSpec, rng: np.random.Generator) -> tuple
 def build_algorithm(config: AnyAlgo, policy: FastPolicy) -> FastAlgorithm:
     kind: Callable[[AnyAlgo, FastPolicy], FastAlgorithm] = _CLASSES[config.name]
     return kind(config, policy)
+
+
+def set_blas_threads(count: int) -> bool:
+    """Let NumPy's matrix products use so many threads; False when this NumPy has no OpenBLAS of its own.
+
+    A second thread makes small products many times slower. The usual way to say so, an environment variable,
+    works only before NumPy is first imported; a command that has imported it can still ask the OpenBLAS that
+    NumPy's wheels bring along.
+    """
+    folder = Path(np.__file__).parent
+    places = (folder.parent / "numpy.libs", folder / ".dylibs")
+    found = [path for place in places for path in place.glob("*openblas*")]
+    for path in found:
+        # Already loaded by NumPy, so this is the same library, not a second copy.
+        library = ctypes.CDLL(str(path))
+        for name in ("scipy_openblas_set_num_threads64_", "scipy_openblas_set_num_threads"):
+            try:
+                library[name](ctypes.c_int(count))
+            except AttributeError:  # the other kind of build
+                continue
+            return True
+    return False

@@ -1,4 +1,4 @@
-"""Ways to step environments, each behind the contract of `contract.py`, and what some of them cannot do."""
+"""Ways to step environments, each behind the contract of `envs/contract.py`, and what some cannot do."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""`algo.num_steps: auto`: chooses rollouts long enough to see rewards, from counts of `random_policy.py`."""
+"""`algo.num_steps: auto`: chooses rollouts long enough to see rewards, as `envs/random_policy.py` counts."""
 
 import math
 from typing import NamedTuple
