@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.studies.__main__ import HERE, _load, _make_missing, _save, make_page
+from benchmarks.studies.__main__ import HERE, STUDIES, _load, _make_missing, _save, make_page
 from benchmarks.studies.copy_seeds import difference_between_copies
 from benchmarks.studies.level_forgetting import STUDY as LEVELS
 from benchmarks.studies.study import Case, Study
@@ -26,7 +26,10 @@ def test_what_is_forgotten_is_what_was_there_before():
     page = "\n".join(LEVELS.page(ROWS))
     assert "share before less share after): level_2_after_1 0.75; rehearsed 0.05." in page
     assert "| rehearsed | 0.95 | 0.8 | 1 |" in page
-    assert LEVELS.page([]) == ["Not run yet."]
+
+
+def test_studies_without_results_say_so(tmp_path):
+    assert make_page(tmp_path).count("Not run yet.") == len(STUDIES)
 
 
 def test_two_processes_may_make_the_cases_of_a_study(tmp_path):

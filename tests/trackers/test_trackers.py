@@ -211,13 +211,14 @@ def test_ctrl_c_and_errors_close_every_tracker(tmp_path):
 class Broken:
     """A tracker whose service fails at one of its calls."""
 
-    def __init__(self, at: str) -> None:
+    def __init__(self, at: str, error: BaseException | None = None) -> None:
         self.at, self.calls = at, []
+        self.error = error or ConnectionError("the server went away")
 
     def _called(self, name: str) -> None:
         self.calls.append(name)
         if name == self.at:
-            raise ConnectionError("the server went away")
+            raise self.error
 
     def open(self, facts: RunFacts, config: Any) -> str | None:
         self._called("open")
@@ -245,9 +246,12 @@ class Listening(Silent):
             self.told.append(data["text"])
 
 
-@pytest.mark.parametrize("at", ["open", "record", "close"])
-def test_a_failing_tracker_is_reported_once_and_left_out(at, monkeypatch):
-    broken, sound, observer = Broken(at), Broken("never"), Listening()
+@pytest.mark.parametrize(
+    ("at", "error"),
+    [("open", None), ("record", None), ("record", SystemExit("log in")), ("close", None)],
+)
+def test_a_failing_tracker_is_reported_once_and_left_out(at, error, monkeypatch):
+    broken, sound, observer = Broken(at, error), Broken("never"), Listening()
     made = {"wandb": broken, "csv": sound}
     monkeypatch.setattr("gymsolve.training.session.make_sinks", lambda names: made)
     outcome = gymsolve.train("Bandit-v0", steps=2000, observer=observer)
@@ -255,7 +259,7 @@ def test_a_failing_tracker_is_reported_once_and_left_out(at, monkeypatch):
     events = [e for e in outcome.run.read_events().rows if e["kind"] == "tracker_failed"]
     assert [event["tracker"] for event in events] == ["wandb"]
     assert observer.told == [events[0]["text"]]
-    assert "ConnectionError: the server went away" in observer.told[0]
+    assert f"{type(broken.error).__name__}: {broken.error}" in observer.told[0]
     assert broken.calls.count(at) == 1
     assert broken.calls.count("close") == 1, "what had been begun is closed all the same"
     assert sound.calls[0] == "open"

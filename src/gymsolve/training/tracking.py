@@ -23,6 +23,8 @@ from gymsolve.training.trainer import Trainer
 
 __all__ = ["Tracking", "new_videos", "tracking"]
 
+_FAILURES = (Exception, SystemExit)
+"""What code of others may raise, none of which is worth a run; a KeyboardInterrupt is the user's own wish."""
 _NO_NUMBER = (None, math.inf, -math.inf)
 
 
@@ -113,7 +115,7 @@ class Tracking:
     def _try(self, name: str, call: Callable[[], str | None]) -> str | None:
         try:
             return call()
-        except Exception as error:  # noqa: BLE001 - others' code may raise anything, and none of it is worth a run
+        except _FAILURES as error:
             if name in self.reported:
                 return None
             self.reported.add(name)
@@ -128,7 +130,7 @@ class Tracking:
 
 
 def _close_broken(sink: Sink, status: str, result: Mapping[str, Any]) -> None:
-    with suppress(Exception):  # its failure has been reported
+    with suppress(*_FAILURES):  # its failure has been reported
         sink.close(status, result)
 
 
