@@ -51,7 +51,7 @@ class OverlayStyle:
 
 
 def describe(moment: Moment, labels: ActionLabels, value: float | None, episodes: int) -> dict[str, str]:
-    """Everything an overlay can show of a moment, in words; of short episodes come more than were asked for."""
+    """Everything an overlay can show of a moment, in words; short episodes may be more than asked for."""
     counted = 1 < episodes >= moment.episode
     ending = ", time limit" if moment.scene.truncated else ", end" if moment.scene.terminated else ""
     return {
