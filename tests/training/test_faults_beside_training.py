@@ -45,6 +45,10 @@ SMALL = {
 }
 
 
+SPENT = ("eval/seconds", "eval/env_steps", "eval/faults")
+"""What a death costs an evaluation."""
+
+
 @pytest.fixture(autouse=True)
 def _forks(monkeypatch):
     """Workers start in milliseconds: nothing here runs on another thread."""
@@ -96,7 +100,8 @@ def test_an_evaluation_that_a_death_interrupted_gives_what_it_would_have_given(b
         )
         assert kinds(outcome.run).count("env_fault") == armed
         (row,) = [row for row in outcome.run.read_metrics().rows if "eval/mean_reward" in row]
-        verdicts.append({key: row[key] for key in row if key not in ("eval/seconds", "eval/env_steps")})
+        verdicts.append({key: row[key] for key in row if key not in SPENT})
+        assert row.get("eval/faults", 0) == armed
     assert not flag.exists()
     assert verdicts[0] == verdicts[1]
 
