@@ -1,6 +1,9 @@
 """docs/metrics.md lists what records hold: no name is missing, none is listed that never comes."""
 
+import multiprocessing
+import os
 import re
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import pytest
 
 import gymsolve
 from gymsolve.metrics.catalog import find_metric
+from gymsolve.training.observer import Silent
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 ALGORITHMS = ("ppo", "a2c", "reinforce")
@@ -39,6 +43,38 @@ class Coin(gym.Env[Any, Any]):
         return np.array([0.9 * self.at / 3 + 0.1 * self.np_random.random()], np.float32)
 
 
+class Mortal(Coin):
+    """The same in a worker that dies where a flag is put up."""
+
+    def __init__(self, flag: str = "") -> None:
+        super().__init__()
+        self.flag = Path(flag)
+
+    def step(self, action: Any) -> Any:
+        if multiprocessing.parent_process() is not None and self.flag.exists():
+            self.flag.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().step(action)
+
+
+class PutsUpFlags(Silent):
+    """Once in training, and once in an evaluation."""
+
+    def __init__(self, flag: Path) -> None:
+        self.flag, self.phases = flag, {"train", "eval"}
+
+    def rollout_step(self, step: int, total: int) -> None:
+        self._once("train")
+
+    def eval_step(self, done: int, total: int) -> None:
+        self._once("eval")
+
+    def _once(self, phase: str) -> None:
+        if phase in self.phases:
+            self.phases.remove(phase)
+            self.flag.touch()
+
+
 class Dial(Coin):
     """The same with a dial to turn, and a time limit instead of an end."""
 
@@ -56,8 +92,9 @@ def samples():
     """Environments that together give every metric a reason to appear."""
     gym.register("DocsCoin-v0", entry_point=Coin, reward_threshold=-100.0)
     gym.register("DocsDial-v0", entry_point=Dial, reward_threshold=-100.0)
+    gym.register("DocsMortal-v0", entry_point=Mortal, reward_threshold=-100.0)
     yield "DocsCoin-v0", "DocsDial-v0"
-    del gym.registry["DocsCoin-v0"], gym.registry["DocsDial-v0"]
+    del gym.registry["DocsCoin-v0"], gym.registry["DocsDial-v0"], gym.registry["DocsMortal-v0"]
 
 
 def documented() -> dict[str, str]:
@@ -74,7 +111,9 @@ def listed(row: dict[str, Any]) -> set[str]:
     return {name if metric is None else metric.name for name, metric in known.items()}
 
 
-def emitted(algo: str, env: str, folder: Path, **more: Any) -> tuple[set[str], set[str]]:
+def emitted(
+    algo: str, env: str, folder: Path, observer: Silent | None = None, **more: Any
+) -> tuple[set[str], set[str]]:
     """Names in training and in evaluation records of a run that gives each metric its chance."""
     settings: dict[str, Any] = {
         "env.wrappers": [
@@ -92,7 +131,7 @@ def emitted(algo: str, env: str, folder: Path, **more: Any) -> tuple[set[str], s
         settings["net.memory.cell"] = "gru"
     if algo == "ppo":
         settings |= {"algo.clip_value": 0.2, "algo.target_kl": 0.5}
-    run = gymsolve.train(f"{env}:{algo}", settings, steps=256, runs_dir=folder).run
+    run = gymsolve.train(f"{env}:{algo}", settings, steps=256, runs_dir=folder, observer=observer).run
     rows, problems = run.read_metrics()
     assert not problems
     judged = [listed(row) for row in rows if "eval/mean_reward" in row]
@@ -103,7 +142,8 @@ def emitted(algo: str, env: str, folder: Path, **more: Any) -> tuple[set[str], s
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
-def test_records_hold_exactly_what_is_documented(algo, samples, tmp_path):
+def test_records_hold_exactly_what_is_documented(algo, samples, tmp_path, monkeypatch):
+    monkeypatch.setattr("gymsolve.envs.processes.can_fork", lambda: True)
     table = {name: told.replace("*", "").strip() for name, told in documented().items()}
     runs = [emitted(algo, env, tmp_path) for env in samples]
     runs.append(
@@ -120,6 +160,9 @@ def test_records_hold_exactly_what_is_documented(algo, samples, tmp_path):
         {"stages": ["one", "two"], "choice": "plr"},
     )
     runs += [emitted(algo, samples[0], tmp_path, **tasks, curriculum=one) for one in (ladder, drawn)]
+    flag = tmp_path / "flag"
+    mortal = {"env.backend": "async", "env.workers": 1, "env.kwargs": {"flag": str(flag)}}
+    runs.append(emitted(algo, "DocsMortal-v0", tmp_path, PutsUpFlags(flag), **mortal))
     trained, judged = (set().union(*parts) for parts in zip(*runs, strict=True))
     in_training = {
         n for n, told in table.items() if told in ("all", "both") or algo in told.split(", ")

@@ -24,6 +24,7 @@ from gymsolve.service.environments import check_env
 from gymsolve.training.fork import Fork, fork_run
 from gymsolve.training.observer import Silent
 from gymsolve.training.planning.plan import plan_run
+from gymsolve.training.play.handing import Hand
 from gymsolve.training.play.inspection import Examiner, Question
 from gymsolve.training.play.loaded_policy import evaluate_run
 from gymsolve.training.play.person import serve as play_session
@@ -42,6 +43,10 @@ SMALL = {
     "eval.episodes": 4,
     "eval.num_envs": 2,
 }
+
+
+SPENT = ("eval/seconds", "eval/env_steps", "eval/faults")
+"""What a death costs an evaluation."""
 
 
 @pytest.fixture(autouse=True)
@@ -95,7 +100,8 @@ def test_an_evaluation_that_a_death_interrupted_gives_what_it_would_have_given(b
         )
         assert kinds(outcome.run).count("env_fault") == armed
         (row,) = [row for row in outcome.run.read_metrics().rows if "eval/mean_reward" in row]
-        verdicts.append({key: row[key] for key in row if key not in ("eval/seconds", "eval/env_steps")})
+        verdicts.append({key: row[key] for key in row if key not in SPENT})
+        assert row.get("eval/faults", 0) == armed
     assert not flag.exists()
     assert verdicts[0] == verdicts[1]
 
@@ -331,3 +337,24 @@ def test_a_page_tells_while_it_waits_for_a_picture_and_goes_on_without_it(page, 
         assert found.facts["state"] == "whole"
     assert (waiting["type"], "after 1 it is given up" in waiting["text"]) == ("note", True)
     assert "Stuck-v0 has not returned from render for" in given_up["text"]
+
+
+def test_a_person_who_takes_over_hears_of_an_environment_that_hangs(monkeypatch):
+    monkeypatch.delenv("HANG", raising=False)
+    monkeypatch.setattr("gymsolve.training.watchdog._TICK_SECONDS", 0.05)
+    quiet = {"env.step_timeout": 1.0, "env.backend": "sync", "video.enabled": False, "steps": 64}
+    run = gymsolve.train("training_envs:Stuck-v0:ppo", SMALL | quiet).run
+    tab = _Page()
+    with Examiner(run, on_wait=noting(tab)) as examiner:
+        hand = Hand(examiner, examiner.play(Question(seed=1)), 3)
+        (key,) = hand.controls.to_json()["bindings"][0]["keys"]
+        assert hand.picture()
+        monkeypatch.setenv("HANG", "render")
+        hand.press([key], {})
+        assert (hand.picture(), hand.step, [*hand.forced]) == (b"", 4, [3])
+        assert "Stuck-v0 has not returned from render for" in tab.heard[-1]["text"]
+        monkeypatch.setenv("HANG", "step")
+        with pytest.raises(EnvFaultError, match="has not returned from step for"):
+            hand.press([key], {})
+        assert (hand.step, [*hand.forced]) == (4, [3])
+        hand.close()

@@ -123,6 +123,7 @@ def test_moments_are_told_in_words():
     start = stage.reset(seed=1)
     said = describe(Moment(1, 0, None, start), stage.labels, 12.345, episodes=3)
     assert (said["episode"], said["action"], said["value"]) == ("1 of 3", "-", "12.35")
+    assert describe(Moment(4, 0, None, start), stage.labels, None, episodes=3)["episode"] == "4"
     scene, steps = start, 0
     while not scene.terminated:
         scene, steps = stage.step(np.array([1])), steps + 1

@@ -23,7 +23,8 @@ def tune_speed(
     ],
     set_: Set = None,
     seconds: Annotated[
-        float, typer.Option("--seconds", min=1, help="How long to measure, roughly; longer is less noisy.")
+        float,
+        typer.Option("--seconds", min=1, help="How long to measure, roughly, besides building environments."),
     ] = 10.0,
     write: Annotated[
         bool, typer.Option("--write", help="Save the choice as a variant in ./recipes.")

@@ -184,7 +184,7 @@ CRITIC = (
         cause="observations do not tell what will be rewarded, gamma does not fit, or no value loss",
         remedy=all_of(set_to("net.normalize_obs", "running"), raise_to("algo.vf_coef", 0.5)),
         instead="if a single observation does not show how things move, let the network see the last ones "
-        "(env.frame_stack=2) or remember them (net.memory.cell=lstm); or look at what the environment shows",
+        "(env.frame_stack=2) or remember them (net.memory.cell=lstm); else look at what is observed",
         effect=Effect("train/explained_variance", "rises", above=0.3),
         explains=("return_flat", "advantage_biased"),
         warmup=0.1,

@@ -5,6 +5,7 @@ the whole episode again and proves that it is the same one.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from gymsolve.spec import Array
 from gymsolve.training.play.branching import require_legal
 from gymsolve.training.play.inspection import Examiner
 from gymsolve.training.play.inspection_rows import encode_jpeg
+from gymsolve.training.watchdog import Watchdog
 
 __all__ = ["Hand"]
 
@@ -35,13 +37,15 @@ class Hand:
         self.forced: dict[int, tuple[float, ...]] = {}
         self._action = episode.spec.action
         env = examiner.config.env
+        self._tell, self._watching = examiner.on_wait, partial(Watchdog, env, on_wait=examiner.on_wait)
         camera, task = parent.facts.get("camera") is True, parent.facts.get("task")
-        self._stage, self._filmed = open_any_stage(env, parent.facts["role"], camera=camera, task=task)
-        try:
-            self.scene = self._replay(episode, step)
-        except BaseException:  # nobody else knows of this stage, whatever ended its replay
-            self._stage.close()
-            raise
+        with self._watching():
+            self._stage, self._filmed = open_any_stage(env, parent.facts["role"], camera=camera, task=task)
+            try:
+                self.scene = self._replay(episode, step)
+            except BaseException:  # nobody else knows of this stage, whatever ended its replay
+                self._stage.close()
+                raise
         self.step = step
         self.label = ""
         self.controls: Controls = find_controls(env.id, self._stage.labels, self._action)
@@ -77,8 +81,9 @@ class Hand:
         given = tuple(self._action.from_env(action)[0].tolist())
         if self.scene.masks is not None:
             require_legal(self._action, given, self.scene.masks[0])
-        self.forced[self.step] = given
-        self.scene = self._stage.step(self._action.to_env(self._policy_action(given)))
+        with self._watching():
+            self.scene = self._stage.step(self._action.to_env(self._policy_action(given)))
+        self.forced[self.step] = given  # only what was taken can be played again
         self.label = self._stage.labels.describe(self._action.to_env(self._policy_action(given))[0])
         self.step += 1
 
@@ -87,8 +92,15 @@ class Hand:
         return np.array([given], np.int64 if self._action.nvec else np.float32)
 
     def picture(self) -> bytes:
-        """What it looks like now, as JPEG; empty where it cannot be drawn."""
-        return encode_jpeg(self._stage.render()) if self._filmed else b""
+        """What it looks like now, as JPEG; empty where it cannot be drawn, or no longer."""
+        if self._filmed:
+            try:
+                with self._watching():
+                    return encode_jpeg(self._stage.render())
+            except EnvFaultError as error:  # the step is taken: the episode goes on without pictures
+                self._filmed = False
+                self._tell(str(error))
+        return b""
 
     def to_json(self) -> dict[str, Any]:
         scene = self.scene

@@ -102,7 +102,7 @@ class Examiner:
         on_wait: Callable[[str], None] = lambda text: None,
     ) -> None:
         """`on_wait` hears a sentence on a call into the environment that takes long."""
-        self._on_wait = on_wait
+        self.on_wait = on_wait
         self.run, self.saved = open_checkpoint(ref, runs_dir)
         self.config, _ = buildable_settings(self.run, trust=trust)
         self.policy = load_policy(self.saved.policy, self.saved.policy_metadata, threads=self.config.threads)
@@ -162,7 +162,7 @@ class Examiner:
 
         The states of a `prefix` are reached again and compared, but neither drawn nor considered anew.
         """
-        with Watchdog(self.config.env, on_wait=self._on_wait):
+        with Watchdog(self.config.env, on_wait=self.on_wait):
             self._notes = []
             stage, filmed = self.stage(question.role, camera=question.camera, task=question.task)
             policy, memory = self.policy, self.policy.first_memory(1)

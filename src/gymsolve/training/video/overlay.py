@@ -51,10 +51,11 @@ class OverlayStyle:
 
 
 def describe(moment: Moment, labels: ActionLabels, value: float | None, episodes: int) -> dict[str, str]:
-    """Everything an overlay can show of a moment, in words."""
+    """Everything an overlay can show of a moment, in words; short episodes may be more than asked for."""
+    counted = 1 < episodes >= moment.episode
     ending = ", time limit" if moment.scene.truncated else ", end" if moment.scene.terminated else ""
     return {
-        "episode": f"{moment.episode} of {episodes}" if episodes > 1 else str(moment.episode),
+        "episode": f"{moment.episode} of {episodes}" if counted else str(moment.episode),
         "step": f"{moment.step}{ending}",
         "return": number(moment.scene.raw_return),
         "action": _NOTHING if moment.action is None else labels.describe(moment.action),
