@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from gymsolve.errors import UsageError
 from gymsolve.metrics.report.bands import seed_curves
@@ -288,6 +288,30 @@ def test_zooming_shows_every_record_of_the_part(server: Served, page: Page) -> N
             assert found["shown"] == [[row[column], row[name]] for row in inside]
         page.mouse.dblclick(place["x"] + 0.5 * place["width"], place["y"] + 50)
         expect(page.locator("figcaption").first).to_contain_text("equal parts of 12,000 records.")
+
+    held: list[Route] = []
+    page.get_by_label("Axis").select_option("steps")
+    page.route("**/closer?*", lambda route: held.append(route))
+    zoom = "(x) => document.querySelectorAll('.plot').forEach((one) => one.chart.plot.setScale('x', x))"
+    for begin in (100_000, 400_000):
+        page.evaluate(zoom, {"min": begin, "max": begin + 50_000})
+        while not any(f"from={begin}&" in route.request.url for route in held):
+            page.wait_for_timeout(10)
+    for route in reversed(held):  # what was asked first is answered last, and nobody looks there any more
+        with page.expect_response("**/closer?*"):
+            route.continue_()
+        page.evaluate("new Promise((done) => setTimeout(done, 50))")
+    found = page.wait_for_function(visible, arg=[0, 1000]).json_value()
+    assert [x for x, _ in found["shown"]] == list(range(400_000, 450_001, 50))
+    page.unroute("**/closer?*")
+
+
+def test_an_address_that_names_nothing_is_told(server: Served, page: Page, complaints: list[str]) -> None:
+    page.goto(server.address("/"))
+    for name in ("%ff", "%", "nothing"):
+        page.goto(f"{server.origin}/run/{name}")
+        expect(page.get_by_role("alert")).to_contain_text("There is no run")
+    complaints[:] = [one for one in complaints if "Failed to load resource" not in one]  # as it should
 
 
 def test_the_newest_checkpoint_plays_beside_the_curves(server: Served, kept: list[Run], page: Page) -> None:

@@ -69,7 +69,7 @@ function halve(kept) {
  */
 export class Curves {
   constructor(element, { tracks, onChange, closer }) {
-    Object.assign(this, { element, tracks, onChange, closer, detail: null, looking: 0, axis: 'steps', smoothing: 0, threshold: null, metrics: [], charts: [] });
+    Object.assign(this, { element, tracks, onChange, closer, detail: null, looking: 0, asked: 0, axis: 'steps', smoothing: 0, threshold: null, metrics: [], charts: [] });
   }
 
   /** Which metrics there are, and the threshold to draw. */
@@ -130,6 +130,8 @@ export class Curves {
 
   /** Put what there is into the charts. */
   draw() {
+    const zoomed = this.charts.find(({ chart }) => isZoomed(chart));
+    const part = zoomed && { min: zoomed.chart.plot.scales.x.min, max: zoomed.chart.plot.scales.x.max };
     for (const { plan, chart, caption } of this.charts) {
       render(this.caption(plan), caption);
       const columns = this.columns(plan);
@@ -138,7 +140,9 @@ export class Curves {
         chart.plot.setData(chart.columns, false);
         chart.plot.redraw();
       } else {
+        const first = chart.columns[0].length < 2;
         chart.set(columns);
+        if (part && first && columns[0].length > 1) chart.plot.setScale('x', part); // it comes late, and all zoom together
       }
     }
   }
@@ -146,6 +150,7 @@ export class Curves {
   /** What was looked at closely is of other records now. */
   forget() {
     this.detail = null;
+    this.asked += 1; // an answer under way is of the records before
     this.lookSoon();
   }
 
@@ -162,13 +167,16 @@ export class Curves {
     const part = { axis: this.axis, from: Math.min(...ends.map(({ min }) => min)), to: Math.max(...ends.map(({ max }) => max)), names };
     const key = JSON.stringify(part);
     if (!names.length || this.detail?.key === key) {
+      this.asked += 1;
       const before = this.detail;
       if (!names.length) this.detail = null;
       if (before !== this.detail) this.draw();
       return;
     }
+    this.asked += 1;
+    const mine = this.asked;
     const told = await this.closer(part);
-    if (!told || this.axis !== part.axis) return;
+    if (!told || mine !== this.asked || this.axis !== part.axis) return; // somebody has zoomed elsewhere meanwhile
     const tracks = new Tracks();
     tracks.add({ series: told.series });
     this.detail = { key, from: part.from, tracks };

@@ -6,7 +6,7 @@ import { page, showError } from './shell.js';
 import { SmallPlayer } from './small_player.js';
 import { html, nothing, render } from './vendor/lit-html.js';
 
-const id = decodeURIComponent(location.pathname.slice('/run/'.length));
+const id = named(location.pathname.slice('/run/'.length));
 const place = `/runs/${encodeURIComponent(id)}`;
 const main = page(id);
 const state = { id, run: null, told: null, found: null, tracks: new Tracks(), cursor: '', trying: new Map(), refresh };
@@ -15,6 +15,15 @@ const MOST_CHARTS = 30;
 let curves = null;
 let shown = '';
 let asked = 0;
+
+/** The id in an address; the letters themselves where they stand for none. */
+function named(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
 
 async function open() {
   try {
@@ -39,7 +48,7 @@ function lay() {
       <section id="charts" aria-label="Curves"><div id="controls" class="row filters"></div><div id="curves" class="grid"></div></section>
       <section id="alerts" aria-label="Alerts"></section></div>
     <div id="rest"></div>`, main);
-  curves = new Curves(main.querySelector('#curves'), { tracks: state.tracks, closer, onChange: () => { state.cursor = ''; look(); } });
+  curves = new Curves(main.querySelector('#curves'), { tracks: state.tracks, closer, onChange: () => { state.cursor = ''; look().catch(showError); } });
   curves.know(state.run.metrics, state.run.threshold);
   player.show(main.querySelector('#player'), state.run);
 }

@@ -134,7 +134,7 @@ function table({ step, compared, parent, child }, view) {
     <td class="number">${short(one.return)}</td><td class="number">${one.length}</td><td>${one.end}</td>
     <td><button type="button" class="quiet" @click=${() => view.open(one.name, step).catch(view.fail)}>open</button></td></tr>`;
   const gain = child.to_come - parent.to_come;
-  return html`<p data-compared=${compared}>Up to step ${step} both are the same episode: ${compared} states were compared bit for bit.
+  return html`<p data-compared=${compared}>Up to step ${step} both are the same episode: ${compared === 1 ? '1 state was' : `${compared} states were`} compared bit for bit.
       From there on the branch earned ${gain === 0 ? 'as much as the episode' : html`<b class=${gain > 0 ? 'good' : 'bad'}>${
         short(Math.abs(gain))} ${gain > 0 ? 'more' : 'less'}</b> than the episode`}.</p>
     <div class="scroll" tabindex="0" role="region" aria-label="Both futures"><table><thead><tr><th></th><th>action in step ${step}</th><th class="number">return from there</th><th class="number">return</th>

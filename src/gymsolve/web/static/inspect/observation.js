@@ -4,6 +4,7 @@ import { html, nothing, render } from '../vendor/lit-html.js';
 import { newest } from './newest.js';
 
 const MOST = 256;
+const SEEN = 10; // rows that fit without scrolling
 
 export const observation = {
   id: 'observation',
@@ -42,7 +43,7 @@ function numbers(episode, key, entry, found) {
   return html`<div class="scroll tall" tabindex="0" role="region" aria-label=${`numbers of ${key}`}><table>
     <thead><tr><th>${names.length ? 'name' : 'number'}</th><th class="number">raw</th><th class=${seen ? 'number' : ''}>to the network</th></tr></thead>
     <tbody>${rows}</tbody></table></div>
-    ${raw.length > MOST ? html`<p class="soft small">the first ${MOST} of ${raw.length}</p>` : nothing}`;
+    ${raw.length > SEEN ? html`<p class="soft small">${raw.length > MOST ? `the first ${MOST} of ${raw.length} numbers` : `${raw.length} numbers`}: scroll for the rest</p>` : nothing}`;
 }
 
 /** The frames of a stack, oldest first, each after the action that led to it. */

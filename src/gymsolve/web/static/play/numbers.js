@@ -18,7 +18,7 @@ export function numbers({ facts, state, ready }) {
     ${tile('episode', `${facts.episode}${asked}`, 'episode')}${tile('step', facts.step, 'step')}
     ${tile('return', told(facts.raw_return), 'return')}
     ${shaped ? tile('return with shaping', told(facts.shaped_return), 'shaped') : nothing}
-    ${tile('reward', told(facts.reward), 'reward')}${tile('value', told(facts.value), 'value')}
+    ${tile(shaped || ready.components.length ? 'reward with shaping' : 'reward', told(facts.reward), 'reward')}${tile('value', told(facts.value), 'value')}
     ${tile(facts.who ? `action (${WHO[facts.who]})` : 'action', facts.action || '–', 'action', ready.controls.kind === 'box' ? 'wide' : '')}</div>`;
 }
 
