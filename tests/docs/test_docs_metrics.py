@@ -17,8 +17,6 @@ from gymsolve.training.observer import Silent
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 ALGORITHMS = ("ppo", "a2c", "reinforce")
-FAULTS = {"rollout/faults", "rollout/cut_episodes", "eval/faults"}
-"""Records have them once a process has died; tests/training/test_faults_beside_training.py lets some die."""
 
 
 class Coin(gym.Env[Any, Any]):
@@ -164,10 +162,8 @@ def test_records_hold_exactly_what_is_documented(algo, samples, tmp_path, monkey
     mortal = {"env.backend": "async", "env.workers": 1, "env.kwargs": {"flag": str(flag)}}
     runs.append(emitted(algo, "DocsMortal-v0", tmp_path, PutsUpFlags(flag), **mortal))
     trained, judged = (set().union(*parts) for parts in zip(*runs, strict=True))
-    in_training = {
-        n for n, told in table.items() if told in ("all", "both") or algo in told.split(", ")
-    } - FAULTS
-    in_evaluation = {name for name, told in table.items() if told in ("both", "evaluation")} - FAULTS
+    in_training = {n for n, told in table.items() if told in ("all", "both") or algo in told.split(", ")}
+    in_evaluation = {name for name, told in table.items() if told in ("both", "evaluation")}
     assert trained - in_training == set(), "not documented"
     assert in_training - trained == set(), "documented, but never emitted"
     assert judged - in_evaluation == set(), "not documented"
