@@ -301,7 +301,7 @@ def test_zooming_shows_every_record_of_the_part(server: Served, page: Page) -> N
         with page.expect_response("**/closer?*"):
             route.continue_()
         page.evaluate("new Promise((done) => setTimeout(done, 50))")
-    found = page.wait_for_function(visible, arg=[0, 1000]).json_value()
+    found = page.wait_for_function(visible, arg=[0, 1000, 60_000]).json_value()
     assert [x for x, _ in found["shown"]] == list(range(400_000, 450_001, 50))
     page.unroute("**/closer?*")
 
