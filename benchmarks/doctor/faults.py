@@ -338,6 +338,16 @@ FAULTS = (
         settings=_wrapped("BrokenReward", after=2000),
     ),
     Fault(
+        "process_dies",
+        "the process of the environments crashes every 150 steps",
+        names=("worker_lost",),
+        shows=("no_episode_end", *_NOT_LEARNING),
+        settings=_wrapped(
+            "DyingProcess", {"env.backend": "async", "env.workers": 1}, after=150, roles=["train"]
+        ),
+        envs=("Acrobot-v1", "Pendulum-v1", "MountainCar-v0"),
+    ),
+    Fault(
         "value_loss_huge",
         "vf_coef 10,000, one trunk",
         names=("value_dominates", "grad_clipped"),

@@ -1,5 +1,7 @@
 """Environments that are wrong. Wrong rewards need nothing here: the product's `scale_reward` does that."""
 
+import os
+import signal
 from typing import Any, SupportsFloat
 
 import gymnasium as gym
@@ -8,6 +10,7 @@ import numpy as np
 __all__ = [
     "BrokenReward",
     "BrokenSensor",
+    "DyingProcess",
     "LimitAsEnd",
     "NoiseObservations",
     "OneLegalAction",
@@ -40,6 +43,22 @@ class NoiseObservations(gym.ObservationWrapper[Any, Any, Any]):
 
     def observation(self, observation: Any) -> Any:
         return self.np_random.normal(size=np.shape(observation)).astype(np.float32)
+
+
+class DyingProcess(gym.Wrapper[Any, Any, Any, Any]):
+    """Native code that crashes after so many steps; only for processes of the environments' own."""
+
+    changes_reward = False
+
+    def __init__(self, env: AnyEnv, after: int) -> None:
+        super().__init__(env)
+        self._left = after
+
+    def step(self, action: Any) -> Stepped:
+        self._left -= 1
+        if not self._left:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return self.env.step(action)
 
 
 class OneLegalAction(gym.Wrapper[Any, Any, Any, Any]):
