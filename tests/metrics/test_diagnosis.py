@@ -109,6 +109,13 @@ def test_values_that_predict_nothing_lead_to_what_one_observation_does_not_show(
     """Where the settings that usually help are there already, the past is what can still be missing."""
     blind = story({"train/explained_variance": 0.0} | FLAT)
     there = {"net": {"normalize_obs": "running"}, "algo": {"vf_coef": 0.5}}
-    (found,) = [alert for alert in diagnose(blind, make_context(**there)).alerts if alert.id == "ev_zero"]
-    assert not found.changes
-    assert "env.frame_stack=2" in found.instead
+
+    def advice(**settings):
+        (found,) = [one for one in diagnose(blind, make_context(**settings)).alerts if one.id == "ev_zero"]
+        assert not found.changes
+        return found.instead
+
+    assert "env.frame_stack=2" in advice(**there)
+    remembers = {"net": there["net"] | {"memory": {"cell": "lstm"}}, "algo": there["algo"]}
+    assert "memory" not in advice(**remembers), "it has one already"
+    assert "frame_stack" not in advice(**there, env={"frame_stack": 4})

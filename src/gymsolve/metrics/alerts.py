@@ -200,6 +200,7 @@ class AlertTracker:
         assert state.onset is not None
         total = max(1, self.history.env_steps)
         remedy = prescribe(self.context, rule.remedy(self.context, state.evidence))
+        instead = rule.instead if isinstance(rule.instead, str) else rule.instead(self.context)
         return Alert(
             id=rule.id,
             signal=rule.signal,
@@ -216,7 +217,7 @@ class AlertTracker:
             cause=rule.cause,
             changes=remedy.changes,
             effect="" if rule.effect is None else str(rule.effect),
-            instead="" if remedy.changes else rule.instead or remedy.instead,
+            instead="" if remedy.changes else instead or remedy.instead,
         )
 
 

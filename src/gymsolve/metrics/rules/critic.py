@@ -45,6 +45,17 @@ def _useless(history: History, context: Context, active: bool) -> Evidence | Non
     return Evidence(_EV, value, 0.05, "<", "while the return is flat", meaning=_median_of(tail))
 
 
+def _look_back(context: Context) -> str:
+    """For a network that sees one observation and remembers none."""
+    stack = context.setting("env.frame_stack")
+    if context.setting("net.memory") is not None or (stack is not None and stack > 1):
+        return ""
+    return (
+        "if a single observation does not show how things move, let the network see the last ones "
+        "(env.frame_stack=2) or remember them (net.memory.cell=lstm); else look at what is observed"
+    )
+
+
 def _median_of(tail: Sequence[float]) -> str:
     return f"median of the last {len(tail)} {_EV}"
 
@@ -183,8 +194,7 @@ CRITIC = (
         check=_useless,
         cause="observations do not tell what will be rewarded, gamma does not fit, or no value loss",
         remedy=all_of(set_to("net.normalize_obs", "running"), raise_to("algo.vf_coef", 0.5)),
-        instead="if a single observation does not show how things move, let the network see the last ones "
-        "(env.frame_stack=2) or remember them (net.memory.cell=lstm); else look at what is observed",
+        instead=_look_back,
         effect=Effect("train/explained_variance", "rises", above=0.3),
         explains=("return_flat", "advantage_biased"),
         warmup=0.1,

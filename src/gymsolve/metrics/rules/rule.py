@@ -220,7 +220,7 @@ class Rule:
     check: Check
     cause: str
     remedy: Remedy = nothing
-    instead: str = ""
+    instead: str | Callable[[Context], str] = ""
     """What to do where no setting is proposed; without it, the environment or the code has to change."""
     effect: Effect | None = None
     explains: tuple[str, ...] = ()
