@@ -32,7 +32,8 @@ def every_recipe():
 def shortened(config):
     """Settings for four small updates with a checkpoint after the second."""
     num_envs = max(min(config.env.num_envs, 2), len(config.env.tasks))
-    num_steps = min(config.algo.num_steps, 32)
+    sequence = (config.net.memory.sequence if config.net.memory else None) or 0
+    num_steps = min(config.algo.num_steps, max(sequence, 32))
     settings = {
         "env.num_envs": num_envs,
         "algo.num_steps": num_steps,
