@@ -1,5 +1,6 @@
 """`gymsolve web` without typer: the same as with it, or not at all."""
 
+import sys
 from typing import Any
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from gymsolve.cli.app import command_tree
 from gymsolve.cli.commands import web
 from gymsolve.cli.quick import understand
+from gymsolve.cli.serving import open_page
+from gymsolve.errors import MissingExtraError
 from tests.cli.conftest import Cli
 
 PLAIN = [
@@ -80,3 +83,12 @@ import gymsolve.web.server, gymsolve.service.overview, gymsolve.service.followin
 print([name for name in ("typer", "pydantic", "yaml", "numpy", "gymsolve.config") if name in sys.modules])
 """
     assert shell(code=code).out == "[]\n"
+
+
+@pytest.mark.parametrize("package", ["starlette", "uvicorn", "websockets"])
+def test_no_address_is_told_that_nobody_would_answer(package: str, monkeypatch, capsys) -> None:
+    monkeypatch.setitem(sys.modules, package, None)  # as where it is not installed
+    with pytest.raises(MissingExtraError, match=package) as caught:
+        open_page("/", {}, port=None, no_open=True, runs_dir=None)
+    assert "gymsolve[web]" in str(caught.value.hint)
+    assert capsys.readouterr().out == ""

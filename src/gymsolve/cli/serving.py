@@ -5,6 +5,7 @@ import secrets
 import socket
 import sys
 import threading
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -15,6 +16,8 @@ from gymsolve.errors import MissingExtraError, UsageError
 __all__ = ["USUAL_PORT", "open_page"]
 
 USUAL_PORT = 8650
+_SERVERS = ("starlette", "uvicorn", "websockets")
+"""What the extra `web` brings along."""
 
 
 def open_page(
@@ -32,6 +35,9 @@ def open_page(
 
     `allowed` are the fields of `Limits`, which is imported once the address is told.
     """
+    for package in _SERVERS:
+        if find_spec(package) is None:  # before an address is told that nobody would answer
+            raise MissingExtraError.of(package, "web")
     secret = token or secrets.token_urlsafe(24)
     bound = _bind(host, port)
     shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
@@ -46,14 +52,9 @@ def open_page(
         )
     if not no_open:
         threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
-    try:
-        from gymsolve.web.server import serve
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in ("starlette", "uvicorn", "websockets"):
-            raise
-        raise MissingExtraError.of("web", "web") from error
     from gymsolve.runs import runs_folder
     from gymsolve.service.budget import Home, Limits
+    from gymsolve.web.server import serve
 
     home = Home(str(runs_folder(runs_dir).absolute()), Limits(**(allowed or {"runs": None})), by="person")
     with contextlib.suppress(KeyboardInterrupt):
