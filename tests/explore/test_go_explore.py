@@ -36,6 +36,7 @@ PICTURES = {
     "algo.num_steps": 8,
     "threads": 1,
     "explore.archive.leave_after": 4,
+    "explore.archive.levels": 64,
 }
 RUNS = {
     "sea": ("exploring_envs:DeepSea-v0:ppo", SEA | {"explore.archive.rollouts": False, "solved_at": 0.9}),
@@ -74,14 +75,14 @@ def follow(log, ways):
 # ------------------------------------------------------------------------------------------ the archive
 
 
-def test_cells_are_drawn_by_the_inverse_root_of_how_often_they_were_seen():
+def test_cells_are_drawn_by_the_inverse_of_how_often_they_were_seen():
     seen, rng = [0, 0, 1, 2, 3, 8, 15, 16, 100, 10_000], np.random.default_rng(0)
     rarely = RarelySeen()
     for cell, visits in enumerate(seen):
         rarely.add()
         rarely.see(cell, visits)
     draws = np.bincount([rarely.draw(rng) for _ in range(40_000)], minlength=len(seen))
-    weights = 1 / np.sqrt(np.array(seen) + 1)
+    weights = 1 / (np.array(seen) + 1)
     np.testing.assert_allclose(draws / draws.sum(), weights / weights.sum(), atol=0.006)
     again = RarelySeen()
     again.load(rarely.arrays(), {})
@@ -140,14 +141,14 @@ def test_the_best_trajectories_stay_and_the_rest_makes_room():
     assert rapid_rank(2.0, np.array([1, 1, 2, 3]), np.array([1, 1, 4, 0])) == pytest.approx(2.075875)
 
 
-def test_a_better_way_replaces_another_and_its_counters_begin_anew():
+def test_a_better_way_replaces_another_and_visits_count_on():
     log, archive = make_log(), Archive(10)
     rows = add(log, [NOWHERE] * 2).tolist()
     assert archive.put(7, Place(1.0, 5, b"", b"", rows[0]), log)
     archive.see([7, 8], [3, 1])
     assert archive.rarely.seen == [3]
     assert not archive.put(7, Place(1.0, 4, b"", b"", rows[1]), log)
-    assert (archive.rarely.seen, len(archive), len(log)) == ([0], 1, 1)
+    assert (archive.rarely.seen, len(archive), len(log)) == ([3], 1, 1)
     better = Place(1.0, 5, b"", b"")
     assert [better.is_better(*other) for other in ((0.9, 1), (1.0, 6), (1.0, 5), (1.1, 9))] == [
         *(True, True, False, False)
@@ -337,10 +338,11 @@ def first_treasure(size, seed, limit):
 def test_the_archive_finds_the_treasure_of_the_deep_sea():
     """Random play finds it once in 2^20 or 2^30 episodes.
 
-    Seeds 0 to 4: after 8,480, 12,000, 5,120, 9,600, 4,080 steps, and 32,480, 64,400, 45,200, 30,560, 28,080.
+    Seeds 0 to 9: after 2,880 to 6,800 steps, and 8,640 to 21,440.
     """
-    assert first_treasure(20, 0, 11_000) < 11_000
-    assert first_treasure(30, 0, 35_000) < 35_000
+    for seed in range(3):
+        assert first_treasure(20, seed, 11_000) < 11_000
+        assert first_treasure(30, seed, 35_000) < 35_000
 
 
 @pytest.mark.parametrize(

@@ -72,11 +72,14 @@ class Archive:
         return None if place is None else self.places[place]
 
     def draw(self, rng: np.random.Generator) -> Place:
-        """A place to start from, with weights 1 / √(seen + 1)."""
+        """A place to start from, with weights 1 / (seen + 1)."""
         return self.places[self.rarely.draw(rng)]
 
     def put(self, key: int, place: Place, log: Trajectories) -> bool:
-        """Keep a way to a new cell, or a better one to a known one, whose counters begin anew; was it new?"""
+        """Keep a way to a new cell, or a better one to a known one; was it new?
+
+        Visits count on: a better way leads to the same surroundings, which are as well known as before.
+        """
         log.need(place.row)
         known = self.index.get(key)
         if known is None:
@@ -87,7 +90,6 @@ class Archive:
             return True
         log.release(self.places[known].row)
         self.places[known] = place
-        self.rarely.see(known, 0)
         return False
 
     def see(self, keys: Iterable[int], counts: Iterable[int]) -> None:

@@ -1,12 +1,11 @@
-"""Draws cells by how seldom they were seen: with weights 1 / √(seen + 1), in time that does not depend on
+"""Draws cells by how seldom they were seen: with weights 1 / (seen + 1), in time that does not depend on
 how many there are.
 
-Cells whose weights differ by less than a factor of √2 share a drawer. A draw chooses a drawer by what its
+Cells whose weights differ by less than a factor of 2 share a drawer. A draw chooses a drawer by what its
 cells could weigh at most, one of its cells evenly, and accepts it by its true weight, or draws again: the
-result has exactly these weights, after 1.4 tries at most on average.
+result has exactly these weights, after two tries at most on average.
 """
 
-import math
 from typing import Any
 
 import numpy as np
@@ -53,7 +52,7 @@ class RarelySeen:
 
     def draw(self, rng: np.random.Generator) -> int:
         """One cell; there must be some."""
-        most = [len(members) / math.sqrt(2**drawer) for drawer, members in enumerate(self._drawers)]
+        most = [len(members) / 2**drawer for drawer, members in enumerate(self._drawers)]
         total = sum(most)
         while True:
             left, drawer = rng.random() * total, 0
@@ -64,7 +63,7 @@ class RarelySeen:
             if not members:  # rounding led beyond the last one
                 continue
             cell = members[int(rng.integers(len(members)))]
-            if rng.random() * math.sqrt(self.seen[cell] + 1) < math.sqrt(2**drawer):
+            if rng.random() * (self.seen[cell] + 1) < 2**drawer:
                 return cell
 
     def arrays(self) -> dict[str, Array]:
