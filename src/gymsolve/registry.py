@@ -44,6 +44,7 @@ WRAPPERS = {
     "discrete_actions": "gymsolve.envs.wrappers.actions:DiscreteActions",
     "discrete_encoder": "gymsolve.envs.wrappers.observations:DiscreteEncoder",
     "episodic_life": "gymsolve.envs.atari.lives:EpisodicLife",
+    "episodic_point": "gymsolve.envs.atari.lives:EpisodicPoint",
     "doom_axes": "gymsolve.envs.vizdoom.buttons:DoomAxes",
     "doom_buttons": "gymsolve.envs.vizdoom.buttons:DoomButtons",
     "doom_events": "gymsolve.envs.vizdoom.events:DoomEvents",

@@ -12,6 +12,7 @@ from gymsolve.config import EnvConfig
 from gymsolve.envs.atari.objects import GAMES, find_bricks
 from gymsolve.envs.atari.ram import AtariObjects
 from gymsolve.envs.build import build_env, find_spec
+from gymsolve.envs.contract import Episode
 from gymsolve.envs.labels import find_keys, find_labels
 from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.envs.options import check_wrappers
@@ -136,7 +137,7 @@ def test_speeds_are_differences_and_a_missing_ball_rests_in_the_middle() -> None
     ("game", "wrappers", "backend"),
     [
         ("Breakout", ["atari_objects", "episodic_life", "clip_reward"], "sync"),
-        ("Pong", ["atari_ram"], "async"),
+        ("Pong", ["atari_objects", "episodic_point"], "async"),
     ],
 )
 def test_games_from_memory_resume_exactly_with_sticky_actions(game: str, wrappers: Any, backend: str) -> None:
@@ -160,24 +161,26 @@ def test_games_from_memory_resume_exactly_with_sticky_actions(game: str, wrapper
     fresh.close()
 
 
-def test_a_lost_life_ends_an_episode_in_training_and_nowhere_else() -> None:
-    wrappers = ["atari_objects", "episodic_life", {"scale_reward": {"factor": 2.0}}]
-    config = config_of("Breakout", wrappers=wrappers, num_envs=1, backend="sync")
-    games = {}
-    for role in ("train", "eval"):
+@pytest.mark.parametrize(("game", "ends"), [("Breakout", "episodic_life"), ("Pong", "episodic_point")])
+def test_lives_and_points_end_episodes_in_training_and_nowhere_else(game: str, ends: str) -> None:
+    wrappers = ["atari_objects", ends, {"scale_reward": {"factor": 2.0}}]
+    config = config_of(game, wrappers=wrappers, num_envs=1, backend="sync")
+    games: dict[str, list[Episode]] = {}
+    for role in ("eval", "train"):
         envs = make_envs(config, role)
         envs.reset([1])
-        rng, episodes, paid = np.random.default_rng(0), [], 0.0
-        while len(episodes) < (5 if role == "train" else 1):
+        rng, episodes, paid, points = np.random.default_rng(0), [], 0.0, 0
+        # The same actions lead through both.
+        while sum(one.length for one in episodes) < (games["eval"][0].length if games else 1):
             step = envs.step(rng.integers(0, 4, 1))
-            paid += float(step.rewards[0])
+            paid, points = paid + float(step.rewards[0]), points + bool(step.rewards[0])
             episodes += step.episodes
         games[role] = episodes
         assert 2 * sum(episode.raw_return for episode in episodes) == paid
         envs.close()
-    # Five lives are one game; the same actions lead through both.
-    assert sum(episode.length for episode in games["train"]) == games["eval"][0].length
     assert sum(episode.raw_return for episode in games["train"]) == games["eval"][0].raw_return
+    assert sum(episode.length for episode in games["train"]) == games["eval"][0].length
+    assert len(games["train"]) == (5 if game == "Breakout" else points)
     assert len(check_wrappers(config, "train")) == len(check_wrappers(config, "play")) + 1
 
 

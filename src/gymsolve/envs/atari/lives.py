@@ -1,4 +1,4 @@
-"""Lives as episodes."""
+"""Lives and points as episodes of one game."""
 
 from typing import Any
 
@@ -6,14 +6,11 @@ import gymnasium as gym
 
 from gymsolve.envs.wrappers.rewards import AnyEnv, RawReturn, Stepped
 
-__all__ = ["EpisodicLife"]
+__all__ = ["EpisodicLife", "EpisodicPoint"]
 
 
-class EpisodicLife(gym.Wrapper[Any, Any, Any, Any]):
-    """A lost life ends the episode, and the next one goes on in the same game; in training only.
-
-    Evaluation and videos play whole games, whatever `roles` says.
-    """
+class _Parts(gym.Wrapper[Any, Any, Any, Any]):
+    """Episodes end within a game, and the next one goes on in it."""
 
     changes_reward = False
     training_only = True
@@ -22,7 +19,7 @@ class EpisodicLife(gym.Wrapper[Any, Any, Any, Any]):
         super().__init__(env)
         made = env.unwrapped.spec.kwargs if env.unwrapped.spec else {}
         if "game" not in made:
-            raise ValueError("an Atari game is needed, which counts lives.")
+            raise ValueError("an Atari game is needed.")
         self._lives = 0
         self._goes_on = False
         self._last: Any = None
@@ -43,12 +40,36 @@ class EpisodicLife(gym.Wrapper[Any, Any, Any, Any]):
 
     def step(self, action: Any) -> Stepped:
         obs, reward, terminated, truncated, info = self.env.step(action)
-        lives = info["lives"]
-        self._goes_on = lives < self._lives and not (terminated or truncated)
-        self._lives = lives
+        over = self._is_over(float(reward), info["lives"])
+        self._goes_on = over and not (terminated or truncated)
+        self._lives = info["lives"]
         if self._goes_on:
             self._last = obs
         return obs, reward, terminated or self._goes_on, truncated, info
+
+    def _is_over(self, reward: float, lives: int) -> bool:
+        raise NotImplementedError
+
+
+class EpisodicLife(_Parts):
+    """A lost life ends the episode, and the next one goes on in the same game; in training only.
+
+    Evaluation and videos play whole games, whatever `roles` says.
+    """
+
+    def _is_over(self, reward: float, lives: int) -> bool:
+        return lives < self._lives
+
+
+class EpisodicPoint(_Parts):
+    """A reward ends the episode, and the next one goes on in the same game; in training only.
+
+    For games whose points have nothing to do with each other, as in Pong: a stroke is worth the point that it
+    wins or loses, and none of those after it. Evaluation and videos play whole games, whatever `roles` says.
+    """
+
+    def _is_over(self, reward: float, lives: int) -> bool:
+        return reward != 0.0
 
 
 def _find_raw(env: AnyEnv) -> RawReturn | None:
