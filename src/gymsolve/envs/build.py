@@ -87,7 +87,7 @@ def _build(config: EnvConfig, plan: tuple[Planned, ...], render: bool) -> BuiltE
     # Gymnasium allows environments without a spec; then there is neither threshold nor limit.
     spec = env.spec
     threshold = spec.reward_threshold if spec else None
-    limit = _limit_of(config.id, spec)
+    limit = _limit_of(config.id, env)
     raw = RawReturn(env) if any(planned.changes_reward for planned in plan) else None
     env = raw or env
     parts: RewardComponents | None = None
@@ -174,11 +174,10 @@ def _missing(env_id: str, error: Exception) -> UsageError:
     return MissingExtraError(f"{env_id} needs a package that is not installed: {text}")
 
 
-def _limit_of(env_id: str, spec: Any) -> int | None:
+def _limit_of(env_id: str, env: AnyEnv) -> int | None:
     """The time limit of a bare environment: Gymnasium's, or the one it keeps itself."""
-    if spec is None:
-        return None
-    known = [one for one in (spec.max_episode_steps, find_family(env_id).limit(spec.kwargs)) if one]
+    registered = env.spec.max_episode_steps if env.spec else None
+    known = [one for one in (registered, find_family(env_id).limit(env)) if one]
     return min(known, default=None)
 
 

@@ -4,7 +4,6 @@ import base64
 import importlib
 import re
 import zlib
-from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -56,8 +55,9 @@ def _fps(env: AnyEnv) -> float | None:
     return _FPS / (skipped if isinstance(skipped, int) else (sum(skipped) - 1) / 2)
 
 
-def _limit(options: Mapping[str, Any]) -> int | None:
+def _limit(env: AnyEnv) -> int | None:
     """ALE counts frames; of a pair of skips the lower one makes the longest episode."""
+    options = env.spec.kwargs if env.spec else {}
     frames, skipped = options.get("max_num_frames_per_episode"), options.get("frameskip", 1)
     if not isinstance(frames, int) or frames <= 0:
         return None

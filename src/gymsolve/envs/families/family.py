@@ -54,7 +54,7 @@ def _drawable() -> str | None:
     return None
 
 
-def _no_limit(options: Mapping[str, Any]) -> int | None:
+def _no_limit(env: AnyEnv) -> int | None:
     return None
 
 
@@ -93,8 +93,8 @@ class Family:
     """Why this machine cannot draw them, with the fix; None where it can."""
     fps: Callable[[AnyEnv], float | None] = declared_fps
     """Steps of the bare environment per second of its own time; None where it is unknown."""
-    limit: Callable[[Mapping[str, Any]], int | None] = _no_limit
-    """Steps after which the bare environment itself cuts an episode, by the arguments it is built with."""
+    limit: Callable[[AnyEnv], int | None] = _no_limit
+    """Steps after which the bare environment itself cuts an episode; None where it does not, or not always."""
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What Discrete actions are called, by id without namespace and version."""
     usual_choices: tuple[str, ...] = ()
