@@ -137,7 +137,9 @@ def test_a_lost_life_and_a_long_rest_end_an_episode():
 def test_nobody_is_stuck_and_pays_for_time_while_a_game_shows_the_end_of_a_level():
     with closing(build({"platformer": {"stuck": 66}})) as env:
         env.reset(seed=0)
-        for held in frames(WAYS["Level1-1"]):  # its last 72 frames have no progress; in 32 the clock stands still
+        for held in frames(
+            WAYS["Level1-1"]
+        ):  # its last 72 frames have no progress; in 32 the clock stands still
             *_, ended, _, info = env.step(press(held))
             if ended:
                 break
@@ -156,7 +158,6 @@ def test_nobody_is_stuck_and_pays_for_time_while_a_game_shows_the_end_of_a_level
         assert data["time"] < 100
         assert count > 300
         assert sum(told) < 30  # Meadow Run's own clock goes on meanwhile
-
 
 
 def test_a_snapshot_goes_on_with_the_same_frames_and_rewards():

@@ -130,12 +130,14 @@ def _lean_class(config: EnvConfig, registered: Any, render: bool) -> type[Any] |
 
 
 def _make(config: EnvConfig, registered: Any, lean: type[Any] | None, render: bool) -> AnyEnv:
-    options: dict[str, Any] = {"disable_env_checker": True, **config.kwargs}
+    given = find_family(config.id).arguments(config.kwargs)
+    options: dict[str, Any] = {"disable_env_checker": True, **given}
     if config.max_episode_steps is not None:
         options["max_episode_steps"] = config.max_episode_steps
     if render:
-        draw_without_screen()
         options["render_mode"] = "rgb_array"
+    if "render_mode" in options:
+        draw_without_screen()
     # gymsolve never steps before a reset, so no wrapper has to check for it in every step.
     wanted = replace(registered, entry_point=lean or registered.entry_point, order_enforce=False)
     env = _construct(config, wanted, options)

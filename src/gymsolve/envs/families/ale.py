@@ -2,6 +2,7 @@
 
 import base64
 import importlib
+import math
 import re
 import zlib
 from typing import Any
@@ -9,11 +10,12 @@ from typing import Any
 import gymnasium as gym
 
 from gymsolve.envs.families.family import AnyEnv, Clone, Extra, Family, by_namespace
-from gymsolve.errors import EnvFaultError, MissingExtraError
+from gymsolve.errors import ConfigError, EnvFaultError, MissingExtraError
 
 __all__ = ["FAMILY"]
 
 _FPS = 60.0
+_MOST_FRAMES = 1000
 _OLD = re.compile(
     r"(ALE/)?(?P<game>[A-Za-z]+?)(?P<ram>-ram)?(?P<skip>NoFrameskip|Deterministic)?(-v\d+)?", re.IGNORECASE
 )
@@ -55,6 +57,18 @@ def _fps(env: AnyEnv) -> float | None:
     return _FPS / (skipped if isinstance(skipped, int) else (sum(skipped) - 1) / 2)
 
 
+def _arguments(options: dict[str, Any]) -> dict[str, Any]:
+    """YAML has no pairs; and with any other number for a probability, ALE would repeat all actions or none."""
+    chance = options.get("repeat_action_probability", 0.0)
+    if isinstance(chance, bool) or not isinstance(chance, int | float) or not 0 <= chance <= 1:
+        raise ConfigError(
+            f"should be a probability from 0 to 1; got {chance!r}.",
+            where="env.kwargs.repeat_action_probability",
+        )
+    skip = options.get("frameskip")
+    return {**options, "frameskip": tuple(skip)} if isinstance(skip, list) else options
+
+
 def _limit(env: AnyEnv) -> int | None:
     """ALE counts frames; of a pair of skips the lower one makes the longest episode."""
     options = env.spec.kwargs if env.spec else {}
@@ -66,17 +80,56 @@ def _limit(env: AnyEnv) -> int | None:
 
 def _save(env: AnyEnv) -> str:
     game: Any = env
-    state: bytes = game.ale.cloneState(include_rng=True).serialize()
-    return base64.b64encode(zlib.compress(state, 1)).decode()
+    state = game.ale.cloneState(include_rng=True)
+    packed = base64.b64encode(zlib.compress(state.serialize(), 1)).decode()
+    return f"{packed}:{_find_held(game.ale, state)}" if _surely(game.ale) else packed
 
 
 def _load(env: AnyEnv, saved: str) -> None:
     game: Any = env
     kind = importlib.import_module(_EXTRA.module).ALEState
+    packed, _, held = saved.partition(":")  # snapshots of older versions do not know what was held
     try:
-        game.ale.restoreState(kind(zlib.decompress(base64.b64decode(saved))))
+        state = kind(zlib.decompress(base64.b64decode(packed)))
+        _hold(game.ale, state, int(held or 0))
     except (SystemError, zlib.error) as error:
         raise EnvFaultError("the saved state is not one of this version of the emulator.") from error
+
+
+# The emulator keeps the action that a sticky one would repeat, but neither tells it nor saves it. It matters only
+# until the first frame in which the next action does not stick.
+
+
+def _surely(ale: Any) -> int:
+    """Frames after which an action that is held has been taken, up to one chance in 10^12; 0 if none sticks."""
+    chance: float = ale.getFloat("repeat_action_probability")
+    return min(math.ceil(-12 / math.log10(chance)), _MOST_FRAMES) if 0 < chance < 1 else 0
+
+
+def _hold(ale: Any, state: Any, action: int) -> None:
+    """Go to a state as if this action had been taken last."""
+    for _ in range(_surely(ale)):
+        ale.act(action)
+    ale.restoreState(state)
+
+
+def _find_held(ale: Any, state: Any) -> int:
+    """The action that was taken last: one that leads where the emulator goes from here. It stays where it is."""
+
+    def go_on() -> list[bytes]:
+        frames = []
+        for _ in range(_surely(ale)):
+            ale.act(0)
+            frames.append(ale.cloneState(include_rng=True).serialize())
+        return frames
+
+    true = go_on()
+    for held in (action.value for action in (*ale.getMinimalActionSet(), *ale.getLegalActionSet())):
+        _hold(ale, state, held)
+        if go_on() == true:
+            break
+    _hold(ale, state, held)
+    return held
 
 
 def _ram(env: AnyEnv) -> bytes:
@@ -96,6 +149,7 @@ FAMILY = Family(
     # Sticky actions are drawn in the emulator, and no replay brings its generator back.
     clone=Clone(_save, _load, resumes=True),
     state=_ram,
+    arguments=_arguments,
     fps=_fps,
     limit=_limit,
 )

@@ -58,6 +58,10 @@ def _no_limit(env: AnyEnv) -> int | None:
     return None
 
 
+def _as_given(options: dict[str, Any]) -> dict[str, Any]:
+    return options
+
+
 def _unknown(env_id: str) -> str | None:
     return None
 
@@ -87,6 +91,8 @@ class Family:
     """Native snapshots; None where only a replay of the actions leads back to a state."""
     state: Callable[[AnyEnv], bytes] | None = None
     """The full state as bytes, for bonuses that count states; None where only the observation is known."""
+    arguments: Callable[[dict[str, Any]], dict[str, Any]] = _as_given
+    """Turns `env.kwargs` into what their classes take, and refuses what they would take without a word."""
     prepare: Callable[[AnyEnv], AnyEnv] = _as_it_is
     """Mends what an environment needs, right above `gym.make`, if its class is one of the family's."""
     drawing_fault: Callable[[], str | None] = _drawable
