@@ -137,14 +137,13 @@ def test_a_lost_life_and_a_long_rest_end_an_episode():
 def test_nobody_is_stuck_and_pays_for_time_while_a_game_shows_the_end_of_a_level():
     with closing(build({"platformer": {"stuck": 66}})) as env:
         env.reset(seed=0)
-        for held in frames(
-            WAYS["Level1-1"]
-        ):  # its last 72 frames have no progress; in 32 the clock stands still
+        # The last 72 frames bring no progress; in 32 of them the clock stands still.
+        for held in frames(WAYS["Level1-1"]):
             *_, ended, _, info = env.step(press(held))
             if ended:
                 break
         assert info["is_success"]
-        # Super Mario Bros has what Meadow Run has not: the rest of its clock becomes points, a unit per frame.
+        # What Meadow Run has not: in Super Mario Bros the rest of the clock becomes points.
         env.reset(seed=0)
         data, told = env.unwrapped.data, []
         for count in range(1, 1000):

@@ -58,7 +58,7 @@ def _fps(env: AnyEnv) -> float | None:
 
 
 def _arguments(options: dict[str, Any]) -> dict[str, Any]:
-    """YAML has no pairs; and with any other number for a probability, ALE would repeat all actions or none."""
+    """YAML has no pairs; and beyond 1, a probability would quietly repeat one action for ever."""
     chance = options.get("repeat_action_probability", 0.0)
     if isinstance(chance, bool) or not isinstance(chance, int | float) or not 0 <= chance <= 1:
         raise ConfigError(
@@ -96,12 +96,12 @@ def _load(env: AnyEnv, saved: str) -> None:
         raise EnvFaultError("the saved state is not one of this version of the emulator.") from error
 
 
-# The emulator keeps the action that a sticky one would repeat, but neither tells it nor saves it. It matters only
-# until the first frame in which the next action does not stick.
+# The emulator keeps the action that a sticky one would repeat, but neither tells nor saves it. It matters
+# only until the first frame in which the next action does not stick.
 
 
 def _surely(ale: Any) -> int:
-    """Frames after which an action that is held has been taken, up to one chance in 10^12; 0 if none sticks."""
+    """Frames after which an action has been taken, but for one chance in 10^12; 0 where none sticks."""
     chance: float = ale.getFloat("repeat_action_probability")
     return min(math.ceil(-12 / math.log10(chance)), _MOST_FRAMES) if 0 < chance < 1 else 0
 
@@ -114,7 +114,7 @@ def _hold(ale: Any, state: Any, action: int) -> None:
 
 
 def _find_held(ale: Any, state: Any) -> int:
-    """The action that was taken last: one that leads where the emulator goes from here. It stays where it is."""
+    """The action that was taken last: one that leads where the emulator goes from here, which stays here."""
 
     def go_on() -> list[bytes]:
         frames = []

@@ -100,7 +100,7 @@ class Family:
     fps: Callable[[AnyEnv], float | None] = declared_fps
     """Steps of the bare environment per second of its own time; None where it is unknown."""
     limit: Callable[[AnyEnv], int | None] = _no_limit
-    """Steps after which the bare environment itself cuts an episode; None where it does not, or not always."""
+    """Steps after which the bare environment itself cuts an episode; None where none are known."""
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What Discrete actions are called, by id without namespace and version."""
     usual_choices: tuple[str, ...] = ()
