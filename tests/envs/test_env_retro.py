@@ -226,6 +226,10 @@ def test_mistakes_get_a_sentence(settings, said):
         ("SuperMarioBros-Nes-v0", r"Did you mean 'Retro/SuperMarioBros-Nes-v0'\?$"),
         ("SuperMarioBros-v3", r"Did you mean 'Retro/SuperMarioBros-Nes-v0'\?$"),
         ("SuperMarioBros-1-4-v0", r"'Retro/SuperMarioBros-Nes-v0'\? .*--set env.kwargs.state=Level1-4\.$"),
+        (
+            "SuperMarioBros-1-2-v0",
+            r"state=Level1-2, once `gymsolve roms state Retro/SuperMarioBros-Nes-v0 Level1-2`",
+        ),
         ("Airstriker-Genesis", r"Did you mean 'Retro/Airstriker-Genesis-v0'\?$"),
         ("Airstrikr-Genesis-v0", r"Did you mean 'Retro/Airstriker-Genesis-v0'"),
     ],
