@@ -124,7 +124,9 @@ def _find_held(ale: Any, state: Any) -> int:
         return frames
 
     true = go_on()
-    for held in (action.value for action in (*ale.getMinimalActionSet(), *ale.getLegalActionSet())):
+    held = 0
+    for action in (*ale.getMinimalActionSet(), *ale.getLegalActionSet()):
+        held = int(action.value)
         _hold(ale, state, held)
         if go_on() == true:
             break
