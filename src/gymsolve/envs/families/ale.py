@@ -108,6 +108,7 @@ def _surely(ale: Any) -> int:
 
 def _hold(ale: Any, state: Any, action: int) -> None:
     """Go to a state as if this action had been taken last."""
+    ale.restoreState(state)  # a game that is over may take no action
     for _ in range(_surely(ale)):
         ale.act(action)
     ale.restoreState(state)
