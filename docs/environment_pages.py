@@ -74,6 +74,8 @@ def _facts(family: Family, with_recipe: set[str]) -> str:
     exact = (
         "native snapshots" if family.clone and family.clone.resumes else "a replay of the episode's actions"
     )
+    if family.name == "ale":
+        exact += "; where ALE's own class steps all games at once, by a replay of their actions"
     lines.append(f"A resumed run continues episodes under way bit for bit, by {exact}.")
     family.register()
     others = sorted(name for name in gym.registry if find_family(name) is family and name not in with_recipe)
@@ -110,7 +112,7 @@ def _render_env(variants: Sequence[Recipe]) -> str:
         ("the environment gives", _observation(given.spec.obs)),
         ("the network sees", _observation(seen.spec.obs)),
         ("actions", _actions(config.env.id, seen.labels, seen.spec.action)),
-        ("episodes", _limit(given.spec.max_episode_steps)),
+        ("episodes", _limit(seen.spec.max_episode_steps, given.spec.max_episode_steps)),
         ("solved", _solved(first)),
         *first.known.items(),
     ]
@@ -153,7 +155,8 @@ def _actions(env_id: str, labels: ActionLabels, action: ActionSpec) -> str:
     for choice, name in enumerate(labels.names):
         pressed = "+".join(keys.get(choice, ())) if labels.discrete else ""
         told.append(f"{name} ({pressed})" if pressed and pressed != name else name)
-    return f"{len(told)} {'choices' if labels.discrete else 'numbers'}: {', '.join(told)}"
+    called = "choice" if labels.discrete else "number"
+    return f"{len(told)} {called}{'s' * (len(told) != 1)}: {', '.join(told)}"
 
 
 def _parts(env_id: str, labels: ActionLabels) -> str:
@@ -174,8 +177,13 @@ def _unnamed(action: ActionSpec) -> str:
     return f"{action.size} parts of {', '.join(map(str, action.nvec))} choices"
 
 
-def _limit(steps: int | None) -> str:
-    return "no time limit is registered" if steps is None else f"at most {steps:,} steps"
+def _limit(steps: int | None, bare: int | None) -> str:
+    if steps is None:
+        return "no time limit is registered"
+    if steps == bare:
+        return f"at most {steps:,} steps"
+    other = "without it there is no limit" if bare is None else f"{bare:,} without it"
+    return f"at most {steps:,} steps with this recipe, {other}"
 
 
 def _solved(recipe: Recipe) -> str:

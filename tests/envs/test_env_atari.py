@@ -13,6 +13,7 @@ from gymsolve.envs.atari.objects import GAMES, find_bricks
 from gymsolve.envs.atari.ram import AtariObjects
 from gymsolve.envs.build import build_env, find_spec
 from gymsolve.envs.contract import Episode
+from gymsolve.envs.family_state import load_native, save_native
 from gymsolve.envs.labels import find_keys, find_labels
 from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.envs.options import check_wrappers
@@ -161,6 +162,24 @@ def test_games_from_memory_resume_exactly_with_sticky_actions(game: str, wrapper
     fresh.close()
 
 
+def test_a_snapshot_knows_which_action_would_stick_and_changes_nothing() -> None:
+    kwargs = {**RAM, "frameskip": [1, 3], "repeat_action_probability": 0.5}  # a pair that YAML can say
+    config = config_of(kwargs=kwargs, wrappers=["atari_ram"])
+    played, undisturbed, restored = (build_env(config, "train").env for _ in range(3))
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        obs, _ = played.reset(seed=seed)
+        undisturbed.reset(seed=seed)
+        restored.reset(seed=seed + 100)
+        for action in rng.integers(0, 6, 30):
+            obs, *_ = played.step(action)
+            undisturbed.step(action)
+        load_native(config.id, restored, save_native(config.id, played, obs) or {})
+        for action in rng.integers(0, 6, 12):
+            seen = [env.step(action)[0].tolist() for env in (undisturbed, played, restored)]
+            assert seen[0] == seen[1] == seen[2]
+
+
 @pytest.mark.parametrize(("game", "ends"), [("Breakout", "episodic_life"), ("Pong", "episodic_point")])
 def test_lives_and_points_end_episodes_in_training_and_nowhere_else(game: str, ends: str) -> None:
     wrappers = ["atari_objects", ends, {"scale_reward": {"factor": 2.0}}]
@@ -236,6 +255,14 @@ def test_what_does_not_fit_is_refused_in_one_sentence(settings: dict[str, Any], 
     with pytest.raises(ConfigError, match=words) as told:
         make_envs(config_of(**{"game": "Pong", **settings}), "train")
     assert str(told.value.where).startswith("env.wrappers")
+
+
+@pytest.mark.parametrize("kwargs", [PIXELS, RAM])
+def test_a_probability_is_one(kwargs: dict[str, Any]) -> None:
+    wrappers = ["atari"] if kwargs is PIXELS else ["atari_ram"]
+    config = config_of(kwargs={**kwargs, "repeat_action_probability": 25}, wrappers=wrappers)
+    with pytest.raises(ConfigError, match="a probability from 0 to 1; got 25"):
+        make_envs(config, "train")
 
 
 def test_objects_are_stepped_by_python_and_pixels_with_lives_by_the_emulators_own_class() -> None:

@@ -55,6 +55,22 @@ def test_the_minimal_actions_of_minatar_are_those_that_are_named():
         assert labels_of(env_id, build(env_id)).names == tuple(words[letter] for letter in letters)
 
 
+def test_a_time_limit_that_a_grid_keeps_itself_is_known():
+    pytest.importorskip("minigrid")
+
+    def limit(env_id, **settings):
+        return describe_env(EnvConfig.model_validate({"id": env_id, **settings})).max_episode_steps
+
+    env = build(DOORKEY)
+    env.reset(seed=0)
+    ends = [env.step(0)[2:4] for _ in range(250)]
+    assert ends == [(False, False)] * 249 + [(False, True)]
+    assert limit(DOORKEY) == 250
+    short = {"kwargs": {"max_steps": 30}, "wrappers": [{"frame_skip": {"skip": 4}}]}
+    assert limit(DOORKEY, **short) == 8
+    assert limit("BabyAI-GoToObj-v0") is None  # another one in every episode
+
+
 def test_keys_of_minatar():
     pytest.importorskip("minatar")
     keys = find_keys("MinAtar/Breakout-v1", labels_of("MinAtar/Breakout-v1", build("MinAtar/Breakout-v1")))

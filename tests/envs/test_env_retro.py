@@ -134,6 +134,31 @@ def test_a_lost_life_and_a_long_rest_end_an_episode():
         assert lengths == 50
 
 
+def test_nobody_is_stuck_and_pays_for_time_while_a_game_shows_the_end_of_a_level():
+    with closing(build({"platformer": {"stuck": 66}})) as env:
+        env.reset(seed=0)
+        # The last 72 frames bring no progress; in 32 of them the clock stands still.
+        for held in frames(WAYS["Level1-1"]):
+            *_, ended, _, info = env.step(press(held))
+            if ended:
+                break
+        assert info["is_success"]
+        # What Meadow Run has not: in Super Mario Bros the rest of the clock becomes points.
+        env.reset(seed=0)
+        data, told = env.unwrapped.data, []
+        for count in range(1, 1000):
+            if count > 30 and data["time"] > 100:
+                data["score"] += 50
+                data["time"] -= 1
+            *_, ended, _, info = env.step(press())
+            told.append(info["clock"])
+            if ended:
+                break
+        assert data["time"] < 100
+        assert count > 300
+        assert sum(told) < 30  # Meadow Run's own clock goes on meanwhile
+
+
 def test_a_snapshot_goes_on_with_the_same_frames_and_rewards():
     way = frames(WAYS["Level1-1"])
     with closing(build("platformer", {"frame_skip": {"skip": 2}})) as env:
@@ -201,6 +226,10 @@ def test_mistakes_get_a_sentence(settings, said):
         ("SuperMarioBros-Nes-v0", r"Did you mean 'Retro/SuperMarioBros-Nes-v0'\?$"),
         ("SuperMarioBros-v3", r"Did you mean 'Retro/SuperMarioBros-Nes-v0'\?$"),
         ("SuperMarioBros-1-4-v0", r"'Retro/SuperMarioBros-Nes-v0'\? .*--set env.kwargs.state=Level1-4\.$"),
+        (
+            "SuperMarioBros-1-2-v0",
+            r"state=Level1-2, once `gymsolve roms state Retro/SuperMarioBros-Nes-v0 Level1-2`",
+        ),
         ("Airstriker-Genesis", r"Did you mean 'Retro/Airstriker-Genesis-v0'\?$"),
         ("Airstrikr-Genesis-v0", r"Did you mean 'Retro/Airstriker-Genesis-v0'"),
     ],

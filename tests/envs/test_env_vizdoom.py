@@ -583,6 +583,19 @@ def test_every_recipe_can_be_built():
             assert build_env(env, "train").env.observation_space["screen"].shape[0] == env.frame_stack
 
 
+@pytest.mark.parametrize("scenario", ["DefendCenter", "DefendLine", "HealthGathering", "DeadlyCorridor"])
+def test_every_part_of_a_recipes_reward_is_paid_in_play(scenario):
+    built = build_env(resolve(f"Vizdoom{scenario}-v1").config.env, "train")
+    chances, over, paid = np.random.default_rng(0), True, np.zeros(len(built.parts.names))
+    with closing(built.env) as env:
+        for _ in range(300):
+            if over:
+                env.reset(seed=0)
+            *_, terminated, truncated, _ = env.step(chances.integers(env.action_space.n))
+            over, paid = terminated or truncated, paid + built.parts.take()
+    assert dict(zip(built.parts.names, paid != 0, strict=True)) == dict.fromkeys(built.parts.names, True)
+
+
 @pytest.mark.parametrize("name", ["VizdoomHealthGatheringSupreme-v1", "VizdoomFreedoom2MAP01-S3-v0"])
 def test_other_scenarios_get_the_familys_recipe(name):
     told, _ = derive_recipe(name)

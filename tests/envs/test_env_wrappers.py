@@ -1,5 +1,6 @@
 """Each wrapper does what its name says, in the roles it is meant for, and leaves the raw return alone."""
 
+import os
 from typing import Any
 
 import gymnasium as gym
@@ -327,9 +328,12 @@ def test_flatten_reads_images_as_vectors_by_their_bounds() -> None:
         )
 
 
-def test_pixels_are_what_the_environment_draws() -> None:
+def test_pixels_are_what_the_environment_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
+        monkeypatch.setenv(name, "")
     drawn = {"kwargs": {"render_mode": "rgb_array"}}
     env = build("CartPole-v1", "pixels", {"crop": {"top": 160, "bottom": 80}}, **drawn)
+    assert os.environ["SDL_VIDEODRIVER"] == "dummy"  # or SDL would complain of the missing screen
     assert env.observation_space.shape == (3, 160, 600)
     stock = gym.make("CartPole-v1", render_mode="rgb_array")
     first, _ = env.reset(seed=4)

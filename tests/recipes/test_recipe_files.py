@@ -193,6 +193,10 @@ def test_an_edited_bundled_file_is_read_anew(tmp_path, monkeypatch):
     assert load_recipes(edited)[0].layers[-2][1] == load_recipes(original)[0].layers[-2][1]
 
 
+def test_every_bundled_recipe_says_what_it_was_trained_to():
+    assert [one.name for one in recipes.list_recipes() if "trained here" not in one.known] == []
+
+
 def test_nobody_can_change_what_the_index_holds():
     path = ZOO[0]
     index.indexed(path, path.read_text()).clear()

@@ -87,7 +87,7 @@ def _build(config: EnvConfig, plan: tuple[Planned, ...], render: bool) -> BuiltE
     # Gymnasium allows environments without a spec; then there is neither threshold nor limit.
     spec = env.spec
     threshold = spec.reward_threshold if spec else None
-    limit = _limit_of(config.id, spec)
+    limit = _limit_of(config.id, env)
     raw = RawReturn(env) if any(planned.changes_reward for planned in plan) else None
     env = raw or env
     parts: RewardComponents | None = None
@@ -130,12 +130,14 @@ def _lean_class(config: EnvConfig, registered: Any, render: bool) -> type[Any] |
 
 
 def _make(config: EnvConfig, registered: Any, lean: type[Any] | None, render: bool) -> AnyEnv:
-    options: dict[str, Any] = {"disable_env_checker": True, **config.kwargs}
+    given = find_family(config.id).arguments(config.kwargs)
+    options: dict[str, Any] = {"disable_env_checker": True, **given}
     if config.max_episode_steps is not None:
         options["max_episode_steps"] = config.max_episode_steps
     if render:
-        draw_without_screen()
         options["render_mode"] = "rgb_array"
+    if "render_mode" in options:
+        draw_without_screen()
     # gymsolve never steps before a reset, so no wrapper has to check for it in every step.
     wanted = replace(registered, entry_point=lean or registered.entry_point, order_enforce=False)
     env = _construct(config, wanted, options)
@@ -174,11 +176,10 @@ def _missing(env_id: str, error: Exception) -> UsageError:
     return MissingExtraError(f"{env_id} needs a package that is not installed: {text}")
 
 
-def _limit_of(env_id: str, spec: Any) -> int | None:
+def _limit_of(env_id: str, env: AnyEnv) -> int | None:
     """The time limit of a bare environment: Gymnasium's, or the one it keeps itself."""
-    if spec is None:
-        return None
-    known = [one for one in (spec.max_episode_steps, find_family(env_id).limit(spec.kwargs)) if one]
+    registered = env.spec.max_episode_steps if env.spec else None
+    known = [one for one in (registered, find_family(env_id).limit(env)) if one]
     return min(known, default=None)
 
 

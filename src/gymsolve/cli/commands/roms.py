@@ -51,7 +51,8 @@ def import_files(
             what = (
                 f"is {one.game}" if one.game else f"is no game that stable-retro knows (SHA-1 {one.checksum})"
             )
-            say(f"{one.path} {what}")
+            packed = "; unpack it, if it is an archive" if not one.game and one.path.suffix == ".zip" else ""
+            say(f"{one.path} {what}{packed}")
         if taken:
             say(f"Train with: gymsolve train {taken[0].game}")
     return 0 if taken else 1

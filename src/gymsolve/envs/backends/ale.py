@@ -22,6 +22,7 @@ from gymsolve.envs.backends import Fixed
 from gymsolve.envs.backends.episode_stats import EpisodeStats
 from gymsolve.envs.build import find_spec, notes_on
 from gymsolve.envs.contract import Episode, Step
+from gymsolve.envs.families.ale import FAMILY as ALE
 from gymsolve.envs.options import check_wrappers
 from gymsolve.envs.spaces import ImageBox, ObsLayout, action_spec
 from gymsolve.envs.wrappers.atari import AtariOptions
@@ -77,12 +78,13 @@ class AleEnvs(Fixed):
         registered = find_spec(config.id)
         plan = ScreenPlan.of(config, role)
         options = plan.options
-        vec = _make_vector(config, registered.kwargs | config.kwargs, options, num_envs)
+        kwargs = registered.kwargs | ALE.arguments(config.kwargs)
+        vec = _make_vector(config, kwargs, options, num_envs)
         channels = config.frame_stack * (1 if vec.grayscale else 3)
         box = ImageBox(0, 255, (channels, options.size, options.size), dtype=np.uint8)
         chosen = plan.choose([action.name for action in vec.ale.get_action_set()])
         offered = vec.single_action_space if chosen is None else gym.spaces.Discrete(len(chosen))
-        frames = _most_frames(config, registered.kwargs | config.kwargs)
+        frames = _most_frames(config, kwargs)
         spec = EnvSpec(
             id=config.id,
             obs=ObsLayout(box).specs,

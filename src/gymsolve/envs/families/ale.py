@@ -2,19 +2,20 @@
 
 import base64
 import importlib
+import math
 import re
 import zlib
-from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
 
 from gymsolve.envs.families.family import AnyEnv, Clone, Extra, Family, by_namespace
-from gymsolve.errors import EnvFaultError, MissingExtraError
+from gymsolve.errors import ConfigError, EnvFaultError, MissingExtraError
 
 __all__ = ["FAMILY"]
 
 _FPS = 60.0
+_MOST_FRAMES = 1000
 _OLD = re.compile(
     r"(ALE/)?(?P<game>[A-Za-z]+?)(?P<ram>-ram)?(?P<skip>NoFrameskip|Deterministic)?(-v\d+)?", re.IGNORECASE
 )
@@ -56,8 +57,21 @@ def _fps(env: AnyEnv) -> float | None:
     return _FPS / (skipped if isinstance(skipped, int) else (sum(skipped) - 1) / 2)
 
 
-def _limit(options: Mapping[str, Any]) -> int | None:
+def _arguments(options: dict[str, Any]) -> dict[str, Any]:
+    """YAML has no pairs; and beyond 1, a probability would quietly repeat one action for ever."""
+    chance = options.get("repeat_action_probability", 0.0)
+    if isinstance(chance, bool) or not isinstance(chance, int | float) or not 0 <= chance <= 1:
+        raise ConfigError(
+            f"should be a probability from 0 to 1; got {chance!r}.",
+            where="env.kwargs.repeat_action_probability",
+        )
+    skip = options.get("frameskip")
+    return {**options, "frameskip": tuple(skip)} if isinstance(skip, list) else options
+
+
+def _limit(env: AnyEnv) -> int | None:
     """ALE counts frames; of a pair of skips the lower one makes the longest episode."""
+    options = env.spec.kwargs if env.spec else {}
     frames, skipped = options.get("max_num_frames_per_episode"), options.get("frameskip", 1)
     if not isinstance(frames, int) or frames <= 0:
         return None
@@ -66,17 +80,59 @@ def _limit(options: Mapping[str, Any]) -> int | None:
 
 def _save(env: AnyEnv) -> str:
     game: Any = env
-    state: bytes = game.ale.cloneState(include_rng=True).serialize()
-    return base64.b64encode(zlib.compress(state, 1)).decode()
+    state = game.ale.cloneState(include_rng=True)
+    packed = base64.b64encode(zlib.compress(state.serialize(), 1)).decode()
+    return f"{packed}:{_find_held(game.ale, state)}" if _surely(game.ale) else packed
 
 
 def _load(env: AnyEnv, saved: str) -> None:
     game: Any = env
     kind = importlib.import_module(_EXTRA.module).ALEState
+    packed, _, held = saved.partition(":")  # snapshots of older versions do not know what was held
     try:
-        game.ale.restoreState(kind(zlib.decompress(base64.b64decode(saved))))
+        state = kind(zlib.decompress(base64.b64decode(packed)))
+        _hold(game.ale, state, int(held or 0))
     except (SystemError, zlib.error) as error:
         raise EnvFaultError("the saved state is not one of this version of the emulator.") from error
+
+
+# The emulator keeps the action that a sticky one would repeat, but neither tells nor saves it. It matters
+# only until the first frame in which the next action does not stick.
+
+
+def _surely(ale: Any) -> int:
+    """Frames after which an action has been taken, but for one chance in 10^12; 0 where none sticks."""
+    chance: float = ale.getFloat("repeat_action_probability")
+    return min(math.ceil(-12 / math.log10(chance)), _MOST_FRAMES) if 0 < chance < 1 else 0
+
+
+def _hold(ale: Any, state: Any, action: int) -> None:
+    """Go to a state as if this action had been taken last."""
+    ale.restoreState(state)  # a game that is over may take no action
+    for _ in range(_surely(ale)):
+        ale.act(action)
+    ale.restoreState(state)
+
+
+def _find_held(ale: Any, state: Any) -> int:
+    """The action that was taken last: one that leads where the emulator goes from here, which stays here."""
+
+    def go_on() -> list[bytes]:
+        frames = []
+        for _ in range(_surely(ale)):
+            ale.act(0)
+            frames.append(ale.cloneState(include_rng=True).serialize())
+        return frames
+
+    true = go_on()
+    held = 0
+    for action in (*ale.getMinimalActionSet(), *ale.getLegalActionSet()):
+        held = int(action.value)
+        _hold(ale, state, held)
+        if go_on() == true:
+            break
+    _hold(ale, state, held)
+    return held
 
 
 def _ram(env: AnyEnv) -> bytes:
@@ -96,6 +152,7 @@ FAMILY = Family(
     # Sticky actions are drawn in the emulator, and no replay brings its generator back.
     clone=Clone(_save, _load, resumes=True),
     state=_ram,
+    arguments=_arguments,
     fps=_fps,
     limit=_limit,
 )

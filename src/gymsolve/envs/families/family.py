@@ -54,8 +54,12 @@ def _drawable() -> str | None:
     return None
 
 
-def _no_limit(options: Mapping[str, Any]) -> int | None:
+def _no_limit(env: AnyEnv) -> int | None:
     return None
+
+
+def _as_given(options: dict[str, Any]) -> dict[str, Any]:
+    return options
 
 
 def _unknown(env_id: str) -> str | None:
@@ -87,14 +91,16 @@ class Family:
     """Native snapshots; None where only a replay of the actions leads back to a state."""
     state: Callable[[AnyEnv], bytes] | None = None
     """The full state as bytes, for bonuses that count states; None where only the observation is known."""
+    arguments: Callable[[dict[str, Any]], dict[str, Any]] = _as_given
+    """Turns `env.kwargs` into what their classes take, and refuses what they would take without a word."""
     prepare: Callable[[AnyEnv], AnyEnv] = _as_it_is
     """Mends what an environment needs, right above `gym.make`, if its class is one of the family's."""
     drawing_fault: Callable[[], str | None] = _drawable
     """Why this machine cannot draw them, with the fix; None where it can."""
     fps: Callable[[AnyEnv], float | None] = declared_fps
     """Steps of the bare environment per second of its own time; None where it is unknown."""
-    limit: Callable[[Mapping[str, Any]], int | None] = _no_limit
-    """Steps after which the bare environment itself cuts an episode, by the arguments it is built with."""
+    limit: Callable[[AnyEnv], int | None] = _no_limit
+    """Steps after which the bare environment itself cuts an episode; None where none are known."""
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What Discrete actions are called, by id without namespace and version."""
     usual_choices: tuple[str, ...] = ()

@@ -23,6 +23,13 @@ def _register() -> None:
         raise MissingExtraError.of(_EXTRA.package, _EXTRA.name) from error
 
 
+def _limit(env: AnyEnv) -> int | None:
+    """Its own, which it keeps itself; BabyAI has another one in every episode and 0 before the first."""
+    world: Any = env.unwrapped
+    limit: int | None = vars(world).get("max_steps")
+    return limit or None
+
+
 _SIZES = ("5x5", "Random-5x5", "6x6", "Random-6x6", "8x8", "16x16")
 
 
@@ -120,6 +127,7 @@ FAMILY = Family(
     choices={f"MiniGrid-Dynamic-Obstacles-{size}": ("left", "right", "forward") for size in _SIZES},
     clone=Clone(_save, _load),
     state=_state,
+    limit=_limit,
     usual_choices=("left", "right", "forward", "pick up", "drop", "toggle", "done"),
     usual_keys=("left", "right", "up", "p", "d", "space", "return"),
 )

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from gymsolve.envs.families.family import AnyEnv, Clone, Family, by_namespace
-from gymsolve.envs.retro.game import EXTRA, PREFIX, register_games
+from gymsolve.envs.retro.game import EXTRA, PREFIX, list_states, register_games
 from gymsolve.errors import MissingExtraError, did_you_mean
 
 __all__ = ["FAMILY", "unpack_state"]
@@ -77,7 +77,9 @@ def _meant(env_id: str) -> str | None:
         return did_you_mean(PREFIX + game, list(known.values()))
     if level is None or not level["level"]:
         return f"Did you mean {ours!r}?"
-    return f"Did you mean {ours!r}? Its levels are states: --set env.kwargs.state=Level{level['level']}."
+    state = f"Level{level['level']}"
+    there = "" if state in list_states(game) else f", once `gymsolve roms state {ours} {state}` has saved it"
+    return f"Did you mean {ours!r}? Its levels are states: --set env.kwargs.state={state}{there}."
 
 
 FAMILY = Family(

@@ -15,17 +15,23 @@ __all__ = ["Platformer"]
 
 _NEEDED = ("levelHi", "levelLo", "lives", "score", "time", "xscrollHi", "xscrollLo")
 _JUMP = "A"
+_UNIT = 24
+"""Frames that a unit of either game's clock lasts."""
+_PER_UNIT = 50
+"""Points for each unit that is left at the end of a level of Super Mario Bros."""
+_LONGEST_SHOW = 1200
+"""Frames; whatever a game shows while its clock stands still is over by then."""
 
 
 class Platformer(gym.Wrapper[Any, Any, Any, Any]):
     """One level of a game like Super Mario Bros, and numbers in `info` to pay for.
 
     In `info`: `progress` (pixels to the right beyond the farthest place so far), `timely_progress` (the same
-    times the share of the clock that is left), `clock` (units of the game's clock that went by), `points`
-    (what the score rose by), `death`, `completion` (1 where it happened), `jumps` (1 where the jump button
-    went down), `is_success`. An episode ends at the end of the level, with the first life lost
-    (`end_on_death`), and after `stuck` frames without progress (0: never). Above `emulator_skip`, below
-    `frame_skip` and `button_actions`.
+    times the share of the clock that is left), `clock` (units of the game's clock that were played; those
+    that become points at a flag are not), `points` (what the score rose by), `death`, `completion` (1 where
+    it happened), `jumps` (1 where the jump button went down), `is_success`. An episode ends at the end of the
+    level, with the first life lost (`end_on_death`), and after `stuck` frames of play without progress (0:
+    never). Above `emulator_skip`, below `frame_skip` and `button_actions`.
     """
 
     changes_reward = False
@@ -43,7 +49,7 @@ class Platformer(gym.Wrapper[Any, Any, Any, Any]):
         self._game, self._jump = game, game.buttons.index(_JUMP)
         self._end_on_death, self._stuck = end_on_death, stuck
         self._before: dict[str, int] = {}
-        self._farthest = self._idle = self._clock = 0
+        self._farthest = self._idle = self._clock = self._since = 0
         self._jumping = self._success = False
 
     def reset(
@@ -52,7 +58,8 @@ class Platformer(gym.Wrapper[Any, Any, Any, Any]):
         obs, info = self.env.reset(seed=seed, options=options)
         self._before = _read(self._game.data.lookup_all())
         # A saved state may stand anywhere in a level.
-        self._farthest, self._clock, self._idle = _place(self._before), max(self._before["time"], 1), 0
+        self._farthest, self._clock = _place(self._before), max(self._before["time"], 1)
+        self._idle = self._since = 0
         self._jumping = self._success = False
         return obs, info
 
@@ -63,12 +70,13 @@ class Platformer(gym.Wrapper[Any, Any, Any, Any]):
         completed = (now["levelHi"], now["levelLo"]) != (before["levelHi"], before["levelLo"])
         died = now["lives"] < before["lives"]
         jumps = bool(action[self._jump])
-        # `emulator_skip` below plays several frames.
-        progress = 0.0 if completed or died else self._advance(_place(now), info.get("frames", 1))
+        frames = info.get("frames", 1)  # `emulator_skip` below plays several
+        played, clock = self._run_clock(before, now, frames)
+        progress = 0.0 if completed or died else self._advance(_place(now), frames if played else 0)
         info |= {
             "progress": progress,
             "timely_progress": progress * now["time"] / self._clock,
-            "clock": float(max(before["time"] - now["time"], 0)),
+            "clock": float(clock),
             "points": float(max(now["score"] - before["score"], 0)),
             "death": float(died),
             "completion": float(completed),
@@ -78,6 +86,21 @@ class Platformer(gym.Wrapper[Any, Any, Any, Any]):
         info["is_success"] = self._success
         over = completed or (died and self._end_on_death) or bool(self._stuck and self._idle >= self._stuck)
         return obs, reward, terminated or over, truncated, info
+
+    def _run_clock(self, before: dict[str, int], now: dict[str, int], frames: int) -> tuple[bool, int]:
+        """Was the level played, and for how many units of its clock?
+
+        The clock stands still while a life is lost, at the flag and on the way into the castle. There it
+        races down to 0 for points, which takes seconds: nobody is stuck then, and no time is wasted.
+        """
+        fell, points = max(before["time"] - now["time"], 0), now["score"] - before["score"]
+        self._since += frames
+        since = self._since
+        if not fell:
+            return since < _UNIT + frames or since > _LONGEST_SHOW, 0
+        self._since = 0
+        races = points >= _PER_UNIT * fell and since < fell * _UNIT // 2
+        return not races, 0 if races else min(fell, -(-frames // _UNIT))
 
     def _advance(self, place: int, frames: int) -> float:
         """Pixels beyond the farthest place."""

@@ -33,9 +33,10 @@ class DoomEvents(gym.Wrapper[Any, Any, Any, Any]):
     """Says in `info` what happened in a step of Doom, for `reward_components` to pay for.
 
     In `info`: `kills`, `hits`, `damage`, `hits_taken`, `damage_taken`, `items` and `secrets` since the last
-    step; `health` and `armor` (their change), `health_gained`, `health_lost`, `shots` (ammunition spent),
-    `ammo_gained`, `death`; `movement` (map units gone), `explored` (squares of `cell` map units entered for
-    the first time); and the change of every game variable in `variables`, in small letters.
+    step; `health` and `armor` (their change), `health_gained`, `health_lost`, `shots` and `ammo_gained` (how
+    much less or more ammunition there is for the weapon in hand), `death`; `movement` (map units gone),
+    `explored` (squares of `cell` map units entered for the first time); and the change of every game variable
+    in `variables`, in small letters.
     """
 
     changes_reward = False
