@@ -292,6 +292,33 @@ def test_episodes_from_the_archive_never_enter_returns():
     trainer.envs.close()
 
 
+def test_an_episode_that_is_left_is_over_for_bonuses_and_scales():
+    """First visits counted by hand: what an episode has visited is forgotten when it is left, too."""
+    settings = {"explore.bonus": "episodic", "explore.cells": "state", "explore.scale": False} | SMALL | NETS
+    settings |= {"explore.archive.leave_after": 2, "algo.num_steps": 5, "algo.normalize_rewards": True}
+    trainer = build_trainer(configure("FrozenLake-v1:ppo", settings))
+    visited, left = [set() for _ in range(3)], 0
+    for _ in range(12):
+        rollout = collect(trainer, Silent())
+        for row in rollout.anew:
+            visited[row], left = set(), left + 1
+        for t, told in enumerate(rollout.watched[:, :, 0].tolist()):
+            paid = rollout.streams["explore"].rewards[t].tolist()
+            assert paid == [float(cell not in visited[row]) for row, cell in enumerate(told)]
+            for row, cell in enumerate(told):
+                visited[row] = set() if rollout.done[t, row] else {*visited[row], cell}
+        learn(trainer, rollout)
+        count(trainer, rollout, 0.0)
+    assert left > 5
+    trainer.scaler.running[:] = 1.0
+    trainer.explorer._under_way.away[:] = 2
+    rollout = collect(trainer, Silent())
+    assert rollout.anew == [0, 1, 2]
+    assert not rollout.rewards.any()
+    assert not trainer.scaler.running.any()
+    trainer.envs.close()
+
+
 def test_without_an_archive_nothing_differs():
     policies = []
     for settings in ({}, {"explore.archive": None}):

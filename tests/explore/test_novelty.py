@@ -165,8 +165,9 @@ def test_an_episode_is_paid_for_each_of_its_cells_once():
     episodic.learn(first, 0.0, rng())
     second = Transitions(walk([1, 3, 0, 1, 2], done=[1], final={1: 4}, last=0))
     assert episodic.pay(second)[:, 0].tolist() == [1, 1, 1, 1, 0]  # after the end everything is new again
-    elsewhere = Transitions(walk([5, 1, 2], last=3))
-    assert episodic.pay(elsewhere)[:, 0].tolist() == [1, 1, 1]  # the environment began anew meanwhile
+    episodic.begin([0])
+    anew = Transitions(walk([1, 0, 2], last=3))
+    assert episodic.pay(anew)[:, 0].tolist() == [1, 1, 1]  # it began anew, be it where it stood
 
 
 def networks(bonus, spec, kind, *more, **settings):
@@ -241,6 +242,10 @@ def test_rare_events_pay_more_than_common_ones():
     assert rarity.pay(seen)[:, 0].tolist() == [200, 100, 200, 0, 200, 0]
     rarity.learn(seen, 0.0, rng())
     np.testing.assert_allclose(rarity.pay(seen)[:, 0], [1, 3, 1, 0, 1, 0])
+    rollout.terminated[:] = False
+    rarity.learn(seen, 0.0, rng())  # an episode that goes on, with six events, and is left
+    rarity.begin([0])
+    assert not rarity.arrays()["running"].any()
 
 
 @pytest.mark.parametrize("across_ends", [True, False])

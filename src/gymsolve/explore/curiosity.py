@@ -6,7 +6,7 @@ discounted sum so far, this rollout included, without centring.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,9 @@ class Curiosity(Bonus):
         self._seen: Transitions | None = None
         self._progress: Progress | None = None
         self._mean = 0.0
+
+    def begin(self, rows: Sequence[int]) -> None:
+        self.novelty.begin(rows)
 
     def pay(self, rollout: Rollout, progress: Progress) -> Array:
         """How new each step is [T, N], in units of the spread of its discounted sum."""

@@ -5,7 +5,7 @@ divided by its mean over the last episodes, at least 0.01: what happens in every
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,10 @@ class Rarity(Novelty):
         self._columns = columns
         self._recent: deque[list[float]] = deque(maxlen=_EPISODES)
         self._running = np.zeros((num_envs, len(columns)))  # [N, K] events of the episodes under way
+
+    def begin(self, rows: Sequence[int]) -> None:
+        self._running = self._running.copy()
+        self._running[list(rows)] = 0.0
 
     def pay(self, seen: Transitions) -> Array:
         mean = np.mean(self._recent, axis=0) if self._recent else np.zeros(len(self._columns))
