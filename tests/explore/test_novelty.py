@@ -1,5 +1,7 @@
 """What each bonus pays, against its formula written out."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -89,6 +91,16 @@ def test_counts_pay_one_over_the_root_of_the_number_of_visits():
             assert paid[step, 0] == pytest.approx(visits[state] ** -0.5)
         metrics = counts.learn(seen, 0.0, rng())
         assert metrics["bonus/cells"] == len(visits)
+
+
+def test_the_same_state_of_two_tasks_is_two_cells():
+    spec = dataclasses.replace(make_spec(obs=STATES), watched=("state",))
+    counts = Counts(Cells(ExploreConfig(bonus="counts", cells="state"), spec, rng()))
+    rollout = walk([0, 0, 0, 0])
+    rollout.watched = np.full((4, 1, 1), 7.0)
+    rollout.tasks, rollout.obs["task"] = ("a", "b"), np.array([[0], [1], [0], [1]])
+    rollout.last_obs["task"] = np.array([0])
+    np.testing.assert_allclose(counts.pay(Transitions(rollout))[:, 0], [1, 1, 0.5**0.5, 0.5**0.5])
 
 
 def test_the_end_of_an_episode_pays_for_its_true_last_state_and_a_reset_row_for_nothing():
