@@ -132,7 +132,10 @@ def test_solved_is_what_every_task_is(contradictory):
     assert found.reached == 1
     assert found.metrics["task_reached/left"] == 1.0
     assert found.metrics["task_reached/right"] == 0.0
-    assert worst_task(found.metrics) == "right"
+    assert worst_task(found.metrics, by_success=False) == "right"
+    shares = {"task_eval_success/left": 0.2, "task_eval_success/right": 0.9, "task_threshold/right": 0.5}
+    assert worst_task(found.metrics | shares, by_success=True) == "left"
+    assert worst_task(found.metrics | shares | {"task_eval/right": 0.1}, by_success=False) == "right"
 
 
 def test_the_report_and_the_page_tell_each_task(contradictory):
