@@ -262,6 +262,30 @@ def test_what_a_place_says_of_itself_is_what_its_way_and_its_snapshot_say():
     trainer.envs.close()
 
 
+@pytest.mark.parametrize("copies", [2, 4])
+def test_an_archive_goes_on_with_another_number_of_copies(copies):
+    """Ways of old and new episodes still begin at a reset, and are as long as their places say."""
+    one, empty, (name, settings) = make("sea"), make("sea"), RUNS["sea"]
+    other = build_trainer(configure(name, settings | {"env.num_envs": copies}))
+    plain = build_trainer(configure(name, settings | {"explore.archive": None}))
+    advance(one, 4)
+    advance(plain, 1)  # its episodes stand midway
+    notes = restore_trainer(other, Saved(one), fresh_optimizer=False)
+    assert not any("archive" in note for note in notes)
+    assert other.explorer.archive.keys == one.explorer.archive.keys
+    (note,) = restore_trainer(empty, Saved(plain), fresh_optimizer=False)
+    assert "the archive starts empty" in note
+    for trainer in (empty, other):
+        advance(trainer, 4)
+        log = trainer.explorer.log
+        for place in trainer.explorer.archive.places:
+            way = log.way(place.row)
+            assert len(way) == place.length
+            assert log.seen(way[:1])["obs"].ravel().tolist() == [0]
+    for trainer in (one, empty, other, plain):
+        trainer.envs.close()
+
+
 def test_a_game_of_minatar_tells_where_it_stands_and_not_how_late_it_is():
     state, told = find_family("MinAtar/Freeway-v1").state, {}
     env = build_env(EnvConfig.model_validate({"id": "MinAtar/Freeway-v1"}), "train").env

@@ -12,6 +12,7 @@ import numpy as np
 
 from gymsolve.explore.novelty import Novelty
 from gymsolve.explore.transitions import Transitions
+from gymsolve.parts import for_copies
 from gymsolve.spec import Array
 
 __all__ = ["Rarity"]
@@ -64,12 +65,12 @@ class Rarity(Novelty):
         return {"recent": list(self._recent)}
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        self._running = np.array(arrays["running"], np.float64)
+        self._running = for_copies(arrays["running"].astype(np.float64), np.zeros_like(self._running))
         self._recent = deque(([float(x) for x in one] for one in state["recent"]), maxlen=_EPISODES)
         return []
 
     def fits(self, arrays: dict[str, Array], state: dict[str, Any]) -> bool:
-        return "running" in arrays and arrays["running"].shape == self._running.shape
+        return "running" in arrays and arrays["running"].shape[1:] == self._running.shape[1:]
 
     def hold(self) -> Callable[[], None]:
         kept = self._running, self._recent

@@ -93,17 +93,20 @@ class Visits:
         return {"under_way": self._under_way}
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> None:
-        ends = np.cumsum(arrays["visited_sizes"])[:-1]
-        self._visited = [frozenset(part.tolist()) for part in np.split(arrays["visited"], ends)]
+        self.cells.load(arrays, state)
         # Older checkpoints named the cell that each environment stood in, or nothing.
         told = state.get("standing")
-        self._under_way = list(state["under_way"]) if told is None else [one is not None for one in told]
-        self.cells.load(arrays, state)
+        under_way = list(state["under_way"]) if told is None else [one is not None for one in told]
+        ends = np.cumsum(arrays["visited_sizes"])[:-1]
+        visited = [frozenset(part.tolist()) for part in np.split(arrays["visited"], ends)]
+        self.forget()
+        for env, one in enumerate(zip(visited, under_way, strict=True)):
+            if env < len(self._visited):  # a resume may have fewer of them
+                self._visited[env], self._under_way[env] = one
 
     def fits(self, arrays: dict[str, Array]) -> bool:
-        """Are these the visits of as many environments, to cells of the same kind?"""
-        sizes = arrays.get("visited_sizes")
-        return sizes is not None and len(sizes) == len(self._visited) and self.cells.fits(arrays)
+        """Are these visits to cells of the same kind?"""
+        return "visited_sizes" in arrays and self.cells.fits(arrays)
 
     def forget(self) -> None:
         """All episodes begin anew."""

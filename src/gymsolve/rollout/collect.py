@@ -12,7 +12,7 @@ import numpy as np
 
 from gymsolve.envs.backends.joined import JoinedEnvs
 from gymsolve.envs.contract import Envs, Step
-from gymsolve.parts import Part
+from gymsolve.parts import Part, for_copies
 from gymsolve.rollout.agent import Actor, Agent
 from gymsolve.rollout.rollout import Rollout, allocate
 from gymsolve.rollout.starts import Moved, Starts
@@ -157,8 +157,8 @@ class Collector(Part):
         self.obs, self.masks, restarted = self.envs.restore(state["envs"], seeds)
         self._anew = restarted
         memory = arrays.get("memory")
-        if memory is not None and self.agent.memory is not None and memory.shape == self.agent.memory.shape:
-            self.agent.memory = memory
+        if memory is not None and self.agent.memory is not None:
+            self.agent.memory = for_copies(memory, self.agent.memory)
             self.agent.forget(np.isin(np.arange(num_envs), restarted))
         if not restarted:
             return []
