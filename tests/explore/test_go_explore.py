@@ -54,6 +54,13 @@ RUNS = {
     ),
     "hash": ("Acrobot-v1:ppo", SMALL | {"env.max_episode_steps": 20, "explore.archive.leave_after": 5}),
     "grid": ("MiniGrid-DoorKey-5x5-v0", SMALL | {"env.max_episode_steps": 12}),
+    "masks": (
+        "Taxi-v4:ppo",
+        SMALL
+        | NETS
+        | {"env.max_episode_steps": 10, "explore.archive.true_starts": 0.8, "explore.repeat": 0.5}
+        | {"explore.bonus": "episodic", "explore.cells": "state", "algo.num_steps": 20},
+    ),
     "board": ("MinAtar/Freeway-v1:ppo", SMALL | {"env.max_episode_steps": 12, "net.hidden": [8]}),
     "bonus": ("CartPole-v1:ppo", SMALL | NETS | {"explore.bonus": "counts"}),
     "numpy": ("CartPole-v1:ppo", SMALL | {"explore.archive.learn_from": "nothing", "engine": "numpy"}),
