@@ -158,10 +158,10 @@ def test_what_a_kill_left_untold_is_told_by_a_resume(climbed, tmp_path):
     (copy / "checkpoints" / "stage-near").unlink()
     lines = (copy / "events.jsonl").read_text().splitlines(keepends=True)
     (copy / "events.jsonl").write_text("".join(line for line in lines if '"promoted"' not in line))
-    resumed = gymsolve.resume(str(copy), {"env.num_envs": 4}, steps=3300).run
+    resumed = gymsolve.resume(str(copy), {"env.num_envs": 2}, steps=3300).run
     last = [row for row in records(resumed) if "curriculum/stage" in row][-1]
     assert (last["env_steps"], last["curriculum/stage"]) == (3328, 3.0)
-    assert last["curriculum/share/far"] == 0.75, "three of four copies, no longer of eight"
+    assert last["curriculum/share/far"] == 0.5, "fewer copies than stages: one plays it, one rehearses"
     assert find_masters(resumed)["near"] == find_masters(climbed)["near"]
     assert [(one["stage"], one["env_steps"]) for one in moves(resumed)] == [
         (one["stage"], one["env_steps"]) for one in moves(climbed)
