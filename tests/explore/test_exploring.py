@@ -207,7 +207,11 @@ def test_actions_are_repeated_in_training_only():
             {"explore": "rarity", "explore.events": "name"},
             "not a finite number",
         ),
-        ("CartPole-v1:ppo", {"explore": "rarity", "explore.events": "kills"}, "It has no numbers at all; use another bonus"),
+        (
+            "CartPole-v1:ppo",
+            {"explore": "rarity", "explore.events": "kills"},
+            "It has no numbers at all; use another bonus",
+        ),
         ("CartPole-v1:ppo", {"explore": "counts", "explore.cells": "bins"}, "numbers without bounds.*=hash"),
         (
             "CartPole-v1:ppo",
