@@ -15,10 +15,11 @@ from gymsolve.envs.families import find_family
 from gymsolve.errors import ConfigError
 from gymsolve.explore.archive import Archive, Place
 from gymsolve.explore.best import Best, rapid_rank
-from gymsolve.explore.frame_cells import shrink
+from gymsolve.explore.frame_cells import FrameCells, shrink
 from gymsolve.explore.rarely_seen import RarelySeen
 from gymsolve.explore.sheet import png
 from gymsolve.explore.trajectories import NOWHERE, Trajectories
+from gymsolve.explore_config import ArchiveConfig
 from gymsolve.metrics.catalog import undeclared
 from gymsolve.spec import ActionSpec, EnvSpec, ObsSpec
 from gymsolve.training.loop import collect, count, learn
@@ -178,6 +179,15 @@ def test_frames_are_averaged_over_areas():
     )
     uneven = shrink(frames, 4, 4)[0]  # areas 1.5 pixels wide
     np.testing.assert_allclose(uneven[0], [1 / 3, 5 / 3, 10 / 3, 14 / 3], rtol=1e-5)
+
+
+@pytest.mark.parametrize("levels", [2, 8, 256])
+def test_greys_are_cut_into_as_many_levels_as_are_asked_for(levels):
+    """White is the lightest of them: neither one more, nor the darkest."""
+    settings = ArchiveConfig(width=1, height=1, levels=levels)
+    cells = FrameCells(settings, "obs", ObsSpec("image", (1, 2, 2), "uint8"), 1)
+    flat = np.repeat(np.arange(256, dtype=np.uint8), 4).reshape(256, 1, 2, 2)
+    assert len(np.unique(cells._of(flat[:, 0]))) == levels
 
 
 def test_a_contact_sheet_is_a_picture_that_others_can_read():
