@@ -51,7 +51,7 @@ def _areas(size: int, parts: int) -> Array:
 
 
 def _cut(small: Array, levels: int) -> Array:
-    """Shrunken frames [B, height, width] in so many grey levels [B, height · width]; white is the lightest."""
+    """Shrunken frames [B, height, width] in so many greys [B, height · width]; white is the lightest."""
     cut = np.minimum(np.floor(small * (levels / 255.0) + _EDGE), levels - 1)
     return cut.astype(np.uint8).reshape(len(small), -1)
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gymsolve.config import TrainConfig
+from gymsolve.envs.backends.joined import JoinedEnvs
 from gymsolve.envs.describe import describe_env
 from gymsolve.envs.determinism import BOUNDS_FIX, SEED_FIX, UNSEEDED, Bounds, know_determinism, place_in_class
 from gymsolve.envs.make import debugger_attached
@@ -70,6 +71,12 @@ def notes_at_start(trainer: Trainer, observer: Observer) -> list[str]:
             "the state of this environment cannot be captured: a resumed run will begin new episodes "
             "instead of continuing those under way"
         )
+    if isinstance(trainer.envs, JoinedEnvs):
+        notes += [
+            f"the task {name} has no time limit: a policy that reaches no end is evaluated until "
+            f"eval.max_seconds ({trainer.config.eval.max_seconds:g}); set env.tasks.{name}.max_episode_steps"
+            for name in trainer.envs.endless
+        ]
     algo, limit = trainer.config.algo, trainer.envs.spec.max_episode_steps
     if algo.whole_episodes and (limit is None or algo.num_steps < limit):
         longest = f"last up to {limit} steps" if limit else "have no limit"
