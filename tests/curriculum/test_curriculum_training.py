@@ -1,5 +1,6 @@
 """Curricula while they train: moves, masters, resume, what is forgotten and what rehearsal keeps."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -204,6 +205,20 @@ def test_the_run_and_its_report_tell_the_stages(climbed, tmp_path):
         if line.startswith(f"| {near.ended:,}\\*") or f"{near.ended:,}*" in line
     )
     assert f"{then:.4g}"[:4] in row
+
+
+def test_an_evaluation_is_judged_by_the_last_stage(climbed, tmp_path, capsys):
+    copy = tmp_path / climbed.id
+    shutil.copytree(climbed.path, copy)
+    settings = json.loads((copy / "config.json").read_text())
+    settings["config"]["solved_at"] = -100.0
+    settings["config"]["env"]["tasks"]["near"]["solved_at"] = 100.0
+    (copy / "config.json").write_text(json.dumps(settings))
+    assert main(["eval", str(copy), "--episodes", "3"]) == 0
+    said = capsys.readouterr().out
+    assert "in far, the last stage" in said
+    assert "-100, reached" in said
+    assert "9, " in next(line for line in said.splitlines() if "of all tasks" in line)
 
 
 def test_stages_cannot_change_on_the_way(climbed, tmp_path):
