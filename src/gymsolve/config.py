@@ -89,15 +89,6 @@ class EnvConfig(Model):
     """Several tasks that one policy learns at once, by name: what each has instead of, or besides, the
     settings here. `[CartPole-v1, Acrobot-v1]` is short for two ids. Empty: one task."""
 
-    @model_validator(mode="after")
-    def _tasks_fit(self) -> Self:
-        if len(self.tasks) > self.num_envs:
-            raise ValueError(
-                f"tasks: {len(self.tasks)} tasks ({', '.join(self.tasks)}) need a copy each, and there are "
-                f"{self.num_envs}; raise env.num_envs"
-            )
-        return self
-
     def for_task(self, name: str) -> "EnvConfig":
         """The settings of one task's environments."""
         return self.model_copy(update={**self.tasks[name].settings(self.kwargs), "tasks": {}})
@@ -290,8 +281,14 @@ class TrainConfig(Model):
 
     @model_validator(mode="after")
     def _tasks_can_be_learned(self) -> Self:
-        if self.env.tasks:
+        names, copies = self.env.tasks, self.env.num_envs
+        if names:
             refuse_tasks(self.algo, self.net.tasks, self.engine)
+        if len(names) > copies and not self.curriculum.stages:  # which plays some of them at a time
+            raise ValueError(
+                f"env.tasks: {len(names)} tasks ({', '.join(names)}) need a copy each, and there are "
+                f"{copies}; raise env.num_envs"
+            )
         return self
 
     @model_validator(mode="after")

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from gymsolve.spec import Array
 
-__all__ = ["Part", "hold_state"]
+__all__ = ["Part", "for_copies", "hold_state"]
 
 
 class Part(Protocol):
@@ -48,6 +48,18 @@ def hold_state(part: Part) -> Callable[[], None]:
         part.load({}, state)
 
     return put_back
+
+
+def for_copies(saved: Array, blank: Array) -> Array:
+    """Saved rows [N, …] for as many environments as `blank` has, which a resume may change.
+
+    The first of them go on; those beyond are left out, and missing ones blank.
+    """
+    if saved.shape[1:] != blank.shape[1:]:
+        raise ValueError(f"rows of shape {saved.shape[1:]}, not {blank.shape[1:]}")
+    found = blank.copy()
+    found[: len(saved)] = saved[: len(blank)]
+    return found
 
 
 def _keep() -> None:

@@ -51,12 +51,14 @@ def test_one_of_something_is_not_spoken_of_as_many(cli, place):
 
 
 def test_the_plan_and_the_verdict_are_printed(cli, place):
-    answer = cli("train", "CartPole-v1", "--steps", "1k", "--set", "algo.gamma=0.9")
+    explores = ("--set", "explore=go_explore", "--set", "explore.repeat=0.1")
+    answer = cli("train", "CartPole-v1", "--steps", "1k", "--set", "algo.gamma=0.9", *explores)
 
     assert answer.code == 0
     plan, _, rest = answer.out.partition("run /")
     assert "CartPole-v1, 8 in parallel" in plan
     assert "PPO, rollouts of 8 × 32 = 256 steps" in plan
+    assert "episodes begin at places of an archive (Go-Explore); 10% of actions repeat the last one" in plan
     assert "1,000 environment steps" in plan
     assert "20 episodes; solved at 475 over 100" in plan
     changed = [line.split() for line in plan.splitlines() if "algo.gamma" in line]

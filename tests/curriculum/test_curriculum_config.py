@@ -1,10 +1,12 @@
 """Settings of curricula: short forms, and what is refused before anything is trained."""
 
+import numpy as np
 import pytest
 import stage_envs  # noqa: F401 - registers the tasks
 
 from gymsolve.config import TrainConfig
 from gymsolve.curriculum.curriculum import build_curriculum
+from gymsolve.envs.contract import Episode
 from gymsolve.errors import ConfigError
 from gymsolve.recipes import resolve
 
@@ -98,6 +100,20 @@ def test_a_stage_that_nothing_promotes_from_is_refused_before_training():
 def test_a_share_of_successes_is_not_judged_by_a_threshold_of_returns():
     with pytest.raises(ConfigError, match="nothing ever promotes from 'a'"):
         build_curriculum(config({"stages": ["a", "b"], "by": "success_rate"}, solved_at=0.5))
+
+
+def test_a_stage_whose_episodes_tell_of_no_success_is_refused_as_soon_as_one_ends():
+    """Nobody can know before; without this the whole budget went into a stage that nothing ended."""
+    by_success = {"stages": ["a", "b"], "by": "success_rate", "promote_at": 0.5}
+    episode, nothing = Episode(0, 1.0, 1.0, 1, truncated=False, task="a"), (["a", "b"], *np.zeros((2, 0)))
+    found = build_curriculum(config(by_success))
+    found.hear([], *nothing)
+    with pytest.raises(ConfigError, match=r"^curriculum\.by: no episode of the stage 'a' ended with info"):
+        found.hear([episode], *nothing)
+    told = build_curriculum(config(by_success))
+    told.hear([episode, episode._replace(success=False), episode._replace(task="b")], *nothing)
+    told.hear([episode], *nothing)
+    build_curriculum(config(by_success | {"by": "return"})).hear([episode], *nothing)
 
 
 def test_a_mistake_on_the_command_line_names_its_place():

@@ -1,5 +1,6 @@
 """Curricula while they train: moves, masters, resume, what is forgotten and what rehearsal keeps."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -158,7 +159,10 @@ def test_what_a_kill_left_untold_is_told_by_a_resume(climbed, tmp_path):
     (copy / "checkpoints" / "stage-near").unlink()
     lines = (copy / "events.jsonl").read_text().splitlines(keepends=True)
     (copy / "events.jsonl").write_text("".join(line for line in lines if '"promoted"' not in line))
-    resumed = gymsolve.resume(str(copy), steps=3300).run
+    resumed = gymsolve.resume(str(copy), {"env.num_envs": 2}, steps=3300).run
+    last = [row for row in records(resumed) if "curriculum/stage" in row][-1]
+    assert (last["env_steps"], last["curriculum/stage"]) == (3328, 3.0)
+    assert last["curriculum/share/far"] == 0.5, "fewer copies than stages: one plays it, one rehearses"
     assert find_masters(resumed)["near"] == find_masters(climbed)["near"]
     assert [(one["stage"], one["env_steps"]) for one in moves(resumed)] == [
         (one["stage"], one["env_steps"]) for one in moves(climbed)
@@ -184,8 +188,16 @@ def test_the_run_and_its_report_tell_the_stages(climbed, tmp_path):
     assert near.master == str(near.ended)
     alone = train("Corridor-v0", ALONE, tmp_path / "alone").run
     text = Path(report_run(str(climbed.path), scratch=[str(alone.path)]).markdown).read_text()
+    far = [(row["env_steps"], row["task_eval/far"]) for row in records(climbed) if "task_eval/far" in row]
+    since = [one["env_steps"] for one in moves(climbed)][-1]
+    end = records(climbed)[-1]["env_steps"]
+    scratch = [
+        (row["env_steps"], row["eval/mean_reward"]) for row in records(alone) if "eval/mean_reward" in row
+    ]
+    mean, lone = brute_mean(far, since, end), brute_mean(scratch, 0, end - since)
+    gained = (mean - lone) / (10.0 - lone)
     assert "## Stages" in text
-    assert "forward transfer" in text
+    assert f"{gained:.4g} |" in text, "in units of what counts as solved, not of what promotes"
     assert f"{climbed.id}@stage-near" in text
     row = next(
         line
@@ -195,11 +207,30 @@ def test_the_run_and_its_report_tell_the_stages(climbed, tmp_path):
     assert f"{then:.4g}"[:4] in row
 
 
+def test_an_evaluation_is_judged_by_the_last_stage(climbed, tmp_path, capsys):
+    copy = tmp_path / climbed.id
+    shutil.copytree(climbed.path, copy)
+    settings = json.loads((copy / "config.json").read_text())
+    settings["config"]["solved_at"] = -100.0
+    settings["config"]["env"]["tasks"]["near"]["solved_at"] = 100.0
+    (copy / "config.json").write_text(json.dumps(settings))
+    assert main(["eval", str(copy), "--episodes", "3"]) == 0
+    said = capsys.readouterr().out
+    assert "in far, the last stage" in said
+    assert "-100, reached" in said
+    assert "9, " in next(line for line in said.splitlines() if "of all tasks" in line)
+
+
 def test_stages_cannot_change_on_the_way(climbed, tmp_path):
     copy = tmp_path / climbed.id
     shutil.copytree(climbed.path, copy)
     with pytest.raises(UsageError, match="a run keeps its environment, stages"):
         gymsolve.resume(str(copy), {"curriculum.stages": ["middle", "near", "far"]})
+
+
+def brute_mean(curve, begin, end):
+    """The mean of a curve of evaluations, looked at step by step."""
+    return float(np.mean(np.interp(np.linspace(begin, end, 200_001), *zip(*curve, strict=True))))
 
 
 ALONE = {

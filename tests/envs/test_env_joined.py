@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from same_steps import assert_same_step
 from test_env_contract import draw
 
-from gymsolve.config import EnvConfig
+from gymsolve.config import EnvConfig, TrainConfig
 from gymsolve.envs.backends.joined import JoinedEnvs
 from gymsolve.envs.join import task_seed
 from gymsolve.envs.make import make_envs, make_joined
@@ -227,8 +227,9 @@ def test_copies_follow_the_shares(shares: Any, count: int, copies: Any) -> None:
     ],
 )
 def test_bad_lists_of_tasks_are_refused(tasks: Any, words: str) -> None:
+    env = {"id": "CartPole-v1", "num_envs": 8, "tasks": tasks}
     with pytest.raises(ValidationError, match=words):
-        EnvConfig.model_validate({"id": "CartPole-v1", "num_envs": 8, "tasks": tasks})
+        TrainConfig.model_validate({"env": env, "algo": {"name": "ppo"}})
 
 
 @pytest.mark.parametrize(

@@ -257,6 +257,7 @@ def test_atari_snapshots_are_native_and_know_sticky_actions() -> None:
     ("settings", "native"),
     [
         ({"id": "FrozenLake-v1"}, True),
+        ({"id": "Taxi-v4", "wrappers": ["sticky_actions"]}, True),  # with masks
         ({**GRID, "id": "MiniGrid-KeyCorridorS3R1-v0"}, True),
         ({**GRID, "id": "MiniGrid-ObstructedMaze-1Dlhb-v0"}, True),  # a box that holds a key
         ({**GRID, "id": "BabyAI-GoToObj-v0"}, False),
@@ -265,16 +266,19 @@ def test_atari_snapshots_are_native_and_know_sticky_actions() -> None:
 )
 def test_a_native_snapshot_leads_where_a_replay_leads(settings: dict[str, Any], native: bool) -> None:
     envs, loaded, replayed = (make("sync", settings, 1) for _ in range(3))
-    play(envs, 25)
+    before = play(envs, 25)[1][-1]
     (saved,) = stored(envs.snapshots([0]))
     assert ("native" in saved["env"]) is native
-    actions, _ = play(envs, 60, seed=3, start=(None, None))
+    actions, _ = play(envs, 60, seed=3, start=(None, before.masks))
     bare = {**saved, "env": {name: one for name, one in saved["env"].items() if name != "native"}}
     for one, snapshot in ((loaded, saved), (replayed, bare)):
         one.reset([77])
-        assert one.jump([0], [snapshot], [5])[2] == []
+        _, there, lost = one.jump([0], [snapshot], [5])
+        assert lost == []
+        np.testing.assert_array_equal(there, before.masks)
     for action in actions:
         first, second = loaded.step(action), replayed.step(action)
+        np.testing.assert_array_equal(first.masks, second.masks)
         for key in first.obs:
             np.testing.assert_array_equal(first.obs[key], second.obs[key])
         assert (first.rewards, first.terminated, first.episodes) == (

@@ -153,6 +153,23 @@ def test_random_choices_respect_a_mask() -> None:
     assert len(done) > 3
 
 
+def test_repeats_respect_a_mask() -> None:
+    """`Masked` itself asserts that the one action is taken that it allows."""
+    env = build("sample_envs:Sample/Masked-v0", {"sticky_actions": {"probability": 1.0}})
+    info = env.reset(seed=1)[1]
+    for _ in range(2):
+        info = env.step(int(np.argmax(info["action_mask"])))[4]
+    parts = build("sample_envs:Sample/Mixed-v0", {"sticky_actions": {"probability": 1.0}})
+    repeated = []
+    for seed in range(40):  # the parts of its actions begin at 1 and 0; what is done is what was done last
+        parts.reset(seed=seed)
+        info = parts.step(np.array([3, 0]))[4]
+        parts.step(np.array([1, 0]))
+        repeated.append(parts.get_wrapper_attr("_last")[0] == 3)
+        assert repeated[-1] == info["action_mask"][0][2]
+    assert 5 < sum(repeated) < 35
+
+
 def test_noise_can_be_kept_to_training() -> None:
     noise = {"std": 0.5, "roles": ["train"]}
     wrappers = [{"observation_noise": noise}, {"action_noise": noise}]

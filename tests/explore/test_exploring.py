@@ -144,6 +144,28 @@ def test_a_checkpoint_of_another_bonus_is_said_to_be_of_no_use():
         trainer.envs.close()
 
 
+@pytest.mark.parametrize("case", ["episodic", "rnd", "rarity"])
+def test_another_number_of_copies_keeps_what_is_known(case):
+    name, settings = BONUSES[case]
+    settings = settings | {"algo.normalize_rewards": True}
+    one, *others = (make(name, settings | {"env.num_envs": count}, case) for count in (3, 2, 4))
+    advance(one, 2)
+    saved = Saved(one)
+    for other, notes in zip(others, (0, 1), strict=True):
+        assert len(restore_trainer(other, saved, fresh_optimizer=False)) == notes  # the fourth begins anew
+        found = other.arrays()
+        for key in (key for key in saved.trainer if key.startswith("explore/")):
+            if key.endswith(("visited_sizes", "running")):
+                np.testing.assert_array_equal(found[key][:2], saved.trainer[key][:2], err_msg=key)
+            elif not key.endswith("visited"):
+                np.testing.assert_array_equal(found[key], saved.trainer[key], err_msg=key)
+        assert other.scaler.var == one.scaler.var != 1.0
+        assert other.scaler.running[:2].tolist() == one.scaler.running[:2].tolist()
+        advance(other, 1)
+    for trainer in (one, *others):
+        trainer.envs.close()
+
+
 def test_a_bonus_that_leaves_the_finite_numbers_ends_the_iteration():
     trainer = make("CartPole-v1:ppo", SMALL | NETS | {"explore.learning_rate": 1e38}, "rnd")
     trainer.probe.take(collect(trainer, Silent()))
@@ -185,7 +207,11 @@ def test_actions_are_repeated_in_training_only():
             {"explore": "rarity", "explore.events": "name"},
             "not a finite number",
         ),
-        ("CartPole-v1:ppo", {"explore": "rarity", "explore.events": "kills"}, "It has no numbers at all"),
+        (
+            "CartPole-v1:ppo",
+            {"explore": "rarity", "explore.events": "kills"},
+            "It has no numbers at all; use another bonus",
+        ),
         ("CartPole-v1:ppo", {"explore": "counts", "explore.cells": "bins"}, "numbers without bounds.*=hash"),
         (
             "CartPole-v1:ppo",

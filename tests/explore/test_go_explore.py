@@ -15,10 +15,11 @@ from gymsolve.envs.families import find_family
 from gymsolve.errors import ConfigError
 from gymsolve.explore.archive import Archive, Place
 from gymsolve.explore.best import Best, rapid_rank
-from gymsolve.explore.frame_cells import shrink
+from gymsolve.explore.frame_cells import FrameCells, shrink
 from gymsolve.explore.rarely_seen import RarelySeen
 from gymsolve.explore.sheet import png
 from gymsolve.explore.trajectories import NOWHERE, Trajectories
+from gymsolve.explore_config import ArchiveConfig
 from gymsolve.metrics.catalog import undeclared
 from gymsolve.spec import ActionSpec, EnvSpec, ObsSpec
 from gymsolve.training.loop import collect, count, learn
@@ -55,6 +56,13 @@ RUNS = {
     ),
     "hash": ("Acrobot-v1:ppo", SMALL | {"env.max_episode_steps": 20, "explore.archive.leave_after": 5}),
     "grid": ("MiniGrid-DoorKey-5x5-v0", SMALL | {"env.max_episode_steps": 12}),
+    "masks": (
+        "Taxi-v4:ppo",
+        SMALL
+        | NETS
+        | {"env.max_episode_steps": 10, "explore.archive.true_starts": 0.8, "explore.repeat": 0.5}
+        | {"explore.bonus": "episodic", "explore.cells": "state", "algo.num_steps": 20},
+    ),
     "board": ("MinAtar/Freeway-v1:ppo", SMALL | {"env.max_episode_steps": 12, "net.hidden": [8]}),
     "bonus": ("CartPole-v1:ppo", SMALL | NETS | {"explore.bonus": "counts"}),
     "numpy": ("CartPole-v1:ppo", SMALL | {"explore.archive.learn_from": "nothing", "engine": "numpy"}),
@@ -174,6 +182,15 @@ def test_frames_are_averaged_over_areas():
     np.testing.assert_allclose(uneven[0], [1 / 3, 5 / 3, 10 / 3, 14 / 3], rtol=1e-5)
 
 
+@pytest.mark.parametrize("levels", [2, 8, 256])
+def test_greys_are_cut_into_as_many_levels_as_are_asked_for(levels):
+    """White is the lightest of them: neither one more, nor the darkest."""
+    settings = ArchiveConfig(width=1, height=1, levels=levels)
+    cells = FrameCells(settings, "obs", ObsSpec("image", (1, 2, 2), "uint8"), 1)
+    flat = np.repeat(np.arange(256, dtype=np.uint8), 4).reshape(256, 1, 2, 2)
+    assert len(np.unique(cells._of(flat[:, 0]))) == levels
+
+
 def test_a_contact_sheet_is_a_picture_that_others_can_read():
     grey = np.arange(35, dtype=np.uint8).reshape(5, 7)
     np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(png(grey)))), grey)
@@ -263,6 +280,30 @@ def test_what_a_place_says_of_itself_is_what_its_way_and_its_snapshot_say():
     trainer.envs.close()
 
 
+@pytest.mark.parametrize("copies", [2, 4])
+def test_an_archive_goes_on_with_another_number_of_copies(copies):
+    """Ways of old and new episodes still begin at a reset, and are as long as their places say."""
+    one, empty, (name, settings) = make("sea"), make("sea"), RUNS["sea"]
+    other = build_trainer(configure(name, settings | {"env.num_envs": copies}))
+    plain = build_trainer(configure(name, settings | {"explore.archive": None}))
+    advance(one, 4)
+    advance(plain, 1)  # its episodes stand midway
+    notes = restore_trainer(other, Saved(one), fresh_optimizer=False)
+    assert not any("archive" in note for note in notes)
+    assert other.explorer.archive.keys == one.explorer.archive.keys
+    (note,) = restore_trainer(empty, Saved(plain), fresh_optimizer=False)
+    assert "the archive starts empty" in note
+    for trainer in (empty, other):
+        advance(trainer, 4)
+        log = trainer.explorer.log
+        for place in trainer.explorer.archive.places:
+            way = log.way(place.row)
+            assert len(way) == place.length
+            assert log.seen(way[:1])["obs"].ravel().tolist() == [0]
+    for trainer in (one, empty, other, plain):
+        trainer.envs.close()
+
+
 def test_a_game_of_minatar_tells_where_it_stands_and_not_how_late_it_is():
     state, told = find_family("MinAtar/Freeway-v1").state, {}
     env = build_env(EnvConfig.model_validate({"id": "MinAtar/Freeway-v1"}), "train").env
@@ -290,6 +331,33 @@ def test_episodes_from_the_archive_never_enter_returns():
     assert not any(episode.jumped for episode in trainer.window.recent)
     # A true start takes all twenty steps; from the archive the length counts the steps before it.
     assert {episode.length for episode in counted} == {20}
+    trainer.envs.close()
+
+
+def test_an_episode_that_is_left_is_over_for_bonuses_and_scales():
+    """First visits counted by hand: what an episode has visited is forgotten when it is left, too."""
+    settings = {"explore.bonus": "episodic", "explore.cells": "state", "explore.scale": False} | SMALL | NETS
+    settings |= {"explore.archive.leave_after": 2, "algo.num_steps": 5, "algo.normalize_rewards": True}
+    trainer = build_trainer(configure("FrozenLake-v1:ppo", settings))
+    visited, left = [set() for _ in range(3)], 0
+    for _ in range(12):
+        rollout = collect(trainer, Silent())
+        for row in rollout.anew:
+            visited[row], left = set(), left + 1
+        for t, told in enumerate(rollout.watched[:, :, 0].tolist()):
+            paid = rollout.streams["explore"].rewards[t].tolist()
+            assert paid == [float(cell not in visited[row]) for row, cell in enumerate(told)]
+            for row, cell in enumerate(told):
+                visited[row] = set() if rollout.done[t, row] else {*visited[row], cell}
+        learn(trainer, rollout)
+        count(trainer, rollout, 0.0)
+    assert left > 5
+    trainer.scaler.running[:] = 1.0
+    trainer.explorer._under_way.away[:] = 2
+    rollout = collect(trainer, Silent())
+    assert rollout.anew == [0, 1, 2]
+    assert not rollout.rewards.any()
+    assert not trainer.scaler.running.any()
     trainer.envs.close()
 
 

@@ -1,5 +1,7 @@
 """What each bonus pays, against its formula written out."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -91,6 +93,16 @@ def test_counts_pay_one_over_the_root_of_the_number_of_visits():
         assert metrics["bonus/cells"] == len(visits)
 
 
+def test_the_same_state_of_two_tasks_is_two_cells():
+    spec = dataclasses.replace(make_spec(obs=STATES), watched=("state",))
+    counts = Counts(Cells(ExploreConfig(bonus="counts", cells="state"), spec, rng()))
+    rollout = walk([0, 0, 0, 0])
+    rollout.watched = np.full((4, 1, 1), 7.0)
+    rollout.tasks, rollout.obs["task"] = ("a", "b"), np.array([[0], [1], [0], [1]])
+    rollout.last_obs["task"] = np.array([0])
+    np.testing.assert_allclose(counts.pay(Transitions(rollout))[:, 0], [1, 1, 0.5**0.5, 0.5**0.5])
+
+
 def test_the_end_of_an_episode_pays_for_its_true_last_state_and_a_reset_row_for_nothing():
     counts = Counts(Cells(ExploreConfig(bonus="counts"), make_spec(obs=STATES), rng()))
     rollout = walk([0, 1, 7, 2], done=[1], final={1: 5}, valid=[True, True, False, True], last=1)
@@ -165,8 +177,9 @@ def test_an_episode_is_paid_for_each_of_its_cells_once():
     episodic.learn(first, 0.0, rng())
     second = Transitions(walk([1, 3, 0, 1, 2], done=[1], final={1: 4}, last=0))
     assert episodic.pay(second)[:, 0].tolist() == [1, 1, 1, 1, 0]  # after the end everything is new again
-    elsewhere = Transitions(walk([5, 1, 2], last=3))
-    assert episodic.pay(elsewhere)[:, 0].tolist() == [1, 1, 1]  # the environment began anew meanwhile
+    episodic.begin([0])
+    anew = Transitions(walk([1, 0, 2], last=3))
+    assert episodic.pay(anew)[:, 0].tolist() == [1, 1, 1]  # it began anew, be it where it stood
 
 
 def networks(bonus, spec, kind, *more, **settings):
@@ -241,6 +254,10 @@ def test_rare_events_pay_more_than_common_ones():
     assert rarity.pay(seen)[:, 0].tolist() == [200, 100, 200, 0, 200, 0]
     rarity.learn(seen, 0.0, rng())
     np.testing.assert_allclose(rarity.pay(seen)[:, 0], [1, 3, 1, 0, 1, 0])
+    rollout.terminated[:] = False
+    rarity.learn(seen, 0.0, rng())  # an episode that goes on, with six events, and is left
+    rarity.begin([0])
+    assert not rarity.arrays()["running"].any()
 
 
 @pytest.mark.parametrize("across_ends", [True, False])

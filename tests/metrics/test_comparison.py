@@ -1,5 +1,7 @@
 """Runs beside each other: axes, thresholds, other environments."""
 
+from dataclasses import replace
+
 import pytest
 from report_runs import store
 from stories import make_config, story
@@ -40,6 +42,17 @@ def test_the_threshold_is_reached_somewhere_on_each_axis(pair, axis, first, seco
     chart = compare_curves(pair, axis)[0]
     assert [line.points[-1][0] for line in chart.lines] == [pytest.approx(2 * 100.0)] * 2 or axis != "time"
     assert chart.level == (150.0, "threshold 150")
+
+
+def test_several_tasks_reach_the_threshold_when_each_of_them_does(pair):
+    """A mean above the mean of the thresholds may hide a task that is far below its own."""
+    flags = [
+        {"task_reached/a": 1.0, "task_reached/b": float(row["env_steps"] > 90_000)} for row in pair[0].rows
+    ]
+    rows = [row | more for row, more in zip(pair[0].rows, flags, strict=True)]
+    assert replace(pair[0], rows=rows).results("env_steps")["reached_at"] == 95_000
+    staged = {**pair[0].settings, "curriculum.stages": ["a", "b"]}
+    assert replace(pair[0], rows=rows, settings=staged).results("env_steps")["reached_at"] == 85_000
 
 
 def test_results_say_best_final_speed_and_quality(pair):

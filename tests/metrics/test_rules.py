@@ -289,6 +289,30 @@ def test_a_task_that_was_hardly_learned_is_not_forgotten():
     assert "task_forgotten" not in fired(forgotten | {"task_threshold/one": 210.0}, make_context(**TWO))
 
 
+def test_tasks_that_are_judged_by_successes_are_starved_and_forgotten_by_successes():
+    """Thresholds are shares then, and returns of any size say nothing about them."""
+    context = make_context(**TWO, solved_by="success_rate", solved_at=0.9)
+    starved = CASES["task_starved"].fires | {"task_threshold/one": 0.9, "task_return/one": 95.0}
+    assert "task_starved" in fired(starved | {"task_success/one": 0.0}, context)
+    assert "task_starved" not in fired(starved | {"task_success/one": 0.95}, context)
+    returns = CASES["task_forgotten"].fires
+    shares = {
+        "eval/episodes": 40.0,
+        "task_threshold/one": 0.9,
+        **{name.replace("eval/", "eval_success/"): one for name, one in _shares(returns).items()},
+        **{name: 50.0 for name in returns if name.startswith("task_")},
+    }
+    assert "task_forgotten" in fired(shares, context)
+    kept = returns | {"task_eval_success/one": 0.8, "task_eval_success/two": lambda i: i / 100}
+    assert "task_forgotten" not in fired(kept | {"task_threshold/one": 0.9}, context)
+
+
+def _shares(columns):
+    """Returns of up to 100 as shares."""
+    tasks = {name: one for name, one in columns.items() if name.startswith("task_")}
+    return {name: lambda i, one=one: one(i) / 100 for name, one in tasks.items()}
+
+
 def test_a_bonus_that_went_early_is_found_when_episodes_show_that_nothing_came_of_it():
     late = {"rollout/ep_rew_mean": lambda i: None if i < 30 else 20.0}  # the first long episodes end here
     early = {"bonus/mean": lambda i: 1.0 if i < 10 else 0.001}

@@ -13,6 +13,7 @@ from gymsolve.seeding import integer_seeds
 from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.play.moments import play as play_moments
 from gymsolve.training.play.recorded_episode import EpisodeRecorder
+from gymsolve.training.trainer import build_trainer, restore_trainer
 
 SMALL = {
     "steps": 1200,
@@ -120,6 +121,19 @@ def test_the_probe_remembers_whole_beginnings_of_episodes(run):
     rows = run.read_metrics().rows
     assert [row for row in rows if "train/churn" in row]
     assert "collector/memory" in saved.trainer
+
+
+@pytest.mark.parametrize("copies", [3, 5])
+def test_another_number_of_copies_remembers_the_episodes_that_go_on(run, copies):
+    saved = load_checkpoint(run, "last")
+    config = plan_run("CartPole-v1:positions", SMALL | {"env.num_envs": copies}).config
+    trainer = build_trainer(config)
+    restore_trainer(trainer, saved, fresh_optimizer=False)
+    trainer.envs.close()
+    kept, now = min(4, copies), trainer.collector.agent.memory
+    assert np.abs(now[:kept]).sum() > 0
+    np.testing.assert_array_equal(now[:kept], saved.trainer["collector/memory"][:kept])
+    assert not now[kept:].any()
 
 
 def test_memory_that_has_an_effect_is_told_apart_from_one_that_has_none(run, tmp_path):

@@ -17,6 +17,10 @@ from gymsolve.rollout.moments import RewardScaler
 from gymsolve.rollout.returns import standardize, standardize_each
 from gymsolve.service.runs import best_evaluation
 from gymsolve.training.judging.evaluate import Evaluator
+from gymsolve.training.observer import Silent
+from gymsolve.training.planning.plan import plan_run
+from gymsolve.training.startup import notes_at_start
+from gymsolve.training.trainer import build_trainer
 
 ARM = "task_envs:Arm-v0"
 DOORS = "task_envs:Doors-v0"
@@ -132,7 +136,10 @@ def test_solved_is_what_every_task_is(contradictory):
     assert found.reached == 1
     assert found.metrics["task_reached/left"] == 1.0
     assert found.metrics["task_reached/right"] == 0.0
-    assert worst_task(found.metrics) == "right"
+    assert worst_task(found.metrics, by_success=False) == "right"
+    shares = {"task_eval_success/left": 0.2, "task_eval_success/right": 0.9, "task_threshold/right": 0.5}
+    assert worst_task(found.metrics | shares, by_success=True) == "left"
+    assert worst_task(found.metrics | shares | {"task_eval/right": 0.1}, by_success=False) == "right"
 
 
 def test_the_report_and_the_page_tell_each_task(contradictory):
@@ -150,6 +157,16 @@ def test_a_policy_of_several_tasks_plays_each_of_them(contradictory):
     assert obs["task"].tolist() == [0, 1]
     assert policy.policy.greedy(obs, masks)[:, 0].tolist() == [0, 1]
     assert policy.act({"obs": np.ones(1, np.float32), "task": 1}) == 1
+
+
+def test_a_task_without_a_time_limit_is_named_before_it_keeps_an_evaluation_for_minutes():
+    """Recipes and derived settings limit single environments; tasks have their own limit or none."""
+    given = {"env.tasks": ["FrozenLake-v1", "CliffWalking-v1"], "env.num_envs": 2}
+    trainer = build_trainer(plan_run("FrozenLake-v1:ppo", given).config)
+    told = [note for note in notes_at_start(trainer, Silent()) if "no time limit" in note]
+    trainer.envs.close()
+    assert [note.partition(" has ")[0] for note in told] == ["the task CliffWalking-v1"]
+    assert "env.tasks.CliffWalking-v1.max_episode_steps" in told[0]
 
 
 def test_null_undoes_the_tasks_of_a_recipe():

@@ -48,6 +48,8 @@ class Curriculum(Part):
         """Every move so far, as its event tells it."""
         self.masters: dict[str, int] = {}
         """Steps of the checkpoint at the end of each stage."""
+        self._told: set[str] = set()
+        """Stages in which an episode has told what is judged."""
         self.counts = self._hand_out()
 
     @property
@@ -82,14 +84,31 @@ class Curriculum(Part):
         `names` are the tasks by number.
         """
         place = {name: index for index, name in enumerate(self.stages)}
+        silent = []
         for episode in episodes:
             achieved = episode.success if self.by_success else episode.raw_return
-            if not episode.jumped and achieved is not None:
+            if achieved is None:
+                silent.append(episode.task)
+            elif not episode.jumped:
+                self._told.add(episode.task)
                 self.ladder.add(place[episode.task], float(achieved))
+        self._require_successes(silent)
         if self.levels is not None:
             for number, name in enumerate(names):
                 self.levels.add(place[name], advantages[tasks == number])
         self.updates += 1
+
+    def _require_successes(self, silent: Sequence[str]) -> None:
+        """Refuse a stage that only successes lead on from, and whose first episodes tell of none."""
+        for stage in self.ladder.rungs[:-1]:
+            waits = self.levels is None and stage.promote_at is not None and stage.steps is None
+            if waits and stage.name in silent and stage.name not in self._told:
+                raise ConfigError(
+                    f"no episode of the stage {stage.name!r} ended with info['is_success'], so there is no "
+                    "share of successes to promote by.",
+                    where="curriculum.by",
+                    hint="Let the environment's last step say so in its info, or use curriculum.by=return.",
+                )
 
     def advance(self, taken: int) -> Move | None:
         """Move if there is reason to, and give out the copies anew if it is time; see `copies`."""
@@ -136,13 +155,15 @@ class Curriculum(Part):
         if not state:
             return ["the checkpoint knows no curriculum: it begins with its first stage"]
         counts = [int(one) for one in state["counts"]]
-        if len(counts) != len(self.stages) or sum(counts) != self.num_envs or min(counts) < 0:
+        if len(counts) != len(self.stages) or min(counts) < 0:
             raise ValueError(f"copies {counts} of {len(self.stages)} stages")
         self.ladder.load({}, state["ladder"])
         if self.levels is not None:
             self.levels.load({}, state["levels"])
+        self._told = set(self.stages[: self.ladder.highest])
         self.rng = restore_generator(state["rng"])
-        self.turn, self.updates, self.counts = int(state["turn"]), int(state["updates"]), counts
+        self.turn, self.updates = int(state["turn"]), int(state["updates"])
+        self.counts = counts if sum(counts) == self.num_envs else self._hand_out()  # of another number
         self.history, self.masters = list(state["history"]), dict(state["masters"])
         return []
 

@@ -12,8 +12,12 @@ _SIMPLE = (bool, int, float, str, type(None))
 
 
 def plain_attributes(owner: Any) -> dict[str, Any]:
-    """Those attributes of an object that are plain data."""
-    return {name: value for name, value in vars(owner).items() if is_plain(value)}
+    """Those attributes of an object that are plain data.
+
+    Which seed Gymnasium was given last is none of its state: it decides nothing, and a resume may change it.
+    """
+    found = ((name, value) for name, value in vars(owner).items() if name != "_np_random_seed")
+    return {name: value for name, value in found if is_plain(value)}
 
 
 def is_plain(value: Any) -> bool:

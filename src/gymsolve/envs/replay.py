@@ -35,7 +35,7 @@ from gymsolve.envs.wrappers.components import RewardComponents
 from gymsolve.envs.wrappers.rewards import RawReturn
 from gymsolve.envs.wrappers.watch import Watch
 from gymsolve.errors import BadNumber, EnvFaultError, GymsolveError
-from gymsolve.spec import ActionSpec
+from gymsolve.spec import ActionSpec, Array
 
 __all__ = ["Info", "Options", "Replay"]
 
@@ -87,6 +87,8 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         self._actions: list[Any] = []
         self._steps = 0
         self._obs: Any = None
+        self._legal: Array | None = None
+        """The mask that came with it, where there are masks."""
         self._configured: Options = None
         """Reset options of coming episodes."""
         self._options: Options = None
@@ -180,9 +182,10 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
             "options": self._options,
             "next_seed": self._next_seed,
         }
-        if self._native or (native and not self._masked):
+        if self._native or native:
             clone = save_native(self._name, self.env, self._obs)
-            return state if clone is None else {**state, "native": clone}
+            mask = None if self._legal is None else self._legal.tolist()
+            return state if clone is None else {**state, "native": clone, "mask": mask}
         return state
 
     def jump(self, state: Snapshot | None, seed: int) -> tuple[Any, Info, bool]:
@@ -218,7 +221,10 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         self._steps = len(self._actions)
         # Snapshots of older versions do not know of jumps.
         self._next_seed = state.get("next_seed")
-        return self._obs, {}
+        if not self._masked:
+            return self._obs, {}
+        self._legal = np.array(state["mask"], bool)
+        return self._obs, {"action_mask": self._legal}
 
     def _replay(self, state: Snapshot, seed: int) -> tuple[Any, Info] | None:
         if state["seed"] is None:
@@ -253,7 +259,8 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         if "action_mask" not in info:
             raise self._fault('gave no info["action_mask"] although it is expected to')
         try:
-            return {"action_mask": flat_mask(info["action_mask"], self._action)}
+            self._legal = flat_mask(info["action_mask"], self._action)
+            return {"action_mask": self._legal}
         except ValueError as error:
             raise self._fault(f"gave a wrong action mask: {error}") from error
 

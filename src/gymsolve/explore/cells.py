@@ -74,7 +74,8 @@ class Cells(Part):
         if self._column is not None:
             assert seen.rollout.watched is not None
             told: Array = seen.rollout.watched[:, :, self._column].astype(np.uint64)
-            return told
+            tasks = seen.rollout.task_numbers  # states of one task are not those of another
+            return told if tasks is None else mix(told, tasks.astype(np.uint64))
         ends: Array = self._of(seen)[seen.there]
         return ends
 

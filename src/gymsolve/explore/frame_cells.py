@@ -50,6 +50,12 @@ def _areas(size: int, parts: int) -> Array:
     return shares
 
 
+def _cut(small: Array, levels: int) -> Array:
+    """Shrunken frames [B, height, width] in so many greys [B, height · width]; white is the lightest."""
+    cut = np.minimum(np.floor(small * (levels / 255.0) + _EDGE), levels - 1)
+    return cut.astype(np.uint8).reshape(len(small), -1)
+
+
 class FrameCells(ArchiveCells):
     """Cells of one entry of the observation, a picture."""
 
@@ -82,9 +88,8 @@ class FrameCells(ArchiveCells):
 
     def _of(self, frames: Array) -> Array:
         width, height, levels = self.cut
-        small = shrink(frames, width, height).reshape(len(frames), -1)
         found = np.zeros(len(frames), np.uint64)
-        for column in words(np.floor(small * (levels / 255.0) + _EDGE).astype(np.uint8)):
+        for column in words(_cut(shrink(frames, width, height), levels)):
             found = mix(found, column)
         return found
 
@@ -121,8 +126,7 @@ class FrameCells(ArchiveCells):
             width = int(rng.integers(1, min(self._size[1], _LARGEST) + 1))
             height = int(rng.integers(1, min(self._size[0], _LARGEST) + 1))
             levels = int(2 ** rng.uniform(1.0, 6.0))
-            small = shrink(self._recent, width, height) * (levels / 255.0) + _EDGE
-            cells = len(np.unique(np.floor(small).astype(np.uint8).reshape(len(small), -1), axis=0))
+            cells = len(np.unique(_cut(shrink(self._recent, width, height), levels), axis=0))
             if abs(math.log(cells) - aim) < least:
                 best, least = (width, height, levels), abs(math.log(cells) - aim)
         return best

@@ -276,14 +276,18 @@ class GoExplore(Part):
         for name, array in arrays.items():
             owner, _, rest = name.partition("/")
             split[owner][rest] = array
-        fits = state and state["kind"] == self.cells.kind and len(state["heads"]) == self._envs.num_envs
+        fits = state and state["kind"] == self.cells.kind
         if not fits or not self.log.fits(split["log"]) or not self.cells.fits(split["cells"], state["cells"]):
+            # How episodes under way began is not known, so no way leads through them: they are left.
+            self._under_way.away[:] = self.settings.leave_after
             return ["the archive starts empty: the checkpoint has none of this kind"]
         self.cells.load(split["cells"], state["cells"])
         self.archive.load(split["archive"], {})
         self.log.load(split["log"], {})
         self.best.load(state["best"])
         self._under_way.load(arrays, state)
+        for head in state["heads"][self._envs.num_envs :]:  # of copies that there are no more
+            self.log.release(int(head))
         self.successes.load(state["successes"])
         self._score, self.turns = float(state["score"]), int(state["turns"])
         self.env_steps, self.rng = int(state["env_steps"]), restore_generator(state["rng"])

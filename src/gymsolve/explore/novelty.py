@@ -1,6 +1,6 @@
 """What a bonus has to know to pay: how new each step of a rollout is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -17,6 +17,10 @@ __all__ = ["LearnedNovelty", "Novelty"]
 
 class Novelty(Part, Protocol):
     """One way of telling how new something is. It changes in `learn` alone, after the policy has learned."""
+
+    def begin(self, rows: Sequence[int]) -> None:
+        """Between two rollouts, these environments began other episodes."""
+        return
 
     def pay(self, seen: Transitions) -> Array:
         """How new each step is [T, N], never below 0; steps that are not valid may get anything."""

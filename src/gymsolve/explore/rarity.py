@@ -5,13 +5,14 @@ divided by its mean over the last episodes, at least 0.01: what happens in every
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from gymsolve.explore.novelty import Novelty
 from gymsolve.explore.transitions import Transitions
+from gymsolve.parts import for_copies
 from gymsolve.spec import Array
 
 __all__ = ["Rarity"]
@@ -28,6 +29,10 @@ class Rarity(Novelty):
         self._columns = columns
         self._recent: deque[list[float]] = deque(maxlen=_EPISODES)
         self._running = np.zeros((num_envs, len(columns)))  # [N, K] events of the episodes under way
+
+    def begin(self, rows: Sequence[int]) -> None:
+        self._running = self._running.copy()
+        self._running[list(rows)] = 0.0
 
     def pay(self, seen: Transitions) -> Array:
         mean = np.mean(self._recent, axis=0) if self._recent else np.zeros(len(self._columns))
@@ -60,12 +65,12 @@ class Rarity(Novelty):
         return {"recent": list(self._recent)}
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        self._running = np.array(arrays["running"], np.float64)
+        self._running = for_copies(arrays["running"].astype(np.float64), np.zeros_like(self._running))
         self._recent = deque(([float(x) for x in one] for one in state["recent"]), maxlen=_EPISODES)
         return []
 
     def fits(self, arrays: dict[str, Array], state: dict[str, Any]) -> bool:
-        return "running" in arrays and arrays["running"].shape == self._running.shape
+        return "running" in arrays and arrays["running"].shape[1:] == self._running.shape[1:]
 
     def hold(self) -> Callable[[], None]:
         kept = self._running, self._recent

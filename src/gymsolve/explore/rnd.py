@@ -5,7 +5,7 @@ error is large where it has learned little. RND (Burda et al. 2018) pays half th
 observation that a step leads to. NovelD (Zhang et al. 2021) pays where the error grows, at first visits only.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,6 +92,9 @@ class NovelD(RandomDistillation):
         super().__init__(settings, inputs, cnn, device, rng)
         self._visits = visits
         self._first: Array | None = None
+
+    def begin(self, rows: Sequence[int]) -> None:
+        self._visits.begin(rows)
 
     def pay(self, seen: Transitions) -> Array:
         lengths = np.sqrt(2.0 * self.errors(seen))

@@ -7,7 +7,7 @@ import numpy as np
 
 from gymsolve.explore.archive import Place
 from gymsolve.explore.trajectories import NOWHERE
-from gymsolve.parts import Part
+from gymsolve.parts import Part, for_copies
 from gymsolve.spec import Array
 
 __all__ = ["UnderWay"]
@@ -63,7 +63,9 @@ class UnderWay(Part):
         }
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        self.heads, self.at = [int(head) for head in state["heads"]], arrays["at"].copy()
-        self.scores, self.lengths = np.array(state["scores"], float), np.array(state["lengths"], np.int64)
-        self.away, self.paid = np.array(state["away"], np.int64), np.array(state["paid"], bool)
+        blank = UnderWay(len(self.heads))
+        saved = {name: np.array(state[name]) for name in ("scores", "lengths", "away", "paid")}
+        for name, values in (saved | {"at": arrays["at"]}).items():
+            vars(self)[name] = for_copies(values, vars(blank)[name])
+        self.heads = for_copies(np.array(state["heads"], np.int64), np.array(blank.heads)).tolist()
         return []

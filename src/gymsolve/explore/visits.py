@@ -4,7 +4,7 @@ The cells of an episode are remembered from rollout to rollout and forgotten at 
 an episode begins with is known, it counts as visited.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,15 @@ class Visits:
     def __init__(self, cells: Cells, num_envs: int) -> None:
         self.cells = cells
         self._visited: list[frozenset[int]] = [frozenset()] * num_envs
-        self._standing: list[int | None] = [None] * num_envs
-        """The cell in which each environment was left (0 where nobody tells); None between episodes."""
-        self._next = self._visited, self._standing
+        self._under_way = [False] * num_envs
+        """Whether each is within an episode."""
+        self._next = self._visited, self._under_way
+
+    def begin(self, rows: Sequence[int]) -> None:
+        """These environments began other episodes."""
+        anew = set(rows)
+        self._visited = [frozenset() if row in anew else one for row, one in enumerate(self._visited)]
+        self._under_way = [one and row not in anew for row, one in enumerate(self._under_way)]
 
     def first(self, seen: Transitions) -> Array:
         """True [T, N] where a step leads to a cell for the first time in its episode."""
@@ -35,44 +41,42 @@ class Visits:
         starts = None if beginnings is None else beginnings.T.tolist()
         flags = rollout.valid.T.tolist(), rollout.done.T.tolist()
         found = np.zeros(rollout.valid.shape, bool)
-        visited, standing = [], []
+        visited, under_way = [], []
         for env, (cells, valid, done) in enumerate(zip(ends, *flags, strict=True)):
             start = None if starts is None else starts[env]
-            row, known, at = self._walk(env, cells, start, valid, done)
+            row, known, goes_on = self._walk(env, cells, start, valid, done)
             found[:, env] = row
             visited.append(known)
-            standing.append(at)
-        self._next = visited, standing
+            under_way.append(goes_on)
+        self._next = visited, under_way
         return found
 
     def _walk(
         self, env: int, cells: list[int], starts: list[int] | None, valid: list[bool], done: list[bool]
-    ) -> tuple[list[bool], frozenset[int], int | None]:
-        """One environment: its first visits, and where it stands after the rollout."""
-        known, at = set(self._visited[env]), self._standing[env]
-        if starts is not None and at != starts[0]:
-            at = None  # it was put elsewhere meanwhile: another episode
+    ) -> tuple[list[bool], frozenset[int], bool]:
+        """One environment: its first visits, the cells of its last episode, and whether that goes on."""
+        known, goes_on = set(self._visited[env]), self._under_way[env]
         first = [False] * len(cells)
         for step, cell in enumerate(cells):
             if not valid[step]:
-                at = None
+                goes_on = False
                 continue
-            if at is None:
+            if not goes_on:
                 known = set() if starts is None else {starts[step]}
             first[step] = cell not in known
             known.add(cell)
-            at = None if done[step] else (cell if starts is not None else 0)
-        return first, frozenset() if at is None else frozenset(known), at
+            goes_on = not done[step]
+        return first, frozenset(known) if goes_on else frozenset(), goes_on
 
     def commit(self) -> None:
         """The rollout was learned from: go on from its end."""
-        self._visited, self._standing = self._next
+        self._visited, self._under_way = self._next
 
     def hold(self) -> Callable[[], None]:
-        kept, cells = (self._visited, self._standing), self.cells.hold()
+        kept, cells = (self._visited, self._under_way), self.cells.hold()
 
         def put_back() -> None:
-            self._visited, self._standing = kept
+            self._visited, self._under_way = kept
             cells()
 
         return put_back
@@ -86,23 +90,28 @@ class Visits:
         }
 
     def state(self) -> dict[str, Any]:
-        return {"standing": self._standing}
+        return {"under_way": self._under_way}
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> None:
-        ends = np.cumsum(arrays["visited_sizes"])[:-1]
-        self._visited = [frozenset(part.tolist()) for part in np.split(arrays["visited"], ends)]
-        self._standing = [None if cell is None else int(cell) for cell in state["standing"]]
         self.cells.load(arrays, state)
+        # Older checkpoints named the cell that each environment stood in, or nothing.
+        told = state.get("standing")
+        under_way = list(state["under_way"]) if told is None else [one is not None for one in told]
+        ends = np.cumsum(arrays["visited_sizes"])[:-1]
+        visited = [frozenset(part.tolist()) for part in np.split(arrays["visited"], ends)]
+        self.forget()
+        for env, one in enumerate(zip(visited, under_way, strict=True)):
+            if env < len(self._visited):  # a resume may have fewer of them
+                self._visited[env], self._under_way[env] = one
 
     def fits(self, arrays: dict[str, Array]) -> bool:
-        """Are these the visits of as many environments, to cells of the same kind?"""
-        sizes = arrays.get("visited_sizes")
-        return sizes is not None and len(sizes) == len(self._visited) and self.cells.fits(arrays)
+        """Are these visits to cells of the same kind?"""
+        return "visited_sizes" in arrays and self.cells.fits(arrays)
 
     def forget(self) -> None:
         """All episodes begin anew."""
         self._visited = [frozenset()] * len(self._visited)
-        self._standing = [None] * len(self._standing)
+        self._under_way = [False] * len(self._under_way)
 
 
 class Episodic(Novelty):
@@ -111,6 +120,9 @@ class Episodic(Novelty):
     def __init__(self, visits: Visits) -> None:
         self._visits = visits
         self._first: Array | None = None
+
+    def begin(self, rows: Sequence[int]) -> None:
+        self._visits.begin(rows)
 
     def pay(self, seen: Transitions) -> Array:
         self._first = self._visits.first(seen)

@@ -23,12 +23,11 @@ class TaskVerdict:
     """Mean return, or share of successes, that counts as solved; None where none is known."""
     reached: bool
 
-    @property
-    def gap(self) -> float:
+    def gap(self, *, by_success: bool) -> float:
         """How far it is above its threshold, in units of it; 0 where none is known."""
         if self.threshold is None:
             return 0.0
-        judged = self.mean if self.success_rate is None or self.threshold > 1.0 else self.success_rate
+        judged = (self.success_rate or 0.0) if by_success else self.mean
         return (judged - self.threshold) / max(1.0, abs(self.threshold))
 
     def __str__(self) -> str:
@@ -56,7 +55,10 @@ def task_verdicts(record: Mapping[str, Any]) -> list[TaskVerdict]:
     ]
 
 
-def worst_task(record: Mapping[str, Any]) -> str | None:
-    """The task that is furthest below its threshold, the first of equals; None where there is one."""
+def worst_task(record: Mapping[str, Any], *, by_success: bool) -> str | None:
+    """The task that is furthest below its threshold, the first of equals; None where there is one.
+
+    `by_success` says whether thresholds are shares of successes (`solved_by`).
+    """
     told = task_verdicts(record)
-    return min(told, key=lambda one: one.gap).name if told else None
+    return min(told, key=lambda one: one.gap(by_success=by_success)).name if told else None

@@ -5,7 +5,7 @@ else. It pays after a rollout is collected, and learns after the policy has lear
 not move within a rollout. Raw returns, evaluation and *solved* never see it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -20,6 +20,10 @@ __all__ = ["Bonus", "pay_bonuses"]
 
 class Bonus(Part, Protocol):
     """One further reward."""
+
+    def begin(self, rows: Sequence[int]) -> None:
+        """Between two rollouts, these environments began other episodes; those under way have no end."""
+        return
 
     def pay(self, rollout: Rollout, progress: Progress) -> Array:
         """What each step earns [T, N]."""

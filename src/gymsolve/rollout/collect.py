@@ -12,7 +12,7 @@ import numpy as np
 
 from gymsolve.envs.backends.joined import JoinedEnvs
 from gymsolve.envs.contract import Envs, Step
-from gymsolve.parts import Part
+from gymsolve.parts import Part, for_copies
 from gymsolve.rollout.agent import Actor, Agent
 from gymsolve.rollout.rollout import Rollout, allocate
 from gymsolve.rollout.starts import Moved, Starts
@@ -41,6 +41,8 @@ class Collector(Part):
         """Puts environments elsewhere than a reset would; None where every episode begins at one."""
         self.capturable = True
         """False when the environments' state cannot be captured: resuming then begins new episodes."""
+        self._anew: list[int] = []
+        """Environments whose episodes a resume could not continue; the next rollout says so."""
         self._between = True
         """True while the environments stand at the end of a rollout that was learned from."""
         self.obs: Obs
@@ -115,8 +117,11 @@ class Collector(Part):
         out.episodes, out.faults = [], []
         out.cut_episodes, out.bootstrapped, out.env_seconds, out.final_obs = 0, 0, 0.0, {}
         self.filled = False  # a fault half-way leaves a mixture of two rollouts
-        if self.starts is not None:
-            self._move(self.starts.before())
+        out.anew, self._anew = self._anew, []
+        moved = None if self.starts is None else self.starts.before()
+        if moved is not None:
+            out.anew = sorted({*out.anew, *np.flatnonzero(moved.rows).tolist()})
+            self._move(moved)
 
     def _move(self, moved: Moved | None) -> None:
         """Go on from where environments were put; what the agent remembers belongs to other episodes."""
@@ -147,11 +152,13 @@ class Collector(Part):
         seeds = integer_seeds(self.seed, "env", num_envs, self.env_steps)
         if state["envs"] is None:
             self.begin(seeds)
+            self._anew = list(range(num_envs))
             return ["the environments' state was not in the checkpoint: all episodes start anew"]
         self.obs, self.masks, restarted = self.envs.restore(state["envs"], seeds)
+        self._anew = restarted
         memory = arrays.get("memory")
-        if memory is not None and self.agent.memory is not None and memory.shape == self.agent.memory.shape:
-            self.agent.memory = memory
+        if memory is not None and self.agent.memory is not None:
+            self.agent.memory = for_copies(memory, self.agent.memory)
             self.agent.forget(np.isin(np.arange(num_envs), restarted))
         if not restarted:
             return []

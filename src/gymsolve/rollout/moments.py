@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.parts import Part
+from gymsolve.parts import Part, for_copies
 from gymsolve.spec import Array
 
 __all__ = ["RewardScaler", "merge_moments", "scale_rewards"]
@@ -92,11 +92,11 @@ class RewardScaler(Part):
         }
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        if len(state.get("running", ())) != len(self.running):
+        if "running" not in state:
             return ["the statistics of reward scaling start afresh"]
         self.mean = np.asarray(state["mean"], np.float64).reshape(np.shape(self.mean))
         self.var = np.asarray(state["var"], np.float64).reshape(np.shape(self.var))
-        self.running = np.asarray(state["running"], np.float64).reshape(self.running.shape)
+        self.running = for_copies(np.asarray(state["running"], np.float64), np.zeros_like(self.running))
         self.count = np.asarray(state["count"], np.float64).reshape(np.shape(self.count))
         return []
 

@@ -56,6 +56,8 @@ class Rollout:
     last_obs: Obs = field(default_factory=dict)
     """What the environments showed after the last step [N, …]."""
     episodes: list[Episode] = field(default_factory=list)
+    anew: list[int] = field(default_factory=list)
+    """Environments that began another episode before the first step, without an end of the one before."""
     faults: list[str] = field(default_factory=list)
     """Sentences on what broke and was mended meanwhile, such as a worker that died."""
     cut_episodes: int = 0

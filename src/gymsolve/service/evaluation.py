@@ -97,9 +97,9 @@ def describe_evaluation(
     judged = measured.get("eval/success_rate") if config.solved_by == "success_rate" else result.mean
     decided = result.complete and bool(result.episodes) and threshold is not None and judged is not None
     reached = judged >= threshold if decided and judged is not None and threshold is not None else None
-    if result.tasks and reached is not None:
+    if result.deciding and reached is not None:  # of a curriculum, its last stage alone
         bars = task_thresholds(config, spec)
-        reached = all(_reaches(one, bars[name], config.solved_by) for name, one in result.tasks.items())
+        reached = all(_reaches(one, bars[name], config.solved_by) for name, one in result.deciding.items())
     return Evaluation(
         run=loaded.run.id,
         checkpoint=loaded.checkpoint,

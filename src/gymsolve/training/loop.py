@@ -98,6 +98,8 @@ def collect(trainer: Trainer, observer: Observer) -> Rollout:
         raise_as(blame(trainer, error), error)
     trainer.clock.add("env", rollout.env_seconds)
     trainer.clock.add("act", time.perf_counter() - began - rollout.env_seconds)
+    if rollout.anew:
+        trainer.begin(rollout.anew)
     if trainer.scaler is not None:
         gamma = trainer.config.algo.gamma.at(trainer.progress)
         told = rollout.done, rollout.valid, gamma, rollout.task_numbers

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gymsolve.config import TrainConfig
+from gymsolve.envs.backends.joined import JoinedEnvs
 from gymsolve.envs.describe import describe_env
 from gymsolve.envs.determinism import BOUNDS_FIX, SEED_FIX, UNSEEDED, Bounds, know_determinism, place_in_class
 from gymsolve.envs.make import debugger_attached
@@ -70,6 +71,7 @@ def notes_at_start(trainer: Trainer, observer: Observer) -> list[str]:
             "the state of this environment cannot be captured: a resumed run will begin new episodes "
             "instead of continuing those under way"
         )
+    notes += _endless_tasks(trainer)
     algo, limit = trainer.config.algo, trainer.envs.spec.max_episode_steps
     if algo.whole_episodes and (limit is None or algo.num_steps < limit):
         longest = f"last up to {limit} steps" if limit else "have no limit"
@@ -81,6 +83,18 @@ def notes_at_start(trainer: Trainer, observer: Observer) -> list[str]:
     if trainer.threshold is None:
         notes.append("no threshold is known, so nothing will count as solved; set one with --set solved_at=…")
     return notes
+
+
+def _endless_tasks(trainer: Trainer) -> list[str]:
+    """Tasks that may keep an evaluation for long."""
+    if not isinstance(trainer.envs, JoinedEnvs):
+        return []
+    cap = trainer.config.eval.max_seconds
+    return [
+        f"the task {name} has no time limit: a policy that reaches no end is evaluated until "
+        f"eval.max_seconds ({cap:g}); set env.tasks.{name}.max_episode_steps"
+        for name in trainer.envs.endless
+    ]
 
 
 def _unused_kernels(trainer: Trainer) -> list[str]:

@@ -228,9 +228,14 @@ class Trainer:
 
     def reassign(self, copies: dict[str, int]) -> None:
         """Between two rollouts, give each of several tasks that many copies."""
-        anew = self.collector.reassign(copies)
+        self.begin(self.collector.reassign(copies))
+
+    def begin(self, rows: list[int]) -> None:
+        """These environments began other episodes, and those under way had no end: no sum goes on."""
         if self.scaler is not None:
-            self.scaler.begin(anew)
+            self.scaler.begin(rows)
+        for bonus in self.bonuses.values():
+            bonus.begin(rows)
 
     def reseed(self) -> None:
         """Keep weights and statistics, and draw everything random anew from the seed in the settings."""

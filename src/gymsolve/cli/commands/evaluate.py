@@ -81,15 +81,17 @@ def evaluate(
     if json:
         print_json(told.to_json())
     else:
-        tasks = max(1, len(loaded.config.env.tasks))
-        _tell(told, episodes * tasks if steps is None else None)
+        tasks, stages = max(1, len(loaded.config.env.tasks)), loaded.config.curriculum.names
+        _tell(told, episodes * tasks if steps is None else None, stages[-1] if stages else None)
 
 
-def _tell(told: "Evaluation", asked: int | None) -> None:
+def _tell(told: "Evaluation", asked: int | None, goal: str | None) -> None:
+    """`goal` is the stage of a curriculum that it is all about."""
     say(f"{told.run}@{told.checkpoint}")
     of = "" if asked is None else f"of {asked}: "
     short = "" if told.complete else f" ({of}{_why_short(told)})"
-    rows = [("mean return", score(told.mean_reward, told.std_reward))]
+    about = "" if goal is None else f" in {goal}, the last stage, as are the figures below"
+    rows = [("mean return", score(told.mean_reward, told.std_reward) + about)]
     rows += [(f"  {name}", number(mean)) for name, mean in (told.tasks or {}).items()]
     if told.success_rate is not None:
         rows.append(("success", f"{told.success_rate:.0%}"))
@@ -99,7 +101,7 @@ def _tell(told: "Evaluation", asked: int | None) -> None:
         rows.append(("mean length", number(told.mean_ep_length)))
         rows.append(("per step", number(told.reward_per_step)))
     rows += [
-        ("episodes", f"{told.episodes}{short}, {_steps(told)}"),
+        ("episodes", f"{told.episodes}{short}, {_steps(told)}" + (", of all tasks" if told.tasks else "")),
         ("seeds", _SEEDS[told.seeds]),
         ("trained for", f"{count(told.env_steps)} steps"),
     ]

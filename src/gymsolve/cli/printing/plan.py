@@ -94,6 +94,7 @@ def _summary(config: "TrainConfig", threshold: float | None) -> list[tuple[str, 
         ("environment", _environment(config)),
         ("algorithm", _algorithm(config)),
         ("network", _network(config)),
+        *_ways(config),
         ("budget", f"{count(config.steps)} {unit}"),
         ("evaluation", f"{often} {count(config.eval_every)} {unit}, {played}; {goal}"),
         ("seed", str(config.seed)),
@@ -124,6 +125,24 @@ def _algorithm(config: "TrainConfig") -> str:
         told += f", {setting(dumped['num_epochs'])} epochs, {algo.num_minibatches} minibatch"
         told += "es each" if algo.num_minibatches > 1 else " each"
     return f"{told}, learning rate {setting(dumped['learning_rate'])}"
+
+
+def _ways(config: "TrainConfig") -> list[tuple[str, str]]:
+    """How it explores and through which stages it goes, where the settings ask for either."""
+    explore, stages, told = config.explore, config.curriculum, []
+    if explore.bonus != "none":
+        coef = setting(explore.model_dump(mode="json")["coef"])
+        told.append(f"a bonus of weight {coef} for what is new ({explore.bonus})")
+    if explore.archive is not None:
+        told.append("episodes begin at places of an archive (Go-Explore)")
+    if explore.repeat:
+        told.append(f"{explore.repeat:.0%} of actions repeat the last one")
+    found = [("exploring", "; ".join(told))] if told else []
+    if stages.names:
+        between = " → " if stages.choice == "ladder" else ", "
+        how = "" if stages.choice == "ladder" else ", drawn by prioritised level replay"
+        found.append(("curriculum", between.join(stages.names) + how))
+    return found
 
 
 def _network(config: "TrainConfig") -> str:

@@ -58,6 +58,11 @@ class JoinedEnvs:
         found = {name: part.rows.tolist() for name, part in self._parts.items()}
         return {name: found.get(name, []) for name in self.spec.tasks}
 
+    @property
+    def endless(self) -> list[str]:
+        """Tasks whose episodes no time limit ends."""
+        return [name for name, fit in self._fits.items() if fit.own.max_episode_steps is None]
+
     def _build(self, name: str, rows: list[int]) -> _Part:
         return _Part(self._fits[name], self._make_part(name, len(rows)), rows)
 

@@ -13,6 +13,8 @@ import numpy as np
 from gymnasium import spaces
 from pydantic import Field
 
+from gymsolve.envs.masks import flat_mask
+from gymsolve.envs.spaces import action_spec
 from gymsolve.spec import Array
 
 __all__ = ["ActionNoise", "DiscreteActions", "FrameSkip", "PreviousActions", "StickyActions"]
@@ -68,7 +70,10 @@ class FrameSkip(gym.Wrapper[Any, Any, Any, Any]):
 
 
 class StickyActions(gym.Wrapper[Any, Any, Any, Any]):
-    """With some probability the last executed action is repeated instead of the chosen one."""
+    """With some probability the last executed action is repeated instead of the chosen one.
+
+    Where the environment gives a mask that forbids it now, the chosen one is taken.
+    """
 
     changes_reward = False
 
@@ -76,18 +81,35 @@ class StickyActions(gym.Wrapper[Any, Any, Any, Any]):
         super().__init__(env)
         self._probability = probability
         self._last: Any = None
+        self._legal: Array | None = None
+        """A flag for each choice after the last observation; None where the environment gives no mask."""
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         self._last = None
-        return self.env.reset(seed=seed, options=options)
+        obs, info = self.env.reset(seed=seed, options=options)
+        self._look(info)
+        return obs, info
 
     def step(self, action: Any) -> Stepped:
         sticks = self.np_random.random() < self._probability
-        if self._last is None or not sticks:
+        if self._last is None or not sticks or not self._may_repeat():
             self._last = np.array(action)[()]  # a scalar stays one; an array may be the caller's buffer
-        return self.env.step(self._last)
+        stepped = self.env.step(self._last)
+        self._look(stepped[4])
+        return stepped
+
+    def _look(self, info: dict[str, Any]) -> None:
+        mask, box = info.get("action_mask"), isinstance(self.action_space, spaces.Box)
+        self._legal = None if mask is None or box else flat_mask(mask, action_spec(self.action_space))
+
+    def _may_repeat(self) -> bool:
+        if self._legal is None:
+            return True
+        spec = action_spec(self.action_space)
+        first = np.cumsum([0, *spec.nvec[:-1]]) - np.array(spec.start)  # of each part's flags
+        return bool(self._legal[first + np.ravel(self._last)].all())
 
 
 class ActionNoise(gym.Wrapper[Any, Any, Any, Any]):

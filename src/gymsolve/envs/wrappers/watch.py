@@ -67,7 +67,8 @@ class Watch(gym.Wrapper[Any, Any, Any, Any]):
         if is_number(value) and math.isfinite(float(value)):  # type: ignore[arg-type]
             return float(value)  # type: ignore[arg-type]
         offered = [other for other, one in info.items() if is_number(one) and other != key]
-        listed = f"Its numbers are: {', '.join(offered)}." if offered else "It has no numbers at all."
+        nothing = "It has no numbers at all; use another bonus, such as explore=rnd."
+        listed = f"Its numbers are: {', '.join(offered)}." if offered else nothing
         what = f"is {value!r}, not a finite number" if key in info else "is not there"
         raise ConfigError(
             f'info["{key}"] {what}, so its changes cannot be events.',

@@ -110,6 +110,9 @@ class Contender:
         return [] if series is None else [float(value) for value in series.tail(1)]
 
     def _reaches(self, row: dict[str, Any]) -> bool:
+        each = [value for name, value in row.items() if name.startswith("task_reached/")]
+        if each and not self.settings["curriculum.stages"]:  # of several tasks every one, not their mean
+            return all(each)
         if self.success_needed is not None:
             return bool((row.get("eval/success_rate") or 0.0) >= self.success_needed)
         return self.threshold is not None and row["eval/mean_reward"] >= self.threshold

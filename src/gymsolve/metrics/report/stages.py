@@ -121,7 +121,7 @@ def _gains(facts: Facts, visits: Sequence[StageVisit], curves: Mapping[str, Curv
         for visit in visits:
             if visit.stage in found or not _same_task(facts.config, visit.stage, alone):
                 continue
-            best = 1.0 if by_success else _bar(facts.config, visit.stage)
+            best = 1.0 if by_success else _best(facts, visit.stage)
             end = facts.env_steps if visit.ended is None else visit.ended
             gain = (
                 None
@@ -133,12 +133,14 @@ def _gains(facts: Facts, visits: Sequence[StageVisit], curves: Mapping[str, Curv
     return found
 
 
-def _bar(config: TrainConfig, name: str) -> float | None:
-    """The most that a stage is asked for."""
-    settings, task = config.curriculum, config.env.tasks[name]
+def _best(facts: Facts, name: str) -> float | None:
+    """The most that a stage is asked for: the return that counts as solved there, else what promotes."""
+    found = [row[key] for row in facts.rows if (key := f"task_threshold/{name}") in row]
+    if found:
+        return float(found[-1])
+    settings, solved_by = facts.config.curriculum, facts.config.solved_by
     stage = next(one for one in settings.stages if one.name == name)
-    solved_at = config.solved_at if task.solved_at is None else task.solved_at
-    return settings.bar(stage, config.solved_by, solved_at)
+    return None if settings.promotes_by_success(solved_by) else settings.bar(stage, solved_by, None)
 
 
 def _same_task(config: TrainConfig, stage: str, alone: TrainConfig) -> bool:

@@ -30,7 +30,7 @@ def _starved(history: History, context: Context, active: bool) -> Evidence | Non
     for name in names:
         metric = f"task_signal/{name}"
         signal = history.last(metric)
-        if signal is None or signal * len(names) >= bar or _does_well(history, name):
+        if signal is None or signal * len(names) >= bar or _does_well(history, context, name):
             continue
         return Evidence(metric, signal, _STARVED / len(names), "<", f"{name} is not where it should be")
     return None
@@ -40,19 +40,20 @@ def _forgotten(history: History, context: Context, active: bool) -> Evidence | N
     """A task that was learned lost it again, beyond chance, while another is at its best since."""
     names = _tasks(context)
     for name in names:
-        metric = f"task_eval/{name}"
+        metric = _judged(context, name)
         series = history.get(metric)
         if series is None or len(series.values) < 3 or history.last(f"task_reached/{name}") == 1.0:
             continue
-        first, needed = _at_first(history, name, series), history.last(f"task_threshold/{name}")
+        first = _at_first(history, context, name, series)
+        needed = history.last(f"task_threshold/{name}")
         gained = series.peak - first
         if needed is not None and gained < _LEARNED * (needed - first):
             continue
         bar = series.peak - (0.7 if active else 1.0) * _FELL * gained
-        error = _standard_error(history, name, len(names))
+        error = _standard_error(history, context, name)
         if gained > 4.0 * error and series.last < bar and series.peak - series.last > 4.0 * error:
             best = series.steps[series.values.index(series.peak)]
-            others = [one for one in names if one != name and _rises(history.get(f"task_eval/{one}"), best)]
+            others = [one for one in names if _rises(history.get(_judged(context, one)), best)]
             if others:
                 told = f"after {series.peak:.4g} at step {best:,}, while {others[0]} does well"
                 return Evidence(metric, series.last, bar, "<", told)
@@ -84,9 +85,24 @@ def _stuck(history: History, context: Context, active: bool) -> Evidence | None:
     return Evidence("curriculum/achieved", achieved.last, bar, "<", told)
 
 
-def _at_first(history: History, name: str, judged: Series) -> float:
+def _by_success(context: Context) -> bool:
+    """Are thresholds shares of successes, and not returns?"""
+    return context.config is not None and context.config.solved_by == "success_rate"
+
+
+def _judged(context: Context, name: str) -> str:
+    """The metric of evaluation that a task's threshold is about."""
+    return f"task_eval_success/{name}" if _by_success(context) else f"task_eval/{name}"
+
+
+def _trained(context: Context, name: str) -> str:
+    """The same of training."""
+    return f"task_success/{name}" if _by_success(context) else f"task_return/{name}"
+
+
+def _at_first(history: History, context: Context, name: str, judged: Series) -> float:
     """What a task brought before it was learned: in training, if that is over by the first evaluation."""
-    trained = history.get(f"task_return/{name}")
+    trained = history.get(_trained(context, name))
     first = judged.values[0]
     return first if trained is None else min(first, trained.values[0])
 
@@ -95,9 +111,9 @@ def _tasks(context: Context) -> tuple[str, ...]:
     return () if context.config is None else tuple(context.config.env.tasks)
 
 
-def _does_well(history: History, name: str) -> bool:
+def _does_well(history: History, context: Context, name: str) -> bool:
     """Has the task reached its threshold in training, or, where none is known, gained something there?"""
-    series = history.get(f"task_return/{name}")
+    series = history.get(_trained(context, name))
     if series is None or not series.values:
         return False
     needed = history.last(f"task_threshold/{name}")
@@ -115,9 +131,18 @@ def _rises(series: Series | None, since: int) -> bool:
     return gained > 0.0 and series.last >= series.peak - _NEAR * gained and series.last > max(before)
 
 
-def _standard_error(history: History, name: str, tasks: int) -> float:
-    spread, episodes = history.last(f"task_eval_std/{name}"), history.last("eval/episodes")
-    return 0.0 if not spread or not episodes else spread / math.sqrt(episodes / tasks)
+def _standard_error(history: History, context: Context, name: str) -> float:
+    """Of what the newest evaluation found; of a curriculum, `eval/episodes` counts its last stage alone."""
+    assert context.config is not None
+    played = history.last("eval/episodes")
+    if not played:
+        return 0.0
+    staged = bool(context.config.curriculum.stages)
+    episodes = min(played, context.config.eval.episodes) if staged else played / len(_tasks(context))
+    if not _by_success(context):
+        return (history.last(f"task_eval_std/{name}") or 0.0) / math.sqrt(episodes)
+    share = ((history.last(_judged(context, name)) or 0.0) * episodes + 1.0) / (episodes + 2.0)
+    return math.sqrt(share * (1.0 - share) / (episodes + 2.0))
 
 
 def _has_tasks(context: Context) -> bool:

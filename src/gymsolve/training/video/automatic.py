@@ -109,7 +109,7 @@ def _film_both(
     run: Run, config: TrainConfig, observer: Observer, check: Callable[[Moment], None], order: Order
 ) -> None:
     stage: Stage | None = None
-    task = _worst_task(run) if config.env.tasks else None
+    task = _worst_task(run, config) if config.env.tasks else None
     try:
         for name, which in _wanted(run):
             saved = load_checkpoint(run, which, policy_only=True)
@@ -136,10 +136,11 @@ def _film_both(
             stage.close()
 
 
-def _worst_task(run: Run) -> str | None:
+def _worst_task(run: Run, config: TrainConfig) -> str | None:
     """Of several tasks, the one to look at: furthest below its threshold in the best evaluation."""
     name = pointed(run, "best") or pointed(run, "last")
-    return None if name is None else worst_task(read_meta(run, name)["eval"] or {})
+    told = None if name is None else read_meta(run, name)["eval"]
+    return worst_task(told or {}, by_success=config.solved_by == "success_rate")
 
 
 def _told_if_slow(

@@ -94,7 +94,7 @@ def _known_task(wish: Wish, config: TrainConfig, saved: Checkpoint) -> str | Non
     if wish.task is not None and wish.task not in known:
         hint = f"Its tasks are: {', '.join(known)}." if known else "It has one task; leave out --task."
         raise UsageError(f"the run has no task {wish.task!r}.", where="--task", hint=hint)
-    return wish.task or worst_task(saved.meta["eval"] or {})
+    return wish.task or worst_task(saved.meta["eval"] or {}, by_success=config.solved_by == "success_rate")
 
 
 def _film(
