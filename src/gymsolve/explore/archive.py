@@ -76,9 +76,9 @@ class Archive:
         return self.places[self.rarely.draw(rng)]
 
     def put(self, key: int, place: Place, log: Trajectories) -> bool:
-        """Keep a way to a new cell, or a better one to a known one; was it new?
+        """Keep a way to a new cell, or a better one to a known one, whose visits count half; was it new?
 
-        Visits count on: a better way leads to the same surroundings, which are as well known as before.
+        What lies around is known as before, but the ways on from there may get better, too.
         """
         log.need(place.row)
         known = self.index.get(key)
@@ -90,6 +90,7 @@ class Archive:
             return True
         log.release(self.places[known].row)
         self.places[known] = place
+        self.rarely.see(known, self.rarely.seen[known] // 2)
         return False
 
     def see(self, keys: Iterable[int], counts: Iterable[int]) -> None:
