@@ -72,13 +72,14 @@ class ArchiveConfig(BaseModel):
     """Passes of a lesson over the best trajectories, or over 2048 steps drawn from them."""
     trajectories: Annotated[Positive, Field(le=100_000)] = 50
     """Best finished trajectories that are kept to learn from."""
-    rollouts: bool = True
-    """Learn from rollouts too; false learns from the archive alone."""
+    rollouts: bool | Literal["found"] = True
+    """Learn from rollouts too; false learns from the archive alone, and `found` does so until a trajectory is
+    found that paid: before, a policy would only lose its curiosity."""
 
     @model_validator(mode="after")
     def _learns_somehow(self) -> "ArchiveConfig":
-        if not self.rollouts and self.learn_from == "nothing":
-            raise ValueError("rollouts: nothing would be learned at all; leave it true, or set learn_from")
+        if self.rollouts is not True and self.learn_from == "nothing":
+            raise ValueError("rollouts: nothing else would be learned from; leave it true, or set learn_from")
         return self
 
 

@@ -403,6 +403,24 @@ def first_treasure(size, seed, limit):
     return trainer.counters.env_steps
 
 
+def test_rollouts_may_teach_once_something_was_found():
+    settings = {"env.kwargs": {"size": 4}, "explore.archive.rollouts": "found", "algo.num_steps": 4}
+    trainer = build_trainer(configure("exploring_envs:DeepSea-v0:ppo", SEA | settings))
+    weights, updated = trainer.policy.arrays(), []
+    while len(updated) < 60 and not any(updated):
+        had = bool(trainer.explorer.best.kept)
+        rollout = collect(trainer, Silent())
+        updated.append("train/loss" in learn(trainer, rollout))
+        assert updated[-1] == had
+        if not had:
+            for key, array in trainer.policy.arrays().items():
+                np.testing.assert_array_equal(array, weights[key], err_msg=key)
+        count(trainer, rollout, 0.0)
+    assert not updated[0]
+    assert updated[-1]
+    trainer.envs.close()
+
+
 def test_the_archive_finds_the_treasure_of_the_deep_sea():
     """Random play finds it once in 2^20 or 2^30 episodes.
 
@@ -445,7 +463,7 @@ def test_the_archive_finds_the_treasure_of_the_deep_sea():
         (
             "CartPole-v1:ppo",
             {"explore.archive.rollouts": False, "explore.archive.learn_from": "nothing"},
-            "nothing would be learned",
+            "nothing else would be learned",
         ),
         (
             "exploring_envs:Restless-v0:ppo",

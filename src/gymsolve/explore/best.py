@@ -52,6 +52,11 @@ class Best:
         """What the best one scored; −inf before there is one."""
         return max((one.score for one in self.kept), default=-math.inf)
 
+    @property
+    def pays(self) -> bool:
+        """Is one of them worth learning from, whatever it explored?"""
+        return self.score > 0.0 if self._rapid else bool(self.kept)
+
     def wants(self, rank: float, length: int) -> bool:
         """Would it be among them?"""
         return len(self.kept) < self.most or (rank, -length) > self.kept[0][:2]

@@ -58,7 +58,12 @@ class Imitation:
     ):
         self._explorer, self._algo, self._policy, self._optimizer = explorer, algo, policy, optimizer
         self.settings = explorer.settings
-        self.instead = not explorer.settings.rollouts
+
+    @property
+    def instead(self) -> bool:
+        """Do lessons stand in for the update with the rollout?"""
+        found = self.settings.rollouts == "found" and self._explorer.best.pays
+        return self.settings.rollouts is not True and not found
 
     @property
     def is_due(self) -> bool:

@@ -74,7 +74,7 @@ def _tiny_steps(history: History, context: Context, active: bool) -> Evidence | 
 
 def _waits(history: History, context: Context) -> bool:
     """It learns from an archive alone, which has nothing to teach yet."""
-    return context.setting("explore.archive.rollouts") is False and is_finding(history, context)
+    return context.setting("explore.archive.rollouts") in (False, "found") and is_finding(history, context)
 
 
 def _rank(history: History, context: Context, active: bool) -> Evidence | None:

@@ -106,8 +106,10 @@ class Algorithm(Part, Protocol):
 class Lessons(Protocol):
     """Something besides rollouts to learn from."""
 
-    instead: bool
-    """Nothing is learned from rollouts."""
+    @property
+    def instead(self) -> bool:
+        """Is nothing learned from the rollout?"""
+        ...
 
     def learn(
         self, scaler: RewardScaler | None, progress: Progress, rng: np.random.Generator
