@@ -257,7 +257,7 @@ def test_while_an_archive_grows_nothing_needs_to_be_earned_or_learned(grows, tol
     found = fired(columns | {"train/churn": 0.0}, lessons)
     assert told <= found
     assert bool(told) == bool(
-        found & {"no_reward", "same_return", "step_tiny", "churn_dead", "archive_stalled"}
+        found & {"no_reward", "same_return", "step_tiny", "churn_dead", "archive_stalled", "return_flat"}
     )
 
 

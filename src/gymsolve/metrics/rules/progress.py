@@ -3,7 +3,7 @@
 import math
 
 from gymsolve.metrics.history import History
-from gymsolve.metrics.rules.outlook import is_flat, is_reached
+from gymsolve.metrics.rules.outlook import is_finding, is_flat, is_reached
 from gymsolve.metrics.rules.remedies import all_of, scale
 from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, Wish
 
@@ -19,7 +19,7 @@ _SOME = 0.05
 
 
 def _flat(history: History, context: Context, active: bool) -> Evidence | None:
-    if not is_flat(history, context, 0.2):
+    if not is_flat(history, context, 0.2) or is_finding(history, context):
         return None
     series = history.series[_RETURN]
     return Evidence(_RETURN, series.last, series.peak, "≤", "no better than a fifth of the budget ago")
