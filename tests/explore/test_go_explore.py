@@ -426,9 +426,8 @@ def test_the_archive_finds_the_treasure_of_the_deep_sea():
 
     Seeds 0 to 9: after 2,400 to 6,720 steps, and 13,360 to 25,760.
     """
-    for seed in range(3):
-        assert first_treasure(20, seed, 11_000) < 11_000
-        assert first_treasure(30, seed, 35_000) < 35_000
+    for size, seed, limit in ((20, 0, 11_000), (20, 1, 11_000), (30, 0, 35_000)):
+        assert first_treasure(size, seed, limit) < limit
 
 
 @pytest.mark.parametrize(
