@@ -72,7 +72,7 @@ class ArchiveConfig(BaseModel):
     """Passes of a lesson over the best trajectories, or over 2048 steps drawn from them."""
     trajectories: Annotated[Positive, Field(le=100_000)] = 50
     """Best finished trajectories that are kept to learn from."""
-    rollouts: bool | Literal["found"] = True
+    rollouts: Literal[True, False, "found"] = True
     """Learn from rollouts too; false learns from the archive alone, and `found` does so until a trajectory is
     found that paid: before, a policy would only lose its curiosity."""
 
