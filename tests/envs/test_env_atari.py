@@ -155,9 +155,11 @@ def test_games_from_memory_resume_exactly_with_sticky_actions(game: str, wrapper
     for _ in range(90):
         actions = rng.integers(0, 4, 2)
         assert_same_step(envs.step(actions), fresh.step(actions))
-    # A state of another emulator is refused, and the game starts anew.
-    state["envs"][1]["native"]["state"] = "eJwDAAAAAAE="
-    assert fresh.restore(state, [8, 9])[2] == [1]
+    # A state of another emulator is refused, or one with an action that no console has: the game starts anew.
+    own = state["envs"][1]["native"]["state"]
+    for other in ("eJwDAAAAAAE=", own.partition(":")[0] + ":99", own + "x", "?"):
+        state["envs"][1]["native"]["state"] = other
+        assert fresh.restore(state, [8, 9])[2] == [1], other
     envs.close()
     fresh.close()
 

@@ -88,11 +88,13 @@ def _save(env: AnyEnv) -> str:
 def _load(env: AnyEnv, saved: str) -> None:
     game: Any = env
     kind = importlib.import_module(_EXTRA.module).ALEState
-    packed, _, held = saved.partition(":")  # snapshots of older versions do not know what was held
+    packed, _, told = saved.partition(":")  # snapshots of older versions do not know what was held
     try:
-        state = kind(zlib.decompress(base64.b64decode(packed)))
-        _hold(game.ale, state, int(held or 0))
-    except (SystemError, zlib.error) as error:
+        state, held = kind(zlib.decompress(base64.b64decode(packed))), int(told or 0)
+        if held not in (action.value for action in game.ale.getLegalActionSet()):
+            raise ValueError(held)
+        _hold(game.ale, state, held)
+    except (SystemError, ValueError, zlib.error) as error:
         raise EnvFaultError("the saved state is not one of this version of the emulator.") from error
 
 
