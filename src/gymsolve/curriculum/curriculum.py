@@ -48,8 +48,6 @@ class Curriculum(Part):
         """Every move so far, as its event tells it."""
         self.masters: dict[str, int] = {}
         """Steps of the checkpoint at the end of each stage."""
-        self._told: set[str] = set()
-        """Stages in which an episode has told what is judged."""
         self.counts = self._hand_out()
 
     @property
@@ -90,7 +88,6 @@ class Curriculum(Part):
             if achieved is None:
                 silent.append(episode.task)
             elif not episode.jumped:
-                self._told.add(episode.task)
                 self.ladder.add(place[episode.task], float(achieved))
         self._require_successes(silent)
         if self.levels is not None:
@@ -100,9 +97,10 @@ class Curriculum(Part):
 
     def _require_successes(self, silent: Sequence[str]) -> None:
         """Refuse a stage that only successes lead on from, and whose first episodes tell of none."""
-        for stage in self.ladder.rungs[:-1]:
+        for index, stage in enumerate(self.ladder.rungs[:-1]):
             waits = self.levels is None and stage.promote_at is not None and stage.steps is None
-            if waits and stage.name in silent and stage.name not in self._told:
+            told = index < self.ladder.highest or self.ladder.seen(index)[0]
+            if waits and stage.name in silent and not told:
                 raise ConfigError(
                     f"no episode of the stage {stage.name!r} ended with info['is_success'], so there is no "
                     "share of successes to promote by.",
@@ -160,7 +158,6 @@ class Curriculum(Part):
         self.ladder.load({}, state["ladder"])
         if self.levels is not None:
             self.levels.load({}, state["levels"])
-        self._told = set(self.stages[: self.ladder.highest])
         self.rng = restore_generator(state["rng"])
         self.turn, self.updates = int(state["turn"]), int(state["updates"])
         self.counts = counts if sum(counts) == self.num_envs else self._hand_out()  # of another number
