@@ -8,9 +8,18 @@ from typing import Any
 
 import gymnasium as gym
 
+from gymsolve.envs.arguments import (
+    CHANCE,
+    FLAG,
+    SAME_GAME,
+    WHOLE_OR_NONE,
+    Argument,
+    check_arguments,
+    is_whole,
+)
 from gymsolve.envs.atari.sticky import Held, StickyAle
 from gymsolve.envs.families.family import AnyEnv, Clone, Extra, Family, by_namespace
-from gymsolve.errors import ConfigError, EnvFaultError, MissingExtraError
+from gymsolve.errors import EnvFaultError, MissingExtraError
 
 __all__ = ["FAMILY"]
 
@@ -57,14 +66,29 @@ def _fps(env: AnyEnv) -> float | None:
     return _FPS / (skipped if isinstance(skipped, int) else (sum(skipped) - 1) / 2)
 
 
+def _is_skip(value: Any) -> bool:
+    if not isinstance(value, list | tuple):
+        return is_whole(value, 1)
+    return len(value) == 2 and all(is_whole(end, 1) for end in value) and value[0] < value[1]
+
+
+_ARGUMENTS = {
+    "game": SAME_GAME,
+    _STICKY: CHANCE,
+    "frameskip": Argument(_is_skip, "a whole number of frames, or two such as [2, 5], the smaller one first"),
+    "max_num_frames_per_episode": WHOLE_OR_NONE,
+    "mode": WHOLE_OR_NONE,
+    "difficulty": WHOLE_OR_NONE,
+    "obs_type": Argument(lambda value: value in ("rgb", "grayscale", "ram"), "rgb, grayscale or ram"),
+    "full_action_space": FLAG,
+    "continuous": FLAG,
+    "sound_obs": FLAG,
+}
+
+
 def _arguments(options: dict[str, Any]) -> dict[str, Any]:
-    """YAML has no pairs; and beyond 1, a probability would quietly repeat one action for ever."""
-    chance = options.get(_STICKY, 0.0)
-    if isinstance(chance, bool) or not isinstance(chance, int | float) or not 0 <= chance <= 1:
-        raise ConfigError(
-            f"should be a probability from 0 to 1; got {chance!r}.",
-            where=f"env.kwargs.{_STICKY}",
-        )
+    """YAML has no pairs."""
+    check_arguments(options, _ARGUMENTS)
     skip = options.get("frameskip")
     return {**options, "frameskip": tuple(skip)} if isinstance(skip, list) else options
 
