@@ -251,6 +251,8 @@ PIXELS = {"frameskip": 1, "obs_type": "grayscale"}
             "no action 'JUMP'",
         ),
         ({"id": "CartPole-v1", "kwargs": {}, "wrappers": ["episodic_life"]}, "an Atari game"),
+        ({"kwargs": {**PIXELS, "continuous": True}, "wrappers": ["atari"]}, "without continuous"),
+        ({"kwargs": {**RAM, "sound_obs": True}}, "without sound"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_sentence(settings: dict[str, Any], words: str) -> None:
@@ -260,11 +262,31 @@ def test_what_does_not_fit_is_refused_in_one_sentence(settings: dict[str, Any], 
 
 
 @pytest.mark.parametrize("kwargs", [PIXELS, RAM])
-def test_a_probability_is_one(kwargs: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("repeat_action_probability", 25, "a probability from 0 to 1; got 25"),
+        ("repeat_action_probability", True, "a probability from 0 to 1; got True"),
+        ("frameskip", [4, 4], r"the smaller one first; got \[4, 4\]"),
+        ("frameskip", [2, "x"], "a whole number of frames"),
+        ("frameskip", 2.5, "a whole number of frames"),
+        ("frameskip", 0, "a whole number of frames"),
+        ("max_num_frames_per_episode", -5, "a whole number; got -5"),
+        ("max_num_frames_per_episode", "many", "a whole number; got 'many'"),
+        ("mode", "hard", "a whole number; got 'hard'"),
+        ("difficulty", 1.5, "a whole number; got 1.5"),
+        ("obs_type", "gray", "rgb, grayscale or ram; got 'gray'"),
+        ("full_action_space", "no", "true or false; got 'no'"),  # any text would mean yes
+        ("game", "breakout", "left out, since the id says which game it is"),
+    ],
+)
+def test_arguments_of_the_emulator_are_refused_where_they_stand(
+    kwargs: dict[str, Any], name: str, value: Any, words: str
+) -> None:
     wrappers = ["atari"] if kwargs is PIXELS else ["atari_ram"]
-    config = config_of(kwargs={**kwargs, "repeat_action_probability": 25}, wrappers=wrappers)
-    with pytest.raises(ConfigError, match="a probability from 0 to 1; got 25"):
-        make_envs(config, "train")
+    with pytest.raises(ConfigError, match=words) as told:
+        make_envs(config_of(kwargs={**kwargs, name: value}, wrappers=wrappers), "train")
+    assert told.value.where == f"env.kwargs.{name}"
 
 
 def test_objects_are_stepped_by_python_and_pixels_with_lives_by_the_emulators_own_class() -> None:

@@ -16,7 +16,7 @@ from gymsolve.envs.families.box2d import FreshWorld
 from gymsolve.envs.labels import find_keys, find_labels, name_dimensions
 from gymsolve.envs.make import make_envs
 from gymsolve.envs.spaces import action_spec
-from gymsolve.errors import EnvFaultError
+from gymsolve.errors import ConfigError, EnvFaultError
 
 assert sample_envs.Counter
 
@@ -207,3 +207,35 @@ def test_mujoco_is_silent_about_its_own_models(capfd, tmp_path, monkeypatch) -> 
     assert list(tmp_path.iterdir()) == []  # MuJoCo keeps a log of its warnings otherwise
     with pytest.warns(RuntimeWarning, match="MuJoCo: something that matters"):
         mujoco.get_mju_user_warning()("something that matters")
+
+
+@pytest.mark.parametrize(
+    ("env_id", "name", "value", "words"),
+    [
+        ("MinAtar/Breakout-v1", "sticky_action_prob", 3, "a probability from 0 to 1; got 3"),
+        ("MinAtar/Breakout-v1", "sticky_action_prob", "x", "a probability from 0 to 1; got 'x'"),
+        ("MinAtar/Breakout-v1", "difficulty_ramping", "no", "true or false; got 'no'"),
+        ("MinAtar/Breakout-v1", "game", "asterix", "left out, since the id says which game it is"),
+        ("MiniGrid-Empty-5x5-v0", "max_steps", -1, "a number of steps from 1; got -1"),
+        ("MiniGrid-Empty-5x5-v0", "agent_view_size", 4, "an odd number of cells from 3; got 4"),
+        ("MiniGrid-Empty-5x5-v0", "agent_pov", "no", "true or false; got 'no'"),
+        (
+            "Retro/MeadowRun-Nes-v0",
+            "game",
+            "Airstriker-Genesis-v0",
+            "left out, since the id says which game it is",
+        ),
+        ("Retro/MeadowRun-Nes-v0", "obs_type", ["ram"], r"image or ram, not \['ram'\]"),
+        ("Retro/MeadowRun-Nes-v0", "scenario", 5, "the name of a scenario; got 5"),
+        ("HalfCheetah-v5", "frame_skip", 2.5, "a number of frames from 1; got 2.5"),
+        ("HalfCheetah-v5", "frame_skip", 0, "a number of frames from 1; got 0"),
+        ("VizdoomBasic-v1", "use_multi_binary_action_space", "no", "true or false; got 'no'"),
+        ("VizdoomBasic-v1", "treat_episode_timeout_as_truncation", 0, "true or false; got 0"),
+    ],
+)
+def test_arguments_that_a_package_would_take_without_a_word_are_refused(
+    env_id: str, name: str, value: Any, words: str
+) -> None:
+    with pytest.raises(ConfigError, match=words) as told:
+        build_env(EnvConfig.model_validate({"id": env_id, "kwargs": {name: value}}), "train")
+    assert told.value.where == f"env.kwargs.{name}"

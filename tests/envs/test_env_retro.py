@@ -20,7 +20,7 @@ from gymsolve.envs.labels import ActionLabels, find_keys, find_labels
 from gymsolve.envs.make import choose_backend
 from gymsolve.envs.registration import find_spec
 from gymsolve.envs.retro.buttons import SETS
-from gymsolve.envs.retro.game import GAMES, load_retro
+from gymsolve.envs.retro.game import GAMES, load_retro, open_game
 from gymsolve.envs.retro.roms import import_roms, list_roms
 from gymsolve.envs.spaces import action_spec
 from gymsolve.errors import ConfigError, UnknownEnvError, UsageError
@@ -379,8 +379,8 @@ def test_evaluation_may_have_another_frame_skip_than_training():
 
 @pytest.mark.parametrize("game", ["/tmp/evil", "../evil", "..", "MeadowRun-Nes-v0/../evil", ""])
 def test_a_game_is_a_name_and_never_a_folder(game):
-    with pytest.raises(ConfigError, match=r"env\.kwargs\.game"):
-        build(game=game)
+    with pytest.raises(ConfigError, match=r"env\.kwargs\.game: is the name of a game"):
+        open_game(game)
 
 
 @pytest.mark.parametrize("scenario", ["/tmp/evil.json", "../evil", "evil.json", "a b", ""])

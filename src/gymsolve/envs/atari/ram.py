@@ -38,6 +38,8 @@ class AtariRam(gym.Wrapper[Any, Any, Any, Any]):
         made = env.unwrapped.spec.kwargs if env.unwrapped.spec else {}
         if made.get("obs_type") != "ram" or "game" not in made:
             raise ValueError("an Atari game with env.kwargs {'obs_type': 'ram'} is needed.")
+        if made.get("sound_obs"):
+            raise ValueError("an Atari game without sound is needed; leave out env.kwargs.sound_obs.")
         game: Any = env.unwrapped
         self._ale, self._noop_max = game.ale, noop_max
         self._fire = fire_reset and "FIRE" in game.get_action_meanings()

@@ -2,20 +2,29 @@
 
 import base64
 import importlib
-import math
 import re
 import zlib
 from typing import Any
 
 import gymnasium as gym
 
+from gymsolve.envs.arguments import (
+    CHANCE,
+    FLAG,
+    SAME_GAME,
+    WHOLE_OR_NONE,
+    Argument,
+    check_arguments,
+    is_whole,
+)
+from gymsolve.envs.atari.sticky import Held, StickyAle
 from gymsolve.envs.families.family import AnyEnv, Clone, Extra, Family, by_namespace
-from gymsolve.errors import ConfigError, EnvFaultError, MissingExtraError
+from gymsolve.errors import EnvFaultError, MissingExtraError
 
 __all__ = ["FAMILY"]
 
 _FPS = 60.0
-_MOST_FRAMES = 1000
+_STICKY = "repeat_action_probability"
 _OLD = re.compile(
     r"(ALE/)?(?P<game>[A-Za-z]+?)(?P<ram>-ram)?(?P<skip>NoFrameskip|Deterministic)?(-v\d+)?", re.IGNORECASE
 )
@@ -57,14 +66,29 @@ def _fps(env: AnyEnv) -> float | None:
     return _FPS / (skipped if isinstance(skipped, int) else (sum(skipped) - 1) / 2)
 
 
+def _is_skip(value: Any) -> bool:
+    if not isinstance(value, list | tuple):
+        return is_whole(value, 1)
+    return len(value) == 2 and all(is_whole(end, 1) for end in value) and value[0] < value[1]
+
+
+_ARGUMENTS = {
+    "game": SAME_GAME,
+    _STICKY: CHANCE,
+    "frameskip": Argument(_is_skip, "a whole number of frames, or two such as [2, 5], the smaller one first"),
+    "max_num_frames_per_episode": WHOLE_OR_NONE,
+    "mode": WHOLE_OR_NONE,
+    "difficulty": WHOLE_OR_NONE,
+    "obs_type": Argument(lambda value: value in ("rgb", "grayscale", "ram"), "rgb, grayscale or ram"),
+    "full_action_space": FLAG,
+    "continuous": FLAG,
+    "sound_obs": FLAG,
+}
+
+
 def _arguments(options: dict[str, Any]) -> dict[str, Any]:
-    """YAML has no pairs; and beyond 1, a probability would quietly repeat one action for ever."""
-    chance = options.get("repeat_action_probability", 0.0)
-    if isinstance(chance, bool) or not isinstance(chance, int | float) or not 0 <= chance <= 1:
-        raise ConfigError(
-            f"should be a probability from 0 to 1; got {chance!r}.",
-            where="env.kwargs.repeat_action_probability",
-        )
+    """YAML has no pairs."""
+    check_arguments(options, _ARGUMENTS)
     skip = options.get("frameskip")
     return {**options, "frameskip": tuple(skip)} if isinstance(skip, list) else options
 
@@ -78,63 +102,43 @@ def _limit(env: AnyEnv) -> int | None:
     return -(-frames // (skipped if isinstance(skipped, int) else min(skipped)))
 
 
+def _prepare(env: AnyEnv) -> AnyEnv:
+    """Saved states of the emulator leave out which action sticks."""
+    game: Any = env.unwrapped
+    ale: Any = getattr(game, "ale", None)
+    if type(ale).__module__.partition(".")[0] == _EXTRA.module and 0 < ale.getFloat(_STICKY) < 1:
+        game.ale = StickyAle(ale)
+    return env
+
+
 def _save(env: AnyEnv) -> str:
     game: Any = env
     state = game.ale.cloneState(include_rng=True)
     packed = base64.b64encode(zlib.compress(state.serialize(), 1)).decode()
-    return f"{packed}:{_find_held(game.ale, state)}" if _surely(game.ale) else packed
+    if not isinstance(game.ale, StickyAle):
+        return packed
+    held = game.ale.find_held(state)
+    return f"{packed}:{held.action}" + (f":{held.strength!r}" if held.strength != 1 else "")
 
 
 def _load(env: AnyEnv, saved: str) -> None:
     game: Any = env
     kind = importlib.import_module(_EXTRA.module).ALEState
-    packed, _, told = saved.partition(":")  # snapshots of older versions do not know what was held
+    packed, *told = saved.split(":")  # snapshots of older versions do not know what was held
     try:
-        state, held = kind(zlib.decompress(base64.b64decode(packed))), int(told or 0)
-        if held not in (action.value for action in game.ale.getLegalActionSet()):
+        state, held = kind(zlib.decompress(base64.b64decode(packed))), _read_held(*told)
+        if held.action not in (action.value for action in game.ale.getLegalActionSet()):
             raise ValueError(held)
-        _hold(game.ale, state, held)
-    except (SystemError, ValueError, zlib.error) as error:
+        if isinstance(game.ale, StickyAle):
+            game.ale.go_to(state, held)
+        else:
+            game.ale.restoreState(state)
+    except (SystemError, TypeError, ValueError, zlib.error) as error:
         raise EnvFaultError("the saved state is not one of this version of the emulator.") from error
 
 
-# The emulator keeps the action that a sticky one would repeat, but neither tells nor saves it. It matters
-# only until the first frame in which the next action does not stick.
-
-
-def _surely(ale: Any) -> int:
-    """Frames after which an action has been taken, but for one chance in 10^12; 0 where none sticks."""
-    chance: float = ale.getFloat("repeat_action_probability")
-    return min(math.ceil(-12 / math.log10(chance)), _MOST_FRAMES) if 0 < chance < 1 else 0
-
-
-def _hold(ale: Any, state: Any, action: int) -> None:
-    """Go to a state as if this action had been taken last."""
-    ale.restoreState(state)  # a game that is over may take no action
-    for _ in range(_surely(ale)):
-        ale.act(action)
-    ale.restoreState(state)
-
-
-def _find_held(ale: Any, state: Any) -> int:
-    """The action that was taken last: one that leads where the emulator goes from here, which stays here."""
-
-    def go_on() -> list[bytes]:
-        frames = []
-        for _ in range(_surely(ale)):
-            ale.act(0)
-            frames.append(ale.cloneState(include_rng=True).serialize())
-        return frames
-
-    true = go_on()
-    held = 0
-    for action in (*ale.getMinimalActionSet(), *ale.getLegalActionSet()):
-        held = int(action.value)
-        _hold(ale, state, held)
-        if go_on() == true:
-            break
-    _hold(ale, state, held)
-    return held
+def _read_held(action: str = "0", strength: str = "1") -> Held:
+    return Held(int(action), float(strength))
 
 
 def _ram(env: AnyEnv) -> bytes:
@@ -151,6 +155,7 @@ FAMILY = Family(
     extra=_EXTRA,
     meant=_meant,
     recipe="atari",
+    prepare=_prepare,
     # Sticky actions are drawn in the emulator, and no replay brings its generator back.
     clone=Clone(_save, _load, resumes=True),
     state=_ram,

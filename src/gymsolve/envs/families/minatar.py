@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from gymsolve.envs.arguments import CHANCE, FLAG, SAME_GAME, check_arguments
 from gymsolve.envs.families.family import AnyEnv, Clone, Extra, Family, by_namespace
 from gymsolve.envs.plain_data import pack, plain_attributes, unpack
 from gymsolve.errors import EnvFaultError, MissingExtraError
@@ -23,6 +24,13 @@ _FPS = 15.0
 _NO_PLACE = ("channels", "action_map", "ramping", "terminate_timer")
 """Attributes that do not say where a game stands: constants, and Freeway's clock, with which no state would
 ever come again."""
+
+_ARGUMENTS = {
+    "game": SAME_GAME,
+    "sticky_action_prob": CHANCE,
+    "difficulty_ramping": FLAG,
+    "use_minimal_action_set": FLAG,
+}
 
 
 def _register() -> None:
@@ -76,6 +84,11 @@ class _Mended(gym.Wrapper[Any, Any, Any, Any]):
         return np.kron(np.asarray(points * 255, np.uint8), np.ones((_POINT, _POINT, 1), np.uint8))
 
 
+def _arguments(options: dict[str, Any]) -> dict[str, Any]:
+    check_arguments(options, _ARGUMENTS)
+    return options
+
+
 def _prepare(env: AnyEnv) -> AnyEnv:
     return _Mended(env) if type(env.unwrapped).__module__.partition(".")[0] == _EXTRA.module else env
 
@@ -116,6 +129,7 @@ FAMILY = Family(
     extra=_EXTRA,
     meant=_meant,
     recipe="minatar",
+    arguments=_arguments,
     prepare=_prepare,
     clone=Clone(_save, _load),
     state=_state,

@@ -3,6 +3,7 @@
 import importlib
 from typing import Any
 
+from gymsolve.envs.arguments import FLAG, Argument, check_arguments, is_whole
 from gymsolve.envs.families.family import AnyEnv, Clone, Extra, Family
 from gymsolve.envs.plain_data import is_plain, pack, plain_attributes, unpack
 from gymsolve.errors import EnvFaultError, MissingExtraError
@@ -10,6 +11,15 @@ from gymsolve.errors import EnvFaultError, MissingExtraError
 __all__ = ["FAMILY"]
 
 _EXTRA = Extra("minigrid", "minigrid", "minigrid")
+_ARGUMENTS = {
+    "max_steps": Argument(lambda value: value is None or is_whole(value, 1), "a number of steps from 1"),
+    "agent_view_size": Argument(
+        lambda value: is_whole(value, 3) and value % 2 == 1, "an odd number of cells from 3"
+    ),
+    "see_through_walls": FLAG,
+    "highlight": FLAG,
+    "agent_pov": FLAG,
+}
 
 
 def _owns(env_id: str) -> bool:
@@ -21,6 +31,11 @@ def _register() -> None:
         importlib.import_module(_EXTRA.module)
     except ImportError as error:
         raise MissingExtraError.of(_EXTRA.package, _EXTRA.name) from error
+
+
+def _arguments(options: dict[str, Any]) -> dict[str, Any]:
+    check_arguments(options, _ARGUMENTS)
+    return options
 
 
 def _limit(env: AnyEnv) -> int | None:
@@ -128,6 +143,7 @@ FAMILY = Family(
     clone=Clone(_save, _load),
     state=_state,
     limit=_limit,
+    arguments=_arguments,
     usual_choices=("left", "right", "forward", "pick up", "drop", "toggle", "done"),
     usual_keys=("left", "right", "up", "p", "d", "space", "return"),
 )

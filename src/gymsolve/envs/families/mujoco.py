@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from gymsolve.envs.arguments import Argument, check_arguments, is_whole
 from gymsolve.envs.contract_faults import FAULTS, told_error
 from gymsolve.envs.families.family import AnyEnv, Clone, Extra, Family, by_code
 from gymsolve.envs.headless import draw_without_screen, has_egl
@@ -33,6 +34,7 @@ _EXTRA = Extra("mujoco", "mujoco", "mujoco")
 _WINDOWS = "glfw"
 _CAMERA = {"camera_id", "camera_name", "default_camera_config"}
 """Arguments of an environment by which a user chooses the camera."""
+_ARGUMENTS = {"frame_skip": Argument(lambda value: is_whole(value, 1), "a number of frames from 1")}
 
 
 def _register() -> None:
@@ -167,6 +169,12 @@ _HUMANOID = (
     *(f"{side} {joint}" for side in _SIDES for joint in ("shoulder 1", "shoulder 2", "elbow")),
 )
 
+
+def _arguments(options: dict[str, Any]) -> dict[str, Any]:
+    check_arguments(options, _ARGUMENTS)
+    return options
+
+
 FAMILY = Family(
     "mujoco",
     title="MuJoCo",
@@ -174,6 +182,7 @@ FAMILY = Family(
     register=_register,
     extra=_EXTRA,
     clone=Clone(_save, _load, resumes=True),
+    arguments=_arguments,
     prepare=_prepare,
     drawing_fault=_drawing_fault,
     dimensions={

@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from gymsolve.envs.arguments import SAME_GAME, Argument, check_arguments
 from gymsolve.envs.families.family import AnyEnv, Clone, Family, by_namespace
 from gymsolve.envs.retro.game import EXTRA, PREFIX, list_states, register_games
 from gymsolve.errors import MissingExtraError, did_you_mean
@@ -22,6 +23,10 @@ _CONSOLES = (
     *("NintendoDs", "PCEngine", "SCD", "Saturn", "Sms", "Snes"),
 )
 """Last words of stable-retro's names of games."""
+_ARGUMENTS = {
+    "game": SAME_GAME,
+    "scenario": Argument(lambda value: value is None or isinstance(value, str), "the name of a scenario"),
+}
 
 
 def _save(env: AnyEnv) -> str:
@@ -82,6 +87,11 @@ def _meant(env_id: str) -> str | None:
     return f"Did you mean {ours!r}? Its levels are states: --set env.kwargs.state={state}{there}."
 
 
+def _arguments(options: dict[str, Any]) -> dict[str, Any]:
+    check_arguments(options, _ARGUMENTS)
+    return options
+
+
 FAMILY = Family(
     "retro",
     title="Retro consoles (stable-retro)",
@@ -91,6 +101,7 @@ FAMILY = Family(
     exclusive=True,
     meant=_meant,
     recipe="retro",
+    arguments=_arguments,
     clone=Clone(_save, _load),
     fps=lambda env: _FPS,
     key_words=_key_words,

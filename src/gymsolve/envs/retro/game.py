@@ -70,7 +70,7 @@ def open_game(
     retro = load_retro()
     every = retro.data.Integrations.ALL
     kinds = {"image": retro.Observations.IMAGE, "ram": retro.Observations.RAM}
-    if obs_type not in kinds:
+    if obs_type not in list(kinds):  # a list cannot be looked up
         raise ConfigError(f"is image or ram, not {obs_type!r}.", where="env.kwargs.obs_type")
     # A folder could hold scripts for the emulator, and come with a run from elsewhere; so could a file.
     if not _NAME.fullmatch(game):

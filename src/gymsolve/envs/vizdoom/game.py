@@ -53,6 +53,7 @@ _SWITCHES = (
     "+viz_respawn_delay",
 )
 """Arguments of the engine that change the game and nothing else."""
+_FLAGS = ("treat_episode_timeout_as_truncation", "use_multi_binary_action_space")
 _OWN = {
     "frame_skip": (1, "a number of tics from 1"),
     "max_buttons_pressed": (0, "a number of buttons from 0, which stands for all of them"),
@@ -152,7 +153,10 @@ def _check(package: Any, name: str, value: Any) -> Any:
     elif name == "doom_skill":
         if type(value) is not int or not 1 <= value <= 5:
             raise ConfigError(f"should be from 1 (easiest) to 5 (nightmare); got {value!r}.", where=where)
-    elif name not in ("render_mode", "treat_episode_timeout_as_truncation", "use_multi_binary_action_space"):
+    elif name in _FLAGS:
+        if not isinstance(value, bool):
+            raise ConfigError(f"should be true or false; got {value!r}.", where=where)
+    elif name != "render_mode":
         known = _known_options(package)
         if name not in known:
             raise ConfigError("ViZDoom has no such option.", where=where, hint=did_you_mean(name, known))

@@ -26,6 +26,8 @@ def stock_fault(kwargs: dict[str, Any]) -> str | None:
 
     Every frame is needed, in brightness as the emulator computes it, or in colours.
     """
+    if kwargs.get("continuous") or kwargs.get("sound_obs"):
+        return "env.kwargs without continuous and sound_obs"
     if kwargs.get("frameskip") == 1 and kwargs.get("obs_type") in _CHANNELS:
         return None
     return "env.kwargs with frameskip 1 and obs_type grayscale (or rgb)"
