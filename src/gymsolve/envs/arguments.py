@@ -32,8 +32,9 @@ WHOLE_OR_NONE = Argument(lambda value: value is None or is_whole(value), "a whol
 SAME_GAME = Argument(lambda value: False, "left out, since the id says which game it is")
 
 
-def check_arguments(options: dict[str, Any], known: Mapping[str, Argument]) -> None:
-    """A `ConfigError` at the first argument that does not fit; others are the package's affair."""
+def check_arguments(options: dict[str, Any], known: Mapping[str, Argument]) -> dict[str, Any]:
+    """The options as they are; a `ConfigError` at the first that does not fit what is known of it."""
     for name, (fits, wanted) in known.items():
         if name in options and not fits(options[name]):
             raise ConfigError(f"should be {wanted}; got {options[name]!r}.", where=f"env.kwargs.{name}")
+    return options

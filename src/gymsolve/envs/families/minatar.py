@@ -4,6 +4,7 @@ import importlib
 import json
 import logging
 import re
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -84,11 +85,6 @@ class _Mended(gym.Wrapper[Any, Any, Any, Any]):
         return np.kron(np.asarray(points * 255, np.uint8), np.ones((_POINT, _POINT, 1), np.uint8))
 
 
-def _arguments(options: dict[str, Any]) -> dict[str, Any]:
-    check_arguments(options, _ARGUMENTS)
-    return options
-
-
 def _prepare(env: AnyEnv) -> AnyEnv:
     return _Mended(env) if type(env.unwrapped).__module__.partition(".")[0] == _EXTRA.module else env
 
@@ -129,7 +125,7 @@ FAMILY = Family(
     extra=_EXTRA,
     meant=_meant,
     recipe="minatar",
-    arguments=_arguments,
+    arguments=partial(check_arguments, known=_ARGUMENTS),
     prepare=_prepare,
     clone=Clone(_save, _load),
     state=_state,

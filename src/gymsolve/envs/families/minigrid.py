@@ -1,6 +1,7 @@
 """MiniGrid and BabyAI: `MiniGrid-…`, `BabyAI-…`."""
 
 import importlib
+from functools import partial
 from typing import Any
 
 from gymsolve.envs.arguments import FLAG, Argument, check_arguments, is_whole
@@ -31,11 +32,6 @@ def _register() -> None:
         importlib.import_module(_EXTRA.module)
     except ImportError as error:
         raise MissingExtraError.of(_EXTRA.package, _EXTRA.name) from error
-
-
-def _arguments(options: dict[str, Any]) -> dict[str, Any]:
-    check_arguments(options, _ARGUMENTS)
-    return options
 
 
 def _limit(env: AnyEnv) -> int | None:
@@ -143,7 +139,7 @@ FAMILY = Family(
     clone=Clone(_save, _load),
     state=_state,
     limit=_limit,
-    arguments=_arguments,
+    arguments=partial(check_arguments, known=_ARGUMENTS),
     usual_choices=("left", "right", "forward", "pick up", "drop", "toggle", "done"),
     usual_keys=("left", "right", "up", "p", "d", "space", "return"),
 )

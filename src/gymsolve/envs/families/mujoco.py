@@ -17,6 +17,7 @@ import inspect
 import os
 import warnings
 import zlib
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -170,11 +171,6 @@ _HUMANOID = (
 )
 
 
-def _arguments(options: dict[str, Any]) -> dict[str, Any]:
-    check_arguments(options, _ARGUMENTS)
-    return options
-
-
 FAMILY = Family(
     "mujoco",
     title="MuJoCo",
@@ -182,7 +178,7 @@ FAMILY = Family(
     register=_register,
     extra=_EXTRA,
     clone=Clone(_save, _load, resumes=True),
-    arguments=_arguments,
+    arguments=partial(check_arguments, known=_ARGUMENTS),
     prepare=_prepare,
     drawing_fault=_drawing_fault,
     dimensions={

@@ -3,6 +3,7 @@
 import base64
 import re
 import zlib
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -87,11 +88,6 @@ def _meant(env_id: str) -> str | None:
     return f"Did you mean {ours!r}? Its levels are states: --set env.kwargs.state={state}{there}."
 
 
-def _arguments(options: dict[str, Any]) -> dict[str, Any]:
-    check_arguments(options, _ARGUMENTS)
-    return options
-
-
 FAMILY = Family(
     "retro",
     title="Retro consoles (stable-retro)",
@@ -101,7 +97,7 @@ FAMILY = Family(
     exclusive=True,
     meant=_meant,
     recipe="retro",
-    arguments=_arguments,
+    arguments=partial(check_arguments, known=_ARGUMENTS),
     clone=Clone(_save, _load),
     fps=lambda env: _FPS,
     key_words=_key_words,
