@@ -74,7 +74,8 @@ def _nothing_rehearsed(config: TrainConfig) -> Settings:
     own = [wrapper.model_dump() for wrapper in config.env.wrappers]
     mirrored = {"wrappers": [*own, f"{WRAPPERS}:MirroredActions"]}
     second, more = {
-        "CartPole-v1": (mirrored, {}),
+        # A policy that has decided would not learn the other way any more, and so forget nothing.
+        "CartPole-v1": (mirrored, {"algo.ent_coef": 0.01}),
         "Acrobot-v1": ({"id": _OTHER["Acrobot-v1"]}, {}),
         "Bandit-v0": (mirrored, {"env.kwargs": {"arms": 2, "std": 0.1}, "solved_at": 0.9}),
     }[config.env.id]

@@ -73,10 +73,11 @@ def test_doors_are_opened_with_a_bonus_for_states_new_to_the_episode_and_later_w
     What is not solved counts with the whole budget: it would have taken more.
     """
     seeds = (0, 1, 2)
+    asked = {"steps": 400_000, "eval.every": 15_000, "video.enabled": False}
     outcomes = {}
     for variant in ("episodic", "ppo"):
         for seed in seeds:
-            plan = plan_run(f"{env_id}:{variant}", {"seed": seed, "steps": 300_000, "video.enabled": False})
+            plan = plan_run(f"{env_id}:{variant}", {**asked, "seed": seed})
             outcomes[variant, seed] = found = start_run(plan, runs_dir=tmp_path / variant)
             record_property(f"{variant} {seed}", (found.env_steps, found.solved, found.mean_reward))
     for seed in seeds:
