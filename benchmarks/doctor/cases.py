@@ -20,6 +20,7 @@ STAGES: dict[str, dict[str, Any]] = {
     "CliffWalking-v1": {"steps": 20_000, "env.num_envs": 4},
     "MountainCar-v0": {"steps": 15_000},
     "MountainCarContinuous-v0": {"steps": 20_000, "env.num_envs": 8},
+    "Bandit-v0": {"steps": 4_000},
 }
 """Short budgets; rollouts are small enough for them to hold the updates that rules want to see."""
 

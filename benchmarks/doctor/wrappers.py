@@ -12,6 +12,7 @@ __all__ = [
     "BrokenSensor",
     "DyingProcess",
     "LimitAsEnd",
+    "MirroredActions",
     "NoiseObservations",
     "OneLegalAction",
     "ScaledObservations",
@@ -90,6 +91,16 @@ class LimitAsEnd(gym.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> Stepped:
         obs, reward, terminated, truncated, info = self.env.step(action)
         return obs, reward, terminated or truncated, False, info
+
+
+class MirroredActions(gym.ActionWrapper[Any, Any, Any]):
+    """The last action does what the first one did; in a box, each what its opposite did."""
+
+    changes_reward = False
+
+    def action(self, action: Any) -> Any:
+        space = self.env.action_space
+        return space.n - 1 - action if isinstance(space, gym.spaces.Discrete) else -action
 
 
 class ShortEpisodes(gym.Wrapper[Any, Any, Any, Any]):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.doctor import wrappers
+from benchmarks.doctor.__main__ import main
 from benchmarks.doctor.cases import CASES, SEEDS, find_case
 from benchmarks.doctor.faults import FAULTS
 from benchmarks.doctor.page import render
@@ -14,6 +15,9 @@ from benchmarks.doctor.results import load, make_result, save
 from benchmarks.doctor.score import is_named, is_noticed, score
 from benchmarks.doctor.train import judge, start_training
 from gymsolve.metrics.rules import RULES
+from gymsolve.metrics.rules.archive import ARCHIVE
+from gymsolve.metrics.rules.curiosity import CURIOSITY
+from gymsolve.metrics.rules.tasks import TASKS
 from gymsolve.recipes import resolve
 
 
@@ -32,6 +36,11 @@ def test_the_table_is_large_enough_and_names_rules_that_exist():
         assert fault.names, fault.name
         assert {*fault.names, *fault.shows} <= known, fault.name
     assert len({case.key for case in CASES}) == len(CASES)
+
+
+def test_every_rule_about_exploring_and_about_tasks_has_a_fault_of_its_own():
+    alone = {fault.names[0] for fault in FAULTS if len(fault.names) == 1}
+    assert {rule.id for rule in (*CURIOSITY, *ARCHIVE, *TASKS)} | {"memory_unused"} <= alone
 
 
 def test_both_halves_have_faults_and_healthy_runs_and_seeds_stay_together():
@@ -89,6 +98,8 @@ def test_broken_environments_are_broken_as_they_say():
                 env.reset()
         return stepped
 
+    first, mirrored = (played(one, 1)[0][0][1] for one in (gym.Wrapper, wrappers.MirroredActions))
+    assert first < -0.1 < 0.1 < mirrored, "the cart is pushed the other way"
     assert all(np.all(obs == 0.0) for obs, *_ in played(wrappers.ScaledObservations, factor=0.0))
     ends = [(terminated, truncated) for _, _, terminated, truncated, _ in played(wrappers.LimitAsEnd)]
     assert (True, False) in ends
@@ -108,3 +119,13 @@ def test_a_training_with_a_fault_is_diagnosed(tmp_path):
     assert worker.exitcode == 0
     found = make_result(case, judge(case, tmp_path), 0.0)
     assert found["roots"][0] == "stale_ratio"
+
+
+def test_a_benchmark_in_a_folder_of_its_own_trains_what_is_missing_there(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["doctor", "--into", str(tmp_path), "stale_log_probs/CartPole-v1/0"])
+    for trained in (["stale_log_probs/CartPole-v1/0"], []):
+        assert main() == 0
+        said = capsys.readouterr()
+        assert [line.split()[0] for line in said.err.splitlines()] == trained, "once, and then it is there"
+        assert "| all | 1 | 100% | 100% |" in said.out
+    assert list(load(tmp_path / "doctor.json")) == ["stale_log_probs/CartPole-v1/0"]

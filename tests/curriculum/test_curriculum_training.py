@@ -15,6 +15,7 @@ from gymsolve.runs.checkpoints import list_checkpoints, pointed, read_meta
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.runs.masters import find_masters
 from gymsolve.runs.run import create_run
+from gymsolve.service.diagnose import diagnose_path
 from gymsolve.service.report import report_run
 from gymsolve.service.runs import get_run
 from gymsolve.service.watching import look_at
@@ -284,6 +285,21 @@ def test_what_is_learned_first_is_forgotten_unless_it_is_rehearsed(tmp_path):
     assert left_of(kept) == (1.0, 1.0)
     told = ["task_forgotten" in alerts_of(run) for run in (plain, kept)]
     assert told == [True, False], "and the doctor says so"
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_the_remedy_of_a_forgotten_task_keeps_it(hidden, tmp_path):
+    """Both levers are known in the end, where the policy may be told which one it is about."""
+    settings = PULL | {"steps": 3000, "curriculum": IN_ORDER, "eval.every": 500}
+    settings |= {"curriculum.rehearsal": 0.0, "net.tasks.input": not hidden}
+    plain = train("Lever-v0", settings, tmp_path).run
+    assert left_of(plain) == (0.0, 1.0)
+    (told,) = [one for one in diagnose_path(str(plain.path)).roots if one.id == "task_forgotten"]
+    remedy = {change.path: change.new for change in told.changes}
+    assert ("net.tasks.heads" in remedy) != hidden
+    healed = train("Lever-v0", settings | remedy, tmp_path).run
+    assert left_of(healed) == (1.0, 1.0)
+    assert "task_forgotten" not in alerts_of(healed)
 
 
 def test_a_stage_that_asks_too_much_is_told(climbed, tmp_path):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from stories import BUDGET, FLAT, Column, make_context, story
-from test_rules import CASES
+from test_rules import CASES, STAGED, TWO
 
 from gymsolve.metrics.alerts import Alert, AlertTracker
 from gymsolve.metrics.diagnosis import explain
@@ -72,6 +72,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "a box": {"kind": "box"},
     "a2c": {"algo": {"name": "a2c", "optimizer": {"name": "sgd"}, "learning_rate": 0.5}},
     "no critic": {"algo": {"name": "reinforce", "baseline": "none"}},
+    "tasks that are hidden": {**TWO, "net": {"tasks": {"input": False}}},
+    "stages that nobody rehearses": {**STAGED, "curriculum": {**STAGED["curriculum"], "rehearsal": 0.0}},
 }
 BAD: dict[str, dict[str, Column]] = {
     "KL too high, then none": {"train/approx_kl": lambda i: 0.2 if i < 50 else 1e-6, **FLAT},
@@ -245,6 +247,28 @@ def test_without_a_change_left_the_remedy_says_why():
     assert remedy_text(found.to_json()) == (
         "the settings that usually help are there already (net.normalize_obs=running)"
     )
+
+
+@pytest.mark.parametrize(
+    ("settings", "changed"),
+    [
+        (TWO, {"net.tasks.heads": "each", "algo.normalize_advantages": "task"}),
+        (
+            {**TWO, "net": {"tasks": {"input": False}}},
+            {"net.tasks.input": True, "algo.normalize_advantages": "task"},
+        ),
+        (
+            {**STAGED, "curriculum": {**STAGED["curriculum"], "rehearsal": 0.0}},
+            {"curriculum.rehearsal": 0.25, "net.tasks.heads": "each", "algo.normalize_advantages": "task"},
+        ),
+        (STAGED, {"net.tasks.heads": "each", "algo.normalize_advantages": "task"}),
+    ],
+    ids=["at once", "hidden", "not rehearsed", "rehearsed"],
+)
+def test_a_forgotten_task_is_played_again_told_apart_and_given_a_head(settings, changed):
+    """In this order, and only what can be done: a task that is hidden cannot have a head of its own."""
+    found = only("task_forgotten", CASES["task_forgotten"].fires, **settings)
+    assert [(one.path, one.new) for one in found.changes] == list(changed.items())
 
 
 def test_rarer_evaluations_take_a_fifth_of_the_time_as_promised():

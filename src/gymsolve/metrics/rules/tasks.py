@@ -5,7 +5,7 @@ import math
 from gymsolve.metrics.history import History, Series
 from gymsolve.metrics.rules.outlook import learned_at_once
 from gymsolve.metrics.rules.remedies import all_of, set_to
-from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, nothing
+from gymsolve.metrics.rules.rule import Context, Effect, Evidence, Rule, Wish, nothing
 
 __all__ = ["TASKS"]
 
@@ -19,6 +19,8 @@ _STUCK = 0.3
 """Share of the budget after which a stage should have come nearer to its end."""
 _NEARER = 0.1
 """By this share of the way that was left."""
+_REHEARSED = 0.25
+"""Share of the copies that keeps earlier stages, as a curriculum has it by itself."""
 _NEAR = 0.25
 """Share of what another task has gained that it may be below its best, and still counts as doing well."""
 
@@ -154,6 +156,18 @@ def _all_at_once(context: Context) -> bool:
     return bool(learned_at_once(context))
 
 
+def _keep(context: Context, evidence: Evidence) -> list[Wish]:
+    """Play it again where nobody does, and share less; a task that is hidden can have no head of its own."""
+    ladder = context.setting("curriculum")
+    dropped = ladder is not None and ladder.stages and ladder.choice == "ladder" and not ladder.rehearsal
+    hidden = context.setting("net.tasks.input") is False
+    apart = (
+        Wish("net.tasks.input", "set", value=True) if hidden else Wish("net.tasks.heads", "set", value="each")
+    )
+    again = [Wish("curriculum.rehearsal", "up", value=_REHEARSED)] if dropped else []
+    return [*again, apart, Wish("algo.normalize_advantages", "set", value="task")]
+
+
 TASKS = (
     Rule(
         id="task_starved",
@@ -193,7 +207,7 @@ TASKS = (
         needs=("eval/mean_reward",),
         check=_forgotten,
         cause="what is learned for other tasks overwrites it: too few of its steps, or too much is shared",
-        remedy=all_of(set_to("net.tasks.heads", "each"), set_to("algo.normalize_advantages", "task")),
+        remedy=_keep,
         instead="give the task more copies: a larger env.tasks.<task>.share, or curriculum.rehearsal",
         effect=Effect(None, "keeps its best value"),
         explains=("return_flat", "return_fell"),
