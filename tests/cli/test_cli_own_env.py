@@ -226,6 +226,15 @@ ODDITIES = {
 }
 
 
+def test_what_was_checked_is_what_is_proposed(cli, walk):
+    walk()
+    told = cli("check", ENV, "--set", "env.wrappers=[{time_limit: {max_steps: 9}}]").out
+    name = told.split()[0]
+    assert (
+        f"start with: gymsolve train {name} --set 'env.wrappers=[{{time_limit: {{max_steps: 9}}}}]'\n" in told
+    )
+
+
 @pytest.mark.parametrize("oddity", ODDITIES)
 def test_what_can_be_lived_with_is_noted(cli, walk, oddity):
     changes, words = ODDITIES[oddity]

@@ -208,7 +208,7 @@ def test_split_name(name: str, parts: tuple[str, str | None]) -> None:
     ("name", "told"),
     [
         ("CartPol-v1", "there is no recipe for 'CartPol-v1'. Did you mean 'CartPole-v1'"),
-        ("Qwxyz", "there is no recipe for 'Qwxyz'. `gymsolve recipes` lists them."),
+        ("Qwxyz", "there is no recipe for 'Qwxyz'. `gymsolve recipes` lists them; `gymsolve check` shows"),
         (
             "CartPole-v1:pppo",
             "CartPole-v1 has no variant 'pppo'. Did you mean 'ppo'? It has: ppo, a2c, reinforce, "

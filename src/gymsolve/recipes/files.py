@@ -122,9 +122,10 @@ def find_recipe(name: str) -> Recipe:
     variants = {recipe.variant.lower(): recipe for recipe in list_variants(base)}
     if not variants:
         hint = did_you_mean(base, _known_names())
-        raise UnknownEnvError(
-            f"there is no recipe for {base!r}.", hint=hint or "`gymsolve recipes` lists them."
+        listed = (
+            "`gymsolve recipes` lists them; `gymsolve check` shows the settings that other environments get."
         )
+        raise UnknownEnvError(f"there is no recipe for {base!r}.", hint=hint or listed)
     if variant is None:
         return next(iter(variants.values()))
     if variant.lower() in variants:

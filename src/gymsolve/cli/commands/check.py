@@ -1,5 +1,6 @@
 """`gymsolve check`: examine an environment before training on it."""
 
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,11 +30,12 @@ def check(
     if json:
         print_json(told)
     else:
-        _tell(told, plan)
+        given = "".join(f" --set {quote(one)}" for one in set_ or ())
+        _tell(told, plan, f"gymsolve train {told['name']}{given}")
     return 1 if told["problems"] else 0
 
 
-def _tell(told: dict[str, Any], plan: "Plan") -> None:
+def _tell(told: dict[str, Any], plan: "Plan", next_command: str) -> None:
     from gymsolve.cli.printing.plan import plan_lines
 
     say(told["name"])
@@ -48,7 +50,7 @@ def _tell(told: dict[str, Any], plan: "Plan") -> None:
             say("\n".join(f"  {line}" for line in lines))
     heading("Suggested settings")
     say("\n".join(plan_lines(plan)[1:]))
-    say(f"  start with: gymsolve train {told['name']}")
+    say(f"  start with: {next_command}")
     heading("Problems" if told["problems"] else "No problems found.")
     for problem in told["problems"]:
         say(f"  {problem}")
