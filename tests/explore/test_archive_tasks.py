@@ -122,27 +122,29 @@ def test_each_task_has_its_own_threshold_and_its_own_share_of_true_starts():
 
 
 def test_returns_and_promotion_hear_of_true_starts_alone():
-    """A stage is left by true starts: those from the archive are better, and do not count."""
+    """A stage is left by true starts, be those from the archive better or worse."""
     tasks = {"near": {"kwargs": {"size": 5}}, "far": {"kwargs": {"size": 6, "right": 0}}}
-    stages = {"stages": ["near", "far"], "promote_at": 0.5, "episodes": 12}
+    stages = {"stages": ["near", "far"], "promote_at": 0.5, "episodes": 60}
     trainer = make({"env.tasks": tasks, "curriculum": stages, "explore.archive.rollouts": False})
-    heard, jumped, before = 0, 0, 0
+    heard, jumped, before = [], 0, 0
     for _ in range(200):
         rollout = collect(trainer, Silent())
         learn(trainer, rollout)
         count(trainer, rollout, 0.0)
         near = [episode for episode in rollout.episodes if episode.task == "near"]
-        heard += sum(not episode.jumped for episode in near)
+        heard += [episode.raw_return for episode in near if not episode.jumped]
         jumped += sum(episode.jumped for episode in near)
         moved = climb(trainer, rollout)
         if moved is not None:
             break
-        assert trainer.curriculum.ladder.seen(0)[0] == min(12, heard)
-        assert trainer.window.tasks["near"].total == heard
+        achieved = trainer.curriculum.ladder.seen(0)
+        assert achieved == (min(60, len(heard)), pytest.approx(np.mean(heard[-60:])))
+        assert trainer.window.tasks["near"].total == len(heard)
         assert not len(trainer.explorer.tasks[1].archive), "a stage that is not played yet has no places"
         before = len(trainer.explorer.tasks[0].archive)
     assert moved is not None
-    assert moved["kind"] == "promoted"
+    assert (moved["kind"], moved["episodes"]) == ("promoted", 60)
+    assert moved["achieved"] == pytest.approx(np.mean(heard[-60:]))
     assert jumped > 20
     # The copies of the next stage begin there, and the archive of the stage before stays.
     rows = trainer.envs.rows["far"]

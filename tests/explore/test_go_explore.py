@@ -224,9 +224,9 @@ def test_a_better_way_replaces_another_and_visits_count_half():
     rows = add(log, [NOWHERE] * 2).tolist()
     assert archive.put(7, Place(1.0, 5, b"", b"", rows[0]), log)
     archive.see([7, 8], [3, 1])
-    assert archive.rarely.seen == [3]
+    assert list(archive.rarely.seen) == [3]
     assert not archive.put(7, Place(1.0, 4, b"", b"", rows[1]), log)
-    assert (archive.rarely.seen, len(archive), len(log)) == ([1], 1, 1)
+    assert (list(archive.rarely.seen), len(archive), len(log)) == ([1], 1, 1)
     better = Place(1.0, 5, b"", b"")
     assert [better.is_better(*other) for other in ((0.9, 1), (1.0, 6), (1.0, 5), (1.1, 9))] == [
         *(True, True, False, False)
@@ -240,7 +240,7 @@ def test_cells_that_become_one_keep_the_best_way_and_all_visits():
     archive.see([0, 1, 2, 3], [1, 2, 3, 4])
     archive.cut_again(np.array([5, 5, 5, 6], np.uint64), log)
     assert (archive.keys, [one.score for one in archive.places]) == ([5, 6], [2.0, 0.0])
-    assert (archive.rarely.seen, len(log)) == ([6, 4], 2)
+    assert (list(archive.rarely.seen), len(log)) == ([6, 4], 2)
 
 
 def test_frames_are_averaged_over_areas():
