@@ -178,8 +178,13 @@ def test_a_stage_that_comes_back_finds_its_archive():
         sizes.append([len(task.archive) for task in trainer.explorer.tasks])
     assert told[:3] == ["promoted", "demoted", "promoted"]
     assert all(np.diff(np.array(sizes), axis=0).min(axis=0) >= 0)
-    # Whatever is kept is needed by somebody: nothing of the episodes that were left stays behind.
     explorer = trainer.explorer
+    for task in explorer.tasks:  # no way leads from one stage into another
+        for place in task.archive.places:
+            way = explorer.log.way(place.row)
+            assert len(way) == place.length
+            assert set(explorer.log.seen(way)["task"].tolist()) == {task.number}
+    # Whatever is kept is needed by somebody: nothing of the episodes that were left stays behind.
     ends = [place.row for task in explorer.tasks for place in task.archive.places]
     ends += [one.row for task in explorer.tasks for one in task.best.kept] + explorer._under_way.heads
     assert len({row for end in ends for row in explorer.log.way(end).tolist()}) == len(explorer.log)
