@@ -57,10 +57,13 @@ class ArchiveConfig(BaseModel):
     """For `frames`: choose width, height and levels anew, so that an eighth of recent frames are cells of
     their own, whenever the steps have doubled; false keeps those given here."""
     capacity: Annotated[Positive, Field(le=10_000_000)] = 50_000
-    """Cells at most; a full archive still takes better ways to the cells it has."""
+    """Cells at most, of each task; a full archive still takes better ways to the cells it has."""
     true_starts: Annotated[float, BeforeValidator(_not_bool), Field(ge=0, le=1)] = 0.3
     """Share of episodes that begin at a reset; it grows to 1 as these reach the goal that the environment
-    reports, or the return that counts as solved."""
+    reports, or the return that counts as solved, each task by itself."""
+    recall: Annotated[Positive, Field(le=100_000)] = 512
+    """With `net.memory`: last steps of the way to a place that the policy goes through again before it starts
+    there, so that it remembers them; shorter ways are gone as a whole."""
     leave_after: Positive = 100
     """Steps from the archive after which an episode is left when the rollout ends."""
     learn_from: Literal["self_imitation", "rapid", "nothing"] = "self_imitation"
@@ -69,12 +72,13 @@ class ArchiveConfig(BaseModel):
     learn_every: Positive = 1
     """Rollouts from one such lesson to the next."""
     learn_epochs: Positive = 4
-    """Passes of a lesson over the best trajectories, or over 2048 steps drawn from them."""
+    """Passes of a lesson over the best trajectories, or over 2048 steps drawn from them, as many of each
+    task."""
     trajectories: Annotated[Positive, Field(le=100_000)] = 50
-    """Best finished trajectories that are kept to learn from."""
+    """Best finished trajectories, of each task, that are kept to learn from."""
     rollouts: Literal[True, False, "found"] = True
     """Learn from rollouts too; false learns from the archive alone, and `found` does so until a trajectory is
-    found that paid: before, a policy would only lose its curiosity."""
+    found that paid, in every task that is played: before, a policy would only lose its curiosity."""
 
     @model_validator(mode="after")
     def _learns_somehow(self) -> "ArchiveConfig":

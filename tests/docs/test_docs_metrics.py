@@ -152,6 +152,8 @@ def test_records_hold_exactly_what_is_documented(algo, samples, tmp_path, monkey
         events = {"bonus": "rarity", "events": ["is_success"]}
         explored = (*bonuses, events, "go_explore")
         runs += [emitted(algo, samples[0], tmp_path, explore=one) for one in explored]
+        several = {"env.tasks": {"one": {}, "two": {}}, "solved_at": 0.0, "explore": "go_explore"}
+        runs.append(emitted(algo, samples[0], tmp_path, **several))
     tasks = {"env.tasks": {"one": {"solved_at": 1.0}, "two": {"max_episode_steps": 8}}}
     ladder, drawn = (
         {"stages": [{"name": "one", "steps": 64}, "two"]},

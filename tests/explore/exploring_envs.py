@@ -10,11 +10,12 @@ from gymnasium import spaces
 class DeepSea(gym.Env[Any, Any]):
     """A triangle of N rows: only going right in every row finds the treasure, and each step right costs.
 
-    Random play finds it once in 2 ** N episodes. The best return is 0.99, that of never going right 0.
+    Random play finds it once in 2 ** N episodes. The best return is 0.99, that of never going right 0. With
+    `right: 0` the actions mean the opposite, and nothing shows it; `pay` multiplies all rewards.
     """
 
-    def __init__(self, size: int = 20) -> None:
-        self.size = size
+    def __init__(self, size: int = 20, right: int = 1, pay: float = 1.0) -> None:
+        self.size, self.right, self.pay = size, right, pay
         self.observation_space = spaces.Discrete(size * size)
         self.action_space = spaces.Discrete(2)
 
@@ -24,7 +25,7 @@ class DeepSea(gym.Env[Any, Any]):
         return 0, {"depth": 0}
 
     def step(self, action: Any) -> Any:
-        right = action == 1
+        right = action == self.right
         reward = -0.01 / self.size if right else 0.0
         if right and self.column == self.size - 1:
             reward += 1.0
@@ -32,7 +33,34 @@ class DeepSea(gym.Env[Any, Any]):
         self.row += 1
         over = self.row == self.size
         place = 0 if over else self.row * self.size + self.column
-        return place, reward, over, False, {"depth": self.column, "dive": int(right), "name": "sea"}
+        return (
+            place,
+            self.pay * reward,
+            over,
+            False,
+            {"depth": self.column, "dive": int(right), "name": "sea"},
+        )
+
+
+class AskedSea(DeepSea):
+    """A deep sea whose treasure lies behind a question: the last action must be the bit that was shown first.
+
+    It is found as seldom as ever; without memory, no policy earns more than 0.5 on average.
+    """
+
+    def __init__(self, size: int = 12) -> None:
+        super().__init__(size)
+        self.observation_space = spaces.Discrete(size * size + 2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.bit = int(self.np_random.integers(2))
+        return self.size * self.size + self.bit, {}
+
+    def step(self, action: Any) -> Any:
+        asked = self.row == self.column == self.size - 1
+        place, reward, *rest = super().step(action)
+        return place, float(action == self.bit) if asked else reward, *rest
 
 
 class Rich(gym.Env[Any, Any]):
@@ -93,6 +121,23 @@ class Restless(gym.Env[Any, Any]):
         return self._hidden.random(1, np.float32), 0.0, False, False, {}
 
 
+class Fickle(Restless):
+    """The same with the spaces of a sea."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.observation_space = spaces.Discrete(400)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        return int(self._hidden.integers(400)), {}
+
+    def step(self, action: Any) -> Any:
+        return int(self._hidden.integers(400)), 0.0, False, False, {}
+
+
 gym.register("DeepSea-v0", DeepSea)
+gym.register("AskedSea-v0", AskedSea)
+gym.register("Fickle-v0", Fickle)
 gym.register("Restless-v0", Restless)
 gym.register("Rich-v0", Rich)

@@ -103,7 +103,7 @@ def test_what_the_archive_found_in_the_deep_sea_is_learned(size, seed, record_pr
         learn(trainer, rollout)
         count(trainer, rollout, 0.0)
         mean = trainer.window.metrics().get("rollout/ep_rew_mean", 0.0)
-        if found is None and trainer.explorer.best.kept:
+        if found is None and trainer.explorer.tasks[0].best.kept:
             found = trainer.counters.env_steps
     trainer.envs.close()
     record_property("found_after", found)
@@ -127,8 +127,58 @@ def test_six_rooms_in_a_row_are_crossed_from_the_archive(seed, record_property):
         "explore.archive.true_starts": 0.1,
     }
     trainer = build_trainer(plan_run("MiniGrid-MultiRoom-N4-S5-v0", settings).config)
-    while trainer.counters.env_steps < 200_000 and not trainer.explorer.best.kept:
+    while trainer.counters.env_steps < 200_000 and not trainer.explorer.tasks[0].best.kept:
         count(trainer, collect(trainer, Silent()), 0.0)
     trainer.envs.close()
     record_property("found_after", trainer.counters.env_steps)
-    assert trainer.explorer.best.score > 0.0
+    assert trainer.explorer.tasks[0].best.score > 0.0
+
+
+@pytest.mark.learn
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("pay", [1.0, 1000.0])
+def test_treasures_of_two_tasks_are_both_learned_from_the_archive(pay, seed, record_property):
+    """The seas look alike and need opposite actions; one of them pays as much or a thousand times as much."""
+    tasks = {
+        "right": {"kwargs": {"right": 1}},
+        "left": {"kwargs": {"right": 0, "pay": pay}, "solved_at": 0.9 * pay},
+    }
+    more = {"explore": "go_explore", "explore.archive.rollouts": False, "solved_at": 0.9, "env.tasks": tasks}
+    more |= {"env.num_envs": 8, "env.kwargs": {"size": 15}, "algo.num_steps": 20, "net.tasks.heads": "each"}
+    trainer = build_trainer(validate(nest(SEA | more | {"explore.archive.true_starts": 0.1, "seed": seed})))
+    means = [0.0, 0.0]
+    while trainer.counters.env_steps < 80_000 and min(means) < 0.9:
+        rollout = collect(trainer, Silent())
+        learn(trainer, rollout)
+        count(trainer, rollout, 0.0)
+        told = [one.mean_return or 0.0 for one in trainer.window.tasks.values()]
+        means = [told[0], told[1] / pay]
+    trainer.envs.close()
+    record_property("learned_after", trainer.counters.env_steps)
+    assert min(means) >= 0.9
+
+
+@pytest.mark.learn
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_a_treasure_that_needs_an_archive_and_memory_is_learned(cell, seed, record_property):
+    """The treasure lies behind eleven steps to the right, once in 2,048 episodes by chance, and behind
+    a question about the first observation: without memory, 0.5 would be the most."""
+    more = {
+        "env.id": "exploring_envs:AskedSea-v0",
+        "env.num_envs": 8,
+        "algo.num_steps": 24,
+        "net.hidden": [32],
+    }
+    more |= {"net.memory": {"cell": cell, "size": 32}, "solved_at": 0.9, "explore": "go_explore"}
+    more |= {"explore.archive.rollouts": "found", "explore.archive.true_starts": 0.1}
+    trainer = build_trainer(validate(nest(SEA | more | {"seed": seed})))
+    mean = 0.0
+    while trainer.counters.env_steps < 40_000 and mean < 0.9:
+        rollout = collect(trainer, Silent())
+        learn(trainer, rollout)
+        count(trainer, rollout, 0.0)
+        mean = trainer.window.metrics().get("rollout/ep_rew_mean", 0.0)
+    trainer.envs.close()
+    record_property("learned_after", trainer.counters.env_steps)
+    assert mean >= 0.9

@@ -27,6 +27,12 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
         {"env": {"wrappers": [{"hill_energy": {"gamma": 0.99}}]}},
         {},
     ),
+    (
+        "shared_lessons",
+        {"env": {"tasks": {"a": {}, "b": {}}}, "explore": "go_explore"},
+        {"env": {"tasks": {"a": {}, "b": {}}}, "explore": {"archive": {"learn_from": "nothing"}}},
+        {},
+    ),
     ("short_sight", {"algo": {"gamma": 0.9}}, {"algo": {"gamma": 0.96}}, {}),
     ("no_motion", {}, {"env": {"frame_stack": 4}}, {"obs": "image"}),
 ]

@@ -31,6 +31,44 @@ CASES = {
         "CartPole-v1:ppo",
         SMALL | SHORT | {"explore": "go_explore", "explore.archive.leave_after": 20, "engine": "torch"},
     ),
+    "archive-tasks": (
+        "CartPole-v1:ppo",
+        SMALL
+        | SHORT
+        | {
+            "env.tasks": {"pole": {}, "acro": {"id": "Acrobot-v1", "max_episode_steps": 60}},
+            "explore": "go_explore",
+            "explore.archive.leave_after": 20,
+            "algo.normalize_rewards": True,
+            "net.normalize_values": "popart",
+            "net.tasks.heads": "each",
+        },
+    ),
+    "archive-curriculum": (
+        "CartPole-v1:ppo",
+        SMALL
+        | SHORT
+        | {
+            "env.tasks": {"short": {"max_episode_steps": 15}, "long": {}},
+            "curriculum": {"stages": ["short", "long"], "promote_at": 12.0, "episodes": 10},
+            "explore": "go_explore",
+            "explore.archive.leave_after": 20,
+            "explore.archive.learn_from": "rapid",
+        },
+    ),
+    "archive-memory": (
+        "CartPole-v1:positions",
+        SHORT
+        | {
+            "env.num_envs": 4,
+            "algo.num_epochs": 2,
+            "algo.num_minibatches": 2,
+            "net.memory.size": 8,
+            "net.memory.inputs": ["action", "reward"],
+            "explore": "go_explore",
+            "explore.archive.leave_after": 20,
+        },
+    ),
     "mujoco": ("Hopper-v5:ppo", SMALL | SHORT),
     "atari_objects": (
         "ALE/Breakout-v5:objects",

@@ -41,6 +41,14 @@ class Fit:
                 flat = values.reshape(len(values), -1)
                 target[rows, : flat.shape[1]] = flat
 
+    def read_obs(self, obs: Obs, rows: Array) -> Obs:
+        """The task's observations [n, …] in `rows` of those that all share, as `write_obs` was given them."""
+        found: Obs = {}
+        for key, entry in self.own.obs.items():
+            flat = obs[key][rows].reshape(len(rows), -1)
+            found[key] = flat[:, : math.prod(entry.shape)].reshape(len(rows), *entry.shape)
+        return found
+
     def actions(self, actions: Array) -> Array:
         """Joint environment actions [n, …] as the task takes them."""
         own, joint = self.own.action, self.joint.action

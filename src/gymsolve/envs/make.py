@@ -42,7 +42,7 @@ def make_envs(
     `make_joined` gives others.
     """
     if config.tasks:
-        return make_joined(config, role, num_envs=num_envs, render=render)
+        return make_joined(config, role, num_envs=num_envs, render=render, jumps=jumps)
     check_wrappers(config)
     count = num_envs or config.num_envs
     backend = choose_backend(config, role, render=render, jumps=jumps)
@@ -67,6 +67,7 @@ def make_joined(
     num_envs: int | None = None,
     task: str | None = None,
     render: bool = False,
+    jumps: bool = False,
 ) -> JoinedEnvs:
     """The tasks of these settings in one vector: by their shares, or all copies of a single `task`."""
     count = num_envs or config.num_envs
@@ -76,7 +77,7 @@ def make_joined(
     copies = several if task is None else {name: count if name == task else 0 for name in settings}
 
     def make_part(name: str, number: int) -> Envs:
-        return make_envs(settings[name], role, num_envs=number, render=render)
+        return make_envs(settings[name], role, num_envs=number, render=render, jumps=jumps)
 
     return JoinedEnvs(joint, copies, make_part)
 

@@ -9,16 +9,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gymsolve.envs.contract import Step
+from gymsolve.envs.join import Fit
 from gymsolve.errors import ConfigError
 from gymsolve.explore.cells import STATE, Cells, choose_cells
 from gymsolve.explore_config import ExploreConfig
 from gymsolve.parts import Part
-from gymsolve.rollout.learning import flatten_obs
 from gymsolve.rollout.rollout import Rollout
-from gymsolve.spec import Array, EnvSpec
+from gymsolve.spec import Array, EnvSpec, Obs
 
-__all__ = ["ArchiveCells", "PlainCells", "choose_archive_cells"]
+__all__ = ["ArchiveCells", "PlainCells", "Shown", "choose_archive_cells"]
 
 _STILL = 20 * 20
 """Pixels up to which a picture is a board whose every state may be a cell of its own."""
@@ -50,6 +49,26 @@ def choose_archive_cells(settings: ExploreConfig, spec: EnvSpec, *, has_state: b
     return "state" if has_state else choose_cells(settings.model_copy(update={"cells": "auto"}), spec)
 
 
+class Shown:
+    """The steps of a rollout that are of one task."""
+
+    def __init__(self, rollout: Rollout, rows: Array, fit: Fit | None) -> None:
+        """`rows` are the environments of the task; `fit` is that of one of several."""
+        self._rollout, self._fit = rollout, fit
+        mine = np.zeros(rollout.valid.shape, bool)
+        mine[:, rows] = True
+        self._steps = np.flatnonzero(mine)  # [S] among all steps
+        self.valid = rollout.valid.reshape(-1)[self._steps]  # [S] bool
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def seen(self, places: Array) -> Obs:
+        """The task's own observations [B, …] at places among these steps."""
+        found = self._rollout.seen(self._steps[places])
+        return found if self._fit is None else self._fit.read_obs(found, np.arange(len(places)))
+
+
 class ArchiveCells(Part, Protocol):
     """Turns what a step shows into cells."""
 
@@ -60,15 +79,15 @@ class ArchiveCells(Part, Protocol):
         """Can cells be told apart yet?"""
         return True
 
-    def of(self, step: Step) -> Array:
-        """The cells [N] that the environments are in after a step."""
+    def of(self, obs: Obs, watched: Array | None) -> Array:
+        """The cells [n] of what n environments showed and told after a step."""
         ...
 
-    def pictures(self, rows: list[int]) -> list[bytes]:
-        """What some of them looked like at the newest step, for people; empty where nothing can be seen."""
-        return [b""] * len(rows)
+    def pictures(self, places: list[int]) -> list[bytes]:
+        """What some of these n looked like, for people; empty where nothing can be seen."""
+        return [b""] * len(places)
 
-    def learn(self, rollout: Rollout, env_steps: int, rng: np.random.Generator) -> bool:
+    def learn(self, shown: "Shown", env_steps: int, rng: np.random.Generator) -> bool:
         """A rollout counts; true when cells are cut otherwise from now on."""
         return False
 
@@ -93,16 +112,16 @@ class PlainCells(ArchiveCells):
     def ready(self) -> bool:
         return self.kind != "hash" or self._cells.centre is not None
 
-    def of(self, step: Step) -> Array:
+    def of(self, obs: Obs, watched: Array | None) -> Array:
         if self._column is None:
-            return self._cells.of(step.obs)
-        assert step.watched is not None
-        told: Array = step.watched[:, self._column].astype(np.uint64)
+            return self._cells.of(obs)
+        assert watched is not None
+        told: Array = watched[:, self._column].astype(np.uint64)
         return told
 
-    def learn(self, rollout: Rollout, env_steps: int, rng: np.random.Generator) -> bool:
-        if not self.ready and rollout.valid.any():
-            self._cells.measure(flatten_obs(rollout, rollout.valid))
+    def learn(self, shown: "Shown", env_steps: int, rng: np.random.Generator) -> bool:
+        if not self.ready and shown.valid.any():
+            self._cells.measure(shown.seen(np.flatnonzero(shown.valid)))
         return False
 
     def again(self, pictures: list[bytes]) -> Array:

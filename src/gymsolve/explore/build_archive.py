@@ -1,16 +1,24 @@
 """Settings → the archive of a run, and a trial of what it needs. Nothing here needs torch."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from gymsolve.config import TrainConfig
+from gymsolve.envs.backends.joined import JoinedEnvs
+from gymsolve.envs.contract import Envs
+from gymsolve.envs.make import make_joined
 from gymsolve.errors import ConfigError
 from gymsolve.explore.archive_cells import ArchiveCells, PlainCells, choose_archive_cells
 from gymsolve.explore.cells import STATE
 from gymsolve.explore.frame_cells import FrameCells
 from gymsolve.explore.go_explore import GoExplore
+from gymsolve.explore.needs import training_env
+from gymsolve.explore.task_archive import TaskArchive
+from gymsolve.rollout.agent import Agent
 from gymsolve.rollout.collect import Collector
 from gymsolve.seeding import generator, integer_seeds
-from gymsolve.spec import EnvSpec
+from gymsolve.spec import Array, EnvSpec, Obs
 
 __all__ = ["build_explorer"]
 
@@ -18,50 +26,85 @@ _TRIED = 6
 """Steps after which a trial goes back to where it was."""
 
 
-def build_explorer(config: TrainConfig, collector: Collector) -> GoExplore:
-    """The archive that the settings ask for, which the collector follows from now on."""
+def build_explorer(config: TrainConfig, collector: Collector, bars: Mapping[str, float | None]) -> GoExplore:
+    """The archive that the settings ask for, which the collector follows from now on.
+
+    `bars` say which return counts as a success, by task; the only one has no name.
+    """
     settings, envs = config.explore.archive, collector.envs
     assert settings is not None
-    _require_jumps(collector, config.seed)
-    cells = _cells(config, envs.spec)
-    threshold = envs.spec.reward_threshold if config.solved_at is None else config.solved_at
-    explorer = GoExplore(
-        *(settings, envs, cells, config.algo.num_steps, config.seed),
-        threshold if config.solved_by == "return" else None,
-    )
+    _require_jumps(config, collector)
+    if isinstance(envs, JoinedEnvs):
+        tasks = [
+            TaskArchive(settings, _cells(config, fit.own, name, fit.number), bars[name], name, fit)
+            for name, fit in envs.fits.items()
+        ]
+    else:
+        tasks = [TaskArchive(settings, _cells(config, envs.spec), bars[""])]
+    recalls = collector.agent.memory is not None
+    explorer = GoExplore(settings, envs, tasks, config.algo.num_steps, config.seed, recalls=recalls)
     collector.starts = explorer
     return explorer
 
 
-def _cells(config: TrainConfig, spec: EnvSpec) -> ArchiveCells:
-    settings = config.explore
+def _cells(config: TrainConfig, spec: EnvSpec, name: str = "", number: int | None = None) -> ArchiveCells:
+    """The cells of the only task, or of one of several, with its own observations."""
+    settings = config.explore.model_copy(update={"entries": _entries(config, spec, name)})
     assert settings.archive is not None
     kind = choose_archive_cells(settings, spec, has_state=STATE in spec.watched)
     if kind != "frames":
-        return PlainCells(settings, spec, kind, generator(config.seed, "bonus", 3))
-    key, entry = next(
+        key = () if number is None else (number,)
+        return PlainCells(settings, spec, kind, generator(config.seed, "bonus", 3, *key))
+    picture, entry = next(
         (key, entry)
         for key, entry in spec.obs.items()
         if entry.kind == "image" and (not settings.entries or key in settings.entries)
     )
-    return FrameCells(settings.archive, key, entry, config.env.frame_stack)
+    return FrameCells(settings.archive, picture, entry, config.env.frame_stack)
 
 
-def _require_jumps(collector: Collector, seed: int) -> None:
-    """Go some steps, save the place, and go back to it: an archive is of no use where that fails."""
-    envs, rng = collector.envs, np.random.default_rng(0)
-    agent, to_env = collector.agent, collector.agent.policy.spec.action.to_env
-    obs, masks = collector.obs, collector.masks
-    for _ in range(_TRIED):
-        step = envs.step(to_env(agent.act(obs, masks, rng).actions))
-        obs, masks = step.obs, step.masks
-    saved = envs.snapshots([0])
-    lost = [0] if saved[0] is None else envs.jump([0], [saved[0]], [0])[2]
-    if lost:
+def _entries(config: TrainConfig, spec: EnvSpec, name: str) -> tuple[str, ...]:
+    """Those entries that count which the task has."""
+    asked = config.explore.entries
+    found = tuple(entry for entry in asked if entry in spec.obs)
+    if asked and not found:
         raise ConfigError(
-            f"{envs.spec.id} cannot be put back where it was, by a snapshot or by repeating its actions, and "
-            "an archive is made of such places.",
+            f"the observation of the task {name!r} has none of these entries, so its places are all one.",
+            where="explore.entries",
+            hint=f"Name one of its entries, too: {', '.join(spec.obs)}.",
+        )
+    return found
+
+
+def _require_jumps(config: TrainConfig, collector: Collector) -> None:
+    """Go some steps in every task, save the place, go back to it: an archive is of no use if that fails."""
+    envs, seed = collector.envs, config.seed
+    rows = envs.rows if isinstance(envs, JoinedEnvs) else {envs.spec.id: [0]}
+    here = {name: places[0] for name, places in rows.items() if places}
+    _try_jump(envs, collector.agent, (collector.obs, collector.masks), here)
+    for name in rows.keys() - here.keys():  # a stage that is played later
+        alone = make_joined(training_env(config), "train", num_envs=1, task=name, jumps=True)
+        try:
+            first = alone.reset(integer_seeds(seed, "env", 1))
+            _try_jump(alone, Agent(collector.agent.policy, 1), first, {name: 0})
+        finally:
+            alone.close()
+    collector.begin(integer_seeds(seed, "env", envs.num_envs))
+
+
+def _try_jump(envs: Envs, agent: Agent, shown: tuple[Obs, Array | None], rows: Mapping[str, int]) -> None:
+    """Go some steps from what is `shown`, and back; `rows` has an environment of each task concerned."""
+    rng, to_env = np.random.default_rng(0), agent.policy.spec.action.to_env
+    for _ in range(_TRIED):
+        step = envs.step(to_env(agent.act(*shown, rng).actions))
+        shown = step.obs, step.masks
+    for name, row in rows.items():
+        (saved,) = envs.snapshots([row])
+        if saved is not None and not envs.jump([row], [saved], [0])[2]:
+            continue
+        raise ConfigError(
+            f"{name} cannot be put back where it was, by a snapshot or by repeating its actions, and an "
+            "archive is made of such places.",
             where="explore.archive",
             hint="Draw all randomness from self.np_random, as Gymnasium asks, or use a bonus: explore=rnd.",
         )
-    collector.begin(integer_seeds(seed, "env", envs.num_envs))

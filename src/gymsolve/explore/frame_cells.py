@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.envs.contract import Step
-from gymsolve.explore.archive_cells import ArchiveCells
+from gymsolve.explore.archive_cells import ArchiveCells, Shown
 from gymsolve.explore.cells import mix, words
 from gymsolve.explore_config import ArchiveConfig
-from gymsolve.rollout.rollout import Rollout
-from gymsolve.spec import Array, ObsSpec
+from gymsolve.spec import Array, Obs, ObsSpec
 
 __all__ = ["FrameCells", "shrink"]
 
@@ -71,8 +69,8 @@ class FrameCells(ArchiveCells):
         self._recent: Array = np.zeros((0, *self._size), np.uint8)
         self._newest: Array = self._recent
 
-    def of(self, step: Step) -> Array:
-        self._newest = self._grey(step.obs[self._key])
+    def of(self, obs: Obs, watched: Array | None) -> Array:
+        self._newest = self._grey(obs[self._key])
         return self._of(self._newest)
 
     def _grey(self, stacks: Array) -> Array:
@@ -93,8 +91,8 @@ class FrameCells(ArchiveCells):
             found = mix(found, column)
         return found
 
-    def pictures(self, rows: list[int]) -> list[bytes]:
-        return [zlib.compress(np.ascontiguousarray(self._newest[row]).tobytes(), 1) for row in rows]
+    def pictures(self, places: list[int]) -> list[bytes]:
+        return [zlib.compress(np.ascontiguousarray(self._newest[one]).tobytes(), 1) for one in places]
 
     def unpack(self, pictures: list[bytes]) -> Array:
         """Frames [B, H, W]."""
@@ -104,12 +102,11 @@ class FrameCells(ArchiveCells):
     def again(self, pictures: list[bytes]) -> Array:
         return self._of(self.unpack(pictures))
 
-    def learn(self, rollout: Rollout, env_steps: int, rng: np.random.Generator) -> bool:
+    def learn(self, shown: Shown, env_steps: int, rng: np.random.Generator) -> bool:
         if not self._adapts:
             return False
-        size = rollout.vec_steps * rollout.num_envs
-        some = rng.choice(size, min(_PER_ROLLOUT, size), replace=False)
-        frames = self._grey(rollout.seen(np.sort(some))[self._key])
+        some = rng.choice(len(shown), min(_PER_ROLLOUT, len(shown)), replace=False)
+        frames = self._grey(shown.seen(np.sort(some))[self._key])
         self._recent = np.concatenate([self._recent, frames])[-_SAMPLE:]
         if env_steps < self._next:
             return False

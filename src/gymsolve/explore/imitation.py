@@ -15,8 +15,10 @@ import torch
 from gymsolve.algos.losses import mean_metrics
 from gymsolve.algos.optimizer import Optimizer
 from gymsolve.config import A2CConfig, AnyAlgo, PPOConfig
-from gymsolve.explore.best import Trajectory
 from gymsolve.explore.go_explore import GoExplore
+from gymsolve.explore.lesson import Lesson, Teacher, prepare_lesson
+from gymsolve.explore.task_archive import TaskArchive
+from gymsolve.nn.memory import Unrolled
 from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
 from gymsolve.rollout.learning import flatten_obs
@@ -27,19 +29,17 @@ from gymsolve.spec import Array
 
 __all__ = ["Imitation", "build_imitation", "self_imitation_loss"]
 
-_ROWS = 2048
-"""Steps of a pass, at most."""
-_SMALLEST, _LARGEST_BATCH = 32, 256
-"""Rows of a minibatch: an eighth of a pass, within these limits."""
 _LARGEST = 1.0
 """Of an advantage."""
 _SURPRISE = 5.0
 """Of −log π: an action that the policy would never take is not torn up at once."""
 
 
-def self_imitation_loss(log_probs: torch.Tensor, advantages: torch.Tensor) -> torch.Tensor:
-    """The loss of a minibatch: −log π · clip(R − V, 0, 1)."""
-    return (advantages.clamp(0.0, _LARGEST) * (-log_probs).clamp(max=_SURPRISE)).mean()
+def self_imitation_loss(
+    log_probs: torch.Tensor, advantages: torch.Tensor, weights: torch.Tensor | float = 1.0
+) -> torch.Tensor:
+    """The loss of a minibatch: −log π · clip(R − V, 0, 1), rows having weights."""
+    return (weights * advantages.clamp(0.0, _LARGEST) * (-log_probs).clamp(max=_SURPRISE)).mean()
 
 
 def build_imitation(explorer: GoExplore, algo: AnyAlgo, policy: Any, optimizer: Any) -> "Imitation":
@@ -62,12 +62,18 @@ class Imitation:
     @property
     def instead(self) -> bool:
         """Do lessons stand in for the update with the rollout?"""
-        found = self.settings.rollouts == "found" and self._explorer.best.pays
+        played = self._explorer.played
+        found = self.settings.rollouts == "found" and all(task.best.pays for task in played)
         return self.settings.rollouts is not True and not found
 
     @property
+    def _found(self) -> list[TaskArchive]:
+        """Tasks that have something to teach."""
+        return [task for task in self._explorer.tasks if task.best.kept]
+
+    @property
     def is_due(self) -> bool:
-        learns = self.settings.learn_from != "nothing" and bool(self._explorer.best.kept)
+        learns = self.settings.learn_from != "nothing" and bool(self._found)
         return learns and (self._explorer.turns + 1) % self.settings.learn_every == 0
 
     def learn(
@@ -76,66 +82,47 @@ class Imitation:
         """One lesson; metrics by name."""
         if not self.is_due:
             return {}
-        rows, returns = self._returns(scaler, self._algo.gamma.at(progress))
-        rate, steps = self._algo.learning_rate.at(progress), []
-        if self.settings.learn_from == "rapid":
-            rate *= 1.0 - self._explorer.successes.share
+        rapid = self.settings.learn_from == "rapid"
+        shares = [1.0 - task.successes.share if rapid else 1.0 for task in self._found]
+        lesson = prepare_lesson(self._found, shares, self._teacher(scaler, progress), rng)
+        rate, steps = self._algo.learning_rate.at(progress) * float(np.mean(shares)), []
         self._policy.gradient_mode(True)
         for _ in range(self.settings.learn_epochs):
-            order = rng.permutation(len(rows))[:_ROWS]
-            size = min(max(_SMALLEST, len(order) // 8), _LARGEST_BATCH)
-            for chosen in np.array_split(order, -(-len(order) // size)):
-                measured = self._step(rows[chosen], returns[chosen], rate, progress)
+            for chosen, past in lesson.minibatches(rng):
+                measured = self._step(lesson, chosen, past, rate, progress)
                 steps += [measured] if measured is not None else []
         self._policy.gradient_mode(False)
         return mean_metrics(steps) | {"archive/lessons": float(len(steps))}
+
+    def _teacher(self, scaler: RewardScaler | None, progress: Progress) -> Teacher:
+        memory, gamma = self._policy.config.memory, self._algo.gamma.at(progress)
+        longest = 1 if memory is None else memory.longest(self._algo.num_steps)
+        return Teacher(self._explorer.log, self._policy, scaler, gamma, self.settings.recall, longest)
 
     def observe(self, rollout: Rollout) -> None:
         """Move the policy's statistics, which an update of the rollout would have done."""
         if rollout.valid.any():
             self._policy.observe(flatten_obs(rollout, rollout.valid))
 
-    def _returns(self, scaler: RewardScaler | None, gamma: float) -> tuple[Array, Array]:
-        """All steps of the best trajectories, each once, and what came of them at best."""
-        parts = [self._earned(one, scaler, gamma) for one in self._explorer.best.kept]
-        rows = np.concatenate([part[0] for part in parts])
-        earned = np.concatenate([part[1] for part in parts])
-        order = np.lexsort((earned, rows))
-        last = np.append(rows[order][1:] != rows[order][:-1], True)
-        return rows[order][last], earned[order][last].astype(np.float32)
-
-    def _earned(self, one: Trajectory, scaler: RewardScaler | None, gamma: float) -> tuple[Array, Array]:
-        """The steps of one trajectory and their discounted returns; a cut one ends with what its last step
-        was thought to be worth."""
-        log = self._explorer.log
-        rows = log.way(one.row)
-        rewards = log.column("rewards", rows).astype(np.float64)
-        if scaler is not None:
-            limit = scaler.limit
-            rewards = np.clip(rewards / np.sqrt(scaler.var + 1e-8), -limit, limit)
-        tail = float(self._policy.values(log.seen(rows[-1:]))[0]) if one.truncated else 0.0
-        returns = np.empty(len(rows))
-        for place in range(len(rows) - 1, -1, -1):
-            returns[place] = tail = rewards[place] + gamma * tail
-        return rows, returns
-
     def _step(
-        self, rows: Array, returns: Array, rate: float, progress: Progress
+        self, lesson: Lesson, chosen: Array, past: Unrolled | None, rate: float, progress: Progress
     ) -> dict[str, torch.Tensor] | None:
-        """One gradient step; None where there is nothing to learn from these rows."""
-        policy, log = self._policy, self._explorer.log
+        """One gradient step; None where there is nothing to learn from these rows of a lesson."""
+        policy, log, rows = self._policy, self._explorer.log, lesson.rows[chosen]
         masks = torch.from_numpy(log.column("masks", rows)).to(policy.device) if log.masked else None
         actions = torch.from_numpy(log.column("actions", rows)).to(policy.device)
-        minibatch = Minibatch(policy.tensors(log.seen(rows)), actions, masks, actions.new_zeros(0), rows)
+        obs, unknown = policy.tensors(log.seen(rows)), actions.new_zeros(0)
+        minibatch = Minibatch(obs, actions, masks, unknown, rows, past)
         evaluated = policy.evaluate(minibatch)
-        earned = torch.from_numpy(returns).to(policy.device)
-        advantages = earned - policy.real_values(evaluated.values.detach(), minibatch.obs)
+        told = lesson.returns[chosen], lesson.units[chosen], lesson.weights[chosen]
+        earned, units, weights = (torch.from_numpy(one).to(policy.device) for one in told)
+        advantages = (earned - policy.real_values(evaluated.values.detach(), minibatch.obs)) / units
         if self.settings.learn_from == "rapid":
-            loss = -evaluated.log_probs.mean()
+            loss = -(weights * evaluated.log_probs).mean()
         elif not bool((advantages > 0).any()):
             return None
         else:
-            loss = self_imitation_loss(evaluated.log_probs, advantages)
+            loss = self_imitation_loss(evaluated.log_probs, advantages, weights)
         limit = self._algo.max_grad_norm.at(progress)
         self._optimizer.step(loss, learning_rate=rate, max_grad_norm=limit)
         return {

@@ -22,39 +22,46 @@ def training_env(config: TrainConfig) -> EnvConfig:
     environment does what it did before instead. So ratios stay exact and the credit is unbiased for a task
     with such a habit; the alternative, storing the repeated action, would learn from choices nobody made.
     """
-    settings, env = config.explore, config.env
+    env = config.env
+    if not env.tasks:
+        return env.model_copy(update={"wrappers": (*env.wrappers, *_further(config, env))})
+    tasks = {}
+    for name, task in env.tasks.items():
+        own = env.wrappers if task.wrappers is None else task.wrappers
+        more = _further(config, env.for_task(name))
+        tasks[name] = task.model_copy(update={"wrappers": (*own, *more)}) if more else task
+    return env.model_copy(update={"tasks": tasks})
+
+
+def _further(config: TrainConfig, env: EnvConfig) -> list[WrapperConfig]:
+    """Wrappers around `env`, which is the environment of the run or of one of its tasks."""
+    settings = config.explore
     more: list[WrapperConfig] = []
     if settings.repeat:
         more.append(WrapperConfig(name="sticky_actions", options={"probability": settings.repeat}))
     told: dict[str, object] = {"events": list(settings.events)} if settings.events else {}
-    if (settings.bonus in COUNTING and settings.cells == "state") or _archives_states(config):
+    if (settings.bonus in COUNTING and settings.cells == "state") or _archives_states(config, env):
         told["state"] = True
     if told:
         more.append(WrapperConfig(name="watch", options=told))
-    if not more:
-        return env
-    tasks = {
-        name: task if task.wrappers is None else task.model_copy(update={"wrappers": (*task.wrappers, *more)})
-        for name, task in env.tasks.items()
-    }
-    return env.model_copy(update={"wrappers": (*env.wrappers, *more), "tasks": tasks})
+    return more
 
 
-def _archives_states(config: TrainConfig) -> bool:
+def _archives_states(config: TrainConfig, env: EnvConfig) -> bool:
     """Does an archive tell places apart by the environment's full state?"""
     archive = config.explore.archive
-    if archive is None or archive.cells not in ("auto", "state") or config.env.tasks:
+    if archive is None or archive.cells not in ("auto", "state"):
         return False
-    known = find_family(config.env.id).state is not None
+    known = find_family(env.id).state is not None
     if archive.cells == "state":
         if not known:
             raise ConfigError(
-                f"gymsolve does not know how to read the full state of {config.env.id}.",
+                f"gymsolve does not know how to read the full state of {env.id}.",
                 where="explore.archive.cells",
                 hint="Use explore.archive.cells=auto.",
             )
         return True
-    spec = describe(config.env, "train").spec if known else None
+    spec = describe(env, "train").spec if known else None
     return spec is not None and choose_archive_cells(config.explore, spec, has_state=True) == "state"
 
 
@@ -80,19 +87,6 @@ def _require_archive_sense(config: TrainConfig) -> None:
             f"{config.algo.name} learns from finished episodes alone, and an archive leaves some unfinished.",
             where="explore.archive",
             hint="Use algo.name=ppo or algo.name=a2c.",
-        )
-    if config.env.tasks:
-        raise ConfigError(
-            "an archive holds the places of one task, and here are several.",
-            where="explore.archive",
-            hint="Use --set env.tasks=null, with a curriculum also curriculum.stages=[], or a bonus such as "
-            "explore=rnd.",
-        )
-    if config.net.memory is not None:
-        raise ConfigError(
-            "a policy with net.memory cannot start midway: it would remember nothing of how it got there.",
-            where="explore.archive",
-            hint="Use --set net.memory=null, or a bonus such as explore=rnd.",
         )
 
 

@@ -1,5 +1,7 @@
 """What happened in a rollout, as an archive notes it until the rollout counts."""
 
+from typing import TypeAlias
+
 import numpy as np
 
 from gymsolve.explore.archive import Archive, Place
@@ -7,14 +9,17 @@ from gymsolve.explore.trajectories import NOWHERE, Trajectories
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.spec import Array
 
-__all__ = ["Notes"]
+__all__ = ["Found", "Notes"]
+
+Found: TypeAlias = dict[int, tuple[int, int, Place]]
+"""Places by cell, with step and environment."""
 
 
 class Notes:
     """Of one rollout; forgotten with it if it comes to nothing."""
 
-    def __init__(self, num_steps: int, heads: list[int]) -> None:
-        """`heads` are the last rows of the episodes under way."""
+    def __init__(self, num_steps: int, heads: list[int], tasks: int) -> None:
+        """`heads` are the last rows of the episodes under way; what is found is noted task by task."""
         size = num_steps, len(heads)
         self.rewards = np.zeros(size, np.float32)  # [T, N] as the agent saw them, before scaling
         self.cells = np.zeros(size, np.uint64)  # [T, N] after each step
@@ -23,23 +28,23 @@ class Notes:
         # [T + 1, N] rows that steps which begin an episode, or a rollout, come after
         self.origin = np.full((num_steps + 1, len(heads)), NOWHERE, np.int64)
         self.origin[0] = heads
-        self.found: dict[int, tuple[int, int, Place]] = {}
-        """Places by cell, with step and environment."""
-        self.finished: list[tuple[int, int, float, int, bool]] = []
+        self.found: list[Found] = [{} for _ in range(tasks)]
+        self.finished: list[list[tuple[int, int, float, int, bool]]] = [[] for _ in range(tasks)]
         """Step, environment, score, length, truncated."""
-        self.best = -np.inf
+        self.best = [-np.inf] * tasks
         """What the best episode scored."""
+        self.successes: list[list[bool]] = [[] for _ in range(tasks)]
         self.drawn: list[Place] = []
         self.begun = 0
         """Episodes that began at a reset."""
-        self.successes: list[bool] = []
 
-    def wants(self, key: int, score: float, length: int, archive: Archive) -> bool:
-        """Is a cell new, or reached in a better way than the archive and these notes know?"""
-        noted = self.found.get(key)
+    def wants(self, task: int, key: int, score: float, length: int, archive: Archive) -> bool:
+        """Is a cell of a task new, or reached in a better way than its archive and these notes know?"""
+        found = self.found[task]
+        noted = found.get(key)
         known = archive.find(key) if noted is None else noted[2]
         if known is None:
-            return len(archive) + len(self.found) < archive.capacity
+            return len(archive) + len(found) < archive.capacity
         return score > known.score or (score == known.score and length < known.length)
 
     def write_down(self, rollout: Rollout, ends: list[tuple[int, int]], log: Trajectories) -> Array:

@@ -4,8 +4,12 @@ how many there are.
 Cells whose weights differ by less than a factor of 2 share a drawer. A draw chooses a drawer by what its
 cells could weigh at most, one of its cells evenly, and accepts it by its true weight, or draws again: the
 result has exactly these weights, after two tries at most on average.
+
+Numbers are in arrays of machine words: a list would point to an object for each of them, and with many cells
+every such object is one more place in memory to wait for.
 """
 
+from array import array
 from typing import Any
 
 import numpy as np
@@ -19,10 +23,10 @@ class RarelySeen:
     """Places of cells, by how often they were seen."""
 
     def __init__(self) -> None:
-        self._drawers: list[list[int]] = []
-        self._places: list[int] = []
+        self._drawers: list[array[int]] = []
+        self._places = array("q")
         """Of each cell in its drawer."""
-        self.seen: list[int] = []
+        self.seen = array("q")
         """How often each cell was seen."""
 
     def add(self) -> None:
@@ -46,7 +50,7 @@ class RarelySeen:
     def _put(self, cell: int) -> None:
         drawer = _drawer(self.seen[cell])
         while len(self._drawers) <= drawer:
-            self._drawers.append([])
+            self._drawers.append(array("q"))
         self._places[cell] = len(self._drawers[drawer])
         self._drawers[drawer].append(cell)
 
@@ -72,8 +76,8 @@ class RarelySeen:
         return {"seen": np.array(self.seen, np.int64), "order": np.array(order, np.int64)}
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> None:
-        self.seen = arrays["seen"].tolist()
-        self._drawers, self._places = [], [0] * len(self.seen)
+        self.seen = array("q", arrays["seen"].tolist())
+        self._drawers, self._places = [], array("q", bytes(8 * len(self.seen)))
         order = arrays["order"].tolist()
         if sorted(order) != list(range(len(self.seen))) or min(self.seen, default=0) < 0:
             raise ValueError("the order of cells names others")

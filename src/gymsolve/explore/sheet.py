@@ -7,6 +7,7 @@ import numpy as np
 
 from gymsolve.explore.frame_cells import FrameCells
 from gymsolve.explore.go_explore import GoExplore
+from gymsolve.explore.task_archive import TaskArchive
 from gymsolve.spec import Array
 
 __all__ = ["contact_sheet", "png"]
@@ -16,24 +17,33 @@ _EDGE, _WHITE = 2, 255
 
 
 def contact_sheet(explorer: GoExplore) -> bytes | None:
-    """Up to 64 places, evenly spread over the order in which they were found; None without frames."""
-    places = explorer.archive.places
-    if not places or not isinstance(explorer.cells, FrameCells):
-        return None
-    chosen = np.unique(np.linspace(0, len(places) - 1, _MOST).astype(int)).tolist()
-    return png(_arrange(explorer.cells.unpack([places[number].picture for number in chosen])))
+    """Up to 64 places, evenly spread over the order in which they were found; None without frames.
+
+    Of several tasks, each has its share, one after the other.
+    """
+    shown = [task for task in explorer.tasks if len(task.archive) and isinstance(task.cells, FrameCells)]
+    frames = [frame for task in shown for frame in _some_of(task, max(1, _MOST // len(shown)))]
+    return png(_arrange(frames)) if frames else None
 
 
-def _arrange(frames: Array) -> Array:
-    """Frames [B, H, W] in rows of eight, with white between them."""
-    count, height, width = frames.shape
-    columns = min(count, _COLUMNS)
-    rows = -(-count // columns)
+def _some_of(task: TaskArchive, most: int) -> list[Array]:
+    """What places of a task look like."""
+    assert isinstance(task.cells, FrameCells)
+    places = task.archive.places
+    chosen = np.unique(np.linspace(0, len(places) - 1, most).astype(int)).tolist()
+    return list(task.cells.unpack([places[number].picture for number in chosen]))
+
+
+def _arrange(frames: list[Array]) -> Array:
+    """Frames [H, W] in rows of eight, with white between them; tasks may have other sizes."""
+    height, width = (max(frame.shape[axis] for frame in frames) for axis in (0, 1))
+    columns = min(len(frames), _COLUMNS)
+    rows = -(-len(frames) // columns)
     sheet = np.full((rows * (height + _EDGE) + _EDGE, columns * (width + _EDGE) + _EDGE), _WHITE, np.uint8)
     for number, frame in enumerate(frames):
         row, column = divmod(number, columns)
         top, left = _EDGE + row * (height + _EDGE), _EDGE + column * (width + _EDGE)
-        sheet[top : top + height, left : left + width] = frame
+        sheet[top : top + frame.shape[0], left : left + frame.shape[1]] = frame
     return sheet
 
 

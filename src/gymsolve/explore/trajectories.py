@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gymsolve.parts import Part
+from gymsolve.rollout.agent import Way
 from gymsolve.spec import Array, EnvSpec, Obs
 
 __all__ = ["NOWHERE", "Trajectories", "pack_texts", "unpack_texts"]
@@ -106,13 +107,17 @@ class Trajectories(Part):
             self._columns["needed"][number] = 1
             self.release(number)
 
-    def way(self, number: int) -> Array:
-        """The rows from the start of the episode to this one, in order."""
-        found = []
-        while number != NOWHERE:
+    def way(self, number: int, most: int | None = None) -> Array:
+        """The rows from the start of the episode to this one, in order, or the last of them."""
+        found: list[int] = []
+        while number != NOWHERE and len(found) != most:
             found.append(number)
             number = int(self._columns["before"][number])
         return np.array(found[::-1], np.int64)
+
+    def gone(self, rows: Array) -> Way:
+        """What happened in these rows."""
+        return Way(self.seen(rows), self.column("actions", rows), self.column("rewards", rows))
 
     def column(self, name: str, rows: Array) -> Array:
         return self._columns[name][rows]

@@ -6,7 +6,7 @@ of a batch, the second turns their slopes into the gradient of every parameter.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from gymsolve.fast.passes import NumpyPasses, Passes, Work
 from gymsolve.fast.support import why_not
 from gymsolve.fast.trunk import Trunk
 from gymsolve.kernels import load_kernels
-from gymsolve.rollout.agent import Acted, Chosen, Considered
+from gymsolve.rollout.agent import Acted, Chosen, Considered, Way
 from gymsolve.spec import Array, EnvSpec, Obs
 
 __all__ = ["FastPolicy"]
@@ -128,6 +128,10 @@ class FastPolicy:
     def hear(self, memory: Array, rewards: Array) -> Array:
         """Never called: there is no memory."""
         return memory
+
+    def remember(self, ways: Sequence[Way], memory: Array | None = None) -> Array:
+        """Never called: there is no memory."""
+        return np.zeros((len(ways), 0), np.float32)
 
     @np.errstate(all="ignore")
     def values(self, obs: Obs, memory: Array | None = None) -> Array:

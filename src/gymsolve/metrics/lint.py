@@ -244,6 +244,19 @@ def _raw_numbers(config: TrainConfig, spec: "EnvSpec") -> Iterator[Finding]:
             )
 
 
+def _shared_lessons(config: TrainConfig) -> Iterator[Finding]:
+    archive, tasks = config.explore.archive, config.net.tasks
+    taught = archive is not None and archive.learn_from != "nothing"
+    if taught and config.env.tasks and tasks.input and tasks.heads == "shared":
+        yield Finding(
+            "shared_lessons",
+            "net.tasks.heads",
+            "what the archive teaches of one task is also done in tasks that have found nothing, and they "
+            "may stop looking around",
+            (Change("net.tasks.heads", "shared", "each"),),
+        )
+
+
 def _highest(schedule: Schedule, steps: int) -> float:
     """The largest value over the run, at its ends and where the schedule bends."""
     return max(_values(schedule, steps))
@@ -266,6 +279,7 @@ _OF_CONFIG: tuple[Callable[[TrainConfig], Iterator[Finding]], ...] = (
     _few_episodes,
     _rare_evaluations,
     _other_discount,
+    _shared_lessons,
 )
 _OF_SPEC: tuple[Callable[[TrainConfig, "EnvSpec"], Iterator[Finding]], ...] = (
     _short_sight,

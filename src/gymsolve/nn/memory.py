@@ -18,7 +18,7 @@ from gymsolve.initialize import orthogonal
 from gymsolve.nn.init import Draws
 from gymsolve.spec import ActionSpec, Array
 
-__all__ = ["Cell", "OneStep", "Past", "Told", "Unrolled"]
+__all__ = ["Cell", "OneStep", "Past", "Told", "Unrolled", "states_after"]
 
 
 class Cell(nn.Module):
@@ -50,13 +50,39 @@ class Cell(nn.Module):
 
     def unroll(self, x: Tensor, state: Tensor) -> Tensor:
         """Features [steps, S, F] and the states before the first step [S, columns] → [steps, S, size]."""
+        return self._run(x, state)[0]
+
+    def carry(self, x: Tensor, state: Tensor) -> Tensor:
+        """Like `unroll`, but the states after the last step [S, columns]."""
+        return torch.cat(self._run(x, state)[1:], dim=2).squeeze(0)
+
+    def _run(self, x: Tensor, state: Tensor) -> tuple[Tensor, ...]:
         # Biases, one layer, no dropout, kept for a backward pass?, one direction, time first.
         options = (True, 1, 0.0, torch.is_grad_enabled(), False, False)
         if not self.lstm:
-            return torch.gru(x, state.unsqueeze(0).contiguous(), self._weights, *options)[0]
+            return torch.gru(x, state.unsqueeze(0).contiguous(), self._weights, *options)
         hidden, cell = state.unsqueeze(0).chunk(2, dim=2)
         before = hidden.contiguous(), cell.contiguous()
-        return torch.lstm(x, before, self._weights, *options)[0]
+        return torch.lstm(x, before, self._weights, *options)
+
+
+def states_after(cell: Cell, x: Tensor, state: Tensor, lengths: Array) -> Tensor:
+    """The states [S, columns] of a cell after sequences, whose features [B, F] stand one after the other.
+
+    All go on side by side until the shortest ends, the others until the next one does: so no state passes
+    through padding.
+    """
+    after = state.clone()
+    order = np.argsort(-lengths, kind="stable")
+    begins = (np.cumsum(lengths) - lengths)[order]
+    state, done = state[torch.from_numpy(order)], 0
+    for stop in np.unique(lengths[lengths > 0]).tolist():
+        going = int(np.count_nonzero(lengths >= stop))  # the first of them in this order
+        rows = begins[:going] + np.arange(done, stop)[:, None]  # [steps, going]
+        state = cell.carry(x[torch.from_numpy(rows)], state[:going])
+        after[torch.from_numpy(order[:going])] = state
+        done = stop
+    return after
 
 
 def _draw(gates: int, size: int, inputs: int, rng: Draws) -> Tensor:

@@ -7,7 +7,7 @@ evaluators and users call. Everything needed to act again in another process is 
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -24,8 +24,9 @@ from gymsolve.nn.init import Draws, orthogonal_
 from gymsolve.nn.memory import Cell, OneStep, Past, Told
 from gymsolve.nn.minibatch import Evaluated, Minibatch
 from gymsolve.nn.normalize import ValueNorm
+from gymsolve.nn.recalling import memory_after
 from gymsolve.nn.tasks import TaskValueNorm, pick
-from gymsolve.rollout.agent import Acted, Chosen, Considered
+from gymsolve.rollout.agent import Acted, Chosen, Considered, Way
 from gymsolve.spec import TASK_ENTRY, Array, EnvSpec, Obs
 
 __all__ = ["Policy"]
@@ -83,6 +84,14 @@ class Networks(nn.Module):
         cell = Cell(features + self.told.size, self.config.memory, self.memory_size, rng)
         self.memory_size = cell.columns.stop
         return cell
+
+    @property
+    def cells(self) -> list[tuple[Encoder, Cell]]:
+        """The recurrent cells in the order of their columns of memory, and what encodes their input."""
+        found = [(self.encoder, self.actor_memory)]
+        if not self.shared:
+            found.append((self.value_encoder, self.critic_memory))
+        return [(encoder, cell) for encoder, cell in found if cell is not None]
 
     @property
     def _remembered(self) -> int:
@@ -285,6 +294,13 @@ class Policy(Networks):
     def hear(self, memory: Array, rewards: Array) -> Array:
         """Memory [N, M] after the rewards of the last step are known."""
         return self.told.hear(memory, rewards)
+
+    @torch.inference_mode()
+    def remember(self, ways: Sequence[Way], memory: Array | None = None) -> Array:
+        """Memory [S, M] after ways that were gone before; from `memory` [S, M], or from the start."""
+        before = self.first_memory(len(ways)) if memory is None else memory
+        assert before is not None, "a policy without a recurrent cell remembers nothing"
+        return memory_after(self, ways, before)
 
     @torch.inference_mode()
     def seen(self, obs: Obs) -> dict[str, Array]:

@@ -4,13 +4,14 @@ A policy is a function; an agent is a policy with a memory for each of its envir
 recurrent cell has no memory (None), and pays one comparison for it.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from gymsolve.spec import Array, EnvSpec, Obs
 
-__all__ = ["Acted", "Actor", "Agent", "Chosen", "Considered"]
+__all__ = ["Acted", "Actor", "Agent", "Chosen", "Considered", "Way"]
 
 
 class Acted(NamedTuple):
@@ -27,6 +28,14 @@ class Chosen(NamedTuple):
 
     actions: Array  # [N, A]
     memory: Array | None = None  # [N, M] after these observations
+
+
+class Way(NamedTuple):
+    """Steps that led somewhere, in their order, as they were taken once."""
+
+    obs: Obs  # [T, …] that each step began with
+    actions: Array  # [T, A]
+    rewards: Array  # [T] as the agent saw them
 
 
 class Considered(NamedTuple):
@@ -62,6 +71,9 @@ class Actor(Protocol):
 
     def hear(self, memory: Array, rewards: Array) -> Array:
         """Memory [N, M] once the rewards [N] of the last step are known."""
+
+    def remember(self, ways: Sequence[Way], memory: Array | None = None) -> Array:
+        """Memory [S, M] after these ways were gone, by default from the start of an episode."""
 
 
 class Agent:
@@ -107,3 +119,10 @@ class Agent:
         first = self.policy.first_memory(len(ended))
         assert first is not None
         self.memory = np.where(ended[:, None], first, self.memory)
+
+    def recall(self, ways: Mapping[int, Way]) -> None:
+        """Remember what led environments to where they were put: each goes its way with the policy of now."""
+        if self.memory is not None and ways:
+            memory = self.memory.copy()
+            memory[list(ways)] = self.policy.remember(list(ways.values()))
+            self.memory = memory

@@ -109,7 +109,7 @@ class Collector(Part):
         assert isinstance(self.envs, JoinedEnvs), "only several tasks can be given other copies"
         seeds = integer_seeds(self.seed, "env", self.envs.num_envs, self.env_steps)
         self.obs, self.masks, anew = self.envs.reassign(copies, seeds)
-        self.agent.forget(np.isin(np.arange(self.envs.num_envs), anew))
+        self._begin_anew(np.isin(np.arange(self.envs.num_envs), anew))
         return anew
 
     def _clear(self, out: Rollout) -> None:
@@ -118,16 +118,17 @@ class Collector(Part):
         out.cut_episodes, out.bootstrapped, out.env_seconds, out.final_obs = 0, 0, 0.0, {}
         self.filled = False  # a fault half-way leaves a mixture of two rollouts
         out.anew, self._anew = self._anew, []
-        moved = None if self.starts is None else self.starts.before()
+        moved = None if self.starts is None else self.starts.before(self.obs)
         if moved is not None:
             out.anew = sorted({*out.anew, *np.flatnonzero(moved.rows).tolist()})
             self._move(moved)
 
     def _move(self, moved: Moved | None) -> None:
-        """Go on from where environments were put; what the agent remembers belongs to other episodes."""
+        """Go on from where environments were put; the agent remembers how others got there."""
         if moved is not None:
             self.obs, self.masks = moved.obs, moved.masks
             self.agent.forget(moved.rows)
+            self.agent.recall(moved.ways)
 
     # ------------------------------------------------------------------------------ state
 
@@ -159,11 +160,9 @@ class Collector(Part):
         memory = arrays.get("memory")
         if memory is not None and self.agent.memory is not None:
             self.agent.memory = for_copies(memory, self.agent.memory)
-            self.agent.forget(np.isin(np.arange(num_envs), restarted))
         if not restarted:
             return []
-        if self.starts is not None:
-            self.starts.begun(np.isin(np.arange(num_envs), restarted))
+        self._begin_anew(np.isin(np.arange(num_envs), restarted))
         which = "all" if len(restarted) == num_envs else ", ".join(map(str, restarted))
         return [f"the state of environments ({which}) could not be restored: their episodes start anew"]
 
@@ -183,10 +182,13 @@ class Collector(Part):
     def begin(self, seeds: list[int]) -> None:
         """New episodes everywhere, one seed per environment."""
         self.obs, self.masks = self.envs.reset(seeds)
-        everywhere = np.ones(self.envs.num_envs, bool)
-        self.agent.forget(everywhere)
+        self._begin_anew(np.ones(self.envs.num_envs, bool))
+
+    def _begin_anew(self, rows: Array) -> None:
+        """Episodes of these environments [N] bool began at a reset, whatever was under way there."""
+        self.agent.forget(rows)
         if self.starts is not None:
-            self.starts.begun(everywhere)
+            self.starts.begun(rows)
 
 
 def _keep_told(out: Rollout, t: int, step: Step) -> None:

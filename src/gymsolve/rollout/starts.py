@@ -4,9 +4,11 @@ The collector asks before each rollout and after each step whether environments 
 the archive that decides, that jumps, and that remembers where everybody came from.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 from gymsolve.envs.contract import Step
+from gymsolve.rollout.agent import Way
 from gymsolve.spec import Array, Obs
 
 __all__ = ["Moved", "Starts"]
@@ -18,13 +20,15 @@ class Moved(NamedTuple):
     obs: Obs  # [N, …] of all environments
     masks: Array | None
     rows: Array  # [N] bool, those that were moved
+    ways: Mapping[int, Way]
+    """The last steps of how others got there, for a policy that remembers; none for a reset."""
 
 
 class Starts(Protocol):
     """Decides where episodes begin."""
 
-    def before(self) -> Moved | None:
-        """A rollout begins: which environments leave their episodes for another place?"""
+    def before(self, obs: Obs) -> Moved | None:
+        """A rollout begins with `obs` [N, …]: which environments leave their episodes for another place?"""
         ...
 
     def after(self, t: int, step: Step) -> Moved | None:

@@ -122,6 +122,7 @@ def learn(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
         else:
             metrics = lessons.learn(trainer.scaler, trainer.progress, trainer.streams["bonus"])
             lessons.observe(rollout)
+            trainer.algorithm.newest = None  # what there is belongs to another rollout
         for bonus in trainer.bonuses.values():
             metrics |= bonus.learn(rollout, trainer.streams["bonus"])
     updated = time.perf_counter()

@@ -22,7 +22,8 @@ def climb(trainer: Trainer, rollout: Rollout) -> dict[str, Any] | None:
     """Take a rollout that was learned from into the curriculum; what moved, if there was reason to move."""
     curriculum, credit = trainer.curriculum, trainer.algorithm.newest
     assert curriculum is not None
-    assert credit is not None, "a rollout that was learned from was given credit"
+    if credit is None:  # lessons from an archive stood in for the update
+        credit = trainer.algorithm.credit(rollout, trainer.progress)
     tasks = rollout.task_numbers
     assert tasks is not None
     learned = credit.rows

@@ -22,7 +22,7 @@ from gymsolve.explore.go_explore import GoExplore
 from gymsolve.explore.needs import require_sense, training_env
 from gymsolve.metrics.alerts import AlertTracker
 from gymsolve.metrics.rules.rule import Context
-from gymsolve.metrics.thresholds import find_threshold
+from gymsolve.metrics.thresholds import find_threshold, task_thresholds
 from gymsolve.parts import Part
 from gymsolve.registry import COLLECTORS, lookup
 from gymsolve.rollout.bonus import Bonus
@@ -32,7 +32,7 @@ from gymsolve.rollout.moments import RewardScaler
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.schedules import Progress
 from gymsolve.seeding import RandomStreams
-from gymsolve.spec import Array
+from gymsolve.spec import Array, EnvSpec
 from gymsolve.training.engines.choose import choose_engine
 from gymsolve.training.engines.contract import Algorithm, Engine, Lessons, Policy
 from gymsolve.training.health.probe import Probe
@@ -260,7 +260,9 @@ def build_trainer(config: TrainConfig) -> Trainer:
         collector = make_collector(envs, policy, config.algo.num_steps, config.seed, config.env.frame_stack)
         bonuses = _build_bonuses(config, envs, engine)
         collector.keeps_ends = bool(bonuses)
-        explorer = None if config.explore.archive is None else build_explorer(config, collector)
+        explorer = None
+        if config.explore.archive is not None:
+            explorer = build_explorer(config, collector, _success_bars(config, envs.spec, curriculum))
         imitation = _build_imitation(config, explorer, policy, algorithm)
         cleanup.pop_all()
     trainer = Trainer(
@@ -292,10 +294,23 @@ def build_trainer(config: TrainConfig) -> Trainer:
 
 def _make_envs(config: TrainConfig, curriculum: Curriculum | None) -> Envs:
     """The environments that train; of a curriculum, those of its first stage alone."""
-    settings = training_env(config)
+    settings, jumps = training_env(config), config.explore.archive is not None
     if curriculum is None or curriculum.stage:
-        return make_envs(settings, "train", jumps=config.explore.archive is not None)
-    return make_joined(settings, "train", task=curriculum.stages[0])
+        return make_envs(settings, "train", jumps=jumps)
+    return make_joined(settings, "train", task=curriculum.stages[0], jumps=jumps)
+
+
+def _success_bars(
+    config: TrainConfig, spec: EnvSpec, curriculum: Curriculum | None
+) -> dict[str, float | None]:
+    """The return that counts as a success, by task: what leads on from a stage, or what counts as solved."""
+    tasks = config.env.tasks
+    solved = task_thresholds(config, spec) if tasks else {"": find_threshold(config, spec)}
+    bars = dict(solved) if config.solved_by == "return" else dict.fromkeys(solved)
+    if curriculum is not None and not curriculum.by_success:
+        rungs = [rung for rung in curriculum.ladder.rungs if rung.promote_at is not None]
+        bars |= {rung.name: rung.promote_at for rung in rungs}
+    return bars
 
 
 def _copies_of(envs: Envs) -> dict[str, int]:

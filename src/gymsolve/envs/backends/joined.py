@@ -36,7 +36,7 @@ class JoinedEnvs:
         self, joint: Joint, copies: Mapping[str, int], make_part: Callable[[str, int], Envs]
     ) -> None:
         """`make_part(name, count)` builds the environments of a task; one without copies has none."""
-        self.spec, self._fits, self._make_part = joint.spec, joint.fits, make_part
+        self.spec, self.fits, self._make_part = joint.spec, joint.fits, make_part
         self.num_envs = sum(copies.values())
         self._parts: dict[str, _Part] = {}
         first = 0
@@ -61,10 +61,10 @@ class JoinedEnvs:
     @property
     def endless(self) -> list[str]:
         """Tasks whose episodes no time limit ends."""
-        return [name for name, fit in self._fits.items() if fit.own.max_episode_steps is None]
+        return [name for name, fit in self.fits.items() if fit.own.max_episode_steps is None]
 
     def _build(self, name: str, rows: list[int]) -> _Part:
-        return _Part(self._fits[name], self._make_part(name, len(rows)), rows)
+        return _Part(self.fits[name], self._make_part(name, len(rows)), rows)
 
     def _named(self) -> Iterator[tuple[str, _Part]]:
         """The parts in the order of the tasks."""

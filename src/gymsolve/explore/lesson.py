@@ -1,0 +1,133 @@
+"""What the best trajectories of an archive teach: their steps, each once, and what came of them at best.
+
+Several tasks are taught alike, however many steps their trajectories have and whatever they pay: returns of a
+task count in units of the largest one. A policy with memory is taught whole sequences, as an update with a
+rollout has them (`explore/lesson_memory.py`).
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from gymsolve.explore.lesson_memory import Recalled, recall_stretches
+from gymsolve.explore.task_archive import TaskArchive
+from gymsolve.explore.trajectories import Trajectories
+from gymsolve.nn.memory import Unrolled
+from gymsolve.nn.policy import Policy
+from gymsolve.rollout.moments import RewardScaler
+from gymsolve.spec import Array
+
+__all__ = ["Lesson", "Teacher", "prepare_lesson"]
+
+_ROWS = 2048
+"""Steps of a pass, at most."""
+_SMALLEST, _LARGEST = 32, 256
+"""Rows of a minibatch: an eighth of a pass, within these limits."""
+
+
+class Lesson(NamedTuple):
+    """Steps to learn from."""
+
+    rows: Array  # [B] in the log
+    returns: Array  # [B] what came of them at best
+    units: Array  # [B] that the returns of their task count in
+    weights: Array  # [B] of their losses
+    counts: tuple[int, ...]
+    """Rows of each task, one task after the other."""
+    recalled: Recalled | None = None
+    """What a policy with memory remembers at these steps."""
+
+    def minibatches(self, rng: np.random.Generator) -> Iterator[tuple[Array, Unrolled | None]]:
+        """One pass: places [b] among the rows, and what came before them for a policy with memory."""
+        if self.recalled is not None:
+            yield from self.recalled.minibatches(_minibatches(len(self.rows)), rng)
+            return
+        most, first, parts = max(1, _ROWS // len(self.counts)), 0, []
+        for count in self.counts:
+            parts.append(first + rng.permutation(count)[:most])
+            first += count
+        order = parts[0] if len(parts) == 1 else rng.permutation(np.concatenate(parts))
+        for chosen in np.array_split(order, _minibatches(len(order))):
+            yield chosen, None
+
+
+def _minibatches(rows: int) -> int:
+    size = min(max(_SMALLEST, rows // 8), _LARGEST)
+    return -(-rows // size)
+
+
+class Teacher(NamedTuple):
+    """What returns are computed with."""
+
+    log: Trajectories
+    policy: Policy
+    scaler: RewardScaler | None
+    gamma: float
+    recall: int
+    """Steps that a policy with memory goes through again, at most."""
+    longest: int
+    """Steps of its longest sequences."""
+
+
+def prepare_lesson(
+    tasks: list[TaskArchive], shares: list[float], teacher: Teacher, rng: np.random.Generator
+) -> Lesson:
+    """What these tasks teach, which have all found something; `shares` say how much each still has to."""
+    found, recalled = [_steps(task, teacher) for task in tasks], None
+    largest = [max(float(np.abs(returns).max()), 1e-8) for _, returns in found]
+    if teacher.policy.config.memory is not None:
+        most = max(1, _ROWS // len(tasks))
+        ways = [[teacher.log.way(one.row) for one in sorted(task.best.kept, reverse=True)] for task in tasks]
+        sizes = most, teacher.recall, teacher.longest
+        recalled, chosen = recall_stretches(teacher.policy, teacher.log, ways, *sizes, rng)
+        found = [
+            (mine, returns[np.searchsorted(rows, mine)])
+            for mine, (rows, returns) in zip(chosen, found, strict=True)
+        ]
+    counts = tuple(len(rows) for rows, _ in found)
+    weights = np.array(shares) if any(shares) else np.ones(len(shares))
+    weights = weights / np.array(counts) * (sum(counts) / weights.sum())
+    return Lesson(
+        np.concatenate([rows for rows, _ in found]),
+        np.concatenate([returns for _, returns in found]),
+        np.repeat(largest if len(tasks) > 1 else [1.0], counts).astype(np.float32),
+        np.repeat(weights, counts).astype(np.float32),
+        counts,
+        recalled,
+    )
+
+
+def _steps(task: TaskArchive, teacher: Teacher) -> tuple[Array, Array]:
+    """All steps of a task's best trajectories, each once and by number, and what came of them at best."""
+    ways = [teacher.log.way(one.row) for one in task.best.kept]
+    tails = _tails(ways, np.array([one.truncated for one in task.best.kept]), teacher)
+    parts = [_discounted(way, tail, task.number, teacher) for way, tail in zip(ways, tails, strict=True)]
+    rows, earned = np.concatenate(ways), np.concatenate(parts)
+    order = np.lexsort((earned, rows))
+    last = np.append(rows[order][1:] != rows[order][:-1], True)
+    return rows[order][last], earned[order][last].astype(np.float32)
+
+
+def _tails(ways: list[Array], cut: Array, teacher: Teacher) -> list[float]:
+    """What came beyond the ends of ways: nothing, or of a cut one what its last step seems to be worth."""
+    tails, log, policy = np.zeros(len(ways)), teacher.log, teacher.policy
+    if cut.any():
+        mine = [way for way, one in zip(ways, cut, strict=True) if one]
+        memory = None
+        if policy.config.memory is not None:
+            memory = policy.remember([log.gone(way[:-1][-teacher.recall :]) for way in mine])
+        tails[cut] = policy.values(log.seen(np.array([way[-1] for way in mine])), memory)
+    return [float(tail) for tail in tails]
+
+
+def _discounted(way: Array, tail: float, task: int, teacher: Teacher) -> Array:
+    """The discounted returns [T] of the steps of a way."""
+    rewards, scaler = teacher.log.column("rewards", way).astype(np.float64), teacher.scaler
+    if scaler is not None:
+        factors = np.atleast_1d(scaler.factors)  # of several tasks, one for each
+        rewards = np.clip(rewards * factors[task], -scaler.limit, scaler.limit)
+    returns = np.empty(len(way))
+    for place in range(len(way) - 1, -1, -1):
+        returns[place] = tail = rewards[place] + teacher.gamma * tail
+    return returns

@@ -1,0 +1,69 @@
+"""What a policy remembers of ways that were gone before, as if it had just gone them.
+
+An episode that begins midway needs it: the weights have moved since others got there, so what they remembered
+says nothing, and neither do zeros. All observations are encoded at once and cells run over whole ways. That
+gives what one step after the other would, up to rounding.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gymsolve.nn.bodies import Encoder
+from gymsolve.nn.memory import states_after
+from gymsolve.rollout.agent import Way
+from gymsolve.spec import Array
+
+if TYPE_CHECKING:
+    from gymsolve.nn.policy import Networks
+
+__all__ = ["memory_after", "told_after"]
+
+_AT_ONCE = 1024
+"""Rows that are encoded in one pass: activations of more pictures would not fit into memory."""
+
+
+def memory_after(policy: "Networks", ways: Sequence[Way], before: Array) -> Array:
+    """Memory [S, M] after these ways, of which some may be empty, from `before` [S, M]."""
+    lengths = np.array([len(way.rewards) for way in ways])
+    gone = [way for way in ways if len(way.rewards)]
+    if not gone:
+        return before
+    some, size = lengths > 0, policy.memory_size
+    first = (np.cumsum(lengths) - lengths)[some]
+    told = told_after(
+        policy, np.concatenate([w.actions for w in gone]), np.concatenate([w.rewards for w in gone])
+    )
+    inputs = np.roll(told, 1, axis=0)  # every step hears of the one before it
+    inputs[first] = before[some, size:]
+    after = before.copy()
+    for encoder, cell in policy.cells:
+        features = torch.cat([_encode(encoder, policy, gone), _tensor(policy, inputs)], dim=1)
+        state = states_after(cell, features, _tensor(policy, before[:, cell.columns]), lengths)
+        after[:, cell.columns] = state.cpu().numpy()
+    after[some, size:] = told[first + lengths[some] - 1]
+    return after
+
+
+def told_after(policy: "Networks", actions: Array, rewards: Array) -> Array:
+    """What memory holds of steps besides the states of cells [B, inputs]."""
+    blank = np.zeros((len(rewards), policy.told.size), np.float32)
+    return policy.told.hear(policy.told.did(blank, actions), rewards)
+
+
+def _encode(encoder: Encoder, policy: "Networks", ways: Sequence[Way]) -> Tensor:
+    """The features [B, F] of all steps, one way after the other."""
+    seen = {key: np.concatenate([way.obs[key] for way in ways]) for key in ways[0].obs}
+    count = len(next(iter(seen.values())))
+    parts = [
+        encoder(policy.tensors({key: rows[start : start + _AT_ONCE] for key, rows in seen.items()}))
+        for start in range(0, count, _AT_ONCE)
+    ]
+    return torch.cat(parts)
+
+
+def _tensor(policy: "Networks", array: Array) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array)).to(policy.device)

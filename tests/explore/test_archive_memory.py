@@ -1,0 +1,166 @@
+"""Policies that remember, and episodes that begin midway: what is remembered there, and what is learned."""
+
+import numpy as np
+import pytest
+from test_exploring import SMALL, configure
+
+from gymsolve.algos.batch import Batch
+from gymsolve.config import NetConfig
+from gymsolve.explore.lesson import Teacher, prepare_lesson
+from gymsolve.explore.trajectories import NOWHERE
+from gymsolve.nn.minibatch import Minibatch
+from gymsolve.nn.policy import Policy
+from gymsolve.rollout.agent import Agent, Way
+from gymsolve.spec import ActionSpec, EnvSpec, ObsSpec
+from gymsolve.training.loop import collect, count, learn
+from gymsolve.training.observer import Silent
+from gymsolve.training.trainer import build_trainer
+
+SEA = SMALL | {
+    "env.num_envs": 4,
+    "env.kwargs": {"size": 8},
+    "algo.num_steps": 20,
+    "net.hidden": [8],
+    "explore": "go_explore",
+    "explore.archive.true_starts": 0.2,
+    "steps": 50_000,
+    "solved_at": 0.9,
+}
+MEMORIES = {
+    "lstm": {"net.memory": {"cell": "lstm", "size": 6, "inputs": ["action", "reward"]}},
+    "gru-shared": {"net.memory": {"cell": "gru", "size": 6, "sequence": 5}, "net.shared": True},
+}
+
+
+def make(settings, env="AskedSea-v0"):
+    return build_trainer(configure(f"exploring_envs:{env}:ppo", SEA | settings))
+
+
+def step_through(policy, way):
+    """Memory [1, M] after a way, one step after the other."""
+    agent = Agent(policy, 1)
+    for t in range(len(way.rewards)):
+        agent.choose({key: rows[t : t + 1] for key, rows in way.obs.items()}, None, None)
+        agent.did(way.actions[t : t + 1])
+        agent.hear(way.rewards[t : t + 1])
+    return agent.memory
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("inputs", [(), ("action",), ("action", "reward")])
+def test_ways_are_remembered_as_if_they_had_been_gone_step_by_step(cell, shared, inputs):
+    """Of several lengths at once, an empty one among them; from the start, and in two pieces."""
+    obs = {"seen": ObsSpec("image", (1, 10, 10), "uint8"), "told": ObsSpec("vector", (3,), "float32")}
+    spec = EnvSpec("x", obs, ActionSpec("multi_discrete", (2,), nvec=(2, 3), start=(0, 0)))
+    memory = {"cell": cell, "size": 5, "inputs": inputs}
+    net = NetConfig(hidden=(4,), cnn="small", memory=memory, shared=shared)
+    rng = np.random.default_rng(0)
+    policy = Policy(spec, net, rng)
+
+    def draw(length):
+        seen = rng.integers(0, 256, (length, 1, 10, 10), np.uint8)
+        told = rng.normal(size=(length, 3)).astype(np.float32)
+        actions = np.stack([rng.integers(0, 2, length), rng.integers(0, 3, length)], axis=1)
+        return Way({"seen": seen, "told": told}, actions, rng.normal(size=length).astype(np.float32))
+
+    ways = [draw(length) for length in (3, 0, 9, 1, 3, 7)]
+    found = policy.remember(ways)
+    expected = np.concatenate([step_through(policy, way) for way in ways])
+    assert np.abs(expected).max() > 0.1
+    np.testing.assert_allclose(found, expected, atol=2e-6)
+    cut = [Way({k: v[:2] for k, v in w.obs.items()}, w.actions[:2], w.rewards[:2]) for w in ways]
+    rest = [Way({k: v[2:] for k, v in w.obs.items()}, w.actions[2:], w.rewards[2:]) for w in ways]
+    np.testing.assert_allclose(policy.remember(rest, policy.remember(cut)), expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("recall", [512, 3])
+@pytest.mark.parametrize("case", MEMORIES)
+def test_after_a_jump_the_policy_remembers_the_way_there(case, recall):
+    """The way that the log tells, with the weights of now; and ratios begin at 1, row by row."""
+    trainer = make(MEMORIES[case] | {"explore.archive.recall": recall, "explore.archive.leave_after": 4})
+    explorer, policy, jumps, left = trainer.explorer, trainer.policy, 0, 0
+    for _ in range(12):
+        heads = list(explorer._under_way.heads)
+        rollout = collect(trainer, Silent())
+        origin = explorer._notes.origin
+        for t, row in np.argwhere(origin[:-1] != NOWHERE).tolist():
+            if t == 0 and origin[0, row] == heads[row]:
+                continue  # it goes on
+            way = explorer.log.gone(explorer.log.way(int(origin[t, row]))[-recall:])
+            np.testing.assert_allclose(rollout.memory[t, row], step_through(policy, way)[0], atol=2e-6)
+            assert np.abs(rollout.memory[t, row]).max() > 1e-3
+            jumps, left = jumps + 1, left + (t == 0)
+        batch = Batch(policy, rollout, rollout.valid)
+        now = policy.evaluate(batch.whole()).log_probs.detach().numpy()
+        np.testing.assert_allclose(now, rollout.log_probs[rollout.valid], atol=3e-6)
+        assert learn(trainer, rollout)["train/first_ratio"] == pytest.approx(1.0, abs=1e-6)
+        count(trainer, rollout, 0.0)
+    assert jumps > 20
+    assert left > 2
+    trainer.envs.close()
+
+
+@pytest.mark.parametrize("case", MEMORIES)
+def test_lessons_see_every_step_with_what_is_remembered_there(case):
+    """Sequences of padded minibatches against the same ways, one step after the other."""
+    trainer = make(MEMORIES[case] | {"explore.archive.learn_from": "rapid", "env.max_episode_steps": 7})
+    for _ in range(6):
+        rollout = collect(trainer, Silent())
+        learn(trainer, rollout)
+        count(trainer, rollout, 0.0)
+    (task,), log, policy = trainer.explorer.tasks, trainer.explorer.log, trainer.policy
+    assert any(one.truncated for one in task.best.kept)
+    expected, values = {}, {}
+    for one in task.best.kept:
+        way, agent = log.way(one.row), Agent(policy, 1)
+        steps = log.gone(way)
+        for t, row in enumerate(way.tolist()):
+            seen = {key: rows[t : t + 1] for key, rows in steps.obs.items()}
+            told = policy.consider(seen, None, steps.actions[t : t + 1], agent.memory)
+            expected[row], values[row] = float(told.log_probs[0]), float(told.values[0])
+            agent.choose(seen, None, None)
+            agent.did(steps.actions[t : t + 1])
+            agent.hear(steps.rewards[t : t + 1])
+    teacher = Teacher(log, policy, None, 0.9, 512, 3)
+    lesson = prepare_lesson([task], [1.0], teacher, np.random.default_rng(0))
+    assert sorted(lesson.rows.tolist()) == sorted(expected)
+    met = []
+    for chosen, past in lesson.minibatches(np.random.default_rng(1)):
+        rows = lesson.rows[chosen]
+        actions = policy.tensors({"a": log.column("actions", rows)})["a"]
+        minibatch = Minibatch(policy.tensors(log.seen(rows)), actions, None, actions, rows, past)
+        evaluated = policy.evaluate(minibatch)
+        found = evaluated.log_probs.detach().numpy()
+        np.testing.assert_allclose(found, [expected[row] for row in rows.tolist()], atol=3e-6)
+        met += rows.tolist()
+    assert sorted(met) == sorted(expected)
+    # What a trajectory that was cut might have earned beyond is what its last step seems to be worth.
+    cut = max(one for one in task.best.kept if one.truncated)
+    last = log.way(cut.row)[-1]
+    reward = float(log.column("rewards", np.array([last]))[0])
+    found = float(lesson.returns[lesson.rows == last][0])
+    assert found == pytest.approx(reward + 0.9 * values[int(last)], abs=1e-5)
+    trainer.envs.close()
+
+
+def test_a_lesson_takes_some_stretches_of_long_ways(monkeypatch):
+    """Each step at most once, in sequences that are no longer than they may be, and as many of every task."""
+    tasks = {"left": {"kwargs": {"size": 12, "right": 0}}, "right": {"kwargs": {"size": 4}}}
+    more = {"env.kwargs": {}, "env.tasks": tasks, "explore.archive.learn_from": "rapid"}
+    trainer = make(MEMORIES["lstm"] | more, "DeepSea-v0")
+    for _ in range(6):
+        count(trainer, collect(trainer, Silent()), 0.0)
+    monkeypatch.setattr("gymsolve.explore.lesson._ROWS", 40)
+    teacher = Teacher(trainer.explorer.log, trainer.policy, None, 0.9, 5, 3)
+    lesson = prepare_lesson(trainer.explorer.tasks, [1.0, 1.0], teacher, np.random.default_rng(0))
+    assert len(set(lesson.rows.tolist())) == len(lesson.rows)
+    assert all(20 <= size < 25 for size in lesson.counts)
+    sequences = lesson.recalled.sequences
+    assert sequences.lengths.max() == 3
+    assert sequences.lengths.sum() == len(lesson.rows)
+    before = trainer.explorer.log.column("before", lesson.rows)
+    for begin, length in zip(sequences.begins.tolist(), sequences.lengths.tolist(), strict=True):
+        inside = slice(begin + 1, begin + length)
+        assert before[inside].tolist() == lesson.rows[begin : begin + length - 1].tolist()
+    trainer.envs.close()
