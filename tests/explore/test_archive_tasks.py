@@ -186,6 +186,16 @@ def test_a_stage_that_comes_back_finds_its_archive():
     trainer.envs.close()
 
 
+def test_full_states_ask_for_no_entries():
+    """One task has the entry that counts; the other is told apart by its full state, which has none."""
+    tasks = {"door": {"id": "MiniGrid-Empty-5x5-v0"}, "lake": {"id": "FrozenLake-v1"}}
+    more = {"env.tasks": tasks, "net.cnn": "small", "explore.archive.cells": "state", "env.num_envs": 2}
+    trainer = make(more | {"explore.entries": ["direction"]})
+    advance(trainer, 2)
+    assert all(len(task.archive) > 1 for task in trainer.explorer.tasks)
+    trainer.envs.close()
+
+
 # --------------------------------------------------------------------------------------------- lessons
 
 
