@@ -253,8 +253,11 @@ def test_a_pass_takes_as_many_steps_of_every_task(unequal, monkeypatch):
     monkeypatch.setattr("gymsolve.explore.lesson._ROWS", 9)
     lesson, log = teach(unequal, None)
     chosen = np.concatenate([places for places, _ in lesson.minibatches(np.random.default_rng(0))])
-    assert np.bincount(log.seen(lesson.rows[chosen])["task"]).tolist() == [3, 3, 3]
+    numbers = log.seen(lesson.rows[chosen])["task"]
+    assert np.bincount(numbers).tolist() == [3, 3, 3]
     assert len(set(chosen.tolist())) == 9
+    # Steps that are left out say nothing, and weigh nothing: the others are 3 of each task.
+    np.testing.assert_allclose(lesson.weights[chosen], 1.0, rtol=1e-6)
 
 
 def test_rollouts_teach_once_every_task_that_is_played_has_found_something(unequal):
