@@ -70,6 +70,19 @@ def test_the_plan_and_the_verdict_are_printed(cli, place):
     assert str(place / "runs") in rest
 
 
+def test_an_archive_of_several_tasks_tells_the_best_score_of_each(cli, place):
+    """A mean of tasks is nobody's score."""
+    tasks = "env.tasks={short: {max_episode_steps: 4}, shorter: {max_episode_steps: 3}}"
+    explores = ("--set", "explore=go_explore", "--set", "env.num_envs=2")
+    small = ("--set", "eval.episodes=2", "--set", "video.enabled=false")
+    assert cli("train", "CartPole-v1", "--steps", "500", "--set", tasks, *explores, *small).code == 0
+    said = cli("runs", "show", "@last").out
+    assert "cells, best scores: short 4, shorter 3" in said
+    (page,) = (place / "runs").rglob("report.html")
+    assert "best scores of the tasks, on average" in page.read_text()
+    assert "best score of any episode" not in page.read_text()
+
+
 @pytest.mark.parametrize("staged", [False, True])
 def test_the_plan_and_the_verdict_speak_of_tasks(cli, staged):
     """What is played and proved is that of each task, or of the last stage: no mean is a threshold."""

@@ -164,3 +164,17 @@ def test_a_lesson_takes_some_stretches_of_long_ways(monkeypatch):
         inside = slice(begin + 1, begin + length)
         assert before[inside].tolist() == lesson.rows[begin : begin + length - 1].tolist()
     trainer.envs.close()
+
+
+def test_a_lesson_stays_small_however_much_is_recalled(monkeypatch):
+    """Ways of 12 steps that are recalled as a whole, of which a task may teach 4."""
+    tasks = {"left": {"kwargs": {"size": 12, "right": 0}}, "right": {"kwargs": {"size": 12}}}
+    more = {"env.kwargs": {}, "env.tasks": tasks, "explore.archive.learn_from": "rapid"}
+    trainer = make(MEMORIES["lstm"] | more, "DeepSea-v0")
+    for _ in range(6):
+        count(trainer, collect(trainer, Silent()), 0.0)
+    monkeypatch.setattr("gymsolve.explore.lesson._ROWS", 8)
+    teacher = Teacher(trainer.explorer.log, trainer.policy, None, 0.9, 512, 3)
+    lesson = prepare_lesson(trainer.explorer.tasks, [1.0, 1.0], teacher, np.random.default_rng(0))
+    assert all(4 <= size < 8 for size in lesson.counts)
+    trainer.envs.close()

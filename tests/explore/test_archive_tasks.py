@@ -191,6 +191,16 @@ def test_a_stage_that_comes_back_finds_its_archive():
     trainer.envs.close()
 
 
+def test_full_states_ask_for_no_entries():
+    """One task has the entry that counts; the other is told apart by its full state, which has none."""
+    tasks = {"door": {"id": "MiniGrid-Empty-5x5-v0"}, "lake": {"id": "FrozenLake-v1"}}
+    more = {"env.tasks": tasks, "net.cnn": "small", "explore.archive.cells": "state", "env.num_envs": 2}
+    trainer = make(more | {"explore.entries": ["direction"]})
+    advance(trainer, 2)
+    assert all(len(task.archive) > 1 for task in trainer.explorer.tasks)
+    trainer.envs.close()
+
+
 # --------------------------------------------------------------------------------------------- lessons
 
 
@@ -248,8 +258,11 @@ def test_a_pass_takes_as_many_steps_of_every_task(unequal, monkeypatch):
     monkeypatch.setattr("gymsolve.explore.lesson._ROWS", 9)
     lesson, log = teach(unequal, None)
     chosen = np.concatenate([places for places, _ in lesson.minibatches(np.random.default_rng(0))])
-    assert np.bincount(log.seen(lesson.rows[chosen])["task"]).tolist() == [3, 3, 3]
+    numbers = log.seen(lesson.rows[chosen])["task"]
+    assert np.bincount(numbers).tolist() == [3, 3, 3]
     assert len(set(chosen.tolist())) == 9
+    # Steps that are left out say nothing, and weigh nothing: the others are 3 of each task.
+    np.testing.assert_allclose(lesson.weights[chosen], 1.0, rtol=1e-6)
 
 
 def test_rollouts_teach_once_every_task_that_is_played_has_found_something(unequal):

@@ -49,9 +49,10 @@ def build_explorer(config: TrainConfig, collector: Collector, bars: Mapping[str,
 
 def _cells(config: TrainConfig, spec: EnvSpec, name: str = "", number: int | None = None) -> ArchiveCells:
     """The cells of the only task, or of one of several, with its own observations."""
-    settings = config.explore.model_copy(update={"entries": _entries(config, spec, name)})
+    kind = choose_archive_cells(config.explore, spec, has_state=STATE in spec.watched)
+    entries = () if kind == "state" else _entries(config, spec, name)  # a full state has no entries
+    settings = config.explore.model_copy(update={"entries": entries})
     assert settings.archive is not None
-    kind = choose_archive_cells(settings, spec, has_state=STATE in spec.watched)
     if kind != "frames":
         key = () if number is None else (number,)
         return PlainCells(settings, spec, kind, generator(config.seed, "bonus", 3, *key))
@@ -82,7 +83,7 @@ def _require_jumps(config: TrainConfig, collector: Collector) -> None:
     rows = envs.rows if isinstance(envs, JoinedEnvs) else {envs.spec.id: [0]}
     here = {name: places[0] for name, places in rows.items() if places}
     _try_jump(envs, collector.agent, (collector.obs, collector.masks), here)
-    for name in rows.keys() - here.keys():  # a stage that is played later
+    for name in (one for one in rows if one not in here):  # stages that are played later
         alone = make_joined(training_env(config), "train", num_envs=1, task=name, jumps=True)
         try:
             first = alone.reset(integer_seeds(seed, "env", 1))

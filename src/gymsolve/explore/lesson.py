@@ -43,13 +43,18 @@ class Lesson(NamedTuple):
         if self.recalled is not None:
             yield from self.recalled.minibatches(_minibatches(len(self.rows)), rng)
             return
-        most, first, parts = max(1, _ROWS // len(self.counts)), 0, []
+        most, first, parts = _most(len(self.counts)), 0, []
         for count in self.counts:
             parts.append(first + rng.permutation(count)[:most])
             first += count
         order = parts[0] if len(parts) == 1 else rng.permutation(np.concatenate(parts))
         for chosen in np.array_split(order, _minibatches(len(order))):
             yield chosen, None
+
+
+def _most(tasks: int) -> int:
+    """Rows of each of so many tasks in a pass, at most."""
+    return max(1, _ROWS // tasks)
 
 
 def _minibatches(rows: int) -> int:
@@ -77,17 +82,17 @@ def prepare_lesson(
     found, recalled = [_steps(task, teacher) for task in tasks], None
     largest = [max(float(np.abs(returns).max()), 1e-8) for _, returns in found]
     if teacher.policy.config.memory is not None:
-        most = max(1, _ROWS // len(tasks))
         ways = [[teacher.log.way(one.row) for one in sorted(task.best.kept, reverse=True)] for task in tasks]
-        sizes = most, teacher.recall, teacher.longest
+        sizes = _most(len(tasks)), teacher.recall, teacher.longest
         recalled, chosen = recall_stretches(teacher.policy, teacher.log, ways, *sizes, rng)
         found = [
             (mine, returns[np.searchsorted(rows, mine)])
             for mine, (rows, returns) in zip(chosen, found, strict=True)
         ]
     counts = tuple(len(rows) for rows, _ in found)
+    passed = np.array(counts if recalled is not None else [min(one, _most(len(tasks))) for one in counts])
     weights = np.array(shares) if any(shares) else np.ones(len(shares))
-    weights = weights / np.array(counts) * (sum(counts) / weights.sum())
+    weights = weights / passed * (passed.sum() / weights.sum())
     return Lesson(
         np.concatenate([rows for rows, _ in found]),
         np.concatenate([returns for _, returns in found]),

@@ -59,7 +59,7 @@ def recall_stretches(
 
     `longest` sequences are cut from them, and at most `recall` steps are gone through again.
     """
-    chosen = [_choose(_stretches(task, recall), most, rng) for task in ways]
+    chosen = [_choose(_stretches(task, recall, most), most, rng) for task in ways]
     stretches = [stretch for task in chosen for stretch in task]
     rows = np.concatenate([stretch.rows for stretch in stretches])
     ends = np.cumsum([len(stretch.rows) for stretch in stretches])
@@ -84,16 +84,17 @@ def recall_stretches(
     ]
 
 
-def _stretches(ways: list[Array], longest: int) -> list[_Stretch]:
-    """Ways in pieces of at most so many rows; what one shares with a way before it is not repeated."""
+def _stretches(ways: list[Array], recall: int, most: int) -> list[_Stretch]:
+    """Ways in pieces of at most `recall` or `most` rows; what one shares with another is not repeated."""
     found: list[_Stretch] = []
     known: set[int] = set()
+    longest = min(recall, most)
     for way in ways:
         fresh = [row not in known for row in way.tolist()]
         start = len(way) - sum(fresh)  # whoever shares a row shares all rows before it
         known.update(way[start:].tolist())
         begins = range(start, len(way), longest)
-        found += [_Stretch(way[max(0, at - longest) : at], way[at : at + longest]) for at in begins]
+        found += [_Stretch(way[max(0, at - recall) : at], way[at : at + longest]) for at in begins]
     return found
 
 

@@ -86,7 +86,12 @@ def _facts(told: "RunDetails") -> list[tuple[str, str]]:
 def _archive(metrics: dict[str, Any]) -> str:
     """What a run with an archive has found."""
     parts = [f"{count(int(metrics['archive/cells']))} cells"]
-    if "archive/best_score" in metrics:
+    prefix = "archive_best_score/"
+    tasks = [name.removeprefix(prefix) for name in metrics if name.startswith(prefix)]
+    if tasks:  # what stands for all of them is a mean
+        scores = (f"{task} {number(metrics[prefix + task])}" for task in tasks)
+        parts.append(f"best scores: {', '.join(scores)}")
+    elif "archive/best_score" in metrics:
         parts.append(f"best score {number(metrics['archive/best_score'])}")
     return ", ".join(parts)
 

@@ -85,8 +85,10 @@ def action_figures(facts: Facts) -> list[Figure | None]:
 def archive_figures(facts: Facts) -> list[Figure]:
     """Places found over time, and the best that was scored from any of them."""
     cells = Curves("Cells", [Line("in the archive", facts.points("archive/cells"))])
+    several = any(name.startswith("archive_best_score/") for name in facts.history.series)
+    best = "best scores of the tasks, on average" if several else "best score of any episode"
     scores = [
-        Line("best score of any episode", facts.points("archive/best_score")),
+        Line(best, facts.points("archive/best_score")),
         Line(
             "training episodes from a reset, last 100",
             facts.points("rollout/ep_shaped_rew_mean") or facts.points("rollout/ep_rew_mean"),
