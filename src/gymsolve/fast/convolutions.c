@@ -71,7 +71,7 @@ INLINE void forward_tile(const int rows, const int vecs, const Layer *l, const f
             PAIR for (int v = 0; v < vecs; v++) right[v] = *(const vec *)(w + v * LANES);
             UNROLL for (int r = 0; r < rows; r++) {
                 float left = in[r * l->depth + j];
-                PAIR for (int v = 0; v < vecs; v++) sums[r][v] += left * right[v];
+                PAIR for (int v = 0; v < vecs; v++) sums[r][v] = add_product(sums[r][v], left, right[v]);
             }
         }
     UNROLL for (int r = 0; r < rows; r++)
@@ -90,7 +90,7 @@ INLINE void back_tile(const int rows, const int vecs, const Layer *l, const floa
         PAIR for (int v = 0; v < vecs; v++) right[v] = *(const vec *)(w + v * LANES);
         UNROLL for (int r = 0; r < rows; r++) {
             float left = g[r * l->outputs + o];
-            PAIR for (int v = 0; v < vecs; v++) sums[r][v] += left * right[v];
+            PAIR for (int v = 0; v < vecs; v++) sums[r][v] = add_product(sums[r][v], left, right[v]);
         }
     }
     UNROLL for (int r = 0; r < rows; r++)
@@ -110,7 +110,7 @@ INLINE void slope_tile(const int rows, const int vecs, const Layer *l, len lines
             PAIR for (int v = 0; v < vecs; v++) right[v] = *(const vec *)(in + v * LANES);
             UNROLL for (int r = 0; r < rows; r++) {
                 float left = g[r];
-                PAIR for (int v = 0; v < vecs; v++) sums[r][v] += left * right[v];
+                PAIR for (int v = 0; v < vecs; v++) sums[r][v] = add_product(sums[r][v], left, right[v]);
             }
         }
     UNROLL for (int r = 0; r < rows; r++)

@@ -58,7 +58,7 @@ INLINE void tile(const int rows, const int vecs, const int turned, len depth, co
             float left = turned ? a[k * a_stride + r] : a[r * a_stride + k];
 #pragma GCC unroll 2
             for (int v = 0; v < vecs; v++)
-                sums[r][v] += left * right[v];
+                sums[r][v] = add_product(sums[r][v], left, right[v]);
         }
     }
     if (width >= vecs * LANES) {
