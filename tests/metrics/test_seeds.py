@@ -56,6 +56,14 @@ def test_a_lucky_seed_is_called_that(tmp_path):
     assert "luck" not in found.remark()
 
 
+def test_seeds_come_in_their_order_whichever_began_first(tmp_path):
+    one, two, three = train_seeds(tmp_path, [1, 2, 9])
+    orders = [spread_over_seeds(contend(runs))[0] for runs in ([one, two, three], [one, three, two])]
+    assert [found.seeds for found in orders] == [(0, 1, 2)] * 2
+    assert [found.letters for found in orders] == [("A", "B", "C"), ("A", "C", "B")]
+    assert (orders[0].low, orders[0].high) == (orders[1].low, orders[1].high)
+
+
 def test_configurations_are_told_apart_and_repeated_seeds_count_once(tmp_path):
     first, second = train_seeds(tmp_path, [1, 2, 3]), train_seeds(tmp_path, [4, 5, 6], algo={"gamma": 0.5})
     again = train_seeds(tmp_path, [9])  # seed 0 once more

@@ -68,13 +68,16 @@ def spread_over_seeds(contenders: Sequence[Contender]) -> list[SeedSpread]:
 
 
 def runs_alike(contenders: Sequence[Contender]) -> list[list[Contender]]:
-    """Runs that differ in nothing that changes results but the seed, where there are three seeds or more."""
+    """Runs that differ in nothing that changes results but the seed, where there are three seeds or more.
+
+    They come by seed: which of them began first within a second is chance.
+    """
     groups: dict[str, dict[int, Contender]] = {}
     for one in contenders:
         alike = {path: v for path, v in one.settings.items() if not path.startswith((*INCIDENTAL, "seed"))}
         same = groups.setdefault(repr(sorted(alike.items())), {})
         same.setdefault(one.settings["seed"], one)  # a repeated seed tells nothing new
-    return [list(group.values()) for group in groups.values() if len(group) >= FEWEST]
+    return [[group[seed] for seed in sorted(group)] for group in groups.values() if len(group) >= FEWEST]
 
 
 def interquartile_mean(values: Sequence[float]) -> float:
