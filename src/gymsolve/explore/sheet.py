@@ -1,4 +1,4 @@
-"""A contact sheet: what places of an archive look like, from the first found to the newest, as a PNG."""
+"""A contact sheet: what places of an archive look like, of each task from the first found on, as a PNG."""
 
 import struct
 import zlib

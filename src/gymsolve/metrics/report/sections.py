@@ -129,7 +129,7 @@ def archive(facts: Facts) -> Section:
     for one in reversed(facts.checkpoints):
         place = f"checkpoints/{one['name']}/{CELLS}"
         if (facts.run.path / place).is_file():
-            blocks.append(Picture(place, "places of the archive, from the first found to the newest"))
+            blocks.append(Picture(place, "places of the archive, of each task from the first to the newest"))
             break
     return Section("Archive", blocks)
 
