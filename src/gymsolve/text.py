@@ -56,7 +56,7 @@ def number(value: float | None, precision: int = 4) -> str:
     """A number with so many significant digits; a dash for an unknown one."""
     if value is None or math.isnan(value):
         return "–"
-    if value == int(value) and abs(value) < 1e6:
+    if abs(value) < 1e6 and value == int(value):
         return f"{int(value):,}"
     if 100 <= abs(value) < 1e6:
         return f"{value:,.{max(1, precision - 3)}f}"

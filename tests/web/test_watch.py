@@ -1,7 +1,9 @@
 """Watching runs in a real browser: the table, one run while it trains, runs compared, and what buttons do."""
 
 import json
+import math
 import os
+import random
 import shutil
 import signal
 from collections.abc import Callable
@@ -21,7 +23,7 @@ from gymsolve.runs.run import Run
 from gymsolve.service.budget import Home, Limits
 from gymsolve.service.logbook import read_logbook
 from gymsolve.service.runs import get_run
-from gymsolve.text import count, number, score
+from gymsolve.text import count, number, score, took
 from gymsolve.web.acting import ROUTES
 from gymsolve.web.route import Ask
 from tests.processes import children_of
@@ -149,6 +151,23 @@ def test_a_run_is_started_watched_and_stopped(
     page.get_by_role("button", name="Resume").wait_for()
     assert (run.summary().status, run.summary().reason) == ("stopped", "stop file")
     numbers_agree(page, run)
+
+
+def test_the_page_rounds_as_the_command_line_does(server: Served, page: Page) -> None:
+    """Also where the stored number is a little less than the half it reads as, and exactly between two."""
+    rng = random.Random(0)
+    spans = [rng.uniform(-1, 1) * 10 ** rng.uniform(-6, 8) for _ in range(3000)]
+    halves = [rng.randrange(-(2**22), 2**22) / 2 ** rng.randrange(8) for _ in range(3000)]
+    read = [rng.randrange(-(10**7), 10**7) / rng.choice((10, 20, 100, 200, 1000, 2000)) for _ in range(3000)]
+    values = [490.45, 490.25, 490.35, 1.0625, 1000500.0, 1001500.0, 0.0, *spans, *halves, *read]
+    page.goto(server.address("/"))
+    asked = """values => import('/static/words.js').then(({count, number, score, took}) => values.map(
+        value => [count(value), number(value), score(value, Math.abs(value)), took(Math.abs(value))]))"""
+    shown = page.evaluate(asked, values)
+    told = [[count(value), number(value), score(value, abs(value)), took(abs(value))] for value in values]
+    assert [pair for pair in zip(values, shown, told, strict=True) if pair[1] != pair[2]] == []
+    endless = "import('/static/words.js').then(({number}) => [number(Infinity), number(-Infinity), number(NaN)])"
+    assert page.evaluate(endless) == [number(math.inf), number(-math.inf), number(math.nan)]
 
 
 def numbers_agree(page: Page, run: Run) -> None:

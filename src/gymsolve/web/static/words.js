@@ -4,36 +4,51 @@ const absent = (value) => value === null || value === undefined || Number.isNaN(
 
 /** 12,288. */
 export function count(value) {
-  return absent(value) ? '–' : Math.round(value).toLocaleString('en-US');
+  return absent(value) ? '–' : grouped(value, 0);
 }
 
 /** A number with so many significant digits; a dash for an unknown one. */
 export function number(value, digits = 4) {
   if (absent(value)) return '–';
   const size = Math.abs(value);
-  if (Number.isInteger(value) && size < 1e6) return value.toLocaleString('en-US');
+  if (Number.isInteger(value) && size < 1e6) return grouped(value + 0, 0);
   if (size >= 100 && size < 1e6) return grouped(value, Math.max(1, digits - 3));
   return significant(value, digits);
 }
 
+/** So many decimals, as Python rounds: the stored number, and what lies exactly between two goes to the even one. */
+export function fixed(value, places) {
+  const text = value.toFixed(places);
+  const between = Math.abs(value * 2 ** (places + 1)) % 2 === 1;
+  return between && '13579'.includes(text.at(-1)) ? nudged(value).toFixed(places) : text;
+}
+
+const nudged = (value) => value * (1 - 2 ** -50);
+
 function grouped(value, places) {
-  return value.toLocaleString('en-US', { minimumFractionDigits: places, maximumFractionDigits: places });
+  return fixed(value, places).replace(/\B(?<!\..*)(?=(\d{3})+(?!\d))/g, ',');
 }
 
 /** As %g writes it. */
 function significant(value, digits) {
-  if (!Number.isFinite(value)) return String(value);
-  const [mantissa, exponent] = value.toExponential(digits - 1).split('e');
-  const power = Number(exponent);
+  if (!Number.isFinite(value)) return { [Infinity]: 'inf', [-Infinity]: '-inf' }[value];
+  const power = Number(value.toExponential(digits - 1).split('e')[1]);
   const short = (text) => (text.includes('.') ? text.replace(/\.?0+$/, '') : text);
-  if (power >= -4 && power < digits) return short(value.toFixed(Math.max(0, digits - 1 - power)));
+  if (power >= -4 && power < digits) return short(fixed(value, digits - 1 - power));
+  const [mantissa] = scientific(value, digits - 1, 10 ** (power - digits + 1)).split('e');
   return `${short(mantissa)}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
+}
+
+function scientific(value, places, unit) {
+  const text = value.toExponential(places);
+  const between = Math.abs(value) % unit === unit / 2;
+  return between && '13579'.includes(text.split('e')[0].at(-1)) ? nudged(value).toExponential(places) : text;
 }
 
 /** 182.3 ± 20.1; the spread is not told more exactly than the mean. */
 export function score(mean, spread) {
   if (absent(mean) || absent(spread)) return number(mean);
-  return `${number(mean)} ± ${Math.abs(mean) >= 100 ? spread.toFixed(1) : number(spread)}`;
+  return `${number(mean)} ± ${Math.abs(mean) >= 100 ? fixed(spread, 1) : number(spread)}`;
 }
 
 /** 0:42, 1:02:03, 2 d 3 h. */
@@ -48,7 +63,7 @@ export function duration(seconds) {
 
 /** A duration that is over: 0.8 s, and from ten seconds on as above. */
 export function took(seconds) {
-  return !absent(seconds) && seconds < 10 ? `${seconds.toFixed(1)} s` : duration(seconds);
+  return !absent(seconds) && seconds < 10 ? `${fixed(seconds, 1)} s` : duration(seconds);
 }
 
 /** How long ago a moment is: 3 min, 2 h, 5 d. */
