@@ -17,6 +17,8 @@ __all__ = ["Overrides", "Resolved", "apply_overrides", "explain", "parse_overrid
 
 Overrides = Mapping[str, Any] | Sequence[str]
 """`["algo.gamma=0.9"]`, or the same already parsed: `{"algo.gamma": 0.9}`."""
+_ARCHIVE = "explore.archive."
+"""The section that only runs have that ask for it."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,12 @@ def _settle(
     found = find_problems(data)
     if not isinstance(found, TrainConfig):
         raise_problems(found, stack.nearest_source)
-    return found, {path: stack.source(path) for path in flatten(found)}, without_autos(data)[1]
+    sources = {path: stack.source(path) for path in flatten(found)}
+    inside = [path for path in sources if path.startswith(_ARCHIVE)]
+    if inside and all(sources[path] == "default" for path in inside):
+        # Somebody asked for it and for none of its settings; one of them has to tell, or nothing would.
+        sources[inside[0]] = stack.source(_ARCHIVE.rstrip("."))
+    return found, sources, without_autos(data)[1]
 
 
 def _without(overrides: Mapping[str, Any], paths: Sequence[str]) -> Mapping[str, Any]:
