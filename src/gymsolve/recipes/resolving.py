@@ -17,8 +17,6 @@ __all__ = ["Overrides", "Resolved", "apply_overrides", "explain", "parse_overrid
 
 Overrides = Mapping[str, Any] | Sequence[str]
 """`["algo.gamma=0.9"]`, or the same already parsed: `{"algo.gamma": 0.9}`."""
-_ARCHIVE = "explore.archive."
-"""The section that only runs have that ask for it."""
 
 
 @dataclass(frozen=True)
@@ -117,10 +115,11 @@ def _settle(
     if not isinstance(found, TrainConfig):
         raise_problems(found, stack.nearest_source)
     sources = {path: stack.source(path) for path in flatten(found)}
-    inside = [path for path in sources if path.startswith(_ARCHIVE)]
-    if inside and all(sources[path] == "default" for path in inside):
-        # Somebody asked for it and for none of its settings; one of them has to tell, or nothing would.
-        sources[inside[0]] = stack.source(_ARCHIVE.rstrip("."))
+    for section in ("explore.archive", *(f"env.tasks.{name}" for name in found.env.tasks)):
+        inside = [path for path in sources if path.startswith(f"{section}.")]
+        if inside and all(sources[path] == "default" for path in inside):
+            # Somebody asked for it and for none of its settings; one of them has to tell, or nothing would.
+            sources[inside[0]] = stack.source(section)
     return found, sources, without_autos(data)[1]
 
 
