@@ -103,11 +103,11 @@ def _render_env(variants: Sequence[Recipe]) -> str:
         told = _table(("", ""), [("solved", _solved(first)), *first.known.items()])
         return f"## {first.base}\n\n{absent}\n\n{told}\n{recipes}"
     seen = describe(config.env, "eval")
-    bare = EnvConfig(id=config.env.id, kwargs=config.env.kwargs)
     try:
-        given = describe(bare, "eval")
+        given = describe(EnvConfig(id=config.env.id), "eval")  # as registered, without the recipe's arguments
     except UnsupportedSpaceError:  # its first wrapper makes the actions fit, and leaves what is seen
-        given = describe(bare.model_copy(update={"wrappers": config.env.wrappers[:1]}), "eval")
+        first_only = config.env.wrappers[:1]
+        given = describe(EnvConfig(id=config.env.id, kwargs=config.env.kwargs, wrappers=first_only), "eval")
     rows = [
         ("the environment gives", _observation(given.spec.obs)),
         ("the network sees", _observation(seen.spec.obs)),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 from pathlib import Path
 
@@ -180,3 +181,12 @@ def test_another_environment_in_the_settings_is_no_evaluation(env_id, trained, c
         answer = cli(*words)
         assert answer.code == 1, words
         assert "not fit" in answer.err, words
+
+
+def test_the_command_of_a_run_can_be_given_to_a_shell_again(trained, cli, place):
+    path = place / "runs" / trained / "run.json"
+    command = ["gymsolve", "train", "CartPole-v1", "--set", "env.tasks={a: {}, b: {max_episode_steps: 9}}"]
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"command": command}))
+    told = cli("runs", "show", trained).out
+    shown = next(line for line in told.splitlines() if line.startswith("  command "))
+    assert shlex.split(shown)[1:] == command

@@ -344,3 +344,16 @@ def test_every_field_is_reachable_by_its_path() -> None:
     again, changed = apply_overrides(config, flatten(config))
     assert isinstance(again, TrainConfig)
     assert changed == {}
+
+
+@pytest.mark.parametrize(
+    "asked", ["explore=go_explore", "explore.archive={}", "env.tasks={a: {max_episode_steps: 9}, b: {}}"]
+)
+def test_a_section_with_its_defaults_tells_who_asked_for_it(asked: str) -> None:
+    resolved = resolve("MountainCar-v0", [asked])
+    said = {path: value for path, value, source in explain(resolved) if source == "--set"}
+    # Whatever repeats a run by what was set, as the report's command does, ends at the same settings.
+    assert resolve("MountainCar-v0", said).config == resolved.config
+    assert resolved.config != resolve("MountainCar-v0").config
+    given = resolve("MountainCar-v0", ["explore.archive.true_starts=0.1"]).provenance
+    assert [path for path, source in given.items() if source == "--set"] == ["explore.archive.true_starts"]

@@ -118,7 +118,7 @@ def test_settings_arrive_as_they_were_given(monkeypatch):
         ("Bandit-v1", {}, UnknownEnvError, "there is no environment 'Bandit-v1'."),
         ("Bandit-v0:nope", {}, UnknownEnvError, "nope"),
         ("Bandit-v0", {"algo.gama": 1}, ConfigError, "unknown key"),
-        ("Bandit-v0", {"env.kwargs.arms": "many"}, ConfigError, "does not accept them"),
+        ("Bandit-v0", {"env.kwargs.arms": "many"}, ConfigError, "should be a number"),
     ],
 )
 def test_a_start_that_fails_is_the_usual_error(place, env, given, kind, message):

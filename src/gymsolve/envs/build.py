@@ -8,6 +8,7 @@ errors.
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -15,9 +16,10 @@ import gymnasium as gym
 from gymnasium import error as gym_error
 
 from gymsolve.config import EnvConfig, Role
-from gymsolve.envs.contract_faults import FAULTS, build_fault, keep_folder, require_spaces
+from gymsolve.envs.arguments import Blame, blame, check_types
+from gymsolve.envs.contract_faults import FAULTS, build_fault, close_env, keep_folder, require_spaces
 from gymsolve.envs.extras import IMAGES
-from gymsolve.envs.families import families, find_creator, find_family, is_exclusive
+from gymsolve.envs.families import GENERIC, families, find_creator, find_family, is_exclusive
 from gymsolve.envs.headless import draw_without_screen
 from gymsolve.envs.lean.choice import find_lean
 from gymsolve.envs.options import Planned, check_wrappers
@@ -33,7 +35,15 @@ from gymsolve.envs.wrappers.watch import Watch
 from gymsolve.errors import ConfigError, GymsolveError, MissingExtraError, UnknownEnvError, UsageError
 from gymsolve.spec import ActionSpec
 
-__all__ = ["BuiltEnv", "CopyBuilder", "build_env", "find_spec", "needs_own_process", "notes_on"]
+__all__ = [
+    "BuiltEnv",
+    "CopyBuilder",
+    "build_env",
+    "find_culprit",
+    "find_spec",
+    "needs_own_process",
+    "notes_on",
+]
 
 AnyEnv: TypeAlias = gym.Env[Any, Any]
 
@@ -130,7 +140,9 @@ def _lean_class(config: EnvConfig, registered: Any, render: bool) -> type[Any] |
 
 
 def _make(config: EnvConfig, registered: Any, lean: type[Any] | None, render: bool) -> AnyEnv:
-    given = find_family(config.id).arguments(config.kwargs)
+    family = find_family(config.id)
+    given = family.arguments(config.kwargs)
+    check_types(given, find_creator(registered.entry_point), by_default=family is not GENERIC)
     options: dict[str, Any] = {"disable_env_checker": True, **given}
     if config.max_episode_steps is not None:
         options["max_episode_steps"] = config.max_episode_steps
@@ -141,8 +153,8 @@ def _make(config: EnvConfig, registered: Any, lean: type[Any] | None, render: bo
     # gymsolve never steps before a reset, so no wrapper has to check for it in every step.
     wanted = replace(registered, entry_point=lean or registered.entry_point, order_enforce=False)
     env = _construct(config, wanted, options)
-    for family in families():  # a function of anybody's may have built it
-        env = family.prepare(env)
+    for one in families():  # a function of anybody's may have built it
+        env = one.prepare(env)
     return env
 
 
@@ -157,9 +169,29 @@ def _construct(config: EnvConfig, wanted: Any, options: dict[str, Any]) -> AnyEn
     except GymsolveError:
         raise  # ours already: a family's own sentence, or about a constructor that does not return
     except FAULTS as error:
-        raise build_fault(config.id, error, config.kwargs, find_creator(wanted.entry_point)) from error
+        creator = find_creator(wanted.entry_point)
+        culprit = find_culprit(config, lambda out: _can_be_made(wanted, options, without=out))
+        raise build_fault(config.id, error, config.kwargs, creator, culprit) from error
     require_spaces(env, config.id)
     return env
+
+
+def find_culprit(config: EnvConfig, works_without: Callable[[str], bool]) -> Blame | None:
+    """The argument that is to blame; trying that out takes a process that can hold several."""
+    registered = find_spec(config.id)
+    if is_exclusive(config.id, registered):
+        return None
+    return blame(config.kwargs, works_without, registered, find_creator(registered.entry_point))
+
+
+def _can_be_made(wanted: Any, options: dict[str, Any], *, without: str) -> bool:
+    try:
+        with keep_folder():
+            env = gym.make(wanted, **{name: options[name] for name in options if name != without})
+    except FAULTS:
+        return False
+    close_env(env, wanted.id)
+    return True
 
 
 def _missing(env_id: str, error: Exception) -> UsageError:

@@ -19,6 +19,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
+from gymsolve.envs.arguments import Blame, show
 from gymsolve.errors import ConfigError, EnvFaultError, GymsolveError
 
 __all__ = [
@@ -32,7 +33,7 @@ __all__ = [
         "place_of_error",
         "place_of_frame",
     ),
-    *("place_of_method", "require_spaces", "told_error"),
+    *("place_of_method", "refuse_arguments", "require_spaces", "told_error"),
 ]
 
 FAULTS = (Exception, SystemExit)
@@ -154,9 +155,21 @@ _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib"
 
 
 def told_error(error: BaseException) -> str:
-    """`ZeroDivisionError: engine on fire`; the first line of a message that has several."""
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0].rstrip('.')}" if lines else type(error).__name__
+    """`ZeroDivisionError: engine on fire`; the first line of a message that has several.
+
+    Of an error without a message, the line of code that raised it.
+    """
+    name, lines = type(error).__name__, _told_once(error).strip().splitlines()
+    if lines:
+        return f"{name}: {lines[0].rstrip('.')}"
+    frames = traceback.extract_tb(error.__traceback__)
+    code = (frames[-1].line or "").strip() if frames else ""
+    return f"{name} at `{code}`" if code else name
+
+
+def _told_once(error: BaseException) -> str:
+    """What an error says; not which arguments there were, which Gymnasium appends."""
+    return str(error).partition(" was raised from the environment creator")[0]
 
 
 def explain_error(error: BaseException, method: str, env: gym.Env[Any, Any]) -> Breach:
@@ -246,9 +259,11 @@ def import_fault(module: str, env_id: str, error: BaseException) -> EnvFaultErro
     return EnvFaultError(what, where="env.id", hint=hint)
 
 
-def build_fault(env_id: str, error: BaseException, kwargs: dict[str, Any], creator: Any) -> GymsolveError:
+def build_fault(
+    env_id: str, error: BaseException, kwargs: dict[str, Any], creator: Any, culprit: Blame | None
+) -> GymsolveError:
     """The constructor raised; arguments that it does not take are the user's to mend."""
-    why = str(error).partition(" was raised from the environment creator")[0]
+    why = _told_once(error)
     place = place_of_error(error)
     if isinstance(error, SystemExit):
         return EnvFaultError(
@@ -260,12 +275,19 @@ def build_fault(env_id: str, error: BaseException, kwargs: dict[str, Any], creat
     if isinstance(error, TypeError) and (missing := re.search(r"missing \d+ required .*?'(\w+)'", why)):
         hint = f"Give it one: --set env.kwargs.{missing[1]}=…"
         return ConfigError(f"{env_id} needs an argument: {why}.", where="env.kwargs", hint=hint)
-    lines = why.strip().splitlines()
-    told = f"{type(error).__name__}: {lines[0].rstrip('.')}" if lines else type(error).__name__
     if kwargs:
-        what = f"{env_id} does not accept them: {told}{place}."
-        return ConfigError(what, where="env.kwargs", hint=TRACEBACK)
-    return EnvFaultError(f"{env_id} could not be built: {told}{place}.", hint=TRACEBACK)
+        return refuse_arguments(env_id, "built", error, kwargs, culprit)
+    return EnvFaultError(f"{env_id} could not be built: {told_error(error)}{place}.", hint=TRACEBACK)
+
+
+def refuse_arguments(
+    env_id: str, done: str, error: BaseException, kwargs: dict[str, Any], culprit: Blame | None
+) -> ConfigError:
+    """With these arguments it cannot be `done` (built, reset); the `culprit`, where one was found."""
+    shown = culprit.shown if culprit else ", ".join(f"{name}={show(value)}" for name, value in kwargs.items())
+    what = f"{env_id} cannot be {done} with {shown}: {told_error(error)}{place_of_error(error)}."
+    where, hint = (culprit.where, culprit.fix) if culprit else ("env.kwargs", TRACEBACK)
+    return ConfigError(what, where=where, hint=hint)
 
 
 def _accepted(creator: Any) -> str | None:

@@ -10,6 +10,7 @@ import pickle
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +18,23 @@ from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.apart import call_apart, longest_call
 from gymsolve.envs.atari.screen_plan import ale_obstacle
 from gymsolve.envs.backends.ale import AleEnvs
-from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec, needs_own_process, notes_on
-from gymsolve.envs.contract_faults import FAULTS, close_env, explain_error, explain_info, keep_folder
+from gymsolve.envs.build import (
+    BuiltEnv,
+    CopyBuilder,
+    build_env,
+    find_culprit,
+    find_spec,
+    needs_own_process,
+    notes_on,
+)
+from gymsolve.envs.contract_faults import (
+    FAULTS,
+    close_env,
+    explain_error,
+    explain_info,
+    keep_folder,
+    refuse_arguments,
+)
 from gymsolve.envs.families import find_creator
 from gymsolve.envs.join import Joint, join_specs
 from gymsolve.envs.labels import ActionLabels, find_labels
@@ -145,7 +161,7 @@ def _look(config: EnvConfig, role: Role, timed: bool) -> Description:
 
 def _look_at(config: EnvConfig, role: Role, built: BuiltEnv, timed: bool) -> Description:
     action = action_spec(built.env.action_space)
-    from_info = masks_in_info(config, built, action)
+    from_info = masks_in_info(config, role, built, action)
     env = CopyBuilder(config, role, 0, action, from_info, render=False).finish(built)
     if built.parts is not None or built.watch is not None:
         _try_components(env, action, from_info)
@@ -188,19 +204,17 @@ def _spec(config: EnvConfig, built: BuiltEnv, action: ActionSpec, from_info: boo
     )
 
 
-def masks_in_info(config: EnvConfig, built: BuiltEnv, action: ActionSpec) -> bool:
+def masks_in_info(config: EnvConfig, role: Role, built: BuiltEnv, action: ActionSpec) -> bool:
     """Does `info` hold action masks? Under `auto`, one reset tells, which `training/watchdog.py` watches."""
-    if config.action_masks == "off" or (config.action_masks == "auto" and action.kind == "box"):
+    if config.action_masks == "off":
         return False
     if action.kind == "box":
-        raise ConfigError("a Box action space has no masks.", where="env.action_masks")
-    try:
-        _, info = built.env.reset(seed=0)
-    except GymsolveError:
-        raise
-    except FAULTS as error:
-        breach = explain_error(error, "reset", built.env)
-        raise EnvFaultError(f"{config.id} {breach.what} in reset.", hint=breach.fix) from error
+        if config.action_masks == "on":
+            raise ConfigError("a Box action space has no masks.", where="env.action_masks")
+        if config.kwargs:
+            _first_reset(config, role, built)  # where a wrong argument may come to light
+        return False
+    info = _first_reset(config, role, built)
     if not isinstance(info, Mapping):
         breach = explain_info(info, "reset", built.env)
         raise EnvFaultError(f"{config.id} {breach.what} in reset.", hint=breach.fix)
@@ -208,6 +222,36 @@ def masks_in_info(config: EnvConfig, built: BuiltEnv, action: ActionSpec) -> boo
     if config.action_masks == "on" and not present:
         raise ConfigError(f'{config.id} gives no info["action_mask"].', where="env.action_masks")
     return present
+
+
+def _first_reset(config: EnvConfig, role: Role, built: BuiltEnv) -> Any:
+    """The `info` of a reset; an error names the argument that is to blame for it, if there is one."""
+    try:
+        _, info = built.env.reset(seed=0)
+    except GymsolveError:
+        raise
+    except FAULTS as error:
+        culprit = find_culprit(config, lambda out: _can_be_reset(config, role, without=out))
+        if culprit is not None:
+            raise refuse_arguments(config.id, "reset", error, config.kwargs, culprit) from error
+        breach = explain_error(error, "reset", built.env)
+        raise EnvFaultError(f"{config.id} {breach.what} in reset.", hint=breach.fix) from error
+    return info
+
+
+def _can_be_reset(config: EnvConfig, role: Role, *, without: str) -> bool:
+    kwargs = {name: value for name, value in config.kwargs.items() if name != without}
+    try:
+        env = build_env(config.model_copy(update={"kwargs": kwargs}), role).env
+    except FAULTS:
+        return False
+    try:
+        env.reset(seed=0)
+    except FAULTS:
+        return False
+    finally:
+        close_env(env, config.id)
+    return True
 
 
 def _try_components(env: Replay, action: ActionSpec, masked: bool) -> None:

@@ -114,7 +114,13 @@ def _settle(
     found = find_problems(data)
     if not isinstance(found, TrainConfig):
         raise_problems(found, stack.nearest_source)
-    return found, {path: stack.source(path) for path in flatten(found)}, without_autos(data)[1]
+    sources = {path: stack.source(path) for path in flatten(found)}
+    for section in ("explore.archive", *(f"env.tasks.{name}" for name in found.env.tasks)):
+        inside = [path for path in sources if path.startswith(f"{section}.")]
+        if inside and all(sources[path] == "default" for path in inside):
+            # Somebody asked for it and for none of its settings; one of them has to tell, or nothing would.
+            sources[inside[0]] = stack.source(section)
+    return found, sources, without_autos(data)[1]
 
 
 def _without(overrides: Mapping[str, Any], paths: Sequence[str]) -> Mapping[str, Any]:

@@ -1,5 +1,6 @@
 """One run as `gymsolve runs show` tells it: facts, then a table for whatever there is."""
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.cli.printing.output import heading, print_pairs, print_table, say
@@ -68,7 +69,7 @@ def _facts(told: "RunDetails") -> list[tuple[str, str]]:
         ("time", _time(told)),
         ("started", f"{told.created[:19].replace('T', ' ')} UTC"),
         ("folder", told.path),
-        ("command", " ".join(told.command)),
+        ("command", shlex.join(told.command)),
     ]
     if told.parent:
         begun = told.parent["checkpoint"]

@@ -6,10 +6,12 @@ gives LunarLander a new world in every reset for that reason; here the others ge
 first episode after construction is the stock environment's, bit for bit.
 """
 
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
 
+from gymsolve.envs.arguments import SHARE, check_arguments
 from gymsolve.envs.families.family import AnyEnv, Family, by_code
 
 __all__ = ["FAMILY", "FreshWorld"]
@@ -47,6 +49,7 @@ FAMILY = Family(
     "box2d",
     title="Box2D",
     owns=by_code("gymnasium.envs.box2d"),
+    arguments=partial(check_arguments, known={"lap_complete_percent": SHARE}),
     prepare=_prepare,
     choices={
         "LunarLander": ("coast", "left engine", "main engine", "right engine"),

@@ -1,13 +1,17 @@
 """Gymnasium's toy text: grids and cards with a handful of states."""
 
 import json
+from functools import partial
 from typing import Any
 
+from gymsolve.envs.arguments import CHANCE, check_arguments
 from gymsolve.envs.families.family import AnyEnv, Clone, Family, by_code
 from gymsolve.envs.plain_data import pack, plain_attributes, unpack
 from gymsolve.errors import EnvFaultError
 
 __all__ = ["FAMILY"]
+
+_CHANCES = dict.fromkeys(("success_rate", "rainy_probability", "fickle_probability"), CHANCE)
 
 
 def _save(env: AnyEnv) -> dict[str, Any]:
@@ -34,6 +38,7 @@ FAMILY = Family(
     clone=Clone(_save, _load),
     state=_state,
     owns=by_code("gymnasium.envs.toy_text"),
+    arguments=partial(check_arguments, known=_CHANCES),
     choices={
         "FrozenLake": ("left", "down", "right", "up"),
         "FrozenLake8x8": ("left", "down", "right", "up"),

@@ -76,8 +76,8 @@ def open_game(
     if not _NAME.fullmatch(game):
         raise ConfigError(f"is the name of a game, not {game!r}.", where="env.kwargs.game")
     require_rom(game)
-    if scenario is not None and not re.fullmatch(r"[\w-]+", scenario):
-        raise ConfigError(f"is the name of a scenario, not {scenario!r}.", where="env.kwargs.scenario")
+    if scenario is not None:
+        _require_scenario(game, scenario)
     if state is not None:
         require_state(game, state, "env.kwargs.state")
     opened: gym.Env[Any, Any] = retro.make(
@@ -90,6 +90,18 @@ def open_game(
         render_mode="rgb_array",
     )
     return opened
+
+
+def _require_scenario(game: str, scenario: str) -> None:
+    """Refuse a scenario that a game does not have: the emulator would run without rewards and ends."""
+    where = "env.kwargs.scenario"
+    if not re.fullmatch(r"[\w-]+", scenario):
+        raise ConfigError(f"is the name of a scenario, not {scenario!r}.", where=where)
+    retro = load_retro()
+    every = retro.data.Integrations.ALL
+    if retro.data.get_file_path(game, f"{scenario}.json", every) is None:
+        known = ", ".join(retro.data.list_scenarios(game, every)) or "none"
+        raise ConfigError(f"{game} has no scenario {scenario!r}.", where=where, hint=f"It has {known}.")
 
 
 def list_states(game: str) -> list[str]:

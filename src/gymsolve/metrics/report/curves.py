@@ -39,20 +39,32 @@ def on_axis(facts: Facts, chart: Figure) -> Figure:
 
 
 def return_figure(facts: Facts) -> Curves | None:
-    """Training episodes with their range, evaluations with their spread, and the threshold."""
+    """Training episodes with their range, evaluations with their spread, and the threshold.
+
+    Of a curriculum all of them are those of its last stage.
+    """
+    goal = _goal(facts)
     lows, highs = dict(facts.points("rollout/ep_rew_min")), dict(facts.points("rollout/ep_rew_max"))
     lines = []
     mean = facts.points("rollout/ep_rew_mean")
     if mean:
         spread = [(x, lows[x], highs[x]) for x, _ in mean if x in lows and x in highs]
-        lines.append(Line("training episodes, last 100: mean, smallest to largest", mean, spread))
+        lines.append(Line(f"training episodes{goal}, last 100: mean, smallest to largest", mean, spread))
     judged = [(facts.place(row["env_steps"]), float(row["eval/mean_reward"])) for row in facts.evaluations]
     if judged:
-        lines.append(Line("evaluation: mean ± standard deviation", judged, _whiskers(facts), marks=True))
+        label = f"evaluation{goal}: mean ± standard deviation"
+        lines.append(Line(label, judged, _whiskers(facts), marks=True))
     if not lines:
         return None
     level = None if facts.threshold is None else (facts.threshold, f"threshold {facts.threshold:g}")
-    return Curves("Return", lines, "Raw return per episode.", level=level, x_label=facts.axis)
+    note = "Raw return per episode" + (f"{goal}, the last stage." if goal else ".")
+    return Curves("Return", lines, note, level=level, x_label=facts.axis)
+
+
+def _goal(facts: Facts) -> str:
+    """Which of several stages returns are about, in words; empty without a curriculum."""
+    stages = facts.config.curriculum.names
+    return f" of {stages[-1]}" if stages else ""
 
 
 def loss_figure(facts: Facts) -> Curves | None:
@@ -83,14 +95,16 @@ def action_figures(facts: Facts) -> list[Figure | None]:
 
 
 def archive_figures(facts: Facts) -> list[Figure]:
-    """Places found over time, and the best that was scored from any of them."""
+    """Places found over time, and the best that was scored from any of them; of a curriculum, that of its
+    last stage, as training's own returns are."""
     cells = Curves("Cells", [Line("in the archive", facts.points("archive/cells"))])
-    several = any(name.startswith("archive_best_score/") for name in facts.history.series)
-    best = "best scores of the tasks, on average" if several else "best score of any episode"
+    stages, goal = facts.config.curriculum.names, _goal(facts)
+    several = not stages and any(name.startswith("archive_best_score/") for name in facts.history.series)
+    best = "best scores of the tasks, on average" if several else f"best score of any episode{goal}"
     scores = [
-        Line(best, facts.points("archive/best_score")),
+        Line(best, facts.points(f"archive_best_score/{stages[-1]}" if stages else "archive/best_score")),
         Line(
-            "training episodes from a reset, last 100",
+            f"training episodes{goal} from a reset, last 100",
             facts.points("rollout/ep_shaped_rew_mean") or facts.points("rollout/ep_rew_mean"),
         ),
     ]
