@@ -85,9 +85,10 @@ def refused(env_id: str, kwargs: dict[str, Any]) -> ConfigError:
         ("Retro/MeadowRun-Nes-v0", "scenario", "Nowhere", "has no scenario 'Nowhere'. It has scenario"),
         ("Picky-v0", "size", 2, "with 2: ValueError: Too small .*leave it out for 3."),
         ("Picky-v0", "size", "x", "should be a number; got 'x'."),
-        ("Picky-v0", "size", True, "should be a number; got True."),
-        ("Picky-v0", "flag", 2, "should be true or false; got 2."),
-        ("Picky-v0", "scale", [1], r"should be a number; got \[1\]."),
+        ("LunarLander-v3", "gravity", True, "should be a number; got True."),
+        ("Picky-v0", "flag", "no", "should be true or false; got 'no'."),
+        ("LunarLander-v3", "continuous", 2, "should be true or false; got 2."),
+        ("LunarLander-v3", "wind_power", [1], r"should be a number; got \[1\]."),
         ("Picky-v0", "word", "up", "cannot be reset with 'up': KeyError: 'up' .*leave it out for 'north'."),
     ],
 )
@@ -133,7 +134,15 @@ def test_an_environment_that_breaks_whatever_it_is_given_blames_no_argument() ->
 
 @pytest.mark.parametrize(
     "kwargs",
-    [{"flag": 1}, {"scale": 2}, {"scale": None}, {"size": 3.5}, {"loose": "text"}, {"loose": True}],
+    [
+        {"flag": 1},
+        {"scale": 2},
+        {"scale": None},
+        {"size": 3.5},
+        {"loose": "text"},
+        {"scale": [1, 2]},
+        {"flag": 2},
+    ],
 )
 def test_what_python_takes_for_the_same_is_taken(kwargs: dict[str, Any]) -> None:
     build_env(EnvConfig.model_validate({"id": "Picky-v0", "kwargs": kwargs}), "train")
@@ -146,5 +155,5 @@ def test_no_registration_of_any_family_is_refused() -> None:
     known = [one for env_id, one in gym.registry.items() if not env_id.startswith("Retro/")]
     owned = [one for one in known if find_family(one.id) is not GENERIC]
     for registered in owned:
-        check_types(registered.kwargs, find_creator(registered.entry_point), by_default=True)
+        check_types(registered.kwargs, find_creator(registered.entry_point), known=True)
     assert len(owned) > 200

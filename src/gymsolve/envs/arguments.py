@@ -50,15 +50,17 @@ def check_arguments(options: dict[str, Any], known: Mapping[str, Argument]) -> d
     return options
 
 
-def check_types(options: Mapping[str, Any], creator: Any, *, by_default: bool) -> None:
+def check_types(options: Mapping[str, Any], creator: Any, *, known: bool) -> None:
     """Refuse what is no number, or neither true nor false, where the constructor declares that it takes one.
 
-    Python's liberties stay: a whole number for another one, 1 for true, None for anything. With `by_default`
-    a text is also refused where an undeclared default is a number or a truth value.
+    Python's liberties stay: a whole number for another one, 1 for true, None for anything. Hints of code that
+    is not `known` may be rough: only texts are refused there. In code that is, a text is also refused where an
+    undeclared default is a number or a truth value.
     """
     for name, (kind, declared) in _kinds(creator).items():
         value = options.get(name)
-        if value is None or not (declared or (by_default and isinstance(value, str))):
+        judged = (known or declared) if isinstance(value, str) else (known and declared)
+        if value is None or not judged:
             continue
         plain = not isinstance(value, str | list | tuple | dict)
         if kind is bool and not (plain and (isinstance(value, bool) or value in (0, 1))):
@@ -116,11 +118,7 @@ def blame(
 def _declared_default(creator: Any, name: str) -> Any:
     try:
         parameter = inspect.signature(creator).parameters[name]
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-    ):  # handed on, or code without a signature
+    except (KeyError, TypeError, ValueError):  # handed on, or code without a signature
         return None
     return None if parameter.default is parameter.empty else parameter.default
 

@@ -142,7 +142,7 @@ def _lean_class(config: EnvConfig, registered: Any, render: bool) -> type[Any] |
 def _make(config: EnvConfig, registered: Any, lean: type[Any] | None, render: bool) -> AnyEnv:
     family = find_family(config.id)
     given = family.arguments(config.kwargs)
-    check_types(given, find_creator(registered.entry_point), by_default=family is not GENERIC)
+    check_types(given, find_creator(registered.entry_point), known=family is not GENERIC)
     options: dict[str, Any] = {"disable_env_checker": True, **given}
     if config.max_episode_steps is not None:
         options["max_episode_steps"] = config.max_episode_steps
