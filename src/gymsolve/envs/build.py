@@ -36,7 +36,12 @@ from gymsolve.errors import ConfigError, GymsolveError, MissingExtraError, Unkno
 from gymsolve.spec import ActionSpec
 
 __all__ = [
-    *("BuiltEnv", "CopyBuilder", "build_env", "digest_settings", "find_spec", "needs_own_process"),
+    "BuiltEnv",
+    "CopyBuilder",
+    "build_env",
+    "digest_settings",
+    "find_spec",
+    "needs_own_process",
     "notes_on",
 ]
 
