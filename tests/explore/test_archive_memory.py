@@ -1,13 +1,18 @@
 """Policies that remember, and episodes that begin midway: what is remembered there, and what is learned."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
+import torch
 from test_exploring import SMALL, configure
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from gymsolve.algos.batch import Batch
 from gymsolve.config import NetConfig
 from gymsolve.explore.lesson import Teacher, prepare_lesson
-from gymsolve.explore.trajectories import NOWHERE
+from gymsolve.explore.trajectories import NOWHERE, Trajectories
+from gymsolve.nn import recalling
 from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
 from gymsolve.rollout.agent import Agent, Way
@@ -72,6 +77,62 @@ def test_ways_are_remembered_as_if_they_had_been_gone_step_by_step(cell, shared,
     cut = [Way({k: v[:2] for k, v in w.obs.items()}, w.actions[:2], w.rewards[:2]) for w in ways]
     rest = [Way({k: v[2:] for k, v in w.obs.items()}, w.actions[2:], w.rewards[2:]) for w in ways]
     np.testing.assert_allclose(policy.remember(rest, policy.remember(cut)), expected, atol=2e-6)
+
+
+class Sizes(TorchDispatchMode):
+    """Bytes of the largest tensor that is made."""
+
+    largest = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        made = function(*args, **(kwargs or {}))
+        for one in made if isinstance(made, tuple | list) else (made,):
+            if isinstance(one, torch.Tensor):
+                self.largest = max(self.largest, one.numel() * one.element_size())
+        return made
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_ways_of_many_copies_are_remembered_in_bounded_memory(cell, monkeypatch):
+    """Pictures out of a log, in stretches of 1 or 5 steps, give what all at once gives."""
+    spec = EnvSpec(
+        "x", {"seen": ObsSpec("image", (3, 40, 40), "uint8")}, ActionSpec("discrete", (), nvec=(2,))
+    )
+    memory = {"cell": cell, "size": 5, "inputs": ("action", "reward")}
+    rng = np.random.default_rng(0)
+    policy = Policy(spec, NetConfig(hidden=(4,), cnn="small", memory=memory), rng)
+    log, ways = Trajectories(spec), []
+    for length in (60, 0, 1, 60, 37, 60, 59, 60):
+        if length:
+            before = np.array([NOWHERE, *(-2 - np.arange(length - 1))])
+            columns = {"actions": rng.integers(0, 2, (length, 1)), "rewards": rng.normal(size=length)}
+            seen = rng.integers(0, 256, (length, 3, 40, 40), np.uint8)
+            rows = log.add(before, columns | {"cells": np.zeros(length, np.uint64)}, {"seen": seen})
+        ways.append(rows if length else np.zeros(0, np.int64))
+
+    def remember(room):
+        monkeypatch.setattr("gymsolve.nn.recalling._ROOM", room)
+        monkeypatch.setattr("gymsolve.nn.recalling._AT_ONCE", 8)
+        tracemalloc.start()
+        with Sizes() as sizes:
+            found = policy.remember([log.gone(way) for way in ways])
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found, peak, sizes.largest
+
+    with Sizes():
+        policy.remember([log.gone(ways[2])])  # whatever is imported with the first one takes room, too
+    whole, most, largest = remember(2**40)
+    assert np.abs(whole).max() > 0.1
+    pictures, encoded = sum(map(len, ways)) * 3 * 40 * 40, 8 * 3 * 40 * 40 * 4
+    assert most > 2 * pictures
+    for steps in (1, 5):
+        room = steps * 7 * recalling._row_bytes(policy)
+        found, peak, made = remember(room)
+        np.testing.assert_array_equal(found, whole)
+        assert made <= max(room, encoded)
+        assert peak < room + 200_000
+        assert steps > 1 or (made < largest / 2 and peak < most / 10)
 
 
 @pytest.mark.parametrize("recall", [512, 3])

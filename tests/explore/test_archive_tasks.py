@@ -240,6 +240,17 @@ def test_no_task_drowns_another_in_lessons(unequal):
     assert lesson.units[numbers == 1][0] == pytest.approx(1000 * lesson.units[numbers == 0][0], rel=1e-5)
 
 
+def test_what_a_task_teaches_does_not_depend_on_what_others_have_found(unequal):
+    explorer, all_of_them = unequal.explorer, teach(unequal, unequal.scaler)[0]
+    teacher = Teacher(explorer.log, unequal.policy, unequal.scaler, 0.9, 1, 1)
+    for task in explorer.tasks:
+        alone = prepare_lesson([task], [1.0], teacher, np.random.default_rng(0))
+        mine = np.isin(all_of_them.rows, alone.rows)
+        np.testing.assert_array_equal(all_of_them.rows[mine], alone.rows)
+        np.testing.assert_array_equal(all_of_them.returns[mine], alone.returns)
+        np.testing.assert_array_equal(all_of_them.units[mine], alone.units)
+
+
 def test_returns_of_lessons_are_scaled_as_rewards_of_their_task_are(unequal):
     """Written out: the best trajectory of each task, discounted from its end, with its own factor."""
     lesson, log = teach(unequal, unequal.scaler)

@@ -245,7 +245,7 @@ def test_icm_learns_to_tell_actions_and_forward_errors_fall():
 
 
 def test_rare_events_pay_more_than_common_ones():
-    rarity = Rarity([0, 1], 1)
+    rarity = Rarity(["kills", "items"], [0, 1], 1)
     rollout = walk([0] * 6, done=[1, 3, 5])
     rollout.watched = np.zeros((6, 1, 2))
     rollout.watched[[0, 2, 4], 0, 0] = 2.0  # in every episode

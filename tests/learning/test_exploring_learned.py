@@ -159,12 +159,13 @@ def test_treasures_of_two_tasks_are_both_learned_from_the_archive(pay, seed, rec
 
 
 @pytest.mark.learn
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_treasure_that_needs_an_archive_and_memory_is_learned(seed, record_property):
     """The treasure lies behind eleven steps to the right, once in 2,048 episodes by chance, and behind
     a question about the first observation: without memory, 0.5 would be the most.
 
-    Seeds 0 and 1 took 7,104 and 8,640 steps; seed 2 was at 0.50 after 17,280, where it was given up.
+    Seeds 0, 1 and 2 took 7,104, 8,640 and 6,144 steps. Seed 4 stood at 0.48 after 20,160: the archive has one
+    place for the question, whatever was shown first, and by the time resets led there the answer was settled.
     """
     more = {
         "env.id": "exploring_envs:AskedSea-v0",

@@ -54,8 +54,8 @@ def check_types(options: Mapping[str, Any], creator: Any, *, known: bool) -> Non
     """Refuse what is no number, or neither true nor false, where the constructor declares that it takes one.
 
     Python's liberties stay: a whole number for another one, 1 for true, None for anything. Hints of code that
-    is not `known` may be rough: only texts are refused there. In code that is, a text is also refused where an
-    undeclared default is a number or a truth value.
+    is not `known` may be rough: only texts are refused there. In code that is, a text is also refused where
+    an undeclared default is a number or a truth value.
     """
     for name, (kind, declared) in _kinds(creator).items():
         value = options.get(name)

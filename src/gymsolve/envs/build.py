@@ -6,6 +6,8 @@ first, frame stack. `Replay` comes around that, per copy. This module turns Gymn
 errors.
 """
 
+import hashlib
+import json
 import math
 import warnings
 from collections.abc import Callable
@@ -39,6 +41,7 @@ __all__ = [
     "BuiltEnv",
     "CopyBuilder",
     "build_env",
+    "digest_settings",
     "find_culprit",
     "find_spec",
     "needs_own_process",
@@ -46,6 +49,8 @@ __all__ = [
 ]
 
 AnyEnv: TypeAlias = gym.Env[Any, Any]
+_STEPPING = ("num_envs", "backend", "workers", "step_timeout", "reset_timeout", "build_timeout", "lean")
+"""Settings that decide how copies are stepped, and not where a step leads."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,16 @@ class CopyBuilder:
 
     def finish(self, built: BuiltEnv) -> Replay:
         recorders = built.raw, built.parts, built.watch
-        return Replay(built.env, self.index, self.config.id, self.action, self.masked, recorders)
+        copy = Replay(built.env, self.index, self.config.id, self.action, self.masked, recorders)
+        copy.made_by = digest_settings(self.config)
+        return copy
+
+
+def digest_settings(config: EnvConfig) -> str:
+    """What the settings make of an environment, in a word; how copies are stepped is no part of it."""
+    # Without defaults: a setting that a later version adds changes nothing of what there was.
+    plain = config.model_dump(mode="json", exclude=set(_STEPPING), exclude_defaults=True)
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def build_env(config: EnvConfig, role: Role, render: bool = False) -> BuiltEnv:

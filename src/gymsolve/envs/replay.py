@@ -97,6 +97,8 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         """Seed of the episode after a jump: without it, copies that jumped to one place would go on alike."""
         self._native = not masked and resumes_natively(name, env)
         """Is the whole state in a native snapshot, so that nothing has to be replayed?"""
+        self.made_by = ""
+        """Which settings made it what it is."""
 
     def configure(self, options: Options) -> None:
         """Reset options of all coming episodes."""
@@ -185,7 +187,8 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         if self._native or native:
             clone = save_native(self._name, self.env, self._obs)
             mask = None if self._legal is None else self._legal.tolist()
-            return state if clone is None else {**state, "native": clone, "mask": mask}
+            if clone is not None:
+                return {**state, "native": clone, "mask": mask, "made_by": self.made_by}
         return state
 
     def jump(self, state: Snapshot | None, seed: int) -> tuple[Any, Info, bool]:
@@ -213,6 +216,8 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         return self._load(state, seed) if "native" in state else self._replay(state, seed)
 
     def _load(self, state: Snapshot, seed: int) -> tuple[Any, Info]:
+        if state.get("made_by", self.made_by) != self.made_by:  # older snapshots do not say
+            raise self._fault("has other settings than a snapshot, which would bring back its own")
         if self._obs is None:
             self.begin(seed, None)
         self._obs = load_native(self._name, self.env, state["native"])

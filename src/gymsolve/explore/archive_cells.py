@@ -96,8 +96,12 @@ class ArchiveCells(Part, Protocol):
         ...
 
     def fits(self, arrays: dict[str, Array], state: dict[str, Any]) -> bool:
-        """Can `load` continue from these?"""
+        """Do the numbers of a checkpoint's cells mean what these would, or can they be cut `again`?"""
         ...
+
+    def is_cut_otherwise(self, state: dict[str, Any]) -> bool:
+        """Is it by `again` that the numbers of a checkpoint's cells come to mean what these would?"""
+        return False
 
 
 class PlainCells(ArchiveCells):
@@ -130,11 +134,14 @@ class PlainCells(ArchiveCells):
     def arrays(self) -> dict[str, Array]:
         return self._cells.arrays()
 
+    def state(self) -> dict[str, Any]:
+        return self._cells.state()
+
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         return self._cells.load(arrays, state)
 
     def fits(self, arrays: dict[str, Array], state: dict[str, Any]) -> bool:
-        return self._cells.fits(arrays)
+        return self._cells.fits(arrays, state)
 
     def hold(self) -> Callable[[], None]:
         return self._cells.hold()

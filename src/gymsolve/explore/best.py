@@ -92,6 +92,14 @@ class Best:
         else:
             log.release(heapq.heapreplace(self.kept, one).row)
 
+    def rank_again(self, archive: Archive, log: Trajectories) -> None:
+        """Choose anew among those that are kept, by the settings of now."""
+        old, self.kept = sorted(self.kept, key=lambda one: -one.age), []
+        for one in old:
+            if self._rapid or log.column("rewards", log.way(one.row)).max() > 0.0:
+                self.offer(one.score, -one.shortness, one.row, one.truncated, archive, log)
+            log.release(one.row)  # they were held already
+
     def to_json(self) -> list[list[float]]:
         return [list(one) for one in self.kept]
 

@@ -6,13 +6,14 @@ import numpy as np
 
 from gymsolve.config import TrainConfig
 from gymsolve.envs.backends.joined import JoinedEnvs
+from gymsolve.envs.build import digest_settings
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.make import make_joined
 from gymsolve.errors import ConfigError
 from gymsolve.explore.archive_cells import ArchiveCells, PlainCells, choose_archive_cells
 from gymsolve.explore.cells import STATE
 from gymsolve.explore.frame_cells import FrameCells
-from gymsolve.explore.go_explore import GoExplore
+from gymsolve.explore.go_explore import GoExplore, MadeBy
 from gymsolve.explore.needs import training_env
 from gymsolve.explore.task_archive import TaskArchive
 from gymsolve.rollout.agent import Agent
@@ -42,7 +43,10 @@ def build_explorer(config: TrainConfig, collector: Collector, bars: Mapping[str,
     else:
         tasks = [TaskArchive(settings, _cells(config, envs.spec), bars[""])]
     recalls = collector.agent.memory is not None
-    explorer = GoExplore(settings, envs, tasks, config.algo.num_steps, config.seed, recalls=recalls)
+    made_by = MadeBy(digest_settings(config.env), digest_settings(training_env(config)))
+    explorer = GoExplore(
+        settings, envs, tasks, config.algo.num_steps, config.seed, made_by=made_by, recalls=recalls
+    )
     collector.starts = explorer
     return explorer
 

@@ -48,7 +48,8 @@ def _novelty(
     if settings.bonus == "episodic":
         return Episodic(Visits(Cells(settings, spec, rng), num_envs))
     if settings.bonus == "rarity":
-        return Rarity([spec.watched.index(name) for name in settings.events], num_envs)
+        columns = [spec.watched.index(name) for name in settings.events]
+        return Rarity(settings.events, columns, num_envs)
     learned = settings, inputs, config.net.cnn, device, rng
     if settings.bonus == "noveld":
         return NovelD(*learned, Visits(Cells(settings, spec, rng), num_envs))

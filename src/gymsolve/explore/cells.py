@@ -69,6 +69,17 @@ class Cells(Part):
             size = sum(_width(entry) for entry in self._entries.values())
             self.axes = rng.standard_normal((size, self._bits)).astype(np.float32)  # [D, bits]
 
+    @property
+    def made_by(self) -> dict[str, Any]:
+        """All that decides a cell's number besides the observation, JSON-ready; a hash has its axes, too."""
+        if self.kind == "state":
+            return {"kind": self.kind}
+        entries = [[key, np.dtype(entry.dtype).str] for key, entry in self._entries.items()]
+        if self.kind != "bins":
+            return {"kind": self.kind, "entries": entries}
+        bounds = [np.array([entry.low, entry.high]).tolist() for entry in self._entries.values()]
+        return {"kind": self.kind, "entries": entries, "bins": self._bins, "bounds": bounds}
+
     def ends(self, seen: Transitions) -> Array:
         """The cells [T, N] that steps lead to."""
         if self._column is not None:
@@ -135,6 +146,9 @@ class Cells(Part):
             return {}
         return {"axes": self.axes} | ({} if self.centre is None else {"centre": self.centre})
 
+    def state(self) -> dict[str, Any]:
+        return {"made_by": self.made_by}
+
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         if self.kind == "hash":
             axes, centre = arrays["axes"], arrays.get("centre")
@@ -148,8 +162,10 @@ class Cells(Part):
             self.axes, self.centre = axes, centre
         return []
 
-    def fits(self, arrays: dict[str, Array]) -> bool:
-        """Are these the cells of a checkpoint?"""
+    def fits(self, arrays: dict[str, Array], state: dict[str, Any]) -> bool:
+        """Do the numbers of a checkpoint's cells mean what these would? Older ones do not say."""
+        if state.get("made_by", self.made_by) != self.made_by:
+            return False
         return self.kind != "hash" or ("axes" in arrays and arrays["axes"].shape == self.axes.shape)
 
     def hold(self) -> Callable[[], None]:

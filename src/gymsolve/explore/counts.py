@@ -97,12 +97,15 @@ class Counts(Novelty):
     def arrays(self) -> dict[str, Array]:
         return self._table.arrays() | self._cells.arrays()
 
+    def state(self) -> dict[str, Any]:
+        return self._cells.state()
+
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         self._table.load(arrays)
         return self._cells.load(arrays, state)
 
     def fits(self, arrays: dict[str, Array], state: dict[str, Any]) -> bool:
-        return {"cells", "visits"} <= arrays.keys() and self._cells.fits(arrays)
+        return {"cells", "visits"} <= arrays.keys() and self._cells.fits(arrays, state)
 
     def hold(self) -> Callable[[], None]:
         table, cells = self._table.hold(), self._cells.hold()

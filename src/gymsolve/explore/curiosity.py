@@ -124,15 +124,19 @@ class Curiosity(Bonus):
         for name, array in arrays.items():
             owner, _, rest = name.partition("/")
             split[owner][rest] = array
-        if not state or state["bonus"] != self.settings.bonus or not self._fit(split, state):
+        if not state or state["bonus"] != self.settings.bonus:
             return ["the bonus for exploring starts afresh: the checkpoint has none of this kind"]
+        if not self._fit(split, state):
+            return ["the bonus for exploring starts afresh: the checkpoint's was made by other settings"]
         notes = self._scaler.load({}, state["scaler"])
         for owner, part in self._owners.items():
             notes += part.load(split[owner], state[owner])
         return notes
 
     def _fit(self, split: dict[str, dict[str, Array]], state: dict[str, Any]) -> bool:
-        return self.novelty.fits(split["novelty"], state["novelty"]) and self.critic.fits(split["critic"])
+        if not self._inputs.fits(state["inputs"]) or not self.critic.fits(split["critic"]):
+            return False
+        return self.novelty.fits(split["novelty"], state["novelty"])
 
     def hold(self) -> Callable[[], None]:
         held = [self._scaler.hold(), *(part.hold() for part in self._owners.values())]

@@ -64,7 +64,7 @@ class FrameCells(ArchiveCells):
         self._size = entry.shape[1:]
         self._unit = np.dtype(entry.dtype).kind == "f"
         self._adapts = settings.adapt
-        self.cut = settings.width, settings.height, settings.levels
+        self._given = self.cut = settings.width, settings.height, settings.levels
         self._next = _FIRST
         self._recent: Array = np.zeros((0, *self._size), np.uint8)
         self._newest: Array = self._recent
@@ -134,13 +134,22 @@ class FrameCells(ArchiveCells):
         return {"recent": self._recent}
 
     def state(self) -> dict[str, Any]:
-        return {"cut": list(self.cut), "next": self._next}
+        told = {"given": list(self._given), "entry": self._key}
+        return {"cut": list(self.cut), "next": self._next, **told}
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
+        self._next, self._recent = int(state["next"]), arrays["recent"]
         width, height, levels = map(int, state["cut"])
-        self.cut, self._next, self._recent = (width, height, levels), int(state["next"]), arrays["recent"]
+        self.cut = self._given if self.is_cut_otherwise(state) else (width, height, levels)
         return []
 
     def fits(self, arrays: dict[str, Array], state: dict[str, Any]) -> bool:
         recent = arrays.get("recent")
-        return recent is not None and recent.shape[1:] == self._size and recent.dtype == np.uint8
+        seen = recent is not None and recent.shape[1:] == self._size and recent.dtype == np.uint8
+        return seen and state.get("entry", self._key) == self._key  # older checkpoints do not say
+
+    def is_cut_otherwise(self, state: dict[str, Any]) -> bool:
+        given = list(self._given)
+        if not self._adapts:
+            return bool(state["cut"] != given)
+        return bool(state.get("given", given) != given)

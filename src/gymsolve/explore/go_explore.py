@@ -6,7 +6,7 @@ comes to nothing is taken back by forgetting the notes, and a rollout starts fro
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,10 +23,19 @@ from gymsolve.rollout.starts import Moved
 from gymsolve.seeding import generator, restore_generator, save_generator
 from gymsolve.spec import TASK_ENTRY, Array, Obs
 
-__all__ = ["GoExplore"]
+__all__ = ["GoExplore", "MadeBy"]
 
 _FRESH: Snapshot = {"kind": "reset"}
 """No backend can reach it, so by contract an episode begins instead."""
+
+
+class MadeBy(NamedTuple):
+    """Digests of settings that an archive depends on, whatever its cells are."""
+
+    env: str
+    """The environment: what ways lead to, and what they score."""
+    steps: str
+    """The environment as it trains: what snapshots are of."""
 
 
 class GoExplore(Part):
@@ -40,10 +49,12 @@ class GoExplore(Part):
         num_steps: int,
         seed: int,
         *,
+        made_by: MadeBy,
         recalls: bool = False,
     ) -> None:
         """`tasks` has one entry where there is one task; `recalls` is said of policies that remember."""
         self.settings, self._envs, self.tasks = settings, envs, tasks
+        self._made_by = made_by
         self.log = Trajectories(envs.spec)
         self.rng = generator(seed, "bonus", 2)
         self.turns = 0
@@ -244,26 +255,34 @@ class GoExplore(Part):
             **({"tasks": states} if len(self.tasks) > 1 else self.tasks[0].state()),
             "turns": self.turns,
             "rng": save_generator(self.rng),
+            "made_by": self._made_by._asdict(),
         }
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        """Continue, or say that the archive begins anew: the checkpoint has none of this kind."""
+        """Continue with what means the same under the settings of now, and say what does not."""
         log, *mine = (_starting(arrays, prefix) for prefix in ("log/", *map(_prefix, self.tasks)))
         states = [state.get("tasks", {}).get(task.name, {}) if task.name else state for task in self.tasks]
         parts = list(zip(self.tasks, mine, states, strict=True))
-        if not self.log.fits(log) or not all(task.fits(own, its) for task, own, its in parts):
-            # How episodes under way began is not known, so no way leads through them: they are left.
-            self._under_way.away[:] = self.settings.leave_after
-            return ["the archive starts empty: the checkpoint has none of this kind"]
-        for task, own, its in parts:
-            task.load(own, its)
+        if not all(states) or not self.log.fits(log):
+            return self._start_empty("the checkpoint has none of this kind")
+        made_by = MadeBy(**state.get("made_by", self._made_by._asdict()))  # older checkpoints do not say
+        if made_by.env != self._made_by.env:
+            return self._start_empty("the environment has other settings now, and its ways lead elsewhere")
         self.log.load(log, {})
+        reachable, notes = made_by.steps == self._made_by.steps, []
+        for task, own, its in parts:
+            notes += task.load(own, its, self.log, reachable=reachable)
         self._under_way.load(arrays, state)
         for head in state["heads"][self._envs.num_envs :]:  # of copies that there are no more
             self.log.release(int(head))
         self.turns, self.rng = int(state["turns"]), restore_generator(state["rng"])
         self._notes = self._blank()
-        return []
+        return notes
+
+    def _start_empty(self, why: str) -> list[str]:
+        # How episodes under way began is not known, so no way leads through them: they are left.
+        self._under_way.away[:] = self.settings.leave_after
+        return [f"the archive starts empty: {why}"]
 
     def reseed(self, seed: int, env_steps: int) -> None:
         self.rng = generator(seed, "bonus", 2, env_steps)

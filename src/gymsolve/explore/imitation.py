@@ -32,14 +32,15 @@ __all__ = ["Imitation", "build_imitation", "self_imitation_loss"]
 _LARGEST = 1.0
 """Of an advantage."""
 _SURPRISE = 5.0
-"""Of −log π: an action that the policy would never take is not torn up at once."""
+"""Of −log π as the loss counts it; the gradient is that of the whole, or what became unlikely stayed so."""
 
 
 def self_imitation_loss(
     log_probs: torch.Tensor, advantages: torch.Tensor, weights: torch.Tensor | float = 1.0
 ) -> torch.Tensor:
     """The loss of a minibatch: −log π · clip(R − V, 0, 1), rows having weights."""
-    return (weights * advantages.clamp(0.0, _LARGEST) * (-log_probs).clamp(max=_SURPRISE)).mean()
+    surprise = -log_probs - (-log_probs - _SURPRISE).clamp(min=0.0).detach()
+    return (weights * advantages.clamp(0.0, _LARGEST) * surprise).mean()
 
 
 def build_imitation(explorer: GoExplore, algo: AnyAlgo, policy: Any, optimizer: Any) -> "Imitation":

@@ -32,7 +32,7 @@ class Inputs(Part):
 
     def __init__(self, spec: EnvSpec, entries: tuple[str, ...], frame_stack: int, device: torch.device):
         wanted = {key: entry for key, entry in spec.obs.items() if not entries or key in entries}
-        self._device = device
+        self._device, self._entries = device, list(wanted)
         self._discrete = {key: entry for key, entry in wanted.items() if entry.kind == "discrete"}
         self._scaled = {key: entry for key, entry in wanted.items() if entry.kind != "discrete"}
         self._frames = frame_stack
@@ -104,7 +104,11 @@ class Inputs(Part):
         return {f"{what}/{key}": array for what, found in named.items() for key, array in found.items()}
 
     def state(self) -> dict[str, Any]:
-        return {"count": self.count}
+        return {"count": self.count, "entries": self._entries}
+
+    def fits(self, state: dict[str, Any]) -> bool:
+        """Are these statistics of the same entries? Older checkpoints do not say."""
+        return bool(state.get("entries", self._entries) == self._entries)
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         for key in self._scaled:

@@ -1,8 +1,8 @@
 """What the best trajectories of an archive teach: their steps, each once, and what came of them at best.
 
 Several tasks are taught alike, however many steps their trajectories have and whatever they pay: returns of a
-task count in units of the largest one. A policy with memory is taught whole sequences, as an update with a
-rollout has them (`explore/lesson_memory.py`).
+task count in units of the largest one, whether or not others have found anything yet. A policy with memory is
+taught whole sequences, as an update with a rollout has them (`explore/lesson_memory.py`).
 """
 
 from collections.abc import Iterator
@@ -96,7 +96,7 @@ def prepare_lesson(
     return Lesson(
         np.concatenate([rows for rows, _ in found]),
         np.concatenate([returns for _, returns in found]),
-        np.repeat(largest if len(tasks) > 1 else [1.0], counts).astype(np.float32),
+        np.repeat(largest if tasks[0].name else [1.0], counts).astype(np.float32),  # one has no name
         np.repeat(weights, counts).astype(np.float32),
         counts,
         recalled,

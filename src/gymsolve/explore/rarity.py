@@ -25,8 +25,9 @@ _EPISODES = 100
 class Rarity(Novelty):
     """Pays for events, by how rare they are."""
 
-    def __init__(self, columns: list[int], num_envs: int) -> None:
-        self._columns = columns
+    def __init__(self, events: Sequence[str], columns: list[int], num_envs: int) -> None:
+        """`columns` are those of the `events` among the numbers that are watched."""
+        self._names, self._columns = list(events), columns
         self._recent: deque[list[float]] = deque(maxlen=_EPISODES)
         self._running = np.zeros((num_envs, len(columns)))  # [N, K] events of the episodes under way
 
@@ -62,7 +63,7 @@ class Rarity(Novelty):
         return {"running": self._running}
 
     def state(self) -> dict[str, Any]:
-        return {"recent": list(self._recent)}
+        return {"recent": list(self._recent), "events": self._names}
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         self._running = for_copies(arrays["running"].astype(np.float64), np.zeros_like(self._running))
@@ -70,7 +71,8 @@ class Rarity(Novelty):
         return []
 
     def fits(self, arrays: dict[str, Array], state: dict[str, Any]) -> bool:
-        return "running" in arrays and arrays["running"].shape[1:] == self._running.shape[1:]
+        named = state.get("events", self._names) == self._names  # older checkpoints do not say
+        return named and "running" in arrays and arrays["running"].shape[1:] == self._running.shape[1:]
 
     def hold(self) -> Callable[[], None]:
         kept = self._running, self._recent

@@ -115,8 +115,7 @@ class NovelD(RandomDistillation):
         return self._visits.state()
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        self._visits.load(arrays, state)
-        return super().load(arrays, state)
+        return self._visits.load(arrays, state) + super().load(arrays, state)
 
     def fits(self, arrays: dict[str, Array], state: dict[str, Any]) -> bool:
         return super().fits(arrays, state) and self._visits.fits(arrays)

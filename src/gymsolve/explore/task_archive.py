@@ -18,7 +18,6 @@ from gymsolve.explore.best import Best
 from gymsolve.explore.notes import Found, Notes
 from gymsolve.explore.trajectories import NOWHERE, Trajectories
 from gymsolve.explore_config import ArchiveConfig
-from gymsolve.parts import Part
 from gymsolve.rollout.rollout import Rollout
 from gymsolve.spec import Array
 
@@ -32,7 +31,7 @@ class Successes:
     """Of recent true starts: which of them reached the task's goal, or the return that counts as solved."""
 
     def __init__(self, threshold: float | None) -> None:
-        self._threshold = threshold
+        self.threshold = threshold
         self.recent: deque[bool] = deque(maxlen=_JUDGED)
 
     @property
@@ -42,14 +41,14 @@ class Successes:
     def is_one(self, episode: Episode) -> bool:
         if episode.success is not None:
             return episode.success
-        return self._threshold is not None and episode.raw_return >= self._threshold
+        return self.threshold is not None and episode.raw_return >= self.threshold
 
     def load(self, recent: list[bool]) -> None:
         self.recent = deque(map(bool, recent), maxlen=_JUDGED)
 
 
-class TaskArchive(Part):
-    """The archive of one task."""
+class TaskArchive:
+    """The archive of one task; `GoExplore` saves and restores it."""
 
     def __init__(
         self,
@@ -63,7 +62,8 @@ class TaskArchive(Part):
         self.name, self._fit, self.cells = name, fit, cells
         self.number = 0 if fit is None else fit.number
         self.archive = Archive(settings.capacity)
-        self.best = Best(settings.trajectories, rapid=settings.learn_from == "rapid")
+        self._ranks = "rapid" if settings.learn_from == "rapid" else "score"
+        self.best = Best(settings.trajectories, rapid=self._ranks == "rapid")
         self.successes = Successes(threshold)
         self.score = -np.inf
         """What the best episode scored."""
@@ -114,7 +114,11 @@ class TaskArchive(Part):
         """Cut cells otherwise, where what these rows of a rollout showed gives reason to."""
         shown = Shown(rollout, rows, self._fit)
         self.env_steps += int(np.count_nonzero(shown.valid))
-        if self.cells.learn(shown, self.env_steps, rng) and len(self.archive):
+        if self.cells.learn(shown, self.env_steps, rng):
+            self._cut_again(log)
+
+    def _cut_again(self, log: Trajectories) -> None:
+        if len(self.archive):
             self.archive.cut_again(self.cells.again([one.picture for one in self.archive.places]), log)
 
     def measure(self, found: Found, best: float) -> dict[str, float]:
@@ -142,23 +146,54 @@ class TaskArchive(Part):
             "kind": self.cells.kind,
             "cells": self.cells.state(),
             "best": self.best.to_json(),
+            "ranked_by": self._ranks,
             "successes": list(self.successes.recent),
+            "bar": self.successes.threshold,
             "score": float(self.score),
             "env_steps": self.env_steps,
         }
 
-    def fits(self, arrays: dict[str, Array], state: dict[str, Any]) -> bool:
-        """Can `load` continue from these?"""
-        cells = _owned(arrays, "cells/")
-        return bool(state) and state["kind"] == self.cells.kind and self.cells.fits(cells, state["cells"])
+    def load(
+        self, arrays: dict[str, Array], state: dict[str, Any], log: Trajectories, *, reachable: bool
+    ) -> list[str]:
+        """Continue; places that mean something else under the settings of now are dropped.
 
-    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        self.cells.load(_owned(arrays, "cells/"), state["cells"])
-        self.archive.load(_owned(arrays, "archive/"), {})
-        self.best.load(state["best"])
-        self.successes.load(state["successes"])
+        `reachable` says that the environments can go to a checkpoint's places. Ways there are in the log.
+        """
         self.score, self.env_steps = float(state["score"]), int(state["env_steps"])
-        return []
+        if state.get("bar", self.successes.threshold) == self.successes.threshold:
+            self.successes.load(state["successes"])
+        notes = self._load_places(arrays, state, log, reachable)
+        self.best.load(state["best"])
+        had = len(self.best.kept)
+        if state.get("ranked_by", self._ranks) != self._ranks or had > self.best.most:
+            self.best.rank_again(self.archive, log)
+            kept = f"{len(self.best.kept)} of {had} best trajectories stay"
+            notes.append(f"{kept}{self._where}: the settings choose others now")
+        return notes
+
+    def _load_places(
+        self, arrays: dict[str, Array], state: dict[str, Any], log: Trajectories, reachable: bool
+    ) -> list[str]:
+        cells, told, places = _owned(arrays, "cells/"), state["cells"], _owned(arrays, "archive/")
+        known = state["kind"] == self.cells.kind and self.cells.fits(cells, told)
+        if known:
+            self.cells.load(cells, told)
+        if not known or not reachable:
+            for row in places["rows"].tolist():
+                log.release(row)
+            why = "cells are told apart otherwise now" if reachable else "steps in training are others now"
+            dropped = f"the archive{self._where} drops its {len(places['rows'])} places: {why}"
+            return [f"{dropped}; its best trajectories stay"] if len(places["rows"]) else []
+        self.archive.load(places, {})
+        if not self.cells.is_cut_otherwise(told):
+            return []
+        self._cut_again(log)
+        return [f"cells of the archive{self._where} are cut anew, as the settings say now"]
+
+    @property
+    def _where(self) -> str:
+        return f" of the task {self.name!r}" if self.name else ""
 
 
 def _owned(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:

@@ -12,14 +12,26 @@ from typing import Any
 import numpy as np
 
 from gymsolve.parts import Part
-from gymsolve.rollout.agent import Way
-from gymsolve.spec import Array, EnvSpec, Obs
+from gymsolve.rollout.agent import Rows, Way
+from gymsolve.spec import Array, EnvSpec, Obs, ObsSpec
 
 __all__ = ["NOWHERE", "Trajectories", "pack_texts", "unpack_texts"]
 
 NOWHERE = -1
 """The row before the first one of an episode."""
 _ROOM = 1024
+
+
+class _Packed:
+    """Pictures as they are kept."""
+
+    def __init__(self, texts: list[bytes], entry: ObsSpec) -> None:
+        self._texts, self._entry = texts, entry
+
+    def __getitem__(self, some: slice, /) -> Array:
+        texts, entry = self._texts[some], self._entry
+        whole = b"".join(map(zlib.decompress, texts))
+        return np.frombuffer(whole, entry.dtype).reshape(len(texts), *entry.shape).copy()
 
 
 class Trajectories(Part):
@@ -116,8 +128,13 @@ class Trajectories(Part):
         return np.array(found[::-1], np.int64)
 
     def gone(self, rows: Array) -> Way:
-        """What happened in these rows."""
-        return Way(self.seen(rows), self.column("actions", rows), self.column("rewards", rows))
+        """What happened in these rows; pictures are unpacked as they are asked for."""
+        pictures = {
+            key: _Packed([packed[row] for row in rows.tolist()], self._pictures[key])
+            for key, packed in self._packed.items()
+        }
+        obs: dict[str, Rows] = {**pictures, **self._plain(rows)}
+        return Way(obs, self.column("actions", rows), self.column("rewards", rows))
 
     def column(self, name: str, rows: Array) -> Array:
         return self._columns[name][rows]
@@ -128,13 +145,16 @@ class Trajectories(Part):
 
     def seen(self, rows: Array) -> Obs:
         """The observations [B, …] that these steps began with."""
-        found: Obs = {}
-        for key in self._packed:
-            entry = self._pictures[key]
-            whole = b"".join(zlib.decompress(self._packed[key][row]) for row in rows.tolist())
-            found[key] = np.frombuffer(whole, entry.dtype).reshape(len(rows), *entry.shape).copy()
+        found = {
+            key: _Packed([packed[row] for row in rows.tolist()], self._pictures[key])[:]
+            for key, packed in self._packed.items()
+        }
+        return found | self._plain(rows)
+
+    def _plain(self, rows: Array) -> Obs:
+        """Those entries that are no pictures."""
         prefix = "obs/"
-        return found | {
+        return {
             name.removeprefix(prefix): column[rows]
             for name, column in self._columns.items()
             if name.startswith(prefix)

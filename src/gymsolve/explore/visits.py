@@ -90,9 +90,12 @@ class Visits:
         }
 
     def state(self) -> dict[str, Any]:
-        return {"under_way": self._under_way}
+        return {"under_way": self._under_way, **self.cells.state()}
 
-    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> None:
+    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
+        if not self.cells.fits(arrays, state):
+            self.forget()
+            return ["episodes under way forget where they have been: cells are told apart otherwise now"]
         self.cells.load(arrays, state)
         # Older checkpoints named the cell that each environment stood in, or nothing.
         told = state.get("standing")
@@ -103,10 +106,11 @@ class Visits:
         for env, one in enumerate(zip(visited, under_way, strict=True)):
             if env < len(self._visited):  # a resume may have fewer of them
                 self._visited[env], self._under_way[env] = one
+        return []
 
     def fits(self, arrays: dict[str, Array]) -> bool:
-        """Are these visits to cells of the same kind?"""
-        return "visited_sizes" in arrays and self.cells.fits(arrays)
+        """Are these visits to cells?"""
+        return "visited_sizes" in arrays
 
     def forget(self) -> None:
         """All episodes begin anew."""
@@ -140,8 +144,7 @@ class Episodic(Novelty):
         return self._visits.state()
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        self._visits.load(arrays, state)
-        return []
+        return self._visits.load(arrays, state)
 
     def fits(self, arrays: dict[str, Array], state: dict[str, Any]) -> bool:
         return self._visits.fits(arrays)

@@ -1,8 +1,9 @@
 """What a policy remembers of ways that were gone before, as if it had just gone them.
 
 An episode that begins midway needs it: the weights have moved since others got there, so what they remembered
-says nothing, and neither do zeros. All observations are encoded at once and cells run over whole ways. That
-gives what one step after the other would, up to rounding.
+says nothing, and neither do zeros. All observations are encoded at once and cells run over whole ways, or
+over one stretch of them after the other where pictures of all would not fit into memory. That gives what one
+step after the other would, up to rounding.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from torch import Tensor
 from gymsolve.nn.bodies import Encoder
 from gymsolve.nn.memory import states_after
 from gymsolve.rollout.agent import Way
-from gymsolve.spec import Array
+from gymsolve.spec import Array, Obs
 
 if TYPE_CHECKING:
     from gymsolve.nn.policy import Networks
@@ -24,14 +25,38 @@ __all__ = ["memory_after", "told_after"]
 
 _AT_ONCE = 1024
 """Rows that are encoded in one pass: activations of more pictures would not fit into memory."""
+_ROOM = 2**27
+"""Bytes that observations and features of one stretch may take."""
 
 
 def memory_after(policy: "Networks", ways: Sequence[Way], before: Array) -> Array:
     """Memory [S, M] after these ways, of which some may be empty, from `before` [S, M]."""
     lengths = np.array([len(way.rewards) for way in ways])
-    gone = [way for way in ways if len(way.rewards)]
-    if not gone:
+    longest, most = int(lengths.max(initial=0)), _ROOM // _row_bytes(policy)
+    if not longest:
         return before
+    steps = longest if lengths.sum() <= most else max(1, most // int(np.count_nonzero(lengths)))
+    for start in range(0, longest, steps):
+        before = _go_on(policy, [_stretch(way, start, start + steps) for way in ways], before)
+    return before
+
+
+def _row_bytes(policy: "Networks") -> int:
+    """What a step takes, about: observation and features, both twice while they are put in order; gates."""
+    seen = sum(int(np.prod(one.shape)) * np.dtype(one.dtype).itemsize for one in policy.spec.obs.values())
+    told = policy.told.size
+    return 2 * seen + 4 * max(2 * (encoder.size + told) + 4 * cell.size for encoder, cell in policy.cells)
+
+
+def _stretch(way: Way, start: int, stop: int) -> Way:
+    some = slice(start, stop)
+    return Way({key: rows[some] for key, rows in way.obs.items()}, way.actions[some], way.rewards[some])
+
+
+def _go_on(policy: "Networks", ways: Sequence[Way], before: Array) -> Array:
+    """Memory [S, M] after stretches that fit into memory; one that has ended is empty."""
+    lengths = np.array([len(way.rewards) for way in ways])
+    gone = [way for way in ways if len(way.rewards)]
     some, size = lengths > 0, policy.memory_size
     first = (np.cumsum(lengths) - lengths)[some]
     told = told_after(
@@ -40,8 +65,9 @@ def memory_after(policy: "Networks", ways: Sequence[Way], before: Array) -> Arra
     inputs = np.roll(told, 1, axis=0)  # every step hears of the one before it
     inputs[first] = before[some, size:]
     after = before.copy()
+    seen = {key: np.concatenate([way.obs[key][:] for way in gone]) for key in gone[0].obs}
     for encoder, cell in policy.cells:
-        features = torch.cat([_encode(encoder, policy, gone), _tensor(policy, inputs)], dim=1)
+        features = torch.cat([_encode(encoder, policy, seen), _tensor(policy, inputs)], dim=1)
         state = states_after(cell, features, _tensor(policy, before[:, cell.columns]), lengths)
         after[:, cell.columns] = state.cpu().numpy()
     after[some, size:] = told[first + lengths[some] - 1]
@@ -54,9 +80,8 @@ def told_after(policy: "Networks", actions: Array, rewards: Array) -> Array:
     return policy.told.hear(policy.told.did(blank, actions), rewards)
 
 
-def _encode(encoder: Encoder, policy: "Networks", ways: Sequence[Way]) -> Tensor:
+def _encode(encoder: Encoder, policy: "Networks", seen: Obs) -> Tensor:
     """The features [B, F] of all steps, one way after the other."""
-    seen = {key: np.concatenate([way.obs[key] for way in ways]) for key in ways[0].obs}
     count = len(next(iter(seen.values())))
     parts = [
         encoder(policy.tensors({key: rows[start : start + _AT_ONCE] for key, rows in seen.items()}))

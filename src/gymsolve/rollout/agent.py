@@ -11,7 +11,7 @@ import numpy as np
 
 from gymsolve.spec import Array, EnvSpec, Obs
 
-__all__ = ["Acted", "Actor", "Agent", "Chosen", "Considered", "Way"]
+__all__ = ["Acted", "Actor", "Agent", "Chosen", "Considered", "Rows", "Way"]
 
 
 class Acted(NamedTuple):
@@ -30,10 +30,17 @@ class Chosen(NamedTuple):
     memory: Array | None = None  # [N, M] after these observations
 
 
+class Rows(Protocol):
+    """An entry of observations [T, …], of which some may still have to be unpacked."""
+
+    def __getitem__(self, some: slice, /) -> Array:
+        """A stretch of them."""
+
+
 class Way(NamedTuple):
     """Steps that led somewhere, in their order, as they were taken once."""
 
-    obs: Obs  # [T, …] that each step began with
+    obs: Mapping[str, Rows]  # [T, …] that each step began with
     actions: Array  # [T, A]
     rewards: Array  # [T] as the agent saw them
 
