@@ -83,10 +83,13 @@ class CurriculumConfig(Model):
         """Do shares of successes lead to the next stage, and not returns?"""
         return (self.by or solved_by) == "success_rate"
 
+    def is_judged_alike(self, solved_by: str) -> bool:
+        """Are stages and the run judged by the same, be it returns or successes?"""
+        return self.promotes_by_success(solved_by) == (solved_by == "success_rate")
+
     def bar(self, stage: StageConfig, solved_by: str, solved_at: float | None) -> float | None:
         """What the lower bound of a stage must reach; `solved_at` is what counts as solved in its task."""
-        alike = self.promotes_by_success(solved_by) == (solved_by == "success_rate")
-        given = (stage.promote_at, self.promote_at, solved_at if alike else None)
+        given = (stage.promote_at, self.promote_at, solved_at if self.is_judged_alike(solved_by) else None)
         return next((bar for bar in given if bar is not None), None)
 
     def find_fault(self, tasks: Mapping[str, TaskConfig], solved_by: str, budget: int) -> str | None:

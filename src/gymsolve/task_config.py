@@ -69,8 +69,8 @@ class TaskConfig(Model):
     backend: Literal["auto", "sync", "async", "compiled", "native", "ale", "envpool"] | None = None
     """Instead of `env.backend`."""
     solved_at: Annotated[float, BeforeValidator(not_bool)] | None = None
-    """What counts as solved in this task; None takes the run's `solved_at` where the task has no id of its
-    own, else what its environment is registered with."""
+    """What counts as solved in this task; None takes what leads on from a stage before the last, the run's
+    `solved_at` where the task has no id of its own, else what its environment is registered with."""
 
     def settings(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The settings of `env` that this task changes; `kwargs` are those that all tasks have."""

@@ -287,6 +287,17 @@ def test_one_line_of_progress(view):
         assert part in line
 
 
+def test_progress_tells_the_return_of_the_stage_that_is_played(view):
+    """That of the last stage, which all else is about, is not known yet."""
+    view.stages = ("short", "long")
+    view.history.append({"env_steps": 5000, "curriculum/stage": 1.0, "task_return/short": 52.5})
+    assert "  return 52.5 in short  " in progress_line(view, view.began + 5)
+    view.history.append({"env_steps": 6000, "curriculum/stage": 2.0})
+    assert "return" not in progress_line(view, view.began + 5)  # no episode has ended there
+    view.history.append({"env_steps": 7000, "curriculum/stage": 2.0, "task_return/long": 170.0})
+    assert "  return 170 in long  " in progress_line(view, view.began + 5)
+
+
 def test_lines_go_to_the_screen_and_to_the_log(place):
     stream = io.StringIO()
     plan = plan_run("Bandit-v0", {"steps": 600, "eval.every": 256, "solved_at": 100})

@@ -13,16 +13,22 @@ __all__ = ["find_threshold", "task_thresholds"]
 def task_thresholds(config: TrainConfig, spec: "EnvSpec") -> dict[str, float | None]:
     """The bar of each task: its own, that of all where it has no id of its own, else what is registered.
 
-    The last stage of a curriculum is what the run is about, so the bar of all is its own, too.
+    The last stage of a curriculum is what the run is about, so the bar of all is its own, too; of earlier ones
+    no more is asked than what leads to the next.
     """
     found: dict[str, float | None] = {}
+    asked = {
+        stage.name: config.curriculum.bar(stage, config.solved_by, None)
+        for stage in config.curriculum.stages[:-1]
+        if config.curriculum.is_judged_alike(config.solved_by)
+    }
     # Settings and spaces are files of their own, and may have been edited.
     registered_bars = dict(zip(spec.tasks, spec.task_thresholds, strict=False))
     for name, task in config.env.tasks.items():
-        registered = registered_bars.get(name)
         every = task.id is None or config.solved_by == "success_rate" or name in config.curriculum.names[-1:]
         shared = config.solved_at if every else None
-        known = (task.solved_at, shared, registered if config.solved_by == "return" else None)
+        registered = registered_bars.get(name) if config.solved_by == "return" else None
+        known = (task.solved_at, asked.get(name), shared, registered)
         found[name] = next((one for one in known if one is not None), None)
     return found
 

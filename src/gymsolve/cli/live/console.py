@@ -135,6 +135,7 @@ class Watcher:
             threshold=trainer.return_threshold,
             success_threshold=trainer.success_threshold,
             num_envs=trainer.envs.num_envs,
+            stages=trainer.config.curriculum.names,
             counters=trainer.counters,
             best=trainer.counters.best_return,
             max_entropy=max_entropy(trainer.envs.spec),

@@ -30,6 +30,8 @@ class View:
     """Mean return of the best evaluation."""
     success_threshold: float | None = None
     """Share of successes that counts as solved, where that decides instead of the return."""
+    stages: tuple[str, ...] = ()
+    """Of a curriculum, in order."""
     max_entropy: float | None = None
     """Of a policy that knows nothing; None where there is no largest."""
     history: History = field(default_factory=History)
@@ -101,8 +103,9 @@ def progress_line(view: View, now: float) -> str:
     """Where the run stands, on one line."""
     last = view.history.last
     parts = [f"{count(view.steps_now):>10} steps  {view.fraction:>4.0%}"]
-    if (mean := last("rollout/ep_rew_mean")) is not None:
-        parts.append(f"return {number(mean)}")
+    stage = view.stages[int(last("curriculum/stage") or 1) - 1] if view.stages else ""
+    if (mean := last(f"task_return/{stage}" if stage else "rollout/ep_rew_mean")) is not None:
+        parts.append(f"return {number(mean)}{f' in {stage}' if stage else ''}")
     parts.append(f"fps {count(last('time/fps') or 0)}")
     for name, label in (("train/loss", "loss"), ("train/approx_kl", "kl"), ("train/entropy", "entropy")):
         if (value := last(name)) is not None:
