@@ -13,8 +13,8 @@ __all__ = ["find_threshold", "task_thresholds"]
 def task_thresholds(config: TrainConfig, spec: "EnvSpec") -> dict[str, float | None]:
     """The bar of each task: its own, that of all where it has no id of its own, else what is registered.
 
-    The last stage of a curriculum is what the run is about, so the bar of all is its own, too; of earlier ones
-    no more is asked than what leads to the next.
+    The last stage of a curriculum is what the run is about, so the bar of all is its own, too; of earlier
+    ones no more is asked than what leads to the next.
     """
     found: dict[str, float | None] = {}
     asked = {
