@@ -9,7 +9,7 @@ from gymnasium import spaces
 
 from gymsolve.config import EnvConfig
 from gymsolve.envs.arguments import check_types
-from gymsolve.envs.build import build_env
+from gymsolve.envs.build import build_env, digest_settings
 from gymsolve.envs.describe import describe, describe_env
 from gymsolve.envs.families import GENERIC, families, find_creator, find_family
 from gymsolve.errors import ConfigError, EnvFaultError
@@ -157,3 +157,20 @@ def test_no_registration_of_any_family_is_refused() -> None:
     for registered in owned:
         check_types(registered.kwargs, find_creator(registered.entry_point), known=True)
     assert len(owned) > 200
+
+
+def test_settings_of_an_environment_are_told_apart_whatever_its_arguments_are() -> None:
+    """In another order they are the same; objects count by their kind, and may stand anywhere."""
+
+    def digest(**kwargs: Any) -> str:
+        return digest_settings(EnvConfig.model_construct(id="Picky-v0", kwargs=kwargs))
+
+    odd = {"map": {(0, 1): 5, "a": [1, {2, 3}], 3: None}, "space": spaces.Discrete(2), "size": 4}
+    assert digest(**odd) == digest(**dict(reversed(odd.items())))
+    assert digest(**odd) == digest(**odd | {"space": spaces.Discrete(3)})
+    others = [{"size": 5}, {"map": {(0, 1): 6}}, {"space": None}, {"flag": False}]
+    assert len({digest(**odd), *(digest(**odd | other) for other in others)}) == 5
+    stepped = EnvConfig.model_validate(
+        {"id": "Picky-v0", "num_envs": 3, "backend": "async", "frame_stack": 1}
+    )
+    assert digest_settings(stepped) == digest()

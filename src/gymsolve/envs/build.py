@@ -92,8 +92,17 @@ class CopyBuilder:
 def digest_settings(config: EnvConfig) -> str:
     """What the settings make of an environment, in a word; how copies are stepped is no part of it."""
     # Without defaults: a setting that a later version adds changes nothing of what there was.
-    plain = config.model_dump(mode="json", exclude=set(_STEPPING), exclude_defaults=True)
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
+    plain = config.model_dump(exclude=set(_STEPPING), exclude_defaults=True)
+    return hashlib.sha256(json.dumps(_plain(plain)).encode()).hexdigest()[:16]
+
+
+def _plain(value: Any) -> Any:
+    """JSON-ready; an object that somebody passed in Python by its kind: its text may change every time."""
+    if isinstance(value, dict):
+        return sorted(([str(key), _plain(one)] for key, one in value.items()), key=lambda entry: entry[0])
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value if isinstance(value, str | float | int | None) else type(value).__qualname__
 
 
 def build_env(config: EnvConfig, role: Role, render: bool = False) -> BuiltEnv:
