@@ -205,16 +205,21 @@ def test_lessons_see_every_step_with_what_is_remembered_there(case):
     trainer.envs.close()
 
 
-def test_a_lesson_takes_some_stretches_of_long_ways(monkeypatch):
-    """Each step at most once, in sequences that are no longer than they may be, and as many of every task."""
-    tasks = {"left": {"kwargs": {"size": 12, "right": 0}}, "right": {"kwargs": {"size": 4}}}
+def taught(tasks, recall):
+    """A trainer that has seen some of two seas, and the lesson of what it found."""
     more = {"env.kwargs": {}, "env.tasks": tasks, "explore.archive.learn_from": "rapid"}
     trainer = make(MEMORIES["lstm"] | more, "DeepSea-v0")
     for _ in range(6):
         count(trainer, collect(trainer, Silent()), 0.0)
+    teacher = Teacher(trainer.explorer.log, trainer.policy, None, 0.9, recall, 3)
+    return trainer, prepare_lesson(trainer.explorer.tasks, [1.0, 1.0], teacher, np.random.default_rng(0))
+
+
+def test_a_lesson_takes_some_stretches_of_long_ways(monkeypatch):
+    """Each step at most once, in sequences that are no longer than they may be, and as many of every task."""
+    tasks = {"left": {"kwargs": {"size": 12, "right": 0}}, "right": {"kwargs": {"size": 4}}}
     monkeypatch.setattr("gymsolve.explore.lesson._ROWS", 40)
-    teacher = Teacher(trainer.explorer.log, trainer.policy, None, 0.9, 5, 3)
-    lesson = prepare_lesson(trainer.explorer.tasks, [1.0, 1.0], teacher, np.random.default_rng(0))
+    trainer, lesson = taught(tasks, recall=5)
     assert len(set(lesson.rows.tolist())) == len(lesson.rows)
     assert all(20 <= size < 25 for size in lesson.counts)
     sequences = lesson.recalled.sequences
@@ -230,12 +235,7 @@ def test_a_lesson_takes_some_stretches_of_long_ways(monkeypatch):
 def test_a_lesson_stays_small_however_much_is_recalled(monkeypatch):
     """Ways of 12 steps that are recalled as a whole, of which a task may teach 4."""
     tasks = {"left": {"kwargs": {"size": 12, "right": 0}}, "right": {"kwargs": {"size": 12}}}
-    more = {"env.kwargs": {}, "env.tasks": tasks, "explore.archive.learn_from": "rapid"}
-    trainer = make(MEMORIES["lstm"] | more, "DeepSea-v0")
-    for _ in range(6):
-        count(trainer, collect(trainer, Silent()), 0.0)
     monkeypatch.setattr("gymsolve.explore.lesson._ROWS", 8)
-    teacher = Teacher(trainer.explorer.log, trainer.policy, None, 0.9, 512, 3)
-    lesson = prepare_lesson(trainer.explorer.tasks, [1.0, 1.0], teacher, np.random.default_rng(0))
+    trainer, lesson = taught(tasks, recall=512)
     assert all(4 <= size < 8 for size in lesson.counts)
     trainer.envs.close()

@@ -57,6 +57,12 @@ def _as_flag(value: Any) -> bool | None:
     return bool(single) if single in (0, 1) else None
 
 
+def _success(info: Mapping[str, Any]) -> bool | None:
+    """What `info` says of an episode's success; None where it says nothing."""
+    told = (_as_flag(info[key]) for key in _SUCCESS_KEYS if key in info)
+    return next((flag for flag in told if flag is not None), None)
+
+
 class Replay(gym.Wrapper[Any, Any, Any, Any]):
     """Records what is needed to reach the present state again."""
 
@@ -180,7 +186,7 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
             "seed": self._seed,
             "rng": _listed(self._rng),
             "actions": list(self._actions),
-            "digest": self._digest(),
+            "digest": _digest(self._layout, self._obs),
             "options": self._options,
             "next_seed": self._next_seed,
         }
@@ -246,16 +252,10 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
             obs, _, terminated, truncated, info = self.step(np.asarray(action, dtype=self._action.dtype)[()])
             if terminated or truncated:
                 return None
-        if self._digest() != state["digest"]:
+        if _digest(self._layout, self._obs) != state["digest"]:
             return None
         self._next_seed = state.get("next_seed")
         return obs, info
-
-    def _digest(self) -> str:
-        whole = hashlib.sha256()
-        for part in self._layout.leaf_bytes(self._obs):
-            whole.update(part)
-        return whole.hexdigest()
 
     # ----------------------------------------------------------------------------- info, faults
 
@@ -273,11 +273,8 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         """What is told about a finished episode."""
         self._require_info(info)
         told: Info = {} if self._raw is None else {"raw_return": self._raw.total}
-        for key in _SUCCESS_KEYS:
-            if key in info and (success := _as_flag(info[key])) is not None:
-                told["success"] = success
-                break
-        return told
+        success = _success(info)
+        return told if success is None else {**told, "success": success}
 
     def _check(self, obs: Any) -> None:
         if type(obs) is np.ndarray:
@@ -319,6 +316,13 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
 
 def _range(space: gym.spaces.Discrete) -> tuple[int, int]:
     return int(space.start), int(space.start + space.n)
+
+
+def _digest(layout: ObsLayout, obs: Any) -> str:
+    whole = hashlib.sha256()
+    for part in layout.leaf_bytes(obs):
+        whole.update(part)
+    return whole.hexdigest()
 
 
 def _listed(value: Any) -> Any:
