@@ -27,7 +27,7 @@ from gymsolve.task_config import TaskNetConfig, Tasks, refuse_tasks, spread_copi
 from gymsolve.task_config import WrapperConfig as WrapperConfig
 
 __all__ = [
-    *("INCIDENTAL", "JUDGED", "LASTING", "A2CConfig", "AlgoConfig", "AnyAlgo", "CheckpointConfig"),
+    *("INCIDENTAL", "JUDGED", "LASTING", "PLAYED", "A2CConfig", "AlgoConfig", "AnyAlgo", "CheckpointConfig"),
     *("EnvConfig", "EvalConfig", "MemoryConfig", "NetConfig", "OptimizerConfig", "PPOConfig"),
     *("ReinforceConfig", "Role", "TrainConfig", "VideoConfig", "WrapperConfig"),
 ]
@@ -39,9 +39,11 @@ LASTING = (
     *("curriculum.stages", "curriculum.choice"),
 )
 """Beginnings of paths that make a run what it is: weights and state of another value do not fit."""
+PLAYED = ("env.kwargs", "env.wrappers", "env.max_episode_steps", "env.frame_stack", "env.legal_actions")
+"""Beginnings of paths that make other episodes of the same environment."""
 JUDGED = (
     *("solved_at", "solved_by", "eval.deterministic", "eval.episodes", "eval.steps", "eval.solved_episodes"),
-    *("env.kwargs", "env.wrappers", "env.max_episode_steps", "env.frame_stack", "env.legal_actions"),
+    *PLAYED,
 )
 """Beginnings of paths under which an old verdict no longer says anything."""
 INCIDENTAL = (

@@ -128,6 +128,16 @@ def test_a_fork_of_ones_own_is_a_run_like_any_other(parent):
     assert records(other.run) != records(parent, after=int(first))
 
 
+@pytest.mark.parametrize("backend", ["compiled", "sync"])
+def test_episodes_of_another_length_are_told_apart_from_those_before(parent, backend):
+    """With a lower time limit, the mean length of the newest episodes would be called impossible."""
+    child = fork(parent, list_checkpoints(parent)[0], 4000, env__max_episode_steps=9, env__backend=backend)
+    lengths = [row["rollout/ep_len_mean"] for row in records(child) if "rollout/ep_len_mean" in row]
+    assert lengths
+    assert max(lengths) <= 9
+    assert "out_of_bounds" not in {event.get("rule") for event in child.read_events().rows}
+
+
 def test_only_a_fork_at_step_zero_may_have_another_network(parent):
     with pytest.raises(UsageError, match="a fork keeps its environment, algorithm and network"):
         branch_run(str(parent.path), overrides=["net.hidden=[8]"])

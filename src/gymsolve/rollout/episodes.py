@@ -36,6 +36,12 @@ class EpisodeWindow(Part):
             self.total += 1
             self.best = max(self.best, episode.raw_return)
 
+    def forget(self) -> None:
+        """Begin anew, because episodes are others from now on; how many there were is still known."""
+        for one in (self, *self.tasks.values()):
+            one.recent.clear()
+            one.best, one._measured = -np.inf, None
+
     @property
     def mean_return(self) -> float | None:
         """Mean raw return over the window; None before the first episode ends."""
@@ -108,7 +114,7 @@ class EpisodeWindow(Part):
         found: dict[str, Any] = {
             "recent": [list(e) for e in self.recent],
             "total": self.total,
-            "best": self.best if self.total else None,
+            "best": self.best if self.best > -np.inf else None,
         }
         return found | (
             {"tasks": {name: one.state() for name, one in self.tasks.items()}} if self.tasks else {}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from typing import Any
 
-from gymsolve.config import JUDGED, LASTING
+from gymsolve.config import JUDGED, LASTING, PLAYED
 from gymsolve.errors import CheckpointError, UnknownRunError, UsageError
 from gymsolve.runs.checkpoints import discard_after, list_checkpoints, mark_best, pointed, read_meta
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
@@ -165,6 +165,8 @@ def rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> list[str]:
     if changed:
         counters.next_eval = max(next_multiple(trainer.taken, config.eval_every), config.eval.warmup)
         counters.next_checkpoint = next_multiple(trainer.taken, config.checkpoint_every)
+    if any(path.startswith(PLAYED) for path in changed):
+        trainer.window.forget()
     other_bar = any(path.startswith(JUDGED) for path in changed)
     if not other_bar and pointed(run, "best") is not None:
         return []

@@ -110,11 +110,17 @@ class CompiledEnvs:
         self.reset(seeds)
         fits = state["kind"] == "compiled" and state["name"] == self._kind.name
         known = min(len(state["lengths"]), self.num_envs) if fits else 0
+        late: list[int] = []
         if known:
             self._rows.restore(state, known)
+            # Under another time limit than now, episodes may have gone on for longer than they could.
+            limit = self.spec.max_episode_steps or np.inf
+            late = np.flatnonzero(self._rows.lengths[:known] >= limit).tolist()
+            if late:
+                self._rows.begin(np.array(late))
             jumped = dict(state.get("jumped", ()))  # older states know of no jumps
-            self._jumped = {row: seed for row, seed in jumped.items() if row < known}
-        return {self._key: self._rows.obs.copy()}, None, list(range(known, self.num_envs))
+            self._jumped = {row: seed for row, seed in jumped.items() if row < known and row not in late}
+        return {self._key: self._rows.obs.copy()}, None, [*late, *range(known, self.num_envs)]
 
     def configure(self, rows: Sequence[int], options: dict[str, Any] | None) -> None:
         if options:
