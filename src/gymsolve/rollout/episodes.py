@@ -65,9 +65,9 @@ class EpisodeWindow(Part):
         return float(np.mean([e.length for e in self.recent])) if self.recent else None
 
     def metrics(self) -> dict[str, float]:
-        """What is worth logging; nothing before the first episode ends."""
+        """What is worth logging; how many there were alone, where none has ended yet or all are forgotten."""
         if not self.recent:
-            return {"rollout/episodes": 0.0}
+            return {"rollout/episodes": float(self.total)}
         if self._measured is None:
             self._measured = self._measure()
         return dict(self._measured)
