@@ -11,7 +11,12 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 FOLDER = Path("src/gymsolve")
-SOURCES = ["fast/kernels.c", "fast/convolutions.c", "fast/vectors.h", "envs/lean/classic.c"]
+SOURCES = [
+    "fast/kernels.c",
+    "fast/convolutions.c",
+    "fast/vectors.h",
+    "envs/families/classic_control/classic.c",
+]
 # For the machine that builds. No -ffast-math: a NaN must stay one.
 FLAGS = ["-O3", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math"]
 if platform.machine() in ("x86_64", "AMD64"):

@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.harness import tell
 from benchmarks.store import OURS, Store
 from benchmarks.throughput import Options
-from gymsolve.explore.archive import Archive, Place
-from gymsolve.explore.trajectories import NOWHERE, Trajectories
+from gymsolve.extensions.archive.cells import Archive, Place
+from gymsolve.extensions.archive.trajectories import NOWHERE, Trajectories
 from gymsolve.spec import ActionSpec, EnvSpec, ObsSpec
 
 __all__ = ["SIZES", "measure_archive"]

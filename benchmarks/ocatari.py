@@ -1,4 +1,4 @@
-"""Compares the objects of `envs/atari/objects.py` with those that OCAtari finds, frame by frame.
+"""Compares the objects of `envs/families/atari/objects.py` with those that OCAtari finds, frame by frame.
 
 `python -m benchmarks.ocatari` makes a virtual environment for OCAtari, which needs NumPy below 2, in the
 user's cache (or `--venv DIR`), lets it play both games there, and reads the same memory itself. OCAtari looks
@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from gymsolve.envs.atari.objects import GAMES, Place, find_bricks
+from gymsolve.envs.families.atari.objects import GAMES, Place, find_bricks
 
 __all__ = ["compare_frames", "main"]
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import gymnasium as gym
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.describe import describe
 from gymsolve.envs.families import GENERIC, Family, families, find_family
 from gymsolve.envs.labels import ActionLabels, find_keys, key_words
 from gymsolve.errors import UnsupportedSpaceError
 from gymsolve.recipes import list_recipes, resolve
 from gymsolve.recipes.files import Recipe
+from gymsolve.settings.config import EnvConfig
 from gymsolve.spec import ActionSpec, ObsSpec
 
 __all__ = ["render_environments"]

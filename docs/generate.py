@@ -1,10 +1,10 @@
 """Writes the pages of docs/ that follow from the code: python docs/generate.py (or `make docs`).
 
 `cli.md` comes from the help of every command (`command_page.py`), `json.md` from what they print
-(`json_page.py`), `config.md` from the models in `gymsolve.config`, `metrics.md` from the metric catalogue,
-`alerts.md` from the rules, `environments/` from families and recipes (`environment_pages.py`), the table of
-wrappers in `guide.md` from the wrappers' signatures, and the index of bundled recipes from their files. A
-test fails when one of them is stale.
+(`json_page.py`), `config.md` from the models in `gymsolve.settings.config`, `metrics.md` from the metric
+catalogue, `alerts.md` from the rules, `environments/` from families and recipes (`environment_pages.py`),
+`modules.md` from docstrings (`module_page.py`), the table of wrappers in `guide.md` from the
+wrappers' signatures, and the index of bundled recipes from their files. A test fails when one of them is stale.
 """
 
 import inspect
@@ -19,20 +19,21 @@ from annotated_types import Ge, Gt, Le, Lt
 from command_page import render_commands
 from environment_pages import render_environments
 from json_page import render_json
+from module_page import render_modules
 from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from gymsolve.config import OptimizerConfig, TrainConfig, WrapperConfig
-from gymsolve.curriculum_config import StageConfig
+from gymsolve.doctor.failure import FAILURES
+from gymsolve.doctor.rules import RULES, Rule
 from gymsolve.metrics.catalog import GROUPS, Metric
-from gymsolve.metrics.failure import FAILURES
-from gymsolve.metrics.rules import RULES, Rule
 from gymsolve.recipes.index import INDEX, make_index
 from gymsolve.recipes.schema import ALGORITHM_MODELS, describe_field
 from gymsolve.registry import WRAPPERS, load
-from gymsolve.schedules import Schedule, Steps
-from gymsolve.task_config import TaskConfig
+from gymsolve.settings.config import OptimizerConfig, TrainConfig, WrapperConfig
+from gymsolve.settings.curriculum import StageConfig
+from gymsolve.settings.schedules import Schedule, Steps
+from gymsolve.settings.tasks import TaskConfig
 
 __all__ = ["HERE", "pages", "render_alerts", "render_config", "render_metrics", "render_wrappers"]
 
@@ -46,7 +47,7 @@ _SIGNS: dict[type[Any], tuple[str, str]] = {
 }
 _WORDS = {str: "text", int: "integer", float: "number", bool: "true or false", Any: "anything"}
 _CONFIG_INTRO = """\
-<!-- Made by docs/generate.py from gymsolve.config; do not edit. -->
+<!-- Made by docs/generate.py from gymsolve.settings.config; do not edit. -->
 
 # Settings
 
@@ -80,7 +81,7 @@ which cannot exceed the logarithm of the number of choices.
 Spreads are standard deviations, never variances: they have the unit of what they are the spread of.
 """
 _ALERTS_INTRO = """\
-<!-- Made by docs/generate.py from gymsolve.metrics.rules; do not edit. -->
+<!-- Made by docs/generate.py from gymsolve.doctor.rules; do not edit. -->
 
 # Alerts
 
@@ -112,6 +113,7 @@ def pages() -> dict[Path, str]:
         HERE / "config.md": render_config(),
         HERE / "metrics.md": render_metrics(),
         HERE / "alerts.md": render_alerts(),
+        HERE / "modules.md": render_modules(),
         INDEX: make_index(),
         **render_environments(HERE / "environments"),
         guide: _BLOCK.sub(lambda _: render_wrappers(), guide.read_text(encoding="utf-8")),

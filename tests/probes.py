@@ -13,13 +13,13 @@ import torch
 from gymsolve.algos.a2c import A2C
 from gymsolve.algos.ppo import PPO
 from gymsolve.algos.reinforce import Reinforce
-from gymsolve.config import A2CConfig, NetConfig, PPOConfig, ReinforceConfig
 from gymsolve.envs.contract import Episode, Step
+from gymsolve.experience.collect import Collector
+from gymsolve.experience.rollout import Rollout
 from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
-from gymsolve.rollout.collect import Collector
-from gymsolve.rollout.rollout import Rollout
-from gymsolve.schedules import Progress
+from gymsolve.settings.config import A2CConfig, NetConfig, PPOConfig, ReinforceConfig
+from gymsolve.settings.schedules import Progress
 from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs, ObsSpec
 from gymsolve.training.engines.contract import Algorithm
 

@@ -14,7 +14,7 @@ from benchmarks.agent import scripted
 from benchmarks.agent.models import Model
 from benchmarks.agent.session import open_session
 from benchmarks.agent.tasks import TASKS, Task
-from gymsolve.service.chat import FORMATS
+from gymsolve.apps.review.chat import FORMATS
 
 _HEAD = """\
 # What an agent's work costs

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 
 from benchmarks.agent.session import Session
-from gymsolve.service.chat import FORMATS, Endpoint, post
+from gymsolve.apps.review.chat import FORMATS, Endpoint, post
 
 __all__ = ["Model"]
 

@@ -15,12 +15,12 @@ import gymnasium as gym
 import numpy as np
 
 from benchmarks.agreement.states import PLACERS
-from gymsolve.config import EnvConfig
 from gymsolve.envs.backends.envpool import EnvPoolEnvs
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.describe import describe
 from gymsolve.envs.make import make_envs
 from gymsolve.errors import ConfigError
+from gymsolve.settings.config import EnvConfig
 
 __all__ = ["Comparison", "compare"]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gymsolve.config import TrainConfig
+from gymsolve.settings.config import TrainConfig
 
 __all__ = [
     "NOT_LEARNING",

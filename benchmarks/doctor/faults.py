@@ -2,8 +2,8 @@
 
 from benchmarks.doctor.fault import NOT_LEARNING, NOT_MOVING, TOO_FAR, Fault, Settings, fixed, wrapped
 from benchmarks.doctor.method_faults import METHOD_FAULTS, METHODS
-from gymsolve.config import PPOConfig, TrainConfig
-from gymsolve.schedules import Progress
+from gymsolve.settings.config import PPOConfig, TrainConfig
+from gymsolve.settings.schedules import Progress
 
 __all__ = ["FAULTS", "HEALTHY", "METHODS", "Fault"]
 

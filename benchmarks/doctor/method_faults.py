@@ -3,7 +3,7 @@
 from typing import Any
 
 from benchmarks.doctor.fault import NOT_LEARNING, WRAPPERS, Fault, Settings, fixed, wrapped
-from gymsolve.config import TrainConfig
+from gymsolve.settings.config import TrainConfig
 
 __all__ = ["METHODS", "METHOD_FAULTS"]
 

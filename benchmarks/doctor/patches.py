@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+from gymsolve.experience.collect import Collector
 from gymsolve.fast.policy import FastPolicy
-from gymsolve.rollout.collect import Collector
 from gymsolve.training.engines.numpy_engine import NumpyEngine
-from gymsolve.training.judging.evaluate import Evaluator
+from gymsolve.training.evaluation.evaluate import Evaluator
 
 __all__ = ["PATCHES"]
 

@@ -10,9 +10,9 @@ from typing import Any
 import gymsolve
 from benchmarks.doctor.cases import Case
 from benchmarks.doctor.patches import PATCHES
+from gymsolve.doctor.diagnose_run import diagnose_path
 from gymsolve.errors import DivergenceError, EnvFaultError
 from gymsolve.recipes import resolve
-from gymsolve.service.diagnose import diagnose_path
 
 __all__ = ["judge", "run_folder", "start_training"]
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-import gymsolve.rollout.collect as collecting
+import gymsolve.experience.collect as collecting
 from benchmarks.studies.study import Case, Row, Study, mean_and_range, newest_run, train_one
 from gymsolve import load_policy
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.make import make_envs
-from gymsolve.rollout.agent import Agent
+from gymsolve.experience.agent import Agent
 from gymsolve.runs.trust import buildable_settings
 from gymsolve.seeding import generator, integer_seeds
 from gymsolve.spec import Array

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.studies.study import Case, Row, Study, mean_and_range, newest_run, train_one
-from gymsolve.metrics.stages import stage_stories, stage_visits, task_curves
 from gymsolve.runs.trust import buildable_settings
+from gymsolve.view.stages import stage_stories, stage_visits, task_curves
 
 __all__ = ["STUDY"]
 

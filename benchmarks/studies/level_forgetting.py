@@ -5,8 +5,8 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.studies.study import Case, Row, Study, evaluate_in, mean_and_range, newest_run, train_one
-from gymsolve.config import TrainConfig
 from gymsolve.runs.run import Run
+from gymsolve.settings.config import TrainConfig
 
 __all__ = ["STUDY"]
 

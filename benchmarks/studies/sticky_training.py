@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.studies.study import Case, Row, Study, evaluate_in, mean_and_range, newest_run, train_one
-from gymsolve.config import TrainConfig
 from gymsolve.recipes import resolve
+from gymsolve.settings.config import TrainConfig
 
 __all__ = ["STUDY"]
 

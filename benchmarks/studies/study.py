@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import gymsolve
-from gymsolve.config import TrainConfig
 from gymsolve.runs.run import Run
 from gymsolve.runs.trust import buildable_settings
-from gymsolve.training.judging.evaluate import EvalResult, Evaluator
+from gymsolve.settings.config import TrainConfig
+from gymsolve.training.evaluation.evaluate import EvalResult, Evaluator
 
 __all__ = ["Case", "Row", "Study", "evaluate_in", "mean_and_range", "newest_run", "train_case", "train_one"]
 

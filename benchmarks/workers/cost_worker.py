@@ -32,8 +32,8 @@ import gymsolve.training.loop as loop  # noqa: E402
 import gymsolve.training.session as session  # noqa: E402
 from gymsolve.cli.live.console import Watcher  # noqa: E402
 from gymsolve.cli.live.screen import LiveScreen  # noqa: E402
-from gymsolve.metrics.alerts import AlertTracker  # noqa: E402
-from gymsolve.metrics.sinks.csv import CsvSink  # noqa: E402
+from gymsolve.doctor.alerts import AlertTracker  # noqa: E402
+from gymsolve.metrics.trackers.csv import CsvSink  # noqa: E402
 from gymsolve.training.observer import Silent  # noqa: E402
 from gymsolve.training.planning.plan import plan_run  # noqa: E402
 from gymsolve.training.records import Averager  # noqa: E402

@@ -13,9 +13,9 @@ job = read_job()
 
 import numpy as np  # noqa: E402
 
-from gymsolve.config import EnvConfig  # noqa: E402
 from gymsolve.envs.make import make_envs  # noqa: E402
-from gymsolve.rollout.episodes import EpisodeWindow  # noqa: E402
+from gymsolve.experience.episodes import EpisodeWindow  # noqa: E402
+from gymsolve.settings.config import EnvConfig  # noqa: E402
 from gymsolve.training.observer import Silent  # noqa: E402
 from gymsolve.training.planning.plan import plan_run  # noqa: E402
 from gymsolve.training.session import start_run  # noqa: E402

@@ -15,14 +15,14 @@ import gymnasium as gym  # noqa: E402
 import numpy as np  # noqa: E402
 
 from benchmarks.timing import typical  # noqa: E402
-from gymsolve.config import EnvConfig  # noqa: E402
-from gymsolve.envs.backends.compiled import compiled_obstacle  # noqa: E402
 from gymsolve.envs.build import find_spec  # noqa: E402
 from gymsolve.envs.describe import describe_env  # noqa: E402
-from gymsolve.envs.lean.choice import find_classic  # noqa: E402
-from gymsolve.envs.lean.classic import ClassicRows  # noqa: E402
+from gymsolve.envs.families.classic_control.backend import compiled_obstacle  # noqa: E402
+from gymsolve.envs.families.classic_control.lean import ClassicRows  # noqa: E402
+from gymsolve.envs.lean import find_classic  # noqa: E402
 from gymsolve.envs.random_policy import random_actions  # noqa: E402
 from gymsolve.kernels import load_kernels  # noqa: E402
+from gymsolve.settings.config import EnvConfig  # noqa: E402
 
 SECONDS = 0.1 if job["quick"] else 1.0
 

@@ -15,12 +15,12 @@ import numpy as np  # noqa: E402
 
 from benchmarks.throughput import load_tasks  # noqa: E402
 from benchmarks.timing import fastest  # noqa: E402
-from gymsolve.config import EnvConfig  # noqa: E402
 from gymsolve.envs.make import make_envs  # noqa: E402
 from gymsolve.errors import GymsolveError  # noqa: E402
-from gymsolve.rollout.returns import gae  # noqa: E402
+from gymsolve.experience.returns import gae  # noqa: E402
 from gymsolve.runs.loading import load_checkpoint  # noqa: E402
 from gymsolve.runs.run import create_run  # noqa: E402
+from gymsolve.settings.config import EnvConfig  # noqa: E402
 from gymsolve.training.checkpoint import save  # noqa: E402
 from gymsolve.training.loop import collect  # noqa: E402
 from gymsolve.training.observer import Silent  # noqa: E402

@@ -19,7 +19,7 @@ from stable_baselines3.common.callbacks import BaseCallback  # noqa: E402
 from stable_baselines3.common.evaluation import evaluate_policy  # noqa: E402
 
 
-class Judge(BaseCallback):
+class EvalScheduler(BaseCallback):
     """Looks at the policy between a rollout's end and the next one, as gymsolve does."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Judge(BaseCallback):
 def main() -> None:
     task, seed = job["task"], job["seed"]
     model = make_model(PPO, make_envs(job["env_id"], task, seed), task, seed)
-    judge = Judge()
+    judge = EvalScheduler()
     startup = since_launch()
     model.learn(task["steps"], callback=judge)
     if not judge.solved and not judge.late() and judge.judged != model.num_timesteps:

@@ -17,9 +17,9 @@ job = read_job()
 import gymnasium as gym  # noqa: E402
 import numpy as np  # noqa: E402
 
-from gymsolve.config import EnvConfig  # noqa: E402
 from gymsolve.envs.contract import Envs  # noqa: E402
 from gymsolve.envs.make import make_envs  # noqa: E402
+from gymsolve.settings.config import EnvConfig  # noqa: E402
 
 COUNT = job["num_envs"]
 NAME = job["ours"]["id"]

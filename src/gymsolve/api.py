@@ -5,17 +5,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gymsolve.config import Role
+from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
+from gymsolve.apps.loaded_policy import LoadedPolicy, evaluate_run, load_policy
 from gymsolve.errors import DivergenceError, EnvFaultError
+from gymsolve.jobs.seeds import STOPPED, SeedsVerdict, judge_seeds, plan_group
 from gymsolve.recipes import Overrides, parse_overrides
-from gymsolve.rollout.inspected import InspectedEpisode
 from gymsolve.runs.refs import find_run
 from gymsolve.runs.run import Run
-from gymsolve.service.seeds import STOPPED, SeedsVerdict, judge_seeds, plan_group
-from gymsolve.training.judging.evaluate import EvalResult
+from gymsolve.settings.config import Role
+from gymsolve.training.evaluation.evaluate import EvalResult
 from gymsolve.training.observer import Observer
 from gymsolve.training.planning.plan import plan_run, with_seed
-from gymsolve.training.play.loaded_policy import LoadedPolicy, evaluate_run, load_policy
 from gymsolve.training.session import Outcome, resume_run, start_run
 
 __all__ = [
@@ -188,7 +188,7 @@ def inspect(  # noqa: PLR0913 - the options of `gymsolve inspect`
     20,000 by default; of several tasks, `task` names one, else it is the first. Without `deterministic`,
     actions are chosen as the run's own evaluations choose them.
     """
-    from gymsolve.training.play.inspection import LONGEST, Question, inspect_run  # with a camera
+    from gymsolve.apps.inspector.recorder import LONGEST, Question, inspect_run  # with a camera
 
     role: Role = "train" if as_trained else "eval"
     longest = LONGEST if steps is None else steps

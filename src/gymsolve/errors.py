@@ -26,28 +26,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = [
-    "BadKind",
-    "BadNumber",
-    "CheckpointError",
-    "CodeRefusedError",
-    "ConfigError",
-    "DivergenceError",
-    "EnvFaultError",
-    "EnvLostError",
-    "GymsolveError",
-    "MissingExtraError",
-    "RunDamagedError",
-    "UndeclaredMetricError",
-    "UnforeseenError",
-    "UnknownEnvError",
-    "UnknownRunError",
-    "UnsupportedSpaceError",
-    "UsageError",
-    "did_you_mean",
-]
-
-
 _LONGEST_WORD = 200
 """Nothing known is longer, and comparing takes time by the square of it."""
 
@@ -169,7 +147,7 @@ class UndeclaredMetricError(GymsolveError):
 
 
 class UnforeseenError(GymsolveError):
-    """Something failed that nobody foresaw (`cli/last_resort.py`)."""
+    """Something failed that nobody foresaw (`cli/crash_report.py`)."""
 
 
 class UsageError(GymsolveError):

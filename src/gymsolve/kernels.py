@@ -15,15 +15,18 @@ from typing import Literal, NamedTuple
 
 from gymsolve.errors import UsageError
 
-__all__ = ["VARIABLE", "Kernels", "find_kernels", "load_kernels"]
-
 VARIABLE = "GYMSOLVE_KERNELS"
 """Set to `numpy` to do without the compiled kernels, to `c` to insist on them."""
 
 _REBUILD = "With a C compiler: pip install --force-reinstall --no-deps gymsolve; in a clone, -e . instead"
 
 _MODULE = "gymsolve._kernels"
-_SOURCES = ("fast/kernels.c", "fast/convolutions.c", "fast/vectors.h", "envs/lean/classic.c")
+_SOURCES = (
+    "fast/kernels.c",
+    "fast/convolutions.c",
+    "fast/vectors.h",
+    "envs/families/classic_control/classic.c",
+)
 
 
 class Kernels(NamedTuple):

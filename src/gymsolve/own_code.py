@@ -18,8 +18,6 @@ from typing import Any
 
 from gymsolve.errors import CodeRefusedError
 
-__all__ = ["code_in", "import_code", "is_in_run"]
-
 _PATH = re.compile(r"[\w.-]+:[\w./:-]+")
 """How text among options may name code."""
 

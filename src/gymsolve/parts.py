@@ -1,16 +1,14 @@
 """Owners of state: whatever must survive a restart belongs to a `Part`, which saves and restores it itself.
 
 The trainer knows its parts by name only. It writes `arrays` and `state` of each into a checkpoint, gives them
-back to `load`, takes an iteration back with `hold`, and lets a fork on another seed `reseed` them. A new kind
-of state is a new part, and no list elsewhere has to learn of it.
+back to `load`, takes an iteration back with `rollback_point`, and lets a fork on another seed `reseed` them.
+A new kind of state is a new part, and no list elsewhere has to learn of it.
 """
 
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from gymsolve.spec import Array
-
-__all__ = ["Part", "for_copies", "hold_state"]
 
 
 class Part(Protocol):
@@ -31,7 +29,7 @@ class Part(Protocol):
         """
         return []
 
-    def hold(self) -> Callable[[], None]:
+    def rollback_point(self) -> Callable[[], None]:
         """A function that puts the part back to where it is now, for an iteration that comes to nothing."""
         return _keep
 
@@ -40,8 +38,8 @@ class Part(Protocol):
         return
 
 
-def hold_state(part: Part) -> Callable[[], None]:
-    """`hold` for a part whose whole state is small and plain."""
+def rollback_state(part: Part) -> Callable[[], None]:
+    """`rollback_point` for a part whose whole state is small and plain."""
     state = part.state()
 
     def put_back() -> None:
@@ -50,7 +48,7 @@ def hold_state(part: Part) -> Callable[[], None]:
     return put_back
 
 
-def for_copies(saved: Array, blank: Array) -> Array:
+def resize_rows(saved: Array, blank: Array) -> Array:
     """Saved rows [N, …] for as many environments as `blank` has, which a resume may change.
 
     The first of them go on; those beyond are left out, and missing ones blank.

@@ -12,8 +12,6 @@ from typing import Any
 from gymsolve.errors import ConfigError, did_you_mean
 from gymsolve.own_code import import_code
 
-__all__ = ["ALGORITHMS", "COLLECTORS", "TRACKERS", "WRAPPERS", "load", "lookup"]
-
 ALGORITHMS = {
     "ppo": "gymsolve.algos.ppo:PPO",
     "a2c": "gymsolve.algos.a2c:A2C",
@@ -21,47 +19,53 @@ ALGORITHMS = {
 }
 
 COLLECTORS = {
-    "steps": "gymsolve.rollout.collect:Collector",
+    "steps": "gymsolve.experience.collect:Collector",
 }
 
 TRACKERS = {
-    "csv": "gymsolve.metrics.sinks.csv:CsvSink",
-    "tensorboard": "gymsolve.metrics.sinks.tensorboard:TensorBoardSink",
-    "trackio": "gymsolve.metrics.sinks.trackio:TrackioSink",
-    "wandb": "gymsolve.metrics.sinks.wandb:WandbSink",
+    "csv": "gymsolve.metrics.trackers.csv:CsvSink",
+    "tensorboard": "gymsolve.metrics.trackers.tensorboard:TensorBoardSink",
+    "trackio": "gymsolve.metrics.trackers.trackio:TrackioSink",
+    "wandb": "gymsolve.metrics.trackers.wandb:WandbSink",
 }
+
+VIDEOS = {
+    "while training": "gymsolve.apps.video.follower:Follower",
+    "at the end": "gymsolve.apps.video.automatic:leave_videos",
+}
+"""The code that records a run's videos; `training` lies below it and imports it by these names."""
 
 WRAPPERS = {
     "action_noise": "gymsolve.envs.wrappers.actions:ActionNoise",
-    "atari": "gymsolve.envs.wrappers.atari:Atari",
-    "atari_actions": "gymsolve.envs.atari.actions:AtariActions",
-    "atari_objects": "gymsolve.envs.atari.ram:AtariObjects",
-    "atari_ram": "gymsolve.envs.atari.ram:AtariRam",
-    "button_actions": "gymsolve.envs.retro.buttons:ButtonActions",
+    "atari": "gymsolve.envs.families.atari.wrapper:Atari",
+    "atari_actions": "gymsolve.envs.families.atari.actions:AtariActions",
+    "atari_objects": "gymsolve.envs.families.atari.ram:AtariObjects",
+    "atari_ram": "gymsolve.envs.families.atari.ram:AtariRam",
+    "button_actions": "gymsolve.envs.families.retro.buttons:ButtonActions",
     "clip_reward": "gymsolve.envs.wrappers.rewards:ClipReward",
     "crop": "gymsolve.envs.wrappers.images:Crop",
-    "dark_background": "gymsolve.envs.retro.pictures:DarkBackground",
+    "dark_background": "gymsolve.envs.families.retro.pictures:DarkBackground",
     "discrete_actions": "gymsolve.envs.wrappers.actions:DiscreteActions",
     "discrete_encoder": "gymsolve.envs.wrappers.observations:DiscreteEncoder",
-    "episodic_life": "gymsolve.envs.atari.lives:EpisodicLife",
-    "episodic_point": "gymsolve.envs.atari.lives:EpisodicPoint",
-    "doom_axes": "gymsolve.envs.vizdoom.buttons:DoomAxes",
-    "doom_buttons": "gymsolve.envs.vizdoom.buttons:DoomButtons",
-    "doom_events": "gymsolve.envs.vizdoom.events:DoomEvents",
+    "episodic_life": "gymsolve.envs.families.atari.lives:EpisodicLife",
+    "episodic_point": "gymsolve.envs.families.atari.lives:EpisodicPoint",
+    "doom_axes": "gymsolve.envs.families.vizdoom.buttons:DoomAxes",
+    "doom_buttons": "gymsolve.envs.families.vizdoom.buttons:DoomButtons",
+    "doom_events": "gymsolve.envs.families.vizdoom.events:DoomEvents",
     "elapsed": "gymsolve.envs.wrappers.rewards:Elapsed",
     "flatten": "gymsolve.envs.wrappers.images:Flatten",
-    "emulator_skip": "gymsolve.envs.retro.skipping:EmulatorSkip",
+    "emulator_skip": "gymsolve.envs.families.retro.skipping:EmulatorSkip",
     "frame_skip": "gymsolve.envs.wrappers.actions:FrameSkip",
     "grayscale": "gymsolve.envs.wrappers.images:Grayscale",
-    "grid_codes": "gymsolve.envs.wrappers.grids:GridCodes",
-    "hill_energy": "gymsolve.envs.classic_shapers:HillEnergy",
+    "grid_codes": "gymsolve.envs.families.minigrid.wrappers:GridCodes",
+    "hill_energy": "gymsolve.envs.families.classic_control.shapers:HillEnergy",
     "image_range": "gymsolve.envs.wrappers.images:ImageRange",
     "keep_elements": "gymsolve.envs.wrappers.observations:KeepElements",
-    "mission_words": "gymsolve.envs.wrappers.grids:MissionWords",
+    "mission_words": "gymsolve.envs.families.minigrid.wrappers:MissionWords",
     "observation_noise": "gymsolve.envs.wrappers.observations:ObservationNoise",
     "pixels": "gymsolve.envs.wrappers.pixels:Pixels",
-    "platformer": "gymsolve.envs.retro.platformer:Platformer",
-    "pole_centring": "gymsolve.envs.classic_shapers:PoleCentring",
+    "platformer": "gymsolve.envs.families.retro.platformer:Platformer",
+    "pole_centring": "gymsolve.envs.families.classic_control.shapers:PoleCentring",
     "previous_actions": "gymsolve.envs.wrappers.actions:PreviousActions",
     "randomize": "gymsolve.envs.wrappers.randomize:Randomize",
     "rescale": "gymsolve.envs.wrappers.observations:RescaleObservation",

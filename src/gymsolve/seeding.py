@@ -12,8 +12,6 @@ import numpy as np
 from gymsolve.parts import Part
 from gymsolve.spec import Array
 
-__all__ = ["RandomStreams", "Stream", "generator", "integer_seeds", "restore_generator", "save_generator"]
-
 Stream = Literal[
     "init", "policy", "minibatch", "env", "eval", "confirm", "torch", "bonus", "held_out", "curriculum"
 ]

@@ -7,12 +7,6 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
-__all__ = [
-    "UNITS",
-    *("age", "count", "duration", "number", "plural", "printable", "resample", "score", "setting", "short"),
-    *("size", "sparkline", "took"),
-]
-
 UNITS = {"env_steps": "environment steps", "vec_steps": "vector steps"}
 """What steps are called, by what they count."""
 _BLOCKS = "▁▂▃▄▅▆▇█"

@@ -28,9 +28,9 @@ from gymsolve.cli import main
 from gymsolve.cli.answers import ANSWERS
 from gymsolve.mcp.server import TOOLS, make_server
 from gymsolve.mcp.tool import Home
-from gymsolve.service.budget import Limits
+from gymsolve.service.agent_limits import Limits
 from gymsolve.service.logbook import add_entry
-from gymsolve.service.pictures import draw_seen
+from gymsolve.view.pictures import draw_seen
 
 pytestmark = pytest.mark.anyio
 TRAINED = {"steps": 3000, "eval.every": 1000, "eval.episodes": 2, "solved_at": 1e9, "video.enabled": False}
@@ -439,8 +439,8 @@ def processes_with(*asked):
 
 def test_the_server_imports_neither_torch_nor_gymnasium():
     code = (
-        "import sys, gymsolve.mcp.server, gymsolve.service.planning, gymsolve.service.watching\n"
-        "import gymsolve.service.curves, gymsolve.service.diagnose, gymsolve.service.fix\n"
+        "import sys, gymsolve.mcp.server, gymsolve.service.planning, gymsolve.service.run_changes\n"
+        "import gymsolve.view.curve_answers, gymsolve.doctor.diagnose_run, gymsolve.doctor.fix\n"
         "print(sorted({'torch', 'gymnasium'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -10,7 +10,7 @@ import typer.core
 import gymsolve
 from gymsolve.cli.app import command_tree
 from gymsolve.mcp.server import TOOLS
-from gymsolve.training.stopping import EXIT_CODES
+from gymsolve.training.stop import EXIT_CODES
 
 TEXTS = Path(gymsolve.__file__).parent / "mcp" / "texts"
 SKILL = (TEXTS / "skill.md").read_text()

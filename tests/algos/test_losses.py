@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from gymsolve.algos.losses import divergence, value_loss, value_targets
-from gymsolve.config import PPOConfig
-from gymsolve.rollout.credit import Credited
-from gymsolve.rollout.learning import explained_variance, hyperparameters
-from gymsolve.schedules import Progress
+from gymsolve.experience.credit import Credited
+from gymsolve.experience.learning import explained_variance, hyperparameters
+from gymsolve.settings.config import PPOConfig
+from gymsolve.settings.schedules import Progress
 from gymsolve.training.records import Averager
 from probes import START, gather, make_algorithm, make_case, make_policy, make_spec
 

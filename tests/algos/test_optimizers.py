@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from gymsolve.algos.optimizer import Optimizer
-from gymsolve.config import OptimizerConfig
 from gymsolve.errors import CheckpointError
+from gymsolve.settings.config import OptimizerConfig
 
 CONFIGS = {
     "adam": OptimizerConfig(name="adam", betas=(0.8, 0.99), eps=1e-4),
@@ -131,7 +131,7 @@ WITHOUT_COMPILER = """
 import sys
 import torch
 from gymsolve.algos.optimizer import Optimizer
-from gymsolve.config import OptimizerConfig
+from gymsolve.settings.config import OptimizerConfig
 
 layer = torch.nn.Linear(2, 1)
 for name in ("adam", "adamw", "rmsprop", "sgd"):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from gymsolve.config import PPOConfig
-from gymsolve.schedules import Progress
+from gymsolve.settings.config import PPOConfig
+from gymsolve.settings.schedules import Progress
 from probes import (
     START,
     RandomEnvs,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from gymsolve.experience.rollout import Rollout
 from gymsolve.nn.policy import Policy
-from gymsolve.rollout.rollout import Rollout
 from probes import PPO_OPTIONS, START, evaluate_steps, gather, make_algorithm, make_case
 
 SGD = {"name": "sgd"}

@@ -9,8 +9,8 @@ from benchmarks.agreement import compare as comparing
 from benchmarks.agreement.__main__ import RESULTS
 from benchmarks.agreement.compare import compare
 from benchmarks.agreement.states import PLACERS
-from gymsolve.config import EnvConfig
 from gymsolve.envs.backends.envpool import SERVED, envpool_obstacle
+from gymsolve.settings.config import EnvConfig
 
 pytest.importorskip("envpool")
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.throughput import load_tasks
-from gymsolve.config import EnvConfig
-from gymsolve.envs.atari.ram import AtariObjects
 from gymsolve.envs.build import build_env
+from gymsolve.envs.families.atari.ram import AtariObjects
 from gymsolve.recipes.resolving import resolve
+from gymsolve.settings.config import EnvConfig
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "workers"))
 from pong_objects import PongObjects

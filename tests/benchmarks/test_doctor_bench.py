@@ -14,10 +14,10 @@ from benchmarks.doctor.page import render
 from benchmarks.doctor.results import load, make_result, save
 from benchmarks.doctor.score import is_named, is_noticed, score
 from benchmarks.doctor.train import judge, start_training
-from gymsolve.metrics.rules import RULES
-from gymsolve.metrics.rules.archive import ARCHIVE
-from gymsolve.metrics.rules.curiosity import CURIOSITY
-from gymsolve.metrics.rules.tasks import TASKS
+from gymsolve.doctor.rules import RULES
+from gymsolve.doctor.rules.archive import ARCHIVE
+from gymsolve.doctor.rules.curiosity import CURIOSITY
+from gymsolve.doctor.rules.tasks import TASKS
 from gymsolve.recipes import resolve
 
 

@@ -5,9 +5,9 @@ import tracemalloc
 
 import gymsolve
 from benchmarks.long_run import lengthen
-from gymsolve.service.diagnose import diagnose_path
+from gymsolve.doctor.diagnose_run import diagnose_path
 from gymsolve.service.report import report_run
-from gymsolve.service.runs import get_run
+from gymsolve.view.runs import get_run
 
 
 def test_a_very_long_run_is_read_in_bounded_memory(tmp_path):

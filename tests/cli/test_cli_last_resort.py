@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gymsolve.cli import main
-from gymsolve.cli.last_resort import explain, redacted
+from gymsolve.cli.crash_report import explain, redacted
 from gymsolve.text import printable
 
 BROKEN = """
@@ -79,7 +79,7 @@ def test_debug_shows_the_traceback_of_the_unforeseen(shell, crashes):
 
 
 def test_nothing_is_hidden_from_who_calls_with_arguments(monkeypatch):
-    monkeypatch.setattr("gymsolve.service.runs.list_runs", lambda *arguments, **options: {}["gone"])
+    monkeypatch.setattr("gymsolve.view.runs.list_runs", lambda *arguments, **options: {}["gone"])
     with pytest.raises(KeyError, match="gone"):
         main(["runs"])
 

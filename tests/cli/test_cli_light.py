@@ -42,7 +42,7 @@ def test_listing_needs_no_rich_no_yaml_and_no_settings(shell):
         "from gymsolve.cli import main\n"
         "for arguments in (['runs'], ['recipes'], ['recipes', 'pole'], ['stop', '@last'], ['doctor']):\n"
         "    main(arguments)\n"
-        "    heavy = {'rich', 'ruamel.yaml', 'gymsolve.config'} & set(sys.modules)\n"
+        "    heavy = {'rich', 'ruamel.yaml', 'gymsolve.settings.config'} & set(sys.modules)\n"
         "    assert not heavy, (arguments, heavy)\n"
         "main(['recipes', 'show', 'CartPole-v1', '--explain'])\n"
         "assert not {'rich', 'ruamel.yaml'} & set(sys.modules)\n"

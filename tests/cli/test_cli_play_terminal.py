@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gymsolve.envs.stage_opening import open_play_stage
+from gymsolve.envs.open_render_env import open_play_stage
 from gymsolve.recipes import resolve
 from gymsolve.runs.demos import list_demos
 from gymsolve.runs.episodes import load_episode

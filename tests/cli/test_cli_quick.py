@@ -7,7 +7,7 @@ import pytest
 
 from gymsolve.cli.app import command_tree
 from gymsolve.cli.commands import web
-from gymsolve.cli.quick import understand
+from gymsolve.cli.fast_web import understand
 from gymsolve.cli.serving import open_page
 from gymsolve.errors import MissingExtraError
 from tests.cli.conftest import Cli
@@ -68,7 +68,7 @@ def test_the_address_is_told_before_anything_large_is_imported(shell: Cli) -> No
     code = """
 import sys
 import gymsolve.cli.serving as serving
-large = ("typer", "pydantic", "yaml", "numpy", "starlette", "gymsolve.runs", "gymsolve.config")
+large = ("typer", "pydantic", "yaml", "numpy", "starlette", "gymsolve.runs", "gymsolve.settings.config")
 serving.open_page = lambda *given, **more: print([name for name in large if name in sys.modules])
 from gymsolve.cli import main
 main(["web", "--no-open"])
@@ -79,8 +79,9 @@ main(["web", "--no-open"])
 def test_pages_of_runs_need_no_settings(shell: Cli) -> None:
     code = """
 import sys
-import gymsolve.web.server, gymsolve.service.overview, gymsolve.service.following
-print([name for name in ("typer", "pydantic", "yaml", "numpy", "gymsolve.config") if name in sys.modules])
+import gymsolve.web.server, gymsolve.view.run_page, gymsolve.view.live_series
+heavy = "typer", "pydantic", "yaml", "numpy", "gymsolve.settings.config"
+print([name for name in heavy if name in sys.modules])
 """
     assert shell(code=code).out == "[]\n"
 

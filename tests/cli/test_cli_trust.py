@@ -18,8 +18,8 @@ from gymsolve.own_code import code_in
 from gymsolve.runs.run import Run
 from gymsolve.runs.trust import trusted_list
 from gymsolve.runs.zip_files import pack_run, unpack_run
-from gymsolve.service.budget import Home, Limits
-from gymsolve.service.steering import FixTrial
+from gymsolve.service.agent_limits import Home, Limits
+from gymsolve.service.start_requests import FixTrial
 
 EVIL = "from pathlib import Path\nPath(__file__).resolve()\nopen({marker!r}, 'w').write(__name__)\n"
 GRID = """

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from gymsolve.config import A2CConfig, PPOConfig, ReinforceConfig, TrainConfig, WrapperConfig
 from gymsolve.registry import ALGORITHMS
+from gymsolve.settings.config import A2CConfig, PPOConfig, ReinforceConfig, TrainConfig, WrapperConfig
 
 
 def config(**sections: Any) -> TrainConfig:

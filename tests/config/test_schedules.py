@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from gymsolve.schedules import Progress, Schedule, Steps, parse_amount
+from gymsolve.settings.schedules import Progress, Schedule, Steps, parse_amount
 
 TOTAL = 1000
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.make import make_envs
-from gymsolve.rollout.collect import Collector
-from gymsolve.training.judging.playing import Limits, play_episodes
+from gymsolve.experience.collect import Collector
+from gymsolve.settings.config import EnvConfig
+from gymsolve.training.evaluation.episodes import Limits, play_episodes
 from probes import (
     ALGORITHMS,
     CASE_IDS,

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from gymsolve.algos.batch import Batch
-from gymsolve.rollout.collect import Collector
-from gymsolve.rollout.sequences import cut_sequences
+from gymsolve.experience.collect import Collector
+from gymsolve.experience.sequences import cut_sequences
 from gymsolve.spec import ObsSpec
 from probes import (
     ALGORITHMS,

@@ -13,12 +13,12 @@ import pytest
 
 import gymsolve
 from gymsolve.cli.app import command_tree
-from gymsolve.config import TrainConfig
 from gymsolve.recipes import check_recipe_file
 from gymsolve.recipes.schema import ALGORITHM_MODELS, SHORTHAND, leaf_paths
 from gymsolve.recipes.yaml_reading import parse_yaml
 from gymsolve.registry import WRAPPERS
 from gymsolve.runs.loading import load_checkpoint
+from gymsolve.settings.config import TrainConfig
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

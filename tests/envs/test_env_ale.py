@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from same_steps import assert_same_step
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs import determinism
-from gymsolve.envs.backends import ale
-from gymsolve.envs.backends.ale import AleEnvs
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.describe import describe_env
 from gymsolve.envs.determinism import check_determinism, know_determinism
+from gymsolve.envs.families.atari import backend as ale
+from gymsolve.envs.families.atari.backend import AleEnvs
 from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.errors import ConfigError
+from gymsolve.settings.config import EnvConfig
 
 STOCK = {"frameskip": 1, "obs_type": "grayscale"}
 CALM = STOCK | {"repeat_action_probability": 0.0}

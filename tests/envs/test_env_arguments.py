@@ -7,12 +7,12 @@ import gymnasium as gym
 import pytest
 from gymnasium import spaces
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.arguments import check_types
 from gymsolve.envs.build import build_env, digest_settings
 from gymsolve.envs.describe import describe, describe_env
 from gymsolve.envs.families import GENERIC, families, find_creator, find_family
 from gymsolve.errors import ConfigError, EnvFaultError
+from gymsolve.settings.config import EnvConfig
 
 
 class Picky(gym.Env[Any, Any]):

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from same_steps import assert_same_step
 
-from gymsolve.config import EnvConfig
-from gymsolve.envs.atari.objects import GAMES, find_bricks
-from gymsolve.envs.atari.ram import AtariObjects
 from gymsolve.envs.build import build_env, find_spec
 from gymsolve.envs.contract import Episode
+from gymsolve.envs.families.atari.objects import GAMES, find_bricks
+from gymsolve.envs.families.atari.ram import AtariObjects
 from gymsolve.envs.family_state import load_native, save_native
 from gymsolve.envs.labels import find_keys, find_labels
 from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.envs.options import check_wrappers
 from gymsolve.envs.spaces import action_spec
 from gymsolve.errors import ConfigError
+from gymsolve.settings.config import EnvConfig
 
 RAM = {"obs_type": "ram"}
 CALM = RAM | {"repeat_action_probability": 0.0}

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from gymnasium.envs.classic_control import acrobot, cartpole
 
-from gymsolve.config import EnvConfig
-from gymsolve.envs.backends.compiled import CompiledEnvs
+from gymsolve.envs import lean as choice
 from gymsolve.envs.contract import Envs, Step
-from gymsolve.envs.lean import choice
+from gymsolve.envs.families.classic_control.backend import CompiledEnvs
 from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.errors import ConfigError, EnvFaultError
 from gymsolve.kernels import VARIABLE, load_kernels
+from gymsolve.settings.config import EnvConfig
 
 pytestmark = pytest.mark.skipif(load_kernels() is None, reason="there is no compiler here")
 

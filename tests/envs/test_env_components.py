@@ -7,11 +7,11 @@ import pytest
 import sample_envs
 from pydantic import ValidationError
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.make import make_envs
 from gymsolve.envs.preflight import preflight
 from gymsolve.errors import ConfigError, EnvFaultError, GymsolveError
+from gymsolve.settings.config import EnvConfig
 
 assert sample_envs.Paid
 PAID = "sample_envs:Sample/Paid-v0"

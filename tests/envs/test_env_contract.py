@@ -9,11 +9,11 @@ import pytest
 import sample_envs
 from same_steps import assert_same_step
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.build import build_env
 from gymsolve.envs.contract import Envs, Step
 from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.envs.spaces import ObsLayout
+from gymsolve.settings.config import EnvConfig
 from gymsolve.spec import ActionSpec, Array
 
 SEEDS = [11, 22, 33]

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.controls import Controls, find_controls
 from gymsolve.envs.describe import describe
 from gymsolve.envs.labels import ActionLabels
 from gymsolve.recipes import resolve
+from gymsolve.settings.config import EnvConfig
 from gymsolve.spec import ActionSpec
 
 

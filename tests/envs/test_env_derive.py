@@ -8,13 +8,13 @@ import pytest
 import sample_envs
 from gymnasium import spaces
 
-from gymsolve.config import EnvConfig
+from gymsolve.doctor.lint import lint
 from gymsolve.envs.derive import derive_recipe
 from gymsolve.envs.describe import describe_env
 from gymsolve.envs.families import find_family
 from gymsolve.envs.make import make_envs
-from gymsolve.metrics.lint import lint
 from gymsolve.recipes import validate
+from gymsolve.settings.config import EnvConfig
 from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.trainer import build_trainer
 

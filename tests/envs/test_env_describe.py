@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import sample_envs
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.describe import describe, describe_env
 from gymsolve.envs.determinism import check_determinism
 from gymsolve.envs.make import make_envs
-from gymsolve.envs.stage_opening import open_stage
+from gymsolve.envs.open_render_env import open_stage
+from gymsolve.settings.config import EnvConfig
 
 ID = "Mine/Counted-v0"
 

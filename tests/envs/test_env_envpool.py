@@ -7,10 +7,10 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.backends.envpool import EnvPoolEnvs
 from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.errors import ConfigError
+from gymsolve.settings.config import EnvConfig
 
 
 def pool_of(env_id: str, **more: Any) -> EnvPoolEnvs:

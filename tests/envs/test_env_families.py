@@ -9,14 +9,14 @@ import pytest
 import sample_envs
 
 import gymsolve.envs.families
-from gymsolve.config import EnvConfig
 from gymsolve.envs.build import build_env, find_spec
 from gymsolve.envs.families import GENERIC, families, find_family, is_exclusive
-from gymsolve.envs.families.box2d import FreshWorld
+from gymsolve.envs.families.box2d.family import FreshWorld
 from gymsolve.envs.labels import find_keys, find_labels, name_dimensions
 from gymsolve.envs.make import make_envs
 from gymsolve.envs.spaces import action_spec
 from gymsolve.errors import ConfigError, EnvFaultError
+from gymsolve.settings.config import EnvConfig
 
 assert sample_envs.Counter
 

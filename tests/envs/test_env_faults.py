@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import sample_envs
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.backends.same_step import SameStepEnvs
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.make import make_envs
@@ -21,6 +20,7 @@ from gymsolve.errors import (
     MissingExtraError,
     UnknownEnvError,
 )
+from gymsolve.settings.config import EnvConfig
 
 assert sample_envs.Faulty
 

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.build import build_env
 from gymsolve.envs.describe import describe_env
 from gymsolve.envs.determinism import check_determinism
 from gymsolve.envs.families import find_family
 from gymsolve.envs.labels import find_keys, find_labels
+from gymsolve.envs.open_render_env import open_stage
 from gymsolve.envs.spaces import action_spec
-from gymsolve.envs.stage_opening import open_stage
 from gymsolve.errors import ConfigError
 from gymsolve.recipes import resolve
+from gymsolve.settings.config import EnvConfig
 
 DOORKEY = "MiniGrid-DoorKey-5x5-v0"
 

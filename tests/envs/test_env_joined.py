@@ -12,13 +12,13 @@ from pydantic import ValidationError
 from same_steps import assert_same_step
 from test_env_contract import draw
 
-from gymsolve.config import EnvConfig, TrainConfig
 from gymsolve.envs.backends.joined import JoinedEnvs
 from gymsolve.envs.join import task_seed
 from gymsolve.envs.make import make_envs, make_joined
 from gymsolve.errors import UsageError
+from gymsolve.settings.config import EnvConfig, TrainConfig
+from gymsolve.settings.tasks import spread_copies
 from gymsolve.spec import EnvSpec
-from gymsolve.task_config import spread_copies
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
 SEEDS = [11, 22, 33, 44, 55, 66]

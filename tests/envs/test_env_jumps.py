@@ -8,11 +8,11 @@ import pytest
 import sample_envs
 from test_env_contract import ATARI, EVERY_BACKEND, SEEDS, play
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.contract import Envs, Episode, Step
 from gymsolve.envs.make import make_envs
 from gymsolve.errors import ConfigError
-from gymsolve.rollout.episodes import EpisodeWindow
+from gymsolve.experience.episodes import EpisodeWindow
+from gymsolve.settings.config import EnvConfig
 
 assert sample_envs.Placed
 PLACED = {"id": "sample_envs:Sample/Placed-v0"}

@@ -8,18 +8,18 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.build import build_env
-from gymsolve.envs.lean.choice import find_lean, fingerprint
+from gymsolve.envs.lean import find_lean, fingerprint
 from gymsolve.envs.make import make_envs
 from gymsolve.errors import ConfigError
+from gymsolve.settings.config import EnvConfig
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # Box2D's binding warns when it is loaded
     from gymnasium.envs.box2d import lunar_lander
     from gymnasium.envs.box2d.lunar_lander import LunarLander
 
-    from gymsolve.envs.lean.lander import LeanLander
+    from gymsolve.envs.families.box2d.lander import LeanLander
 
 ENTRY = "gymnasium.envs.box2d.lunar_lander:LunarLander"
 KINDS: dict[str, dict[str, Any]] = {

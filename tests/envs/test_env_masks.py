@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import sample_envs
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.make import make_envs
 from gymsolve.errors import EnvFaultError
+from gymsolve.settings.config import EnvConfig
 
 assert sample_envs.Masked
 

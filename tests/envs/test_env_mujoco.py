@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from same_steps import assert_same_step
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.build import build_env
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.families import find_family
@@ -19,6 +18,7 @@ from gymsolve.envs.labels import find_labels
 from gymsolve.envs.make import make_envs
 from gymsolve.envs.spaces import action_spec
 from gymsolve.recipes import resolve
+from gymsolve.settings.config import EnvConfig
 from gymsolve.spec import Array
 
 mujoco = pytest.importorskip("mujoco")
@@ -163,8 +163,8 @@ def test_actions_are_kept_for_a_replay_where_a_strangers_wrapper_is() -> None:
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL", "PYOPENGL_PLATFORM")
 FILM = """
 import os, sys
-from gymsolve.config import EnvConfig
-from gymsolve.envs.stage_opening import open_stage
+from gymsolve.settings.config import EnvConfig
+from gymsolve.envs.open_render_env import open_stage
 from gymsolve.errors import EnvFaultError
 try:
     stage = open_stage(EnvConfig(id="HalfCheetah-v5"))
@@ -202,7 +202,7 @@ def test_without_a_screen_a_picture_or_one_sentence(variables: dict[str, str], t
 
 FOLLOW = """
 import numpy as np
-from gymsolve.config import EnvConfig
+from gymsolve.settings.config import EnvConfig
 from gymsolve.envs.build import build_env
 for kwargs in ({}, {"camera_id": -1}):
     env = build_env(EnvConfig(id="HalfCheetah-v5", kwargs=kwargs), "eval", render=True).env

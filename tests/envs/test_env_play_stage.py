@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from gymnasium.envs.classic_control import CartPoleEnv
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.describe import describe
+from gymsolve.envs.open_render_env import open_play_stage, open_stage
 from gymsolve.envs.random_policy import random_actions
-from gymsolve.envs.stage_opening import open_play_stage, open_stage
 from gymsolve.recipes import resolve
+from gymsolve.settings.config import EnvConfig
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import sample_envs
 
-from gymsolve.config import EnvConfig, TrainConfig
 from gymsolve.envs.derive import derive_recipe
 from gymsolve.envs.determinism import check_determinism
 from gymsolve.envs.make import debugger_attached, make_envs
 from gymsolve.envs.preflight import preflight
+from gymsolve.settings.config import EnvConfig, TrainConfig
 
 assert sample_envs.Hidden
 

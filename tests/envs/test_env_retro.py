@@ -12,18 +12,18 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.build import build_env
 from gymsolve.envs.families import find_family
+from gymsolve.envs.families.retro.buttons import SETS
+from gymsolve.envs.families.retro.game import GAMES, load_retro, open_game
+from gymsolve.envs.families.retro.roms import import_roms, list_roms
 from gymsolve.envs.family_state import load_native, save_native
 from gymsolve.envs.labels import ActionLabels, find_keys, find_labels
 from gymsolve.envs.make import choose_backend
 from gymsolve.envs.registration import find_spec
-from gymsolve.envs.retro.buttons import SETS
-from gymsolve.envs.retro.game import GAMES, load_retro, open_game
-from gymsolve.envs.retro.roms import import_roms, list_roms
 from gymsolve.envs.spaces import action_spec
 from gymsolve.errors import ConfigError, UnknownEnvError, UsageError
+from gymsolve.settings.config import EnvConfig
 
 pytest.importorskip("stable_retro", reason="needs the extra retro")
 

@@ -7,12 +7,12 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.build import build_env
 from gymsolve.envs.make import make_envs
 from gymsolve.envs.wrappers.potential import Potential
 from gymsolve.errors import ConfigError
 from gymsolve.recipes import resolve
+from gymsolve.settings.config import EnvConfig
 
 
 def build(env_id: str, *wrappers: Any, **more: Any) -> Any:

@@ -8,11 +8,11 @@ import pytest
 import sample_envs
 from gymnasium import spaces
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.make import make_envs
 from gymsolve.envs.spaces import ObsLayout, action_spec, channel_axis
 from gymsolve.errors import UnsupportedSpaceError
+from gymsolve.settings.config import EnvConfig
 from gymsolve.spec import EnvSpec
 
 assert sample_envs.Plain

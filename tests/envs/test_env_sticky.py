@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from same_steps import assert_same_step
 
-from gymsolve.config import EnvConfig
-from gymsolve.envs.atari import sticky
-from gymsolve.envs.atari.sticky import Held, StickyAle, read_twister
 from gymsolve.envs.build import build_env
+from gymsolve.envs.families.atari import sticky
+from gymsolve.envs.families.atari.sticky import Held, StickyAle, read_twister
 from gymsolve.envs.family_state import load_native, save_native
 from gymsolve.envs.make import make_envs
+from gymsolve.settings.config import EnvConfig
 
 RAM = {"obs_type": "ram", "frameskip": 4, "repeat_action_probability": 0.25}
 PIXELS = {**RAM, "obs_type": "grayscale", "frameskip": 1}

@@ -15,16 +15,16 @@ import pytest
 from same_steps import assert_same_step
 
 import gymsolve
-from gymsolve.config import EnvConfig
 from gymsolve.envs.build import build_env
 from gymsolve.envs.derive import derive_recipe
+from gymsolve.envs.families.vizdoom.game import load_vizdoom, register_games, wads_folder
 from gymsolve.envs.labels import find_keys, find_labels
 from gymsolve.envs.make import make_envs
+from gymsolve.envs.open_render_env import open_stage
 from gymsolve.envs.spaces import action_spec
-from gymsolve.envs.stage_opening import open_stage
-from gymsolve.envs.vizdoom.game import load_vizdoom, register_games, wads_folder
 from gymsolve.errors import ConfigError, EngineDiedError, UnknownEnvError, UsageError
 from gymsolve.recipes import list_recipes, resolve
+from gymsolve.settings.config import EnvConfig
 from processes import soon_gone
 
 vizdoom = pytest.importorskip("vizdoom", reason="needs the extra vizdoom")
@@ -469,7 +469,8 @@ def test_an_engine_that_dies_between_episodes_costs_nothing():
 def test_nothing_is_left_behind(tmp_path):
     """Whoever is killed leaves neither an engine nor files, and the working directory stays as it was."""
     code = (
-        "import os, sys; from gymsolve.config import EnvConfig; from gymsolve.envs.build import build_env\n"
+        "import os, sys; from gymsolve.settings.config import EnvConfig\n"
+        "from gymsolve.envs.build import build_env\n"
         "env = build_env(EnvConfig(id='VizdoomBasic-v1'), 'train').env; env.reset(seed=0)\n"
         "print(env.unwrapped.game.get_instance_id(), flush=True); env.step(0); sys.stdin.read()"
     )

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import sample_envs
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.backends.same_step import SameStepEnvs
 from gymsolve.envs.backends.worker import Worker
 from gymsolve.envs.backends.worker_process import STEP
@@ -24,6 +23,7 @@ from gymsolve.envs.processes import can_fork
 from gymsolve.envs.random_policy import random_actions
 from gymsolve.envs.step_timing import cores_spare, worth_workers
 from gymsolve.errors import EnvFaultError
+from gymsolve.settings.config import EnvConfig
 from processes import soon_gone
 
 SEEDS = [3, 1, 4, 1, 5]
@@ -315,7 +315,7 @@ def test_what_cannot_be_sent_to_a_worker_is_refused_with_advice() -> None:
 
 ORPHANS = """
 import os, signal, threading
-from gymsolve.config import EnvConfig
+from gymsolve.settings.config import EnvConfig
 from gymsolve.envs.make import make_envs
 from gymsolve.envs.step_timing import worth_workers
 config = EnvConfig(id="CartPole-v1", num_envs=4, backend="async", workers=2)

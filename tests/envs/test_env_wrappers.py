@@ -9,13 +9,13 @@ import pytest
 import sample_envs
 from gymnasium import spaces
 
-from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.build import build_env
 from gymsolve.envs.contract import Envs, Step
 from gymsolve.envs.make import make_envs
 from gymsolve.envs.options import check_wrappers
 from gymsolve.errors import ConfigError
 from gymsolve.registry import WRAPPERS
+from gymsolve.settings.config import EnvConfig, Role
 
 assert sample_envs.Counter
 COUNTER = "Sample/Counter-v0"

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gymsolve.config import NetConfig
 from gymsolve.fast import FastAlgorithm, FastPolicy, build_algorithm
 from gymsolve.kernels import VARIABLE, find_kernels
 from gymsolve.nn.policy import Policy
+from gymsolve.settings.config import NetConfig
 from gymsolve.spec import Array, EnvSpec, ObsSpec
 from probes import ALGORITHMS, RandomEnvs, make_algorithm, make_spec, vector
 

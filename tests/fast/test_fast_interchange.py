@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from fast_pairs import NORMS, OBS, assert_close, both_algorithms, fast_algorithm, make_pair, see
 
-from gymsolve.config import EnvConfig, NetConfig, PPOConfig, TrainConfig
 from gymsolve.errors import CheckpointError, ConfigError
+from gymsolve.experience.collect import Collector
 from gymsolve.fast import FastPolicy, build, supports
 from gymsolve.nn.policy import Policy
-from gymsolve.rollout.collect import Collector
-from gymsolve.schedules import Progress
+from gymsolve.settings.config import EnvConfig, NetConfig, PPOConfig, TrainConfig
+from gymsolve.settings.schedules import Progress
 from gymsolve.spec import ObsSpec
 from probes import ALGORITHMS, CASE_IDS, CASES, RandomEnvs, make_algorithm, make_spec, train, unbounded
 
@@ -159,10 +159,10 @@ def test_tanh_needs_bounds():
 WITHOUT_TORCH = """
 import sys
 import numpy as np
-from gymsolve.config import EnvConfig, PPOConfig, TrainConfig
+from gymsolve.settings.config import EnvConfig, PPOConfig, TrainConfig
 from gymsolve.fast import build, set_blas_threads, supports
-from gymsolve.rollout.rollout import allocate
-from gymsolve.schedules import Progress
+from gymsolve.experience.rollout import allocate
+from gymsolve.settings.schedules import Progress
 from gymsolve.spec import ActionSpec, EnvSpec, ObsSpec
 
 set_blas_threads(1)

@@ -15,7 +15,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import gymsolve
-from gymsolve.config import NetConfig, OptimizerConfig, PPOConfig
 from gymsolve.errors import UsageError
 from gymsolve.fast import FastPolicy
 from gymsolve.fast.activations import ACTIVATIONS
@@ -24,6 +23,7 @@ from gymsolve.fast.optimizer import FastOptimizer
 from gymsolve.fast.passes import NumpyPasses
 from gymsolve.fast.surrogate import compiled_surrogate, numpy_surrogate
 from gymsolve.kernels import VARIABLE, find_kernels, load_kernels
+from gymsolve.settings.config import NetConfig, OptimizerConfig, PPOConfig
 from probes import CASES, make_spec
 
 pytestmark = needs_compiler

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from fast_pairs import fast_algorithm
 
-from gymsolve.config import EnvConfig, NetConfig
 from gymsolve.envs.make import make_envs
+from gymsolve.experience.collect import Collector
+from gymsolve.experience.episodes import EpisodeWindow
 from gymsolve.fast import FastPolicy
 from gymsolve.nn.policy import Policy
-from gymsolve.rollout.collect import Collector
-from gymsolve.rollout.episodes import EpisodeWindow
-from gymsolve.schedules import Progress
+from gymsolve.settings.config import EnvConfig, NetConfig
+from gymsolve.settings.schedules import Progress
 from probes import ALGORITHMS, TARGET, ProbeEnvs, make_algorithm, train
 
 pytestmark = pytest.mark.usefixtures("either_kernels")

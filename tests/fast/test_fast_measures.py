@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from fast_pairs import OBS, both_algorithms, make_pair, see
 
-from gymsolve.rollout.collect import Collector
+from gymsolve.experience.collect import Collector
 from probes import ALGORITHMS, START, RandomEnvs
 
 CLOSE = {"rtol": 2e-4, "atol": 1e-6}

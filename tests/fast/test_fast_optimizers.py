@@ -6,9 +6,9 @@ import torch
 from fast_pairs import assert_close, make_pair
 
 from gymsolve.algos.optimizer import Optimizer
-from gymsolve.config import OptimizerConfig
 from gymsolve.errors import CheckpointError
 from gymsolve.fast.optimizer import FastOptimizer
+from gymsolve.settings.config import OptimizerConfig
 
 pytestmark = pytest.mark.usefixtures("either_kernels")
 

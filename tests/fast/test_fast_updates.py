@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from fast_pairs import assert_close, both_algorithms, make_pair
 
-from gymsolve.rollout.collect import Collector
-from gymsolve.schedules import Progress
+from gymsolve.experience.collect import Collector
+from gymsolve.settings.schedules import Progress
 from probes import ALGORITHMS, CASE_IDS, CASES, PPO_OPTIONS, RandomEnvs, gather
 
 pytestmark = pytest.mark.usefixtures("either_kernels")

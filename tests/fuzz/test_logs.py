@@ -16,7 +16,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
 from gymsolve.cli import main
-from gymsolve.metrics.foreign import places
+from gymsolve.doctor.external_logs import places
 
 LOGS = Path(__file__).parents[1] / "metrics" / "logs"
 ROUNDS = int(os.environ.get("GYMSOLVE_FUZZ_ROUNDS", "60"))

@@ -21,11 +21,11 @@ from run_mutators import copy_runs, damage_file, damage_sealed, rounds
 
 import gymsolve
 from gymsolve.cli import main
-from gymsolve.config import EnvConfig
 from gymsolve.envs.describe import describe_env
 from gymsolve.runs.episodes import RecordedEpisode
 from gymsolve.runs.groups import create_group
 from gymsolve.runs.logbook import append_entry, make_entry
+from gymsolve.settings.config import EnvConfig
 
 FIRST = int(os.environ.get("GYMSOLVE_FUZZ_FIRST", 0))
 HANGS = 120

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gymsolve.rollout.agent import Agent
+from gymsolve.experience.agent import Agent
 from memory_probes import FirstBit, RepeatPrevious
 from probes import make_algorithm, make_policy, train
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from stories import make_config, make_context, story
 
-from gymsolve.config import TrainConfig
-from gymsolve.metrics.alerts import AlertTracker
-from gymsolve.metrics.report.facts import Facts, gather
+from gymsolve.doctor.alerts import AlertTracker
 from gymsolve.recipes import flatten
 from gymsolve.runs.run import Run, create_run
+from gymsolve.settings.config import TrainConfig
+from gymsolve.view.report.facts import Facts, gather
 
 
 def store(

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from gymsolve.config import TrainConfig
-from gymsolve.metrics.rules.rule import Context
+from gymsolve.doctor.rules.rule import Context
+from gymsolve.settings.config import TrainConfig
 from gymsolve.spec import ActionSpec, EnvSpec, ObsSpec
 
 BUDGET = 100_000

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stories import BUDGET, make_context, story
 
-from gymsolve.metrics.alerts import AlertTracker
-from gymsolve.metrics.rules.rule import Rule, above
+from gymsolve.doctor.alerts import AlertTracker
+from gymsolve.doctor.rules.rule import Rule, above
 from gymsolve.runs.files import to_json
 
 RULE = Rule(
@@ -78,7 +78,7 @@ def test_every_rule_is_fired_quiet_or_unchecked():
     told = [alert.id for alert in tracker.alerts()]
     told += [rule.id for rule in tracker.quiet_rules()]
     told += [rule.id for rule, _ in tracker.unchecked_rules()]
-    from gymsolve.metrics.rules import RULES
+    from gymsolve.doctor.rules import RULES
 
     assert sorted(told) == sorted(rule.id for rule in RULES)
 

@@ -8,6 +8,7 @@ import pytest
 from stories import make_config, make_spec
 
 from gymsolve.errors import UndeclaredMetricError
+from gymsolve.extensions.scaling import RewardScaler
 from gymsolve.metrics.catalog import (
     CATALOG,
     GROUPS,
@@ -20,7 +21,6 @@ from gymsolve.metrics.catalog import (
     require_declared,
     undeclared,
 )
-from gymsolve.rollout.moments import RewardScaler
 from gymsolve.spec import ActionSpec, EnvSpec, ObsSpec
 
 

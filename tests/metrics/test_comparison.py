@@ -6,9 +6,9 @@ import pytest
 from report_runs import store
 from stories import make_config, story
 
-from gymsolve.metrics.report.compare_page import render_comparison, result_rows
-from gymsolve.metrics.report.comparison import compare_curves, contend, differences, remark
-from gymsolve.metrics.report.textchart import plot
+from gymsolve.view.report.comparison import compare_curves, contend, differences, remark
+from gymsolve.view.report.comparison_page import render_comparison, result_rows
+from gymsolve.view.report.textchart import plot
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 import pytest
 from stories import FLAT, make_context, story
 
-from gymsolve.metrics.diagnosis import diagnose
-from gymsolve.metrics.rules import RULES
+from gymsolve.doctor.diagnosis import diagnose
+from gymsolve.doctor.rules import RULES
 
 
 def test_the_causes_form_no_circle_and_name_known_rules():

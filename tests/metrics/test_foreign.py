@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
+from gymsolve.doctor.diagnose_run import diagnose_path
+from gymsolve.doctor.diagnosis import diagnose
+from gymsolve.doctor.external_logs import read_foreign
+from gymsolve.doctor.external_logs.settings import their_changes
+from gymsolve.doctor.rules import RULES
+from gymsolve.doctor.rules.rule import Change, Context, Evidence
 from gymsolve.errors import RunDamagedError, UnknownRunError, UsageError
 from gymsolve.metrics.catalog import undeclared
-from gymsolve.metrics.diagnosis import diagnose
-from gymsolve.metrics.foreign import read_foreign
-from gymsolve.metrics.foreign.settings import their_changes
-from gymsolve.metrics.rules import RULES
-from gymsolve.metrics.rules.rule import Change, Context, Evidence
 from gymsolve.metrics.wording import remedy_text
-from gymsolve.service.diagnose import diagnose_path
 
 LOGS = Path(__file__).parent / "logs"
 SB3 = LOGS / "sb3_rate_too_high"

@@ -6,8 +6,8 @@ import math
 import pytest
 from stories import story
 
+from gymsolve.doctor.history import History, read_rows
 from gymsolve.errors import RunDamagedError
-from gymsolve.metrics.history import History, read_rows
 
 
 def test_series_know_their_peaks_and_where_they_were():

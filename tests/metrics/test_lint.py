@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from stories import make_config, make_spec
 
+from gymsolve.doctor.lint import lint
 from gymsolve.envs.describe import describe_env
-from gymsolve.metrics.lint import lint
 from gymsolve.recipes import apply_overrides, list_recipes, resolve
 
 CASES: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = [

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from gymsolve.metrics.history import History
-from gymsolve.metrics.quality import quality_so_far, training_quality
+from gymsolve.doctor.history import History
+from gymsolve.doctor.quality import quality_so_far, training_quality
 
 
 def area(points, threshold):

@@ -8,11 +8,11 @@ import pytest
 from stories import BUDGET, FLAT, Column, make_context, story
 from test_rules import CASES, STAGED, TWO
 
-from gymsolve.metrics.alerts import Alert, AlertTracker
-from gymsolve.metrics.diagnosis import explain
-from gymsolve.metrics.rules import RULES
-from gymsolve.metrics.rules.prescribe import USUAL, peak, prescribe, settle
-from gymsolve.metrics.rules.rule import Change, Context, Wish
+from gymsolve.doctor.alerts import Alert, AlertTracker
+from gymsolve.doctor.diagnosis import explain
+from gymsolve.doctor.rules import RULES
+from gymsolve.doctor.rules.remedy_limits import USUAL, peak, prescribe, settle
+from gymsolve.doctor.rules.rule import Change, Context, ProposedChange
 from gymsolve.metrics.wording import remedy_text
 from gymsolve.recipes import apply_overrides, flatten
 
@@ -217,24 +217,24 @@ def test_whoever_waits_says_for_whom():
 @pytest.mark.parametrize(
     ("wish", "settings", "new"),
     [
-        (Wish("algo.ent_coef", "up", 10.0, 0.01), {}, 0.01),
-        (Wish("algo.ent_coef", "up", 10.0, 0.01), {"algo": {"ent_coef": 0.05}}, 0.1),
-        (Wish("algo.ent_coef", "down", 0.1), {}, None),
-        (Wish("algo.target_kl", "down", value=0.02), {}, 0.02),
-        (Wish("algo.target_kl", "down", value=0.02), {"algo": {"target_kl": 0.01}}, None),
-        (Wish("algo.max_grad_norm", "down", value=0.5), {"algo": {"max_grad_norm": 0.0}}, 0.5),
-        (Wish("algo.max_grad_norm", "down", value=0.5), {"algo": {"max_grad_norm": 0.2}}, None),
+        (ProposedChange("algo.ent_coef", "up", 10.0, 0.01), {}, 0.01),
+        (ProposedChange("algo.ent_coef", "up", 10.0, 0.01), {"algo": {"ent_coef": 0.05}}, 0.1),
+        (ProposedChange("algo.ent_coef", "down", 0.1), {}, None),
+        (ProposedChange("algo.target_kl", "down", value=0.02), {}, 0.02),
+        (ProposedChange("algo.target_kl", "down", value=0.02), {"algo": {"target_kl": 0.01}}, None),
+        (ProposedChange("algo.max_grad_norm", "down", value=0.5), {"algo": {"max_grad_norm": 0.0}}, 0.5),
+        (ProposedChange("algo.max_grad_norm", "down", value=0.5), {"algo": {"max_grad_norm": 0.2}}, None),
         (
-            Wish("algo.gamma", "up", value=0.99),
+            ProposedChange("algo.gamma", "up", value=0.99),
             {"algo": {"gamma": "0.9 -> 0.999"}},
             {"start": 0.99, "end": 0.999},
         ),
-        (Wish("algo.learning_rate", "up", 3.0), {"algo": {"learning_rate": 0.3}}, None),
-        (Wish("algo.learning_rate", "down", 0.3), {"algo": {"learning_rate": 0.3}}, 0.01),
-        (Wish("algo.num_epochs", "down", 0.5), {"algo": {"num_epochs": 1}}, None),
-        (Wish("algo.clip_coef", "up", value=0.2), {"algo": {"name": "a2c"}}, None),
-        (Wish("net.normalize_obs", "set", value="running"), {"spec": {"obs": "image"}}, None),
-        (Wish("net.squash", "set", value=True), {}, None),
+        (ProposedChange("algo.learning_rate", "up", 3.0), {"algo": {"learning_rate": 0.3}}, None),
+        (ProposedChange("algo.learning_rate", "down", 0.3), {"algo": {"learning_rate": 0.3}}, 0.01),
+        (ProposedChange("algo.num_epochs", "down", 0.5), {"algo": {"num_epochs": 1}}, None),
+        (ProposedChange("algo.clip_coef", "up", value=0.2), {"algo": {"name": "a2c"}}, None),
+        (ProposedChange("net.normalize_obs", "set", value="running"), {"spec": {"obs": "image"}}, None),
+        (ProposedChange("net.squash", "set", value=True), {}, None),
     ],
 )
 def test_a_wish_becomes_a_change_or_nothing(wish, settings, new):

@@ -10,28 +10,28 @@ import pytest
 from report_runs import facts_of, store
 from stories import FLAT, make_config, make_context, story
 
+from gymsolve.doctor.alerts import AlertTracker
+from gymsolve.doctor.quality import training_quality
 from gymsolve.errors import RunDamagedError
-from gymsolve.metrics.alerts import AlertTracker
-from gymsolve.metrics.quality import training_quality
-from gymsolve.metrics.report.audit import reward_audit
-from gymsolve.metrics.report.curves import (
+from gymsolve.runs.checkpoints import save_checkpoint
+from gymsolve.text import sparkline
+from gymsolve.view.report.audit import reward_audit
+from gymsolve.view.report.curves import (
     action_figures,
     learning_curves,
     loss_figure,
     return_figure,
     time_split,
 )
-from gymsolve.metrics.report.document import Figures
-from gymsolve.metrics.report.facts import gather
-from gymsolve.metrics.report.figures import Curves, Line, Split, Stack, thin, ticks
-from gymsolve.metrics.report.prompt import prompt_text
-from gymsolve.metrics.report.sections import train_command
-from gymsolve.metrics.report.svg import draw
-from gymsolve.metrics.report.textchart import plot
-from gymsolve.metrics.report.verdict import verdict
-from gymsolve.metrics.report.write import write_report
-from gymsolve.runs.checkpoints import save_checkpoint
-from gymsolve.text import sparkline
+from gymsolve.view.report.document import Figures
+from gymsolve.view.report.facts import gather
+from gymsolve.view.report.figures import Curves, Line, Split, Stack, thin, ticks
+from gymsolve.view.report.prompt import prompt_text
+from gymsolve.view.report.sections import train_command
+from gymsolve.view.report.svg import draw
+from gymsolve.view.report.textchart import plot
+from gymsolve.view.report.verdict import verdict
+from gymsolve.view.report.write import write_report
 
 VOID = {"meta", "br"}
 

@@ -3,8 +3,8 @@
 from report_runs import store
 from stories import make_config, story
 
-from gymsolve.metrics.report.curves import archive_figures, return_figure
-from gymsolve.metrics.report.facts import gather
+from gymsolve.view.report.curves import archive_figures, return_figure
+from gymsolve.view.report.facts import gather
 
 STAGES = {
     "env": {"tasks": {"small": {}, "large": {"max_episode_steps": 9}}},

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import pytest
 from stories import FLAT, Column, make_context, story
 
-from gymsolve.metrics.alerts import AlertTracker
+from gymsolve.doctor.alerts import AlertTracker
+from gymsolve.doctor.rules import RULES
+from gymsolve.doctor.rules.rule import Context
 from gymsolve.metrics.catalog import undeclared
-from gymsolve.metrics.rules import RULES
-from gymsolve.metrics.rules.rule import Context
 
 H = math.log(4)
 NAN = math.nan

@@ -4,11 +4,11 @@ import pytest
 from report_runs import store
 from stories import make_config, story
 
-from gymsolve.metrics.report.bands import seed_curves
-from gymsolve.metrics.report.compare_page import render_comparison
-from gymsolve.metrics.report.comparison import contend
-from gymsolve.metrics.report.seeds import interquartile_mean, seed_interval, spread_over_seeds
-from gymsolve.metrics.report.textchart import plot
+from gymsolve.view.report.bands import seed_curves
+from gymsolve.view.report.comparison import contend
+from gymsolve.view.report.comparison_page import render_comparison
+from gymsolve.view.report.seeds import interquartile_mean, seed_interval, spread_over_seeds
+from gymsolve.view.report.textchart import plot
 
 
 def train_seeds(folder, finals, **settings):

@@ -3,9 +3,9 @@
 import csv
 from pathlib import Path
 
-from gymsolve.metrics.sinks.csv import CsvSink
-from gymsolve.metrics.sinks.sink import RunFacts, action_shares
-from gymsolve.metrics.sinks.tensorboard import TensorBoardSink
+from gymsolve.metrics.trackers.csv import CsvSink
+from gymsolve.metrics.trackers.tensorboard import TensorBoardSink
+from gymsolve.metrics.trackers.tracker import RunFacts, action_shares
 from gymsolve.runs.run import Run
 
 

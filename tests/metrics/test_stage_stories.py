@@ -2,8 +2,8 @@
 
 import pytest
 
-from gymsolve.config import TrainConfig
-from gymsolve.metrics.stages import how_it_ended, stage_stories, stage_visits, task_curves
+from gymsolve.settings.config import TrainConfig
+from gymsolve.view.stages import how_it_ended, stage_stories, stage_visits, task_curves
 
 CONFIG = TrainConfig.model_validate(
     {

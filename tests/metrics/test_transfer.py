@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from gymsolve.metrics.transfer import forgetting, forward_transfer, mean_between, spread_of_tasks, value_at
+from gymsolve.view.transfer import forgetting, forward_transfer, mean_between, spread_of_tasks, value_at
 
 FIRST = [(0.0, 0.0), (100.0, 0.8), (200.0, 0.9), (300.0, 0.4), (400.0, 0.3)]
 SECOND = [(0.0, 0.0), (200.0, 0.2), (300.0, 0.6), (400.0, 1.0)]

@@ -6,10 +6,10 @@ import pytest
 from stories import FLAT, make_context, story
 from test_rules import CASES
 
+from gymsolve.doctor.alerts import Alert, AlertTracker
+from gymsolve.doctor.failure import failure_alert
 from gymsolve.errors import BadNumber
-from gymsolve.metrics.alerts import Alert, AlertTracker
-from gymsolve.metrics.failure import failure_alert
-from gymsolve.metrics.sinks.sink import alert_text
+from gymsolve.metrics.trackers.tracker import alert_text
 from gymsolve.metrics.wording import evidence_text, lasting
 
 KL = {"metric": "train/approx_kl", "value": 3.0, "sign": ">", "threshold": 2.0, "note": "", "meaning": ""}

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from gymsolve.config import MemoryConfig
 from gymsolve.nn.memory import Cell
+from gymsolve.settings.config import MemoryConfig
 
 
 @pytest.mark.parametrize("cell", ["lstm", "gru"])

@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch import nn
 
-from gymsolve.config import NetConfig
 from gymsolve.kernels import VARIABLE, load_kernels
 from gymsolve.nn import convolutions
 from gymsolve.nn.activation_hooks import watching_activations
 from gymsolve.nn.bodies import Encoder
 from gymsolve.nn.convolutions import compile_stack
+from gymsolve.settings.config import NetConfig
 from gymsolve.spec import EnvSpec, ObsSpec
 from probes import make_spec
 

@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch import nn
 
-from gymsolve.config import NetConfig
 from gymsolve.errors import ConfigError
 from gymsolve.nn.bodies import Encoder, convolutions, mlp
+from gymsolve.settings.config import NetConfig
 from gymsolve.spec import EnvSpec, ObsSpec
 from probes import make_policy, make_spec, vector
 

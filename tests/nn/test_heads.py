@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch.distributions import Categorical
 
-from gymsolve.config import NetConfig
 from gymsolve.errors import ConfigError
 from gymsolve.nn.heads import CategoricalHead, GaussianHead
 from gymsolve.nn.policy import Policy
+from gymsolve.settings.config import NetConfig
 from gymsolve.spec import EnvSpec
 from probes import ACTIONS, CASE_IDS, CASES, legal, make_case, make_policy, make_spec, unbounded
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from gymsolve.nn.looking import (
+from gymsolve.nn.saliency import (
     Asked,
     activations,
     answers,

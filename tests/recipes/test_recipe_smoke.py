@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import gymsolve
+from gymsolve.apps.video.record import Wish, record_run
 from gymsolve.errors import ConfigError, MissingExtraError, UsageError
 from gymsolve.recipes import list_recipes, resolve
 from gymsolve.runs.loading import load_checkpoint
-from gymsolve.training.video.record import Wish, record_run
 
 RECIPES = list_recipes()
 

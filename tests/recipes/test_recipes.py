@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gymsolve.config import TrainConfig
 from gymsolve.errors import ConfigError, UnknownEnvError
 from gymsolve.recipes import (
     apply_overrides,
@@ -26,6 +25,7 @@ from gymsolve.recipes import (
     split_name,
     validate,
 )
+from gymsolve.settings.config import TrainConfig
 
 SHIPPED = [recipe.name for recipe in list_recipes()]
 

@@ -4,9 +4,9 @@ import pytest
 
 import gymsolve
 from gymsolve.errors import UnknownRunError, UsageError
-from gymsolve.metrics.report.write import write_report
 from gymsolve.service.logbook import add_entry, read_logbook
-from gymsolve.service.runs import get_run
+from gymsolve.view.report.write import write_report
+from gymsolve.view.runs import get_run
 
 
 @pytest.fixture(scope="module")

@@ -9,23 +9,23 @@ from typing import Literal, get_args
 import pytest
 import typer.core
 
+from gymsolve.answers import Answer, json_schema, left_out
 from gymsolve.cli import main
 from gymsolve.cli.answers import ANSWERS, FILM, EndedRun, Failure
 from gymsolve.cli.app import command_tree
+from gymsolve.doctor.diagnose_run import Findings, diagnose_path
+from gymsolve.doctor.fix import PlannedFix, plan_fix
+from gymsolve.jobs.trials import TriedFix
 from gymsolve.runs.files import to_json
 from gymsolve.service import recipes
-from gymsolve.service.answers import Answer, json_schema, left_out
-from gymsolve.service.comparing import Comparison, compare_runs
-from gymsolve.service.diagnose import Findings, diagnose_path
 from gymsolve.service.environments import CheckedEnv, TunedSpeed
 from gymsolve.service.evaluation import Evaluation
-from gymsolve.service.fix import PlannedFix, plan_fix
 from gymsolve.service.logbook import Logbook, WrittenEntry
 from gymsolve.service.machine import Machine
 from gymsolve.service.recipes import CheckedRecipes, FormattedRecipes, ListedRecipe, ShownRecipe
 from gymsolve.service.report import WrittenReport
-from gymsolve.service.runs import ListedRun, RunDetails, get_run
-from gymsolve.service.trials import TriedFix
+from gymsolve.view.comparing import Comparison, compare_runs
+from gymsolve.view.runs import ListedRun, RunDetails, get_run
 
 KEPT = Path(__file__).parents[1] / "runs" / "known_good" / "cartpole"
 SCHEMAS = Path(__file__).parent / "schemas.json"

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from gymsolve.errors import UsageError
+from gymsolve.jobs.start import StartedRun, setting_words
 from gymsolve.runs.files import locked
 from gymsolve.runs.process import identity
 from gymsolve.runs.run import now
-from gymsolve.service.account import Entry, append_start
-from gymsolve.service.budget import Home, Limits, Request, own_run, read_spent, start_within
-from gymsolve.service.start import StartedRun, setting_words
+from gymsolve.service.agent_limits import Home, Limits, Request, own_run, read_spent, start_within
+from gymsolve.service.agent_usage import Entry, append_start
 
 KEPT = Path(__file__).parents[1] / "runs" / "known_good" / "cartpole"
 SICK = "20260101-000000-CartPole-v1-ppo-aaaa"
@@ -118,7 +118,7 @@ def test_the_pause_before_a_resume_is_not_training(tmp_path):
 
 
 def test_a_start_does_not_wait_for_ever_for_others(tmp_path, monkeypatch):
-    monkeypatch.setattr("gymsolve.service.budget._OTHERS", 0.05)
+    monkeypatch.setattr("gymsolve.service.agent_limits._OTHERS", 0.05)
     with locked(tmp_path / ".agents.lock"), pytest.raises(UsageError, match="other runs are being started"):
         start_within(Limits(), starter(tmp_path, []), ASKED, runs_dir=tmp_path)
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from chat_server import ANSWER, standing_in
+from gymsolve.apps.review.chat import ADDRESS, KEY, MODEL, Endpoint, ask, find_endpoint
 from gymsolve.errors import GymsolveError, UsageError
-from gymsolve.service.chat import ADDRESS, KEY, MODEL, Endpoint, ask, find_endpoint
 
 PNG = b"\x89PNG not a real one"
 

@@ -6,13 +6,13 @@ import pytest
 
 import gymsolve
 from chat_server import ANSWER, standing_in
+from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
+from gymsolve.apps.inspector.recorder import Question, inspect_run
+from gymsolve.apps.review.chat import Endpoint, find_endpoint
+from gymsolve.apps.review.review import newest_episode, prepare, review
 from gymsolve.errors import GymsolveError, UsageError
-from gymsolve.rollout.inspected import InspectedEpisode
 from gymsolve.runs.inspections import open_inspection
 from gymsolve.runs.reviews import read_reviews
-from gymsolve.service.chat import Endpoint, find_endpoint
-from gymsolve.service.review import newest_episode, prepare, review
-from gymsolve.training.play.inspection import Question, inspect_run
 
 SMALL = {"steps": 600, "eval.every": 600, "eval.episodes": 2, "solved_at": 1e9}
 

@@ -11,12 +11,12 @@ import pytest
 import gymsolve
 from gymsolve.cli import main
 from gymsolve.errors import CodeRefusedError, UnknownRunError, UsageError
+from gymsolve.jobs.seeds import SeedsVerdict, judge_seeds, resumed_work
+from gymsolve.jobs.start import start_run
 from gymsolve.runs import find_run, list_runs
 from gymsolve.runs.groups import create_group, find_group
-from gymsolve.service.comparing import compare_runs
-from gymsolve.service.runs import stop_run
-from gymsolve.service.seeds import SeedsVerdict, judge_seeds, resumed_work
-from gymsolve.service.start import start_run
+from gymsolve.view.comparing import compare_runs
+from gymsolve.view.runs import stop_run
 
 QUICK = {"solved_at": 100, "video.enabled": False}
 FOREVER = {"steps": 10**9, "eval.every": 10**9, **QUICK}
@@ -98,7 +98,7 @@ def test_a_closed_terminal_stops_all_and_programs_hear_of_it(place):
 
 GETTING_THERE = """
 import gymnasium as gym
-from gymsolve.envs.bandit import Bandit
+from gymsolve.envs.families.bandit.env import Bandit
 
 class GettingThere(Bandit):
     def step(self, action):
@@ -128,7 +128,7 @@ def test_seeds_that_successes_solve_are_called_solved(place, capsys):
 STUCK = """
 import pathlib, time
 import gymnasium as gym
-from gymsolve.envs.bandit import Bandit
+from gymsolve.envs.families.bandit.env import Bandit
 
 class Stuck(Bandit):
     def step(self, action):
@@ -172,7 +172,7 @@ def test_seeds_in_the_background_answer_with_their_group_and_stop_together():
 BREAKING = """
 import sys
 import gymnasium as gym
-from gymsolve.envs.bandit import Bandit
+from gymsolve.envs.families.bandit.env import Bandit
 
 class Breaking(Bandit):
     def step(self, action):

@@ -19,17 +19,17 @@ from gymsolve.errors import (
     UnknownRunError,
     UsageError,
 )
+from gymsolve.jobs.start import resume_run, start_run
 from gymsolve.runs import find_run, list_runs
 from gymsolve.runs.process import is_alive
-from gymsolve.service.runs import stop_run
-from gymsolve.service.start import resume_run, start_run
+from gymsolve.view.runs import stop_run
 from processes import soon_gone
 
 FOREVER = {"steps": 10**9, "eval.every": 10**9, "solved_at": 100}
 BREAKING = """
 import ctypes, os
 import gymnasium as gym
-from gymsolve.envs.bandit import Bandit
+from gymsolve.envs.families.bandit.env import Bandit
 
 class Breaking(Bandit):
     def __init__(self, how):
@@ -63,7 +63,7 @@ def facts(run):
 
 def test_a_run_outlives_its_starter_and_can_be_stopped(place):
     code = (
-        "from gymsolve.service.start import start_run\n"
+        "from gymsolve.jobs.start import start_run\n"
         f"started = start_run('Bandit-v0', {FOREVER!r}, seed=3)\n"
         "import json, sys\n"
         "assert not {'torch', 'gymnasium', 'numpy', 'pydantic'} & set(sys.modules)\n"
@@ -209,7 +209,7 @@ def test_the_command_line_prints_the_id(capsys):
 HANGING = """
 import os, time
 import gymnasium as gym
-from gymsolve.envs.bandit import Bandit
+from gymsolve.envs.families.bandit.env import Bandit
 
 class Hanging(Bandit):
     metadata = {"exclusive": True}
@@ -235,7 +235,7 @@ def test_a_start_that_is_called_off_leaves_no_environment_behind(place):
 DYING = """
 import os, sys
 import gymnasium as gym
-from gymsolve.envs.bandit import Bandit
+from gymsolve.envs.families.bandit.env import Bandit
 
 class Dying(Bandit):
     metadata = {"exclusive": True}

@@ -9,8 +9,8 @@ import pytest
 
 from gymsolve.errors import UsageError
 from gymsolve.runs.run import Run
-from gymsolve.service.runs import get_run, list_runs
-from gymsolve.service.runs_table import RunsTable
+from gymsolve.view.runs import get_run, list_runs
+from gymsolve.view.runs_table import RunsTable
 
 KEPT = Path(__file__).parents[1] / "runs" / "known_good" / "cartpole"
 

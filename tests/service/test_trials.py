@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from gymsolve.metrics.alerts import Alert
-from gymsolve.metrics.rules import RULES
-from gymsolve.metrics.rules.rule import Effect, Evidence
+from gymsolve.doctor.alerts import Alert
+from gymsolve.doctor.fix import FixPlan
+from gymsolve.doctor.rules import RULES
+from gymsolve.doctor.rules.rule import Effect, Evidence
+from gymsolve.jobs.trials import KeptPromise, SideResult, Trial, compare_trials
 from gymsolve.runs.run import Run
-from gymsolve.service.fix import FixPlan
-from gymsolve.service.trials import KeptPromise, SideResult, Trial, compare_trials
 
 EFFECTS = {str(rule.effect): rule.id for rule in RULES if rule.effect is not None}
 """A rule for every text of an effect."""
@@ -119,8 +119,8 @@ def test_a_promise_is_kept_seed_by_seed():
 
 
 def test_every_rule_with_a_remedy_says_what_to_expect_of_it():
+    from gymsolve.doctor.rules.rule import nothing
     from gymsolve.metrics.catalog import find_metric
-    from gymsolve.metrics.rules.rule import nothing
 
     for rule in RULES:
         assert rule.effect is not None or rule.remedy is nothing, rule.id

@@ -9,8 +9,8 @@ import pytest
 
 from gymsolve.runs.process import identity
 from gymsolve.runs.run import now, open_run
-from gymsolve.service.account import Entry, append_start
-from gymsolve.service.watching import look_at, wait_for
+from gymsolve.service.agent_usage import Entry, append_start
+from gymsolve.service.run_changes import look_at, wait_for
 
 KEPT = Path(__file__).parents[1] / "runs" / "known_good" / "cartpole"
 RUN = "20260101-000000-CartPole-v1-ppo-aaaa"

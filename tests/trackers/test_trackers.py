@@ -21,7 +21,7 @@ from wandb_files import history, of_kind, read_wandb
 
 import gymsolve
 from gymsolve.errors import ConfigError, MissingExtraError
-from gymsolve.metrics.sinks.sink import RunFacts, make_sinks
+from gymsolve.metrics.trackers.tracker import RunFacts, make_sinks
 from gymsolve.runs.run import Run
 from gymsolve.runs.videos import Video
 from gymsolve.text import number
@@ -302,7 +302,7 @@ def test_a_missing_package_is_named_before_training(tmp_path, monkeypatch):
 
 HISTOGRAMS = """
 from pathlib import Path
-from gymsolve.metrics.sinks.sink import RunFacts, make_sinks
+from gymsolve.metrics.trackers.tracker import RunFacts, make_sinks
 
 folder = Path.cwd() / "20260102-030405-Two-v0-ppo-1a2b"
 folder.mkdir()

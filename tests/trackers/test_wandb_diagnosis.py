@@ -9,11 +9,11 @@ import pytest
 from own_process import commands_in_one_process, python
 from wandb_server import ENTITY, Store
 
+from gymsolve.doctor.diagnose_run import diagnose_path
+from gymsolve.doctor.external_logs.find import wandb_log
+from gymsolve.doctor.external_logs.wandb import WandbRun
 from gymsolve.errors import RunDamagedError, UsageError
-from gymsolve.metrics.foreign.find import wandb_log
-from gymsolve.metrics.foreign.wandb import WandbRun
 from gymsolve.runs.refs import find_run
-from gymsolve.service.diagnose import diagnose_path
 
 LOGS = Path(__file__).parents[1] / "metrics" / "logs"
 FAULT = ["train", "CartPole-v1", "--steps", "4000", "--set", "algo.learning_rate=0.3"]

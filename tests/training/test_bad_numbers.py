@@ -11,11 +11,11 @@ import pytest
 
 import gymsolve
 from gymsolve.cli import main
+from gymsolve.doctor.diagnose_run import diagnose_path
 from gymsolve.errors import BadNumber, DivergenceError, EnvFaultError, GymsolveError
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.seeding import integer_seeds
-from gymsolve.service.diagnose import diagnose_path
 from gymsolve.training.observer import Silent
 
 ENV = "training_envs:Poisoned-v0:ppo"

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 import gymsolve
-from gymsolve.envs.stage_opening import open_stage
+from gymsolve.apps.inspector import snapshots as going_back
+from gymsolve.apps.inspector.branching import branch_off, find_difference
+from gymsolve.apps.inspector.checkpoint_diff import compare_episodes, first_disagreement
+from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
+from gymsolve.apps.inspector.recorder import EpisodeRecorder, Question
+from gymsolve.envs.open_render_env import open_stage
 from gymsolve.errors import EnvFaultError, GymsolveError, UsageError
-from gymsolve.rollout.agent import Agent
-from gymsolve.rollout.inspected import InspectedEpisode
+from gymsolve.experience.agent import Agent
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.seeding import generator, integer_seeds
-from gymsolve.training.play import going_back
-from gymsolve.training.play.across import compare_episodes, first_disagreement
-from gymsolve.training.play.branching import branch_off, find_difference
-from gymsolve.training.play.inspection import Examiner, Question
 
 SMALL = {"steps": 1200, "eval.every": 600, "eval.episodes": 6, "checkpoint.every": 600, "solved_at": 1e9}
 MEMORY = {
@@ -87,7 +87,7 @@ def test_where_states_are_cloned_a_late_branch_takes_few_steps_again(tmp_path, m
         monkeypatch.setattr(stage, "step", usual)
         return child
 
-    with Examiner(run) as examiner:
+    with EpisodeRecorder(run) as examiner:
         parent = examiner.play(Question(seed=3, deterministic=False, camera=False))
         length = parent.facts["length"]
         assert length > 40
@@ -96,7 +96,7 @@ def test_where_states_are_cloned_a_late_branch_takes_few_steps_again(tmp_path, m
         rows, planned = quick.rows.tobytes(), len(quick)
     assert taken == [len(quick) - 32, len(again) - 32]
     shutil.rmtree(quick.stored.path)
-    with Examiner(run) as examiner:  # which knows nothing of the first play
+    with EpisodeRecorder(run) as examiner:  # which knows nothing of the first play
         slow = branch(examiner, parent, 38)
         assert (taken[-1], slow.rows.tobytes()) == (planned, rows)
         assert find_difference(InspectedEpisode(parent), slow, 38, 39) is None
@@ -107,7 +107,7 @@ def test_where_states_are_cloned_a_late_branch_takes_few_steps_again(tmp_path, m
 @pytest.mark.parametrize("sampled", [False, True], ids=["likeliest", "sampled"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_branch_is_the_episode_with_another_action_and_an_equal_prefix(kind, sampled, runs):
-    with Examiner(runs[kind]) as examiner:
+    with EpisodeRecorder(runs[kind]) as examiner:
         filmed = kind == "picture"
         parent = examiner.inspect(Question(seed=3, deterministic=not sampled, camera=filmed))
         old = InspectedEpisode(parent)
@@ -147,7 +147,7 @@ def test_a_branch_is_the_episode_with_another_action_and_an_equal_prefix(kind, s
 def test_an_environment_that_does_not_replay_is_told_by_name_and_nothing_is_kept(tmp_path):
     settings = {"steps": 200, "eval.episodes": 2, "solved_at": 1e9}
     run = gymsolve.train("training_envs:TellsTime-v0", settings, runs_dir=tmp_path).run
-    with Examiner(run) as examiner:
+    with EpisodeRecorder(run) as examiner:
         parent = examiner.inspect(Question(seed=0))
         other = (1 - int(InspectedEpisode(parent).column("action")[3, 0]),)
         assert branch_off(examiner, parent, {3: other}).step == 3  # up to here a seed decides
@@ -174,7 +174,7 @@ def test_an_environment_that_does_not_replay_is_told_by_name_and_nothing_is_kept
     ],
 )
 def test_what_is_no_branch_is_refused(forced, told, runs):
-    with Examiner(runs["plain"]) as examiner:
+    with EpisodeRecorder(runs["plain"]) as examiner:
         parent = examiner.inspect(Question(seed=3, camera=False))
         with pytest.raises(UsageError, match=told):
             branch_off(examiner, parent, forced)
@@ -183,7 +183,7 @@ def test_what_is_no_branch_is_refused(forced, told, runs):
 def test_checkpoints_on_one_seed_are_compared_where_they_first_disagree(runs):
     episodes = []
     for checkpoint in list_checkpoints(runs["plain"])[:2]:
-        with Examiner(f"{runs['plain'].path}@{checkpoint}") as examiner:
+        with EpisodeRecorder(f"{runs['plain'].path}@{checkpoint}") as examiner:
             episodes.append(InspectedEpisode(examiner.inspect(Question(seed=5, camera=False))))
     first, other = compare_episodes(episodes)
     assert first["disagrees_at"] is None
@@ -197,7 +197,7 @@ def test_checkpoints_on_one_seed_are_compared_where_they_first_disagree(runs):
 
 
 def test_an_episode_that_was_tampered_with_is_refused_in_a_sentence(runs):
-    with Examiner(runs["plain"]) as examiner:
+    with EpisodeRecorder(runs["plain"]) as examiner:
         parent = examiner.inspect(Question(seed=7, camera=False))
         for facts, told in (
             ({"forced": {"x": 1}}, "forced actions are not told like this"),

@@ -11,8 +11,8 @@ from gymsolve.cli import main
 from gymsolve.cli.live.seeds import _Row
 from gymsolve.cli.live.table import plain, render
 from gymsolve.cli.live.view import View
-from gymsolve.service.comparing import compare_runs
 from gymsolve.training.trainer import Counters
+from gymsolve.view.comparing import compare_runs
 
 SETTINGS = {
     "budget_in": "vec_steps",

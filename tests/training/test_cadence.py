@@ -8,7 +8,7 @@ from killing import KillAt, in_child
 
 import gymsolve
 from gymsolve.cli.live.console import PlainScreen, Watcher
-from gymsolve.config import TrainConfig
+from gymsolve.settings.config import TrainConfig
 from gymsolve.training.records import next_record
 
 # Episodes of 100 steps, so that a routine evaluation plays 2,000, more than training in a cadence.

@@ -13,12 +13,12 @@ import pytest
 from killing import KillAt, in_child
 
 import gymsolve
+from gymsolve.doctor.diagnose_run import diagnose_path
+from gymsolve.doctor.failure import FAILURES
 from gymsolve.errors import DivergenceError, EnvFaultError, RunDamagedError
-from gymsolve.metrics.failure import FAILURES
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.index import list_runs
 from gymsolve.runs.loading import load_checkpoint
-from gymsolve.service.diagnose import diagnose_path
 from gymsolve.training.observer import Silent
 
 TINY = {

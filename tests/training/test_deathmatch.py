@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import gymsolve
+from gymsolve.apps.play.deathmatch import Deathmatch, find_opponents
 from gymsolve.errors import EnvFaultError, UsageError
-from gymsolve.training.play.deathmatch import Deathmatch, find_opponents
 
 pytest.importorskip("vizdoom", reason="needs the extra vizdoom")
 

@@ -31,7 +31,7 @@ TINY = {
 HANGING = """
 import os, time
 import gymnasium as gym
-from gymsolve.envs.bandit import Bandit
+from gymsolve.envs.families.bandit.env import Bandit
 
 class Hanging(Bandit):
     def __init__(self, stubborn=False):
@@ -308,7 +308,7 @@ def test_a_hanging_environment_does_not_hold_up_a_stop(how, tmp_path):
 SLEEPING = """
 import time
 import gymnasium as gym
-from gymsolve.envs.bandit import Bandit
+from gymsolve.envs.families.bandit.env import Bandit
 
 class Sleeping(Bandit):
     def __init__(self, at=0):
@@ -422,7 +422,7 @@ def test_nohup_keeps_a_training_from_hearing_a_hangup(tmp_path):
 def test_a_signal_before_the_run_begins_claims_no_run(tmp_path):
     (tmp_path / "waiting_env.py").write_text(
         "import gymnasium as gym, time\n"
-        "from gymsolve.envs.bandit import Bandit\n"
+        "from gymsolve.envs.families.bandit.env import Bandit\n"
         "class Waiting(Bandit):\n"
         "    def __init__(self):\n"
         "        open('waits', 'w').close()\n"

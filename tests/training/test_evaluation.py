@@ -8,17 +8,17 @@ import pytest
 
 import gymsolve
 from gymsolve.cli.printing.verdict import verdict_lines
-from gymsolve.config import TrainConfig
 from gymsolve.envs.contract import Episode
 from gymsolve.envs.make import make_envs
 from gymsolve.errors import ConfigError, UsageError
+from gymsolve.experience.agent import Agent
 from gymsolve.nn.policy import Policy
-from gymsolve.rollout.agent import Agent
 from gymsolve.runs.checkpoints import list_checkpoints, read_meta
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.seeding import generator, integer_seeds
-from gymsolve.training.judging.evaluate import EvalResult, Evaluator, Verdict
-from gymsolve.training.judging.judge import Judgement
+from gymsolve.settings.config import TrainConfig
+from gymsolve.training.evaluation.evaluate import EvalResult, Evaluator, Verdict
+from gymsolve.training.evaluation.scheduler import EvalOutcome
 from gymsolve.training.observer import Silent
 from gymsolve.training.trainer import build_trainer
 
@@ -259,7 +259,7 @@ class _Verdicts:
     def submit(self, trainer, run, observer):
         mean, solved = self.answers.pop(0) if self.answers else (0.0, False)
         verdict = Verdict({"eval/mean_reward": mean}, mean, solved, complete=True, seconds=0.0)
-        return [Judgement(verdict, trainer.position(), 0.0, None)]
+        return [EvalOutcome(verdict, trainer.position(), 0.0, None)]
 
     def finished(self):
         return []
@@ -273,7 +273,9 @@ class _Verdicts:
 
 def test_best_never_moves_to_a_worse_or_unproved_policy(monkeypatch):
     answers = [(500.0, True), (476.0, True), (480.0, False), (499.0, True)]
-    monkeypatch.setattr("gymsolve.training.session.make_judge", lambda trainer, cancelled: _Verdicts(answers))
+    monkeypatch.setattr(
+        "gymsolve.training.session.make_scheduler", lambda trainer, cancelled: _Verdicts(answers)
+    )
     settings = {"steps": 2000, "eval.every": 300, "eval.stop_when_solved": False}
     run = gymsolve.train("CartPole-v1", settings).run
     assert load_checkpoint(run, "best").meta["eval"]["eval/mean_reward"] == 500.0

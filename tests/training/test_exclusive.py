@@ -12,10 +12,10 @@ import pytest
 from exclusive_envs import Lonely
 from safetensors.numpy import load_file
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.build import build_env
 from gymsolve.envs.describe import describe
 from gymsolve.errors import GymsolveError
+from gymsolve.settings.config import EnvConfig
 
 ID = "exclusive_envs:Lonely-v0"
 SMALL = {

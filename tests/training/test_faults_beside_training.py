@@ -13,23 +13,23 @@ import numpy as np
 import pytest
 
 import gymsolve
+from gymsolve.apps.inspector.recorder import EpisodeRecorder, Question
+from gymsolve.apps.inspector.takeover import Hand
+from gymsolve.apps.loaded_policy import evaluate_run
+from gymsolve.apps.play.person import serve as play_session
+from gymsolve.apps.serve import GoneError, noting
+from gymsolve.apps.video.record import Wish, record_run
 from gymsolve.cli import main
 from gymsolve.cli.printing.verdict import verdict_lines
-from gymsolve.config import EnvConfig
+from gymsolve.doctor.diagnose_run import diagnose_path
 from gymsolve.envs.processes import WATCH
 from gymsolve.errors import EnvFaultError
 from gymsolve.runs.checkpoints import list_checkpoints, pointed
-from gymsolve.service.diagnose import diagnose_path
 from gymsolve.service.environments import check_env
+from gymsolve.settings.config import EnvConfig
 from gymsolve.training.fork import Fork, fork_run
 from gymsolve.training.observer import Silent
 from gymsolve.training.planning.plan import plan_run
-from gymsolve.training.play.handing import Hand
-from gymsolve.training.play.inspection import Examiner, Question
-from gymsolve.training.play.loaded_policy import evaluate_run
-from gymsolve.training.play.person import serve as play_session
-from gymsolve.training.play.serve import GoneError, noting
-from gymsolve.training.video.record import Wish, record_run
 from gymsolve.training.watchdog import Watchdog
 
 FALLS = "training_envs:Falls-v0:ppo"
@@ -329,7 +329,7 @@ def test_a_page_tells_while_it_waits_for_a_picture_and_goes_on_without_it(page, 
         assert frame["undrawn"].startswith(given_up["text"])
         assert frame["table"]
     else:
-        with Examiner(run, on_wait=noting(tab)) as examiner:
+        with EpisodeRecorder(run, on_wait=noting(tab)) as examiner:
             found = examiner.play(Question(seed=1))
         (waiting,) = tab.heard
         (told,) = found.facts["notes"]
@@ -345,7 +345,7 @@ def test_a_person_who_takes_over_hears_of_an_environment_that_hangs(monkeypatch)
     quiet = {"env.step_timeout": 1.0, "env.backend": "sync", "video.enabled": False, "steps": 64}
     run = gymsolve.train("training_envs:Stuck-v0:ppo", SMALL | quiet).run
     tab = _Page()
-    with Examiner(run, on_wait=noting(tab)) as examiner:
+    with EpisodeRecorder(run, on_wait=noting(tab)) as examiner:
         hand = Hand(examiner, examiner.play(Question(seed=1)), 3)
         (key,) = hand.controls.to_json()["bindings"][0]["keys"]
         assert hand.picture()

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import gymsolve
-from gymsolve.nn.looking import Asked, answers, gradients, occlude
+from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
+from gymsolve.apps.inspector.inspector import serve
+from gymsolve.apps.serve import GoneError
 from gymsolve.nn.policy import Policy
-from gymsolve.rollout.inspected import InspectedEpisode
+from gymsolve.nn.saliency import Asked, answers, gradients, occlude
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.inspections import open_inspection
 from gymsolve.runs.loading import load_checkpoint
-from gymsolve.training.play.inspector import serve
-from gymsolve.training.play.serve import GoneError
 
 SMALL = {"steps": 600, "eval.every": 300, "eval.episodes": 2, "checkpoint.every": 300, "solved_at": 1e9}
 

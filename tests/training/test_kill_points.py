@@ -16,7 +16,7 @@ from killing import in_child
 import gymsolve
 from gymsolve.runs.checkpoints import pointed, read_meta
 from gymsolve.runs.loading import load_checkpoint
-from gymsolve.runs.masters import find_masters
+from gymsolve.runs.stage_checkpoints import find_masters
 
 SETTINGS = {
     "steps": 640,

@@ -125,7 +125,7 @@ def test_whoever_is_beside_a_training_takes_no_more_cores_from_it(tmp_path: Path
 WAITING = """
 import os, time
 import gymnasium as gym
-from gymsolve.envs.bandit import Bandit
+from gymsolve.envs.families.bandit.env import Bandit
 
 class Waiting(Bandit):
     metadata = {"exclusive": True}

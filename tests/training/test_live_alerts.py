@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import gymsolve
+from gymsolve.doctor.diagnose_run import diagnose_path
+from gymsolve.doctor.rules.speed import SPEED
 from gymsolve.errors import UndeclaredMetricError
-from gymsolve.metrics.rules.speed import SPEED
-from gymsolve.service.diagnose import diagnose_path
 from gymsolve.training.observer import Silent
 from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.publish import publish

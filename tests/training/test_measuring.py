@@ -8,9 +8,9 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import gymsolve
-from gymsolve.metrics.history import History
-from gymsolve.metrics.sinks.sink import gradient_histograms
-from gymsolve.metrics.spending import spent_in_all
+from gymsolve.doctor.history import History
+from gymsolve.metrics.time_accounting import spent_in_all
+from gymsolve.metrics.trackers.tracker import gradient_histograms
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.training.health.measure import gradient_sizes
 from gymsolve.training.health.probe import Probe, churn, dormant_share, feature_rank

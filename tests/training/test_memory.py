@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 import gymsolve
-from gymsolve.envs.stage_opening import open_stage
+from gymsolve.apps.playback import play as play_moments
+from gymsolve.apps.video.episode_data import EpisodeRecorder
+from gymsolve.envs.open_render_env import open_stage
 from gymsolve.errors import ConfigError, UsageError
+from gymsolve.experience.agent import Agent
 from gymsolve.recipes import resolve
-from gymsolve.rollout.agent import Agent
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.seeding import integer_seeds
 from gymsolve.training.planning.plan import plan_run
-from gymsolve.training.play.moments import play as play_moments
-from gymsolve.training.play.recorded_episode import EpisodeRecorder
 from gymsolve.training.trainer import build_trainer, restore_trainer
 
 SMALL = {

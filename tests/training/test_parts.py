@@ -8,15 +8,15 @@ import pytest
 import gymsolve
 from gymsolve.algos.auxiliary import Auxiliary
 from gymsolve.algos.ppo import PPO
-from gymsolve.config import PPOConfig
 from gymsolve.errors import CheckpointError
+from gymsolve.experience.collect import Collector
+from gymsolve.experience.rollout import Stream
+from gymsolve.extensions.exploration.bonus import Bonus
 from gymsolve.parts import Part
 from gymsolve.registry import COLLECTORS
-from gymsolve.rollout.bonus import Bonus
-from gymsolve.rollout.collect import Collector
-from gymsolve.rollout.rollout import Stream
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.runs.tensors import pack, unpack
+from gymsolve.settings.config import PPOConfig
 from gymsolve.training.checkpoint import save
 from gymsolve.training.loop import collect, count, learn
 from gymsolve.training.observer import Silent
@@ -62,7 +62,7 @@ class Visits(Bonus):
         self.counts, self.drawn = arrays["counts"], state["drawn"]
         return ["the visits are back"]
 
-    def hold(self):
+    def rollback_point(self):
         counts = self.counts
 
         def put_back():
@@ -129,7 +129,7 @@ def test_an_iteration_that_comes_to_nothing_is_taken_back_everywhere():
     trainer = make(Visits(), **{"algo.normalize_rewards": True, "net.normalize_obs": "running"})
     advance(trainer, 2)
     before = Saved(trainer)
-    undo = trainer.hold()
+    undo = trainer.rollback_point()
     advance(trainer, 1)
     undo()
     after = Saved(trainer)
@@ -163,7 +163,7 @@ def test_a_part_without_any_state_needs_nothing():
 
     idle = Idle()
     assert (idle.arrays(), idle.state(), idle.load({}, {})) == ({}, {}, [])
-    idle.hold()()
+    idle.rollback_point()()
     idle.reseed(0, 0)
 
 

@@ -15,7 +15,7 @@ from gymsolve.training.profile.sampling import PHASES, Samples, phase_of, split_
 from gymsolve.training.session import resume_run, start_run
 
 LOOP = ("training/loop.py", "train_loop")
-COLLECT = ("rollout/collect.py", "Collector.collect")
+COLLECT = ("experience/collect.py", "Collector.collect")
 NUMPY = ("numpy/_ufunc_config.py", "errstate.__call__.<locals>.inner")
 SMALL = {"steps": 2000, "eval.every": 1000, "eval.episodes": 10, "env.num_envs": 4, "solved_at": 1e6}
 
@@ -32,10 +32,10 @@ SMALL = {"steps": 2000, "eval.every": 1000, "eval.episodes": 10, "env.num_envs":
         ((LOOP, NUMPY, ("fast/ppo.py", "FastPPO.update")), "update"),
         ((LOOP, ("algos/ppo.py", "PPO.update"), ("nn/policy.py", "Policy.forward")), "update"),
         (
-            (LOOP, ("training/judging/judge.py", "LiveJudge.submit"), ("envs/make.py", "make_envs")),
+            (LOOP, ("training/evaluation/scheduler.py", "LiveJudge.submit"), ("envs/make.py", "make_envs")),
             "evaluation",
         ),
-        ((("training/video/automatic.py", "leave_videos"), ("envs/make.py", "make_envs")), "video"),
+        ((("apps/video/automatic.py", "leave_videos"), ("envs/make.py", "make_envs")), "video"),
         ((LOOP, ("training/checkpoint.py", "save"), ("runs/files.py", "replace_bytes")), "checkpoint"),
         ((LOOP, ("training/loop.py", "write_record"), ("runs/run.py", "Run.append_metrics")), "records"),
         ((LOOP, ("training/loop.py", "write_record"), ("cli/live/console.py", "Watcher.record")), "records"),
@@ -64,7 +64,7 @@ def test_the_tree_nests_calls_and_sums_their_seconds():
     assert (tree["s"], loop["s"]) == (3.5, 3.5)
     assert [(child["n"], child["s"], child["p"]) for child in loop["c"]] == [
         ("FastPPO.update  fast/ppo.py", 2.0, "update"),
-        ("Collector.collect  rollout/collect.py", 1.0, "collecting"),
+        ("Collector.collect  experience/collect.py", 1.0, "collecting"),
     ]
 
 

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 import gymsolve
+from gymsolve.apps.play.console_state import reach_state
 from gymsolve.cli import main
-from gymsolve.config import EnvConfig
 from gymsolve.envs.build import build_env
+from gymsolve.envs.families.retro.states import parse_presses, save_state
 from gymsolve.envs.labels import find_labels
-from gymsolve.envs.retro.states import parse_presses, save_state
 from gymsolve.envs.spaces import action_spec
 from gymsolve.errors import ConfigError, UsageError
 from gymsolve.recipes import resolve
 from gymsolve.runs.loading import load_checkpoint
-from gymsolve.training.play.console_state import reach_state
+from gymsolve.settings.config import EnvConfig
 
 pytest.importorskip("stable_retro", reason="needs the extra retro")
 

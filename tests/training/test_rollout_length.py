@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 import training_envs
 
-from gymsolve.config import EnvConfig, TrainConfig
 from gymsolve.envs.make import make_envs
 from gymsolve.envs.random_policy import PAY_COPIES, Pay, measure_pay
 from gymsolve.recipes import resolve
+from gymsolve.settings.config import EnvConfig, TrainConfig
 from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.planning.rollout_length import choose_num_steps
 from gymsolve.training.planning.tuning import Layout, layouts

@@ -8,19 +8,19 @@ import torch
 
 import gymsolve
 from gymsolve.errors import UsageError
-from gymsolve.metrics.report.write import write_report
+from gymsolve.experience.returns import standardize, standardize_each
+from gymsolve.extensions.scaling import RewardScaler
 from gymsolve.metrics.tasks import task_verdicts, worst_task
 from gymsolve.nn.normalize import ValueNorm
 from gymsolve.nn.tasks import TaskValueNorm
 from gymsolve.recipes import apply_overrides, resolve
-from gymsolve.rollout.moments import RewardScaler
-from gymsolve.rollout.returns import standardize, standardize_each
-from gymsolve.service.runs import best_evaluation
-from gymsolve.training.judging.evaluate import Evaluator
+from gymsolve.training.evaluation.evaluate import Evaluator
 from gymsolve.training.observer import Silent
 from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.startup import notes_at_start
 from gymsolve.training.trainer import build_trainer
+from gymsolve.view.report.write import write_report
+from gymsolve.view.runs import best_evaluation
 
 ARM = "task_envs:Arm-v0"
 DOORS = "task_envs:Doors-v0"

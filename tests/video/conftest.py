@@ -19,7 +19,7 @@ Train = Callable[..., Run]
 @pytest.fixture(autouse=True)
 def _all_the_time_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine may take longer to draw than a user should wait, and the video would be cut."""
-    monkeypatch.setattr("gymsolve.training.video.automatic._PATIENCE", (math.inf, math.inf))
+    monkeypatch.setattr("gymsolve.apps.video.automatic._PATIENCE", (math.inf, math.inf))
 
 
 @pytest.fixture

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gymsolve.config import EnvConfig
-from gymsolve.envs.stage_opening import open_play_stage, open_stage
+from gymsolve.apps.playback import Moment
+from gymsolve.apps.video.canvas import plan_canvas
+from gymsolve.apps.video.curve import Curve, draw_curve
+from gymsolve.apps.video.overlay import OverlayStyle, describe, draw_panel
+from gymsolve.envs.open_render_env import open_play_stage, open_stage
 from gymsolve.errors import EnvFaultError
+from gymsolve.settings.config import EnvConfig
 from gymsolve.spec import ActionSpec
-from gymsolve.training.play.moments import Moment
-from gymsolve.training.video.canvas import plan_canvas
-from gymsolve.training.video.curve import Curve, draw_curve
-from gymsolve.training.video.overlay import OverlayStyle, describe, draw_panel
 
 STYLE = OverlayStyle()
 SIZES = st.none() | st.tuples(*[st.integers(32, 960).map(lambda half: 2 * half)] * 2)
@@ -83,7 +83,7 @@ def test_the_panel_shows_what_changes_and_its_style_decides_what():
 
 
 def test_every_letter_has_a_shape():
-    from gymsolve.training.video.overlay import font
+    from gymsolve.apps.video.overlay import font
 
     face = font(20)
     missing = bytes(face.getmask("\ue000"))

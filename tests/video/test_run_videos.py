@@ -8,10 +8,10 @@ import pytest
 from decoding import decode
 
 import gymsolve
+from gymsolve.apps.video.automatic import usual_order
 from gymsolve.runs.videos import cut_note, find_best_video, list_videos
 from gymsolve.training.observer import Silent
 from gymsolve.training.planning.plan import plan_run
-from gymsolve.training.video.automatic import usual_order
 
 pytestmark = pytest.mark.videos
 
@@ -162,8 +162,8 @@ def test_a_video_ends_at_its_length_limit(train):
 
 
 def test_slow_drawing_is_cut_after_a_quarter_of_the_training_and_told(train, monkeypatch):
-    monkeypatch.setattr("gymsolve.training.video.automatic._PATIENCE", (0.0, 0.0))
-    monkeypatch.setattr("gymsolve.training.video.automatic._SILENCE", 0.0)
+    monkeypatch.setattr("gymsolve.apps.video.automatic._PATIENCE", (0.0, 0.0))
+    monkeypatch.setattr("gymsolve.apps.video.automatic._SILENCE", 0.0)
     heard = []
 
     class Listener(Silent):
@@ -180,7 +180,7 @@ def test_slow_drawing_is_cut_after_a_quarter_of_the_training_and_told(train, mon
 
 @pytest.mark.parametrize(("trained", "patience"), [(1.0, 5.0), (19.0, 5.0), (60.0, 15.0), (3600.0, 30.0)])
 def test_a_video_may_take_a_quarter_of_the_time_of_training(trained, patience, monkeypatch):
-    monkeypatch.setattr("gymsolve.training.video.automatic._PATIENCE", (5.0, 30.0))
+    monkeypatch.setattr("gymsolve.apps.video.automatic._PATIENCE", (5.0, 30.0))
     config = plan_run("Bandit-v0").config
     assert usual_order(config, trained).patience == patience
 
@@ -199,7 +199,7 @@ def test_a_video_whose_caption_is_damaged_is_still_listed(train):
 
 
 def test_pictures_hold_what_was_put_in(tmp_path: Path):
-    from gymsolve.training.video.encoding import Film
+    from gymsolve.apps.video.encoding import Film
 
     colours = [(200, 30, 30), (30, 200, 30), (30, 30, 200)]
     with Film(tmp_path / "x.mp4", 64, 48, 10.0, out_fps=30.0) as film:

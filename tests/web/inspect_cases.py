@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 import gymsolve
-from gymsolve.rollout.agent import Agent
+from gymsolve.apps.loaded_policy import load_policy
+from gymsolve.experience.agent import Agent
 from gymsolve.runs.run import Run
 from gymsolve.seeding import generator, integer_seeds
-from gymsolve.training.play.loaded_policy import load_policy
 
 _SMALL = {"steps": 64, "env.num_envs": 2, "env.backend": "sync", "algo.num_steps": 32, "eval.episodes": 1}
 _SMALL |= {"solved_at": 1e9}

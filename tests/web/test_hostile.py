@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
+from gymsolve.apps.play.keys import Pressed
+from gymsolve.apps.play.opening import open_request, read_request
 from gymsolve.errors import CheckpointError, GymsolveError, RunDamagedError
 from gymsolve.runs.demos import list_demos
 from gymsolve.runs.episodes import load_episode
@@ -24,8 +26,6 @@ from gymsolve.runs.inspections import InspectionWriter, RowField, list_inspectio
 from gymsolve.runs.refs import checkpoint_ref, open_checkpoint
 from gymsolve.runs.run import Run, open_run
 from gymsolve.training.engines.choose import load_policy
-from gymsolve.training.play.opening import open_request, read_request
-from gymsolve.training.play.pressed import Pressed
 from gymsolve.web.guard import Guard
 from tests.web.conftest import Served, serving
 from tests.web.test_guard import ask, hear, open_socket
@@ -167,7 +167,7 @@ def test_what_fails_inside_is_told_to_page_and_terminal(
 ) -> None:
     from starlette.testclient import TestClient
 
-    from gymsolve.service.budget import Home, Limits
+    from gymsolve.service.agent_limits import Home, Limits
     from gymsolve.web import reading
     from gymsolve.web.server import make_app
 

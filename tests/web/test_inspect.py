@@ -16,15 +16,15 @@ from inspect_cases import CASES, brute_advantages, brute_returns, replay, train_
 from playwright.sync_api import expect
 
 import gymsolve
+from gymsolve.apps.inspector.branching import branch_off
+from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
+from gymsolve.apps.inspector.recorder import EpisodeRecorder, Question
+from gymsolve.apps.inspector.takeover import Hand
 from gymsolve.errors import CheckpointError, GymsolveError, UnknownRunError, UsageError
-from gymsolve.rollout.inspected import InspectedEpisode
-from gymsolve.rollout.table import rollout_columns
+from gymsolve.experience.table import rollout_columns
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.inspections import InspectionWriter, list_inspections
 from gymsolve.runs.run import Run
-from gymsolve.training.play.branching import branch_off
-from gymsolve.training.play.handing import Hand
-from gymsolve.training.play.inspection import Examiner, Question
 from tests.processes import children_of
 
 
@@ -186,7 +186,7 @@ def test_whoever_watches_may_stop_an_episode(runs):
         heard.append(states)
         return states < 30
 
-    with Examiner(runs["continuous"]) as examiner:
+    with EpisodeRecorder(runs["continuous"]) as examiner:
         stopped = examiner.play(Question(seed=5), watching)
     assert heard == [16, 32]
     assert len(InspectedEpisode(stopped)) == 32
@@ -213,7 +213,7 @@ def test_of_several_tasks_one_is_inspected(runs, server):
     assert usual.settings.reward_scale != other.settings.reward_scale
     with pytest.raises(UsageError, match=r"no task 'x'\. Its tasks are: usual, fall"):
         gymsolve.inspect(run, task="x")
-    with Examiner(run) as examiner:  # other futures are those of the same task
+    with EpisodeRecorder(run) as examiner:  # other futures are those of the same task
         branch = branch_off(examiner, other.stored, {2: (1 - int(other.column("action")[2, 0]),)})
         assert (branch.child.facts["task"], set(branch.child.rewards[:-1].tolist())) == ("fall", {0.0})
         hand = Hand(examiner, other.stored, 3)

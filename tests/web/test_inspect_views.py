@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import gymsolve
-from gymsolve.nn.looking import Asked, answers, gradients
+from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
 from gymsolve.nn.policy import Policy
-from gymsolve.rollout.inspected import InspectedEpisode
+from gymsolve.nn.saliency import Asked, answers, gradients
 from gymsolve.runs.inspections import list_inspections, open_inspection
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.runs.run import Run

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import gymsolve
-from gymsolve.envs.stage_opening import open_play_stage
+from gymsolve.envs.open_render_env import open_play_stage
 from gymsolve.recipes import resolve
 from gymsolve.runs.demos import list_demos
 from gymsolve.runs.episodes import load_episode

@@ -14,24 +14,24 @@ from minari import MinariDataset
 from minari.dataset.minari_storage import MinariStorage
 
 import gymsolve
+from gymsolve.apps.play import clock as clocks
+from gymsolve.apps.play.clock import Clock
+from gymsolve.apps.play.opening import open_request, read_request
+from gymsolve.apps.play.person import serve
+from gymsolve.apps.play.players import PolicyPlayer
+from gymsolve.apps.play.role import Seat
+from gymsolve.apps.playback import play as play_moments
+from gymsolve.apps.serve import GoneError
 from gymsolve.cli import main
 from gymsolve.envs.describe import describe_env
-from gymsolve.envs.stage import Scene
-from gymsolve.envs.stage_opening import open_stage
+from gymsolve.envs.open_render_env import open_stage
+from gymsolve.envs.render_env import Scene
 from gymsolve.errors import GymsolveError
 from gymsolve.recipes import resolve
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.episodes import load_episode
 from gymsolve.runs.files import replace_text
 from gymsolve.training.engines.choose import choose_engine
-from gymsolve.training.play import clock as clocks
-from gymsolve.training.play.clock import Clock
-from gymsolve.training.play.moments import play as play_moments
-from gymsolve.training.play.opening import open_request, read_request
-from gymsolve.training.play.person import serve
-from gymsolve.training.play.players import PolicyPlayer
-from gymsolve.training.play.seat import Seat
-from gymsolve.training.play.serve import GoneError
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -11,8 +11,8 @@ import gymsolve
 from gymsolve.errors import UsageError
 from gymsolve.runs import list_runs
 from gymsolve.runs.run import Run
-from gymsolve.service.budget import Home, Limits
-from gymsolve.service.steering import NewRun
+from gymsolve.service.agent_limits import Home, Limits
+from gymsolve.service.start_requests import NewRun
 from gymsolve.text import count
 from tests.web.conftest import Served, serving
 

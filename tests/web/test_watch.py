@@ -16,14 +16,14 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from gymsolve.errors import UsageError
-from gymsolve.metrics.report.bands import seed_curves
-from gymsolve.metrics.report.comparison import contend
 from gymsolve.runs import list_checkpoints, list_runs
 from gymsolve.runs.run import Run
-from gymsolve.service.budget import Home, Limits
+from gymsolve.service.agent_limits import Home, Limits
 from gymsolve.service.logbook import read_logbook
-from gymsolve.service.runs import get_run
 from gymsolve.text import count, number, score, took
+from gymsolve.view.report.bands import seed_curves
+from gymsolve.view.report.comparison import contend
+from gymsolve.view.runs import get_run
 from gymsolve.web.acting import ROUTES
 from gymsolve.web.route import Ask
 from tests.processes import children_of

@@ -9,15 +9,13 @@ from gymsolve.algos.auxiliary import Auxiliary, add_losses, trainable
 from gymsolve.algos.batch import Batch
 from gymsolve.algos.losses import mean_metrics, moved, value_loss, value_targets, was_clipped
 from gymsolve.algos.optimizer import Optimizer
-from gymsolve.config import A2CConfig
+from gymsolve.experience.credit import Credit, actor_critic_credit
+from gymsolve.experience.learning import hyperparameters
+from gymsolve.experience.rollout import Rollout
 from gymsolve.nn.policy import Policy
 from gymsolve.parts import Part
-from gymsolve.rollout.credit import Credit, actor_critic_credit
-from gymsolve.rollout.learning import hyperparameters
-from gymsolve.rollout.rollout import Rollout
-from gymsolve.schedules import Progress
-
-__all__ = ["A2C"]
+from gymsolve.settings.config import A2CConfig
+from gymsolve.settings.schedules import Progress
 
 
 class A2C(Part):

@@ -13,8 +13,6 @@ from gymsolve.nn.minibatch import Evaluated, Minibatch
 from gymsolve.nn.policy import Policy
 from gymsolve.parts import Part
 
-__all__ = ["Auxiliary", "add_losses", "trainable"]
-
 
 class Auxiliary(Part, Protocol):
     """One more thing to learn from every minibatch."""

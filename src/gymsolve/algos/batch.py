@@ -7,16 +7,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gymsolve.experience.frames import Frames
+from gymsolve.experience.learning import flatten, flatten_entry
+from gymsolve.experience.rollout import Rollout
+from gymsolve.experience.sequences import Layout, Sequences, cut_sequences
 from gymsolve.nn.memory import Unrolled
 from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
-from gymsolve.rollout.frames import Frames
-from gymsolve.rollout.learning import flatten, flatten_entry
-from gymsolve.rollout.rollout import Rollout
-from gymsolve.rollout.sequences import Layout, Sequences, cut_sequences
 from gymsolve.spec import Array
-
-__all__ = ["Batch"]
 
 
 class Batch:

@@ -6,19 +6,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gymsolve.config import AnyAlgo
+from gymsolve.experience.credit import Credited
 from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
-from gymsolve.rollout.credit import Credited
-
-__all__ = [
-    "divergence",
-    "mean_metrics",
-    "moved",
-    "value_loss",
-    "value_targets",
-    "was_clipped",
-]
+from gymsolve.settings.config import AnyAlgo
 
 
 def value_loss(config: AnyAlgo, predicted: Tensor, target: Tensor) -> Tensor:

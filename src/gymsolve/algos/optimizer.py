@@ -17,12 +17,10 @@ from torch.optim.adam import adam
 from torch.optim.rmsprop import rmsprop
 from torch.optim.sgd import sgd
 
-from gymsolve.config import OptimizerConfig
 from gymsolve.errors import CheckpointError
 from gymsolve.parts import Part
+from gymsolve.settings.config import OptimizerConfig
 from gymsolve.spec import Array
-
-__all__ = ["Optimizer"]
 
 
 class Optimizer(Part):
@@ -159,7 +157,7 @@ class Optimizer(Part):
         for flat in self._moments.values():
             flat.zero_()
 
-    def hold(self) -> Callable[[], None]:
+    def rollback_point(self) -> Callable[[], None]:
         """A function that brings weights and moments back to what they are now."""
         flat = (self._values, *self._moments.values())
         kept = [tensor.clone() for tensor in flat]

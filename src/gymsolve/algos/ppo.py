@@ -15,18 +15,16 @@ from gymsolve.algos.auxiliary import Auxiliary, add_losses, trainable
 from gymsolve.algos.batch import Batch
 from gymsolve.algos.losses import divergence, mean_metrics, value_loss, value_targets, was_clipped
 from gymsolve.algos.optimizer import Optimizer
-from gymsolve.config import PPOConfig
+from gymsolve.experience.credit import Credit, Credited, actor_critic_credit
+from gymsolve.experience.learning import adapt_rate, hyperparameters
+from gymsolve.experience.returns import standardize
+from gymsolve.experience.rollout import Rollout
 from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
-from gymsolve.parts import Part, hold_state
-from gymsolve.rollout.credit import Credit, Credited, actor_critic_credit
-from gymsolve.rollout.learning import adapt_rate, hyperparameters
-from gymsolve.rollout.returns import standardize
-from gymsolve.rollout.rollout import Rollout
-from gymsolve.schedules import Progress
+from gymsolve.parts import Part, rollback_state
+from gymsolve.settings.config import PPOConfig
+from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array
-
-__all__ = ["PPO"]
 
 
 class _Goals(NamedTuple):
@@ -158,5 +156,5 @@ class PPO(Part):
         self.rate_factor = float(state.get("rate_factor", 1.0))
         return []
 
-    def hold(self) -> Callable[[], None]:
-        return hold_state(self)
+    def rollback_point(self) -> Callable[[], None]:
+        return rollback_state(self)

@@ -16,17 +16,15 @@ from gymsolve.algos.auxiliary import Auxiliary, add_losses, trainable
 from gymsolve.algos.batch import Batch
 from gymsolve.algos.losses import mean_metrics, moved, value_loss, value_targets, was_clipped
 from gymsolve.algos.optimizer import Optimizer
-from gymsolve.config import ReinforceConfig
+from gymsolve.experience.credit import Credit, Credited, monte_carlo_credit
+from gymsolve.experience.learning import hyperparameters
+from gymsolve.experience.rollout import Rollout
 from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
-from gymsolve.parts import Part, hold_state
-from gymsolve.rollout.credit import Credit, Credited, monte_carlo_credit
-from gymsolve.rollout.learning import hyperparameters
-from gymsolve.rollout.rollout import Rollout
-from gymsolve.schedules import Progress
+from gymsolve.parts import Part, rollback_state
+from gymsolve.settings.config import ReinforceConfig
+from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array
-
-__all__ = ["Reinforce"]
 
 
 class Reinforce(Part):
@@ -103,5 +101,5 @@ class Reinforce(Part):
         self.mean_return = None if mean is None else float(mean)
         return []
 
-    def hold(self) -> Callable[[], None]:
-        return hold_state(self)
+    def rollback_point(self) -> Callable[[], None]:
+        return rollback_state(self)

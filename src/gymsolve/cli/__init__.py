@@ -13,7 +13,7 @@ What needs torch or gymnasium is imported when a command that uses it runs.
 import sys
 from collections.abc import Sequence
 
-from gymsolve.cli.interruption import Ending
+from gymsolve.cli.signal_guard import SignalGuard
 
 __all__ = ["main"]
 
@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Whoever calls this with arguments, as tests do, gets errors that nobody foresaw as they are.
     """
     given = list(sys.argv[1:] if argv is None else argv)
-    ending = Ending(alone=argv is None, owes="--json" in given)
+    ending = SignalGuard(alone=argv is None, owes="--json" in given)
     with ending.in_order():
         from gymsolve.cli.entry import answer  # signals are heard before: this takes a tenth of a second
 

@@ -8,24 +8,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gymsolve.service.answers import Answer, left_out
-from gymsolve.service.comparing import Comparison
+from gymsolve.answers import Answer, left_out
+from gymsolve.doctor.diagnose_run import Findings
+from gymsolve.doctor.fix import PlannedFix
+from gymsolve.jobs.seeds import SeedsVerdict
+from gymsolve.jobs.start import StartedRun
+from gymsolve.jobs.trials import TriedFix
 from gymsolve.service.demos import ExportedDemos, ToldDemo
-from gymsolve.service.diagnose import Findings
 from gymsolve.service.environments import CheckedEnv, TunedSpeed
 from gymsolve.service.evaluation import Evaluation
-from gymsolve.service.fix import PlannedFix
 from gymsolve.service.logbook import Logbook, WrittenEntry
 from gymsolve.service.machine import Machine
 from gymsolve.service.recipes import CheckedRecipes, FormattedRecipes, ListedRecipe, ShownRecipe
 from gymsolve.service.report import WrittenReport
-from gymsolve.service.runs import ListedRun, RunDetails, StopRequest
-from gymsolve.service.seeds import SeedsVerdict
 from gymsolve.service.share import PulledRun, PushedRun
-from gymsolve.service.start import StartedRun
-from gymsolve.service.trials import TriedFix
-
-__all__ = ["ANSWERS", "FILM", "EndedRun", "Failure", "Printed"]
+from gymsolve.view.comparing import Comparison
+from gymsolve.view.runs import ListedRun, RunDetails, StopRequest
 
 
 @dataclass(frozen=True)

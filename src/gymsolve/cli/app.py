@@ -33,8 +33,6 @@ from gymsolve.cli.commands import (
 )
 from gymsolve.errors import UsageError
 
-__all__ = ["app", "command_tree"]
-
 
 class ListByDefault(TyperGroup):
     """`gymsolve runs cartpole` is short for `gymsolve runs list cartpole`."""

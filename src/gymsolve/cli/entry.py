@@ -14,21 +14,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
-from gymsolve.cli.interruption import Ending
+from gymsolve.cli.fast_web import serve_quickly
 from gymsolve.cli.printing.only_json import only_json
-from gymsolve.cli.quick import serve_quickly
+from gymsolve.cli.signal_guard import SignalGuard
 from gymsolve.errors import GymsolveError, UsageError
+from gymsolve.jobs.startup_report import announce_error
 from gymsolve.own_code import is_in_run
-from gymsolve.service.announce import announce_error
 from gymsolve.text import printable
-
-__all__ = ["answer"]
 
 _READER_LEFT = 128 + 13
 _GUESSES = re.compile(r"\s*(Did you mean|\(Possible options).*", re.DOTALL)
 
 
-def answer(given: list[str], ending: Ending, *, called: bool) -> int:
+def answer(given: list[str], ending: SignalGuard, *, called: bool) -> int:
     """Run one command and say what came of it; returns the exit code."""
     _prepare()
     ending.begin()
@@ -38,7 +36,7 @@ def answer(given: list[str], ending: Ending, *, called: bool) -> int:
         gc.enable()  # a training that was refused had it switched off
 
 
-def _answer(given: list[str], ending: Ending, *, called: bool) -> int:
+def _answer(given: list[str], ending: SignalGuard, *, called: bool) -> int:
     arguments = [word for word in given if word != "--debug"]  # accepted anywhere on the line
     debug = len(arguments) < len(given) or os.environ.get("GYMSOLVE_DEBUG") == "1"
     as_json = "--json" in arguments
@@ -55,7 +53,7 @@ def _answer(given: list[str], ending: Ending, *, called: bool) -> int:
     except Exception as error:  # the last place: whatever nobody foresaw becomes a sentence and a file
         if isinstance(error, OSError) and _drop_broken_streams():
             return _unwritten(error)
-        from gymsolve.cli.last_resort import explain, names_a_place
+        from gymsolve.cli.crash_report import explain, names_a_place
 
         if called and not names_a_place(error):
             raise
@@ -67,7 +65,7 @@ def _answer(given: list[str], ending: Ending, *, called: bool) -> int:
     return code
 
 
-def _run_and_answer(arguments: list[str], ending: Ending, *, as_json: bool) -> int:
+def _run_and_answer(arguments: list[str], ending: SignalGuard, *, as_json: bool) -> int:
     # Benchmarks are a process of their own, which answers itself.
     with only_json(as_json and arguments[0] != "bench") as answer:
         try:
@@ -165,7 +163,7 @@ def _run(arguments: list[str]) -> int:
 def _refusal(message: str, arguments: list[str]) -> UsageError:
     """Why a command line was not understood, and the one that was probably meant, else where to look."""
     from gymsolve.cli.app import app
-    from gymsolve.cli.newcomers import translate
+    from gymsolve.cli.suggestions import translate
 
     known = [str(command.name) for command in app.registered_commands]
     known += [str(group.name) for group in app.registered_groups]

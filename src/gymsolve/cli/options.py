@@ -6,11 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = [
-    *("All", "Json", "Limit", "PolicyRef", "Quiet", "RunRef", "RunsDir", "Set", "Stochastic", "Trust"),
-    *("overrides", "trusts"),
-]
-
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value on standard output, nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]
 RunsDir = Annotated[

@@ -13,8 +13,6 @@ from urllib.parse import urlencode
 from gymsolve.cli.printing.output import say
 from gymsolve.errors import MissingExtraError, UsageError
 
-__all__ = ["USUAL_PORT", "open_page"]
-
 USUAL_PORT = 8650
 _SERVERS = ("starlette", "uvicorn", "websockets")
 """What the extra `web` brings along."""
@@ -53,7 +51,7 @@ def open_page(
     if not no_open:
         threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
     from gymsolve.runs import runs_folder
-    from gymsolve.service.budget import Home, Limits
+    from gymsolve.service.agent_limits import Home, Limits
     from gymsolve.web.server import serve
 
     home = Home(str(runs_folder(runs_dir).absolute()), Limits(**(allowed or {"runs": None})), by="person")

@@ -14,11 +14,6 @@ from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from gymsolve.errors import ConfigError
 
-__all__ = [
-    *("CHANCE", "FLAG", "SAME_GAME", "SHARE", "WHOLE_OR_NONE", "Argument", "Blame", "blame"),
-    *("check_arguments", "check_types", "is_whole", "show"),
-]
-
 
 class Argument(NamedTuple):
     """What an argument may be, by a test and in words."""

@@ -17,13 +17,12 @@ from typing import Any, TypeAlias
 import gymnasium as gym
 from gymnasium import error as gym_error
 
-from gymsolve.config import EnvConfig, Role
 from gymsolve.envs.arguments import Blame, blame, check_types
 from gymsolve.envs.contract_faults import FAULTS, build_fault, close_env, keep_folder, require_spaces
 from gymsolve.envs.extras import IMAGES
 from gymsolve.envs.families import GENERIC, families, find_creator, find_family, is_exclusive
 from gymsolve.envs.headless import draw_without_screen
-from gymsolve.envs.lean.choice import find_lean
+from gymsolve.envs.lean import find_lean
 from gymsolve.envs.options import Planned, check_wrappers
 from gymsolve.envs.registration import find_spec, newest_version
 from gymsolve.envs.replay import Replay
@@ -35,6 +34,7 @@ from gymsolve.envs.wrappers.nested import FrameStack
 from gymsolve.envs.wrappers.rewards import RawReturn, TimeLimit
 from gymsolve.envs.wrappers.watch import Watch
 from gymsolve.errors import ConfigError, GymsolveError, MissingExtraError, UnknownEnvError, UsageError
+from gymsolve.settings.config import EnvConfig, Role
 from gymsolve.spec import ActionSpec
 
 __all__ = [

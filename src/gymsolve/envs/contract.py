@@ -15,8 +15,6 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from gymsolve.spec import Array, EnvSpec, Obs
 
-__all__ = ["Envs", "Episode", "Snapshot", "Step"]
-
 Snapshot: TypeAlias = dict[str, Any]
 """The state of one environment as JSON-ready data; only the backend that made it can read it."""
 

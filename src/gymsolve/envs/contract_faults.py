@@ -22,20 +22,6 @@ from gymnasium import spaces
 from gymsolve.envs.arguments import Blame, show
 from gymsolve.errors import ConfigError, EnvFaultError, GymsolveError
 
-__all__ = [
-    *("FAULTS", "SPACE_FIX", "TRACEBACK", "Breach", "build_fault", "close_env", "explain_error"),
-    *(
-        "explain_info",
-        "explain_type",
-        "find_crash_site",
-        "import_fault",
-        "keep_folder",
-        "place_of_error",
-        "place_of_frame",
-    ),
-    *("place_of_method", "refuse_arguments", "require_spaces", "told_error"),
-]
-
 FAULTS = (Exception, SystemExit)
 """What code of an environment may raise; a KeyboardInterrupt is the user's own wish."""
 

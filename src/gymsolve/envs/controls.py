@@ -14,8 +14,6 @@ from gymsolve.envs.families import bare_name, find_family
 from gymsolve.envs.labels import ActionLabels, find_keys, key_words
 from gymsolve.spec import ActionSpec, Array
 
-__all__ = ["Binding", "Controls", "find_controls"]
-
 _SPARE = (*"1234567890", *"qwertyuiop", *"asdfghjkl", *"zxcvbnm")
 """Keys for actions whose names suggest none."""
 _LEVERS = (("left", "right"), ("down", "up"))

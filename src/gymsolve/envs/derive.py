@@ -2,23 +2,21 @@
 
 The values are those that recur in presets known to work; they are a start, not a tuned recipe. What the user
 has set already (`env.*`, `steps`) is a fact like any other: the environment is looked at as it will be
-trained, and rollouts fit the budget. Nothing here contradicts `metrics/lint.py`, which a test demands.
+trained, and rollouts fit the budget. Nothing here contradicts `doctor/lint.py`, which a test demands.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.build import find_spec
 from gymsolve.envs.contract_faults import keep_folder
 from gymsolve.envs.families import find_family
 from gymsolve.envs.make import make_envs
 from gymsolve.envs.random_policy import Census, Tell, take_census
+from gymsolve.settings.config import EnvConfig
 from gymsolve.spec import EnvSpec, ObsSpec
 from gymsolve.text import count, plural
-
-__all__ = ["derive_recipe"]
 
 _SPARSE = 0.02
 _CODES = 8

@@ -14,10 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.config import EnvConfig, Role
-from gymsolve.envs.apart import call_apart, longest_call
-from gymsolve.envs.atari.screen_plan import ale_obstacle
-from gymsolve.envs.backends.ale import AleEnvs
 from gymsolve.envs.build import (
     BuiltEnv,
     CopyBuilder,
@@ -36,6 +32,9 @@ from gymsolve.envs.contract_faults import (
     refuse_arguments,
 )
 from gymsolve.envs.families import find_creator
+from gymsolve.envs.families.atari.backend import AleEnvs
+from gymsolve.envs.families.atari.screen_plan import ale_obstacle
+from gymsolve.envs.isolated import call_apart, longest_call
 from gymsolve.envs.join import Joint, join_specs
 from gymsolve.envs.labels import ActionLabels, find_labels
 from gymsolve.envs.masks import legal_mask
@@ -45,9 +44,8 @@ from gymsolve.envs.replay import Replay
 from gymsolve.envs.spaces import ObsLayout, action_spec, half_bounds
 from gymsolve.envs.step_timing import time_steps
 from gymsolve.errors import ConfigError, EnvFaultError, GymsolveError
+from gymsolve.settings.config import EnvConfig, Role
 from gymsolve.spec import ActionSpec, Array, EnvSpec
-
-__all__ = ["Description", "describe", "describe_env", "describe_tasks", "masks_in_info"]
 
 _TIMED_SECONDS = 0.02
 """How long an environment is timed to see whether workers pay."""

@@ -10,27 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.config import EnvConfig
-from gymsolve.envs.backends.ale import games_differ
 from gymsolve.envs.backends.same_step import SameStepEnvs
 from gymsolve.envs.build import find_spec
 from gymsolve.envs.contract import Envs, Step
 from gymsolve.envs.contract_faults import place_of_method
 from gymsolve.envs.families import find_creator
+from gymsolve.envs.families.atari.backend import games_differ
 from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.envs.random_policy import random_actions
+from gymsolve.settings.config import EnvConfig
 from gymsolve.spec import EnvSpec, Obs
-
-__all__ = [
-    "BOUNDS_FIX",
-    "SEED_FIX",
-    "UNSEEDED",
-    "Bounds",
-    "Determinism",
-    "check_determinism",
-    "know_determinism",
-    "place_in_class",
-]
 
 UNSEEDED = "the same seed does not give the same trajectory"
 SEED_FIX = "begin `reset` with `super().reset(seed=seed)` and draw from `self.np_random`"

@@ -6,13 +6,11 @@
 import sys
 from importlib.util import find_spec
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.families import Extra, find_family
 from gymsolve.errors import GymsolveError
 from gymsolve.recipes import resolve
 from gymsolve.recipes.files import has_recipe, split_name
-
-__all__ = ["IMAGES", "missing_extras"]
+from gymsolve.settings.config import EnvConfig
 
 IMAGES = Extra("opencv-python-headless", "images", "cv2")
 """What some wrappers and environments of any family need."""

@@ -14,8 +14,6 @@ from gymsolve.envs.families.family import AnyEnv
 from gymsolve.envs.plain_data import pack, plain_attributes, unpack
 from gymsolve.errors import EnvFaultError
 
-__all__ = ["load_native", "resumes_natively", "save_native"]
-
 _KNOWN = ("gymsolve", "gymnasium")
 
 

@@ -5,8 +5,6 @@ import os
 import sys
 from contextlib import suppress
 
-__all__ = ["draw_without_screen", "has_egl"]
-
 
 def draw_without_screen() -> None:
     """Tell drawing libraries that there is no screen, if so: some complain without it, some fail.

@@ -18,8 +18,6 @@ import numpy as np
 from gymsolve.errors import ConfigError
 from gymsolve.spec import TASK_ENTRY, ActionSpec, Array, EnvSpec, Obs, ObsSpec
 
-__all__ = ["Fit", "Joint", "join_specs", "task_seed"]
-
 
 @dataclass(frozen=True)
 class Fit:

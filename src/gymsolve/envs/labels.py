@@ -10,8 +10,6 @@ from gymsolve.envs.families import bare_name, find_family
 from gymsolve.envs.wrappers.actions import DiscreteActions
 from gymsolve.spec import ActionSpec, Array
 
-__all__ = ["ActionLabels", "find_keys", "find_labels", "key_words", "name_dimensions"]
-
 _MOST_NUMBERS = 4
 """More dimensions than this are counted instead of listed: nobody can read them in a video."""
 _WORDS = {

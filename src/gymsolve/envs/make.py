@@ -4,11 +4,7 @@ import multiprocessing
 import sys
 from typing import Literal
 
-from gymsolve.config import EnvConfig, Role
-from gymsolve.envs.atari.screen_plan import ale_obstacle
 from gymsolve.envs.backends import bare_obstacle
-from gymsolve.envs.backends.ale import AleEnvs
-from gymsolve.envs.backends.compiled import CompiledEnvs, compiled_obstacle
 from gymsolve.envs.backends.envpool import EnvPoolEnvs, envpool_obstacle
 from gymsolve.envs.backends.in_process import InProcessEnvs
 from gymsolve.envs.backends.joined import JoinedEnvs
@@ -19,13 +15,15 @@ from gymsolve.envs.backends.worker_pool import Workers, usable_cores
 from gymsolve.envs.build import CopyBuilder, find_spec, needs_own_process
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.describe import describe, describe_tasks
+from gymsolve.envs.families.atari.backend import AleEnvs
+from gymsolve.envs.families.atari.screen_plan import ale_obstacle
+from gymsolve.envs.families.classic_control.backend import CompiledEnvs, compiled_obstacle
 from gymsolve.envs.masks import legal_mask
 from gymsolve.envs.options import check_wrappers
 from gymsolve.envs.processes import can_fork
 from gymsolve.envs.step_timing import cores_spare, worth_workers
 from gymsolve.errors import ConfigError
-
-__all__ = ["choose_backend", "debugger_attached", "make_envs", "make_joined"]
+from gymsolve.settings.config import EnvConfig, Role
 
 Backend = Literal["sync", "async", "compiled", "native", "ale", "envpool"]
 

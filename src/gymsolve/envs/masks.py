@@ -7,8 +7,6 @@ import numpy as np
 from gymsolve.errors import ConfigError, EnvFaultError
 from gymsolve.spec import ActionSpec, Array
 
-__all__ = ["flat_mask", "legal_mask", "refuse_empty"]
-
 
 def flat_mask(value: Any, action: ActionSpec) -> Array:
     """`info["action_mask"]` as bool [mask_size]; parts may come concatenated or one by one."""

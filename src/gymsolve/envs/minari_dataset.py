@@ -20,8 +20,6 @@ from gymsolve.runs.demos import Demo
 from gymsolve.runs.episodes import RecordedEpisode, load_episode
 from gymsolve.spec import ActionSpec, Array, EnvSpec, ObsSpec, find_misfit
 
-__all__ = ["export_demos"]
-
 _NAME = re.compile(r"([\w-]+/)*[\w-]+-v\d+")
 
 

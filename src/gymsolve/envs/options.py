@@ -10,11 +10,9 @@ from typing import Any, get_origin, get_type_hints
 import gymnasium as gym
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from gymsolve.config import EnvConfig, Role
 from gymsolve.errors import ConfigError, UsageError, did_you_mean
 from gymsolve.registry import WRAPPERS, lookup
-
-__all__ = ["Planned", "check_wrappers", "naming_task"]
+from gymsolve.settings.config import EnvConfig, Role
 
 
 @dataclass(frozen=True)

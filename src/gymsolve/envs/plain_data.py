@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["is_plain", "pack", "plain_attributes", "unpack"]
-
 _SIMPLE = (bool, int, float, str, type(None))
 
 

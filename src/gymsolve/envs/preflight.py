@@ -9,8 +9,6 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from gymsolve.config import EnvConfig
-from gymsolve.envs.apart import call_apart
 from gymsolve.envs.backends.worker_pool import usable_cores
 from gymsolve.envs.build import CopyBuilder, build_env, find_spec
 from gymsolve.envs.contract import Envs
@@ -24,15 +22,15 @@ from gymsolve.envs.determinism import (
     check_determinism,
     place_in_class,
 )
+from gymsolve.envs.isolated import call_apart
 from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.envs.random_policy import Census, SimplePolicy, random_actions, take_census
 from gymsolve.envs.spaces import action_spec
 from gymsolve.envs.step_timing import worth_workers
 from gymsolve.envs.wrappers.components import is_number
 from gymsolve.errors import EnvFaultError
+from gymsolve.settings.config import EnvConfig
 from gymsolve.spec import EnvSpec
-
-__all__ = ["PreflightReport", "preflight"]
 
 _Looked: TypeAlias = tuple[list[str], tuple[float | None, float | None], tuple[str, ...]]
 """Problems; seconds of a reset and of a step; numbers in `info`."""

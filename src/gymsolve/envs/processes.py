@@ -20,8 +20,6 @@ from multiprocessing.connection import Connection
 from multiprocessing.util import Finalize
 from typing import Any
 
-__all__ = ["ENGINE_DIED", "WATCH", "OwnProcess", "can_fork", "signals_blocked"]
-
 _PATIENCE = 5.0
 """Seconds that a process gets to close what it holds."""
 _LAST_SECONDS = 10

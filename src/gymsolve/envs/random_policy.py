@@ -20,17 +20,6 @@ import numpy as np
 from gymsolve.envs.contract import Envs
 from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs
 
-__all__ = [
-    "PAY_COPIES",
-    "Census",
-    "Pay",
-    "SimplePolicy",
-    "Tell",
-    "measure_pay",
-    "random_actions",
-    "take_census",
-]
-
 SimplePolicy = Literal["random", "first", "repeat"]
 Tell = Callable[[int, int], None]
 

@@ -18,8 +18,6 @@ from gymsolve.envs.families import bare_name, families, find_family
 from gymsolve.errors import GymsolveError, UnknownEnvError, did_you_mean
 from gymsolve.own_code import import_code
 
-__all__ = ["find_spec", "newest_version"]
-
 
 @runtime_checkable
 class _Registers(Protocol):

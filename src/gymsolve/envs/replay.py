@@ -37,8 +37,6 @@ from gymsolve.envs.wrappers.watch import Watch
 from gymsolve.errors import BadNumber, EnvFaultError, GymsolveError
 from gymsolve.spec import ActionSpec, Array
 
-__all__ = ["Info", "Options", "Replay"]
-
 Info: TypeAlias = dict[str, Any]
 Options: TypeAlias = dict[str, Any] | None
 

@@ -11,24 +11,22 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 import gymnasium as gym
 import numpy as np
 
-from gymsolve.config import EnvConfig, Role
-from gymsolve.envs.apart import Apart, longest_call
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec
 from gymsolve.envs.contract import Snapshot
 from gymsolve.envs.contract_faults import FAULTS, told_error
 from gymsolve.envs.describe import Description
 from gymsolve.envs.families import find_family
 from gymsolve.envs.headless import draw_without_screen
+from gymsolve.envs.isolated import Apart, longest_call
 from gymsolve.envs.labels import ActionLabels, find_labels
 from gymsolve.envs.masks import legal_mask, refuse_empty
+from gymsolve.envs.render_env import Scene, Stage
 from gymsolve.envs.spaces import ObsLayout, half_bounds
-from gymsolve.envs.stage import Scene, Stage
 from gymsolve.envs.wrappers.actions import FrameSkip
 from gymsolve.envs.wrappers.components import is_number
 from gymsolve.errors import EnvFaultError, GymsolveError
+from gymsolve.settings.config import EnvConfig, Role
 from gymsolve.spec import ActionSpec, Array
-
-__all__ = ["StageHere", "draw", "open_single"]
 
 _USUAL_FPS = 30.0
 _Read = TypeVar("_Read")

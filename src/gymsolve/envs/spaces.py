@@ -16,8 +16,6 @@ from gymnasium import spaces
 from gymsolve.errors import UnsupportedSpaceError
 from gymsolve.spec import ActionSpec, Array, Obs, ObsSpec
 
-__all__ = ["ImageBox", "ObsLayout", "action_spec", "channel_axis", "half_bounds", "is_image"]
-
 Space: TypeAlias = spaces.Space[Any]
 Path: TypeAlias = tuple[str | int, ...]
 

@@ -10,8 +10,6 @@ from gymsolve.envs.random_policy import random_actions
 from gymsolve.envs.replay import Info, Replay
 from gymsolve.spec import ActionSpec
 
-__all__ = ["cores_spare", "time_steps", "worth_workers"]
-
 _WORTHWHILE_US = 100.0
 """Microseconds that workers must save per vector step; messages to and from them cost some 35."""
 _FEWEST_STEPS = 3

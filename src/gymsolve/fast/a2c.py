@@ -2,18 +2,16 @@
 
 import numpy as np
 
-from gymsolve.config import A2CConfig
+from gymsolve.experience.credit import Credit, actor_critic_credit
+from gymsolve.experience.learning import hyperparameters
+from gymsolve.experience.rollout import Rollout
 from gymsolve.fast.losses import Batch, clipped_share, moved, value_loss, value_targets
 from gymsolve.fast.optimizer import FastOptimizer
 from gymsolve.fast.policy import FastPolicy
 from gymsolve.parts import Part
-from gymsolve.rollout.credit import Credit, actor_critic_credit
-from gymsolve.rollout.learning import hyperparameters
-from gymsolve.rollout.rollout import Rollout
-from gymsolve.schedules import Progress
+from gymsolve.settings.config import A2CConfig
+from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array
-
-__all__ = ["FastA2C"]
 
 
 class FastA2C(Part):

@@ -12,8 +12,6 @@ import numpy as np
 
 from gymsolve.spec import Array
 
-__all__ = ["ACTIVATIONS", "Activation"]
-
 
 class _Forward(Protocol):
     def __call__(self, z: Array, h: Array, spare: Array) -> None: ...

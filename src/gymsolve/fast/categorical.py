@@ -8,8 +8,6 @@ from gymsolve.fast.heads import Linear
 from gymsolve.fast.parameters import Parameters
 from gymsolve.spec import ActionSpec, Array
 
-__all__ = ["CategoricalHead"]
-
 ILLEGAL = -1e9
 """Logit of an illegal choice: its probability underflows to exactly 0, and no NaN can arise."""
 

@@ -10,8 +10,6 @@ from gymsolve.fast.inputs import Features, Inputs, Samples
 from gymsolve.fast.parameters import Parameters
 from gymsolve.spec import ActionSpec, Array
 
-__all__ = ["CompiledPasses", "CompiledWork"]
-
 _KEPT_SIZES = 8
 """Batch sizes whose arrays are kept; rollouts of ever new sizes must not fill the memory."""
 

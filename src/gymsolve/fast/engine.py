@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.config import AnyAlgo, TrainConfig
 from gymsolve.fast.a2c import FastA2C
 from gymsolve.fast.policy import FastPolicy
 from gymsolve.fast.ppo import FastPPO
 from gymsolve.fast.reinforce import FastReinforce
+from gymsolve.settings.config import AnyAlgo, TrainConfig
 from gymsolve.spec import EnvSpec
-
-__all__ = ["FastAlgorithm", "build", "build_algorithm", "set_blas_threads"]
 
 FastAlgorithm = FastPPO | FastA2C | FastReinforce
 

@@ -9,8 +9,6 @@ from gymsolve.fast.heads import Linear
 from gymsolve.fast.parameters import Parameters
 from gymsolve.spec import ActionSpec, Array
 
-__all__ = ["GaussianHead", "quadrature"]
-
 
 @dataclass
 class _GaussianWork:

@@ -11,8 +11,6 @@ import numpy as np
 from gymsolve.fast.parameters import Parameters
 from gymsolve.spec import Array
 
-__all__ = ["Head", "Linear"]
-
 
 class Head(Protocol):
     """What the policy asks of a head; `work` is what `allocate` gave for the batch size."""

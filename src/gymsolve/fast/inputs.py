@@ -9,11 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gymsolve.config import NetConfig
 from gymsolve.fast.normalize import BoundsNorm, ObsNorm, RunningNorm
+from gymsolve.settings.config import NetConfig
 from gymsolve.spec import Array, EnvSpec, Obs, ObsSpec
-
-__all__ = ["Features", "Inputs", "Samples"]
 
 MANY = 256
 """Categories of one entry above which rows are looked up (measured: quicker from 250 on at 256 samples)."""

@@ -1176,7 +1176,7 @@ out:
 PyObject *convolve(PyObject *module, PyObject *const *args, len given);
 PyObject *convolve_back(PyObject *module, PyObject *const *args, len given);
 
-/* In envs/lean/classic.c. */
+/* In envs/families/classic_control/classic.c. */
 extern PyTypeObject ClassicType;
 
 static PyMethodDef functions[] = {

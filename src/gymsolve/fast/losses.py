@@ -5,20 +5,12 @@ The torch side of the same names is `algos/losses.py`.
 
 import numpy as np
 
-from gymsolve.config import AnyAlgo
+from gymsolve.experience.learning import flatten, flatten_obs
+from gymsolve.experience.rollout import Rollout
 from gymsolve.fast.inputs import Samples
 from gymsolve.fast.policy import FastPolicy
-from gymsolve.rollout.learning import flatten, flatten_obs
-from gymsolve.rollout.rollout import Rollout
+from gymsolve.settings.config import AnyAlgo
 from gymsolve.spec import Array
-
-__all__ = [
-    "Batch",
-    "clipped_share",
-    "moved",
-    "value_loss",
-    "value_targets",
-]
 
 
 def clipped_share(norms: list[float], in_force: dict[str, float]) -> float:

@@ -8,10 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from gymsolve.rollout.moments import merge_moments
+from gymsolve.experience.moments import merge_moments
 from gymsolve.spec import Array, ObsSpec
-
-__all__ = ["BoundsNorm", "ObsNorm", "RunningNorm", "ValueNorm"]
 
 
 class ObsNorm(Protocol):

@@ -13,15 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.config import OptimizerConfig
 from gymsolve.errors import CheckpointError
 from gymsolve.fast.parameters import Parameters
 from gymsolve.fast.trunk import Loss
 from gymsolve.kernels import load_kernels
 from gymsolve.parts import Part
+from gymsolve.settings.config import OptimizerConfig
 from gymsolve.spec import Array
-
-__all__ = ["FastOptimizer"]
 
 _TINY = 1e-30
 
@@ -165,7 +163,7 @@ class FastOptimizer(Part):
         for array in self._moments.values():
             array[...] = 0.0
 
-    def hold(self) -> Callable[[], None]:
+    def rollback_point(self) -> Callable[[], None]:
         """A function that brings weights and moments back to what they are now."""
         flat = (self._parameters.values, *self._moments.values())
         kept = [array.copy() for array in flat]

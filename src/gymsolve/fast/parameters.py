@@ -11,11 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gymsolve.config import NetConfig
-from gymsolve.initialize import orthogonal
+from gymsolve.first_weights import orthogonal
+from gymsolve.settings.config import NetConfig
 from gymsolve.spec import ActionSpec, Array
-
-__all__ = ["Parameters", "Slot"]
 
 _ROOT_TWO = float(np.sqrt(2.0))
 

@@ -13,8 +13,6 @@ from gymsolve.fast.parameters import Parameters
 from gymsolve.fast.trunk import Loss, Trunk, TrunkWork
 from gymsolve.spec import Array
 
-__all__ = ["NumpyPasses", "Passes", "Work"]
-
 _KEPT_SIZES = 8
 """Batch sizes whose work arrays are kept; rollouts of ever new sizes must not fill the memory."""
 

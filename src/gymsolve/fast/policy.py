@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.config import NetConfig
 from gymsolve.errors import CheckpointError, ConfigError
+from gymsolve.experience.agent import Acted, Chosen, Considered, Prefix
 from gymsolve.fast.categorical import CategoricalHead
 from gymsolve.fast.compiled import CompiledPasses
 from gymsolve.fast.gaussian import GaussianHead
@@ -25,10 +25,8 @@ from gymsolve.fast.passes import NumpyPasses, Passes, Work
 from gymsolve.fast.support import why_not
 from gymsolve.fast.trunk import Trunk
 from gymsolve.kernels import load_kernels
-from gymsolve.rollout.agent import Acted, Chosen, Considered, Way
+from gymsolve.settings.config import NetConfig
 from gymsolve.spec import Array, EnvSpec, Obs
-
-__all__ = ["FastPolicy"]
 
 _KEPT_SIZES = 8
 """Batch sizes whose features have a place; batches of ever new sizes must not fill the memory."""
@@ -121,7 +119,7 @@ class FastPolicy:
     def memory_inputs(self) -> int:
         return 0
 
-    def did(self, memory: Array, actions: Array) -> Array:
+    def override_action(self, memory: Array, actions: Array) -> Array:
         """Never called: there is no memory."""
         return memory
 
@@ -129,9 +127,9 @@ class FastPolicy:
         """Never called: there is no memory."""
         return memory
 
-    def remember(self, ways: Sequence[Way], memory: Array | None = None) -> Array:
+    def remember(self, prefixes: Sequence[Prefix], memory: Array | None = None) -> Array:
         """Never called: there is no memory."""
-        return np.zeros((len(ways), 0), np.float32)
+        return np.zeros((len(prefixes), 0), np.float32)
 
     @np.errstate(all="ignore")
     def values(self, obs: Obs, memory: Array | None = None) -> Array:
@@ -197,7 +195,7 @@ class FastPolicy:
         if self.value_norm is not None:
             self.value_norm.observe(returns, self._value_row[:-1], self._value_row[-1:])
 
-    def hold(self) -> Callable[[], None]:
+    def rollback_point(self) -> Callable[[], None]:
         """A function that brings the statistics back to what they are now; the optimizer holds weights."""
         live = [*self.inputs.arrays().values()]
         live += [] if self.value_norm is None else self.value_norm.arrays().values()

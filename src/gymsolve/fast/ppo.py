@@ -9,20 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.config import PPOConfig
+from gymsolve.experience.credit import Credit, actor_critic_credit
+from gymsolve.experience.learning import adapt_rate, hyperparameters
+from gymsolve.experience.rollout import Rollout
 from gymsolve.fast.inputs import Samples
 from gymsolve.fast.losses import Batch, clipped_share, value_targets
 from gymsolve.fast.optimizer import FastOptimizer
 from gymsolve.fast.policy import FastPolicy
 from gymsolve.fast.surrogate import SurrogateMeans, compiled_surrogate, numpy_surrogate
-from gymsolve.parts import Part, hold_state
-from gymsolve.rollout.credit import Credit, actor_critic_credit
-from gymsolve.rollout.learning import adapt_rate, hyperparameters
-from gymsolve.rollout.rollout import Rollout
-from gymsolve.schedules import Progress
+from gymsolve.parts import Part, rollback_state
+from gymsolve.settings.config import PPOConfig
+from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array
-
-__all__ = ["FastPPO"]
 
 
 class FastPPO(Part):
@@ -132,8 +130,8 @@ class FastPPO(Part):
         self.rate_factor = float(state.get("rate_factor", 1.0))
         return []
 
-    def hold(self) -> Callable[[], None]:
-        return hold_state(self)
+    def rollback_point(self) -> Callable[[], None]:
+        return rollback_state(self)
 
 
 def _describe(

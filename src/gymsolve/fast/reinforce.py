@@ -9,18 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.config import ReinforceConfig
+from gymsolve.experience.credit import Credit, monte_carlo_credit
+from gymsolve.experience.learning import flatten_obs, hyperparameters
+from gymsolve.experience.rollout import Rollout
 from gymsolve.fast.losses import Batch, clipped_share, moved, value_loss, value_targets
 from gymsolve.fast.optimizer import FastOptimizer
 from gymsolve.fast.policy import FastPolicy
-from gymsolve.parts import Part, hold_state
-from gymsolve.rollout.credit import Credit, monte_carlo_credit
-from gymsolve.rollout.learning import flatten_obs, hyperparameters
-from gymsolve.rollout.rollout import Rollout
-from gymsolve.schedules import Progress
+from gymsolve.parts import Part, rollback_state
+from gymsolve.settings.config import ReinforceConfig
+from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array
-
-__all__ = ["FastReinforce"]
 
 
 class FastReinforce(Part):
@@ -106,5 +104,5 @@ class FastReinforce(Part):
         self.mean_return = None if mean is None else float(mean)
         return []
 
-    def hold(self) -> Callable[[], None]:
-        return hold_state(self)
+    def rollback_point(self) -> Callable[[], None]:
+        return rollback_state(self)

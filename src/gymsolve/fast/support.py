@@ -1,10 +1,8 @@
 """What the NumPy engine can serve; the torch engine serves everything else."""
 
-from gymsolve.config import NetConfig, TrainConfig
 from gymsolve.fast.activations import ACTIVATIONS
+from gymsolve.settings.config import NetConfig, TrainConfig
 from gymsolve.spec import EnvSpec
-
-__all__ = ["supports", "why_not"]
 
 ALGORITHMS = ("ppo", "a2c", "reinforce")
 

@@ -6,12 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gymsolve.config import PPOConfig
 from gymsolve.fast.losses import value_loss
 from gymsolve.fast.passes import Work
+from gymsolve.settings.config import PPOConfig
 from gymsolve.spec import Array
-
-__all__ = ["Surrogate", "SurrogateMeans", "compiled_surrogate", "numpy_surrogate"]
 
 
 class SurrogateMeans(NamedTuple):

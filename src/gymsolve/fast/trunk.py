@@ -14,8 +14,6 @@ from gymsolve.fast.inputs import Features, Inputs
 from gymsolve.fast.parameters import Parameters
 from gymsolve.spec import Array
 
-__all__ = ["Loss", "Trunk", "TrunkWork"]
-
 Loss = Literal["both", "policy", "value"]
 """Which outputs are wanted, or have a slope: that decides which towers take part."""
 _TOWERS: dict[Loss, slice] = {"both": slice(None), "policy": slice(0, 1), "value": slice(-1, None)}

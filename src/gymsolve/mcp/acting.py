@@ -5,14 +5,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from gymsolve.answers import Answer
 from gymsolve.errors import UsageError
 from gymsolve.mcp.playing import EPISODE
 from gymsolve.mcp.remembering import LOGBOOK
 from gymsolve.mcp.tool import Arguments, Home, Reply, Run, Tell, Told, Tool, refuse_given, shorten
-from gymsolve.service.answers import Answer
-from gymsolve.service.budget import Allowance, own_run, require_own, require_writing
-
-__all__ = ["TOOLS"]
+from gymsolve.service.agent_limits import Allowance, own_run, require_own, require_writing
 
 Settings = Annotated[dict[str, Any], Field(description='Settings to change: {"algo.gamma": 0.98}')]
 _REFUSED = ("track",)
@@ -35,7 +33,7 @@ class Start(Arguments):
 
 
 def _start(home: Home, given: Start, tell: Tell) -> Reply:
-    from gymsolve.service.steering import NewRun
+    from gymsolve.service.start_requests import NewRun
 
     require_writing(home.limits)
     wanted = NewRun(given.env, _checked(given.set), given.seed, given.steps, given.from_run)
@@ -69,7 +67,7 @@ class Control(Arguments):
 
 
 def _control(home: Home, given: Control, tell: Tell) -> Reply:
-    from gymsolve.service.steering import Continuation
+    from gymsolve.service.start_requests import Continuation
 
     require_writing(home.limits)
     if given.action == "stop":
@@ -83,7 +81,7 @@ def _control(home: Home, given: Control, tell: Tell) -> Reply:
 
 def _stopped(home: Home, ref: str) -> Told:
     from gymsolve.runs.process import is_here
-    from gymsolve.service.runs import stop_run
+    from gymsolve.view.runs import stop_run
 
     require_own(ref, home)
     asked = stop_run(ref, home.runs_dir)
@@ -119,7 +117,7 @@ class Explained(Answer):
 
 def _diagnose(home: Home, given: Diagnose, tell: Tell) -> Reply:
     if given.action == "try_fix":
-        from gymsolve.service.steering import FixTrial
+        from gymsolve.service.start_requests import FixTrial
 
         require_writing(home.limits)
         started = FixTrial(given.run, given.alert, given.seeds).start(home, given.key)
@@ -148,8 +146,8 @@ def _diagnose(home: Home, given: Diagnose, tell: Tell) -> Reply:
 
 def _findings(home: Home, ref: str) -> dict[str, Any]:
     """What the rules say; W&B is asked by a process that can be ended."""
-    from gymsolve.service.calls import call_command
-    from gymsolve.service.diagnose import ONLINE, diagnose_path
+    from gymsolve.doctor.diagnose_run import ONLINE, diagnose_path
+    from gymsolve.jobs.calls import call_command
 
     if ref.startswith(ONLINE):
         found: dict[str, Any] = call_command(["diagnose", ref])

@@ -18,8 +18,6 @@ from gymsolve.errors import UsageError, did_you_mean
 from gymsolve.runs.files import os_errors, replace_text
 from gymsolve.runs.run import now
 
-__all__ = ["CLIENTS", "Installation", "plan_installation"]
-
 CLIENTS = ("claude-code", "codex", "cursor", "claude-desktop")
 _NAME = "gymsolve"
 _HEADER = re.compile(

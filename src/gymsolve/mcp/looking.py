@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from gymsolve.answers import Answer
 from gymsolve.errors import UsageError
 from gymsolve.mcp.tool import DATA, Arguments, Content, Home, Reply, Tell, Told, Tool, refuse_given, shorten
-from gymsolve.service.answers import Answer
-from gymsolve.service.budget import require_own
+from gymsolve.service.agent_limits import require_own
 
 if TYPE_CHECKING:
-    from gymsolve.service.watching import News
-
-__all__ = ["LOOK"]
+    from gymsolve.service.run_changes import News
 
 _EVENT_TEXT = 300
 _PAGE = 6000
@@ -62,7 +60,7 @@ def _look(home: Home, given: Look, tell: Tell) -> Reply:
     refuse_given(given, f"with detail={given.detail}", ("wait", "until", "since"))
     if given.detail == "report":
         return _report(home, given)
-    from gymsolve.service.runs import get_run
+    from gymsolve.view.runs import get_run
 
     told = get_run(given.run, home.runs_dir)
     if given.detail == "events":
@@ -88,7 +86,7 @@ def _value(config: Any, path: str) -> Any:
 
 
 def _news(home: Home, given: Look, tell: Tell) -> Reply:
-    from gymsolve.service.watching import wait_for
+    from gymsolve.service.run_changes import wait_for
 
     def heard(news: "News") -> None:
         tell(news.env_steps, news.steps or 0, f"{news.run}: {news.status}")
@@ -111,7 +109,7 @@ def _following(news: "News") -> str:
 
 def _report(home: Home, given: Look) -> Reply:
     from gymsolve.runs.files import read_file
-    from gymsolve.service.budget import own_run
+    from gymsolve.service.agent_limits import own_run
 
     run, _ = own_run(given.run, home)
     page = run.path / "report.md"

@@ -4,17 +4,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from gymsolve.jobs.calls import TookTooLongError
 from gymsolve.mcp.tool import Arguments, Content, Home, Reply, Run, Tell, Tool, cut, refuse_given
-from gymsolve.service.budget import own_run, require_disk, require_writing
-from gymsolve.service.calls import TookTooLongError
+from gymsolve.service.agent_limits import own_run, require_disk, require_writing
 from gymsolve.text import number
 
 if TYPE_CHECKING:
-    from gymsolve.rollout.inspected import InspectedEpisode
+    from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
     from gymsolve.runs import Run as StoredRun
     from gymsolve.spec import Array
-
-__all__ = ["EPISODE"]
 
 _MOST_FRAMES = 8
 _MOST_NUMBERS = 64
@@ -43,7 +41,7 @@ class Episode(Arguments):
 
 
 def _episode(home: Home, given: Episode, tell: Tell) -> Reply:
-    from gymsolve.service.episodes import EpisodeWish, open_episode, read_episode
+    from gymsolve.apps.inspector.episode_answers import EpisodeWish, open_episode, read_episode
 
     run, checkpoint = own_run(given.run, home)
     if given.stored is not None:
@@ -65,8 +63,8 @@ def _episode(home: Home, given: Episode, tell: Tell) -> Reply:
 
 
 def _told(run: "StoredRun", episode: "InspectedEpisode", given: Episode) -> Content:
+    from gymsolve.apps.inspector.episode_answers import contact_sheet
     from gymsolve.runs.inspections import list_inspections
-    from gymsolve.service.episodes import contact_sheet
 
     lines = _table(episode, given)
     pictures = _seen(episode, given.first_step, lines) if given.seen else ()
@@ -82,7 +80,7 @@ def _told(run: "StoredRun", episode: "InspectedEpisode", given: Episode) -> Cont
 
 
 def _table(episode: "InspectedEpisode", given: Episode) -> list[str]:
-    from gymsolve.service.episodes import episode_rows
+    from gymsolve.apps.inspector.episode_answers import episode_rows
 
     facts, length, first = episode.facts, len(episode), given.first_step
     played = facts.get("task") or next(iter(episode.spec.tasks), None)  # without a name, the first
@@ -110,8 +108,8 @@ def _cell(name: str, value: Any) -> str:
 
 def _seen(episode: "InspectedEpisode", state: int, lines: list[str]) -> tuple[bytes, ...]:
     """Say what the network sees in a state, and draw its pictures, a tile per channel."""
-    from gymsolve.service.episodes import seen_at
-    from gymsolve.service.pictures import draw_seen
+    from gymsolve.apps.inspector.episode_answers import seen_at
+    from gymsolve.view.pictures import draw_seen
 
     entries = seen_at(episode, state)
     lines.append(f"What the network sees at step {state}:")
@@ -131,8 +129,8 @@ def _listed(values: "Array") -> str:
 
 
 def _evaluate(run: "StoredRun", checkpoint: str | None, given: Episode) -> Reply:
-    from gymsolve.service.calls import call_command
-    from gymsolve.service.start import flag_words
+    from gymsolve.jobs.calls import call_command
+    from gymsolve.jobs.start import flag_words
 
     ref = f"{run.path}@{checkpoint}" if checkpoint else str(run.path)
     words = ["eval", ref, "--episodes", str(given.episodes), *flag_words("--seed", given.seed)]

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["PROMPTS", "Prompt", "read_text"]
-
 _TEXTS = Path(__file__).parent / "texts"
 
 

@@ -6,10 +6,8 @@ from pydantic import Field
 
 from gymsolve.mcp.looking import LOOK
 from gymsolve.mcp.tool import Arguments, Content, Home, Reply, Tell, Told, Tool, cut
-from gymsolve.service.budget import require_own
+from gymsolve.service.agent_limits import require_own
 from gymsolve.text import age, number, sparkline
-
-__all__ = ["TOOLS"]
 
 _PAGE = 6000
 """Characters of a list's rows in one answer."""
@@ -55,7 +53,7 @@ class Plan(Arguments):
 
 
 def _plan(home: Home, given: Plan, tell: Tell) -> Reply:
-    from gymsolve.service.budget import read_spent
+    from gymsolve.service.agent_limits import read_spent
     from gymsolve.service.planning import plan_training
 
     planned = plan_training(given.env, given.set, measure=given.measure, runs_dir=home.runs_dir)
@@ -76,7 +74,7 @@ class Runs(Arguments):
 
 
 def _runs(home: Home, given: Runs, tell: Tell) -> Reply:
-    from gymsolve.service.runs import count_runs, list_runs
+    from gymsolve.view.runs import count_runs, list_runs
 
     total = count_runs(given.query, home.runs_dir, trials=given.trials)
     found = list_runs(given.query, given.offset + given.limit, home.runs_dir, trials=given.trials)
@@ -102,7 +100,7 @@ class Metrics(Arguments):
 
 
 def _metrics(home: Home, given: Metrics, tell: Tell) -> Reply:
-    from gymsolve.service.curves import read_curves
+    from gymsolve.view.curve_answers import read_curves
 
     for ref in given.runs:
         require_own(ref, home)
@@ -131,7 +129,7 @@ def _metrics(home: Home, given: Metrics, tell: Tell) -> Reply:
     text = cut("\n".join(lines), "Ask for fewer names or points.")
     if given.format != "png" or not found.series:
         return Content(text)
-    from gymsolve.service.pictures import draw_curves
+    from gymsolve.view.pictures import draw_curves
 
     return Content(text, (draw_curves(found.series),))
 
@@ -150,7 +148,7 @@ class Compare(Arguments):
 
 
 def _compare(home: Home, given: Compare, tell: Tell) -> Reply:
-    from gymsolve.service.comparing import compare_runs
+    from gymsolve.view.comparing import compare_runs
 
     for ref in given.runs:
         require_own(ref, home)

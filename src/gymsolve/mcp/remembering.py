@@ -6,11 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from gymsolve.answers import Answer
 from gymsolve.mcp.tool import DATA, Arguments, Home, Reply, Tell, Tool, refuse_given, shorten
-from gymsolve.service.answers import Answer
-from gymsolve.service.budget import require_writing
-
-__all__ = ["LOGBOOK"]
+from gymsolve.service.agent_limits import require_writing
 
 _SHORT, _LONG = 400, 3000
 """Characters of one part of an entry, concise and detailed."""

@@ -23,14 +23,12 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from gymsolve.errors import GymsolveError, UnknownRunError, did_you_mean
+from gymsolve.jobs.cancellation import wanted_until
 from gymsolve.mcp import acting, reading
 from gymsolve.mcp.prompts import PROMPTS, Prompt, read_text
 from gymsolve.mcp.tool import Content, Home, Reply, Tool, read_arguments, shorten
 from gymsolve.runs.files import os_sentence, read_file
-from gymsolve.service.budget import own_run
-from gymsolve.service.wanted import wanted_until
-
-__all__ = ["TOOLS", "make_server"]
+from gymsolve.service.agent_limits import own_run
 
 TOOLS: tuple[Tool, ...] = (*reading.TOOLS, *acting.TOOLS)
 _PARTS = ("config", "alerts", "report")
@@ -205,7 +203,7 @@ def _part(home: Home, ref: str, part: str) -> str:
         page = run.path / "report.md"
         written = os.path.lexists(page)
         return read_file(page).decode(errors="replace") if written else "No report was written yet."
-    from gymsolve.service.diagnose import diagnose_path
+    from gymsolve.doctor.diagnose_run import diagnose_path
 
     found = diagnose_path(str(run.path)).to_json()
     told = {name: found[name] for name in ("run", "env_steps", "roots", "consequences", "lint", "problems")}

@@ -11,9 +11,9 @@ from typing import Annotated, Any, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from gymsolve.answers import Answer
 from gymsolve.errors import UsageError, did_you_mean
-from gymsolve.service.answers import Answer
-from gymsolve.service.budget import Home
+from gymsolve.service.agent_limits import Home
 
 __all__ = [
     "DATA",

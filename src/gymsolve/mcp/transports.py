@@ -13,8 +13,6 @@ from mcp.server.stdio import stdio_server
 from gymsolve.mcp.server import make_server
 from gymsolve.mcp.tool import Home
 
-__all__ = ["serve_http", "serve_stdio"]
-
 _ORPHAN_SECONDS = 2.0
 _SCHEME = b"bearer "
 Application = Callable[[Any, Any, Any], Awaitable[None]]

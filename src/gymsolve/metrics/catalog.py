@@ -9,7 +9,7 @@ from gymsolve.metrics.metric import Group, Metric
 from gymsolve.metrics.tables import GROUPS
 
 if TYPE_CHECKING:
-    from gymsolve.config import TrainConfig
+    from gymsolve.settings.config import TrainConfig
     from gymsolve.spec import ActionSpec, EnvSpec, ObsSpec
 
 __all__ = [

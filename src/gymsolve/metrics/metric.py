@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Group", "Metric"]
-
 Better = Literal["up", "down"]
 
 

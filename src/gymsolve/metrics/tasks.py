@@ -6,8 +6,6 @@ from typing import Any
 
 from gymsolve.text import number, score
 
-__all__ = ["TaskVerdict", "task_verdicts", "worst_task"]
-
 _EVAL = "task_eval/"
 
 

@@ -2,12 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from gymsolve.config import TrainConfig
+from gymsolve.settings.config import TrainConfig
 
 if TYPE_CHECKING:
     from gymsolve.spec import EnvSpec
-
-__all__ = ["find_threshold", "task_thresholds"]
 
 
 def task_thresholds(config: TrainConfig, spec: "EnvSpec") -> dict[str, float | None]:

@@ -6,8 +6,6 @@ from typing import Any
 
 from gymsolve.text import count, number, setting
 
-__all__ = ["event_evidence", "evidence_text", "lasting", "remedy_text"]
-
 _NONE = "no setting mends this: it is in the environment or in the code"
 _CADENCES = (("eval.every", 0), ("checkpoint.every", 0))
 _AUTOMATIC = "0, a share of the budget"

@@ -8,8 +8,6 @@ from torch import Tensor, nn
 
 from gymsolve.nn.bodies import ACTIVATIONS
 
-__all__ = ["watching_activations"]
-
 
 @contextmanager
 def watching_activations(module: nn.Module) -> Iterator[dict[str, Tensor]]:

@@ -12,14 +12,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gymsolve.config import NetConfig
 from gymsolve.errors import ConfigError
 from gymsolve.nn.convolutions import CompiledStack, compile_stack
 from gymsolve.nn.init import Draws, orthogonal_
 from gymsolve.nn.normalize import BoundsNorm, RunningNorm
+from gymsolve.settings.config import NetConfig
 from gymsolve.spec import TASK_ENTRY, EnvSpec, Obs, ObsSpec
-
-__all__ = ["ACTIVATIONS", "Encoder", "convolutions", "mlp"]
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "tanh": nn.Tanh,

@@ -19,8 +19,6 @@ from torch.autograd.function import once_differentiable
 from gymsolve.kernels import load_kernels
 from gymsolve.spec import Array
 
-__all__ = ["CompiledStack", "compile_stack"]
-
 _NARROWEST = 8
 """Floats in a vector; with fewer (SSE, NEON) torch's own code is faster."""
 _FEWEST = 2

@@ -12,12 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gymsolve.config import NetConfig
 from gymsolve.nn.init import Draws, orthogonal_
 from gymsolve.nn.tasks import pick
+from gymsolve.settings.config import NetConfig
 from gymsolve.spec import ActionSpec, Array
-
-__all__ = ["CategoricalHead", "GaussianHead", "Head", "make_head"]
 
 ILLEGAL = -1e9
 """Logit of an illegal choice: its probability underflows to exactly 0, and no NaN can arise."""

@@ -1,12 +1,10 @@
-"""Layers with the weights of `gymsolve.initialize`."""
+"""Layers with the weights of `gymsolve.first_weights`."""
 
 import numpy as np
 import torch
 from torch import nn
 
-from gymsolve.initialize import orthogonal
-
-__all__ = ["Draws", "orthogonal_"]
+from gymsolve.first_weights import orthogonal
 
 Draws = np.random.Generator | None
 """Where first weights come from; None when saved ones are about to be loaded over them."""

@@ -13,12 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gymsolve.config import MemoryConfig
-from gymsolve.initialize import orthogonal
+from gymsolve.first_weights import orthogonal
 from gymsolve.nn.init import Draws
+from gymsolve.settings.config import MemoryConfig
 from gymsolve.spec import ActionSpec, Array
-
-__all__ = ["Cell", "OneStep", "Past", "Told", "Unrolled", "states_after"]
 
 
 class Cell(nn.Module):
@@ -93,7 +91,7 @@ def _draw(gates: int, size: int, inputs: int, rng: Draws) -> Tensor:
     return torch.from_numpy(np.concatenate(parts).astype(np.float32))
 
 
-class Told:
+class LastStepInputs:
     """The last columns of memory: the action and the reward of the last step, where the settings ask."""
 
     def __init__(self, action: ActionSpec, inputs: tuple[str, ...]) -> None:
@@ -124,7 +122,7 @@ class Told:
             return actions.tanh()
         return actions.clamp(-1.0, 1.0) if spec.bounded else actions
 
-    def did(self, memory: Array, actions: Array) -> Array:
+    def override_action(self, memory: Array, actions: Array) -> Array:
         """Memory [N, M] in which other actions [N, A] were taken than those that were chosen."""
         if self._action is None:
             return memory
@@ -171,7 +169,7 @@ class OneStep:
 
 @dataclass(frozen=True)
 class Unrolled:
-    """Sequences in tables (`rollout/sequences.py`)."""
+    """Sequences in tables (`experience/sequences.py`)."""
 
     memory: Tensor  # [S, M] before the first step of each sequence
     told: Tensor | None  # [B, …] inputs besides the features

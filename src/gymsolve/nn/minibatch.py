@@ -8,8 +8,6 @@ from torch import Tensor
 from gymsolve.nn.memory import Past
 from gymsolve.spec import Array
 
-__all__ = ["Evaluated", "Minibatch"]
-
 
 @dataclass(frozen=True, slots=True)
 class Minibatch:

@@ -8,10 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gymsolve.rollout.moments import merge_moments
+from gymsolve.experience.moments import merge_moments
 from gymsolve.spec import Array, ObsSpec
-
-__all__ = ["BoundsNorm", "RunningNorm", "ValueNorm"]
 
 
 class RunningNorm(nn.Module):

@@ -15,21 +15,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gymsolve.config import NetConfig
 from gymsolve.errors import CheckpointError, ConfigError
+from gymsolve.experience.agent import Acted, Chosen, Considered, Prefix
 from gymsolve.nn.activation_hooks import watching_activations
 from gymsolve.nn.bodies import Encoder, mlp
 from gymsolve.nn.heads import CategoricalHead, GaussianHead, Head, make_head
 from gymsolve.nn.init import Draws, orthogonal_
-from gymsolve.nn.memory import Cell, OneStep, Past, Told
+from gymsolve.nn.memory import Cell, LastStepInputs, OneStep, Past
 from gymsolve.nn.minibatch import Evaluated, Minibatch
 from gymsolve.nn.normalize import ValueNorm
-from gymsolve.nn.recalling import memory_after
+from gymsolve.nn.state_replay import memory_after
 from gymsolve.nn.tasks import TaskValueNorm, pick
-from gymsolve.rollout.agent import Acted, Chosen, Considered, Way
+from gymsolve.settings.config import NetConfig
 from gymsolve.spec import TASK_ENTRY, Array, EnvSpec, Obs
-
-__all__ = ["Policy"]
 
 
 class Networks(nn.Module):
@@ -55,7 +53,7 @@ class Networks(nn.Module):
 
     def _build(self, rng: Draws) -> None:
         spec, config = self.spec, self.config
-        self.told = Told(spec.action, () if config.memory is None else config.memory.inputs)
+        self.told = LastStepInputs(spec.action, () if config.memory is None else config.memory.inputs)
         self.memory_size = 0
         self.encoder = Encoder(spec, config, rng)
         self.actor_memory = self._make_cell(self.encoder.size, rng)
@@ -200,7 +198,7 @@ class Networks(nn.Module):
             if isinstance(module, nn.Dropout):
                 module.train(on)
 
-    def hold(self) -> Callable[[], None]:
+    def rollback_point(self) -> Callable[[], None]:
         """A function that brings the statistics back to what they are now; the optimizer holds weights."""
         live = list(self.buffers())
         kept = [tensor.clone() for tensor in live]
@@ -287,20 +285,20 @@ class Policy(Networks):
     def _mask_tensor(self, masks: Array | None) -> Tensor | None:
         return None if masks is None else torch.from_numpy(masks).to(self.device)
 
-    def did(self, memory: Array, actions: Array) -> Array:
+    def override_action(self, memory: Array, actions: Array) -> Array:
         """Memory [N, M] once somebody else has decided the actions [N, A] of the last step."""
-        return self.told.did(memory, actions)
+        return self.told.override_action(memory, actions)
 
     def hear(self, memory: Array, rewards: Array) -> Array:
         """Memory [N, M] after the rewards of the last step are known."""
         return self.told.hear(memory, rewards)
 
     @torch.inference_mode()
-    def remember(self, ways: Sequence[Way], memory: Array | None = None) -> Array:
+    def remember(self, prefixes: Sequence[Prefix], memory: Array | None = None) -> Array:
         """Memory [S, M] after ways that were gone before; from `memory` [S, M], or from the start."""
-        before = self.first_memory(len(ways)) if memory is None else memory
+        before = self.first_memory(len(prefixes)) if memory is None else memory
         assert before is not None, "a policy without a recurrent cell remembers nothing"
-        return memory_after(self, ways, before)
+        return memory_after(self, prefixes, before)
 
     @torch.inference_mode()
     def seen(self, obs: Obs) -> dict[str, Array]:

@@ -7,8 +7,6 @@ from torch import Tensor, nn
 from gymsolve.nn.normalize import ValueNorm
 from gymsolve.spec import Array
 
-__all__ = ["TaskValueNorm", "pick"]
-
 
 def pick(side_by_side: Tensor, tasks: Tensor, count: int) -> Tensor:
     """Of the outputs of `count` heads [B, count·n], those of each row's own task [B, n]."""

@@ -1,8 +1,8 @@
 """Recipes: settings known to work, found by name, merged, checked, formatted and explained.
 
-Every tool uses this loader. Nothing here imports torch, gymnasium or NumPy. `gymsolve.config` says what is
-valid; this package says where values come from and what is wrong with them. Names are resolved when they are
-first used: listing recipes does not import pydantic.
+Every tool uses this loader. Nothing here imports torch, gymnasium or NumPy. `gymsolve.settings.config` says
+what is valid; this package says where values come from and what is wrong with them. Names are resolved when
+they are first used: listing recipes does not import pydantic.
 """
 
 import importlib

@@ -6,7 +6,6 @@ from typing import Any
 
 from ruamel.yaml.nodes import MappingNode
 
-from gymsolve.config import TrainConfig
 from gymsolve.errors import ConfigError, did_you_mean
 from gymsolve.recipes.files import Layer, load_recipes, read_family
 from gymsolve.recipes.layers import merge_layers
@@ -15,8 +14,7 @@ from gymsolve.recipes.style import compose
 from gymsolve.recipes.validation import Problem, find_problems
 from gymsolve.recipes.yaml_reading import parse_yaml, read_text
 from gymsolve.registry import WRAPPERS
-
-__all__ = ["check_recipe_file"]
+from gymsolve.settings.config import TrainConfig
 
 _DOMAINS = ("env", "algo", "net", "eval", "checkpoint", "video")
 

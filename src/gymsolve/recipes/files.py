@@ -30,23 +30,6 @@ from gymsolve.recipes.index import ZOO, indexed
 from gymsolve.recipes.yaml_reading import parse_yaml, read_text
 from gymsolve.registry import ALGORITHMS
 
-__all__ = [
-    "Layer",
-    "Recipe",
-    "find_recipe",
-    "has_recipe",
-    "is_bundled",
-    "list_recipes",
-    "list_variants",
-    "load_recipes",
-    "no_variant",
-    "read_family",
-    "search_recipes",
-    "split_name",
-    "stays_derived",
-    "survey_recipes",
-]
-
 _FOREIGN = (
     *("acer", "acktr", "ars", "c51", "ddpg", "ddqn", "dqn", "dreamer", "her", "impala", "muzero", "ppo_lstm"),
     *("qrdqn", "rainbow", "sac", "td3", "tqc", "trpo"),

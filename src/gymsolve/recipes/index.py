@@ -10,8 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["INDEX", "ZOO", "indexed", "make_index"]
-
 ZOO = Path(__file__).parent.parent / "zoo"
 INDEX = ZOO / "index.json"
 

@@ -21,9 +21,7 @@ from pydantic import ValidationError
 from gymsolve.errors import ConfigError, did_you_mean
 from gymsolve.recipes.files import Layer
 from gymsolve.recipes.schema import ALGORITHM_MODELS, TASKS, Path, is_section, model_at, spelled_out
-from gymsolve.schedules import Schedule
-
-__all__ = ["Flagged", "Layers", "assign", "merge_layers", "nest"]
+from gymsolve.settings.schedules import Schedule
 
 
 class Flagged(dict[str, Any]):

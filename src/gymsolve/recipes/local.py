@@ -4,7 +4,6 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from gymsolve.config import TrainConfig
 from gymsolve.errors import ConfigError, UsageError
 from gymsolve.recipes.files import split_name
 from gymsolve.recipes.layers import nest
@@ -12,9 +11,8 @@ from gymsolve.recipes.resolving import Resolved
 from gymsolve.recipes.schema import flatten
 from gymsolve.recipes.style import format_text
 from gymsolve.recipes.validation import validate
+from gymsolve.settings.config import TrainConfig
 from gymsolve.text import setting
-
-__all__ = ["write_variant"]
 
 
 def write_variant(

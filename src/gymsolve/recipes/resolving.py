@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gymsolve.config import TrainConfig
 from gymsolve.errors import ConfigError
 from gymsolve.recipes.files import Layer, find_recipe, no_variant, read_family, split_name
 from gymsolve.recipes.layers import Flagged, merge_layers
 from gymsolve.recipes.schema import ALGORITHM_MODELS, MEASURED, flatten, without_autos
 from gymsolve.recipes.validation import find_problems, raise_problems
 from gymsolve.recipes.yaml_reading import parse_value
-
-__all__ = ["Overrides", "Resolved", "apply_overrides", "explain", "parse_overrides", "resolve"]
+from gymsolve.settings.config import TrainConfig
 
 Overrides = Mapping[str, Any] | Sequence[str]
 """`["algo.gamma=0.9"]`, or the same already parsed: `{"algo.gamma": 0.9}`."""

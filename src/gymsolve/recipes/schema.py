@@ -13,26 +13,11 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from gymsolve.config import TrainConfig
-from gymsolve.curriculum_config import StageConfig
-from gymsolve.explore_config import GO_EXPLORE
-from gymsolve.schedules import Schedule
-from gymsolve.task_config import TaskConfig, name_tasks
-
-__all__ = [
-    "ALGORITHM_MODELS",
-    "MEASURED",
-    "SHORTHAND",
-    "Path",
-    "describe_field",
-    "flatten",
-    "is_section",
-    "key_order",
-    "leaf_paths",
-    "model_at",
-    "spelled_out",
-    "without_autos",
-]
+from gymsolve.settings.config import TrainConfig
+from gymsolve.settings.curriculum import StageConfig
+from gymsolve.settings.exploration import GO_EXPLORE
+from gymsolve.settings.schedules import Schedule
+from gymsolve.settings.tasks import TaskConfig, name_tasks
 
 Path = tuple[str, ...]
 

@@ -15,8 +15,6 @@ from gymsolve.errors import ConfigError
 from gymsolve.recipes.schema import ALGORITHM_MODELS, key_order
 from gymsolve.recipes.yaml_reading import parse_yaml, read_text
 
-__all__ = ["compose", "format_recipe_file", "format_text"]
-
 _Keys = tuple[str, ...]
 _Entry = tuple[Node, Node]
 

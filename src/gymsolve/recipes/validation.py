@@ -7,12 +7,10 @@ from typing import Any, NoReturn
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from gymsolve.config import TrainConfig
 from gymsolve.errors import ConfigError, did_you_mean
 from gymsolve.recipes.schema import ALGORITHM_MODELS, MEASURED, key_order, leaf_paths, without_autos
-from gymsolve.schedules import Schedule, parse_amount
-
-__all__ = ["OTHER_NAMES", "Problem", "find_problems", "raise_problems", "validate"]
+from gymsolve.settings.config import TrainConfig
+from gymsolve.settings.schedules import Schedule, parse_amount
 
 OTHER_NAMES = {
     # What the same setting is called in Stable-Baselines3, CleanRL and common speech.

@@ -11,8 +11,6 @@ from typing import Any
 
 from gymsolve.errors import ConfigError
 
-__all__ = ["parse_value", "parse_yaml", "read_text"]
-
 _LARGEST = 1 << 17
 """Characters of a text: parsing that many takes seconds."""
 _MOST_VALUES = 20_000

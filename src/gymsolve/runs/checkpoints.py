@@ -38,26 +38,6 @@ from gymsolve.runs.tensors import pack
 if TYPE_CHECKING:
     from gymsolve.runs.tensors import Arrays
 
-__all__ = [
-    "CELLS",
-    "META",
-    "POLICY",
-    "STATE",
-    "TRAINER",
-    "discard_after",
-    "find_place",
-    "list_checkpoints",
-    "mark_best",
-    "meta_in",
-    "newest_first",
-    "pointed",
-    "prune",
-    "read_meta",
-    "save_checkpoint",
-    "survey_checkpoints",
-    "update_meta",
-]
-
 _NEWEST = 2
 """Checkpoints that stay because they are new, whatever else is kept."""
 _LARGE = 1 << 20

@@ -10,8 +10,6 @@ from typing import Any
 from gymsolve.runs.files import to_json
 from gymsolve.runs.records import parse_record
 
-__all__ = ["Key", "cut_record"]
-
 _NEAR = 200
 """Bytes by which a name may move from line to line: numbers have more digits or fewer."""
 

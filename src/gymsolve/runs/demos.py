@@ -15,8 +15,6 @@ from gymsolve.runs.index import run_folders
 from gymsolve.runs.run import Run, slug
 from gymsolve.runs.summary import runs_folder
 
-__all__ = ["FOLDER", "Demo", "demo_place", "find_demos", "list_demos"]
-
 FOLDER = "demos"
 _PLAYED = "played-"
 """How the files of played episodes begin in the folder of a run."""

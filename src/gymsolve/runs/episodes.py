@@ -17,8 +17,6 @@ from gymsolve.errors import RunDamagedError
 from gymsolve.runs.files import replace_bytes, to_json
 from gymsolve.spec import Array
 
-__all__ = ["RecordedEpisode", "load_episode", "read_facts"]
-
 _MOST_BYTES = 4 << 30
 _MOST_FACTS = 16 << 20
 """Bytes that a file may unpack to, all of it and what it says of itself: it may come from anybody."""

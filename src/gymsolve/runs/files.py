@@ -26,30 +26,6 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-__all__ = [
-    "HeldError",
-    "explain_os_error",
-    "from_exact",
-    "is_known_fault",
-    "lock_descriptor",
-    "locked",
-    "make_folder",
-    "open_plain",
-    "os_errors",
-    "os_sentence",
-    "parse_json",
-    "plain_files",
-    "read_file",
-    "read_json",
-    "read_pointer",
-    "remove_leftovers",
-    "replace_bytes",
-    "replace_json",
-    "replace_text",
-    "sync_folder",
-    "to_json",
-]
-
 _STRICT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _TEXT, _VALUES = {str}, {str, int, float, bool, type(None)}
 _CONTROL = re.compile(

@@ -7,8 +7,6 @@ from gymsolve.runs.files import make_folder, replace_json
 from gymsolve.runs.run import Run
 from gymsolve.runs.summary import SCHEMA_VERSION
 
-__all__ = ["record_fix"]
-
 
 def record_fix(run: Run, alert: str, facts: dict[str, Any]) -> Path:
     """Keep the newest trial of an alert's remedy; the events keep a line of each."""

@@ -17,8 +17,6 @@ from gymsolve.runs.run import Run, now, open_run, slug
 from gymsolve.runs.summary import SCHEMA_VERSION, runs_folder
 from gymsolve.runs.trust import trust_words
 
-__all__ = ["GROUP", "Group", "create_group", "find_group"]
-
 GROUP = "group:"
 """How references to groups begin."""
 _FOLDER = "groups"

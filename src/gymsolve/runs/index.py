@@ -20,8 +20,6 @@ from gymsolve.runs.files import (
 )
 from gymsolve.runs.summary import SCHEMA_VERSION, STATUSES, RunSummary, holds_run, runs_folder, summarize
 
-__all__ = ["LAST", "LOCK", "is_filter", "list_runs", "matching", "record_run", "run_folders"]
-
 LAST = "@last"
 LOCK = ".lock"
 _INDEX = "index.json"

@@ -27,11 +27,6 @@ from gymsolve.runs.run import Run, now, open_run
 from gymsolve.runs.schema import INSPECTION, find_fault
 from gymsolve.runs.summary import SCHEMA_VERSION, runs_folder
 
-__all__ = [
-    *("Inspection", "InspectionWriter", "RowField", "find_inspection", "list_inspections", "open_inspection"),
-    "run_among",
-]
-
 _SIZES = {"u1": 1, "i4": 4, "i8": 8, "f4": 4, "f8": 8, "S64": 64}
 _TOLD = (
     *("checkpoint", "policy_sha256", "env_steps", "seed", "deterministic", "role", "state", "created"),

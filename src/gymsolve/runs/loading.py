@@ -19,14 +19,12 @@ from gymsolve.runs.checkpoints import (
     pointed,
 )
 from gymsolve.runs.files import from_exact, parse_json, read_file
-from gymsolve.runs.masters import STAGE, find_masters
 from gymsolve.runs.run import Run
+from gymsolve.runs.stage_checkpoints import STAGE, find_masters
 from gymsolve.runs.tensors import TensorFormatError, metadata_in, unpack
 
 if TYPE_CHECKING:
     from gymsolve.runs.tensors import Arrays
-
-__all__ = ["Checkpoint", "load_checkpoint", "load_policy_file", "newest_metadata"]
 
 _LOOKS = 20
 

@@ -15,8 +15,6 @@ from gymsolve.runs.run import now
 from gymsolve.runs.schema import LOG_ENTRY, find_fault
 from gymsolve.runs.summary import runs_folder
 
-__all__ = ["VERDICTS", "LogEntry", "Verdict", "append_entry", "entries_about", "make_entry", "read_entries"]
-
 Verdict = Literal["confirmed", "refuted", "open"]
 VERDICTS: tuple[Verdict, ...] = ("confirmed", "refuted", "open")
 _FILE = "logbook.jsonl"

@@ -12,8 +12,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-__all__ = ["git_commit", "identity", "is_alive", "is_here", "versions"]
-
 SILENT_SECONDS = 1800.0
 """A run of another machine that wrote nothing for this long is taken for dead."""
 

@@ -24,21 +24,6 @@ from gymsolve.runs.files import (
     to_json,
 )
 
-__all__ = [
-    "Records",
-    "append_record",
-    "append_text",
-    "count_records",
-    "iterate_records",
-    "last_record",
-    "lines_from",
-    "parse_record",
-    "read_records",
-    "read_thinned",
-    "sample_records",
-    "split_records",
-]
-
 Record = dict[str, Any]
 Fits = Callable[[Mapping[str, Any]], bool]
 _TAIL = 1 << 16

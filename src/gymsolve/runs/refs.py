@@ -9,14 +9,9 @@ from gymsolve.runs.checkpoints import list_checkpoints, pointed, read_meta
 from gymsolve.runs.files import read_pointer
 from gymsolve.runs.index import LAST, is_filter, list_runs, run_folders
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
-from gymsolve.runs.masters import STAGE
 from gymsolve.runs.run import RUN_ID, Run, open_run, slug
+from gymsolve.runs.stage_checkpoints import STAGE
 from gymsolve.runs.summary import RunSummary, holds_run, runs_folder, summarize
-
-__all__ = [
-    *("best_reward", "checkpoint_ref", "find_run", "needed_reward", "open_checkpoint", "select_runs"),
-    "split_ref",
-]
 
 _BEST = "@best"
 _SHOWN = 5

@@ -10,8 +10,6 @@ from gymsolve.runs.inspections import Inspection
 from gymsolve.runs.records import append_record, read_records
 from gymsolve.runs.schema import REVIEW, find_fault
 
-__all__ = ["StoredReview", "append_review", "read_reviews"]
-
 _FILE = "reviews.jsonl"
 
 

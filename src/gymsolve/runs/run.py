@@ -41,8 +41,6 @@ from gymsolve.runs.summary import (
 )
 from gymsolve.runs.trust import trust_run
 
-__all__ = ["RUN_ID", "Run", "create_run", "now", "open_run", "slug"]
-
 RUN_ID = re.compile(r"\d{8}-\d{6}-[A-Za-z0-9._-]+-[0-9a-f]{4}")
 """Time, environment, variant, four digits; how `create_run` names folders."""
 _MOST_RECORDS = 4000

@@ -10,21 +10,6 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-__all__ = [
-    "CONFIG",
-    "EVENT",
-    "INFO",
-    "INSPECTION",
-    "LOG_ENTRY",
-    "META",
-    "REVIEW",
-    "VIDEO",
-    "find_fault",
-    "is_metrics",
-    "is_shallow",
-    "is_steps",
-]
-
 _LARGEST = 1 << 63
 _DEEPEST = 64
 """Levels of nesting; what gymsolve writes has some ten."""

@@ -16,11 +16,6 @@ from gymsolve.runs.files import read_json
 from gymsolve.runs.records import last_record, read_records
 from gymsolve.runs.schema import EVENT, INFO, find_fault, is_shallow
 
-__all__ = [
-    *("SCHEMA_VERSION", "SILENT", "STATUSES", "RunSummary", "Status"),
-    *("holds_run", "is_event", "read_info", "runs_folder", "summarize"),
-]
-
 SCHEMA_VERSION = 1
 Status = Literal["running", "finished", "solved", "stopped", "crashed", "damaged"]
 """`damaged` is never stored: it is a run whose `run.json` cannot be read."""

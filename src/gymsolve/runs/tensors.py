@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     Arrays = dict[str, npt.NDArray[Any]]
 
-__all__ = ["TensorFormatError", "metadata_in", "pack", "unpack"]
-
 
 class TensorFormatError(ValueError):
     """The bytes are not a safetensors file, or not one that NumPy can hold."""

@@ -23,14 +23,9 @@ from gymsolve.errors import CodeRefusedError
 from gymsolve.own_code import code_in
 
 if TYPE_CHECKING:
-    from gymsolve.config import TrainConfig
     from gymsolve.recipes import Overrides
     from gymsolve.runs.run import Run
-
-__all__ = [
-    *("are_trusted_words", "buildable_settings", "doubted_code", "forget_run", "note_on_trust", "trust_run"),
-    *("trust_words", "trusted_list"),
-]
+    from gymsolve.settings.config import TrainConfig
 
 _IMPORTING = ("id", "kwargs", "wrappers")
 """Settings of an environment, or of one of its tasks, that can lead to an import."""

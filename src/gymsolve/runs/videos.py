@@ -10,16 +10,6 @@ from gymsolve.runs.run import Run
 from gymsolve.runs.schema import VIDEO, find_fault
 from gymsolve.runs.summary import SCHEMA_VERSION
 
-__all__ = [
-    "Video",
-    "cut_note",
-    "describe_video",
-    "episode_place",
-    "find_best_video",
-    "list_videos",
-    "video_place",
-]
-
 _FAVOURITES = ("best", "final")
 
 

@@ -20,8 +20,6 @@ from gymsolve.runs.run import RUN_ID, Run, open_run
 from gymsolve.runs.summary import read_info, runs_folder
 from gymsolve.runs.trust import forget_run
 
-__all__ = ["pack_run", "unpack_run"]
-
 _LEFT_OUT = ("wandb", "stop")
 """Files that stay out of the archive: W&B's own copy, and a request to stop that was met."""
 _UNPACKING = ".unpack-"

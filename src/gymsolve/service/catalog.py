@@ -3,10 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gymsolve.service.runs import RunsDir
 from gymsolve.text import number
-
-__all__ = ["alert_lines", "demo_lines", "metric_lines", "recipe_lines", "setting_lines"]
+from gymsolve.view.runs import RunsDir
 
 
 def recipe_lines(query: str) -> list[str]:
@@ -69,7 +67,7 @@ def metric_lines(query: str) -> list[str]:
 
 
 def alert_lines(query: str) -> list[str]:
-    from gymsolve.metrics.rules import RULES
+    from gymsolve.doctor.rules import RULES
 
     return _fitting((f"{one.id}: {one.title}; {one.cause}" for one in RULES), query)
 

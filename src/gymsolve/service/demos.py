@@ -4,11 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gymsolve.answers import Answer
 from gymsolve.errors import RunDamagedError
-from gymsolve.service.answers import Answer
-from gymsolve.service.runs import RunsDir
-
-__all__ = ["ExportedDemos", "ToldDemo", "export", "list_all", "show"]
+from gymsolve.view.runs import RunsDir
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,12 @@ step environments in this process.
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from gymsolve.service.answers import Answer
+from gymsolve.answers import Answer
 from gymsolve.spec import EnvSpec
 
 if TYPE_CHECKING:
     from gymsolve.training.planning.plan import Plan
     from gymsolve.training.planning.tuning import Choice
-
-__all__ = [
-    *("BlindPolicy", "CheckedEnv", "Predicted", "SeedEffects", "TunedSpeed", "WrittenVariant"),
-    *("answer_choice", "check_env", "write_choice"),
-]
 
 
 @dataclass(frozen=True)
@@ -116,8 +111,8 @@ class TunedSpeed(Answer):
 
 def check_env(plan: "Plan") -> CheckedEnv:
     """Examine the environment of a planned run."""
+    from gymsolve.doctor.lint import lint
     from gymsolve.envs.preflight import preflight
-    from gymsolve.metrics.lint import lint
     from gymsolve.training.watchdog import Watchdog
 
     config = plan.config

@@ -3,15 +3,13 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from gymsolve.answers import Answer, left_out
 from gymsolve.metrics.thresholds import find_threshold, task_thresholds
-from gymsolve.service.answers import Answer, left_out
 
 if TYPE_CHECKING:
-    from gymsolve.config import EvalConfig
-    from gymsolve.training.judging.evaluate import EvalResult
-    from gymsolve.training.play.loaded_policy import LoadedPolicy
-
-__all__ = ["AsTrained", "Evaluation", "describe_evaluation"]
+    from gymsolve.apps.loaded_policy import LoadedPolicy
+    from gymsolve.settings.config import EvalConfig
+    from gymsolve.training.evaluation.evaluate import EvalResult
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gymsolve.answers import Answer
 from gymsolve.errors import UsageError, did_you_mean
 from gymsolve.runs import find_run
 from gymsolve.runs.logbook import VERDICTS, LogEntry, append_entry, make_entry, read_entries
-from gymsolve.service.answers import Answer
-from gymsolve.service.runs import RunsDir
-
-__all__ = ["Logbook", "WrittenEntry", "add_entry", "read_logbook"]
+from gymsolve.view.runs import RunsDir
 
 _LONGEST = 10_000
 """Characters of one part of an entry; a logbook is read by people."""

@@ -16,9 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from gymsolve.service.answers import Answer
-
-__all__ = ["Finding", "Machine", "examine"]
+from gymsolve.answers import Answer
 
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[([^\]]+)\])?[^;]*(?:;\s*(.*))?")
 _NOT_EXTRAS = ("all", "dev")

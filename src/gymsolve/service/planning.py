@@ -4,19 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gymsolve.answers import Answer
+from gymsolve.jobs.calls import call_command
+from gymsolve.jobs.start import setting_words
 from gymsolve.recipes import find_recipe, has_recipe, resolve
 from gymsolve.recipes.schema import flatten
 from gymsolve.runs import Run, find_run, list_runs, needed_reward
-from gymsolve.service.answers import Answer
-from gymsolve.service.calls import call_command
-from gymsolve.service.runs import RunsDir
-from gymsolve.service.start import setting_words
-from gymsolve.service.steering import require_env
+from gymsolve.service.start_requests import require_env
+from gymsolve.view.runs import RunsDir
 
 if TYPE_CHECKING:
-    from gymsolve.config import TrainConfig
-
-__all__ = ["PlannedRun", "plan_training"]
+    from gymsolve.settings.config import TrainConfig
 
 _MOST_RUNS = 3
 
@@ -51,7 +49,7 @@ def plan_training(
     env: str, overrides: Mapping[str, Any], *, measure: bool = False, runs_dir: RunsDir = None
 ) -> PlannedRun:
     """Plan `ENV[:VARIANT]`; an environment without a recipe is examined, others if `measure` asks for it."""
-    from gymsolve.metrics.lint import lint
+    from gymsolve.doctor.lint import lint
 
     require_env(env)
     known = has_recipe(env)

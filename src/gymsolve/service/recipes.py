@@ -7,17 +7,12 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gymsolve.answers import Answer
 from gymsolve.errors import ConfigError
 from gymsolve.recipes.files import load_recipes, search_recipes, survey_recipes
-from gymsolve.service.answers import Answer
 
 if TYPE_CHECKING:
     from gymsolve.recipes import Overrides
-
-__all__ = [
-    *("CheckedRecipes", "FormattedRecipes", "FoundRecipes", "ListedRecipe", "ShownRecipe"),
-    *("check_recipes", "format_recipes", "list_recipes", "show_recipe"),
-]
 
 
 @dataclass(frozen=True)
@@ -107,7 +102,7 @@ def format_recipes(files: Sequence[Path] = (), *, write: bool = True) -> Formatt
 
 def _doubts(path: Path) -> list[str]:
     # Listing recipes need not wait for the rules and the models.
-    from gymsolve.metrics.lint import lint
+    from gymsolve.doctor.lint import lint
     from gymsolve.recipes.layers import merge_layers
     from gymsolve.recipes.validation import validate
 

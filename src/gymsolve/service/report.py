@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gymsolve.metrics.report.verdict import verdict
-from gymsolve.metrics.report.write import write_report
+from gymsolve.answers import Answer
 from gymsolve.runs import Status, find_run, split_ref
-from gymsolve.service.answers import Answer
-
-__all__ = ["WrittenReport", "report_run"]
+from gymsolve.view.report.verdict import verdict
+from gymsolve.view.report.write import write_report
 
 
 @dataclass(frozen=True)

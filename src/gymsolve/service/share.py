@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gymsolve.answers import Answer, left_out
 from gymsolve.errors import GymsolveError, MissingExtraError, UnknownRunError, UsageError
-from gymsolve.metrics.sinks.wandb import choose_mode, first_line, project_of
+from gymsolve.metrics.trackers.wandb import choose_mode, first_line, project_of
 from gymsolve.runs.refs import find_run
 from gymsolve.runs.run import RUN_ID
 from gymsolve.runs.zip_files import pack_run, unpack_run
-from gymsolve.service.answers import Answer, left_out
-
-__all__ = ["PulledRun", "PushedRun", "pull_run", "push_run"]
 
 _KIND = "gymsolve-run"
 _LOGIN = "Log in with: wandb login"

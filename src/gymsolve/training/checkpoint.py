@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gymsolve.errors import CheckpointError
-from gymsolve.explore.sheet import contact_sheet
-from gymsolve.rollout.table import rollout_csv
+from gymsolve.experience.table import rollout_csv
+from gymsolve.extensions.archive.contact_sheet import contact_sheet
 from gymsolve.runs.checkpoints import CELLS, list_checkpoints, mark_best, prune, save_checkpoint
 from gymsolve.runs.loading import load_policy_file
-from gymsolve.runs.masters import mark_stage
 from gymsolve.runs.run import Run
+from gymsolve.runs.stage_checkpoints import mark_stage
 from gymsolve.training.health.nonfinite import require_finite_weights
 from gymsolve.training.trainer import Trainer
 
 if TYPE_CHECKING:
-    from gymsolve.training.judging.judge import Judgement
-
-__all__ = ["keep_if_best", "save"]
+    from gymsolve.training.evaluation.scheduler import EvalOutcome
 
 
 def save(trainer: Trainer, run: Run, reason: str) -> Path:
@@ -77,7 +75,7 @@ def _last_rollout(trainer: Trainer) -> dict[str, bytes]:
     return {"rollout.csv": rollout_csv(trainer.collector.rollout, credit, most_rows=2000).encode()}
 
 
-def keep_if_best(trainer: Trainer, run: Run, judgement: "Judgement") -> bool:
+def keep_if_best(trainer: Trainer, run: Run, judgement: "EvalOutcome") -> bool:
     """Mark the judged weights as best if nothing so far beats them: solved first, then by how many tasks are,
     by the share of successes where that is judged, and by mean return.
 
@@ -109,7 +107,7 @@ def keep_if_best(trainer: Trainer, run: Run, judgement: "Judgement") -> bool:
     return True
 
 
-def _in_stage(trainer: Trainer, judgement: "Judgement") -> tuple[int, float]:
+def _in_stage(trainer: Trainer, judgement: "EvalOutcome") -> tuple[int, float]:
     """The stage that the judged weights were in, and what they achieved there; 0 without a curriculum."""
     if trainer.curriculum is None:
         return 0, 0.0

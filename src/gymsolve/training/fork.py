@@ -14,27 +14,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from gymsolve.config import LASTING
 from gymsolve.errors import DivergenceError, EnvFaultError, UsageError
-from gymsolve.metrics.sinks.sink import make_sinks
+from gymsolve.metrics.trackers.tracker import make_sinks
 from gymsolve.recipes import Overrides
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.refs import find_run, split_ref
 from gymsolve.runs.run import Run, create_run
 from gymsolve.runs.trust import buildable_settings
+from gymsolve.settings.config import LASTING
 from gymsolve.training.checkpoint import save
-from gymsolve.training.ending import leave_report, tell_spent
+from gymsolve.training.finish import leave_report, tell_spent
 from gymsolve.training.observer import Observer, checked
 from gymsolve.training.publish import replay_alerts
-from gymsolve.training.resuming import rearrange
+from gymsolve.training.resume import rearrange
 from gymsolve.training.session import Outcome, execute
 from gymsolve.training.startup import for_debugger, notes_at_start, require_same_pipeline
-from gymsolve.training.stopping import Reason
+from gymsolve.training.stop import Reason
 from gymsolve.training.tracking import tracking
 from gymsolve.training.trainer import Trainer, build_trainer, restore_trainer
 from gymsolve.training.watchdog import Watchdog
-
-__all__ = ["Fork", "branch_run", "fork_run"]
 
 
 @dataclass(frozen=True)

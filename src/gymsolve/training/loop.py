@@ -10,50 +10,50 @@ from typing import Any
 
 import numpy as np
 
+from gymsolve.doctor.quality import quality_so_far
 from gymsolve.envs.determinism import BOUNDS_FIX, place_in_class
 from gymsolve.errors import EnvFaultError
-from gymsolve.metrics.quality import quality_so_far
-from gymsolve.rollout.bonus import pay_bonuses
-from gymsolve.rollout.rollout import Rollout
+from gymsolve.experience.rollout import Rollout
+from gymsolve.extensions.exploration.bonus import pay_bonuses
 from gymsolve.runs.checkpoints import update_meta
 from gymsolve.runs.run import Run
 from gymsolve.training.checkpoint import keep_if_best, save
-from gymsolve.training.health.measure import look_after, look_before
+from gymsolve.training.curriculum_step import advance_curriculum, episode_metrics, finish_stage
+from gymsolve.training.evaluation.cadence import evaluation_due, plan_next, space_out
+from gymsolve.training.evaluation.scheduler import EvalOutcome, EvalScheduler
+from gymsolve.training.health.measure import after_update, before_update
 from gymsolve.training.health.nonfinite import (
     blame,
     raise_as,
     require_finite_rollout,
     require_finite_update,
 )
-from gymsolve.training.judging.cadence import evaluation_due, plan_next, space_out
-from gymsolve.training.judging.judge import Judge, Judgement
 from gymsolve.training.observer import Observer
 from gymsolve.training.publish import publish
 from gymsolve.training.records import next_multiple, next_record
-from gymsolve.training.staging import climb, leave_stage, told_episodes
-from gymsolve.training.stopping import Reason, StopSignal, stop_reason
+from gymsolve.training.stop import Reason, StopSignal, stop_reason
 from gymsolve.training.trainer import Trainer
 
-__all__ = ["collect", "count", "learn", "take_judgements", "train_loop", "write_record"]
 
-
-def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, signalled: StopSignal) -> Reason:
+def train_loop(
+    trainer: Trainer, run: Run, judge: EvalScheduler, observer: Observer, signalled: StopSignal
+) -> Reason:
     """Train until there is a reason to stop; returns that reason."""
     counters, config = trainer.counters, trainer.config
     trainer.clock.begin()
     while True:
-        take_judgements(trainer, run, observer, judge.finished())
+        record_evaluations(trainer, run, observer, judge.finished())
         reason = stop_reason(trainer, run, signalled)
         if reason is not None:
             return reason
 
         began = time.perf_counter()
-        trainer.undo = trainer.hold()
+        trainer.undo = trainer.rollback_point()
         rollout = collect(trainer, observer)
         collected = time.perf_counter()
         for fault in rollout.faults:
             _tell(run, observer, "env_fault", counters.env_steps, fault)
-        take_judgements(trainer, run, observer, judge.finished())
+        record_evaluations(trainer, run, observer, judge.finished())
         if counters.solved and config.eval.stop_when_solved:
             trainer.undo()  # nothing will be learned from this rollout: it counts nowhere
             trainer.undo = None
@@ -72,7 +72,7 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
         if counters.env_steps >= counters.next_record:
             write_record(trainer, run, observer)
 
-        moved = None if trainer.curriculum is None else climb(trainer, rollout)
+        moved = None if trainer.curriculum is None else advance_curriculum(trainer, rollout)
         save_due = trainer.taken >= counters.next_checkpoint
         if save_due:
             counters.next_checkpoint = next_multiple(trainer.taken, config.checkpoint_every)
@@ -82,9 +82,9 @@ def train_loop(trainer: Trainer, run: Run, judge: Judge, observer: Observer, sig
             plan_next(trainer)
             judge.announce(trainer)
         if moved is not None:
-            leave_stage(trainer, run, observer, moved)
+            finish_stage(trainer, run, observer, moved)
         if judge_due:
-            take_judgements(trainer, run, observer, judge.submit(trainer, run, observer))
+            record_evaluations(trainer, run, observer, judge.submit(trainer, run, observer))
         if save_due and trainer.saved_step != counters.env_steps:
             save(trainer, run, "cadence")
 
@@ -113,7 +113,7 @@ def collect(trainer: Trainer, observer: Observer) -> Rollout:
 def learn(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
     """Update the policy with a rollout, then the bonuses; returns metrics by name."""
     began = time.perf_counter()
-    before = look_before(trainer, rollout)
+    before = before_update(trainer, rollout)
     looked = time.perf_counter()
     lessons = trainer.imitation
     with np.errstate(all="ignore"):  # `require_finite_update` finds overflows and explains them better
@@ -127,7 +127,7 @@ def learn(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
             metrics |= bonus.learn(rollout, trainer.streams["bonus"])
     updated = time.perf_counter()
     metrics["time/update_seconds"] = updated - looked
-    metrics |= look_after(trainer, rollout, before, metrics)
+    metrics |= after_update(trainer, rollout, before, metrics)
     measured = time.perf_counter()
     if (
         lessons is not None and not lessons.instead
@@ -158,7 +158,7 @@ def write_record(trainer: Trainer, run: Run, observer: Observer) -> None:
     """One line of metrics: what the updates since the last one gave, and where the run is."""
     counters = trainer.counters
     record: dict[str, Any] = trainer.position() | {"time/elapsed": counters.seconds}
-    record |= told_episodes(trainer) | trainer.averager.take() | trainer.clock.take()
+    record |= episode_metrics(trainer) | trainer.averager.take() | trainer.clock.take()
     if trainer.curriculum is not None:
         record |= trainer.curriculum.metrics()
     if counters.faults:
@@ -167,7 +167,7 @@ def write_record(trainer: Trainer, run: Run, observer: Observer) -> None:
     counters.next_record = next_record(counters.env_steps, trainer.config)
 
 
-def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: list[Judgement]) -> None:
+def record_evaluations(trainer: Trainer, run: Run, observer: Observer, judgements: list[EvalOutcome]) -> None:
     """Record finished evaluations under the step that their weights come from."""
     for judgement in judgements:
         verdict, counters = judgement.verdict, trainer.counters
@@ -208,7 +208,7 @@ def take_judgements(trainer: Trainer, run: Run, observer: Observer, judgements: 
             observer.event("solved", facts)
 
 
-def _tell_faults(run: Run, observer: Observer, judgement: Judgement) -> None:
+def _tell_faults(run: Run, observer: Observer, judgement: EvalOutcome) -> None:
     """What broke during an evaluation, and whether anything is left of it."""
     steps = judgement.where["env_steps"]
     for fault in judgement.verdict.faults:

@@ -11,8 +11,6 @@ from gymsolve.errors import CheckpointError
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.spec import Array
 
-__all__ = ["FORMAT", "upgrade"]
-
 FORMAT = 2
 """Format of the trainer's files in a checkpoint: `format` in trainer.json; 1 where that is missing."""
 

@@ -9,8 +9,6 @@ from gymsolve.errors import UsageError
 from gymsolve.runs.run import Run
 from gymsolve.training.trainer import Trainer
 
-__all__ = ["Observer", "Silent", "checked", "tell_late"]
-
 _SILENCE = 2.0
 """Seconds of silence after which somebody who watches is told what is going on."""
 

@@ -4,17 +4,15 @@ import time
 from dataclasses import asdict
 from typing import Any
 
+from gymsolve.doctor.alerts import Alert, AlertChange, AlertTracker
+from gymsolve.doctor.diagnosis import explain
+from gymsolve.doctor.failure import failure_alert
+from gymsolve.doctor.rules.rule import Context
 from gymsolve.errors import BadNumber
-from gymsolve.metrics.alerts import Alert, AlertChange, AlertTracker
 from gymsolve.metrics.catalog import require_declared
-from gymsolve.metrics.diagnosis import explain
-from gymsolve.metrics.failure import failure_alert
-from gymsolve.metrics.rules.rule import Context
 from gymsolve.runs.run import Run
 from gymsolve.training.observer import Observer
 from gymsolve.training.trainer import Trainer
-
-__all__ = ["present_alerts", "publish", "publish_failure", "replay_alerts"]
 
 
 def publish(trainer: Trainer, run: Run, observer: Observer, record: dict[str, Any]) -> None:

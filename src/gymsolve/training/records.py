@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from gymsolve.config import TrainConfig
 from gymsolve.parts import Part
+from gymsolve.settings.config import TrainConfig
 from gymsolve.spec import Array
-
-__all__ = ["Averager", "Clock", "Phase", "next_multiple", "next_record"]
 
 
 def next_multiple(env_steps: int, every: int) -> int:

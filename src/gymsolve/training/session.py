@@ -6,24 +6,25 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gymsolve.metrics.alerts import Alert
-from gymsolve.metrics.diagnosis import explain
-from gymsolve.metrics.sinks.sink import make_sinks
+from gymsolve.doctor.alerts import Alert
+from gymsolve.doctor.diagnosis import explain
+from gymsolve.metrics.trackers.tracker import make_sinks
 from gymsolve.recipes import Overrides
+from gymsolve.registry import VIDEOS, load
 from gymsolve.runs.refs import find_run, open_checkpoint, split_ref
 from gymsolve.runs.run import Run, create_run
 from gymsolve.runs.summary import Status, runs_folder
 from gymsolve.runs.trust import buildable_settings, note_on_trust
 from gymsolve.training.checkpoint import save
-from gymsolve.training.ending import Closing, leave_report, note_end, notes_on_bad_end, tell_spent
-from gymsolve.training.judging.judge import Judge, make_judge
-from gymsolve.training.loop import take_judgements, train_loop, write_record
+from gymsolve.training.evaluation.scheduler import EvalScheduler, make_scheduler
+from gymsolve.training.finish import FailureHandler, leave_report, note_end, notes_on_bad_end, tell_spent
+from gymsolve.training.loop import record_evaluations, train_loop, write_record
 from gymsolve.training.observer import Observer, checked
 from gymsolve.training.planning.plan import Plan
 from gymsolve.training.publish import replay_alerts
-from gymsolve.training.resuming import (
+from gymsolve.training.resume import (
     bring_back,
     may_stay_ended,
     nothing_to_do,
@@ -34,16 +35,11 @@ from gymsolve.training.resuming import (
     set_aside_later,
 )
 from gymsolve.training.startup import for_debugger, notes_at_start, other_arithmetic, require_same_pipeline
-from gymsolve.training.stopping import Reason, StopSignal
+from gymsolve.training.stop import Reason, StopSignal
+from gymsolve.training.stop_monitor import StopMonitor
 from gymsolve.training.tracking import tracking
 from gymsolve.training.trainer import Trainer, build_trainer
-from gymsolve.training.waiting import Attendant
 from gymsolve.training.watchdog import Watchdog
-
-if TYPE_CHECKING:
-    from gymsolve.training.video.follower import Follower
-
-__all__ = ["Outcome", "execute", "resume_run", "start_run"]
 
 
 @dataclass(frozen=True)
@@ -231,14 +227,15 @@ def execute(
     `afterwards` is closed after the environments: until then somebody watches whether a stop comes to an end.
     """
     signalled = StopSignal()
-    attendant = Attendant(signalled, run, trainer, observer)
+    attendant = StopMonitor(signalled, run, trainer, observer)
     afterwards.callback(attendant.close)
     attending = attendant.attending()
     filming, profiled = _filming(trainer, run), _profiled(run) if profile else nullcontext()
-    judge = make_judge(trainer, cancelled=lambda: signalled.reason is not None)  # `Closing` ends its process
+    # `FailureHandler` ends the scheduler's process.
+    judge = make_scheduler(trainer, cancelled=lambda: signalled.reason is not None)
     watching = Watchdog(trainer.config.env, lambda text: note_end(trainer, run, text))
     with (
-        Closing(trainer, run, judge, observer),
+        FailureHandler(trainer, run, judge, observer),
         signalled.listening(),
         attending,
         filming as follower,
@@ -257,7 +254,7 @@ def execute(
             run.append_event("note", text=note)
             observer.event("note", {"text": note})
         if trainer.counters.judging is not None:
-            take_judgements(trainer, run, observer, judge.make_up(trainer, run, observer))
+            record_evaluations(trainer, run, observer, judge.make_up(trainer, run, observer))
         reason = train_loop(trainer, run, judge, observer, signalled)
         if reason in ("steps", "time"):
             _judge_last(trainer, run, judge, observer)
@@ -271,8 +268,7 @@ def execute(
         outcome = _finish(trainer, run, reason)
     ended = outcome.reason in ("solved", "steps", "time")  # a user who stops a run does not want to wait
     if ended and trainer.config.video.enabled:
-        from gymsolve.training.video.automatic import leave_videos
-
+        leave_videos = load(VIDEOS["at the end"], "video")
         with trainer.clock.timing("video"):
             leave_videos(run, trainer.config, observer, outcome.seconds)
     return outcome
@@ -284,22 +280,23 @@ def _profiled(run: Run) -> AbstractContextManager[None]:
     return profiling(run)
 
 
-def _filming(trainer: Trainer, run: Run) -> "AbstractContextManager[Follower | None]":
+def _filming(trainer: Trainer, run: Run) -> AbstractContextManager[Any]:
     """Whoever films while the run trains; cameras are imported only where they are used."""
     if not (trainer.config.video.enabled and trainer.config.video.every):
         return nullcontext()
-    from gymsolve.training.video.follower import Follower
+    film: AbstractContextManager[Any] = load(VIDEOS["while training"], "video")(
+        run, trainer.config, trainer.counters.env_steps
+    )
+    return film
 
-    return Follower(run, trainer.config, trainer.counters.env_steps)
 
-
-def _judge_last(trainer: Trainer, run: Run, judge: Judge, observer: Observer) -> None:
+def _judge_last(trainer: Trainer, run: Run, judge: EvalScheduler, observer: Observer) -> None:
     """The final policy gets a verdict too, unless it has one."""
-    take_judgements(trainer, run, observer, judge.drain(observer))
+    record_evaluations(trainer, run, observer, judge.drain(observer))
     if trainer.counters.last_eval != trainer.counters.env_steps:
         trainer.counters.eval_round += 1
-        take_judgements(trainer, run, observer, judge.submit(trainer, run, observer))
-        take_judgements(trainer, run, observer, judge.drain(observer))
+        record_evaluations(trainer, run, observer, judge.submit(trainer, run, observer))
+        record_evaluations(trainer, run, observer, judge.drain(observer))
 
 
 def _as_it_ended(trainer: Trainer, run: Run, why: str) -> Outcome:

@@ -3,19 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gymsolve.config import TrainConfig
+from gymsolve.doctor.lint import lint
 from gymsolve.envs.backends.joined import JoinedEnvs
 from gymsolve.envs.describe import describe_env
 from gymsolve.envs.determinism import BOUNDS_FIX, SEED_FIX, UNSEEDED, Bounds, know_determinism, place_in_class
 from gymsolve.envs.make import debugger_attached
 from gymsolve.errors import ConfigError
 from gymsolve.kernels import find_kernels
-from gymsolve.metrics.lint import lint
+from gymsolve.settings.config import TrainConfig
 from gymsolve.spec import EnvSpec
 from gymsolve.training.observer import Observer, tell_late
 from gymsolve.training.trainer import Trainer
-
-__all__ = ["for_debugger", "notes_at_start", "other_arithmetic", "require_same_pipeline"]
 
 
 def for_debugger(config: TrainConfig) -> TrainConfig:

@@ -13,15 +13,13 @@ from typing import Any
 
 from gymsolve.errors import GymsolveError
 from gymsolve.metrics.catalog import chart_bounds
-from gymsolve.metrics.sinks.sink import RunFacts, Sink
+from gymsolve.metrics.trackers.tracker import RunFacts, Sink
 from gymsolve.runs.records import count_records
 from gymsolve.runs.run import Run
 from gymsolve.runs.videos import Video, list_videos
 from gymsolve.training.observer import Observer
 from gymsolve.training.records import Clock
 from gymsolve.training.trainer import Trainer
-
-__all__ = ["Tracking", "new_videos", "tracking"]
 
 _FAILURES = (Exception, SystemExit)
 """What code of others may raise, none of which is worth a run; a KeyboardInterrupt is the user's own wish."""

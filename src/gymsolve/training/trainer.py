@@ -10,28 +10,28 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from gymsolve.config import TrainConfig
-from gymsolve.curriculum.curriculum import Curriculum, build_curriculum
+from gymsolve.doctor.alerts import AlertTracker
+from gymsolve.doctor.rules.rule import Context
 from gymsolve.envs.backends.joined import JoinedEnvs
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.determinism import Bounds
 from gymsolve.envs.make import make_envs, make_joined
 from gymsolve.errors import CheckpointError
-from gymsolve.explore.build_archive import build_explorer
-from gymsolve.explore.go_explore import GoExplore
-from gymsolve.explore.needs import require_sense, training_env
-from gymsolve.metrics.alerts import AlertTracker
-from gymsolve.metrics.rules.rule import Context
+from gymsolve.experience.collect import Collector
+from gymsolve.experience.episodes import EpisodeWindow
+from gymsolve.extensions.archive.build import build_explorer
+from gymsolve.extensions.archive.go_explore import GoExplore
+from gymsolve.extensions.curriculum.curriculum import Curriculum, build_curriculum
+from gymsolve.extensions.exploration.bonus import Bonus
+from gymsolve.extensions.exploration.needs import require_sense, training_env
+from gymsolve.extensions.scaling import RewardScaler
 from gymsolve.metrics.thresholds import find_threshold, task_thresholds
 from gymsolve.parts import Part
 from gymsolve.registry import COLLECTORS, lookup
-from gymsolve.rollout.bonus import Bonus
-from gymsolve.rollout.collect import Collector
-from gymsolve.rollout.episodes import EpisodeWindow
-from gymsolve.rollout.moments import RewardScaler
 from gymsolve.runs.loading import Checkpoint
-from gymsolve.schedules import Progress
 from gymsolve.seeding import RandomStreams
+from gymsolve.settings.config import TrainConfig
+from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array, EnvSpec
 from gymsolve.training.engines.choose import choose_engine
 from gymsolve.training.engines.contract import Algorithm, Engine, Lessons, Policy
@@ -39,8 +39,6 @@ from gymsolve.training.health.probe import Probe
 from gymsolve.training.migrate import FORMAT, upgrade
 from gymsolve.training.planning.memory_need import require_memory, require_sane
 from gymsolve.training.records import Averager, Clock
-
-__all__ = ["Counters", "Trainer", "build_trainer", "restore_trainer"]
 
 
 @dataclass
@@ -216,9 +214,9 @@ class Trainer:
         states = {owner: part.state() for owner, part in self.parts.items()}
         return {"format": FORMAT, "parts": {owner: state for owner, state in states.items() if state}}
 
-    def hold(self) -> Callable[[], None]:
+    def rollback_point(self) -> Callable[[], None]:
         """A function that puts the policy and all parts back to where they are now."""
-        held = [self.policy.hold(), *(part.hold() for part in self.parts.values())]
+        held = [self.policy.rollback_point(), *(part.rollback_point() for part in self.parts.values())]
 
         def put_back() -> None:
             for undo in held:
@@ -323,7 +321,7 @@ def _build_bonuses(config: TrainConfig, envs: Envs, engine: Engine) -> dict[str,
     """The bonus for exploring, if the settings ask for one."""
     if config.explore.bonus == "none":
         return {}
-    from gymsolve.explore.build_bonus import build_bonus  # needs torch, whatever the engine
+    from gymsolve.extensions.exploration.build import build_bonus  # needs torch, whatever the engine
 
     bonus = build_bonus(config, envs.spec, envs.num_envs, on_gpu=engine.on_gpu, threads=engine.threads)
     return {"explore": bonus}
@@ -335,7 +333,7 @@ def _build_imitation(
     """What learns from the archive, if anything does."""
     if explorer is None or explorer.settings.learn_from == "nothing":
         return None
-    from gymsolve.explore.imitation import build_imitation  # needs torch
+    from gymsolve.extensions.archive.imitation import build_imitation  # needs torch
 
     return build_imitation(explorer, config.algo, policy, algorithm.optimizer)
 

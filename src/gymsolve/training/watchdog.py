@@ -19,7 +19,6 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.build import build_env
 from gymsolve.envs.contract_faults import close_env, place_of_frame
 from gymsolve.envs.describe import masks_in_info
@@ -28,8 +27,7 @@ from gymsolve.envs.processes import WATCH
 from gymsolve.envs.replay import Replay
 from gymsolve.envs.single_env import draw
 from gymsolve.errors import EnvFaultError
-
-__all__ = ["Watchdog"]
+from gymsolve.settings.config import EnvConfig
 
 _TICK_SECONDS = 1.0
 _REACT_TICKS = 10

@@ -5,5 +5,5 @@
     sessions.py  a process per session, relayed              static/      what the browser loads
 
 Nothing here imports torch or gymnasium. Whatever steps an environment or computes a network runs in a process
-of its own (`training/play/serve.py`), which the server starts and ends.
+of its own (`apps/serve.py`), which the server starts and ends.
 """

@@ -5,23 +5,21 @@ With `"dry_run": true` nothing is done: the answer is the command that would be 
 
 from typing import TYPE_CHECKING, Any
 
+from gymsolve.answers import Answer
 from gymsolve.errors import UsageError
-from gymsolve.service.answers import Answer
-from gymsolve.service.budget import require_writing
+from gymsolve.service.agent_limits import require_writing
 from gymsolve.web.reading import asked_run
 from gymsolve.web.route import Ask, Reply, Route
 
 if TYPE_CHECKING:
-    from gymsolve.service.steering import Continuation, NewRun
-
-__all__ = ["ROUTES"]
+    from gymsolve.service.start_requests import Continuation, NewRun
 
 _TEXT = 10_000
 _PARTS = ("note", "hypothesis", "change", "result")
 
 
 def _start(ask: Ask) -> Reply:
-    from gymsolve.service.steering import NewRun
+    from gymsolve.service.start_requests import NewRun
 
     require_writing(ask.home.limits)
     env = _text(ask.body, "env").strip()
@@ -45,8 +43,8 @@ def _plan(ask: Ask, wanted: "NewRun") -> dict[str, Any] | None:
 
 
 def _stop(ask: Ask) -> Reply:
-    from gymsolve.service.runs import stop_run
-    from gymsolve.service.steering import command_line
+    from gymsolve.service.start_requests import command_line
+    from gymsolve.view.runs import stop_run
 
     require_writing(ask.home.limits)
     run = asked_run(ask)
@@ -56,7 +54,7 @@ def _stop(ask: Ask) -> Reply:
 
 
 def _resume(ask: Ask) -> Reply:
-    from gymsolve.service.steering import Continuation
+    from gymsolve.service.start_requests import Continuation
 
     require_writing(ask.home.limits)
     steps = _whole(ask.body, "steps", least=1)
@@ -64,7 +62,7 @@ def _resume(ask: Ask) -> Reply:
 
 
 def _fork(ask: Ask) -> Reply:
-    from gymsolve.service.steering import Continuation
+    from gymsolve.service.start_requests import Continuation
 
     require_writing(ask.home.limits)
     steps, seed = _whole(ask.body, "steps", least=1), _whole(ask.body, "seed")
@@ -76,7 +74,7 @@ def _go_on(ask: Ask, wanted: "Continuation") -> Reply:
 
 
 def _fix(ask: Ask) -> Reply:
-    from gymsolve.service.steering import FixTrial
+    from gymsolve.service.start_requests import FixTrial
 
     require_writing(ask.home.limits)
     wanted = FixTrial(asked_run(ask).id, _text(ask.body, "alert") or None)

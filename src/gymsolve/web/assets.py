@@ -11,8 +11,6 @@ from pathlib import Path, PurePosixPath
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-__all__ = ["Assets"]
-
 _FOLDER = Path(__file__).parent / "static"
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _IMPORT = re.compile(r"^(?:import|export) (?:[^'\n]* from )?'(\.[^']+)';", re.MULTILINE)

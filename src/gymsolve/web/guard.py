@@ -14,8 +14,6 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["Guard"]
-
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 _POLICY = "; ".join(
     (

@@ -2,12 +2,10 @@
 
 import math
 
+from gymsolve.apps.inspector import reading as inspections
 from gymsolve.errors import UsageError
-from gymsolve.service import inspections
 from gymsolve.web import reviewing
 from gymsolve.web.route import Ask, Raw, Reply, Route
-
-__all__ = ["ROUTES"]
 
 _BYTES = "application/octet-stream"
 _KEPT = {"cache-control": "private, max-age=3600"}

@@ -6,8 +6,6 @@ from urllib.parse import quote
 
 from gymsolve.web.assets import Assets
 
-__all__ = ["PAGES", "first_data", "shell"]
-
 PAGES: dict[str, tuple[str, str]] = {
     "/": ("runs", "Runs"),
     "/run/{run}": ("run", "Run"),

@@ -8,10 +8,8 @@ from typing import Any
 
 from gymsolve.errors import UnknownRunError, UsageError
 from gymsolve.runs import Run
-from gymsolve.service.runs_table import RunsTable
+from gymsolve.view.runs_table import RunsTable
 from gymsolve.web.route import Ask, File, Reply, Route
-
-__all__ = ["ROUTES", "asked_run"]
 
 _REPORT_POLICY = (
     # A report may come from anybody: nothing in it runs, and nothing is loaded from elsewhere.
@@ -25,7 +23,7 @@ _AXES = ("env_steps", "vec_steps", "time")
 
 def asked_run(ask: Ask) -> Run:
     """The run that the address names."""
-    from gymsolve.service.overview import run_by_id
+    from gymsolve.view.run_page import run_by_id
 
     return run_by_id(ask.path["run"], ask.home.runs_dir)
 
@@ -50,8 +48,8 @@ def _runs(ask: Ask) -> Reply:
 
 def _run(ask: Ask) -> Reply:
     """One run, but for its curves."""
-    from gymsolve.service.following import name_metrics
-    from gymsolve.service.overview import look_over
+    from gymsolve.view.live_series import name_metrics
+    from gymsolve.view.run_page import look_over
 
     run = asked_run(ask)
     metrics = [one.to_json() for one in name_metrics(run)]
@@ -65,8 +63,8 @@ def _server(ask: Ask) -> dict[str, Any]:
 
 def _follow(ask: Ask) -> Reply:
     """What was recorded since a cursor, how the run stands, and a stamp of everything else."""
-    from gymsolve.service.following import follow_metrics
-    from gymsolve.service.overview import run_stamp
+    from gymsolve.view.live_series import follow_metrics
+    from gymsolve.view.run_page import run_stamp
 
     run = asked_run(ask)
     names = [name for name in ask.query.get("names", "").splitlines() if name]  # a name may have a comma
@@ -77,8 +75,8 @@ def _follow(ask: Ask) -> Reply:
 
 def _closer(ask: Ask) -> Reply:
     """A part of the curves in more detail."""
-    from gymsolve.service.following import look_closer
-    from gymsolve.service.tracks import Part
+    from gymsolve.view.live_series import look_closer
+    from gymsolve.view.series import Part
 
     names = [name for name in ask.query.get("names", "").splitlines() if name]
     low, high = (_finite(ask.query, name) for name in ("from", "to"))
@@ -88,7 +86,7 @@ def _closer(ask: Ask) -> Reply:
 
 def _alerts(ask: Ask) -> Reply:
     """What `gymsolve diagnose` says, in words."""
-    from gymsolve.service.diagnose import diagnose_path
+    from gymsolve.doctor.diagnose_run import diagnose_path
 
     run = asked_run(ask)
     found = diagnose_path(str(run.path)).to_json()
@@ -111,7 +109,7 @@ def _alerts(ask: Ask) -> Reply:
 def _alert(ask: Ask, run: Run, alert: dict[str, Any], follows: list[dict[str, Any]]) -> dict[str, Any]:
     """An alert as people read it, with the command that tries its remedy."""
     from gymsolve.metrics.wording import evidence_text, lasting, remedy_text
-    from gymsolve.service.steering import FixTrial
+    from gymsolve.service.start_requests import FixTrial
 
     fix = FixTrial(run.id, alert["id"]).command(ask.home) if alert["changes"] else None
     return {
@@ -139,8 +137,8 @@ def _tried(event: dict[str, Any] | None) -> dict[str, Any] | None:
 
 def _compare(ask: Ask) -> Reply:
     """Runs side by side."""
-    from gymsolve.service.overview import run_by_id
-    from gymsolve.service.side_by_side import compare_side_by_side
+    from gymsolve.view.compare_page import compare_side_by_side
+    from gymsolve.view.run_page import run_by_id
 
     names = [name for name in ask.query.get("runs", "").split(",") if name]
     axis = next((one for one in _AXES if one == ask.query.get("axis")), None)

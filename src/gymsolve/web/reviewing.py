@@ -2,14 +2,12 @@
 
 from typing import Any
 
+from gymsolve.apps.review import review
+from gymsolve.apps.review.chat import find_endpoint
 from gymsolve.errors import UsageError
 from gymsolve.runs.inspections import open_inspection, run_among
 from gymsolve.runs.run import Run
-from gymsolve.service import review
-from gymsolve.service.chat import find_endpoint
 from gymsolve.web.route import Ask, Raw, Reply, Route
-
-__all__ = ["ROUTES"]
 
 
 def _look(ask: Ask) -> Reply:

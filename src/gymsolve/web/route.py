@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gymsolve.service.budget import Home
-
-__all__ = ["Ask", "File", "Raw", "Reply", "Route"]
+from gymsolve.service.agent_limits import Home
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from starlette.websockets import WebSocket
 from gymsolve.errors import GymsolveError, UnknownRunError, UsageError
 from gymsolve.runs.files import parse_json
 from gymsolve.runs.schema import is_shallow
-from gymsolve.service.budget import Home
+from gymsolve.service.agent_limits import Home
 from gymsolve.web import acting, inspecting, reading
 from gymsolve.web.assets import Assets
 from gymsolve.web.guard import Guard
@@ -36,8 +36,6 @@ from gymsolve.web.pages import PAGES, first_data, shell
 from gymsolve.web.route import Ask, File, Raw, Reply, Route
 from gymsolve.web.sessions import Sessions
 from gymsolve.web.threads import Threads
-
-__all__ = ["make_app", "serve"]
 
 ROUTES: tuple[Route, ...] = (*reading.ROUTES, *acting.ROUTES, *inspecting.ROUTES)
 _LARGEST_BODY = 1 << 20

@@ -2,7 +2,7 @@
 
 A process holds one environment and one policy, imports torch, may crash, and may hang; the server does
 neither. The tab's first message says what it wants. A closed tab ends the process, and a dead process is told
-to the tab. `training/play/serve.py` is the other end.
+to the tab. `apps/serve.py` is the other end.
 """
 
 import asyncio
@@ -19,9 +19,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from gymsolve.runs.files import parse_json
 from gymsolve.runs.schema import is_shallow
-from gymsolve.service.budget import Home
-
-__all__ = ["KINDS", "Sessions"]
+from gymsolve.service.agent_limits import Home
 
 KINDS = ("play", "inspect")
 _HEADER = struct.Struct("<II")  # lengths of the JSON and of what follows it
@@ -93,7 +91,7 @@ class _Process:
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "gymsolve.training.play.serve", kind, str(theirs.fileno())),
+                *(sys.executable, "-m", "gymsolve.apps.serve", kind, str(theirs.fileno())),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,

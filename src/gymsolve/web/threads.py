@@ -1,8 +1,8 @@
 """Threads in which requests are answered, one each; a server that ends waits for none of them for long.
 
-Calls that look whether they are wanted (`service/wanted.py`) end what they have started. Others may hang in a
-file or in the network: they end with the process. Starlette's own threads would keep it until they are done,
-and importing what runs them takes longer than most answers.
+Calls that look whether they are wanted (`jobs/cancellation.py`) end what they have started. Others may hang
+in a file or in the network: they end with the process. Starlette's own threads would keep it until they are
+done, and importing what runs them takes longer than most answers.
 """
 
 import asyncio
@@ -12,9 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
-from gymsolve.service.wanted import wanted_until
-
-__all__ = ["Threads"]
+from gymsolve.jobs.cancellation import wanted_until
 
 Answer = TypeVar("Answer")
 _AT_ONCE = 40

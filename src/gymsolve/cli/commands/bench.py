@@ -10,8 +10,6 @@ import typer
 from gymsolve.cli.options import Json
 from gymsolve.errors import UsageError
 
-__all__ = ["bench"]
-
 _PARTS = (
     "micro, limit, throughput, race, recurrent, solve, growth, cost, "
     "stepping, curiosity, browser, play, inspect, server, archive"

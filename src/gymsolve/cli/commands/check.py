@@ -12,8 +12,6 @@ from gymsolve.text import count, duration, number
 if TYPE_CHECKING:
     from gymsolve.training.planning.plan import Plan
 
-__all__ = ["check"]
-
 
 def check(
     env: Annotated[str, typer.Argument(metavar="ENV[:VARIANT]", help="A recipe or any Gymnasium id.")],

@@ -9,8 +9,6 @@ from gymsolve.cli.options import Json, RunsDir
 from gymsolve.cli.printing.output import print_json, print_pairs, print_table, say
 from gymsolve.text import number, plural
 
-__all__ = ["export", "list_them", "show"]
-
 
 def list_them(
     env: Annotated[

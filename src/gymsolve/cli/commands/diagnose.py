@@ -9,9 +9,7 @@ from gymsolve.cli.printing.output import heading, print_json, say
 from gymsolve.text import count, plural, setting
 
 if TYPE_CHECKING:
-    from gymsolve.service.diagnose import Findings
-
-__all__ = ["diagnose"]
+    from gymsolve.doctor.diagnose_run import Findings
 
 _SHOWN = (
     *("seed", "total_timesteps", "num_envs", "num_steps", "learning_rate", "gamma", "num_minibatches"),
@@ -33,7 +31,7 @@ def diagnose(
     json: Json = False,
 ) -> None:
     """Say what went wrong in a training, with evidence, likely cause and remedy; one root cause first."""
-    from gymsolve.service.diagnose import diagnose_path
+    from gymsolve.doctor.diagnose_run import diagnose_path
 
     told = diagnose_path(run, runs_dir)
     if json:

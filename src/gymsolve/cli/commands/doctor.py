@@ -3,8 +3,6 @@
 from gymsolve.cli.options import Json, RunsDir
 from gymsolve.cli.printing.output import print_json, print_table, say
 
-__all__ = ["doctor"]
-
 _MARKS = {"ok": "✓", "missing": "✗", "warning": "!", "optional": "–"}
 
 

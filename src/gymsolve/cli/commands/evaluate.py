@@ -11,8 +11,6 @@ from gymsolve.text import count, number, score
 if TYPE_CHECKING:
     from gymsolve.service.evaluation import Evaluation
 
-__all__ = ["evaluate"]
-
 _SEEDS = {
     "fresh": "fresh ones, not those that chose the checkpoint (--run-seeds plays those)",
     "run": "the run's own: the best checkpoint was chosen on them and looks better than it is",
@@ -64,9 +62,9 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Play whole, fresh episodes with a trained policy and report their raw returns."""
+    from gymsolve.apps.loaded_policy import evaluate_run
     from gymsolve.cli.live.progress import show_progress
     from gymsolve.service.evaluation import describe_evaluation
-    from gymsolve.training.play.loaded_policy import evaluate_run
 
     trust = trusts(run, runs_dir, trust=trust, json=json)
     likeliest = None if stochastic is None else not stochastic

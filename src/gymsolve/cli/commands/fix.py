@@ -10,11 +10,9 @@ from gymsolve.cli.printing.output import heading, print_json, print_pairs, say
 from gymsolve.text import count, number, plural, score, size
 
 if TYPE_CHECKING:
+    from gymsolve.doctor.fix import FixPlan
+    from gymsolve.jobs.trials import KeptPromise, SideResult, Trial, TriedFix
     from gymsolve.runs.run import Run
-    from gymsolve.service.fix import FixPlan
-    from gymsolve.service.trials import KeptPromise, SideResult, Trial, TriedFix
-
-__all__ = ["fix"]
 
 _NOTHING = "stopped before there was anything to compare; nothing was recorded"
 _WORDS = {"helped": "The remedy helped", "hurt": "The remedy hurt", "unclear": "No clear difference"}
@@ -49,7 +47,7 @@ def fix(
     json: Json = False,
 ) -> int:
     """Try the remedy of an alert: train with and without it from the last healthy checkpoint, and compare."""
-    from gymsolve.service.fix import plan_fix
+    from gymsolve.doctor.fix import plan_fix
 
     plan = plan_fix(run, alert, steps=_amount(steps), seeds=seeds, max_seconds=max_seconds, runs_dir=runs_dir)
     if plan.obstacle is not None or dry_run:
@@ -62,8 +60,8 @@ def fix(
         _tell_plan(plan)
     trust = trusts(str(plan.run.path), runs_dir, trust=trust, json=json)
     from gymsolve.cli.live.console import PlainScreen, Watcher
-    from gymsolve.service.trials import try_fix
-    from gymsolve.training.stopping import EXIT_CODES, EndAtOnceError
+    from gymsolve.jobs.trials import try_fix
+    from gymsolve.training.stop import EXIT_CODES, EndAtOnceError
 
     stream = sys.stderr if json else sys.stdout
     try:
@@ -89,7 +87,7 @@ def fix(
 
 def _amount(text: str | None) -> int | None:
     from gymsolve.errors import UsageError
-    from gymsolve.schedules import parse_amount
+    from gymsolve.settings.schedules import parse_amount
 
     if text is None:
         return None

@@ -12,10 +12,8 @@ from gymsolve.cli.serving import open_page
 from gymsolve.errors import UnknownRunError, UsageError
 
 if TYPE_CHECKING:
+    from gymsolve.apps.inspector.recorder import Question
     from gymsolve.runs.run import Run
-    from gymsolve.training.play.inspection import Question
-
-__all__ = ["inspect"]
 
 
 def inspect(
@@ -60,7 +58,7 @@ def inspect(
     trust = trusts(str(found.path), runs_dir, trust=trust, json=json)
     _require_task(found, task)
     if json:
-        from gymsolve.training.play.inspection import LONGEST, Question
+        from gymsolve.apps.inspector.recorder import LONGEST, Question
 
         likeliest = None if sample is None else not sample
         question = Question(
@@ -82,8 +80,8 @@ def inspect(
 def _find(ref: str, runs_dir: Path | None) -> "tuple[Run, str | None]":
     """The run, and the name of the checkpoint if one was asked for; there is such a one."""
     from gymsolve.runs.checkpoints import list_checkpoints
-    from gymsolve.runs.masters import STAGE
     from gymsolve.runs.refs import find_run, open_checkpoint, split_ref
+    from gymsolve.runs.stage_checkpoints import STAGE
 
     name, which = split_ref(ref)
     found = find_run(name, runs_dir)
@@ -112,7 +110,7 @@ def _require_task(run: "Run", task: str | None) -> None:
 
 def _play(ref: str, asked: "Question", *, trust: bool) -> None:
     """Play the episode, unless it is stored, and print where it is and how it ended."""
-    from gymsolve.training.play.inspection import inspect_run
+    from gymsolve.apps.inspector.recorder import inspect_run
 
     stored = inspect_run(ref, asked, trust=trust).stored
     told = ("run", "checkpoint", "env_steps", "seed", "deterministic", "length", "return", "end")

@@ -12,8 +12,6 @@ from gymsolve.cli.printing.run_details import print_entry
 if TYPE_CHECKING:
     pass
 
-__all__ = ["add", "list_them"]
-
 
 def list_them(
     query: Annotated[

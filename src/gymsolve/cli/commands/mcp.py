@@ -13,8 +13,6 @@ from gymsolve.cli.printing.output import is_terminal, say
 from gymsolve.errors import MissingExtraError, UsageError
 from gymsolve.runs.files import os_sentence
 
-__all__ = ["install", "read_steps", "serve", "skill"]
-
 MaxSteps = Annotated[
     str | None,
     typer.Option("--max-steps", metavar="N", help="Environment steps that agents may train within 24 hours."),
@@ -62,7 +60,7 @@ def serve(
         raise MissingExtraError.of("mcp", "mcp") from error
     from gymsolve.mcp.tool import Home
     from gymsolve.runs import runs_folder
-    from gymsolve.service.budget import Limits
+    from gymsolve.service.agent_limits import Limits
 
     _enter(folder)
     limits = Limits(read_steps(max_steps), max_hours, max_runs, max_disk, read_only)
@@ -134,7 +132,7 @@ def read_steps(given: str | None) -> int | None:
     """`--max-steps`: a number such as 10M."""
     if given is None:
         return None
-    from gymsolve.schedules import parse_amount
+    from gymsolve.settings.schedules import parse_amount
 
     try:
         amount = parse_amount(given)

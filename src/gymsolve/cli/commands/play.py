@@ -12,8 +12,6 @@ from gymsolve.cli.options import RunsDir, Trust, trusts
 from gymsolve.cli.serving import open_page
 from gymsolve.errors import UnknownRunError, UsageError
 
-__all__ = ["play"]
-
 
 def play(
     what: Annotated[
@@ -71,10 +69,10 @@ def _play_here(query: dict[str, str], runs_dir: Path | None) -> None:
         raise UsageError(
             f"{what}.", where="--no-browser", hint="Such as: gymsolve play FrozenLake-v1 --no-browser"
         )
+    from gymsolve.apps.play.person import serve
+    from gymsolve.apps.serve import GoneError
     from gymsolve.cli.live.terminal_play import Terminal
     from gymsolve.runs import runs_folder
-    from gymsolve.training.play.person import serve
-    from gymsolve.training.play.serve import GoneError
 
     yourself = query.get("mode", "policy" if "run" in query else "you") == "you"
     request = {**query, "runs_dir": str(runs_folder(runs_dir).absolute()), "text": True}

@@ -13,8 +13,6 @@ from gymsolve.text import plural
 if TYPE_CHECKING:
     from gymsolve.service.recipes import ShownRecipe
 
-__all__ = ["check", "format_files", "list_them", "show"]
-
 Files = Annotated[list[Path] | None, typer.Argument(metavar="[FILES]")]
 
 

@@ -11,8 +11,6 @@ from gymsolve.cli.printing.output import print_json, print_pairs, say
 from gymsolve.errors import UsageError
 from gymsolve.text import count, duration, number
 
-__all__ = ["record"]
-
 Seed = Annotated[
     int | None,
     typer.Option("--seed", min=0, help="Use this seed for the episodes instead of the run's own."),
@@ -74,9 +72,9 @@ def record(
             hint="Leave out --episodes, --no-overlay and --data.",
         )
     trust = trusts(run, runs_dir, trust=trust, json=json)
-    from gymsolve.training.video.record import Wish, record_run
+    from gymsolve.apps.video.record import RecordRequest, record_run
 
-    wish = Wish(
+    wish = RecordRequest(
         episodes=episodes,
         seed=seed,
         stochastic=stochastic,

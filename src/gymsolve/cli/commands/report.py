@@ -9,8 +9,6 @@ import typer
 from gymsolve.cli.options import Json, RunRef, RunsDir
 from gymsolve.cli.printing.output import print_json, print_pairs, say
 
-__all__ = ["report"]
-
 
 def report(
     run: RunRef,

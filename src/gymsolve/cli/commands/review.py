@@ -12,11 +12,9 @@ from gymsolve.errors import UsageError
 from gymsolve.text import printable
 
 if TYPE_CHECKING:
+    from gymsolve.apps.review.chat import Endpoint
+    from gymsolve.apps.review.review import Prompt
     from gymsolve.runs.run import Run
-    from gymsolve.service.chat import Endpoint
-    from gymsolve.service.review import Prompt
-
-__all__ = ["review"]
 
 
 def review(
@@ -52,8 +50,8 @@ def review(
     json: Json = False,
 ) -> None:
     """Print an episode as a prompt for a language model: table, charts, settings, alerts; or send it."""
+    from gymsolve.apps.review.review import prepare
     from gymsolve.runs.refs import find_run, split_ref
-    from gymsolve.service.review import prepare
 
     name, checkpoint = split_ref(run)
     found = find_run(name, runs_dir)
@@ -72,11 +70,11 @@ def review(
 
 def _newest(run: "Run", ref: str, checkpoint: str | None, *, trust: bool) -> str:
     """The newest inspected episode; where there is none, or a checkpoint is named, one is played."""
-    from gymsolve.service.review import newest_episode
+    from gymsolve.apps.review.review import newest_episode
 
     if checkpoint is None and (stored := newest_episode(run)) is not None:
         return stored.name
-    from gymsolve.training.play.inspection import Question, inspect_run
+    from gymsolve.apps.inspector.recorder import Question, inspect_run
 
     return inspect_run(f"{run.path}@{checkpoint}" if checkpoint else run, Question(), trust=trust).stored.name
 
@@ -92,8 +90,8 @@ def _write(place: Path, prompt: "Prompt") -> None:
 
 
 def _send(run: "Run", prompt: "Prompt", url: str | None, model: str | None, *, yes: bool, json: bool) -> None:
-    from gymsolve.service.chat import find_endpoint
-    from gymsolve.service.review import review as ask_for_review
+    from gymsolve.apps.review.chat import find_endpoint
+    from gymsolve.apps.review.review import review as ask_for_review
 
     endpoint = find_endpoint(url, model)
     if endpoint is not None and not yes:

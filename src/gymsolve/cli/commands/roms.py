@@ -9,8 +9,6 @@ from gymsolve.cli.options import Json, RunsDir, Trust, trusts
 from gymsolve.cli.printing.output import print_json, print_table, say
 from gymsolve.errors import UsageError
 
-__all__ = ["import_files", "list_them", "save"]
-
 Press = Annotated[
     Path | None,
     typer.Option(
@@ -40,7 +38,7 @@ def import_files(
     json: Json = False,
 ) -> int:
     """Take over ROMs that you own: recognised by their checksum, copied into your data folder."""
-    from gymsolve.envs.retro.roms import import_roms
+    from gymsolve.envs.families.retro.roms import import_roms
 
     found = import_roms(path)
     taken = [one for one in found if one.game is not None]
@@ -60,7 +58,7 @@ def import_files(
 
 def list_them(json: Json = False) -> int:
     """List the console games whose ROM is here, with the states they can start from."""
-    from gymsolve.envs.retro.roms import list_roms
+    from gymsolve.envs.families.retro.roms import list_roms
 
     games = list_roms()
     if json:
@@ -84,7 +82,7 @@ def save(
     json: Json = False,
 ) -> None:
     """Save a state of a game for `--set env.kwargs.state=NAME`: by buttons, or where a policy gets."""
-    from gymsolve.envs.retro.states import game_of, parse_presses, save_state
+    from gymsolve.envs.families.retro.states import game_of, parse_presses, save_state
 
     bare = game_of(game)
     if run is None and press is None and start is None and not wait:
@@ -96,7 +94,7 @@ def save(
     presses = [*(() if press is None else parse_presses(press)), *([([], wait)] if wait else [])]
     begin: str | bytes | None = start
     if run is not None:
-        from gymsolve.training.play.console_state import reach_state
+        from gymsolve.apps.play.console_state import reach_state
 
         trust = trusts(run, runs_dir, trust=trust, json=json)
         played, begin, taken = reach_state(run, steps=steps, runs_dir=runs_dir, trust=trust)

@@ -12,10 +12,8 @@ from gymsolve.cli.printing.run_details import print_run
 from gymsolve.text import age, count, number, plural, setting, took
 
 if TYPE_CHECKING:
-    from gymsolve.service.comparing import Comparison
-    from gymsolve.service.runs import ListedRun
-
-__all__ = ["compare", "list_them", "show"]
+    from gymsolve.view.comparing import Comparison
+    from gymsolve.view.runs import ListedRun
 
 
 def list_them(
@@ -33,7 +31,7 @@ def list_them(
 ) -> None:
     """List runs, newest first; `gymsolve runs` alone does it too."""
     from gymsolve.runs import runs_folder
-    from gymsolve.service import runs as service
+    from gymsolve.view import runs as service
 
     words = " ".join(query or ())
     found = service.list_runs(words, limit + 1, runs_dir, trials=all_)
@@ -73,7 +71,7 @@ def show(
     json: Json = False,
 ) -> None:
     """Show one run: settings, checkpoints, evaluations, newest metrics, events, damage."""
-    from gymsolve.service import runs as service
+    from gymsolve.view import runs as service
 
     told = service.get_run(run, runs_dir)
     if json:
@@ -111,7 +109,7 @@ def compare(
     json: Json = False,
 ) -> None:
     """Compare runs: results, curves, and the settings in which they differ."""
-    from gymsolve.service.comparing import compare_runs
+    from gymsolve.view.comparing import compare_runs
 
     told = compare_runs(
         runs, runs_dir, axis=None if x is None else x.value, html=html, limit=limit, trials=all_

@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING
 
 from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_whole_table, say
 from gymsolve.errors import UsageError
-from gymsolve.service.announce import announce
+from gymsolve.jobs.startup_report import announce
 from gymsolve.text import count, number, plural, took
 
 if TYPE_CHECKING:
+    from gymsolve.jobs.seed_processes import Work
+    from gymsolve.jobs.seeds import SeedResult, SeedsVerdict
     from gymsolve.runs.groups import Group
-    from gymsolve.service.seed_processes import Work
-    from gymsolve.service.seeds import SeedResult, SeedsVerdict
     from gymsolve.training.planning.plan import Plan
-
-__all__ = ["GROUP", "SeedOptions", "resume_seeds", "train_seeds"]
 
 GROUP = "group:"
 """How references to groups begin; `runs.groups` is imported only where there is one."""
@@ -44,7 +42,7 @@ class SeedOptions:
 
     def words(self) -> list[str]:
         """The same as words of a command; `--runs-dir` is for the caller."""
-        from gymsolve.service.start import flag_words, setting_words
+        from gymsolve.jobs.start import flag_words, setting_words
 
         words = [*setting_words(self.set_ or ()), *flag_words("--steps", self.steps)]
         words += [*flag_words("--track", self.track), *flag_words("--from", self.start_from)]
@@ -55,8 +53,8 @@ class SeedOptions:
 
 def train_seeds(plan: "Plan", env: str, seeds: int, options: SeedOptions) -> int:
     """Train so many seeds, from the plan's on, and say what came of them; returns the exit code."""
+    from gymsolve.jobs.seeds import plan_group, started_work
     from gymsolve.recipes import parse_overrides
-    from gymsolve.service.seeds import plan_group, started_work
 
     settings = {path: value for path, value in parse_overrides(options.set_ or ()).items() if path != "seed"}
     group = plan_group(
@@ -76,7 +74,7 @@ def train_seeds(plan: "Plan", env: str, seeds: int, options: SeedOptions) -> int
 
 def resume_seeds(ref: str, options: SeedOptions) -> int:
     """Go on with the seeds of a group that have not reached their end."""
-    from gymsolve.service.seeds import resumed_work
+    from gymsolve.jobs.seeds import resumed_work
 
     words = options.words()
     group, work = resumed_work(ref, words, options.runs_dir, trust=options.trust)
@@ -96,9 +94,9 @@ def _train(
     group: "Group", work: "list[Work]", budget: tuple[int, str], threads: int, options: SeedOptions
 ) -> int:
     from gymsolve.cli.live.seeds import SeedsView
-    from gymsolve.service.seed_processes import train_work
-    from gymsolve.service.seeds import jobs_at_once, judge_seeds
-    from gymsolve.training.stopping import EXIT_CODES
+    from gymsolve.jobs.seed_processes import train_work
+    from gymsolve.jobs.seeds import jobs_at_once, judge_seeds
+    from gymsolve.training.stop import EXIT_CODES
 
     gc.enable()  # this process waits; it begins no training of its own
     jobs = jobs_at_once(threads, len(work))
@@ -132,7 +130,7 @@ def _train(
 
 def _tell_insistence(group: "Group", error: KeyboardInterrupt, *, json: bool) -> int:
     """Somebody did not want to wait until all seeds have saved; returns the exit code."""
-    from gymsolve.training.stopping import EndAtOnceError
+    from gymsolve.training.stop import EndAtOnceError
 
     code = error.exit_code if isinstance(error, EndAtOnceError) else 130
     hint = f"Go on with: gymsolve resume {group.ref}"

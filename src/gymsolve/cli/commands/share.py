@@ -7,8 +7,6 @@ import typer
 from gymsolve.cli.options import Json, RunRef, RunsDir
 from gymsolve.cli.printing.output import print_json, say
 
-__all__ = ["pull", "push"]
-
 
 def push(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> int:
     """Upload a zipped run to W&B, as an artifact in the project of its environment."""

@@ -14,13 +14,11 @@ from gymsolve.cli.live.foreground import watch
 from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Set, Trust, overrides, trusts
 from gymsolve.cli.printing.output import is_terminal, print_json, say
 from gymsolve.errors import UsageError
-from gymsolve.service.announce import group_of_starter
+from gymsolve.jobs.startup_report import group_of_starter
 
 if TYPE_CHECKING:
     from gymsolve.training.planning.plan import Plan
     from gymsolve.training.session import Outcome
-
-__all__ = ["fork", "resume", "stop", "train"]
 
 Steps = Annotated[
     str | None,
@@ -98,7 +96,7 @@ def train(
     if seeds is not None:
         options = SeedOptions(set_, steps, track, profile, runs_dir, quiet, json, start_from)
         return train_seeds(plan, env, seeds, options)
-    from gymsolve.cli.last_resort import settings_known
+    from gymsolve.cli.crash_report import settings_known
     from gymsolve.training.session import start_run
 
     work = partial(
@@ -236,7 +234,7 @@ def _in_background(
     json: bool,
 ) -> int:
     """Train in a process of its own, and say which run it is."""
-    from gymsolve.service import start as service
+    from gymsolve.jobs import start as service
 
     verbs: dict[str, Callable[..., service.StartedRun]] = {
         "start_run": service.start_run,
@@ -264,7 +262,7 @@ def _agreed() -> bool:
 
 def stop(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
     """Ask a running training to stop after its current update, leaving a checkpoint."""
-    from gymsolve.service import runs as service
+    from gymsolve.view import runs as service
 
     answer = service.stop_run(run, runs_dir)
     if json:

@@ -12,8 +12,6 @@ from gymsolve.text import count, setting
 if TYPE_CHECKING:
     from gymsolve.training.planning.tuning import Choice, Prediction
 
-__all__ = ["tune_speed"]
-
 _SHOWN = 12
 
 

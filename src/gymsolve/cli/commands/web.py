@@ -7,8 +7,6 @@ import typer
 from gymsolve.cli.options import RunsDir
 from gymsolve.cli.serving import USUAL_PORT, open_page
 
-__all__ = ["Host", "NoOpen", "Port", "Token", "web"]
-
 Port = Annotated[
     int | None,
     typer.Option(

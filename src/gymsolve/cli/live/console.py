@@ -23,8 +23,6 @@ from gymsolve.text import number, printable
 from gymsolve.training.publish import present_alerts
 from gymsolve.training.trainer import Trainer
 
-__all__ = ["PlainScreen", "Screen", "Watcher", "choose_screen", "ended_at_once", "interruption"]
-
 _DRAW_SECONDS = 0.25
 _DRAW_SHARE = 400
 """Drawing waits this many times what the last drawing took."""

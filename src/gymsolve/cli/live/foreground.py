@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from gymsolve.cli.printing.output import heading, print_json, print_table, say
 from gymsolve.errors import UsageError
-from gymsolve.service.announce import announce_error, announce_run
+from gymsolve.jobs.startup_report import announce_error, announce_run
 from gymsolve.text import number
 
 if TYPE_CHECKING:
     from gymsolve.runs.run import Run
     from gymsolve.training.session import Outcome
-
-__all__ = ["watch"]
 
 
 def _begin(run: "Run") -> None:
@@ -31,7 +29,7 @@ def watch(
 ) -> int:
     """Train while a screen shows the progress, then print the result."""
     from gymsolve.cli.live.console import Watcher, choose_screen, ended_at_once, interruption
-    from gymsolve.training.stopping import EXIT_CODES, EndAtOnceError, raising
+    from gymsolve.training.stop import EXIT_CODES, EndAtOnceError, raising
 
     watcher: Watcher | None = None
     try:

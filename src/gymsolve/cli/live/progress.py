@@ -12,8 +12,6 @@ from gymsolve.cli.live.table import small_bar
 from gymsolve.cli.printing.tables import can_say, cut, styled
 from gymsolve.text import count, duration
 
-__all__ = ["ProgressBar", "Sentences", "show_progress"]
-
 _PATIENCE = 1.0
 """Seconds before it appears: what is done by then needs no bar."""
 _DRAW_SECONDS = 0.2

@@ -9,19 +9,9 @@ from dataclasses import dataclass
 
 from gymsolve.cli.live.view import View
 from gymsolve.cli.printing.tables import Line
+from gymsolve.doctor.history import Series
 from gymsolve.metrics.catalog import Metric, by_priority, find_metric
-from gymsolve.metrics.history import Series
 from gymsolve.text import count, duration, number, score, short, sparkline
-
-__all__ = [
-    "MARKS",
-    "SEVERITY_STYLES",
-    "Layout",
-    "choose_rows",
-    "group_of",
-    "header",
-    "metric_row",
-]
 
 SEVERITY_STYLES = {"error": "bold red", "warn": "bold yellow", "info": "bold cyan"}
 MARKS = {"error": "!", "warn": "!", "info": "·", None: " "}

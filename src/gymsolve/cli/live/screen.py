@@ -17,8 +17,6 @@ from gymsolve.cli.live.table import render
 from gymsolve.cli.live.view import View
 from gymsolve.cli.printing.tables import Line, can_say, styled, text_width
 
-__all__ = ["LiveScreen", "terminal_size"]
-
 _PLAIN = "\x1b[0m"
 _CLEAR_LINE, _CLEAR_BELOW = "\x1b[K", "\x1b[J"
 _ASCII = str.maketrans("▁▂▃▄▅▆▇█━─↑↓…–±×≥≤≠·", "_.:-=+*##-^v~-~x><!.")

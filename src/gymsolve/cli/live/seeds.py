@@ -12,8 +12,6 @@ from gymsolve.runs.groups import Group
 from gymsolve.runs.run import Run
 from gymsolve.text import count, duration, number
 
-__all__ = ["SeedsView"]
-
 _DRAW_SECONDS = 0.5
 _LINE_SECONDS = (10.0, 60.0)
 

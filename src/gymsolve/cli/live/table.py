@@ -12,8 +12,6 @@ from gymsolve.cli.printing.tables import Line, cut, fold
 from gymsolve.metrics.wording import event_evidence, lasting, remedy_text
 from gymsolve.text import count, duration, number
 
-__all__ = ["plain", "render", "small_bar"]
-
 _SPARE_LINES = 2
 """Left free: the cursor's line, and one so that a prompt or a message does not push the table up."""
 _ALERT_SHARE = 0.4

@@ -1,6 +1,6 @@
 """Play in a terminal: keys come from the keyboard, and the environment is drawn in characters.
 
-It takes the place of the page of a session (`training/play/person.py`). A terminal does not tell when a key
+It takes the place of the page of a session (`apps/play/person.py`). A terminal does not tell when a key
 goes up, so every key is a tap. The terminal is put back as it was, however play ends. Where standard input is
 no terminal, its letters are the keys.
 """
@@ -16,10 +16,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from gymsolve.apps.serve import GoneError
 from gymsolve.text import number, plural
-from gymsolve.training.play.serve import GoneError
-
-__all__ = ["Terminal"]
 
 _KEYS = {
     **{

@@ -4,14 +4,12 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gymsolve.metrics.history import History
+from gymsolve.doctor.history import History
 from gymsolve.metrics.tasks import task_verdicts
 from gymsolve.text import count, duration, number, plural, score
 
 if TYPE_CHECKING:
     from gymsolve.training.trainer import Counters
-
-__all__ = ["View", "evaluating_line", "evaluation_line", "progress_line"]
 
 
 @dataclass

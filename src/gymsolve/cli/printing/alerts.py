@@ -6,8 +6,6 @@ from typing import Any
 from gymsolve.metrics.wording import event_evidence, evidence_text, lasting, remedy_text
 from gymsolve.text import count, duration, plural
 
-__all__ = ["alert_line", "alert_paragraph", "summary_lines"]
-
 _FOLLOWS = 3
 """Consequences that a summary tells; the others are in the diagnosis."""
 

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-__all__ = ["Answer", "answer_stream", "only_json"]
-
 _STDOUT, _STDERR = 1, 2
 
 

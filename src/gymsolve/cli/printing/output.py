@@ -14,17 +14,6 @@ from gymsolve.cli.printing.only_json import answer_stream
 from gymsolve.cli.printing.tables import GAP, panel_lines, styled, table_lines, text_width
 from gymsolve.text import printable
 
-__all__ = [
-    "heading",
-    "is_terminal",
-    "print_json",
-    "print_pairs",
-    "print_panel",
-    "print_table",
-    "print_whole_table",
-    "say",
-]
-
 _WIDE = 10_000
 _COLOURS = {"solved": "green", "running": "blue", "crashed": "red", "damaged": "red", "stopped": "yellow"}
 

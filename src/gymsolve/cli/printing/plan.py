@@ -8,10 +8,8 @@ from gymsolve.cli.printing.output import say
 from gymsolve.text import UNITS, count, plural, setting
 
 if TYPE_CHECKING:
-    from gymsolve.config import TrainConfig
+    from gymsolve.settings.config import TrainConfig
     from gymsolve.training.planning.plan import Plan
-
-__all__ = ["plan_lines", "print_plan", "settings_rows"]
 
 _MOST_WIDTH = 48
 """A setting with more characters does not widen the column for all."""

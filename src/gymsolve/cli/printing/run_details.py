@@ -8,9 +8,7 @@ from gymsolve.text import age, count, duration, number, score, setting, took
 
 if TYPE_CHECKING:
     from gymsolve.runs.logbook import LogEntry
-    from gymsolve.service.runs import ListedRun, RunDetails, StoredCheckpoint, VisitedStage
-
-__all__ = ["print_entry", "print_run"]
+    from gymsolve.view.runs import ListedRun, RunDetails, StoredCheckpoint, VisitedStage
 
 _HIGHLIGHTS = ("env.num_envs", "algo.num_steps", "algo.learning_rate", "algo.gamma", "net.hidden", "seed")
 
@@ -99,7 +97,7 @@ def _archive(metrics: dict[str, Any]) -> str:
 
 def _time(told: "RunDetails") -> str:
     """Of training, and where the time of the whole run went."""
-    from gymsolve.metrics.spending import NAMES
+    from gymsolve.metrics.time_accounting import NAMES
 
     whole = sum(told.spent.values())
     parts = sorted(told.spent, key=lambda part: told.spent[part], reverse=True)

@@ -8,8 +8,6 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
-__all__ = ["GAP", "Line", "can_say", "cut", "fold", "panel_lines", "styled", "table_lines", "text_width"]
-
 GAP = 2
 """Blanks between two columns."""
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}

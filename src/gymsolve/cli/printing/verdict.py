@@ -14,11 +14,9 @@ from gymsolve.runs.videos import cut_note
 from gymsolve.text import count, number, plural, score, setting, size, took
 
 if TYPE_CHECKING:
-    from gymsolve.config import WrapperConfig
     from gymsolve.runs.run import Run
+    from gymsolve.settings.config import WrapperConfig
     from gymsolve.training.session import Outcome
-
-__all__ = ["print_verdict", "verdict_lines"]
 
 _LABEL = 6
 _TRAINING = ("env", "act", "update", "eval")
@@ -50,7 +48,7 @@ def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
     """The verdict as text; the first line is its title."""
     from gymsolve.metrics.tasks import task_verdicts
     from gymsolve.runs.videos import find_best_video
-    from gymsolve.service.runs import best_evaluation
+    from gymsolve.view.runs import best_evaluation
 
     name = outcome.run.info()["name"]
     evaluation, video = best_evaluation(outcome.run), find_best_video(outcome.run)
@@ -73,8 +71,8 @@ def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
 
 def _took(outcome: "Outcome") -> str:
     """Steps and seconds of training; the whole beside them where it is much more."""
-    from gymsolve.metrics.history import History
-    from gymsolve.metrics.spending import NAMES, spent_in_all
+    from gymsolve.doctor.history import History
+    from gymsolve.metrics.time_accounting import NAMES, spent_in_all
 
     history = History(outcome.run.read_metrics().rows)
     spent = spent_in_all(history.spending, outcome.run.read_events().rows)

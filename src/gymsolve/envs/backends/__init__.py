@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gymsolve.config import EnvConfig, Role
 from gymsolve.errors import ConfigError
+from gymsolve.settings.config import EnvConfig, Role
 
 if TYPE_CHECKING:
     from gymsolve.envs.contract import Snapshot

@@ -16,17 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.backends import Fixed, bare_obstacle
 from gymsolve.envs.backends.episode_stats import EpisodeStats, refuse_bad_obs, refuse_bad_rewards
 from gymsolve.envs.contract import Episode, Step
-from gymsolve.envs.families.ale import FAMILY as ALE
+from gymsolve.envs.families.atari.family import FAMILY as ALE
 from gymsolve.envs.spaces import ObsLayout, action_spec
 from gymsolve.errors import ConfigError, MissingExtraError
+from gymsolve.settings.config import EnvConfig
 from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs
-
-__all__ = ["SERVED", "EnvPoolEnvs", "envpool_obstacle"]
-
 
 SERVED = (
     "Acrobot-v1",

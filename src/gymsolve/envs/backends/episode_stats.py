@@ -8,8 +8,6 @@ from gymsolve.envs.contract import Episode
 from gymsolve.errors import BadNumber, EnvFaultError
 from gymsolve.spec import Array, Obs
 
-__all__ = ["ADVICE", "EpisodeStats", "fault", "refuse_bad_obs", "refuse_bad_rewards"]
-
 ADVICE = "An environment should never return NaN or infinity; wrap or fix it."
 _LARGEST = float(np.finfo(np.float32).max)
 _UNSUSPICIOUS = 1e77

@@ -18,8 +18,6 @@ from gymsolve.envs.spaces import ObsLayout
 from gymsolve.errors import EngineDiedError, EnvLostError
 from gymsolve.spec import Array
 
-__all__ = ["InProcessEnvs", "allowed_deaths"]
-
 _FREE_DEATHS, _STEPS_PER_DEATH = 10, 100
 
 

@@ -16,8 +16,6 @@ from gymsolve.envs.join import Fit, Joint, task_seed
 from gymsolve.errors import EnvFaultError
 from gymsolve.spec import Array, Obs
 
-__all__ = ["JoinedEnvs"]
-
 _ELSEWHERE: Snapshot = {"kind": "another task"}
 """A snapshot that no backend can reach: the row begins anew."""
 

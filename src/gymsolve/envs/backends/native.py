@@ -11,17 +11,14 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv
 
-from gymsolve.config import EnvConfig
 from gymsolve.envs.backends import Fixed
 from gymsolve.envs.backends.episode_stats import EpisodeStats
 from gymsolve.envs.build import find_spec, notes_on
 from gymsolve.envs.contract import Episode, Step
 from gymsolve.envs.spaces import ObsLayout, action_spec
 from gymsolve.seeding import save_generator
+from gymsolve.settings.config import EnvConfig
 from gymsolve.spec import Array, EnvSpec, Obs
-
-__all__ = ["NATIVE_OPTIONS", "NativeEnvs"]
-
 
 NATIVE_OPTIONS: dict[str, frozenset[str]] = {
     "gymnasium.envs.classic_control.cartpole:CartPoleVectorEnv": frozenset({"sutton_barto_reward"}),

@@ -15,8 +15,6 @@ from gymsolve.envs.contract import Episode, Snapshot, Step
 from gymsolve.envs.masks import refuse_empty
 from gymsolve.spec import Array, EnvSpec, Obs
 
-__all__ = ["SameStepEnvs", "Vector"]
-
 
 class Vector(Protocol):
     """Environments that leave their results in buffers."""

@@ -13,8 +13,6 @@ import numpy as np
 
 from gymsolve.spec import Array, EnvSpec, Obs
 
-__all__ = ["BufferPlan", "SharedBuffers"]
-
 _LINE = 64
 """Arrays begin at a cache line, so that two processes do not fight over one."""
 

@@ -19,8 +19,6 @@ from gymsolve.envs.backends.worker_process import (
 from gymsolve.envs.processes import OwnProcess
 from gymsolve.errors import GymsolveError
 
-__all__ = ["Worker"]
-
 
 class Worker:
     """One process, its rows, and the connection to it."""

@@ -28,14 +28,12 @@ import numpy as np
 from gymsolve.envs.backends.in_process import InProcessEnvs
 from gymsolve.envs.backends.shared_buffers import BufferPlan
 from gymsolve.envs.backends.worker import Worker
-from gymsolve.envs.backends.worker_crew import Crew, name_rows, raise_first
 from gymsolve.envs.backends.worker_process import LOST, STEP, Task, call_method
+from gymsolve.envs.backends.worker_supervisor import Crew, name_rows, raise_first
 from gymsolve.envs.build import CopyBuilder, find_spec
 from gymsolve.envs.contract import Snapshot
 from gymsolve.errors import GymsolveError
 from gymsolve.spec import Array
-
-__all__ = ["Workers", "usable_cores"]
 
 
 def usable_cores() -> int:
@@ -93,7 +91,7 @@ class Workers:
                 try:
                     worker.order(STEP)
                 except LOST as lost:
-                    self._crew.mourn(worker, lost, "")
+                    self._crew.mark_dead(worker, lost, "")
         own_error, own_lost = self._step_own()
         errors = [own_error]
         for worker in self._crew.workers:
@@ -101,7 +99,7 @@ class Workers:
                 try:
                     errors.append(worker.await_end(partial(self._step_progress, worker.rows)))
                 except LOST as lost:
-                    self._crew.mourn(worker, lost, self._where_it_is(worker.rows))
+                    self._crew.mark_dead(worker, lost, self._where_it_is(worker.rows))
         raise_first(errors)
         return (*own_lost, *(worker.rows for worker in self._crew.workers if worker.lost is not None))
 

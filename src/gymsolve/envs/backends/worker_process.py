@@ -25,22 +25,6 @@ from gymsolve.envs.build import CopyBuilder
 from gymsolve.envs.processes import ENGINE_DIED
 from gymsolve.errors import EngineDiedError, GymsolveError
 
-__all__ = [
-    "CALL",
-    "DONE",
-    "FAILED",
-    "LOST",
-    "QUIT",
-    "SHOW_STACK",
-    "STEP",
-    "Line",
-    "Progress",
-    "SilenceError",
-    "Task",
-    "call_method",
-    "serve",
-]
-
 STEP, CALL, QUIT = b"s", b"c", b"q"
 DONE, FAILED, ALIVE = b"d", b"f", b"a"
 LOST = (EOFError, OSError)

@@ -31,16 +31,16 @@ __all__ = [
 ]
 
 _MODULES = (
-    "ale",
-    "bandit",
-    "box2d",
-    "classic_control",
+    "atari.family",
+    "bandit.family",
+    "box2d.family",
+    "classic_control.family",
     "minatar",
-    "minigrid",
+    "minigrid.family",
     "mujoco",
-    "retro",
+    "retro.family",
     "toy_text",
-    "vizdoom",
+    "vizdoom.family",
 )
 """The table of families: names of modules, in the order in which they are asked."""
 

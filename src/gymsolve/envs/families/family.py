@@ -10,8 +10,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import gymnasium as gym
 
-__all__ = ["AnyEnv", "Clone", "Extra", "Family", "by_code", "by_namespace", "declared_fps"]
-
 AnyEnv: TypeAlias = gym.Env[Any, Any]
 
 

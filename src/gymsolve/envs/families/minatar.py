@@ -15,8 +15,6 @@ from gymsolve.envs.families.family import AnyEnv, Clone, Extra, Family, by_names
 from gymsolve.envs.plain_data import pack, plain_attributes, unpack
 from gymsolve.errors import EnvFaultError, MissingExtraError
 
-__all__ = ["FAMILY"]
-
 _EXTRA = Extra("minatar", "minatar", "minatar")
 _POINT = 24
 """Pixels that a point of the game is wide in videos."""

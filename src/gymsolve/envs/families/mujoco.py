@@ -29,8 +29,6 @@ from gymsolve.envs.headless import draw_without_screen, has_egl
 from gymsolve.errors import EnvFaultError
 from gymsolve.spec import Array
 
-__all__ = ["FAMILY"]
-
 _EXTRA = Extra("mujoco", "mujoco", "mujoco")
 _WINDOWS = "glfw"
 _CAMERA = {"camera_id", "camera_name", "default_camera_config"}

@@ -9,8 +9,6 @@ from gymsolve.envs.families.family import AnyEnv, Clone, Family, by_code
 from gymsolve.envs.plain_data import pack, plain_attributes, unpack
 from gymsolve.errors import EnvFaultError
 
-__all__ = ["FAMILY"]
-
 _CHANCES = dict.fromkeys(("success_rate", "rainy_probability", "fickle_probability"), CHANCE)
 
 

@@ -17,8 +17,6 @@ from gymsolve.envs.masks import flat_mask
 from gymsolve.envs.spaces import action_spec
 from gymsolve.spec import Array
 
-__all__ = ["ActionNoise", "DiscreteActions", "FrameSkip", "PreviousActions", "StickyActions"]
-
 AnyEnv: TypeAlias = gym.Env[Any, Any]
 Stepped: TypeAlias = tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]
 Count = Annotated[int, Field(gt=0)]

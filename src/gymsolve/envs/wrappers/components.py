@@ -14,8 +14,6 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from gymsolve.envs.wrappers.rewards import AnyEnv, Stepped
 from gymsolve.errors import ConfigError, EnvFaultError, did_you_mean
 
-__all__ = ["BASE", "Component", "RewardComponents", "is_number"]
-
 BASE = "base"
 """The part that is the reward from below."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")

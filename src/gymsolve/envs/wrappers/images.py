@@ -18,11 +18,6 @@ from gymsolve.envs.wrappers.nested import AnyEnv, LeafWrapper, Space, Transform
 from gymsolve.errors import MissingExtraError
 from gymsolve.spec import Array
 
-__all__ = [
-    *("ChannelsFirst", "Crop", "Flatten", "Grayscale", "ImageRange", "ImageWrapper", "Resize"),
-    "load_cv2",
-]
-
 Pixels = Annotated[int, Field(gt=0)]
 Margin = Annotated[int, Field(ge=0)]
 

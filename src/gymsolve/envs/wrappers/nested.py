@@ -17,8 +17,6 @@ from gymnasium import spaces
 from gymsolve.envs.spaces import ImageBox
 from gymsolve.spec import Array
 
-__all__ = ["FrameStack", "LeafWrapper"]
-
 AnyEnv: TypeAlias = gym.Env[Any, Any]
 Space: TypeAlias = spaces.Space[Any]
 Transform: TypeAlias = Callable[[Any], Any]

@@ -11,8 +11,6 @@ from gymsolve.envs.spaces import is_image
 from gymsolve.envs.wrappers.nested import AnyEnv, LeafWrapper, Space, Transform
 from gymsolve.spec import Array
 
-__all__ = ["DiscreteEncoder", "KeepElements", "ObservationNoise", "RescaleObservation"]
-
 
 class ObservationNoise(LeafWrapper):
     """Adds Gaussian noise to boxes, images included; what an integer image cannot hold is clipped."""

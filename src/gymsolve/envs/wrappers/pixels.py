@@ -8,8 +8,6 @@ from gymnasium import spaces
 
 from gymsolve.envs.wrappers.rewards import AnyEnv, Stepped
 
-__all__ = ["Pixels"]
-
 
 class Pixels(gym.Wrapper[Any, Any, Any, Any]):
     """Observes the picture that the environment draws, in place of its own observation.

@@ -13,8 +13,6 @@ from pydantic import Field
 
 from gymsolve.envs.wrappers.rewards import AnyEnv, Stepped
 
-__all__ = ["Discount", "Potential"]
-
 Discount = Annotated[float, Field(ge=0, le=1)]
 
 

@@ -8,8 +8,6 @@ from gymnasium.utils.seeding import np_random
 
 from gymsolve.envs.wrappers.rewards import AnyEnv
 
-__all__ = ["Randomize", "SameLayouts"]
-
 
 class Randomize(gym.Wrapper[Any, Any, Any, Any]):
     """Draws attributes of the environment evenly from ranges, anew for every episode.

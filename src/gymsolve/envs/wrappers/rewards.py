@@ -6,8 +6,6 @@ from typing import Annotated, Any, SupportsFloat
 import gymnasium as gym
 from pydantic import Field
 
-__all__ = ["ClipReward", "Elapsed", "RawReturn", "ScaleReward", "TimeLimit"]
-
 AnyEnv = gym.Env[Any, Any]
 Stepped = tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]
 

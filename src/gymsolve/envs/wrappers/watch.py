@@ -14,8 +14,6 @@ from gymsolve.envs.wrappers.components import is_number
 from gymsolve.envs.wrappers.rewards import AnyEnv, Stepped
 from gymsolve.errors import ConfigError, did_you_mean
 
-__all__ = ["STATE", "Watch"]
-
 STATE = "state"
 """What the number that stands for the full state is called."""
 

@@ -2,8 +2,6 @@
 
 from gymsolve.metrics.metric import Metric
 
-__all__ = ["ARCHIVE"]
-
 _SOME = "with an archive (`explore.archive`)"
 _TAUGHT = "in lessons from the archive (`explore.archive.learn_from`)"
 _TASKS = "with an archive of several tasks (`env.tasks`)"

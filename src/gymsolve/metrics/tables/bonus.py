@@ -2,8 +2,6 @@
 
 from gymsolve.metrics.metric import Metric
 
-__all__ = ["BONUS"]
-
 _SOME = "with a bonus (`explore`)"
 _ALGOS = "ppo, a2c"
 

@@ -2,8 +2,6 @@
 
 from gymsolve.metrics.metric import Metric
 
-__all__ = ["CURRICULUM"]
-
 _LADDER = "when `curriculum.choice` is `ladder`"
 
 CURRICULUM = (

@@ -2,8 +2,6 @@
 
 from gymsolve.metrics.metric import Metric
 
-__all__ = ["EVALUATION"]
-
 _TASKS = "with several tasks"
 
 EVALUATION = (

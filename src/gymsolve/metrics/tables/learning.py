@@ -2,8 +2,6 @@
 
 from gymsolve.metrics.metric import Metric
 
-__all__ = ["DECADES", "HYPER", "LEARNING"]
-
 DECADES = tuple(range(-9, 1))
 """Powers of ten of the histograms of gradients."""
 

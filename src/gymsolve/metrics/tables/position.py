@@ -2,8 +2,6 @@
 
 from gymsolve.metrics.metric import Metric
 
-__all__ = ["POSITION", "TIME"]
-
 POSITION = (
     Metric(
         "env_steps",

@@ -2,8 +2,6 @@
 
 from gymsolve.metrics.metric import Metric
 
-__all__ = ["DATA", "EPISODES", "TASKS"]
-
 _COMPONENTS = "when the wrapper `reward_components` names them"
 _TASKS = "with several tasks"
 

@@ -11,13 +11,11 @@ from itertools import pairwise
 
 from pydantic import ValidationError
 
-from gymsolve.config import NetConfig, TrainConfig
 from gymsolve.errors import CheckpointError, ConfigError
 from gymsolve.fast import supports, why_not
+from gymsolve.settings.config import NetConfig, TrainConfig
 from gymsolve.spec import Array, EnvSpec
 from gymsolve.training.engines.contract import Engine, Policy
-
-__all__ = ["choose_engine", "load_policy"]
 
 
 def choose_engine(config: TrainConfig, spec: EnvSpec) -> Engine:

@@ -5,16 +5,14 @@ from typing import Protocol
 
 import numpy as np
 
-from gymsolve.config import TrainConfig
+from gymsolve.experience.agent import Actor, Considered
+from gymsolve.experience.credit import Credit
+from gymsolve.experience.rollout import Rollout
+from gymsolve.extensions.scaling import RewardScaler
 from gymsolve.parts import Part
-from gymsolve.rollout.agent import Actor, Considered
-from gymsolve.rollout.credit import Credit
-from gymsolve.rollout.moments import RewardScaler
-from gymsolve.rollout.rollout import Rollout
-from gymsolve.schedules import Progress
+from gymsolve.settings.config import TrainConfig
+from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array, EnvSpec, Obs
-
-__all__ = ["Algorithm", "Engine", "Lessons", "Optimizer", "Policy"]
 
 
 class Policy(Actor, Protocol):
@@ -41,7 +39,7 @@ class Policy(Actor, Protocol):
     def metadata(self) -> dict[str, str]:
         """What else is needed to rebuild the policy."""
 
-    def hold(self) -> Callable[[], None]:
+    def rollback_point(self) -> Callable[[], None]:
         """A function that brings the statistics back to what they are now; the optimizer holds weights."""
 
     def checksum(self) -> float:
@@ -61,7 +59,7 @@ class Policy(Actor, Protocol):
 
 
 class Optimizer(Part, Protocol):
-    """Owns the moments and the newest gradient; its `hold` covers the weights too."""
+    """Owns the moments and the newest gradient; its `rollback_point` covers the weights too."""
 
     names: tuple[str, ...]
     """Names of the parameters that it steps, in their order."""

@@ -1,13 +1,11 @@
 """The NumPy engine: small networks on the CPU, without torch."""
 
-from gymsolve.config import TrainConfig
 from gymsolve.fast import FastAlgorithm, FastPolicy, build, set_blas_threads
 from gymsolve.kernels import find_kernels
 from gymsolve.parts import Part
 from gymsolve.seeding import generator
+from gymsolve.settings.config import TrainConfig
 from gymsolve.spec import Array, EnvSpec
-
-__all__ = ["NumpyEngine"]
 
 
 class NumpyEngine(Part):

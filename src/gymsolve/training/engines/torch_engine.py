@@ -7,20 +7,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from gymsolve.config import TrainConfig
 from gymsolve.envs.backends.worker_pool import usable_cores
 from gymsolve.errors import ConfigError
 from gymsolve.fast import set_blas_threads
 from gymsolve.nn.policy import Policy
 from gymsolve.parts import Part
 from gymsolve.registry import ALGORITHMS, lookup
-from gymsolve.schedules import Progress
 from gymsolve.seeding import generator, integer_seeds
+from gymsolve.settings.config import TrainConfig
+from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array, EnvSpec
 from gymsolve.training.engines.contract import Algorithm
-
-__all__ = ["TorchEngine", "has_gpu"]
-
 
 _LARGE_IMAGE = 48 * 48
 """Pixels from which convolutions may gain from more than one thread."""

@@ -9,9 +9,8 @@ import math
 
 import numpy as np
 
-from gymsolve.metrics.tables.learning import DECADES
-from gymsolve.rollout.rollout import Rollout
-from gymsolve.rollout.statistics import (
+from gymsolve.experience.rollout import Rollout
+from gymsolve.experience.statistics import (
     action_statistics,
     component_statistics,
     credit_statistics,
@@ -23,12 +22,11 @@ from gymsolve.rollout.statistics import (
     task_statistics,
     typical_size,
 )
+from gymsolve.metrics.tables.learning import DECADES
 from gymsolve.spec import Array
 from gymsolve.training.health.probe import churn, dormant_share, feature_rank, memory_effect, sample_obs
 from gymsolve.training.records import next_multiple
 from gymsolve.training.trainer import Trainer
-
-__all__ = ["Before", "gradient_sizes", "look_after", "look_before"]
 
 _EARLY, _LATE = 100, 32
 """Measures are a hundredth of the budget apart in its first fifth, since rules wait for some in a row before
@@ -43,7 +41,7 @@ _SCALED = (
 _EDGES = np.array([0.0, *(10.0**power for power in DECADES[1:]), np.inf])
 
 
-def look_before(trainer: Trainer, rollout: Rollout) -> "Before | None":
+def before_update(trainer: Trainer, rollout: Rollout) -> "Before | None":
     """Measure before an update; None unless the costly measures are due."""
     trainer.probe.take(rollout)
     counters, steps = trainer.counters, rollout.env_steps
@@ -51,7 +49,7 @@ def look_before(trainer: Trainer, rollout: Rollout) -> "Before | None":
     return Before(trainer, rollout) if due and steps else None
 
 
-def look_after(
+def after_update(
     trainer: Trainer, rollout: Rollout, before: "Before | None", metrics: dict[str, float]
 ) -> dict[str, float]:
     """Metrics that follow from an update's own, and the costly ones when they are due."""

@@ -13,22 +13,11 @@ import numpy as np
 from gymsolve.envs.backends.episode_stats import fault
 from gymsolve.envs.labels import name_dimensions
 from gymsolve.errors import BadKind, BadNumber, DivergenceError, EnvFaultError, GymsolveError
-from gymsolve.rollout.rollout import Rollout
+from gymsolve.experience.rollout import Rollout
 from gymsolve.spec import Array, EnvSpec
 
 if TYPE_CHECKING:
     from gymsolve.training.trainer import Trainer
-
-__all__ = [
-    "blame",
-    "blame_evaluation",
-    "date_fault",
-    "raise_as",
-    "require_finite_actions",
-    "require_finite_rollout",
-    "require_finite_update",
-    "require_finite_weights",
-]
 
 _TRY = {
     "reward": "Try algo.normalize_rewards=true, or the wrapper scale_reward.",

@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from gymsolve.experience.rollout import Rollout
+from gymsolve.experience.sequences import cut_sequences
+from gymsolve.experience.statistics import sample_rows
 from gymsolve.parts import Part
-from gymsolve.rollout.rollout import Rollout
-from gymsolve.rollout.sequences import cut_sequences
-from gymsolve.rollout.statistics import sample_rows
 from gymsolve.spec import Array, EnvSpec, Obs
 from gymsolve.training.engines.contract import Policy
-
-__all__ = ["Probe", "churn", "dormant_share", "feature_rank", "memory_effect", "sample_obs"]
 
 DORMANT = 0.025
 """A unit is dormant below this share of its layer's mean activation (Sokar et al. 2023)."""

@@ -14,12 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gymsolve.config import EvalConfig, TrainConfig
 from gymsolve.errors import ConfigError
+from gymsolve.settings.config import EvalConfig, TrainConfig
 from gymsolve.spec import EnvSpec
 from gymsolve.text import count
-
-__all__ = ["Need", "estimate_memory", "free_memory", "require_memory", "require_sane"]
 
 GIB = 2**30
 _PER_WEIGHT = 24
@@ -192,7 +190,7 @@ def _inputs(spec: EnvSpec) -> int:
 
 
 def _shares_frames(spec: EnvSpec | None, stack: int) -> bool:
-    """Rollouts keep each frame of stacked pictures once (`rollout/frames.py`)."""
+    """Rollouts keep each frame of stacked pictures once (`experience/frames.py`)."""
     return stack > 1 and spec is not None and all(entry.kind == "image" for entry in spec.obs.values())
 
 

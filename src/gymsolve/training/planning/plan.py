@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gymsolve.config import TrainConfig
 from gymsolve.errors import ConfigError
 from gymsolve.recipes import (
     Overrides,
@@ -22,11 +21,10 @@ from gymsolve.recipes import (
 )
 from gymsolve.recipes.files import is_bundled, list_variants, no_variant, stays_derived
 from gymsolve.registry import ALGORITHMS
+from gymsolve.settings.config import TrainConfig
 from gymsolve.training.planning.memory_need import require_sane
 
 Tell = Callable[[int, int], None]
-
-__all__ = ["Plan", "plan_run", "with_seed"]
 
 _MEASURE_SECONDS = 2.0
 

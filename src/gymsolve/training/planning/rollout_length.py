@@ -3,11 +3,9 @@
 import math
 from typing import NamedTuple
 
-from gymsolve.config import TrainConfig
 from gymsolve.envs.random_policy import Pay
+from gymsolve.settings.config import TrainConfig
 from gymsolve.text import count
-
-__all__ = ["RolloutLength", "choose_num_steps"]
 
 _REWARDS = 2
 """Rewards that one environment's part of a rollout should hold on average: then one in seven has none."""

@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from gymsolve.config import TrainConfig
-
-__all__ = ["Choice", "Compute", "Costs", "Layout", "Prediction", "choose", "layouts", "predict"]
+from gymsolve.settings.config import TrainConfig
 
 _SHORTEST = 16
 """Steps of one environment in a rollout below which advantages lean too much on the critic."""

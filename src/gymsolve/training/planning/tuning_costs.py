@@ -10,23 +10,21 @@ from typing import TypeVar, get_args
 
 import numpy as np
 
-from gymsolve.config import EnvConfig, TrainConfig
 from gymsolve.envs.build import needs_own_process
 from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.envs.random_policy import random_actions
 from gymsolve.errors import EnvFaultError, UsageError
+from gymsolve.experience.collect import Collector
+from gymsolve.experience.frames import Frames
+from gymsolve.experience.rollout import Rollout
 from gymsolve.fast import supports
-from gymsolve.rollout.collect import Collector
-from gymsolve.rollout.frames import Frames
-from gymsolve.rollout.rollout import Rollout
-from gymsolve.schedules import Progress
 from gymsolve.seeding import generator
+from gymsolve.settings.config import EnvConfig, TrainConfig
+from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array, EnvSpec
 from gymsolve.training.engines.choose import choose_engine
 from gymsolve.training.engines.contract import Policy
 from gymsolve.training.planning.tuning import Choice, Compute, Costs, Layout, choose, layouts
-
-__all__ = ["tune"]
 
 Key = TypeVar("Key")
 

@@ -5,8 +5,6 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["COLOURS", "flame_tree", "render_flame"]
-
 Place = tuple[str, str]
 Stack = tuple[Place, ...]
 

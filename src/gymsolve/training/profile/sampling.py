@@ -20,8 +20,6 @@ from gymsolve.runs.files import make_folder, replace_json, replace_text
 from gymsolve.runs.run import Run
 from gymsolve.training.profile.flame import render_flame
 
-__all__ = ["PHASES", "Samples", "phase_of", "profiling", "split_times"]
-
 PHASES = {
     "env": "stepping the environments",
     "acting": "the policy choosing actions and judging states",
@@ -41,7 +39,7 @@ give the interpreter up by themselves."""
 _OWNER = ("training/session.py", "execute")
 _PACKAGE = str(Path(__file__).parents[2]) + "/"
 _OUTER = (
-    ("evaluation", ("training/judging/judge.py", "training/judging/evaluate.py")),
+    ("evaluation", ("training/evaluation/scheduler.py", "training/evaluation/evaluate.py")),
     ("checkpoint", ("training/checkpoint.py", "runs/checkpoints.py")),
     ("video", ("training/video/",)),
     ("records", ("runs/", "cli/", "metrics/", "training/records.py")),
@@ -70,7 +68,7 @@ def phase_of(stack: Stack) -> str:
     """The phase that a stack belongs to; frames outside of gymsolve count with their caller."""
     files = [file for file, _ in stack]
     for depth, file in enumerate(files):
-        if file.startswith("rollout/collect.py"):
+        if file.startswith("experience/collect.py"):
             return _first_match(files[depth + 1 :], _COLLECTED) or "collecting"
         phase = _first_match([file], _OUTER)
         if phase is not None:

@@ -1,0 +1,1 @@
+"""Programs around trained policies: play, inspector, video and review."""

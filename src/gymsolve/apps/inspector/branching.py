@@ -1,0 +1,270 @@
+"""Another future of an inspected episode: the same steps up to one, another action there, then the policy.
+
+The episode is played again from its seed, so that nothing is asked of the environment but that it replays,
+and policies with a memory come to remember what they remembered; where the family clones states, from the
+last one that was kept on the way (`going_back.py`). Up to the branch every state and every step
+must be what it was, bit for bit; an environment that gives anything else is told by name and not kept.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
+from gymsolve.apps.inspector.recorder import LONGEST, EpisodeRecorder, Question, Watching
+from gymsolve.apps.playback import Moment
+from gymsolve.errors import CheckpointError, EnvFaultError, RunDamagedError, UsageError
+from gymsolve.runs.inspections import Inspection
+from gymsolve.spec import ActionSpec, Array, find_misfit
+
+Forced = Mapping[int, tuple[float, ...]]
+"""Actions by step, in the policy's units."""
+
+_THOUGHT = ("value", "log_prob", "entropy", "params", "memory_norm", "memory_change", "forced", "seen/")
+"""What networks compute of batches, whose rounding depends on how many rows they have."""
+_OF_STATES = ("obs/", "planes/", "memory")
+_LARGEST_NUMBER = 1e6
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Two futures of one state."""
+
+    parent: InspectedEpisode
+    child: InspectedEpisode
+    step: int
+    """The first step that may differ; what came before was compared and is equal."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "step": self.step,
+            "compared": self.step + 1,
+            "parent": _future(self.parent, self.step),
+            "child": _future(self.child, self.step),
+        }
+
+
+def _future(episode: InspectedEpisode, step: int) -> dict[str, Any]:
+    """What came of it from a step on."""
+    facts, before = episode.facts, float(episode.column("raw_return")[step - 1]) if step else 0.0
+    told = {key: facts.get(key) for key in ("length", "return", "end")}
+    label = episode.labels[step] if step < len(episode) else None
+    total = facts.get("return")
+    return {
+        "name": episode.stored.name,
+        **told,
+        "label": label,
+        "action": episode.column("action")[step].tolist() if step < len(episode) else None,
+        "to_come": None if total is None else total - before,
+        "seen_to_come": float(episode.rewards[step:].sum()),
+    }
+
+
+def branch_off(
+    examiner: EpisodeRecorder,
+    parent: Inspection,
+    forced: Forced,
+    watching: Watching = lambda writer, states: True,
+) -> Branch:
+    """Play an episode again with other actions; the branch is at the first of them."""
+    if not forced:
+        raise UsageError("a branch needs a step at which something else is done.")
+    step, old = min(forced), InspectedEpisode(parent)
+    if not 0 <= step < len(old):
+        raise UsageError(f"the episode has {len(old)} steps; there is no step {step}.", where="step")
+    require_checkpoint(examiner, parent)
+    for actions in forced.values():
+        _check_action(old.spec.action, actions)
+    if old.masks is not None:
+        require_legal(old.spec.action, forced[step], old.masks[step])
+    question = same_question(examiner, parent, {**_forced_before(parent, step), **forced})
+    found = examiner.stored(question)
+    if found is None:
+        found = examiner.play(question, watching, Same(old, step) if step else None)
+    branch = Branch(old, InspectedEpisode(found), step)
+    _require_equal(branch.parent, branch.child, step)
+    return branch
+
+
+def same_question(examiner: EpisodeRecorder, parent: Inspection, forced: Forced) -> Question:
+    """The question that an episode answers, with other actions."""
+    facts = parent.facts
+    require_checkpoint(examiner, parent)
+    about = {"parent": parent.name, "branch_at": min(forced)} if forced else {}
+    cut = facts.get("end") == "cut"
+    return Question(
+        seed=facts["seed"],
+        deterministic=facts["deterministic"],
+        role=facts["role"],
+        camera=parent.facts.get("camera") is True,
+        task=facts.get("task"),
+        steps=max((parent.facts["length"], 1, *(at + 1 for at in forced))) if cut else LONGEST,
+        forced=forced,
+        about=about,
+    )
+
+
+def require_checkpoint(examiner: EpisodeRecorder, parent: Inspection) -> None:
+    """Refuse a policy that is not the one that played an episode, and an episode of other spaces."""
+    facts = parent.facts
+    same = examiner.saved.meta["files"]["policy.safetensors"]["sha256"] == facts["policy_sha256"]
+    if not same or find_misfit(examiner.policy.spec, InspectedEpisode(parent).spec) is not None:
+        raise CheckpointError(
+            f"checkpoint {facts['checkpoint']} is not the one that played this episode.",
+            hint="Inspect it again.",
+        )
+
+
+def _check_action(action: ActionSpec, given: tuple[float, ...]) -> None:
+    """Refuse what is no action of the policy."""
+    plain = len(given) == action.size and all(type(one) in (int, float) for one in given)
+    if plain and action.nvec:
+        plain = all(
+            0 <= one < choices and one == int(one) for one, choices in zip(given, action.nvec, strict=True)
+        )
+    elif plain:
+        plain = all(abs(one) <= _LARGEST_NUMBER for one in given)
+    if not plain:
+        wanted = f"choices below {list(action.nvec)}" if action.nvec else f"{action.size} finite numbers"
+        raise UsageError(f"{str(list(given))[:60]} is no action here: it takes {wanted}.", where="action")
+
+
+def require_legal(action: ActionSpec, given: tuple[float, ...], mask: Array) -> None:
+    """Refuse an action that the mask [mask_size] of its state forbids."""
+    offsets = np.concatenate([[0], np.cumsum(action.nvec[:-1])])
+    if not mask[(offsets + np.asarray(given)).astype(np.int64)].all():
+        raise UsageError(f"{list(given)} is not legal in this state.", where="action")
+
+
+def _forced_before(parent: Inspection, step: int) -> dict[int, tuple[float, ...]]:
+    """What was done otherwise on the way: an episode may be a branch itself."""
+    given = parent.facts.get("forced") or {}
+    try:
+        return {int(at): tuple(action) for at, action in given.items() if int(at) < step}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise RunDamagedError("forced actions are not told like this.", where=str(parent.path)) from error
+
+
+class Same:
+    """The states before a branch: reached again, compared bit for bit, and not drawn a second time."""
+
+    def __init__(self, episode: InspectedEpisode, step: int) -> None:
+        self.episode, self.states = episode, step
+        self._memory, self._masks = episode.memory, episode.masks
+
+    def holds(self, moment: Moment) -> bool:
+        """Whether a moment is among them; one that is not what it was ends the branch."""
+        if moment.step > self.states:
+            return False
+        name = self._difference(moment)
+        if name is not None:
+            raise _does_not_replay(self.episode, self.states, moment.step, name)
+        return moment.step < self.states
+
+    def _difference(self, moment: Moment) -> str | None:
+        """What of a moment differs, in words."""
+        state, scene, old = moment.step, moment.scene, self.episode
+        seen = old.observation(state)
+        if any(scene.obs[key].tobytes() != seen[key].tobytes() for key in seen):
+            return "the observation"
+        if moment.over:
+            return "the end"
+        held, masks = self._memory, self._masks
+        if (
+            moment.memory is not None
+            and held is not None
+            and moment.memory[0].tobytes() != held[state].tobytes()
+        ):
+            return "the memory"
+        if scene.masks is not None and masks is not None and (scene.masks[0] != masks[state]).any():
+            return "the mask"
+        return self._step_difference(moment) if moment.chosen is not None else None
+
+    def _step_difference(self, moment: Moment) -> str | None:
+        """The same of the step that led to it."""
+        row, scene = self.episode.rows[moment.step - 1], moment.scene
+        assert moment.chosen is not None
+        if moment.chosen[0].astype(row["action"].dtype).tobytes() != row["action"].tobytes():
+            return "the action before"
+        if scene.reward != row["reward"] or scene.raw_return != row["raw_return"]:
+            return "the reward"
+        if row["lives"] != (-1 if scene.lives is None else scene.lives):
+            return "the lives"
+        paid = tuple(scene.components.values())
+        return "a part of the reward" if paid and tuple(row["components"]) != paid else None
+
+
+def _require_equal(old: InspectedEpisode, new: InspectedEpisode, step: int) -> None:
+    """Refuse a stored branch that is not the same episode up to its step."""
+    difference = find_difference(old, new, step, min(len(new.rows), step + 1))
+    if difference is not None:
+        raise _does_not_replay(old, step, *difference)
+
+
+def _does_not_replay(old: InspectedEpisode, step: int, state: int, name: str) -> EnvFaultError:
+    return EnvFaultError(
+        f"{old.facts['env_id']} does not replay: on the same seed and after the same actions, {name} of "
+        f"state {state} is not what it was, so there is no branch at step {step}.",
+        hint="`gymsolve check` says what an environment does with its seed.",
+    )
+
+
+def find_difference(
+    old: InspectedEpisode, new: InspectedEpisode, step: int, states: int, *, policy: bool = True
+) -> tuple[int, str] | None:
+    """The first state below `states` that differs in two episodes, and in what.
+
+    Of the states before `step` their step counts too; of that one only what was seen and remembered. Without
+    `policy`, only what the environment gave and was given is compared.
+    """
+    if old.stored.fields != new.stored.fields:
+        return 0, "the kind"
+    found: list[tuple[int, str]] = []
+    for name in old.rows.dtype.names or ():
+        if name.startswith(_THOUGHT) or (not policy and name in ("memory", "action")):
+            continue
+        last = min(states, len(old.rows), len(new.rows))
+        if not name.startswith(_OF_STATES):
+            last = min(last, step)
+        differs = _rows_that_differ(old, new, name, last)
+        if differs is not None:
+            found.append((differs, name.partition("/")[0]))
+    if min(len(old.rows), len(new.rows)) < states:
+        found.append((min(len(old.rows), len(new.rows)), "the end"))
+    # Of what differs at once, what was seen says most: all else may follow from it.
+    state, name = min(found, default=(-1, ""), key=lambda one: (one[0], one[1] not in ("obs", "planes")))
+    return None if state < 0 else (state, _IN_WORDS.get(name, f"the {name}"))
+
+
+_IN_WORDS = {
+    "obs": "the observation",
+    "planes": "the picture",
+    "raw_return": "the return",
+    "lives": "the lives",
+}
+
+
+def _rows_that_differ(old: InspectedEpisode, new: InspectedEpisode, name: str, last: int) -> int | None:
+    ours, theirs = (_bits(one.rows[name][:last]) for one in (old, new))
+    differ = np.flatnonzero((ours != theirs).any(axis=1))
+    if len(differ):
+        return int(differ[0])
+    return _planes_that_differ(old, new, name, last) if name.startswith("planes/") else None
+
+
+def _bits(column: Array) -> Array:
+    """Rows as bytes [rows, bytes]: a NaN is equal to itself."""
+    if not len(column):
+        return np.zeros((0, 1), np.uint8)
+    return np.ascontiguousarray(column).reshape(len(column), -1).view(np.uint8).reshape(len(column), -1)
+
+
+def _planes_that_differ(old: InspectedEpisode, new: InspectedEpisode, name: str, last: int) -> int | None:
+    """Planes have equal numbers; are they equal?"""
+    numbers = old.rows[name][:last]
+    for number in np.unique(numbers).tolist():
+        if old.stored.read_planes([number]) != new.stored.read_planes([number]):
+            return int(np.flatnonzero((numbers == number).reshape(len(numbers), -1).any(axis=1))[0])
+    return None

@@ -1,0 +1,109 @@
+"""Plays an episode of a run in a process of its own, as the inspector does, and gives it step by step.
+
+The episode is stored in the run: another page of its table is read, not played again, and people find it in
+the inspector.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gymsolve.errors import UsageError
+from gymsolve.jobs.calls import call_command
+from gymsolve.jobs.start import flag_words
+from gymsolve.runs import Run
+from gymsolve.runs.inspections import open_inspection
+
+if TYPE_CHECKING:
+    from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
+    from gymsolve.spec import Array
+
+_MOST_PARTS = 8
+
+
+_HOW: dict[bool | None, list[str]] = {None: [], True: ["--sample"], False: ["--likeliest"]}
+
+
+@dataclass(frozen=True)
+class EpisodeWish:
+    """Which episode to play."""
+
+    checkpoint: str | None = None
+    seed: int | None = None
+    sample: bool | None = None
+    """None does as the run's own evaluations do."""
+    task: str | None = None
+    steps: int | None = None
+    """After which it is cut."""
+    camera: bool = True
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One entry of what the network takes in a state: numbers, or channels of a picture [C, H, W]."""
+
+    entry: str
+    given: "Array"
+    taken: "Array | None" = None
+    """As the network scales them; None for pictures."""
+
+    @property
+    def is_picture(self) -> bool:
+        return self.given.ndim == 3
+
+
+def open_episode(run: Run, wish: EpisodeWish) -> "InspectedEpisode":
+    """Play one whole episode, unless it is there already."""
+    ref = f"{run.path}@{wish.checkpoint}" if wish.checkpoint else str(run.path)
+    words = ["inspect", ref, *flag_words("--seed", wish.seed), *flag_words("--task", wish.task)]
+    words += [*flag_words("--steps", wish.steps), *_HOW[wish.sample]]
+    words += [] if wish.camera else ["--no-camera"]
+    return read_episode(run, call_command(words)["episode"])
+
+
+def read_episode(run: Run, name: str) -> "InspectedEpisode":
+    """A stored episode by the name of its folder."""
+    from gymsolve.apps.inspector.inspected_episode import InspectedEpisode  # NumPy
+
+    episode = InspectedEpisode(open_inspection(run, name))
+    if not len(episode):
+        raise UsageError("the episode has no step yet.", where="episode")
+    return episode
+
+
+def episode_rows(episode: "InspectedEpisode", first: int, last: int) -> list[dict[str, Any]]:
+    """What was done in each step, how surely, what it paid, and what the critic expected before it."""
+    import numpy as np
+
+    count = len(episode)
+    if first >= count:
+        raise UsageError(f"the episode has {count} steps; there is no step {first}.", where="first_step")
+    sure = np.exp(episode.column("log_prob").astype(np.float64))
+    sureness = "p" if episode.spec.action.nvec else "density"  # of a box
+    columns = {sureness: sure, "reward": episode.rewards, "return": episode.column("raw_return")}
+    columns |= {"value": episode.values, **dict(list(episode.components.items())[:_MOST_PARTS])}
+    labels = episode.labels
+    return [
+        {"step": step, "action": labels[step]}
+        | {name: float(column[step]) for name, column in columns.items()}
+        for step in range(first, min(count, last + 1))
+    ]
+
+
+def contact_sheet(episode: "InspectedEpisode", most: int) -> tuple[bytes, list[int]]:
+    """Pictures of some states side by side, as a PNG, and which states; empty where there is no camera."""
+    from gymsolve.apps.review.review_text import shown_states
+    from gymsolve.view.pictures import frame_sheet
+
+    frames = [(state, episode.stored.read_frame(state)) for state in shown_states(episode, most)]
+    kept = [(state, encoded) for state, encoded in frames if encoded]
+    sheet = frame_sheet([(f"state {state}", encoded) for state, encoded in kept]) if kept else b""
+    return sheet, [state for state, _ in kept]
+
+
+def seen_at(episode: "InspectedEpisode", state: int) -> list[Seen]:
+    """What the network takes in a state, entry by entry."""
+    observed, scaled = episode.observation(state), episode.seen
+    return [
+        Seen(entry, values[0], None if entry not in scaled else scaled[entry][state])
+        for entry, values in observed.items()
+    ]

@@ -1,0 +1,120 @@
+"""A person takes over in the middle of an episode: one step for every key, until the policy gets it back.
+
+Nothing is stored here. What was pressed becomes the forced actions of a branch (`branching.py`), which plays
+the whole episode again and proves that it is the same one.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gymsolve.apps.inspector.branching import require_legal
+from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
+from gymsolve.apps.inspector.recorder import EpisodeRecorder
+from gymsolve.apps.inspector.rows import encode_jpeg
+from gymsolve.envs.controls import Controls, find_controls
+from gymsolve.envs.open_render_env import open_any_stage
+from gymsolve.envs.render_env import Scene
+from gymsolve.errors import EnvFaultError, UsageError
+from gymsolve.runs.inspections import Inspection
+from gymsolve.seeding import integer_seeds
+from gymsolve.spec import Array
+from gymsolve.training.watchdog import Watchdog
+
+
+class Hand:
+    """An environment in a state of an episode, and what a person has done in it since."""
+
+    def __init__(self, examiner: EpisodeRecorder, parent: Inspection, step: int) -> None:
+        episode = InspectedEpisode(parent)
+        if not 0 <= step < len(episode):
+            raise UsageError(f"the episode has {len(episode)} steps; there is no step {step}.", where="step")
+        self.parent, self.begun = parent, step
+        self.forced: dict[int, tuple[float, ...]] = {}
+        self._action = episode.spec.action
+        env = examiner.config.env
+        self._tell, self._watching = examiner.on_wait, partial(Watchdog, env, on_wait=examiner.on_wait)
+        camera, task = parent.facts.get("camera") is True, parent.facts.get("task")
+        with self._watching():
+            self._stage, self._filmed = open_any_stage(env, parent.facts["role"], camera=camera, task=task)
+            try:
+                self.scene = self._replay(episode, step)
+            except BaseException:  # nobody else knows of this stage, whatever ended its replay
+                self._stage.close()
+                raise
+        self.step = step
+        self.label = ""
+        self.controls: Controls = find_controls(env.id, self._stage.labels, self._action)
+
+    def _replay(self, episode: InspectedEpisode, step: int) -> Scene:
+        """Take the steps of the episode up to one, and compare what comes."""
+        scene = self._stage.reset(integer_seeds(episode.facts["seed"], "eval", 1, 0)[0])
+        rewards, equal = episode.rewards, True
+        for at, action in enumerate(episode.actions[:step]):
+            scene = self._stage.step(action[None])
+            equal = equal and scene.reward == float(rewards[at])
+        wanted = episode.observation(step)
+        equal = equal and all(scene.obs[key].tobytes() == wanted[key].tobytes() for key in wanted)
+        if not equal:
+            raise EnvFaultError(
+                f"{episode.facts['env_id']} does not replay: on the same seed and after the same actions, "
+                f"state {step} is not what it was, so nobody can take over there.",
+                hint="`gymsolve check` says what an environment does with its seed.",
+            )
+        return scene
+
+    @property
+    def over(self) -> bool:
+        return self.scene.terminated or self.scene.truncated
+
+    def press(self, pressed: Sequence[str], levels: Mapping[int, float]) -> None:
+        """One step with what is pressed; where nothing stands for nothing, it waits."""
+        if self.over:
+            raise UsageError("the episode is over.", hint="Give it back to see both futures.")
+        action = self.controls.read(pressed, levels)
+        if action is None:
+            return
+        given = tuple(self._action.from_env(action)[0].tolist())
+        if self.scene.masks is not None:
+            require_legal(self._action, given, self.scene.masks[0])
+        with self._watching():
+            self.scene = self._stage.step(self._action.to_env(self._policy_action(given)))
+        self.forced[self.step] = given  # only what was taken can be played again
+        self.label = self._stage.labels.describe(self._action.to_env(self._policy_action(given))[0])
+        self.step += 1
+
+    def _policy_action(self, given: tuple[float, ...]) -> Array:
+        """As the branch will take it: what rounding between the two units loses is lost here too."""
+        return np.array([given], np.int64 if self._action.nvec else np.float32)
+
+    def picture(self) -> bytes:
+        """What it looks like now, as JPEG; empty where it cannot be drawn, or no longer."""
+        if self._filmed:
+            try:
+                with self._watching():
+                    return encode_jpeg(self._stage.render())
+            except EnvFaultError as error:  # the step is taken: the episode goes on without pictures
+                self._filmed = False
+                self._tell(str(error))
+        return b""
+
+    def to_json(self) -> dict[str, Any]:
+        scene = self.scene
+        return {
+            "step": self.step,
+            "begun": self.begun,
+            "over": self.over,
+            "reward": scene.reward if self.forced else None,
+            "raw_return": scene.raw_return,
+            "label": self.label,
+            "obs": {key: array[0].tolist() for key, array in scene.obs.items() if array.size <= _SHOWN},
+        }
+
+    def close(self) -> None:
+        self._stage.close()
+
+
+_SHOWN = 64
+"""Numbers of an observation that somebody who sees no picture can read."""

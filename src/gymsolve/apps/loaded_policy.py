@@ -1,0 +1,213 @@
+"""A trained policy, loaded from a run: to act with, or to be judged."""
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gymsolve.envs.contract import Envs
+from gymsolve.envs.describe import describe_env
+from gymsolve.envs.make import make_envs
+from gymsolve.errors import CheckpointError, UsageError
+from gymsolve.experience.agent import Agent
+from gymsolve.recipes import validate
+from gymsolve.runs.loading import Checkpoint
+from gymsolve.runs.refs import open_checkpoint
+from gymsolve.runs.run import Run
+from gymsolve.runs.trust import buildable_settings
+from gymsolve.settings.config import EnvConfig
+from gymsolve.spec import Array, Obs, ObsSpec, find_misfit
+from gymsolve.training.engines.choose import load_policy as rebuild
+from gymsolve.training.engines.contract import Policy
+from gymsolve.training.evaluation.evaluate import EvalResult, Evaluator
+from gymsolve.training.watchdog import Watchdog
+
+
+class LoadedPolicy:
+    """A policy as it was at a checkpoint: normaliser, masks and all."""
+
+    def __init__(self, run: Run, checkpoint: Checkpoint, *, trust: bool = False) -> None:
+        self.run = run
+        self._trust = trust
+        self.checkpoint = checkpoint.name
+        self.env_steps = int(checkpoint.meta["env_steps"])
+        self.config = validate(run.config_json()["config"], "config.json")
+        self.policy = rebuild(checkpoint.policy, checkpoint.policy_metadata, threads=self.config.threads)
+        self._agent = Agent(self.policy, 1)
+        self._begun = False
+        """Has the policy acted in this episode?"""
+        self._rng = np.random.default_rng(self.config.seed)
+
+    def reset(self) -> None:
+        """Begin an episode: a policy with a memory forgets the last one."""
+        self._begun = False
+        self._agent.forget(np.ones(1, bool))
+
+    def act(
+        self, obs: Any, mask: Any = None, *, deterministic: bool = True, reward: float | None = None
+    ) -> Any:
+        """The action for one observation, in the environment's own terms.
+
+        `obs` is what the run's environments give (see `make_envs`): an array, or a dict or tuple of
+        them. With frame stacking or other wrappers in the recipe, that is the wrapped observation. A policy
+        with a memory remembers what it was shown until `reset`; one that reads rewards
+        (`net.memory.inputs`) wants that of the last step, from the second step of an episode on.
+        """
+        batch = _as_batch(obs, self.policy.spec.obs)
+        self._hear(reward)
+        actions = self._agent.choose(batch, self._masks(mask), None if deterministic else self._rng)
+        action = self.policy.spec.action.to_env(actions)[0]
+        return action.item() if self.policy.spec.action.kind == "discrete" else action
+
+    def _hear(self, reward: float | None) -> None:
+        """Remember the reward of the last step, if there was one and the policy reads it."""
+        memory = self.config.net.memory
+        if memory is None or "reward" not in memory.inputs or not self._begun:
+            self._begun = True
+            return
+        if reward is None:
+            raise UsageError(
+                "this policy reads the reward of the last step.", hint="Give it one: act(obs, reward=…)."
+            )
+        self._agent.hear(np.array([reward]))
+
+    def _masks(self, mask: Any) -> Array | None:
+        """The legal choices [1, mask_size]: what is given, and the recipe's own."""
+        spec = self.policy.spec
+        if not spec.masked and mask is None:
+            return None
+        legal = np.array(spec.legal or (True,) * spec.action.mask_size)
+        if mask is not None:
+            given = np.concatenate([np.ravel(part) for part in mask]) if isinstance(mask, tuple) else mask
+            flags = np.asarray(given, bool).ravel()
+            if flags.size != legal.size:
+                raise UsageError(f"the mask has {flags.size} flags, the action space {legal.size} choices.")
+            legal = legal & flags
+        elif not spec.legal:
+            raise UsageError(
+                "this policy was trained with action masks.", hint="Give it one: act(obs, mask)."
+            )
+        if not legal.any():
+            raise UsageError("the mask allows no action.")
+        return legal[None]
+
+    def value(self, obs: Any) -> float:
+        """The discounted return the policy expects from here; with a memory, ask before it acts on `obs`."""
+        return float(self._agent.values(_as_batch(obs, self.policy.spec.obs))[0])
+
+    def make_envs(self, num_envs: int = 1, *, render: bool = False) -> Envs:
+        """The run's environments, wrapped as in evaluation."""
+        settings, _ = buildable_settings(self.run, trust=self._trust)
+        return make_envs(settings.env, "eval", num_envs=num_envs, render=render)
+
+
+def load_policy(
+    ref: str | Path | Run, *, runs_dir: Path | str | None = None, trust: bool = False
+) -> LoadedPolicy:
+    """The policy of `RUN[@best|@last|@STEPS]`; the best one unless said otherwise.
+
+    Loading and acting import nothing; the environments of a run from elsewhere that names code of its own
+    need `trust`.
+    """
+    return LoadedPolicy(*open_checkpoint(ref, runs_dir, policy_only=True), trust=trust)
+
+
+def evaluate_run(  # noqa: PLR0913 - the options of `gymsolve eval`
+    ref: str | Path | Run,
+    *,
+    episodes: int = 100,
+    deterministic: bool | None = None,
+    seed: int | None = None,
+    steps: int | None = None,
+    run_seeds: bool = False,
+    as_trained: bool = False,
+    runs_dir: Path | str | None = None,
+    on_step: Callable[[int, int], None] | None = None,
+    trust: bool = False,
+) -> tuple[EvalResult, LoadedPolicy]:
+    """Play `episodes`, or whole episodes worth `steps`, in a run's own evaluation pipeline.
+
+    The episodes are drawn from `seed` (the run's own unless given), apart from those that chose the run's
+    best checkpoint: on them it looks better than it is. With `run_seeds` they are those, and stored numbers
+    come again. `as_trained` takes the wrappers of training instead of evaluation's. Actions are chosen as the
+    run's own evaluations choose them, unless `deterministic` says otherwise.
+    """
+    loaded = load_policy(ref, runs_dir=runs_dir, trust=trust)
+    own, _ = buildable_settings(loaded.run, trust=trust)
+    chosen: dict[str, Any] = {} if deterministic is None else {"deterministic": deterministic}
+    update: dict[str, Any] = {"eval": own.eval.model_copy(update={**chosen, "steps": steps})}
+    if seed is not None:
+        update["seed"] = seed
+    config = own.model_copy(update=update)
+    require_fit(loaded.policy, config.env, loaded.run)
+    evaluator = Evaluator(config, None, "train" if as_trained else "eval")
+    with Watchdog(config.env), closing(evaluator):
+        result = evaluator.play(loaded.policy, episodes, held_out=not run_seeds, steps=steps, on_step=on_step)
+    return result, loaded
+
+
+def require_fit(policy: Policy, env: EnvConfig, run: Run) -> None:
+    """Refuse an environment with other observations or actions than the policy knows."""
+    with Watchdog(env):
+        found = describe_env(env, "eval")
+    misfit = find_misfit(policy.spec, found)
+    if misfit is not None:
+        raise CheckpointError(
+            f"the policy of run {run.id} does not fit {env.id}: {misfit}.",
+            where="config.json",
+            hint="Has the environment been changed since, or were the settings edited?",
+        )
+
+
+def _as_batch(obs: Any, specs: Mapping[str, ObsSpec]) -> Obs:
+    """One observation as a batch of one, checked against what the policy was trained on."""
+    # Text is left out, as `envs/spaces.py` does.
+    entries = {key: value for key, value in _flatten(obs, ()) if not isinstance(value, str)}
+    if set(entries) != set(specs):
+        raise UsageError(
+            f"the observation has the entries {sorted(entries)}, the policy wants {sorted(specs)}."
+        )
+    batch = {}
+    for key, spec in specs.items():
+        array = _fit(np.asarray(entries[key]), spec)
+        if array is None:
+            raise UsageError(f"the observation {key!r} {_misfit(np.asarray(entries[key]), spec)}.")
+        batch[key] = np.ascontiguousarray(array, dtype=spec.dtype)[None]
+    return batch
+
+
+def _flatten(obs: Any, path: tuple[str, ...]) -> list[tuple[str, Any]]:
+    if isinstance(obs, Mapping):
+        items = list(obs.items())
+    elif isinstance(obs, tuple):
+        items = list(enumerate(obs))
+    else:
+        return [("/".join(path) or "obs", obs)]
+    return [pair for key, value in items for pair in _flatten(value, (*path, str(key)))]
+
+
+def _fit(array: Array, spec: ObsSpec) -> Array | None:
+    """The array in the policy's layout; images may come as [H, W] or [H, W, C]."""
+    if spec.kind == "discrete" and array.size == len(spec.nvec):
+        counted: Array = array.reshape(spec.shape) - np.reshape(spec.start, spec.shape)
+        return (
+            counted
+            if bool((counted >= 0).all() and (counted < np.reshape(spec.nvec, spec.shape)).all())
+            else None
+        )
+    if array.shape == spec.shape:
+        return array
+    if spec.kind == "image":
+        layered = array[..., None] if array.ndim == 2 else array
+        if layered.ndim == 3 and layered.transpose(2, 0, 1).shape == spec.shape:
+            moved: Array = layered.transpose(2, 0, 1)
+            return moved
+    return None
+
+
+def _misfit(array: Array, spec: ObsSpec) -> str:
+    if spec.kind == "discrete" and array.size == len(spec.nvec):
+        return f"is {array.tolist()}, outside of its space"
+    return f"has shape {array.shape}, the policy wants {spec.shape}"

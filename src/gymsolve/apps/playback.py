@@ -1,0 +1,81 @@
+"""Whole episodes on a stage, one moment at a time; the caller decides which moments to draw."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from gymsolve.envs.render_env import Scene, Stage
+from gymsolve.experience.agent import Agent
+from gymsolve.spec import Array
+from gymsolve.training.engines.contract import Policy
+
+
+class Start(NamedTuple):
+    """Where an episode goes on that a stage was put into, instead of beginning."""
+
+    step: int
+    scene: Scene
+    memory: Array | None  # [1, M]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The state after a step, or at an episode's start."""
+
+    episode: int
+    """Counted from 1."""
+    step: int
+    """Steps taken in this episode; 0 at its start."""
+    action: Array | None  # as the environment takes it
+    """The one that led here; None at the start."""
+    scene: Scene
+    memory: Array | None = None  # [1, M]
+    """What the policy remembers of the episode, this moment not included."""
+    chosen: Array | None = None  # [1, A]
+    """The action that led here, as the policy emits it."""
+
+    @property
+    def over(self) -> bool:
+        return self.scene.terminated or self.scene.truncated
+
+
+def play(
+    policy: Policy,
+    stage: Stage,
+    *,
+    seed: int,
+    rng: np.random.Generator | None,
+    episodes: int | None = None,
+    force: Callable[[int, Array], Array] | None = None,
+    start: Start | None = None,
+) -> Iterator[Moment]:
+    """Play episodes, without end where no number is given; with `rng` actions are sampled, without it they
+    are the likeliest.
+
+    The stage is in the state of a moment until the next one is asked for. `force` gets the number of a step,
+    counted from 0, and what the policy chose [1, A]; what it returns is done instead. With a `start`, the
+    first episode goes on from there.
+    """
+    for episode in itertools.count(1) if episodes is None else range(1, episodes + 1):
+        agent = Agent(policy, 1)
+        if start is None:
+            scene, step = stage.reset(seed if episode == 1 else None), 0
+        else:
+            step, scene, agent.memory = start
+            start = None
+        moment = Moment(episode, step, None, scene, agent.memory)
+        yield moment
+        while not moment.over:
+            chosen = agent.choose(moment.scene.obs, moment.scene.masks, rng)
+            if force is not None:
+                chosen = force(step, chosen)
+                agent.override_action(chosen)
+            action = policy.spec.action.to_env(chosen)  # [1, *shape]
+            step += 1
+            scene = stage.step(action)
+            agent.hear(np.array([scene.reward]))
+            moment = Moment(episode, step, action[0], scene, agent.memory, chosen)
+            yield moment

@@ -1,0 +1,1 @@
+"""Reviews of a run or an episode by a language model."""

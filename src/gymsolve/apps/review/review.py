@@ -1,0 +1,107 @@
+"""An inspected episode as a prompt for a language model, and what a model said of it.
+
+The prompt is text: what was played, settings, alerts, charts made of characters, and a table of steps,
+thinned to those that tell most. A sheet of pictures goes with it where there is a camera. Nothing is sent
+unless somebody has been shown exactly this prompt: whoever sends names its digest.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from gymsolve.apps.review.chat import Endpoint, ask
+from gymsolve.errors import UsageError
+from gymsolve.runs.inspections import Inspection, list_inspections, open_inspection
+from gymsolve.runs.reviews import StoredReview, append_review, read_reviews
+from gymsolve.runs.run import Run, now
+
+__all__ = ["Prompt", "newest_episode", "prepare", "read_reviews", "review"]
+
+_LONGEST_QUESTION = 2000
+_PICTURES = 12
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What would be sent."""
+
+    run: str
+    episode: str
+    text: str
+    picture: bytes
+    """A sheet of frames as PNG; empty where there is no camera or nobody wants one."""
+    question: str
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.text.encode() + b"\0" + self.picture).hexdigest()
+
+    @property
+    def text_bytes(self) -> int:
+        return len(self.text.encode())
+
+
+def newest_episode(run: Run) -> Inspection | None:
+    """The episode of a run that was inspected last, to its end."""
+    return next((one for one in list_inspections(run) if one.facts["state"] == "whole"), None)
+
+
+def prepare(run: Run, name: str, question: str = "", *, picture: bool = True) -> Prompt:
+    """The prompt for one inspected episode."""
+    from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
+    from gymsolve.apps.review.review_text import episode_prompt, shown_states
+    from gymsolve.view.report.facts import gather
+
+    if len(question) > _LONGEST_QUESTION:
+        raise UsageError(f"a question has at most {_LONGEST_QUESTION} characters.", where="question")
+    stored = open_inspection(run, name)
+    if stored.facts["state"] == "playing":
+        raise UsageError("the episode is still being played.", hint="Wait for its end, or stop it.")
+    episode = InspectedEpisode(stored)
+    if not len(episode):
+        raise UsageError("the episode has no step.")
+    states = shown_states(episode, _PICTURES) if picture and stored.frames else []
+    sheet, shown = _sheet(stored, states)
+    asked = _plain(question.strip())
+    return Prompt(run.id, name, _plain(episode_prompt(episode, gather(run), asked, shown)), sheet, asked)
+
+
+def _plain(text: str) -> str:
+    """Without halves of characters, which JSON may hold and nobody can send."""
+    return text.encode(errors="replace").decode()
+
+
+def _sheet(stored: Inspection, states: list[int]) -> tuple[bytes, list[int]]:
+    """A sheet of the pictures that were kept of some states, and which those are."""
+    from gymsolve.view.pictures import frame_sheet
+
+    frames = [(state, stored.read_frame(state)) for state in states]
+    kept = [(f"state {state}", encoded) for state, encoded in frames if encoded]
+    return (frame_sheet(kept) if kept else b""), [state for state, encoded in frames if encoded]
+
+
+def review(run: Run, prompt: Prompt, endpoint: Endpoint | None, digest: Any) -> StoredReview:
+    """Send what was shown under `digest`, and keep the answer with the episode."""
+    if endpoint is None:
+        raise UsageError(
+            "no chat server is configured.",
+            hint="Set GYMSOLVE_CHAT_URL and GYMSOLVE_CHAT_MODEL (and GYMSOLVE_CHAT_KEY), or copy the prompt.",
+        )
+    if digest != prompt.digest:
+        raise UsageError(
+            "the prompt is not the one that was shown: the run has gone on since.", hint="Look at it again."
+        )
+    reply = ask(endpoint, prompt.text, [prompt.picture] if prompt.picture else [])
+    told = StoredReview(
+        time=now(),
+        host=endpoint.host,
+        model=endpoint.model,
+        question=prompt.question,
+        answer=reply.text,
+        tokens=reply.tokens,
+        prompt_sha256=prompt.digest,
+        prompt_bytes=prompt.text_bytes,
+        picture_bytes=len(prompt.picture),
+    )
+    append_review(open_inspection(run, prompt.episode), told)
+    return told

@@ -1,0 +1,44 @@
+"""How well something is done at least, and at most, judging by so many episodes.
+
+Bounds are one-sided: with a confidence of 0.95, the truth lies below the lower one in 5 of 100 cases. A share
+of successes has Wilson's bounds, which hold where all or none succeed, too. A mean return has the normal
+bounds, mean ∓ z·s/√n with the spread s of the sample; returns of one size have none, so there it is the mean.
+"""
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist, fmean, stdev
+
+
+def z_of(confidence: float) -> float:
+    """How many standard errors a one-sided bound of this confidence is away."""
+    return NormalDist().inv_cdf(confidence)
+
+
+def share_bounds(successes: int, count: int, z: float) -> tuple[float, float]:
+    """Wilson's lower and upper bound of a share."""
+    if not count:
+        return 0.0, 1.0
+    share, square = successes / count, z * z
+    middle = share + square / (2 * count)
+    half = z * math.sqrt(share * (1.0 - share) / count + square / (4.0 * count * count))
+    whole = 1.0 + square / count
+    return max(0.0, (middle - half) / whole), min(1.0, (middle + half) / whole)
+
+
+def mean_bounds(values: Sequence[float], z: float) -> tuple[float, float]:
+    """Lower and upper bound of a mean; a single value leaves both open."""
+    if len(values) < 2:
+        return -math.inf, math.inf
+    mean, half = fmean(values), z * stdev(values) / math.sqrt(len(values))
+    return mean - half, mean + half
+
+
+def highest_share(count: int, z: float) -> float:
+    """The lower bound if each of so many episodes succeeds: no stage can ask for more."""
+    return count / (count + z * z)
+
+
+def fewest_for(share: float, z: float) -> int:
+    """Episodes after which all successes prove a share below 1."""
+    return math.ceil(z * z * share / (1.0 - share) - 1e-9)

@@ -1,0 +1,227 @@
+"""From cases to alerts: a rule fires after some cases in a row, and is cleared after some without.
+
+The tracker is a fold over records: fed one by one while a run trains, or all at once from its file, it
+ends in the same state. A resumed run therefore needs nothing but its metrics to go on.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple
+
+from gymsolve.doctor.history import History
+from gymsolve.doctor.rules import RULES, Rule
+from gymsolve.doctor.rules.remedy_limits import prescribe
+from gymsolve.doctor.rules.rule import Change, Context, Evidence, Severity
+
+
+@dataclass(frozen=True)
+class Alert:
+    """What a rule found, with all that is needed to check and to mend it."""
+
+    id: str
+    signal: int
+    severity: Severity
+    title: str
+    evidence: Evidence
+    """The newest case."""
+    step: int
+    """Where the newest case was."""
+    onset: int
+    """Environment steps at which the first case was."""
+    active: bool
+    count: int
+    """How often it fired."""
+    share: float
+    """Share of training during which it was active."""
+    steps: int
+    """Environment steps spent while it was active."""
+    seconds: float | None
+    """Seconds spent while it was active; None when nothing was timed."""
+    cause: str
+    changes: tuple[Change, ...]
+    effect: str
+    instead: str = ""
+    """What to do where no setting is to be changed; empty where nothing but the code can help."""
+    ended: bool = False
+    """The run ended with it."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class AlertChange(NamedTuple):
+    """An alert that has just fired, or just been cleared."""
+
+    kind: Literal["alert", "alert_cleared"]
+    alert: Alert
+
+
+class _State:
+    """How one rule stands."""
+
+    __slots__ = (
+        *("active", "check", "checkable", "count", "evidence", "onset", "quiet"),
+        *("rule", "seconds", "since", "step", "steps", "streak", "warmup"),
+    )
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule, self.check, self.warmup = rule, rule.check, rule.warmup
+        self.checkable = False
+        self.active = False
+        self.streak = self.quiet = self.count = 0
+        self.since = self.step = 0
+        self.onset: int | None = None
+        self.evidence: Evidence | None = None
+        self.steps, self.seconds = 0, 0.0
+
+
+class AlertTracker:
+    """Follows a run record by record."""
+
+    def __init__(
+        self, context: Context, records: Iterable[dict[str, Any]] = (), rules: Sequence[Rule] = RULES
+    ) -> None:
+        self.context = context
+        self.history = History()
+        self._states = [_State(rule) for rule in rules if rule.applies(context)]
+        self.inapplicable = [rule for rule in rules if not rule.applies(context)]
+        self.failure: Alert | None = None
+        """What ended the run, when it did not end by itself."""
+        self._by_metric: dict[str, list[_State]] = {}
+        for state in self._states:
+            self._by_metric.setdefault(state.rule.metric, []).append(state)
+        for record in records:
+            self.update(record)
+
+    def update(self, record: dict[str, Any]) -> list[AlertChange]:
+        """Take a record; alerts that fired or were cleared by it."""
+        history = self.history
+        history.append(record)
+        context, progress = self.context, self.context.progress(history)
+        changed: list[AlertChange] = []
+        for metric, states in self._by_metric.items():
+            if metric in history.record:
+                for state in states:
+                    if progress >= state.warmup and (state.checkable or self._is_checkable(state)):
+                        evidence = state.check(history, context, state.active)
+                        if evidence is None and not state.active:
+                            state.streak = 0  # by far the commonest
+                        else:
+                            self._step(state, evidence, changed)
+        if history.record.get("solved") == 1.0:
+            self._settle_success(changed)
+        return changed
+
+    def alerts(self) -> list[Alert]:
+        """Everything that fired so far, by id."""
+        fired = {state.rule.id: self._alert(state) for state in self._states if state.count}
+        if self.failure is not None:
+            fired[self.failure.id] = self.failure
+        return [fired[name] for name in sorted(fired)]
+
+    def fail(self, failure: Alert) -> AlertChange:
+        """Take the alert about what ended the run: no record tells of it."""
+        self.failure = failure
+        return AlertChange("alert", failure)
+
+    def _settle_success(self, changed: list[AlertChange]) -> None:
+        """What is no case any more once the run is solved is over: no record will come to clear it."""
+        for state in self._states:
+            if state.active and state.check(self.history, self.context, True) is None:
+                state.active, state.streak = False, 0
+                changed.append(AlertChange("alert_cleared", self._alert(state)))
+
+    def quiet_rules(self) -> list[Rule]:
+        """Rules that were checked and never fired."""
+        fired = None if self.failure is None else self.failure.id
+        return [
+            state.rule
+            for state in self._states
+            if not state.count and state.rule.id != fired and self._is_checkable(state)
+        ]
+
+    def unchecked_rules(self) -> list[tuple[Rule, str]]:
+        """Rules that could not be checked, and why."""
+        ours = self.context.config is not None  # a log of another tool tells neither spaces nor all settings
+        why = "does not apply to these settings" if ours else "needs what such a log does not tell"
+        found = [(rule, why) for rule in self.inapplicable]
+        for state in self._states:
+            if not self._is_checkable(state):
+                missing = [name for name in state.rule.needs if not is_present(self.history, name)]
+                found.append((state.rule, f"needs {', '.join(missing)}"))
+        return found
+
+    def _is_checkable(self, state: _State) -> bool:
+        if not state.checkable:
+            state.checkable = all(is_present(self.history, name) for name in state.rule.needs)
+        return state.checkable
+
+    def _step(self, state: _State, evidence: Evidence | None, changed: list[AlertChange]) -> None:
+        """Take a case, or a record without one while the alert is active."""
+        rule, step = state.rule, self.history.env_steps
+        if state.active:
+            self._charge(state, step)
+        if evidence is None:
+            state.streak = 0
+            state.quiet += 1
+            if state.quiet >= rule.patience:
+                state.active = False
+                changed.append(AlertChange("alert_cleared", self._alert(state)))
+            return
+        state.quiet = 0
+        if state.streak == 0 and not state.active:
+            # What was charged before is not charged again.
+            state.since = step if evidence.since is None else max(state.since, evidence.since)
+        state.streak += 1
+        if state.active or state.streak >= rule.persistence:
+            state.evidence, state.step = evidence, step
+        if not state.active and state.streak >= rule.persistence:
+            state.active = True
+            state.count += 1
+            state.onset = state.since if state.onset is None else state.onset
+            self._charge(state, step)
+            changed.append(AlertChange("alert", self._alert(state)))
+
+    def _charge(self, state: _State, step: int) -> None:
+        """Add what was spent since the last look; evaluations may come in under an earlier step."""
+        if step <= state.since:
+            return
+        state.steps += step - state.since
+        now, then = self.history.seconds_at(step), self.history.seconds_at(state.since)
+        if now is not None:
+            state.seconds += now - (then or 0.0)
+        state.since = step
+
+    def _alert(self, state: _State) -> Alert:
+        rule = state.rule
+        assert state.evidence is not None
+        assert state.onset is not None
+        total = max(1, self.history.env_steps)
+        remedy = prescribe(self.context, rule.remedy(self.context, state.evidence))
+        instead = rule.instead if isinstance(rule.instead, str) else rule.instead(self.context)
+        return Alert(
+            id=rule.id,
+            signal=rule.signal,
+            severity=rule.severity,
+            title=rule.title,
+            evidence=state.evidence,
+            step=state.step,
+            onset=state.onset,
+            active=state.active,
+            count=state.count,
+            share=min(1.0, state.steps / total),
+            steps=state.steps,
+            seconds=None if "time/elapsed" not in self.history.series else round(state.seconds, 3),
+            cause=rule.cause,
+            changes=remedy.changes,
+            effect="" if rule.effect is None else str(rule.effect),
+            instead="" if remedy.changes else instead or remedy.instead,
+        )
+
+
+def is_present(history: History, name: str) -> bool:
+    """A metric was recorded at least once; a name with `<…>` stands for any with its prefix."""
+    if not name.endswith(">"):
+        return name in history.series
+    prefix = name.partition("<")[0]
+    return any(known.startswith(prefix) for known in history.series)

@@ -1,0 +1,146 @@
+"""What the rules say about a run, or about somebody else's log."""
+
+import os
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from gymsolve.answers import Answer
+from gymsolve.doctor.alerts import Alert, AlertTracker
+from gymsolve.doctor.diagnosis import Diagnosis, diagnose, explain_run, run_context
+from gymsolve.doctor.external_logs import ForeignLog, fetch_wandb, read_foreign, wandb_log
+from gymsolve.doctor.external_logs.settings import their_changes
+from gymsolve.doctor.history import read_rows
+from gymsolve.doctor.lint import lint
+from gymsolve.errors import UnknownRunError, did_you_mean
+from gymsolve.recipes import validate
+from gymsolve.runs import Run, find_run, split_ref
+from gymsolve.runs.index import LAST
+from gymsolve.runs.summary import holds_run
+
+ONLINE = "wandb:"
+_SUFFIXES = (".csv", ".wandb")
+_MOST_NAMES = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainedAlert(Alert):
+    """An alert that follows from another one."""
+
+    because: str
+    """The id of the root it follows from."""
+
+
+@dataclass(frozen=True)
+class Findings(Answer):
+    """What went wrong in a training, in causal order; also what was not found and what was not checked."""
+
+    run: str
+    path: str
+    log: str
+    """Who wrote it: `gymsolve`, or another tool."""
+    env_id: str | None
+    settings: dict[str, Any]
+    """What a log of another tool says of its settings, under that tool's names; empty for our own."""
+    records: int
+    env_steps: int
+    roots: tuple[Alert, ...]
+    """Causes, the most urgent one first."""
+    consequences: tuple[ExplainedAlert, ...]
+    not_fired: tuple[str, ...]
+    not_checked: dict[str, str]
+    """Ids of rules, and why they could not be checked."""
+    problems: list[str]
+    """What could not be read."""
+    lint: list[str]
+    """Settings that rarely work."""
+
+
+def diagnose_path(ref: str, runs_dir: Path | str | None = None) -> Findings:
+    """Explain a run, the log of another tool at a path, or `wandb:ENTITY/PROJECT/RUN`."""
+    if ref.startswith(ONLINE):
+        return _of_log(wandb_log(fetch_wandb(ref.removeprefix(ONLINE))))
+    path, name = Path(ref), split_ref(ref)[0]
+    # Whoever stands in a runs folder finds a file of the name @last there.
+    if name != LAST and os.path.lexists(path) and not holds_run(path):
+        return _of_log(read_foreign(path))
+    try:
+        run = find_run(name, runs_dir)
+    except (UnknownRunError, OSError) as error:  # a name may also be too long for any file
+        if os.sep in ref or path.suffix in _SUFFIXES:  # whoever writes this means a place, not a run
+            near = did_you_mean(path.name, _names(path.parent))
+            hint = near or (None if _exists(path.parent) else f"There is no folder {path.parent} either.")
+            raise UnknownRunError(f"there is no file or folder '{ref}'.", hint=hint) from error
+        raise
+    return _of_run(run)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that is too long, or a folder that may not be entered
+        return False
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return [path.name for path in islice(folder.iterdir(), _MOST_NAMES)]
+    except OSError:
+        return []
+
+
+def _of_run(run: Run) -> Findings:
+    rows, problems = read_rows(run.path)
+    config = validate(run.config_json()["config"], f"{run.id}/config.json")
+    context = run_context(run, config)
+    found = explain_run(run, AlertTracker(context, rows))
+    return Findings(
+        run=run.id,
+        path=str(run.path),
+        log="gymsolve",
+        env_id=config.env.id,
+        settings={},
+        **_found(found, rows),
+        problems=problems,
+        lint=[str(finding.without(found.decided)) for finding in lint(config, context.spec)],
+    )
+
+
+def _of_log(log: ForeignLog) -> Findings:
+    return Findings(
+        run=log.name,
+        path=log.where,
+        log=log.kind,
+        env_id=log.env_id,
+        settings=log.settings,
+        **_found(_in_their_words(diagnose(log.records, log.context), log), log.records),
+        problems=log.problems,
+        lint=[],
+    )
+
+
+def _in_their_words(found: Diagnosis, log: ForeignLog) -> Diagnosis:
+    """Remedies with the names of settings that the log's own tool has."""
+
+    def told(alert: Alert) -> Alert:
+        return replace(alert, changes=their_changes(log.kind, alert.changes, log.settings))
+
+    return replace(
+        found,
+        roots=tuple(map(told, found.roots)),
+        consequences=tuple(replace(one, alert=told(one.alert)) for one in found.consequences),
+    )
+
+
+def _found(found: Diagnosis, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "records": len(rows),
+        "env_steps": max((int(row.get("env_steps") or 0) for row in rows), default=0),
+        "roots": found.roots,
+        "consequences": tuple(
+            ExplainedAlert(**vars(one.alert), because=one.because) for one in found.consequences
+        ),
+        "not_fired": found.not_fired,
+        "not_checked": dict(found.not_checked),
+    }

@@ -1,0 +1,236 @@
+"""Plans the trial of a remedy: of which alert, from which checkpoint, with which settings, for how long.
+
+`trials.py` trains both sides and compares what came out.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from gymsolve.answers import Answer
+from gymsolve.doctor.alerts import Alert
+from gymsolve.doctor.diagnose_run import Findings, diagnose_path
+from gymsolve.doctor.rules import RULES
+from gymsolve.doctor.rules.rule import Change, Effect
+from gymsolve.errors import CheckpointError, UnknownRunError, UsageError, did_you_mean
+from gymsolve.recipes import apply_overrides, validate
+from gymsolve.runs import Run, find_run, list_checkpoints, load_checkpoint, split_ref
+from gymsolve.runs.summary import holds_run
+from gymsolve.settings.config import JUDGED, LASTING, TrainConfig
+
+Side = Literal["original", "changed"]
+SIDES: tuple[Side, ...] = ("original", "changed")
+_SHARE = 10
+"""The shortest trial is this part of the budget."""
+_EVALUATIONS = 3
+
+
+@dataclass(frozen=True)
+class FixPlan:
+    """A remedy and the trial it will get."""
+
+    run: Run
+    alert: Alert | None
+    """None when nothing fired."""
+    obstacle: str | None = None
+    """Why there is nothing to try, in a sentence."""
+    checkpoint: str | None = None
+    """The last one from before the alert; None begins at step 0."""
+    steps: int = 0
+    """Environment steps of each trial."""
+    seeds: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
+    common: tuple[tuple[str, Any], ...] = ()
+    """Settings that both sides get."""
+    comparable: bool = True
+    """Both sides are judged alike."""
+
+    @property
+    def start(self) -> int:
+        return int(self.checkpoint or 0)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        return () if self.alert is None else self.alert.changes
+
+    @property
+    def promise(self) -> Effect | None:
+        """What the remedy should do to which metric; None where that was not promised."""
+        if self.alert is None or not self.alert.effect:
+            return None
+        return next(rule.effect for rule in RULES if rule.id == self.alert.id)
+
+    def overrides(self, side: Side, seed: int) -> dict[str, Any]:
+        """The settings of one trial that differ from those of the run."""
+        remedy = {one.path: one.new for one in self.changes} if side == "changed" else {}
+        return remedy | dict(self.common) | {"seed": seed}
+
+    def facts(self) -> dict[str, Any]:
+        """The fields of `FixAnswer`."""
+        alert = self.alert
+        return {
+            "run": self.run.id,
+            "alert": None if alert is None else alert.id,
+            "title": None if alert is None else alert.title,
+            "onset": None if alert is None else alert.onset,
+            "changes": self.changes,
+            "effect": "" if alert is None else alert.effect,
+            "obstacle": self.obstacle,
+            "checkpoint": self.checkpoint,
+            "steps": self.steps,
+            "seeds": self.seeds,
+            "notes": self.notes,
+        }
+
+    def answer(self) -> "PlannedFix":
+        """The plan as a record, for `--dry-run`."""
+        return PlannedFix(**self.facts())
+
+
+@dataclass(frozen=True)
+class FixAnswer(Answer):
+    """A remedy and its trial, planned or done."""
+
+    run: str
+    alert: str | None
+    title: str | None
+    onset: int | None
+    changes: tuple[Change, ...]
+    effect: str
+    """What the remedy should do, in words."""
+    obstacle: str | None
+    """Why there is nothing to try."""
+    checkpoint: str | None
+    """Where both sides begin; None is step 0."""
+    steps: int
+    seeds: tuple[int, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PlannedFix(FixAnswer):
+    """What would be tried."""
+
+    verdict: None = None
+
+
+def plan_fix(
+    ref: str,
+    alert: str | None = None,
+    *,
+    steps: int | None = None,
+    seeds: int = 2,
+    max_seconds: float | None = None,
+    runs_dir: Path | str | None = None,
+) -> FixPlan:
+    """How to try the remedy of an alert, by default of the first root cause.
+
+    No trial trains for more than `max_seconds`; those of the run up to the trial's beginning do not count.
+    """
+    if seeds < 1:
+        raise UsageError(f"{seeds} seeds are none.", where="--seeds", hint="Give at least one.")
+    if steps is not None and steps < 1:
+        raise UsageError(f"{steps} steps are none.", where="--steps", hint="Give at least one.")
+    if os.path.lexists(ref) and not holds_run(Path(ref)):
+        raise UsageError(
+            f"'{ref}' is no run of gymsolve: it has no checkpoint and no settings to train with.",
+            hint=f"If it is a log of another tool: gymsolve diagnose {ref}",
+        )
+    run = find_run(split_ref(ref)[0], runs_dir)
+    found = diagnose_path(str(run.path))
+    chosen = _choose(found, alert)
+    obstacle = _obstacle(run, found, chosen)
+    if chosen is None or obstacle is not None:
+        return FixPlan(run, chosen, obstacle)
+    return _trial(FixPlan(run, chosen), steps, seeds, max_seconds)
+
+
+def _choose(found: Findings, name: str | None) -> Alert | None:
+    fired: list[Alert] = [*found.roots, *found.consequences]
+    if name is None:
+        return fired[0] if fired else None
+    for one in fired:
+        if one.id == name:
+            return one
+    ids = [one.id for one in fired]
+    told = f"Those that did: {', '.join(ids)}." if ids else "None did."
+    if name in {rule.id for rule in RULES}:
+        hint = did_you_mean(name, ids) or told
+        raise UsageError(f"the alert '{name}' did not fire in this run.", where="ALERT", hint=hint)
+    hint = did_you_mean(name, ids) or did_you_mean(name, [rule.id for rule in RULES]) or told
+    raise UsageError(f"there is no alert called '{name}'.", where="ALERT", hint=hint)
+
+
+def _obstacle(run: Run, found: Findings, alert: Alert | None) -> str | None:
+    """Why there is nothing to try, if there is nothing."""
+    if alert is None:
+        checks = len(found.not_fired)
+        return f"no alert fired in this run ({checks} checks were made), so there is nothing to fix."
+    if alert.changes:
+        return None
+    others = [one.id for one in found.roots if one.changes and one.id != alert.id]
+    also = f" A remedy can be tried for: gymsolve fix {run.id} {others[0]}" if others else ""
+    return f"no setting mends '{alert.id}': {alert.cause}.{also}"
+
+
+def _trial(plan: FixPlan, steps: int | None, seeds: int, max_seconds: float | None) -> FixPlan:
+    config = validate(plan.run.config_json()["config"], f"{plan.run.id}/config.json")
+    # What the remedy breaks is said before anything is trained.
+    _, changed = apply_overrides(config, {one.path: one.new for one in plan.changes})
+    notes = []
+    misfit = next((path for path in changed if path.startswith(LASTING)), None)
+    if misfit is not None:
+        checkpoint = None
+        notes.append(f"saved weights do not fit another {misfit}: both sides begin at step 0")
+    else:
+        checkpoint, passed_over = _last_healthy(plan.run, plan.alert.onset if plan.alert else 0)
+        notes += passed_over
+    start = int(checkpoint or 0)
+    budget = steps or _enough(config, start)
+    if max_seconds is not None:
+        max_seconds += _seconds_at(plan.run, checkpoint)
+    common: dict[str, Any] = {"video.enabled": False, "video.every": 0, "max_seconds": max_seconds}
+    if start + budget > config.env_budget:
+        common["steps"] = -(-(start + budget) * config.steps // config.env_budget)
+        notes.append("the trial goes beyond the budget of the run, so schedules are stretched on both sides")
+    comparable = not any(path.startswith(JUDGED) for path in changed)
+    if not comparable:
+        notes.append("the remedy changes what is judged, so the returns of both sides do not compare")
+    return replace(
+        plan,
+        checkpoint=checkpoint,
+        steps=budget,
+        seeds=tuple(range(config.seed, config.seed + seeds)),
+        notes=tuple(notes),
+        common=tuple(common.items()),
+        comparable=comparable,
+    )
+
+
+def _seconds_at(run: Run, checkpoint: str | None) -> float:
+    """Seconds of training that a checkpoint has behind it."""
+    if checkpoint is None:
+        return 0.0
+    rows = [row for row in run.read_metrics().rows if row.get("env_steps", 0) <= int(checkpoint)]
+    return max((row["time/elapsed"] for row in rows if row.get("time/elapsed")), default=0.0)
+
+
+def _enough(config: TrainConfig, start: int) -> int:
+    """A tenth of the budget, or a few evaluations where these fit into what is left of it."""
+    budget, every = config.env_budget, config.to_env_steps(config.eval_every)
+    return max(1, budget // _SHARE, min(_EVALUATIONS * every, budget - start))
+
+
+def _last_healthy(run: Run, onset: int) -> tuple[str | None, Sequence[str]]:
+    """The newest checkpoint from before the alert that can be read, and those that cannot."""
+    passed_over = []
+    for name in reversed([name for name in list_checkpoints(run) if int(name) < onset]):
+        try:
+            load_checkpoint(run, name)
+        except (CheckpointError, UnknownRunError) as error:  # damaged, or pruned since the listing
+            passed_over.append(f"checkpoint {name} was passed over: {error.message}")
+            continue
+        return name, passed_over
+    return None, [*passed_over, "no checkpoint is from before the alert: both sides begin at step 0"]

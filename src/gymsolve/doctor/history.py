@@ -1,0 +1,161 @@
+"""A run's records as one series per metric: what rules look at, live and afterwards.
+
+Compact on purpose: plain lists, appended to. Where the largest value grew is kept beside the values, so that
+"no better than a while ago" costs a bisection instead of a scan. A training takes a record after every
+update, so what is done with each counts in microseconds.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from gymsolve.errors import RunDamagedError
+from gymsolve.metrics.time_accounting import Spending
+from gymsolve.runs.files import read_json
+from gymsolve.runs.records import Records
+from gymsolve.runs.run import Run
+from gymsolve.runs.summary import SCHEMA_VERSION
+
+
+class Series:
+    """The values of one metric and the environment steps at which they were measured."""
+
+    __slots__ = ("_falls", "_rises", "low", "peak", "steps", "values")
+
+    def __init__(self) -> None:
+        self.steps: list[int] = []
+        self.values: list[float] = []
+        self.peak = -math.inf
+        """The largest finite value so far."""
+        self.low = math.inf
+        self._rises: list[int] = []
+        """Where the peak grew."""
+        self._falls: list[int] = []
+        """Where the low fell."""
+
+    def append(self, step: int, value: float) -> None:
+        if value > self.peak and value != math.inf:  # false for NaN
+            self.peak = value
+            self._rises.append(len(self.values))
+        if value < self.low and value != -math.inf:
+            self.low = value
+            self._falls.append(len(self.values))
+        self.steps.append(step)
+        self.values.append(value)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def last(self) -> float:
+        return self.values[-1]
+
+    @property
+    def span(self) -> float:
+        """Between the smallest and the largest value so far."""
+        return self.peak - self.low
+
+    @property
+    def peak_step(self) -> int | None:
+        """Where the largest value so far was first reached; None before the first finite one."""
+        return self.steps[self._rises[-1]] if self._rises else None
+
+    def peak_at(self, index: int) -> float:
+        """The largest finite value up to a point; -inf before the first."""
+        place = bisect_right(self._rises, index)
+        return self.values[self._rises[place - 1]] if place else -math.inf
+
+    def low_at(self, index: int) -> float:
+        """The smallest finite value up to a point; inf before the first."""
+        place = bisect_right(self._falls, index)
+        return self.values[self._falls[place - 1]] if place else math.inf
+
+    def index_at(self, step: float) -> int | None:
+        """The newest point at or before a step; None when there was none yet."""
+        index = bisect_right(self.steps, step) - 1
+        return index if index >= 0 else None
+
+    def tail(self, count: int) -> list[float]:
+        """The newest finite values, at most so many."""
+        return [value for value in self.values[-count:] if math.isfinite(value)]
+
+
+class History:
+    """All series of a run; grows by one record at a time."""
+
+    def __init__(self, records: Iterable[dict[str, Any]] = ()) -> None:
+        self.series: dict[str, Series] = {}
+        self.record: dict[str, float] = {}
+        """The newest record, numbers only."""
+        self.broken: list[str] = []
+        """Names in it whose value is NaN or infinite."""
+        self.memo: dict[tuple[float | None, ...], bool] = {}
+        """What `rules.outlook` has answered about the newest record."""
+        self.records = 0
+        self.env_steps = 0
+        """Where the newest record is."""
+        self.spending = Spending()
+        """Where the time went so far."""
+        self._clock: tuple[list[int], list[float]] = ([], [])
+        for record in records:
+            self.append(record)
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Take one record; what is not a number (null counts as NaN) is left out."""
+        step = int(record.get("env_steps") or 0)
+        numbers: dict[str, float] = {}
+        broken: list[str] = []
+        known = self.series
+        for name, value in record.items():
+            if value is None:
+                value = math.nan
+            elif not isinstance(value, (int, float)):
+                continue
+            if not math.isfinite(value):
+                value = math.nan  # as the file keeps it: live and replayed histories must not differ
+                broken.append(name)
+            numbers[name] = value
+            series = known.get(name)
+            if series is None:
+                series = known[name] = Series()
+            series.append(step, value)
+        self.record, self.broken, self.memo = numbers, broken, {}
+        self.records, self.env_steps = self.records + 1, step
+        self.spending.add(numbers)
+        elapsed = numbers.get("time/elapsed")
+        if elapsed is not None:
+            self._clock[0].append(step)
+            self._clock[1].append(elapsed)
+
+    def get(self, name: str) -> Series | None:
+        return self.series.get(name)
+
+    def last(self, name: str) -> float | None:
+        """The newest value of a metric; None before the first."""
+        series = self.series.get(name)
+        return None if series is None else series.values[-1]
+
+    def seconds_at(self, step: float) -> float | None:
+        """Seconds of training up to a step; None when nothing was timed by then."""
+        steps, seconds = self._clock
+        index = bisect_right(steps, step) - 1
+        return seconds[index] if index >= 0 else None
+
+
+def read_rows(folder: Path) -> Records:
+    """The records in the folder of a run, and what in it could not be read.
+
+    Torn and damaged lines are left out and reported, and so is the thinning of a very long file; a run that a
+    newer version wrote is refused.
+    """
+    path = folder / "run.json"
+    version = read_json(path).get("schema_version", SCHEMA_VERSION) if path.is_file() else SCHEMA_VERSION
+    if not isinstance(version, int) or version > SCHEMA_VERSION:
+        raise RunDamagedError(
+            f"the run was written by a newer gymsolve (schema {version}, this one knows {SCHEMA_VERSION}).",
+            where=str(path),
+            hint="Update gymsolve to read it.",
+        )
+    return Run(folder).read_metrics_raw()

@@ -1,0 +1,98 @@
+"""Is the first policy, before anything is learned, about as good as even: does it try all there is?"""
+
+import math
+import statistics
+
+from gymsolve.doctor.history import History
+from gymsolve.doctor.rules.learning_trend import categorical, entropy_evidence, relative_entropy
+from gymsolve.doctor.rules.rule import Context, Effect, Evidence, ProposedChange, Rule
+
+_ASIDE = 0.5
+"""Of half the range, beyond which the mean of first actions is no chance."""
+_HARDLY = 0.2
+"""Of an even spread, below which first actions are nearly one and the same."""
+
+
+def _not_uniform(history: History, context: Context, active: bool) -> Evidence | None:
+    if (history.last("updates") or 0) > 1:
+        return None
+    if _bounded_box(context):
+        return _off_centre(history, context)
+    found = relative_entropy(history, context)
+    masked = context.spec is not None and context.spec.masked  # then uniform is less than all choices
+    if found is None or context.warm_start or masked:
+        return None
+    series, factor = found
+    value = series.values[0] * factor
+    moved = history.last("train/approx_kl") or 0.0  # then it is the first update's doing
+    if len(series) > 1 or value >= 0.7 or moved > 0.05:
+        return None
+    return entropy_evidence(factor, value, 0.7, "<", "before anything is learned")
+
+
+def _off_centre(history: History, context: Context) -> Evidence | None:
+    """A first policy that lies to one side of its box, or hardly spreads in it.
+
+    Actions spread evenly over a box have its centre as their mean. A Gaussian is no even spread, but one that
+    is far narrower tries next to nothing.
+    """
+    mean, std = history.get("action/mean"), history.get("action/std")
+    if mean is None or std is None or len(mean) > 1 or context.warm_start:
+        return None
+    centre, even, half = _even_actions(context)
+    off = abs(mean.last - centre) / half
+    if off > _ASIDE:
+        note = f"of half the range, before anything is learned; the mean is {mean.last:.3g}"
+        return Evidence(
+            "action/mean", off, _ASIDE, ">", note, meaning="distance of the mean action from the centre"
+        )
+    if std.last < _HARDLY * even:
+        note = f"of {even:.3g}, that of an even one, before anything is learned"
+        return Evidence(
+            "action/std", std.last / even, _HARDLY, "<", note, meaning="spread of actions as a share"
+        )
+    return None
+
+
+def _even_actions(context: Context) -> tuple[float, float, float]:
+    """Mean and spread of actions spread evenly over the box, all dimensions together, and half its range."""
+    assert context.spec is not None
+    low, high = context.spec.action.low, context.spec.action.high
+    centres = [(a + b) / 2 for a, b in zip(low, high, strict=True)]
+    centre = statistics.fmean(centres)
+    spread = statistics.fmean(
+        (b - a) ** 2 / 12 + (one - centre) ** 2 for a, b, one in zip(low, high, centres, strict=True)
+    )
+    half = statistics.fmean((b - a) / 2 for a, b in zip(low, high, strict=True))
+    return centre, math.sqrt(spread), half
+
+
+def _bounded_box(context: Context) -> bool:
+    spec = context.spec
+    return spec is not None and spec.action.kind == "box" and spec.action.bounded
+
+
+def _evenly(context: Context, evidence: Evidence) -> list[ProposedChange]:
+    spread = [ProposedChange("net.log_std_init", "up", value=0.0)] if evidence.metric == "action/std" else []
+    return [*spread, ProposedChange("net.policy_gain", "down", value=0.01)]
+
+
+FIRST_POLICY = (
+    Rule(
+        id="initial_policy",
+        signal=10,
+        severity="warn",
+        title="the policy prefers some actions before it has learned anything",
+        needs=("train/entropy",),
+        check=_not_uniform,
+        cause="the last layer of the policy starts with weights too large (net.policy_gain), with a bias "
+        "toward some actions, or with weights of something that was trained before; in a box its spread may "
+        "start too small (net.log_std_init)",
+        remedy=_evenly,
+        effect=Effect(None, "the first actions spread evenly over all there are"),
+        explains=("entropy_collapse",),
+        persistence=1,
+        warmup=0.0,
+        applies=lambda context: categorical(context) or _bounded_box(context),
+    ),
+)

@@ -1,0 +1,108 @@
+"""Does the return rise, stay or fall?"""
+
+import math
+
+from gymsolve.doctor.history import History
+from gymsolve.doctor.rules.learning_trend import is_finding, is_flat, is_reached
+from gymsolve.doctor.rules.remedies import all_of, scale
+from gymsolve.doctor.rules.rule import Context, Effect, Evidence, ProposedChange, Rule
+
+_RETURN = "rollout/ep_rew_mean"
+_FAR = 20.0
+"""Episodes this many times longer than what gamma looks ahead to have ends that are invisible."""
+_GAMMAS = (0.99, 0.995, 0.998, 0.999)
+"""Usual values, of which the first that sees far enough is proposed."""
+_SOME = 0.05
+"""Who has come less than this share of the way to the threshold has nothing to lose yet."""
+
+
+def _flat(history: History, context: Context, active: bool) -> Evidence | None:
+    if not is_flat(history, context, 0.2) or is_finding(history, context):
+        return None
+    series = history.series[_RETURN]
+    return Evidence(_RETURN, series.last, series.peak, "≤", "no better than a fifth of the budget ago")
+
+
+def _fell(history: History, context: Context, active: bool) -> Evidence | None:
+    """Against what was gained since the start, so that the sign of returns does not matter."""
+    series = history.series[_RETURN]
+    if is_reached(history, context) or series.span <= 0.0:
+        return None
+    start = series.values[0] if math.isfinite(series.values[0]) else series.low
+    gained = series.peak - start
+    smallest, largest = history.last("rollout/ep_rew_min"), history.last("rollout/ep_rew_max")
+    noise = 0.0 if smallest is None or largest is None else 0.25 * (largest - smallest)
+    way = 0.0 if context.threshold is None else _SOME * (context.threshold - start)
+    if gained <= max(0.5 * series.span, noise, way):  # it never rose by much: chance falls, too
+        return None
+    bar = series.peak - (0.2 if active else 0.35) * gained
+    return Evidence(_RETURN, series.last, bar, "<", f"after {series.peak:.4g}") if series.last < bar else None
+
+
+def _short_sight(history: History, context: Context, active: bool) -> Evidence | None:
+    gamma, length = history.series["hyper/gamma"].last, history.last("rollout/ep_len_mean")
+    if not gamma < 1.0 or length is None or not is_flat(history, context, 0.1):
+        return None
+    ahead = 1.0 / (1.0 - gamma)
+    if not length > _FAR * ahead:
+        return None
+    note = f"sees {ahead:.3g} of {length:.4g} steps"
+    enough = next((one for one in _GAMMAS if one >= 1.0 - _FAR / length), _GAMMAS[-1])
+    return Evidence("hyper/gamma", gamma, 1.0 - _FAR / length, "<", note, aim=enough)
+
+
+def _see_farther(context: Context, evidence: Evidence) -> list[ProposedChange]:
+    return [ProposedChange("algo.gamma", "up", value=evidence.aim)]
+
+
+PROGRESS = (
+    Rule(
+        id="short_sight",
+        signal=33,
+        severity="warn",
+        title="gamma hides what comes later in an episode",
+        needs=("hyper/gamma", "rollout/ep_len_mean", _RETURN),
+        check=_short_sight,
+        cause="gamma is too small for episodes of this length, and the return is flat",
+        remedy=_see_farther,
+        effect=Effect("rollout/ep_rew_mean", "rises"),
+        explains=(
+            "return_flat",
+            "ev_zero",
+            "ev_negative",
+            "ev_oscillates",
+            "entropy_stuck",
+            "value_scale",
+            "eval_gap",
+        ),
+        warmup=0.1,
+        standing=True,
+    ),
+    Rule(
+        id="return_fell",
+        signal=21,
+        severity="warn",
+        title="the return has fallen and stays down",
+        needs=(_RETURN,),
+        check=_fell,
+        cause="a step too large destroyed what had been learned",
+        remedy=all_of(scale("algo.learning_rate", 0.3), scale("algo.num_epochs", 0.5)),
+        effect=Effect("rollout/ep_rew_mean", "keeps its best value"),
+        explains=("eval_gap",),
+        persistence=10,
+    ),
+    Rule(
+        id="return_flat",
+        signal=21,
+        severity="warn",
+        title="the return no longer rises",
+        needs=(_RETURN,),
+        check=_flat,
+        cause="too little exploration, a learning rate that does not fit, or a gamma too small",
+        remedy=all_of(scale("algo.ent_coef", 3.0, from_zero=0.01), scale("algo.learning_rate", 0.5)),
+        effect=Effect("rollout/ep_rew_mean", "rises"),
+        explains=("stage_stuck",),  # and so does all that explains this
+        persistence=10,
+        warmup=0.2,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Atari: ALE's vector backend, its preprocessing, and objects read from the console's memory."""

@@ -1,0 +1,1 @@
+"""The bandit: one state, ten arms."""

@@ -1,0 +1,1 @@
+"""Box2D: LunarLander and its relatives, with a faster LunarLander that gives the same bits."""

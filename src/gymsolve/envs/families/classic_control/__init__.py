@@ -1,0 +1,1 @@
+"""Classic control: shaping wrappers, and the rules of its environments in C."""

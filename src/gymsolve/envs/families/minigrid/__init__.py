@@ -1,0 +1,1 @@
+"""MiniGrid: grids as codes, missions as words."""

@@ -1,1 +1,0 @@
-"""Quicker classes of well-known environments, equal to stock bit for bit."""

@@ -1,0 +1,133 @@
+"""A policy at play: the one place that acts, for collecting, evaluating, filming and users alike.
+
+A policy is a function; an agent is a policy with a memory for each of its environments. A policy without a
+recurrent cell has no memory (None), and pays one comparison for it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from gymsolve.spec import Array, EnvSpec, Obs
+
+
+class Acted(NamedTuple):
+    """What a policy did with a batch of observations, and everything that learning needs of it."""
+
+    actions: Array  # [N, A] sampled
+    log_probs: Array  # [N]
+    values: Array  # [N]
+    memory: Array | None = None  # [N, M] after these observations
+
+
+class Chosen(NamedTuple):
+    """The likeliest actions, for those who only play."""
+
+    actions: Array  # [N, A]
+    memory: Array | None = None  # [N, M] after these observations
+
+
+class Rows(Protocol):
+    """An entry of observations [T, …], of which some may still have to be unpacked."""
+
+    def __getitem__(self, some: slice, /) -> Array:
+        """A stretch of them."""
+
+
+class Prefix(NamedTuple):
+    """Steps that led somewhere, in their order, as they were taken once."""
+
+    obs: Mapping[str, Rows]  # [T, …] that each step began with
+    actions: Array  # [T, A]
+    rewards: Array  # [T] as the agent saw them
+
+
+class Considered(NamedTuple):
+    """What a policy thinks of steps, for those who look at episodes afterwards."""
+
+    params: Array  # [B, choices of all parts] probabilities; of a box [B, A] means, in the policy's units
+    log_probs: Array  # [B] of the actions that were taken
+    entropy: Array  # [B]
+    values: Array  # [B] in units of reward
+
+
+class Actor(Protocol):
+    """A policy as an agent sees it: arrays in, arrays out."""
+
+    spec: EnvSpec
+
+    def act(
+        self, obs: Obs, masks: Array | None, rng: np.random.Generator, memory: Array | None = None
+    ) -> Acted:
+        """Sampled actions, their log-probabilities and the state values."""
+
+    def choose(self, obs: Obs, masks: Array | None, memory: Array | None = None) -> Chosen:
+        """The likeliest actions."""
+
+    def values(self, obs: Obs, memory: Array | None = None) -> Array:
+        """State values [N]."""
+
+    def first_memory(self, num_envs: int) -> Array | None:
+        """What is remembered at the start of an episode [N, M]; None without a recurrent cell."""
+
+    def override_action(self, memory: Array, actions: Array) -> Array:
+        """Memory [N, M] once somebody else has decided the actions [N, A] of the last step."""
+
+    def hear(self, memory: Array, rewards: Array) -> Array:
+        """Memory [N, M] once the rewards [N] of the last step are known."""
+
+    def remember(self, prefixes: Sequence[Prefix], memory: Array | None = None) -> Array:
+        """Memory [S, M] after these ways were gone, by default from the start of an episode."""
+
+
+class Agent:
+    """A policy, and what it remembers of the episode that each environment is in."""
+
+    def __init__(self, policy: Actor, num_envs: int) -> None:
+        self.policy = policy
+        self.memory = policy.first_memory(num_envs)  # [N, M]
+
+    def act(self, obs: Obs, masks: Array | None, rng: np.random.Generator) -> Acted:
+        """Sample actions, and remember."""
+        acted = self.policy.act(obs, masks, rng, self.memory)
+        self.memory = acted.memory
+        return acted
+
+    def choose(self, obs: Obs, masks: Array | None, rng: np.random.Generator | None) -> Array:
+        """Actions [N, A], sampled with `rng`, the likeliest without it; and remember."""
+        if rng is not None:
+            return self.act(obs, masks, rng).actions
+        chosen = self.policy.choose(obs, masks, self.memory)
+        self.memory = chosen.memory
+        return chosen.actions
+
+    def values(self, obs: Obs, rows: Array | None = None) -> Array:
+        """State values of all environments, or of those in `rows`; the agent does not remember this look."""
+        memory = self.memory if self.memory is None or rows is None else self.memory[rows]
+        return self.policy.values(obs, memory)
+
+    def override_action(self, actions: Array) -> None:
+        """Remember that other actions [N, A] were taken than those just chosen."""
+        if self.memory is not None:
+            self.memory = self.policy.override_action(self.memory, actions)
+
+    def hear(self, rewards: Array) -> None:
+        """Remember the rewards [N] of the last step, if the policy cares."""
+        if self.memory is not None:
+            self.memory = self.policy.hear(self.memory, rewards)
+
+    def forget(self, ended: Array) -> None:
+        """Clear the memory of environments whose episode ended, `ended` [N] bool."""
+        if self.memory is None:
+            return
+        first = self.policy.first_memory(len(ended))
+        assert first is not None
+        self.memory = np.where(ended[:, None], first, self.memory)
+
+    def recall(self, prefixes: Mapping[int, Prefix]) -> None:
+        """Remember what led environments to where they were put: each goes its way with the policy of now."""
+        if self.memory is not None and prefixes:
+            memory = self.memory.copy()
+            memory[list(prefixes)] = self.policy.remember(list(prefixes.values()))
+            self.memory = memory

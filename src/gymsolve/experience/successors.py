@@ -1,0 +1,60 @@
+"""The observations of a rollout, each of them once, and which of them follow which.
+
+Bonuses compute a number per observation and read it off for a step's beginning and for its end. A rollout
+holds beginnings only; what follows the last step, and what an episode ended with, is elsewhere.
+"""
+
+import numpy as np
+
+from gymsolve.experience.rollout import Rollout
+from gymsolve.spec import Array, Obs
+
+
+class Transitions:
+    """Observations [M, …], and places [T, N] among them."""
+
+    def __init__(self, rollout: Rollout) -> None:
+        self.rollout = rollout
+        steps, envs = rollout.vec_steps, rollout.num_envs
+        size = steps * envs
+        self.here = np.arange(size).reshape(steps, envs)
+        """Where each step begins."""
+        last = size + np.arange(envs)  # [N] after the last step
+        self.there = np.concatenate([self.here[1:], last[None]])
+        """Where each step leads: at the end of an episode to its true last observation."""
+        ends = self._known_ends()
+        for place, (step, env) in enumerate(ends):
+            self.there[step, env] = size + envs + place
+        self.onward = self._onward(last)
+        """Where the next valid step begins, be it in the next episode."""
+        self.rows = self._rows(size, ends)
+
+    def _known_ends(self) -> list[tuple[int, int]]:
+        rollout = self.rollout
+        ended = np.argwhere(rollout.done & rollout.valid).tolist()
+        return [(step, env) for step, env in ended if step in rollout.final_obs]
+
+    def _onward(self, following: Array) -> Array:
+        onward = np.empty_like(self.here)
+        for step in range(len(onward) - 1, -1, -1):
+            onward[step] = following
+            following = np.where(self.rollout.valid[step], self.here[step], following)
+        return onward
+
+    def _rows(self, size: int, ends: list[tuple[int, int]]) -> Obs:
+        rollout = self.rollout
+        found = rollout.seen(np.arange(size))
+        for key, rows in found.items():
+            final = [rollout.final_obs[step][key][env] for step, env in ends]
+            more = np.stack(final) if final else rows[:0]
+            found[key] = np.concatenate([rows, rollout.last_obs[key], more])
+        return found
+
+    @property
+    def valid(self) -> Array:
+        """Steps [T, N] that really happened."""
+        return self.rollout.valid
+
+    def take(self, places: Array) -> Obs:
+        """Observations at these places."""
+        return {key: rows[places] for key, rows in self.rows.items()}

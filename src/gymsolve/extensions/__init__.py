@@ -1,0 +1,1 @@
+"""Extensions join a training through one protocol: reward scaling, exploration, archive, curriculum."""

@@ -1,0 +1,113 @@
+"""Settings → the archive of a run, and a trial of what it needs. Nothing here needs torch."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from gymsolve.envs.backends.joined import JoinedEnvs
+from gymsolve.envs.build import digest_settings
+from gymsolve.envs.contract import Envs
+from gymsolve.envs.make import make_joined
+from gymsolve.errors import ConfigError
+from gymsolve.experience.agent import Agent
+from gymsolve.experience.collect import Collector
+from gymsolve.extensions.archive.cell_keys import ArchiveCells, PlainCells, choose_archive_cells
+from gymsolve.extensions.archive.frame_cells import FrameCells
+from gymsolve.extensions.archive.go_explore import GoExplore, MadeBy
+from gymsolve.extensions.archive.task_archive import TaskArchive
+from gymsolve.extensions.exploration.cells import STATE
+from gymsolve.extensions.exploration.needs import training_env
+from gymsolve.seeding import generator, integer_seeds
+from gymsolve.settings.config import TrainConfig
+from gymsolve.spec import Array, EnvSpec, Obs
+
+_TRIED = 6
+"""Steps after which a trial goes back to where it was."""
+
+
+def build_explorer(config: TrainConfig, collector: Collector, bars: Mapping[str, float | None]) -> GoExplore:
+    """The archive that the settings ask for, which the collector follows from now on.
+
+    `bars` say which return counts as a success, by task; the only one has no name.
+    """
+    settings, envs = config.explore.archive, collector.envs
+    assert settings is not None
+    _require_jumps(config, collector)
+    if isinstance(envs, JoinedEnvs):
+        tasks = [
+            TaskArchive(settings, _cells(config, fit.own, name, fit.number), bars[name], name, fit)
+            for name, fit in envs.fits.items()
+        ]
+    else:
+        tasks = [TaskArchive(settings, _cells(config, envs.spec), bars[""])]
+    recalls = collector.agent.memory is not None
+    made_by = MadeBy(digest_settings(config.env), digest_settings(training_env(config)))
+    explorer = GoExplore(
+        settings, envs, tasks, config.algo.num_steps, config.seed, made_by=made_by, recalls=recalls
+    )
+    collector.starts = explorer
+    return explorer
+
+
+def _cells(config: TrainConfig, spec: EnvSpec, name: str = "", number: int | None = None) -> ArchiveCells:
+    """The cells of the only task, or of one of several, with its own observations."""
+    kind = choose_archive_cells(config.explore, spec, has_state=STATE in spec.watched)
+    entries = () if kind == "state" else _entries(config, spec, name)  # a full state has no entries
+    settings = config.explore.model_copy(update={"entries": entries})
+    assert settings.archive is not None
+    if kind != "frames":
+        key = () if number is None else (number,)
+        return PlainCells(settings, spec, kind, generator(config.seed, "bonus", 3, *key))
+    picture, entry = next(
+        (key, entry)
+        for key, entry in spec.obs.items()
+        if entry.kind == "image" and (not settings.entries or key in settings.entries)
+    )
+    return FrameCells(settings.archive, picture, entry, config.env.frame_stack)
+
+
+def _entries(config: TrainConfig, spec: EnvSpec, name: str) -> tuple[str, ...]:
+    """Those entries that count which the task has."""
+    asked = config.explore.entries
+    found = tuple(entry for entry in asked if entry in spec.obs)
+    if asked and not found:
+        raise ConfigError(
+            f"the observation of the task {name!r} has none of these entries, so its places are all one.",
+            where="explore.entries",
+            hint=f"Name one of its entries, too: {', '.join(spec.obs)}.",
+        )
+    return found
+
+
+def _require_jumps(config: TrainConfig, collector: Collector) -> None:
+    """Go some steps in every task, save the place, go back to it: an archive is of no use if that fails."""
+    envs, seed = collector.envs, config.seed
+    rows = envs.rows if isinstance(envs, JoinedEnvs) else {envs.spec.id: [0]}
+    here = {name: places[0] for name, places in rows.items() if places}
+    _try_jump(envs, collector.agent, (collector.obs, collector.masks), here)
+    for name in (one for one in rows if one not in here):  # stages that are played later
+        alone = make_joined(training_env(config), "train", num_envs=1, task=name, jumps=True)
+        try:
+            first = alone.reset(integer_seeds(seed, "env", 1))
+            _try_jump(alone, Agent(collector.agent.policy, 1), first, {name: 0})
+        finally:
+            alone.close()
+    collector.begin(integer_seeds(seed, "env", envs.num_envs))
+
+
+def _try_jump(envs: Envs, agent: Agent, shown: tuple[Obs, Array | None], rows: Mapping[str, int]) -> None:
+    """Go some steps from what is `shown`, and back; `rows` has an environment of each task concerned."""
+    rng, to_env = np.random.default_rng(0), agent.policy.spec.action.to_env
+    for _ in range(_TRIED):
+        step = envs.step(to_env(agent.act(*shown, rng).actions))
+        shown = step.obs, step.masks
+    for name, row in rows.items():
+        (saved,) = envs.snapshots([row])
+        if saved is not None and not envs.jump([row], [saved], [0])[2]:
+            continue
+        raise ConfigError(
+            f"{name} cannot be put back where it was, by a snapshot or by repeating its actions, and an "
+            "archive is made of such places.",
+            where="explore.archive",
+            hint="Draw all randomness from self.np_random, as Gymnasium asks, or use a bonus: explore=rnd.",
+        )

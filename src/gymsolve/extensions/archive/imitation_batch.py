@@ -1,0 +1,140 @@
+"""What the best trajectories of an archive teach: their steps, each once, and what came of them at best.
+
+Several tasks are taught alike, however many steps their trajectories have and whatever they pay: returns of a
+task count in units of the largest one, whether or not others have found anything yet. A policy with memory is
+taught whole sequences, as an update with a rollout has them (`extensions/archive/imitation_memory.py`).
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from gymsolve.extensions.archive.imitation_memory import Recalled, recall_stretches
+from gymsolve.extensions.archive.task_archive import TaskArchive
+from gymsolve.extensions.archive.trajectories import Trajectories
+from gymsolve.extensions.scaling import RewardScaler
+from gymsolve.nn.memory import Unrolled
+from gymsolve.nn.policy import Policy
+from gymsolve.spec import Array
+
+_ROWS = 2048
+"""Steps of a pass, at most."""
+_SMALLEST, _LARGEST = 32, 256
+"""Rows of a minibatch: an eighth of a pass, within these limits."""
+
+
+class Lesson(NamedTuple):
+    """Steps to learn from."""
+
+    rows: Array  # [B] in the log
+    returns: Array  # [B] what came of them at best
+    units: Array  # [B] that the returns of their task count in
+    weights: Array  # [B] of their losses
+    counts: tuple[int, ...]
+    """Rows of each task, one task after the other."""
+    recalled: Recalled | None = None
+    """What a policy with memory remembers at these steps."""
+
+    def minibatches(self, rng: np.random.Generator) -> Iterator[tuple[Array, Unrolled | None]]:
+        """One pass: places [b] among the rows, and what came before them for a policy with memory."""
+        if self.recalled is not None:
+            yield from self.recalled.minibatches(_minibatches(len(self.rows)), rng)
+            return
+        most, first, parts = _most(len(self.counts)), 0, []
+        for count in self.counts:
+            parts.append(first + rng.permutation(count)[:most])
+            first += count
+        order = parts[0] if len(parts) == 1 else rng.permutation(np.concatenate(parts))
+        for chosen in np.array_split(order, _minibatches(len(order))):
+            yield chosen, None
+
+
+def _most(tasks: int) -> int:
+    """Rows of each of so many tasks in a pass, at most."""
+    return max(1, _ROWS // tasks)
+
+
+def _minibatches(rows: int) -> int:
+    size = min(max(_SMALLEST, rows // 8), _LARGEST)
+    return -(-rows // size)
+
+
+class Teacher(NamedTuple):
+    """What returns are computed with."""
+
+    log: Trajectories
+    policy: Policy
+    scaler: RewardScaler | None
+    gamma: float
+    recall: int
+    """Steps that a policy with memory goes through again, at most."""
+    longest: int
+    """Steps of its longest sequences."""
+
+
+def prepare_lesson(
+    tasks: list[TaskArchive], shares: list[float], teacher: Teacher, rng: np.random.Generator
+) -> Lesson:
+    """What these tasks teach, which have all found something; `shares` say how much each still has to."""
+    found, recalled = [_steps(task, teacher) for task in tasks], None
+    largest = [max(float(np.abs(returns).max()), 1e-8) for _, returns in found]
+    if teacher.policy.config.memory is not None:
+        prefixes = [
+            [teacher.log.prefix(one.row) for one in sorted(task.best.kept, reverse=True)] for task in tasks
+        ]
+        sizes = _most(len(tasks)), teacher.recall, teacher.longest
+        recalled, chosen = recall_stretches(teacher.policy, teacher.log, prefixes, *sizes, rng)
+        found = [
+            (mine, returns[np.searchsorted(rows, mine)])
+            for mine, (rows, returns) in zip(chosen, found, strict=True)
+        ]
+    counts = tuple(len(rows) for rows, _ in found)
+    passed = np.array(counts if recalled is not None else [min(one, _most(len(tasks))) for one in counts])
+    weights = np.array(shares) if any(shares) else np.ones(len(shares))
+    weights = weights / passed * (passed.sum() / weights.sum())
+    return Lesson(
+        np.concatenate([rows for rows, _ in found]),
+        np.concatenate([returns for _, returns in found]),
+        np.repeat(largest if tasks[0].name else [1.0], counts).astype(np.float32),  # one has no name
+        np.repeat(weights, counts).astype(np.float32),
+        counts,
+        recalled,
+    )
+
+
+def _steps(task: TaskArchive, teacher: Teacher) -> tuple[Array, Array]:
+    """All steps of a task's best trajectories, each once and by number, and what came of them at best."""
+    prefixes = [teacher.log.prefix(one.row) for one in task.best.kept]
+    tails = _tails(prefixes, np.array([one.truncated for one in task.best.kept]), teacher)
+    parts = [
+        _discounted(prefix, tail, task.number, teacher) for prefix, tail in zip(prefixes, tails, strict=True)
+    ]
+    rows, earned = np.concatenate(prefixes), np.concatenate(parts)
+    order = np.lexsort((earned, rows))
+    last = np.append(rows[order][1:] != rows[order][:-1], True)
+    return rows[order][last], earned[order][last].astype(np.float32)
+
+
+def _tails(prefixes: list[Array], cut: Array, teacher: Teacher) -> list[float]:
+    """What came beyond the ends of ways: nothing, or of a cut one what its last step seems to be worth."""
+    tails, log, policy = np.zeros(len(prefixes)), teacher.log, teacher.policy
+    if cut.any():
+        mine = [prefix for prefix, one in zip(prefixes, cut, strict=True) if one]
+        memory = None
+        if policy.config.memory is not None:
+            memory = policy.remember([log.gone(prefix[:-1][-teacher.recall :]) for prefix in mine])
+        tails[cut] = policy.values(log.seen(np.array([prefix[-1] for prefix in mine])), memory)
+    return [float(tail) for tail in tails]
+
+
+def _discounted(prefix: Array, tail: float, task: int, teacher: Teacher) -> Array:
+    """The discounted returns [T] of the steps of a way."""
+    rewards, scaler = teacher.log.column("rewards", prefix).astype(np.float64), teacher.scaler
+    if scaler is not None:
+        factors = np.atleast_1d(scaler.factors)  # of several tasks, one for each
+        rewards = np.clip(rewards * factors[task], -scaler.limit, scaler.limit)
+    returns = np.empty(len(prefix))
+    for place in range(len(prefix) - 1, -1, -1):
+        returns[place] = tail = rewards[place] + teacher.gamma * tail
+    return returns

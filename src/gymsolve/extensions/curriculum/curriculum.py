@@ -1,0 +1,184 @@
+"""The stage that a run is in, and which copies play what.
+
+After every rollout that was learned from, `hear` takes its episodes and advantages and `advance` says whether
+anything moves. All of it is state of the run: a resumed curriculum moves at the same steps.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from gymsolve.envs.contract import Episode
+from gymsolve.envs.describe import describe_env
+from gymsolve.errors import ConfigError
+from gymsolve.extensions.curriculum.ladder import Ladder, Move, Rung, ladder_copies
+from gymsolve.extensions.curriculum.levels import Levels
+from gymsolve.metrics.thresholds import task_thresholds
+from gymsolve.parts import Part, rollback_state
+from gymsolve.seeding import generator, restore_generator, save_generator
+from gymsolve.settings.config import TrainConfig
+from gymsolve.spec import Array
+
+
+class Curriculum(Part):
+    """Stages of one run."""
+
+    def __init__(self, config: TrainConfig, bars: Mapping[str, float | None]) -> None:
+        """`bars` say what each stage must reach."""
+        settings = config.curriculum
+        self.stages, self.settings = settings.names, settings
+        self.num_envs = config.env.num_envs
+        self.by_success = settings.promotes_by_success(config.solved_by)
+        rungs = [Rung(one.name, bars[one.name], one.steps) for one in settings.stages]
+        self.ladder = Ladder(
+            rungs,
+            by_success=self.by_success,
+            episodes=settings.episodes,
+            confidence=settings.confidence,
+            demote_below=settings.demote_below,
+        )
+        levels = Levels(len(rungs), temperature=settings.temperature, staleness=settings.staleness)
+        self.levels = levels if settings.choice == "plr" else None
+        self.rng = generator(config.seed, "curriculum")
+        self.turn = 0
+        self.updates = 0
+        """Since copies were given out."""
+        self.history: list[dict[str, Any]] = []
+        """Every move so far, as its event tells it."""
+        self.masters: dict[str, int] = {}
+        """Steps of the checkpoint at the end of each stage."""
+        self.counts = self._hand_out()
+
+    @property
+    def stage(self) -> int:
+        """The stage that is being learned; drawn stages are all learned for the sake of the last."""
+        return len(self.stages) - 1 if self.levels is not None else self.ladder.stage
+
+    @property
+    def copies(self) -> dict[str, int]:
+        """How many copies play each stage."""
+        return dict(zip(self.stages, self.counts, strict=True))
+
+    def stage_at(self, env_steps: int) -> int:
+        """The stage that was learned at a step; where stages changed, the new one."""
+        if self.levels is not None:
+            return len(self.stages) - 1
+        moves = [one for one in self.history if one["env_steps"] <= env_steps]
+        return self.stages.index(moves[-1]["next"]) if moves else 0
+
+    def note_best(self, stage: int, env_steps: int) -> str | None:
+        """The best weights of the last stage are its master; returns its name if it is that stage."""
+        if stage + 1 < len(self.stages):
+            return None
+        self.masters[self.stages[-1]] = env_steps
+        return self.stages[-1]
+
+    def hear(
+        self, episodes: Iterable[Episode], names: Sequence[str], tasks: Array, advantages: Array
+    ) -> None:
+        """A rollout that was learned from: its finished episodes, and by step [B] the task and the advantage.
+
+        `names` are the tasks by number.
+        """
+        place = {name: index for index, name in enumerate(self.stages)}
+        silent = []
+        for episode in episodes:
+            achieved = episode.success if self.by_success else episode.raw_return
+            if achieved is None:
+                silent.append(episode.task)
+            elif not episode.jumped:
+                self.ladder.add(place[episode.task], float(achieved))
+        self._require_successes(silent)
+        if self.levels is not None:
+            for number, name in enumerate(names):
+                self.levels.add(place[name], advantages[tasks == number])
+        self.updates += 1
+
+    def _require_successes(self, silent: Sequence[str]) -> None:
+        """Refuse a stage that only successes lead on from, and whose first episodes tell of none."""
+        for index, stage in enumerate(self.ladder.rungs[:-1]):
+            waits = self.levels is None and stage.promote_at is not None and stage.steps is None
+            told = index < self.ladder.highest or self.ladder.seen(index)[0]
+            if waits and stage.name in silent and not told:
+                raise ConfigError(
+                    f"no episode of the stage {stage.name!r} ended with info['is_success'], so there is no "
+                    "share of successes to promote by.",
+                    where="curriculum.by",
+                    hint="Let the environment's last step say so in its info, or use curriculum.by=return.",
+                )
+
+    def advance(self, taken: int) -> Move | None:
+        """Move if there is reason to, and give out the copies anew if it is time; see `copies`."""
+        move = None if self.levels is not None else self.ladder.decide(taken)
+        if move is not None or self.updates >= self.settings.redraw:
+            self.turn = 0 if move is not None else self.turn + 1
+            self.updates = 0
+            self.counts = self._hand_out()
+        return move
+
+    def _hand_out(self) -> list[int]:
+        if self.levels is not None:
+            return self.levels.draw(self.num_envs, self.rng)
+        place, rehearsal = self.ladder.stage, self.settings.rehearsal
+        return ladder_copies(self.num_envs, len(self.stages), place, rehearsal, self.turn)
+
+    def metrics(self) -> dict[str, float]:
+        """Where the run stands; stages count from 1."""
+        told = {f"curriculum/share/{name}": count / self.num_envs for name, count in self.copies.items()}
+        if self.levels is not None:
+            scores = zip(self.stages, self.levels.scores, strict=True)
+            return told | {f"curriculum/score/{name}": float(score) for name, score in scores}
+        told["curriculum/stage"] = float(self.stage + 1)
+        count, mean = self.ladder.seen(self.stage)
+        if mean is not None:
+            told["curriculum/achieved"] = mean
+        if count > 1:
+            told["curriculum/lower_bound"] = self.ladder.bounds(self.stage)[0]
+        return told
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "ladder": self.ladder.state(),
+            "levels": None if self.levels is None else self.levels.state(),
+            "rng": save_generator(self.rng),
+            "turn": self.turn,
+            "updates": self.updates,
+            "counts": list(self.counts),
+            "history": list(self.history),
+            "masters": dict(self.masters),
+        }
+
+    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
+        if not state:
+            return ["the checkpoint knows no curriculum: it begins with its first stage"]
+        counts = [int(one) for one in state["counts"]]
+        if len(counts) != len(self.stages) or min(counts) < 0:
+            raise ValueError(f"copies {counts} of {len(self.stages)} stages")
+        self.ladder.load({}, state["ladder"])
+        if self.levels is not None:
+            self.levels.load({}, state["levels"])
+        self.rng = restore_generator(state["rng"])
+        self.turn, self.updates = int(state["turn"]), int(state["updates"])
+        self.counts = counts if sum(counts) == self.num_envs else self._hand_out()  # of another number
+        self.history, self.masters = list(state["history"]), dict(state["masters"])
+        return []
+
+    def rollback_point(self) -> Callable[[], None]:
+        return rollback_state(self)
+
+    def reseed(self, seed: int, env_steps: int) -> None:
+        self.rng = generator(seed, "curriculum", env_steps)
+
+
+def build_curriculum(config: TrainConfig) -> Curriculum | None:
+    """The curriculum that the settings ask for; a stage that nobody could ever leave is refused."""
+    settings = config.curriculum
+    if not settings.stages:
+        return None
+    solved = task_thresholds(config, describe_env(config.env, "eval"))
+    bars = {one.name: settings.bar(one, config.solved_by, solved[one.name]) for one in settings.stages}
+    by_success = settings.promotes_by_success(config.solved_by)
+    fault = settings.find_dead_end(bars, by_success=by_success, budget=config.steps)
+    if fault is not None:
+        where, _, told = fault.partition(": ")
+        raise ConfigError(f"{told}.", where=f"curriculum.{where}")
+    return Curriculum(config, bars)

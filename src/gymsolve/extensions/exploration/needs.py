@@ -1,0 +1,98 @@
+"""What exploring needs of a run: wrappers around the environments that train, and settings that can work.
+
+Nothing here needs torch: a run without a bonus must not wait for it.
+"""
+
+from gymsolve.envs.describe import describe
+from gymsolve.envs.families import find_family
+from gymsolve.errors import ConfigError, did_you_mean
+from gymsolve.extensions.archive.cell_keys import choose_archive_cells
+from gymsolve.settings.config import EnvConfig, TrainConfig, WrapperConfig
+from gymsolve.settings.exploration import COUNTING
+from gymsolve.spec import EnvSpec
+
+
+def training_env(config: TrainConfig) -> EnvConfig:
+    """The environments that train: with what the bonus is told, and with repeated actions.
+
+    Neither is there when the policy is judged or plays. Repeating is a property of the environment that
+    trains: the policy's choice and its probability are what the rollout stores, and now and then the
+    environment does what it did before instead. So ratios stay exact and the credit is unbiased for a task
+    with such a habit; the alternative, storing the repeated action, would learn from choices nobody made.
+    """
+    env = config.env
+    if not env.tasks:
+        return env.model_copy(update={"wrappers": (*env.wrappers, *_further(config, env))})
+    tasks = {}
+    for name, task in env.tasks.items():
+        own = env.wrappers if task.wrappers is None else task.wrappers
+        more = _further(config, env.for_task(name))
+        tasks[name] = task.model_copy(update={"wrappers": (*own, *more)}) if more else task
+    return env.model_copy(update={"tasks": tasks})
+
+
+def _further(config: TrainConfig, env: EnvConfig) -> list[WrapperConfig]:
+    """Wrappers around `env`, which is the environment of the run or of one of its tasks."""
+    settings = config.explore
+    more: list[WrapperConfig] = []
+    if settings.repeat:
+        more.append(WrapperConfig(name="sticky_actions", options={"probability": settings.repeat}))
+    told: dict[str, object] = {"events": list(settings.events)} if settings.events else {}
+    if (settings.bonus in COUNTING and settings.cells == "state") or _archives_states(config, env):
+        told["state"] = True
+    if told:
+        more.append(WrapperConfig(name="watch", options=told))
+    return more
+
+
+def _archives_states(config: TrainConfig, env: EnvConfig) -> bool:
+    """Does an archive tell places apart by the environment's full state?"""
+    archive = config.explore.archive
+    if archive is None or archive.cells not in ("auto", "state"):
+        return False
+    known = find_family(env.id).state is not None
+    if archive.cells == "state":
+        if not known:
+            raise ConfigError(
+                f"gymsolve does not know how to read the full state of {env.id}.",
+                where="explore.archive.cells",
+                hint="Use explore.archive.cells=auto.",
+            )
+        return True
+    spec = describe(env, "train").spec if known else None
+    return spec is not None and choose_archive_cells(config.explore, spec, has_state=True) == "state"
+
+
+def require_sense(config: TrainConfig, spec: EnvSpec) -> None:
+    """Refuse a bonus that cannot be paid, and an archive that cannot be used."""
+    settings = config.explore
+    if settings.archive is not None:
+        _require_archive_sense(config)
+    if settings.bonus == "none" and settings.archive is None:
+        return
+    if settings.bonus != "none" and config.algo.whole_episodes:
+        raise ConfigError(
+            f"{config.algo.name} learns from finished episodes alone, and a bonus counts beyond them.",
+            where="explore.bonus",
+            hint="Use algo.name=ppo or algo.name=a2c.",
+        )
+    _require_entries(config, spec)
+
+
+def _require_archive_sense(config: TrainConfig) -> None:
+    if config.algo.whole_episodes:
+        raise ConfigError(
+            f"{config.algo.name} learns from finished episodes alone, and an archive leaves some unfinished.",
+            where="explore.archive",
+            hint="Use algo.name=ppo or algo.name=a2c.",
+        )
+
+
+def _require_entries(config: TrainConfig, spec: EnvSpec) -> None:
+    for entry in config.explore.entries:
+        if entry not in spec.obs:
+            raise ConfigError(
+                f"the observation has no entry {entry!r}.",
+                where="explore.entries",
+                hint=did_you_mean(entry, spec.obs) or f"Its entries are: {', '.join(spec.obs)}.",
+            )

@@ -1,0 +1,232 @@
+"""Trials of a remedy: original and changed settings side by side, what they say, and how surely.
+
+A verdict is no surer than the seeds allow: a side is better only if each of its seeds beats each of the other
+side's and the gap exceeds twice its standard error. The answer also says how often chance alone does that.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median, variance
+from typing import TYPE_CHECKING, Literal
+
+from gymsolve.answers import Answer
+from gymsolve.doctor.fix import SIDES, FixAnswer, FixPlan, Side
+from gymsolve.runs import Run
+from gymsolve.runs.fixes import record_fix
+
+if TYPE_CHECKING:
+    from gymsolve.training.observer import Observer
+    from gymsolve.training.stop import Reason
+
+Verdict = Literal["helped", "hurt", "unclear"]
+_ERRORS = 2.0
+
+
+@dataclass(frozen=True)
+class Trial(Answer):
+    """One training on one side."""
+
+    side: Side
+    seed: int
+    run: str
+    status: str
+    reward: float | None
+    """Mean return of its last evaluation; None if it ended before the first."""
+    error: float
+    """Standard error of that mean, over the episodes."""
+    metric: float | None
+    """Median of the promised metric in the second half."""
+    fired: bool
+    """The alert came again."""
+
+    @property
+    def rank(self) -> float:
+        """The reward; a crash, or a trial without an evaluation, ranks below every reward."""
+        return -math.inf if self.status == "crashed" or self.reward is None else self.reward
+
+
+@dataclass(frozen=True)
+class SideResult(Answer):
+    """All trials of one side."""
+
+    mean_reward: float | None
+    spread: float | None
+    """Standard deviation over seeds."""
+    crashed: int
+    fired: int
+
+
+@dataclass(frozen=True)
+class KeptPromise(Answer):
+    """The metric that the remedy should move, on both sides."""
+
+    metric: str
+    original: float | None
+    changed: float | None
+    kept: int | None
+    """Seeds on which it went where it should; None when a number cannot tell."""
+    of: int
+    """Seeds on which it was measured."""
+
+
+@dataclass(frozen=True)
+class TriedFix(FixAnswer):
+    """Both sides in numbers, and whether the remedy helped."""
+
+    trials: tuple[Trial, ...]
+    original: SideResult
+    changed: SideResult
+    verdict: Verdict
+    chance: float | None
+    """How often a change without any effect would part the sides as cleanly; None without a clear verdict."""
+    promise: KeptPromise | None
+
+
+def try_fix(
+    plan: FixPlan,
+    *,
+    command: Sequence[str] | None = None,
+    make_observer: "Callable[[], Observer] | None" = None,
+    on_trial: Callable[[Trial], None] | None = None,
+    trust: bool = False,
+) -> "TriedFix | Reason":
+    """Train all trials one after the other in this process, compare and record them.
+
+    Returns the reason instead, and records nothing, if one of them was stopped. `make_observer` gives each
+    training somebody who watches it; `on_trial` hears of each when it is over. A run from elsewhere that
+    names code of its own needs `trust`.
+    """
+    from gymsolve.training.fork import Fork, fork_run  # training needs torch, planning and comparing do not
+
+    assert plan.alert is not None
+    trials: list[Trial] = []
+    for seed in plan.seeds:
+        for side in SIDES:
+            settings = plan.overrides(side, seed)
+            until, source = plan.start + plan.steps, f"gymsolve fix {plan.alert.id}"
+            fork = Fork(plan.run, plan.checkpoint, settings, until, source)
+            observer = None if make_observer is None else make_observer()
+            run, reason = fork_run(fork, observer=observer, command=command, trust=trust)
+            if reason in ("interrupt", "stop file", "terminated", "hangup"):
+                return reason
+            trials.append(read_trial(plan, side, seed, run))
+            if on_trial is not None:
+                on_trial(trials[-1])
+    tried = compare_trials(plan, trials)
+    record_trials(plan, tried)
+    return tried
+
+
+def read_trial(plan: FixPlan, side: Side, seed: int, run: Run) -> Trial:
+    """What the folder of a trial's run says."""
+    assert plan.alert is not None
+    rows = [row for row in run.read_metrics().rows if row.get("env_steps", 0) > plan.start]
+    judged = [row for row in rows if math.isfinite(row.get("eval/mean_reward", math.nan))]
+    last = judged[-1] if judged else {}
+    promise = plan.promise
+    middle = plan.start + plan.steps / 2
+    late = [row for row in rows if row["env_steps"] > middle] or rows
+    values = [row[promise.metric] for row in late if promise is not None and promise.metric in row]
+    finite = [value for value in values if math.isfinite(value)]
+    events = run.read_events().rows
+    return Trial(
+        side=side,
+        seed=seed,
+        run=run.id,
+        status=run.status,
+        reward=last.get("eval/mean_reward"),
+        error=last.get("eval/std_reward", 0.0) / math.sqrt(last.get("eval/episodes", 1)),
+        metric=median(finite) if finite else None,
+        fired=any(row["kind"] == "alert" and row.get("id") == plan.alert.id for row in events),
+    )
+
+
+def compare_trials(plan: FixPlan, trials: Sequence[Trial]) -> TriedFix:
+    """Say whether the remedy helped."""
+    sides = {side: [one for one in trials if one.side == side] for side in SIDES}
+    verdict = _verdict(plan, sides["original"], sides["changed"])
+    return TriedFix(
+        **plan.facts(),
+        trials=tuple(trials),
+        original=_result(sides["original"]),
+        changed=_result(sides["changed"]),
+        verdict=verdict,
+        chance=None if verdict == "unclear" else _chance(len(plan.seeds)),
+        promise=_kept(plan, sides["original"], sides["changed"]),
+    )
+
+
+def record_trials(plan: FixPlan, tried: TriedFix) -> None:
+    """Write the result into the run whose alert it is about."""
+    assert plan.alert is not None
+    told = tried.to_json()
+    record_fix(plan.run, plan.alert.id, told)
+    plan.run.append_event(
+        "fix",
+        env_steps=plan.start,
+        alert=plan.alert.id,
+        changes=told["changes"],
+        children=[one.run for one in tried.trials],
+        verdict=tried.verdict,
+        chance=tried.chance,
+    )
+
+
+def _verdict(plan: FixPlan, original: Sequence[Trial], changed: Sequence[Trial]) -> Verdict:
+    if not plan.comparable or len(plan.seeds) < 2:
+        return "unclear"
+    before, after = [one.rank for one in original], [one.rank for one in changed]
+    if min(after) > max(before) and _is_wide(original, changed):
+        return "helped"
+    if max(after) < min(before) and _is_wide(original, changed):
+        return "hurt"
+    return "unclear"
+
+
+def _is_wide(original: Sequence[Trial], changed: Sequence[Trial]) -> bool:
+    """The gap exceeds the noise of seeds and episodes; a crash needs no such proof."""
+    sides = [[one.rank for one in side] for side in (original, changed)]
+    if not all(map(math.isfinite, (*sides[0], *sides[1]))):
+        return True
+    noise = sum(variance(side) / len(side) for side in sides)
+    noise += sum(one.error**2 for one in (*original, *changed)) / len(original) ** 2
+    return abs(fmean(sides[1]) - fmean(sides[0])) > _ERRORS * math.sqrt(noise)
+
+
+def _chance(seeds: int) -> float:
+    """How often a change without any effect would part the two sides as cleanly, either way round."""
+    return 2 / math.comb(2 * seeds, seeds)
+
+
+def _result(trials: Sequence[Trial]) -> SideResult:
+    rewards = [one.reward for one in trials if one.reward is not None]
+    return SideResult(
+        mean_reward=fmean(rewards) if rewards else None,
+        spread=math.sqrt(variance(rewards)) if len(rewards) > 1 else None,
+        crashed=sum(one.status == "crashed" for one in trials),
+        fired=sum(one.fired for one in trials),
+    )
+
+
+def _kept(plan: FixPlan, original: Sequence[Trial], changed: Sequence[Trial]) -> KeptPromise | None:
+    promise = plan.promise
+    if promise is None or promise.metric is None:
+        return None
+    pairs = [
+        (after.metric, before.metric)
+        for after, before in zip(changed, original, strict=True)
+        if after.metric is not None
+    ]
+    return KeptPromise(
+        metric=promise.metric,
+        original=_mean(original),
+        changed=_mean(changed),
+        kept=sum(promise.is_kept(*pair) for pair in pairs) if promise.sign else None,
+        of=len(pairs),
+    )
+
+
+def _mean(trials: Sequence[Trial]) -> float | None:
+    values = [one.metric for one in trials if one.metric is not None]
+    return fmean(values) if values else None

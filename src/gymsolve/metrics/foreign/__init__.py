@@ -1,6 +1,0 @@
-"""Logs of others as records of ours: CSV files, TensorBoard, W&B."""
-
-from gymsolve.metrics.foreign.find import ForeignLog, read_foreign, wandb_log
-from gymsolve.metrics.foreign.wandb import fetch_wandb
-
-__all__ = ["ForeignLog", "fetch_wandb", "read_foreign", "wandb_log"]

@@ -1,0 +1,94 @@
+"""What a policy remembers of ways that were gone before, as if it had just gone them.
+
+An episode that begins midway needs it: the weights have moved since others got there, so what they remembered
+says nothing, and neither do zeros. All observations are encoded at once and cells run over whole ways, or
+over one stretch of them after the other where pictures of all would not fit into memory. That gives what one
+step after the other would, up to rounding.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gymsolve.experience.agent import Prefix
+from gymsolve.nn.bodies import Encoder
+from gymsolve.nn.memory import states_after
+from gymsolve.spec import Array, Obs
+
+if TYPE_CHECKING:
+    from gymsolve.nn.policy import Networks
+
+_AT_ONCE = 1024
+"""Rows that are encoded in one pass: activations of more pictures would not fit into memory."""
+_ROOM = 2**27
+"""Bytes that observations and features of one stretch may take."""
+
+
+def memory_after(policy: "Networks", prefixes: Sequence[Prefix], before: Array) -> Array:
+    """Memory [S, M] after these ways, of which some may be empty, from `before` [S, M]."""
+    lengths = np.array([len(prefix.rewards) for prefix in prefixes])
+    longest, most = int(lengths.max(initial=0)), _ROOM // _row_bytes(policy)
+    if not longest:
+        return before
+    steps = longest if lengths.sum() <= most else max(1, most // int(np.count_nonzero(lengths)))
+    for start in range(0, longest, steps):
+        before = _go_on(policy, [_stretch(prefix, start, start + steps) for prefix in prefixes], before)
+    return before
+
+
+def _row_bytes(policy: "Networks") -> int:
+    """What a step takes, about: observation and features, both twice while they are put in order; gates."""
+    seen = sum(int(np.prod(one.shape)) * np.dtype(one.dtype).itemsize for one in policy.spec.obs.values())
+    told = policy.told.size
+    return 2 * seen + 4 * max(2 * (encoder.size + told) + 4 * cell.size for encoder, cell in policy.cells)
+
+
+def _stretch(prefix: Prefix, start: int, stop: int) -> Prefix:
+    some = slice(start, stop)
+    return Prefix(
+        {key: rows[some] for key, rows in prefix.obs.items()}, prefix.actions[some], prefix.rewards[some]
+    )
+
+
+def _go_on(policy: "Networks", prefixes: Sequence[Prefix], before: Array) -> Array:
+    """Memory [S, M] after stretches that fit into memory; one that has ended is empty."""
+    lengths = np.array([len(prefix.rewards) for prefix in prefixes])
+    gone = [prefix for prefix in prefixes if len(prefix.rewards)]
+    some, size = lengths > 0, policy.memory_size
+    first = (np.cumsum(lengths) - lengths)[some]
+    told = told_after(
+        policy, np.concatenate([w.actions for w in gone]), np.concatenate([w.rewards for w in gone])
+    )
+    inputs = np.roll(told, 1, axis=0)  # every step hears of the one before it
+    inputs[first] = before[some, size:]
+    after = before.copy()
+    seen = {key: np.concatenate([prefix.obs[key][:] for prefix in gone]) for key in gone[0].obs}
+    for encoder, cell in policy.cells:
+        features = torch.cat([_encode(encoder, policy, seen), _tensor(policy, inputs)], dim=1)
+        state = states_after(cell, features, _tensor(policy, before[:, cell.columns]), lengths)
+        after[:, cell.columns] = state.cpu().numpy()
+    after[some, size:] = told[first + lengths[some] - 1]
+    return after
+
+
+def told_after(policy: "Networks", actions: Array, rewards: Array) -> Array:
+    """What memory holds of steps besides the states of cells [B, inputs]."""
+    blank = np.zeros((len(rewards), policy.told.size), np.float32)
+    return policy.told.hear(policy.told.override_action(blank, actions), rewards)
+
+
+def _encode(encoder: Encoder, policy: "Networks", seen: Obs) -> Tensor:
+    """The features [B, F] of all steps, one way after the other."""
+    count = len(next(iter(seen.values())))
+    parts = [
+        encoder(policy.tensors({key: rows[start : start + _AT_ONCE] for key, rows in seen.items()}))
+        for start in range(0, count, _AT_ONCE)
+    ]
+    return torch.cat(parts)
+
+
+def _tensor(policy: "Networks", array: Array) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array)).to(policy.device)

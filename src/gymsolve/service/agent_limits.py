@@ -1,0 +1,248 @@
+"""What agents may spend: limits that a person sets and that every start by an agent keeps to.
+
+`account.py` knows what was spent. Seconds that are left are shared by runs that may train at the same time,
+unless a run asks for its own (`max_seconds`), so that runs side by side do not spend them twice.
+"""
+
+import hashlib
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gymsolve.answers import Answer
+from gymsolve.errors import UsageError
+from gymsolve.jobs.start import StartedRun
+from gymsolve.runs import Run, find_run, runs_folder, split_ref
+from gymsolve.runs.files import HeldError, locked, make_folder
+from gymsolve.runs.process import identity
+from gymsolve.runs.run import now
+from gymsolve.runs.summary import holds_run
+from gymsolve.service.agent_usage import Entry, append_start, read_account, read_usage
+from gymsolve.text import count, plural
+
+_LOCK = ".agents.lock"
+_LEAST_DISK = 1.0
+"""GB that stay free whatever a person allows."""
+_LEAST_SECONDS = 36.0
+_PATIENCE = 40.0
+"""Seconds for a start, and for waiting until others have started; a host gives up on a call after sixty."""
+_OTHERS = 25.0
+"""Of these, at most so many for others."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a person allows agents; None is no limit."""
+
+    steps: int | None = None
+    """Environment steps of all runs within 24 hours."""
+    hours: float | None = None
+    """The same in hours of training."""
+    runs: int | None = 2
+    """Runs at the same time, whoever started them."""
+    disk: float | None = None
+    """GB that the runs folder may hold."""
+    read_only: bool = False
+
+
+@dataclass(frozen=True)
+class Home:
+    """Where a server works, and what it may."""
+
+    runs_dir: str | None
+    limits: Limits
+    by: str = "agent"
+    """Who signs entries of the logbook."""
+
+
+@dataclass(frozen=True)
+class Spent(Answer):
+    """What agents have used of their limits within 24 hours, with what running runs may still use."""
+
+    steps: int
+    hours: float
+    running: list[str]
+    """Ids of the runs that train now; `trials of RUN` while a remedy is tried."""
+    limits: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Allowance(Answer):
+    """A run that an agent has, and what is left to it."""
+
+    run: str
+    already_started: bool
+    """True if the key had been used: this is the run of that time, and nothing was started."""
+    spent: Spent
+
+
+@dataclass(frozen=True)
+class Request:
+    """What somebody wants to train."""
+
+    words: Sequence[str]
+    """As a command: a key stands for one request."""
+    steps: int
+    begun: int | None = 0
+    """Steps that a run which goes on has behind it; None for trials and seeds, which are other runs."""
+    at_once: int = 1
+    """Runs that train at a time."""
+    seconds: float | None = None
+    """That it asks for itself; None takes its share of what is left."""
+    trained: float = 0.0
+    """Seconds of training that it has behind it."""
+
+    def digest(self) -> str:
+        return hashlib.sha256("\0".join(self.words).encode(errors="replace")).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a start may take."""
+
+    seconds: float | None
+    """That the run may train; None for no limit."""
+    patience: float
+    """Seconds until it must have begun."""
+
+
+def read_spent(limits: Limits, runs_dir: Path | str | None = None) -> Spent:
+    """The account as it stands."""
+    used = read_usage(runs_dir)
+    return Spent(used.steps, round(used.seconds / 3600, 2), used.running, asdict(limits))
+
+
+def own_run(ref: str, home: Home) -> tuple[Run, str | None]:
+    """The run of this folder that `RUN[@CHECKPOINT]` names, and the checkpoint."""
+    require_own(ref, home)
+    name, checkpoint = split_ref(ref)
+    return find_run(name, home.runs_dir), checkpoint
+
+
+def require_own(ref: str, home: Home) -> None:
+    """Refuse a path that leads to a run elsewhere: whoever lists the runs there writes an index."""
+    path, folder = Path(split_ref(ref)[0]), runs_folder(home.runs_dir)
+    if holds_run(path) and (path.resolve().parent != folder.resolve() or path.is_symlink()):
+        raise UsageError(
+            f"{ref!r} is not in {folder}, and nothing else is touched.", hint="Name a run of it."
+        )
+
+
+def start_within(
+    limits: Limits,
+    begin: Callable[[Room], StartedRun],
+    request: Request,
+    *,
+    key: str | None = None,
+    runs_dir: Path | str | None = None,
+) -> Allowance:
+    """Start it if the limits allow that; a `key` that was used before gives the run of that time."""
+    require_writing(limits)
+    folder, ends = make_folder(runs_folder(runs_dir)), time.monotonic() + _PATIENCE
+    try:
+        with locked(folder / _LOCK, timeout=_OTHERS):  # two clients with one key must not both start
+            known = next((one for one in read_account(runs_dir) if key and one.key == key), None)
+            if known is None:
+                run = _begin(limits, begin, request, ends, key, folder)
+    except HeldError as error:
+        told = "other runs are being started, and nothing was started for this call."
+        raise UsageError(told, hint="Call again, with the same key.") from error
+    if known is not None:
+        run = _same(known, request)
+    return Allowance(run, known is not None, read_spent(limits, runs_dir))
+
+
+def _begin(
+    limits: Limits,
+    begin: Callable[[Room], StartedRun],
+    request: Request,
+    ends: float,
+    key: str | None,
+    folder: Path,
+) -> str:
+    seconds = _require_room(limits, request, folder)
+    asked = now()
+    started = begin(Room(seconds, round(ends - time.monotonic())))
+    maker = None if request.begun is not None else identity(started.pid)
+    append_start(
+        folder,
+        Entry(
+            *(asked, key, started.run, request.steps, request.begun),
+            *(seconds, request.trained, request.digest(), maker),
+        ),
+    )
+    return started.run
+
+
+def _same(known: Entry, request: Request) -> str:
+    if known.asked not in (None, request.digest()):
+        raise UsageError(
+            f"the key {known.key!r} was used for another request, which gave {known.run}.",
+            where="key",
+            hint="Take a new key for a new request.",
+        )
+    return known.run
+
+
+def require_writing(limits: Limits) -> None:
+    """Refuse whatever changes something, where a person allowed to look only."""
+    if limits.read_only:
+        raise UsageError("this server only reads.", hint="Whoever started it can leave out --read-only.")
+
+
+def require_disk(limits: Limits, folder: Path) -> None:
+    """Refuse whatever needs room on the disk, where there is none left."""
+    free = shutil.disk_usage(folder).free / 1e9
+    used = _size(folder) / 1e9 if limits.disk is not None else 0.0
+    if free < _LEAST_DISK or (limits.disk is not None and used > limits.disk):
+        held = f"{used:.2g} of {limits.disk:g} GB of runs, " if limits.disk is not None else ""
+        raise UsageError(f"the disk is too full: {held}{free:.1f} GB free.", hint="Ask whoever owns it.")
+
+
+def _require_room(limits: Limits, request: Request, folder: Path) -> float | None:
+    """Seconds that a run may train; raises the limit that it would break."""
+    used, steps = read_usage(folder), request.steps
+    if limits.runs is not None and len(used.running) >= limits.runs:
+        names = ", ".join(used.running)
+        raise UsageError(
+            f"as many runs as are allowed ({limits.runs}) train already: {names}.",
+            hint="Wait until one of them has ended, or stop one.",
+        )
+    if limits.runs is not None and len(used.running) + request.at_once > limits.runs:
+        there = f", and some train: {', '.join(used.running)}" if used.running else ""
+        raise UsageError(
+            f"{request.at_once} seeds would train at once; {plural(limits.runs, 'run')} may{there}.",
+            hint="Start one seed after the other.",
+        )
+    if limits.steps is not None and used.steps + steps > limits.steps:
+        left = count(max(0, limits.steps - used.steps))
+        raise UsageError(
+            f"{count(steps)} steps are too many: {left} of {count(limits.steps)} are left within 24 hours.",
+            hint="Give fewer steps.",
+        )
+    require_disk(limits, folder)
+    if limits.hours is None:
+        return None
+    left_over = limits.hours * 3600 - used.seconds
+    if left_over <= _LEAST_SECONDS:
+        told = (
+            f"the {limits.hours:g} hours of training within 24 hours are spent, or kept for runs that train."
+        )
+        raise UsageError(told, hint="Wait until one has ended, or ask whoever set them.")
+    if request.seconds is not None:
+        return min(request.seconds, left_over)
+    return left_over * min(1.0, request.at_once / max(1, (limits.runs or 1) - len(used.running)))
+
+
+def _size(folder: Path) -> int:
+    """Bytes of all files; what is deleted meanwhile takes none."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.lstat().st_size
+        except FileNotFoundError:
+            continue
+    return total

@@ -1,0 +1,197 @@
+"""What has happened in a run since somebody last looked."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from gymsolve.answers import Answer, left_out
+from gymsolve.errors import RunDamagedError, UsageError
+from gymsolve.jobs.cancellation import require_wanted
+from gymsolve.runs import Run, best_reward, find_run, needed_reward, split_ref
+from gymsolve.runs.files import read_file
+from gymsolve.service.agent_usage import newest_trials
+from gymsolve.view.runs import RunsDir, running_trials, visited_stages
+
+Until = Literal["end", "evaluation", "alert"]
+_GLANCE = 0.5
+_DEAREST = 4.0
+"""Looking takes at most this part of a wait: one in so many."""
+_MOST = 20
+_ALERTS = ("alert", "alert_cleared", "env_fault", "fix", "error")
+_TOLD = (
+    *("kind", "env_steps", "id", "severity", "title", "text"),
+    *("alert", "verdict", "chance", "changes"),  # of a fix
+)
+_JUDGED = ("eval/mean_reward", "eval/std_reward", "eval/success_rate")
+_TASKS = ("task_eval/", "task_eval_success/")
+_LONGEST = 1 << 20
+"""Bytes of a log of trials that are read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class News(Answer):
+    """The state of a run, and what is new in it."""
+
+    run: str
+    status: str
+    reason: str | None
+    env_steps: int
+    steps: int | None
+    """The budget."""
+    progress: float | None
+    steps_per_second: float | None
+    seconds_left: float | None
+    """Until the budget is spent, at this speed; None once it has ended."""
+    best_return: float | None
+    threshold: float | None
+    """Mean return that counts as solved; None where successes decide, or nothing is known."""
+    success_needed: float | None = left_out()
+    """Share of successes that counts as solved, where that decides."""
+    last_training_return: float | None
+    stage: str | None = left_out()
+    """Of a curriculum: where the run is, and how it got there."""
+    masters: list[str] | None = left_out()  # noqa: RUF009 - which is `field`
+    """Of a curriculum: checkpoints with the weights at the end of a stage, as RUN@stage-NAME."""
+    tasks: dict[str, float | None] | None = left_out()  # noqa: RUF009 - which is `field`
+    """Of several tasks: what the newest evaluation found on each."""
+    evaluations: list[dict[str, float | None]]
+    """New ones: steps, mean, spread of returns."""
+    alerts: list[dict[str, Any]]
+    """New ones, and those that were cleared; what came of remedies that were tried (`fix`), and errors."""
+    trying: str | None = left_out()
+    """While a remedy is tried: how far."""
+    trials_failed: str | None = left_out()
+    """Why the newest trials of a remedy ended without a verdict."""
+    cursor: str
+    """Give it as `since` the next time: how many evaluations and alerts were seen."""
+
+
+def look_at(ref: str, since: str = "", runs_dir: RunsDir = None) -> News:
+    """What is new in a run since a `cursor`."""
+    seen = _seen(since)
+    run = find_run(split_ref(ref)[0], runs_dir)
+    rows, events = run.read_metrics().rows, run.read_events().rows
+    evaluations = [row for row in rows if "eval/mean_reward" in row]
+    alerts = [one for one in events if one["kind"] in _ALERTS]
+    summary, config = run.summary(), run.config_json()["config"]
+    last: dict[str, Any] = {}
+    for row in rows:
+        last |= row
+    steps, done = summary.steps, last.get("env_steps", summary.env_steps)
+    speed = last.get("time/fps")
+    left = summary.status == "running" and speed and steps
+    return News(
+        run=run.id,
+        status=summary.status,
+        reason=summary.reason,
+        env_steps=done,
+        steps=steps,
+        progress=None if not steps else min(1.0, done / steps),
+        steps_per_second=speed,
+        seconds_left=max(0.0, (steps - done) / speed) if left and steps and speed else None,
+        best_return=best_reward(run),
+        threshold=needed_reward(run),
+        success_needed=config.get("solved_at") if config.get("solved_by") == "success_rate" else None,
+        last_training_return=last.get("rollout/ep_rew_mean"),
+        **_stages(run, config, rows, events),
+        tasks=_tasks(last),
+        evaluations=[_evaluation(row) for row in evaluations[seen[0] :][-_MOST:]],
+        alerts=[_alert(one) for one in alerts[seen[1] :][-_MOST:]],
+        **_trials(run, events),
+        cursor=f"{len(evaluations)}.{len(alerts)}",
+    )
+
+
+def wait_for(
+    ref: str,
+    since: str,
+    seconds: float,
+    until: Until,
+    runs_dir: RunsDir = None,
+    *,
+    tell: Callable[[News], None] = lambda news: None,
+) -> News:
+    """Look again and again until something is new, run and trials have ended, or the time is over."""
+    ends = time.monotonic() + seconds
+    while True:
+        began = time.monotonic()
+        news = look_at(ref, since, runs_dir)
+        took = time.monotonic() - began
+        going = news.status == "running" or news.trying is not None
+        if not going or time.monotonic() >= ends:
+            return news
+        if (until == "evaluation" and news.evaluations) or (until == "alert" and news.alerts):
+            return news
+        require_wanted()
+        tell(news)
+        time.sleep(max(0.0, min(max(_GLANCE, _DEAREST * took), ends - time.monotonic())))
+
+
+def _seen(cursor: str) -> tuple[int, int]:
+    if not cursor:
+        return 0, 0
+    evaluations, dot, alerts = cursor.partition(".")
+    if not (dot and evaluations.isdecimal() and alerts.isdecimal() and len(cursor) < 20):
+        raise UsageError(
+            f"{cursor!r} is no cursor.", where="since", hint="Give the `cursor` of the last answer."
+        )
+    return int(evaluations), int(alerts)
+
+
+def _evaluation(row: dict[str, Any]) -> dict[str, float | None]:
+    return {name: row[name] for name in ("env_steps", *_JUDGED) if name in row}
+
+
+def _alert(event: dict[str, Any]) -> dict[str, Any]:
+    return {name: event[name] for name in _TOLD if event.get(name) is not None}
+
+
+def _stages(
+    run: Run, config: dict[str, Any], rows: list[dict[str, Any]], events: list[dict[str, Any]]
+) -> dict[str, Any]:
+    visits = visited_stages(run, config, rows, events)
+    if not visits:
+        return {}
+    way = ", then ".join(f"{one.stage} ({one.ending})" for one in visits[:-1][-_MOST:])
+    mastered = dict.fromkeys(one.stage for one in visits if one.master is not None)
+    return {
+        "stage": f"{visits[-1].stage} since step {visits[-1].began:,}" + (f"; before: {way}" if way else ""),
+        "masters": [f"{run.id}@stage-{stage}" for stage in mastered],
+    }
+
+
+def _tasks(last: dict[str, Any]) -> dict[str, float | None] | None:
+    """Shares of successes where there are any, else returns."""
+    for prefix in reversed(_TASKS):
+        found = {name.removeprefix(prefix): last[name] for name in last if name.startswith(prefix)}
+        if found:
+            return found
+    return None
+
+
+def _trials(run: Run, events: list[dict[str, Any]]) -> dict[str, Any]:
+    """How far the trials of a remedy are, or why they gave no verdict."""
+    asked = newest_trials(run.id, run.path.parent)
+    running = running_trials(run)
+    if running or (asked is not None and asked.is_trying(run.path.parent)):
+        where = f": {running[0].id} at {running[0].env_steps:,} steps" if running else ""
+        return {"trying": f"a remedy is tried{where}"}
+    if asked is None or any(one["kind"] == "fix" and one.get("time", "") >= asked.time for one in events):
+        return {}
+    return {"trials_failed": _last_words(run)}
+
+
+def _last_words(run: Run) -> str:
+    """What `gymsolve fix` said before it ended."""
+    try:
+        lines = read_file(run.path / "fix.log", most=_LONGEST).decode(errors="replace").strip().splitlines()
+    except RunDamagedError:
+        lines = []
+    for line in reversed(lines):
+        try:
+            return str(json.loads(line)["error"]["message"])
+        except (ValueError, TypeError, KeyError):
+            continue
+    return lines[-1][:300] if lines else "the process that made them is gone"

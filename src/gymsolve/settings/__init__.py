@@ -1,0 +1,1 @@
+"""Settings as frozen pydantic models: one module per section of a recipe."""

@@ -1,0 +1,182 @@
+"""Settings of the algorithms and of their optimizer: the section `algo`.
+
+A module beside `config.py` because that file is long enough; import its names from there.
+"""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field
+
+from gymsolve.settings.kinds import Count, Model, Positive, Rate, Share
+from gymsolve.settings.schedules import Progress, Schedule
+
+
+class OptimizerConfig(Model):
+    """The optimizer; its learning rate is the algorithm's."""
+
+    name: Literal["adam", "adamw", "rmsprop", "sgd"] = "adam"
+    """Which optimizer."""
+    eps: Annotated[float, Field(gt=0)] = 1e-5
+    """Keeps steps finite where gradients vanish; larger damps them."""
+    betas: tuple[
+        Annotated[float, Field(ge=0, lt=1)],
+        Annotated[float, Field(ge=0, lt=1)],
+    ] = (0.9, 0.999)
+    """For adam and adamw."""
+    alpha: Annotated[float, Field(ge=0, lt=1)] = 0.99
+    """Smoothing of rmsprop."""
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """For sgd and rmsprop."""
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    """Pulls weights towards zero."""
+
+
+class _OnPolicyConfig(Model):
+    num_steps: Positive
+    """Steps per environment in one rollout; more lowers the variance. `auto` goes by how often it pays."""
+    learning_rate: Rate
+    """Size of gradient steps; too high makes the KL jump."""
+    gamma: Share = Schedule.constant(0.99)
+    """Discount; higher looks further ahead."""
+    ent_coef: Rate = Schedule.constant(0.0)
+    """Weight of the entropy bonus; higher explores more."""
+    max_grad_norm: Rate = Schedule.constant(0.5)
+    """Gradients longer than this are shortened; 0 turns clipping off."""
+    normalize_rewards: bool = False
+    """Divide rewards by the running spread of discounted returns (training only, saved)."""
+    value_loss: Literal["mse", "huber"] = "mse"
+    """Squared, or Huber: squared near zero and linear beyond huber_delta."""
+    huber_delta: Annotated[float, Field(gt=0)] = 1.0
+    """Error above which the Huber loss is linear."""
+    optimizer: OptimizerConfig = OptimizerConfig()
+
+    @property
+    def has_critic(self) -> bool:
+        """Is a value function learned?"""
+        return True
+
+    @property
+    def whole_episodes(self) -> bool:
+        """Is a step learned from only once its episode has ended?"""
+        return False
+
+    @property
+    def collector(self) -> str:
+        """Who gathers what is learned from: a name in `registry.COLLECTORS`."""
+        return "steps"
+
+    @property
+    def minibatches(self) -> int:
+        """Gradient steps per pass over a rollout."""
+        return 1
+
+    def passes(self, progress: Progress) -> int:
+        """Passes over each rollout."""
+        return 1
+
+    @property
+    def clipping(self) -> Schedule | None:
+        """How far the probability ratio may move; None where nothing limits it."""
+        return None
+
+    def excerpt(self, progress: Progress, *, most_passes: int, one_minibatch: bool) -> tuple[Self, float]:
+        """Settings of an update that is quick to time, and how many of those an update is."""
+        return self, 1.0
+
+
+class PPOConfig(_OnPolicyConfig):
+    """Proximal policy optimisation with a clipped objective."""
+
+    name: Literal["ppo"] = "ppo"
+    """The algorithm."""
+    num_steps: Positive = 128
+    learning_rate: Rate = Schedule.constant(3e-4)
+    gae_lambda: Share = Schedule.constant(0.95)
+    """Bias–variance dial of the advantages; 1 is Monte Carlo."""
+    num_epochs: Count = Schedule.constant(4)
+    """Passes over each rollout."""
+    num_minibatches: Positive = 4
+    """Gradient steps per pass."""
+    clip_coef: Rate = Schedule.constant(0.2)
+    """How far the probability ratio may move before its gradient vanishes."""
+    clip_value: Rate | None = None
+    """Clip the change of the value prediction too; off by default, it rarely helps."""
+    vf_coef: Rate = Schedule.constant(0.5)
+    """Weight of the value loss."""
+    normalize_advantages: Literal["none", "minibatch", "rollout", "task"] = "minibatch"
+    """Bring advantages to mean 0 and spread 1, per minibatch, per rollout, or per rollout and task."""
+    target_kl: Rate | None = None
+    """End the current update once the policy has moved this far (approximate KL)."""
+    desired_kl: Annotated[float, Field(gt=0)] | None = None
+    """Raise or lower the learning rate after each update to keep the KL near this."""
+
+    @property
+    def minibatches(self) -> int:
+        return self.num_minibatches
+
+    def passes(self, progress: Progress) -> int:
+        return max(1, round(self.num_epochs.at(progress)))
+
+    @property
+    def clipping(self) -> Schedule | None:
+        return self.clip_coef
+
+    def excerpt(self, progress: Progress, *, most_passes: int, one_minibatch: bool) -> tuple[Self, float]:
+        passes = min(self.passes(progress), most_passes)
+        parts = self.num_minibatches if one_minibatch else 1
+        steps = max(1, self.num_steps // parts)
+        small = {
+            "num_steps": steps,
+            "num_minibatches": self.num_minibatches // parts,
+            "num_epochs": Schedule.constant(passes),
+            "target_kl": None,  # the same rollout again and again would soon reach it
+        }
+        factor = (self.passes(progress) / passes) * (self.num_steps / steps)
+        return self.model_copy(update=small), factor
+
+
+class A2CConfig(_OnPolicyConfig):
+    """Advantage actor-critic: one gradient step per short rollout."""
+
+    name: Literal["a2c"] = "a2c"
+    """The algorithm."""
+    num_steps: Positive = 5
+    learning_rate: Rate = Schedule.constant(7e-4)
+    gae_lambda: Share = Schedule.constant(1.0)
+    """Bias–variance dial of the advantages; 1 is the n-step return."""
+    vf_coef: Rate = Schedule.constant(0.5)
+    """Weight of the value loss."""
+    normalize_advantages: Literal["none", "rollout", "task"] = "none"
+    """Bring advantages to mean 0 and spread 1, all of them or those of each task."""
+    optimizer: OptimizerConfig = OptimizerConfig(name="rmsprop")
+
+
+class ReinforceConfig(_OnPolicyConfig):
+    """Monte Carlo policy gradient on finished episodes."""
+
+    name: Literal["reinforce"] = "reinforce"
+    """The algorithm."""
+    num_steps: Positive = 512
+    learning_rate: Rate = Schedule.constant(1e-3)
+    returns: Literal["reward_to_go", "episode"] = "reward_to_go"
+    """Credit each action with what came after it, or with the whole episode."""
+    baseline: Literal["none", "mean", "value"] = "value"
+    """Subtracted from returns: nothing, their running mean, or a learned value function."""
+    normalize_advantages: Literal["none", "rollout", "task"] = "rollout"
+    """Bring advantages to mean 0 and spread 1, all of them or those of each task."""
+    vf_coef: Rate = Schedule.constant(0.5)
+    """Weight of the value loss."""
+    value_epochs: Positive = 10
+    """Gradient steps of the value function per rollout."""
+
+    @property
+    def has_critic(self) -> bool:
+        return self.baseline == "value"
+
+    @property
+    def whole_episodes(self) -> bool:
+        return True
+
+
+AnyAlgo = PPOConfig | A2CConfig | ReinforceConfig
+AlgoConfig = Annotated[AnyAlgo, Field(discriminator="name")]

@@ -1,0 +1,49 @@
+"""Kinds of values that settings have, and the model that all of them share."""
+
+import math
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from gymsolve.settings.schedules import Schedule, within
+
+
+def not_bool(value: Any) -> Any:
+    if isinstance(value, bool):  # Python would take `true` for 1
+        raise ValueError(f"should be a number, not {str(value).lower()}")
+    return value
+
+
+def listed(value: Any) -> Any:
+    """`csv,wandb` as people type it; a name given twice counts once."""
+    names = [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+    return list(dict.fromkeys(names)) if isinstance(names, list | tuple) else names
+
+
+def _finite(value: Any) -> Any:
+    """Options of any kind; a NaN or an infinity would come back from config.json as null."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, float) and not math.isfinite(one):
+            raise ValueError(f"should hold finite numbers, not {one}")
+        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list | tuple) else ()
+    return value
+
+
+Options = Annotated[dict[str, Any], AfterValidator(_finite)]
+Whole = Annotated[int, BeforeValidator(not_bool)]
+Positive = Annotated[Whole, Field(gt=0)]
+Seconds = Annotated[float, BeforeValidator(not_bool), Field(gt=0.0)]
+Rate = Annotated[Schedule, within(0.0)]
+Share = Annotated[Schedule, within(0.0, 1.0)]
+Count = Annotated[Schedule, within(1.0)]
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        validate_default=True,
+        allow_inf_nan=False,  # JSON has no word for them: they would come back as null
+    )

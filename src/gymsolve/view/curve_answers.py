@@ -1,0 +1,112 @@
+"""Metrics of runs as thinned series: what charts, tables and language models can take."""
+
+import fnmatch
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gymsolve.answers import Answer
+from gymsolve.errors import UsageError, did_you_mean
+from gymsolve.metrics.catalog import by_priority
+from gymsolve.runs import find_run, split_ref
+from gymsolve.view.runs import RunsDir
+
+_USUAL = (
+    "eval/mean_reward",
+    "rollout/ep_rew_mean",
+    "rollout/ep_len_mean",
+    "train/entropy",
+    "train/approx_kl",
+)
+_MOST_NAMES = 12
+
+
+@dataclass(frozen=True)
+class Series(Answer):
+    """One metric of one run over environment steps."""
+
+    run: str
+    name: str
+    points: list[tuple[int, float]]
+    total: int
+    """How many were recorded; `points` are some of them, the extremes always."""
+
+
+@dataclass(frozen=True)
+class Curves(Answer):
+    """Series, and the names that there are."""
+
+    series: list[Series]
+    names: list[str]
+    """Every metric that the runs recorded."""
+
+
+def read_curves(
+    refs: Sequence[str],
+    names: Sequence[str] = (),
+    *,
+    points: int = 40,
+    start: int = 0,
+    end: int | None = None,
+    runs_dir: RunsDir = None,
+) -> Curves:
+    """Metrics by name or pattern (`train/*`) between two steps, each thinned to `points`."""
+    read = {}
+    for ref in refs:
+        run = find_run(split_ref(ref)[0], runs_dir)
+        read[run.id] = _by_name(run.read_metrics().rows, start, end)
+    known = by_priority({name for series in read.values() for name in series})
+    wanted = _choose(names, known)
+    series = [
+        Series(run, name, thin(recorded[name], points), len(recorded[name]))
+        for run, recorded in read.items()
+        for name in wanted
+        if name in recorded
+    ]
+    return Curves(series, known)
+
+
+def _by_name(rows: list[dict[str, Any]], start: int, end: int | None) -> dict[str, list[tuple[int, float]]]:
+    found: dict[str, list[tuple[int, float]]] = {}
+    for row in rows:
+        step = row["env_steps"]
+        if step < start or (end is not None and step > end):
+            continue
+        for name, value in row.items():
+            if "/" in name and isinstance(value, int | float):
+                found.setdefault(name, []).append((step, float(value)))
+    return found
+
+
+def _choose(names: Sequence[str], known: list[str]) -> list[str]:
+    if not names:
+        return [name for name in _USUAL if name in known]
+    chosen: dict[str, None] = {}
+    for name in names:
+        hits = fnmatch.filter(known, name)
+        if not hits and known:
+            near = did_you_mean(name, known) or f"There are: {', '.join(known[:10])}, …"
+            raise UsageError(f"no metric is called {name!r} here.", where="names", hint=near)
+        chosen |= dict.fromkeys(hits)
+    if len(chosen) > _MOST_NAMES:
+        raise UsageError(
+            f"{len(chosen)} metrics fit; at most {_MOST_NAMES} are given at once.",
+            where="names",
+            hint="Name fewer.",
+        )
+    return list(chosen)
+
+
+def thin(points: list[tuple[int, float]], most: int) -> list[tuple[int, float]]:
+    """At most so many points: first, last, highest, lowest, and others evenly spread between them."""
+    if len(points) <= most:
+        return points
+    values = [value for _, value in points]
+    finite = [index for index, value in enumerate(values) if math.isfinite(value)]
+    kept = {0, len(points) - 1}
+    if finite:
+        kept |= {max(finite, key=values.__getitem__), min(finite, key=values.__getitem__)}
+    spread = most - len(kept)
+    kept |= {round((index + 1) * (len(points) - 1) / (spread + 1)) for index in range(spread)}
+    return [points[index] for index in sorted(kept)]

@@ -1,0 +1,233 @@
+"""Which curves a report shows; one of metrics that a run did not record is left out."""
+
+import math
+from collections.abc import Sequence
+
+from gymsolve.metrics.tables.learning import DECADES
+from gymsolve.metrics.time_accounting import NAMES
+from gymsolve.text import took
+from gymsolve.view.report.document import Block, Figures, Section
+from gymsolve.view.report.facts import Facts
+from gymsolve.view.report.figures import Curves, Figure, Line, Point, Split, Stack
+
+Range = tuple[float, float]
+_HARDLY = 0.005
+"""Parts of the time below this share are told together."""
+
+
+def learning_curves(facts: Facts) -> Section:
+    """Everything over the steps that the run is measured in."""
+    charts: list[Figure | None] = [return_figure(facts), loss_figure(facts), *_health(facts)]
+    charts += [*action_figures(facts), _seen(facts), _length(facts), *_gradients(facts)]
+    shown = [on_axis(facts, chart) for chart in charts if chart is not None]
+    blocks: Sequence[Block] = [Figures(shown)] if shown else []
+    return Section("Learning curves", blocks)
+
+
+def on_axis(facts: Facts, chart: Figure) -> Figure:
+    """The chart with the name of its axis; its points are there already."""
+    return chart._replace(x_label=facts.axis) if isinstance(chart, Curves | Stack) else chart
+
+
+def return_figure(facts: Facts) -> Curves | None:
+    """Training episodes with their range, evaluations with their spread, and the threshold.
+
+    Of a curriculum all of them are those of its last stage.
+    """
+    goal = _goal(facts)
+    lows, highs = dict(facts.points("rollout/ep_rew_min")), dict(facts.points("rollout/ep_rew_max"))
+    lines = []
+    mean = facts.points("rollout/ep_rew_mean")
+    if mean:
+        spread = [(x, lows[x], highs[x]) for x, _ in mean if x in lows and x in highs]
+        lines.append(Line(f"training episodes{goal}, last 100: mean, smallest to largest", mean, spread))
+    judged = [(facts.place(row["env_steps"]), float(row["eval/mean_reward"])) for row in facts.evaluations]
+    if judged:
+        label = f"evaluation{goal}: mean ± standard deviation"
+        lines.append(Line(label, judged, _whiskers(facts), marks=True))
+    if not lines:
+        return None
+    level = None if facts.threshold is None else (facts.threshold, f"threshold {facts.threshold:g}")
+    note = "Raw return per episode" + (f"{goal}, the last stage." if goal else ".")
+    return Curves("Return", lines, note, level=level, x_label=facts.axis)
+
+
+def _goal(facts: Facts) -> str:
+    """Which of several stages returns are about, in words; empty without a curriculum."""
+    stages = facts.config.curriculum.names
+    return f" of {stages[-1]}" if stages else ""
+
+
+def loss_figure(facts: Facts) -> Curves | None:
+    """What the optimiser weighs against each other, in the same units."""
+    lines = [
+        Line("policy loss", _sizes(facts.points("train/policy_loss"))),
+        Line(
+            "value loss × vf_coef",
+            facts.points("train/scaled_value_loss") or _product(facts, "train/value_loss", "hyper/vf_coef"),
+        ),
+        Line(
+            "entropy × ent_coef",
+            _sizes(
+                facts.points("train/scaled_entropy") or _product(facts, "train/entropy", "hyper/ent_coef")
+            ),
+        ),
+    ]
+    drawn = [line for line in lines if any(y > 0 for _, y in line.points)]
+    note = "Size of each part as it is weighed, without its sign; parts that are always 0 are left out."
+    return _shown(Curves("Losses", drawn, note, logarithmic=True))
+
+
+def action_figures(facts: Facts) -> list[Figure | None]:
+    """What the policy does: shares of choices, or the range of a box."""
+    names = sorted((name for name in facts.history.series if name.startswith("action/share_")), key=_choice)
+    box = None if names else _within(facts, "Actions", "action", "The axis is the action space.")
+    return [_stacked(facts, names), box]
+
+
+def archive_figures(facts: Facts) -> list[Figure]:
+    """Places found over time, and the best that was scored from any of them; of a curriculum, that of its
+    last stage, as training's own returns are."""
+    cells = Curves("Cells", [Line("in the archive", facts.points("archive/cells"))])
+    stages, goal = facts.config.curriculum.names, _goal(facts)
+    several = not stages and any(name.startswith("archive_best_score/") for name in facts.history.series)
+    best = "best scores of the tasks, on average" if several else f"best score of any episode{goal}"
+    scores = [
+        Line(best, facts.points(f"archive_best_score/{stages[-1]}" if stages else "archive/best_score")),
+        Line(
+            f"training episodes{goal} from a reset, last 100",
+            facts.points("rollout/ep_shaped_rew_mean") or facts.points("rollout/ep_rew_mean"),
+        ),
+    ]
+    found = _shown(cells), _shown(Curves("Scores", [line for line in scores if line.points]))
+    return [on_axis(facts, chart) for chart in found if chart is not None]
+
+
+def _seen(facts: Facts) -> Curves | None:
+    """What the network gets to see, in the range that the observation space and scaling allow."""
+    return _within(
+        facts, "Observations, as the network sees them", "obs", "The axis is all that is possible."
+    )
+
+
+def _within(facts: Facts, title: str, prefix: str, note: str) -> Curves | None:
+    """Mean and spread, on an axis that the spaces of the run decide where they have ends."""
+    limits = facts.context.ranges.get(f"{prefix}/mean")
+    mean, std = facts.points(f"{prefix}/mean"), dict(facts.points(f"{prefix}/std"))
+    spread = [(x, y - std[x], y + std[x]) for x, y in mean if x in std]
+    line = Line("mean ± standard deviation", mean, spread)
+    return _shown(Curves(title, [line], note if limits else "", limits=limits))
+
+
+def time_split(facts: Facts) -> Split | None:
+    """Where the seconds of all sittings went; logs without shares tell collecting and learning at least."""
+    spent = {part: round(seconds, 2) for part, seconds in facts.spent.items()}
+    whole = sum(spent.values())
+    if whole and set(spent) - {"eval"}:
+        shown = {part: spent[part] for part in NAMES if spent.get(part, 0.0) >= _HARDLY * whole}
+        parts = [(f"{NAMES[part]}, {took(seconds)}", seconds / whole) for part, seconds in shown.items()]
+        rest = whole - sum(shown.values())
+        small = [(f"less than {_HARDLY:.1%} each, {took(rest)}", rest / whole)] if rest > 0.005 else []
+        return Split("Where the time went", [*parts, *small], f"{took(whole)} in all.")
+    collect, update = _mean(facts.points("time/collect_seconds")), _mean(facts.points("time/update_seconds"))
+    if not collect or not update or not facts.seconds:
+        return None
+    share = min(1.0, spent.get("eval", 0.0) / facts.seconds)
+    both = collect + update
+    parts = [("collecting", (1 - share) * collect / both), ("learning", (1 - share) * update / both)]
+    return Split("Where the time went", [*parts, *([("evaluating", share)] if share > 0 else [])])
+
+
+def _health(facts: Facts) -> list[Curves | None]:
+    """Numbers that tell a sound update from a harmful one; the shaded range is usual where things go well."""
+    relative = facts.points("policy/entropy_relative")
+    highest = facts.context.max_entropy
+    if not relative and highest:
+        relative = [(x, y / highest) for x, y in facts.points("train/entropy")]
+    box = [] if relative else facts.points("train/entropy")
+    return [
+        _one("KL per update", "approximate KL", facts.points("train/approx_kl"), (0.002, 0.02)),
+        _one("Clipped ratios", "share", facts.points("train/clip_fraction"), (0.02, 0.3)),
+        _one("Entropy, relative", "1 is uniform, 0 decided", relative, (0.05, 1.0), limits=(0.0, 1.0)),
+        _one("Entropy", "nats", box, None),
+        _one("Explained variance", "of the returns", facts.points("train/explained_variance"), (0.5, 1.0)),
+        _one("Gradient norm", "before clipping", facts.points("train/grad_norm"), None),
+    ]
+
+
+def _length(facts: Facts) -> Curves | None:
+    return _one("Episode length", "mean of the last 100", facts.points("rollout/ep_len_mean"), None)
+
+
+def _one(
+    title: str, label: str, points: list[Point], healthy: Range | None, limits: Range | None = None
+) -> Curves | None:
+    note = "" if healthy is None else f"Shaded: {healthy[0]:g} to {healthy[1]:g}, usual where things go well."
+    return _shown(Curves(title, [Line(label, points)], note, healthy=healthy, limits=limits))
+
+
+def _shown(chart: Curves | None) -> Curves | None:
+    """The chart, if there is anything to draw in it."""
+    some = chart is not None and any(math.isfinite(y) for line in chart.lines for _, y in line.points)
+    return chart if some else None
+
+
+def _stacked(facts: Facts, names: list[str]) -> Stack | None:
+    if not names:
+        return None
+    xs = [x for x, _ in facts.points(names[0])]
+    by_step = [dict(facts.points(name)) for name in names]
+    shares = [[_or_zero(one.get(x)) for x in xs] for one in by_step]
+    labels = [f"action {name.removeprefix('action/share_')}" for name in names]
+    return Stack("Actions taken", labels, xs, shares, "Share of each choice since the record before.")
+
+
+def _gradients(facts: Facts) -> list[Stack]:
+    """How large the entries of gradients are, decade by decade, for each part of the network."""
+    charts = []
+    sizes = ["zero", *(f"1e{power}" for power in DECADES)]
+    for part, what in (
+        ("trunk", "the shared layers"),
+        ("policy", "the policy"),
+        ("value", "the value function"),
+    ):
+        by_size = {size: facts.points(f"gradient/{part}_{size}") for size in sizes}
+        shown = {size: points for size, points in by_size.items() if any(y > 0 for _, y in points)}
+        if shown:
+            xs = [x for x, _ in by_size["zero"]]
+            shares = [[_or_zero(y) for _, y in points] for points in shown.values()]
+            note = "Share of the entries by size, in the last gradient step of some updates."
+            charts.append(Stack(f"Gradient of {what}", list(shown), xs, shares, note))
+    return charts
+
+
+def _choice(name: str) -> tuple[int, str]:
+    key = name.removeprefix("action/share_")
+    return (int(key), "") if key.isdecimal() else (1 << 30, key)
+
+
+def _or_zero(value: float | None) -> float:
+    return value if value is not None and math.isfinite(value) else 0.0
+
+
+def _whiskers(facts: Facts) -> list[tuple[float, float, float]]:
+    found = []
+    for row in facts.evaluations:
+        mean, std = float(row["eval/mean_reward"]), row.get("eval/std_reward")
+        if std is not None and math.isfinite(std):
+            found.append((facts.place(row["env_steps"]), mean - std, mean + std))
+    return found
+
+
+def _sizes(points: list[Point]) -> list[Point]:
+    return [(x, abs(y)) for x, y in points]
+
+
+def _product(facts: Facts, metric: str, weight: str) -> list[Point]:
+    weights = dict(facts.points(weight))
+    return [(x, y * weights[x]) for x, y in facts.points(metric) if x in weights]
+
+
+def _mean(points: list[Point]) -> float | None:
+    values = [y for _, y in points if math.isfinite(y)]
+    return sum(values) / len(values) if values else None

@@ -1,0 +1,259 @@
+"""The sections of a report that are text and tables: alerts, what the run left and cost, its settings."""
+
+import math
+import shlex
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+from gymsolve.metrics.tasks import task_verdicts
+from gymsolve.metrics.wording import evidence_text, lasting, remedy_text
+from gymsolve.runs.checkpoints import CELLS
+from gymsolve.runs.logbook import LogEntry, entries_about
+from gymsolve.runs.videos import cut_note
+from gymsolve.text import count, duration, number, plural, score, setting, took
+from gymsolve.view.report.curves import archive_figures, time_split
+from gymsolve.view.report.document import (
+    Block,
+    Bullets,
+    Clip,
+    Code,
+    Figures,
+    Finding,
+    Fold,
+    Paragraph,
+    Picture,
+    Section,
+    Table,
+)
+from gymsolve.view.report.facts import Facts
+
+_SHOWN = 12
+"""Rows of a table before the rest is folded away."""
+_BY_HAND = ("--set", "auto")
+"""What no recipe says: given on the command line, or measured on the machine."""
+
+
+def findings(facts: Facts) -> Section:
+    """One root cause first, its consequences under it."""
+    found = facts.diagnosis.to_json()
+    blocks: list[Block] = [_finding(alert, found["consequences"]) for alert in found["roots"]]
+    if not blocks:
+        blocks.append(Paragraph("No alert fired, which is not to say that all is well."))
+    if facts.lint:
+        blocks += [Paragraph("Settings that rarely work:"), Bullets(facts.lint)]
+    return Section("Alerts", [*blocks, *_quiet(facts)])
+
+
+def problems(facts: Facts) -> Section:
+    """Damage in the run's files; usually an empty section, which is left out."""
+    return Section("Could not be read", [Bullets(facts.problems)] if facts.problems else [])
+
+
+def logbook(facts: Facts) -> Section:
+    """What people and agents wrote about the run; left out where nobody did."""
+    rows = [
+        (one.time[:16].replace("T", " "), one.by, _told(one), one.verdict)
+        for one in entries_about(facts.run.path.parent, facts.run.id)
+    ]
+    return Section("Logbook", [Table(("time", "by", "entry", "verdict"), rows)] if rows else [])
+
+
+def _told(entry: LogEntry) -> str:
+    parts = {"hypothesis": entry.hypothesis, "change": entry.change, "result": entry.result}
+    return "; ".join(
+        [entry.note] * bool(entry.note) + [f"{name}: {text}" for name, text in parts.items() if text]
+    )
+
+
+def _finding(alert: dict[str, Any], consequences: list[dict[str, Any]]) -> Finding:
+    follows = [one for one in consequences if one["because"] == alert["id"]]
+    spent = f"{count(alert['steps'])} steps"
+    if alert["seconds"] is not None:
+        spent += f" and {duration(alert['seconds'])}"
+    state = ", still active at the end" if alert["active"] else ""
+    when = lasting(alert, follows)
+    details = [
+        ("evidence", f"{evidence_text(alert['evidence'])}, step {count(alert['step'])}"),
+        ("when", when if alert["ended"] else f"{when}{state}; fired {plural(alert['count'], 'time')}"),
+        *([] if alert["ended"] else [("cost", f"{spent} ({alert['share']:.0%} of training)")]),
+        ("likely cause", alert["cause"]),
+        ("remedy", remedy_text(alert)),
+    ]
+    if alert["effect"]:
+        details.append(("expect", alert["effect"]))
+    if follows:
+        details.append(("explains", "; ".join(f"{one['title']} [{one['id']}]" for one in follows)))
+    return Finding(alert["severity"], f"{alert['title']} [{alert['id']}]", details)
+
+
+def _quiet(facts: Facts) -> list[Block]:
+    quiet, unchecked = facts.diagnosis.not_fired, facts.diagnosis.not_checked
+    blocks: list[Block] = []
+    if quiet:
+        blocks.append(Fold(f"{plural(len(quiet), 'check')} did not fire", [Paragraph(", ".join(quiet))]))
+    if unchecked:
+        reasons = [f"{name}: {reason}" for name, reason in unchecked]
+        blocks.append(Fold(f"{plural(len(unchecked), 'check')} could not be made", [Bullets(reasons)]))
+    return blocks
+
+
+def video(facts: Facts) -> Section:
+    """The best policy at work, beside the report."""
+    one = facts.video
+    if one is None:
+        return Section("Video", [])
+    about = [f"policy of step {count(one.facts['env_steps'])}"] if "env_steps" in one.facts else []
+    if "return" in one.facts:
+        about.append(f"return {number(one.facts['return'])}")
+    if one.facts.get("complete") is False:
+        about.append(cut_note(one.facts).removeprefix(", "))
+    blocks: list[Block] = [Clip(f"videos/{one.path.name}", ", ".join([f"{one.name}.mp4", *about]))]
+    others = [other.path.name for other in facts.videos if other.path != one.path]
+    if others:
+        blocks.append(Paragraph(f"Also in videos/: {', '.join(others)}."))
+    return Section("Video", blocks)
+
+
+def archive(facts: Facts) -> Section:
+    """Places that were found, for a run with an archive; left out for others."""
+    charts = archive_figures(facts) if facts.points("archive/cells") else []
+    if not charts:
+        return Section("Archive", [])
+    blocks: list[Block] = [Figures(charts)]
+    for one in reversed(facts.checkpoints):
+        place = f"checkpoints/{one['name']}/{CELLS}"
+        if (facts.run.path / place).is_file():
+            blocks.append(Picture(place, "places of the archive, of each task from the first to the newest"))
+            break
+    return Section("Archive", blocks)
+
+
+def evaluations(facts: Facts) -> Section:
+    rows = [
+        (
+            count(row["env_steps"]),
+            score(row["eval/mean_reward"], row.get("eval/std_reward")),
+            number(row.get("eval/min_reward")),
+            number(row.get("eval/max_reward")),
+            count(row.get("eval/episodes") or 0),
+            "yes" if row.get("solved") == 1.0 else "",
+        )
+        for row in facts.evaluations
+    ]
+    headers = ("steps", "mean return", "smallest", "largest", "episodes", "solved")
+    return Section("Evaluations", _long_table(headers, rows, (0, 1, 2, 3, 4)))
+
+
+def tasks(facts: Facts) -> Section:
+    """Each of several tasks, in the evaluation that counts and in the newest; left out where there is one."""
+    newest = {one.name: one for one in task_verdicts(facts.evaluations[-1] if facts.evaluations else {})}
+    rows = [
+        (
+            one.name,
+            score(one.mean, one.std),
+            "–" if one.success_rate is None else f"{one.success_rate:.0%}",
+            number(one.threshold),
+            "yes" if one.reached else "no",
+            number(newest[one.name].mean if one.name in newest else None),
+            number(facts.last(f"task_return/{one.name}")),
+            number(facts.last(f"task_steps/{one.name}")),
+        )
+        for one in task_verdicts(facts.best or {})
+    ]
+    headers = (
+        *("task", "best evaluation", "successes", "threshold", "reached", "newest evaluation"),
+        *("training", "share of steps"),
+    )
+    return Section("Tasks", [Table(headers, rows, (1, 2, 3, 5, 6, 7))] if rows else [])
+
+
+def checkpoints(facts: Facts) -> Section:
+    rows = []
+    for one in facts.checkpoints:
+        judged = one["eval"] or {}
+        marks = ", ".join(mark for mark in ("best", "last") if one[mark])
+        reward = score(judged.get("eval/mean_reward"), judged.get("eval/std_reward"))
+        rows.append((count(one["env_steps"]), marks, one["reason"] or "", reward))
+    headers = ("steps", "pointers", "saved because", "evaluation")
+    return Section("Checkpoints", _long_table(headers, rows, (0, 3)))
+
+
+def speed(facts: Facts) -> Section:
+    """Steps per second and where the time went."""
+    rates = [y for _, y in facts.points("time/fps") if math.isfinite(y)]
+    if not rates:
+        return Section("Speed", [])
+    updates = facts.last("updates") or 0
+    started = facts.event("started") or {}
+    means = [f"engine {started['engine']}"] if "engine" in started else []
+    means += [f"kernels {started['kernels']}"] if started.get("kernels") else []
+    means += [f"environments stepped by {started['backend']}"] if "backend" in started else []
+    told = (
+        f"While training, {count(median(rates))} environment steps per second (median; "
+        f"{count(min(rates))} to {count(max(rates))}), {plural(int(updates), 'update')} in "
+        f"{took(facts.seconds)}. "
+    )
+    told += f"{'; '.join(means).capitalize()}." if means else ""
+    split = time_split(facts)
+    return Section("Speed", [Paragraph(told), *([] if split is None else [Figures([split])])])
+
+
+def _long_table(
+    headers: tuple[str, ...], rows: Sequence[tuple[str, ...]], right: tuple[int, ...]
+) -> list[Block]:
+    if not rows:
+        return []
+    if len(rows) <= _SHOWN:
+        return [Table(headers, rows, right)]
+    newest = Table(headers, rows[-_SHOWN:], right)
+    return [newest, Fold(f"all {len(rows)}", [Table(headers, rows, right)])]
+
+
+def configuration(facts: Facts) -> Section:
+    """Decided settings in the open, defaults folded away."""
+    rows = [
+        (path, setting(value), facts.provenance.get(path, "default"))
+        for path, value in facts.settings.items()
+        if path != "description"
+    ]
+    headers = ("setting", "value", "from")
+    decided = [row for row in rows if row[2] != "default"]
+    rest = [row for row in rows if row[2] == "default"]
+    blocks: list[Block] = [Table(headers, decided)] if decided else []
+    return Section("Settings", [*blocks, Fold(f"{len(rest)} defaults", [Table(headers, rest)])])
+
+
+def reproduce(facts: Facts) -> Section:
+    """Exact commands, seed and versions."""
+    info = facts.info
+    commands = [f"{train_command(facts)}"]
+    as_typed = shlex.join(info.get("command") or [])
+    notes = [f"# as it was started: {as_typed}"] if as_typed else []
+    if info.get("resumed_with"):
+        notes.append(f"# resumed with: {shlex.join(info['resumed_with'])}")
+    more = [
+        f"gymsolve eval {facts.run.id}",
+        f"gymsolve record {facts.run.id}",
+        f"gymsolve resume {facts.run.id}",
+    ]
+    versions = ", ".join(f"{name} {value}" for name, value in (info.get("versions") or {}).items() if value)
+    commit = f"; git commit {info['git']} in the working directory" if info.get("git") else ""
+    told = (
+        f"Seed {facts.config.seed}. The same seed gives the same run with the same versions on the same kind "
+        f"of machine: {versions or 'versions unknown'}{commit}."
+    )
+    return Section("How to reproduce it", [Paragraph(told), Code("\n".join([*commands, *notes, "", *more]))])
+
+
+def train_command(facts: Facts) -> str:
+    """One command that says all that was decided outside of the recipe."""
+    words = ["gymsolve", "train", facts.summary.name, "--seed", str(facts.config.seed)]
+    words += ["--steps", str(facts.config.steps)]
+    for path, source in facts.provenance.items():
+        if source.startswith(_BY_HAND) and path in facts.settings:
+            words += ["--set", f"{path}={setting(facts.settings[path])}"]
+    parent = facts.info.get("parent")
+    if parent and parent["checkpoint"] is not None:
+        words += ["--from", f"{parent['run']}@{parent['checkpoint']}"]
+    return shlex.join(words)

@@ -1,0 +1,206 @@
+"""One run as a page shows it: everything but its curves, none of which has to be read for it."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gymsolve.answers import Answer
+from gymsolve.errors import UnknownRunError
+from gymsolve.runs import Run, RunSummary, best_reward, needed_reward, open_run, runs_folder
+from gymsolve.runs.checkpoints import survey_checkpoints
+from gymsolve.runs.files import open_plain, os_errors
+from gymsolve.runs.logbook import LogEntry, entries_about
+from gymsolve.runs.summary import holds_run
+from gymsolve.runs.videos import cut_note, list_videos
+from gymsolve.text import number, printable, setting
+from gymsolve.view.runs import RunsDir, StoredCheckpoint
+from gymsolve.view.runs_table import present_alerts
+
+_EVENTS = 100
+_TAIL = 1 << 14
+_LINES = 80
+_TOLD = ("time", "kind", "env_steps", "text", "title")
+"""Fields of an event that have a place of their own."""
+_REPORT = "report.html"
+_WATCHED = (
+    *("run.json", "config.json", "events.jsonl", "log.txt", "stop", _REPORT),
+    *("checkpoints", "checkpoints/best", "videos"),
+)
+
+
+@dataclass(frozen=True)
+class ShownSetting(Answer):
+    """A setting, as `--set` would take it, and who decided it."""
+
+    path: str
+    value: str
+    decided_by: str
+
+
+@dataclass(frozen=True)
+class ShownEvent(Answer):
+    """What happened, in a line."""
+
+    time: str
+    kind: str
+    env_steps: int | None
+    text: str
+
+
+@dataclass(frozen=True)
+class ShownVideo(Answer):
+    """A video, and what it shows."""
+
+    name: str
+    checkpoint: str | None
+    env_steps: int | None
+    episode_return: float | None
+    note: str
+    """That it was cut, if it was."""
+    stamp: str
+    """Changes when the file does: `best` is replaced as a run gets better."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOverview(Answer, RunSummary):
+    """What is known of a run besides its metrics."""
+
+    path: str
+    host: str
+    best_reward: float | None
+    threshold: float | None
+    solved: bool
+    command: list[str]
+    versions: dict[str, str | None]
+    alerts: list[dict[str, str]]
+    """Those that are active, by the run's events."""
+    settings: list[ShownSetting]
+    checkpoints: list[StoredCheckpoint]
+    videos: list[ShownVideo]
+    logbook: list[LogEntry]
+    """Entries about it, oldest first."""
+    events: list[ShownEvent]
+    """The newest ones, newest first."""
+    log: list[str]
+    """The last lines of its log."""
+    report: bool
+    """A report was written."""
+    stopping: bool
+    """It was asked to stop, and has not yet."""
+    stamp: str
+    """As `run_stamp` gives it."""
+    problems: list[str]
+
+
+def run_by_id(name: str, runs_dir: RunsDir = None) -> Run:
+    """The run with exactly this id: never a path, so that no name leads out of the folder."""
+    folder = runs_folder(runs_dir).absolute()
+    plain = (
+        name
+        and name[0] != "-"
+        and name not in (".", "..")
+        and not set(name) & {"/", "\\", "\0"}
+        and len(name) < 256
+    )
+    if not plain or not holds_run(folder / name):
+        shown = name if len(name) < 100 else f"{name[:97]}..."
+        raise UnknownRunError(f"there is no run '{shown}' (any more).", hint="Go back to the list of runs.")
+    return open_run(folder / name)
+
+
+def run_stamp(run: Run) -> str:
+    """Changes when something does that an overview shows."""
+    paths = [*(run.path / name for name in _WATCHED), run.path.parent / "logbook.jsonl"]
+    return "-".join(_changed(path) for path in paths)
+
+
+def look_over(run: Run) -> RunOverview:
+    """Everything worth showing of a run, but its metrics."""
+    stamp, summary, info = run_stamp(run), run.summary(), run.info()
+    stored, events = run.config_json(), run.read_events()
+    checkpoints, damage = survey_checkpoints(run)
+    return RunOverview(
+        **vars(summary),
+        path=str(run.path),
+        host=str(info["host"]),
+        best_reward=best_reward(run),
+        threshold=needed_reward(run),
+        solved=summary.status == "solved" or bool((summary.result or {}).get("solved")),
+        command=info.get("command", []),
+        versions=info.get("versions", {}),
+        alerts=present_alerts(run),
+        settings=[
+            ShownSetting(path, setting(value), stored["provenance"].get(path) or "default")
+            for path, value in _leaves(stored["config"], stored["provenance"], ())
+        ],
+        checkpoints=[StoredCheckpoint(**one) for one in checkpoints],
+        videos=_videos(run),
+        logbook=entries_about(run.path.parent, run.id),
+        events=[_event(one) for one in reversed(events.rows[-_EVENTS:])],
+        log=_last_lines(run.path / "log.txt"),
+        report=_is_plain(run.path / _REPORT),
+        stopping=summary.status == "running" and run.stop_requested(),
+        stamp=stamp,
+        problems=[*events.problems, *damage],
+    )
+
+
+def _leaves(node: Any, known: dict[str, str], path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    dotted = ".".join(path)
+    if isinstance(node, dict) and node and dotted not in known:
+        for key, inner in node.items():
+            yield from _leaves(inner, known, (*path, str(key)))
+    elif dotted:
+        yield dotted, node
+
+
+def _videos(run: Run) -> list[ShownVideo]:
+    found = []
+    for video in list_videos(run):
+        facts = video.facts
+        found.append(
+            ShownVideo(
+                video.name,
+                facts.get("checkpoint"),
+                facts.get("env_steps"),
+                facts.get("return"),
+                cut_note(facts).removeprefix(", "),
+                _changed(video.path),
+            )
+        )
+    return found
+
+
+def _event(event: dict[str, Any]) -> ShownEvent:
+    told = [str(event[name]) for name in ("title", "text") if event.get(name)]
+    if not told and event["kind"] != "config_changed":  # whose details are the whole of the earlier settings
+        told = [
+            f"{name}={number(value) if isinstance(value, float) else setting(value)}"
+            for name, value in event.items()
+            if name not in _TOLD and value not in ("", None)
+        ]
+    return ShownEvent(event["time"], event["kind"], event.get("env_steps"), printable(" ".join(told)))
+
+
+def _last_lines(path: Path) -> list[str]:
+    if not _is_plain(path):
+        return []
+    with os_errors(path), os.fdopen(open_plain(path), "rb") as file:
+        start = max(0, file.seek(0, os.SEEK_END) - _TAIL)
+        file.seek(start)
+        lines = file.read(_TAIL).decode(errors="replace").splitlines()
+    return [printable(line) for line in (lines[1:] if start else lines)[-_LINES:]]
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _changed(path: Path) -> str:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return "0"
+    return f"{found.st_mtime_ns:x}.{found.st_size:x}"

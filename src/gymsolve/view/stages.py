@@ -1,0 +1,118 @@
+"""What a run with a curriculum went through, from its events and evaluations: pure functions over records."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gymsolve.view.transfer import Curve, forgetting, value_at
+
+if TYPE_CHECKING:  # the settings take a moment to import, and most runs have no stages
+    from gymsolve.settings.config import TrainConfig
+
+_MOVES = ("promoted", "demoted")
+
+
+@dataclass(frozen=True)
+class StageVisit:
+    """A stretch of a run in one stage."""
+
+    stage: str
+    began: int
+    """Environment steps."""
+    ended: int | None
+    """None for the stage that the run is in."""
+    how: str
+    """`promoted` or `demoted`; empty for the stage that the run is in."""
+    by: str
+    """`bound`: it was proved; `steps`: they were spent."""
+    achieved: float | None
+    """Mean return or share of successes of the episodes that decided."""
+    bound: float | None
+    bar: float | None
+    episodes: int
+    judged: str = ""
+    """The stage whose episodes decided: of a demotion, the one that has collapsed."""
+
+
+@dataclass(frozen=True)
+class StageStory:
+    """What became of one stage."""
+
+    stage: str
+    ended: int | None
+    """Where it was last promoted from; None before that."""
+    at_end: float | None
+    """What evaluation found there, on this stage."""
+    now: float | None
+    """What the newest evaluation found."""
+    forgotten: float | None
+    """The difference: p(end of stage) - p(end)."""
+
+
+def how_it_ended(visit: StageVisit) -> str:
+    """In words; empty for the stage that the run is in."""
+    if visit.how == "demoted":
+        return f"demoted, {visit.judged} collapsed"
+    return f"{visit.how}, steps spent" if visit.by == "steps" else visit.how
+
+
+def stage_visits(config: "TrainConfig", events: Sequence[Mapping[str, Any]]) -> list[StageVisit]:
+    """The stages in the order in which they were visited; empty without a ladder of stages."""
+    names = config.curriculum.names
+    if not names or config.curriculum.choice != "ladder":
+        return []
+    visits, here, since = [], names[0], 0
+    for event in _moves(events):
+        told = {key: event.get(key) for key in ("achieved", "bound", "bar")}
+        seen = int(event.get("episodes") or 0)
+        ended = int(event["env_steps"])
+        judged, by = str(event.get("judged")), str(event.get("by"))
+        visits.append(StageVisit(here, since, ended, event["kind"], by, **told, episodes=seen, judged=judged))
+        here, since = str(event.get("next")), ended
+    return [*visits, StageVisit(here, since, None, "", "", None, None, None, 0)]
+
+
+def _moves(events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Changes of stage that a resume from an earlier step has not undone, each once."""
+    kept: list[Mapping[str, Any]] = []
+    for event in events:
+        kind, step = event.get("kind"), event.get("env_steps")
+        if not isinstance(step, int):
+            continue
+        if kind == "resumed":
+            kept = [one for one in kept if one["env_steps"] <= step]
+        elif kind in _MOVES and all((one["kind"], one["env_steps"]) != (kind, step) for one in kept):
+            kept.append(event)
+    return sorted(kept, key=lambda one: int(one["env_steps"]))
+
+
+def task_curves(
+    rows: Iterable[Mapping[str, Any]], tasks: Iterable[str], *, by_success: bool
+) -> dict[str, list[tuple[float, float]]]:
+    """What evaluations found on each task, by environment steps."""
+    kept = list(rows)
+    key = "task_eval_success/" if by_success else "task_eval/"
+    return {task: _points(kept, f"{key}{task}") for task in tasks}
+
+
+def own_curve(rows: Iterable[Mapping[str, Any]], *, by_success: bool) -> list[tuple[float, float]]:
+    """The same of a run with one task."""
+    return _points(rows, "eval/success_rate" if by_success else "eval/mean_reward")
+
+
+def _points(rows: Iterable[Mapping[str, Any]], name: str) -> list[tuple[float, float]]:
+    found = [(float(row["env_steps"]), row[name]) for row in rows if isinstance(row.get(name), int | float)]
+    return [(step, float(value)) for step, value in found if math.isfinite(value)]
+
+
+def stage_stories(visits: Sequence[StageVisit], curves: Mapping[str, Curve]) -> list[StageStory]:
+    """What each stage came to and what is left of it, in the order of the curves."""
+    stories = []
+    for stage, curve in curves.items():
+        ends = [one.ended for one in visits if (one.stage, one.how) == (stage, "promoted")]
+        ended = ends[-1] if ends else None
+        then = None if ended is None else value_at(curve, ended)
+        lost = None if ended is None else forgetting(curve, ended)
+        stories.append(StageStory(stage, ended, then, curve[-1][1] if curve else None, lost))
+    return stories
