@@ -3,8 +3,8 @@
 `cli.md` comes from the help of every command (`command_page.py`), `json.md` from what they print
 (`json_page.py`), `config.md` from the models in `gymsolve.settings.config`, `metrics.md` from the metric
 catalogue, `alerts.md` from the rules, `environments/` from families and recipes (`environment_pages.py`),
-`modules.md` from docstrings (`module_page.py`), the table of wrappers in `guide.md` from the
-wrappers' signatures, and the index of bundled recipes from their files. A test fails when one of them is stale.
+`modules.md` from docstrings (`module_page.py`), the table of wrappers in `guide.md` from the wrappers'
+signatures, and the index of bundled recipes from their files. A test fails when one of them is stale.
 """
 
 import inspect

@@ -1,7 +1,7 @@
 """The command line: parse, call one verb, print.
 
     entry.py    errors and exit codes           app.py      which commands there are
-    interruption.py     signals                 options.py  options that commands share
+    signal_guard.py     signals                 options.py  options that commands share
     commands/   one module per command, or per family of commands
     live/       what is seen of a run while it trains
     printing/   how answers are told: tables, panels, plans, verdicts, alerts

@@ -1,7 +1,7 @@
 """Where a command line becomes an exit code: 0 done, 1 the work failed, 2 the request was wrong.
 
 A person gets one line on standard error; with `--json` a program gets an object on standard output.
-Tracebacks are for `--debug`. An error that nobody foresaw becomes a sentence too (`last_resort.py`).
+Tracebacks are for `--debug`. An error that nobody foresaw becomes a sentence too (`crash_report.py`).
 """
 
 import gc

@@ -1,4 +1,4 @@
-"""Serving pages: bind, tell the address, then import the server. No typer here: `quick.py` does without."""
+"""Serves pages: binds, prints the address, then imports the server; `fast_web.py` needs it without typer."""
 
 import contextlib
 import secrets

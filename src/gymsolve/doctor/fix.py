@@ -1,6 +1,6 @@
 """Plans the trial of a remedy: of which alert, from which checkpoint, with which settings, for how long.
 
-`trials.py` trains both sides and compares what came out.
+`jobs/trials.py` trains both sides and compares what came out.
 """
 
 import os

@@ -1,7 +1,7 @@
 """What a stage is: one environment that is stepped by hand, for every video and for people who play.
 
 A vector resets in the step that ends an episode, and nobody would see the last frame. `single_env.py` has
-the stages of one environment, `stage_opening.py` opens whatever a run or a person needs.
+the stages of one environment, `open_render_env.py` opens whatever a run or a person needs.
 """
 
 from dataclasses import dataclass, field

@@ -1,7 +1,7 @@
 """What agents may spend: limits that a person sets and that every start by an agent keeps to.
 
-`account.py` knows what was spent. Seconds that are left are shared by runs that may train at the same time,
-unless a run asks for its own (`max_seconds`), so that runs side by side do not spend them twice.
+`agent_usage.py` knows what was spent. Seconds that are left are shared by runs that may train at the same
+time, unless a run asks for its own (`max_seconds`), so that runs side by side do not spend them twice.
 """
 
 import hashlib

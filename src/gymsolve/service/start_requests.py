@@ -1,6 +1,6 @@
 """Starting, resuming and forking runs within the limits of a server, and the command that does the same.
 
-Doors that other programs or pages use come through here: what they may spend is decided in `budget.py`.
+Doors that other programs or pages use come through here: what they may spend is decided in `agent_limits.py`.
 """
 
 import shlex

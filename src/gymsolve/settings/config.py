@@ -2,7 +2,7 @@
 
 Each field says in one line what it is or what turning it up does. Unknown keys are refused. Loading,
 merging and error wording live in `recipes/`; this module only says what is valid. The sections `algo`,
-`env.tasks`, `explore` and `curriculum` are spelled out beside it (`algo_config.py`, `task_config.py`, …).
+`env.tasks`, `explore` and `curriculum` are spelled out beside it (`algorithms.py`, `tasks.py`, …).
 """
 
 import math

@@ -1,6 +1,6 @@
 """Why a run ends: the budget is spent, it is solved, or somebody asks.
 
-`waiting.py` sees to it that a stop which somebody asked for comes to an end.
+`stop_monitor.py` sees to it that a stop which somebody asked for comes to an end.
 """
 
 import signal
@@ -54,7 +54,7 @@ class StopSignal:
         self.at_once: EndAtOnceError | None = None
         """What the thread that trains raises as soon as it can."""
         self.attended = False
-        """Somebody else counts the signals (`waiting.py`)."""
+        """Somebody else counts the signals (`stop_monitor.py`)."""
         self.heard: tuple[int, ...] = ()
         """Signals that become requests now."""
 

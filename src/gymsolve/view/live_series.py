@@ -1,6 +1,6 @@
 """Curves of a run for somebody who watches it: what is new since the last look, and parts in more detail.
 
-A reader keeps a cursor, a byte of `metrics.jsonl`. `tracks.py` reads the values.
+A reader keeps a cursor, a byte of `metrics.jsonl`. `series.py` reads the values.
 """
 
 from collections.abc import Sequence

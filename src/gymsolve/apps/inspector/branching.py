@@ -2,7 +2,7 @@
 
 The episode is played again from its seed, so that nothing is asked of the environment but that it replays,
 and policies with a memory come to remember what they remembered; where the family clones states, from the
-last one that was kept on the way (`going_back.py`). Up to the branch every state and every step
+last one that was kept on the way (`snapshots.py`). Up to the branch every state and every step
 must be what it was, bit for bit; an environment that gives anything else is told by name and not kept.
 """
 

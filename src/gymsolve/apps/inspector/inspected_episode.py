@@ -1,8 +1,9 @@
 """One episode that was inspected, as arrays: what the policy saw, thought and did, and what came of it.
 
-Advantages and returns come from the functions that training uses (`credit.py`, `returns.py`), on the episode
-as a rollout of one environment; the table is that of a checkpoint's `rollout.csv` with more columns. No
-network computes anything here: it works without torch, and as quickly with another discount.
+Advantages and returns come from the functions that training uses (`experience/credit.py`,
+`experience/returns.py`), on the episode as a rollout of one environment; the table is that of a checkpoint's
+`rollout.csv` with more columns. No network computes anything here: it works without torch, and as quickly
+with another discount.
 """
 
 import io

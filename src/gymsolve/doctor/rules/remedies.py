@@ -1,4 +1,4 @@
-"""What rules would make of settings. `prescribe.py` decides what is proposed of it."""
+"""What rules would make of settings. `remedy_limits.py` decides what is proposed of it."""
 
 from collections.abc import Callable
 from typing import Any

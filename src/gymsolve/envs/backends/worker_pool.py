@@ -7,8 +7,8 @@ Results go through shared memory (`shared_buffers.py`). An order is one byte on 
 that it was carried out; an end of file tells either side that the other died. Everything else (resets,
 snapshots, errors) is pickled and follows its byte. `worker_process.py` has the worker's side.
 
-A worker may be lost (`worker_crew.py`). A step gives its rows back as lost; a reset and a restore are simply
-done again by another one.
+A worker may be lost (`worker_supervisor.py`). A step gives its rows back as lost; another worker
+repeats a reset or a restore.
 
 Workers are forked while this process has one thread and has not loaded torch, which takes milliseconds.
 Otherwise a fork could inherit a lock that nobody will release, so workers are started afresh, which takes a

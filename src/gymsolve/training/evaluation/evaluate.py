@@ -1,7 +1,7 @@
 """Judging a policy: what a routine evaluation, a long one and its confirmation prove.
 
 The environments are built by the same function as for training, in the role `eval`, or in the role `train` to
-see what wrappers of training alone change; the policy's normalisers do not move. `playing.py` plays.
+see what wrappers of training alone change; the policy's normalisers do not move. `episodes.py` plays.
 """
 
 import time

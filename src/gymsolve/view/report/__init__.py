@@ -5,7 +5,7 @@
                   with more to say have a file: verdict.py,    textchart.py  charts as text
                   curves.py, audit.py, prompt.py               document.py   blocks
     write.py      both files of one run                        page.py, markdown.py   documents as files
-    comparison.py, seeds.py, compare_page.py                   several runs beside each other
+    comparison.py, seeds.py, comparison_page.py                   several runs beside each other
 
 Pure functions over the run directory. A report needs no plotting library, no script and no network.
 """

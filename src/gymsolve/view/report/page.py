@@ -29,7 +29,7 @@ _FLAG = re.compile(r"(?<!\S)(--[a-z-]+)")
 
 def render_page(document: Document) -> str:
     title = escape(document.title)
-    style = (resources.files("gymsolve") / "metrics" / "report" / "style.css").read_text(encoding="utf-8")
+    style = (resources.files("gymsolve") / "view" / "report" / "style.css").read_text(encoding="utf-8")
     body = [
         f'<h1>{title} <span class="badge {document.tone}">{escape(document.badge)}</span></h1>',
         f'<p class="lead">{_prose(document.lead)}</p>',

@@ -3,7 +3,7 @@
 Stock spends two thirds of a step around `world.Step`: vectors fetched twice, NumPy calls on single numbers,
 checks. This class makes the same Box2D calls with the same numbers in the same order, by the same operations
 on the same floats; it defines bodies once per process instead of in every episode. It cannot draw: the stock
-class makes pictures. `choice.py` says when this class stands in for it.
+class makes pictures. `envs/lean.py` says when this class stands in for it.
 """
 
 import math

@@ -2,7 +2,7 @@
 
 What differs between them stands in one table here; the arithmetic of a step is in `classic.c`. Each copy
 has a generator of its own, seeded and drawn from as in the stock class, so that a vector of these equals a
-vector of stock environments bit for bit. `choice.py` says when they may stand in.
+vector of stock environments bit for bit. `envs/lean.py` says when they may stand in.
 """
 
 from collections.abc import Callable
