@@ -11,10 +11,12 @@ ENV ?= CartPole-v1
 # One more than the cores that there should be: some tests mostly wait.
 WORKERS ?= 3
 ROUNDS ?= 5000
+# Trainings at a time of `make same`.
+JOBS ?= 2
 # One thread per process: on small matrices more of them cost more than they save.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: solve test fuzz smoke check learn bench doctor-bench format docs clean help
+.PHONY: solve test fuzz smoke check same learn bench doctor-bench format docs clean help
 
 help:
 	@echo "make solve     install what is needed and train $(ENV) to solved (ENV=... for another)"
@@ -22,6 +24,7 @@ help:
 	@echo "make fuzz      hostile input: command lines, recipes and files, many rounds (ROUNDS=...)"
 	@echo "make smoke     train, resume and film every shipped recipe; make test has one of each family"
 	@echo "make check     linter, types, dependency direction, recipes"
+	@echo "make same      prove that a change left training the same, bit for bit, as at another commit (BASE=... ONLY=...)"
 	@echo "make learn     longer proofs: trainings to a threshold, several seeds"
 	@echo "make bench     measure speed beside other tools: some hours (benchmarks/README.md)"
 	@echo "make doctor-bench  score the diagnosis on trainings with faults: under an hour; resumes"
@@ -52,6 +55,10 @@ check: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/gymsolve recipes check
+
+# Both versions are trained on this machine; what BASE gave is kept in .same/.
+same: $(VENV)/.installed-dev
+	@$(BIN)/python -m tools.same --jobs $(JOBS) $(if $(BASE),--base $(BASE)) $(if $(ONLY),--only $(ONLY))
 
 learn: $(VENV)/.installed-dev
 	$(PYTEST) -m "learn or slow" --timeout 1800
