@@ -87,7 +87,7 @@ $(VENV)/bin/python:
 	  { echo "Python's venv module is missing; on Debian or Ubuntu: sudo apt-get install python3-venv"; exit 1; }
 
 # The compiled kernels are built by the installation, so their source counts too.
-$(VENV)/.installed: pyproject.toml constraints.txt setup.py $(wildcard src/gymsolve/fast/*.[ch]) | $(VENV)/bin/python
+$(VENV)/.installed: pyproject.toml constraints.txt setup.py $(wildcard src/gymsolve/fast/*.[ch] src/gymsolve/envs/families/*/*.c) | $(VENV)/bin/python
 	@echo "Installing gymsolve into $(VENV), once: some minutes, most of them for downloading PyTorch."
 	@echo "1 of 2: PyTorch ..."
 	@$(SHOWN_PIP) torch

@@ -11,7 +11,7 @@
 #pragma GCC optimize("fp-contract=off")
 #endif
 
-#include "../../fast/vectors.h"
+#include "../../../fast/vectors.h"
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
