@@ -5,7 +5,8 @@ back to `load`, takes an iteration back with `rollback_point`, and lets a fork o
 A new kind of state is a new part, and no list elsewhere has to learn of it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from gymsolve.spec import Array
@@ -29,8 +30,21 @@ class Part(Protocol):
         """
         return []
 
+    def write_files(self, folder: Path) -> list[str]:
+        """Write state that is too large for `arrays` into files of its own, in a folder of the run.
+
+        All checkpoints of the run share the folder, so a part writes only what is new since the checkpoint
+        before. Returns the names of all files that the state of now needs. A file that was written is never
+        changed; it is deleted once no checkpoint needs it. Names begin with the part's name.
+        """
+        return []
+
+    def load_files(self, folder: Path, names: Sequence[str]) -> None:
+        """Continue from the files that `write_files` named, after `load`; their checksums are verified."""
+        return
+
     def rollback_point(self) -> Callable[[], None]:
-        """A function that puts the part back to where it is now, for an iteration that comes to nothing."""
+        """A function that restores the state of now, for an iteration that comes to nothing."""
         return _keep
 
     def reseed(self, seed: int, env_steps: int) -> None:

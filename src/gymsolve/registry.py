@@ -18,10 +18,6 @@ ALGORITHMS = {
     "reinforce": "gymsolve.algos.reinforce:Reinforce",
 }
 
-COLLECTORS = {
-    "steps": "gymsolve.experience.collect:Collector",
-}
-
 TRACKERS = {
     "csv": "gymsolve.metrics.trackers.csv:CsvSink",
     "tensorboard": "gymsolve.metrics.trackers.tensorboard:TensorBoardSink",

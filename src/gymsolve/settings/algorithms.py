@@ -31,24 +31,28 @@ class OptimizerConfig(Model):
     """Pulls weights towards zero."""
 
 
-class _OnPolicyConfig(Model):
+class _AnyAlgoConfig(Model):
+    """Settings that every algorithm has, and the questions that the rest of the project may ask of them."""
+
     num_steps: Positive
     """Steps per environment in one rollout; more lowers the variance. `auto` goes by how often it pays."""
     learning_rate: Rate
     """Size of gradient steps; too high makes the KL jump."""
     gamma: Share = Schedule.constant(0.99)
     """Discount; higher looks further ahead."""
-    ent_coef: Rate = Schedule.constant(0.0)
-    """Weight of the entropy bonus; higher explores more."""
     max_grad_norm: Rate = Schedule.constant(0.5)
     """Gradients longer than this are shortened; 0 turns clipping off."""
-    normalize_rewards: bool = False
-    """Divide rewards by the running spread of discounted returns (training only, saved)."""
-    value_loss: Literal["mse", "huber"] = "mse"
-    """Squared, or Huber: squared near zero and linear beyond huber_delta."""
-    huber_delta: Annotated[float, Field(gt=0)] = 1.0
-    """Error above which the Huber loss is linear."""
     optimizer: OptimizerConfig = OptimizerConfig()
+
+    @property
+    def on_policy(self) -> bool:
+        """Does an update learn from the newest rollout only?"""
+        return True
+
+    @property
+    def scales_rewards(self) -> bool:
+        """Are rewards divided by a running spread before they are learned from?"""
+        return False
 
     @property
     def has_critic(self) -> bool:
@@ -61,11 +65,6 @@ class _OnPolicyConfig(Model):
         return False
 
     @property
-    def collector(self) -> str:
-        """Who gathers what is learned from: a name in `registry.COLLECTORS`."""
-        return "steps"
-
-    @property
     def minibatches(self) -> int:
         """Gradient steps per pass over a rollout."""
         return 1
@@ -73,6 +72,10 @@ class _OnPolicyConfig(Model):
     def passes(self, progress: Progress) -> int:
         """Passes over each rollout."""
         return 1
+
+    def rows_per_gradient_step(self, num_envs: int) -> int:
+        """Steps that one gradient is computed from."""
+        return -(-num_envs * self.num_steps // self.minibatches)
 
     @property
     def clipping(self) -> Schedule | None:
@@ -84,7 +87,24 @@ class _OnPolicyConfig(Model):
         return self, 1.0
 
 
-class PPOConfig(_OnPolicyConfig):
+class _PolicyGradientConfig(_AnyAlgoConfig):
+    """Settings of the algorithms that learn a policy and, most of them, a value function."""
+
+    ent_coef: Rate = Schedule.constant(0.0)
+    """Weight of the entropy bonus; higher explores more."""
+    normalize_rewards: bool = False
+    """Divide rewards by the running spread of discounted returns (training only, saved)."""
+    value_loss: Literal["mse", "huber"] = "mse"
+    """Squared, or Huber: squared near zero and linear beyond huber_delta."""
+    huber_delta: Annotated[float, Field(gt=0)] = 1.0
+    """Error above which the Huber loss is linear."""
+
+    @property
+    def scales_rewards(self) -> bool:
+        return self.normalize_rewards
+
+
+class PPOConfig(_PolicyGradientConfig):
     """Proximal policy optimisation with a clipped objective."""
 
     name: Literal["ppo"] = "ppo"
@@ -135,7 +155,7 @@ class PPOConfig(_OnPolicyConfig):
         return self.model_copy(update=small), factor
 
 
-class A2CConfig(_OnPolicyConfig):
+class A2CConfig(_PolicyGradientConfig):
     """Advantage actor-critic: one gradient step per short rollout."""
 
     name: Literal["a2c"] = "a2c"
@@ -151,7 +171,7 @@ class A2CConfig(_OnPolicyConfig):
     optimizer: OptimizerConfig = OptimizerConfig(name="rmsprop")
 
 
-class ReinforceConfig(_OnPolicyConfig):
+class ReinforceConfig(_PolicyGradientConfig):
     """Monte Carlo policy gradient on finished episodes."""
 
     name: Literal["reinforce"] = "reinforce"

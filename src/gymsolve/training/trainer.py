@@ -27,7 +27,6 @@ from gymsolve.extensions.exploration.needs import require_sense, training_env
 from gymsolve.extensions.scaling import RewardScaler
 from gymsolve.metrics.thresholds import find_threshold, task_thresholds
 from gymsolve.parts import Part
-from gymsolve.registry import COLLECTORS, lookup
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.seeding import RandomStreams
 from gymsolve.settings.config import TrainConfig
@@ -254,8 +253,7 @@ def build_trainer(config: TrainConfig) -> Trainer:
         policy, algorithm = engine.build(config, envs.spec)
         if engine.measured:  # stored as a number: another number of threads sums in another order
             config = config.model_copy(update={"threads": engine.threads})
-        make_collector = lookup(COLLECTORS, config.algo.collector, "algo.name")
-        collector = make_collector(envs, policy, config.algo.num_steps, config.seed, config.env.frame_stack)
+        collector = Collector(envs, policy, config.algo.num_steps, config.seed, config.env.frame_stack)
         bonuses = _build_bonuses(config, envs, engine)
         collector.keeps_ends = bool(bonuses)
         explorer = None
