@@ -15,13 +15,13 @@ from gymsolve.algos.ppo import PPO
 from gymsolve.algos.reinforce import Reinforce
 from gymsolve.envs.contract import Episode, Step
 from gymsolve.experience.collect import Collector
+from gymsolve.experience.learner import Learner
 from gymsolve.experience.rollout import Rollout
 from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
 from gymsolve.settings.config import A2CConfig, NetConfig, PPOConfig, ReinforceConfig
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs, ObsSpec
-from gymsolve.training.engines.contract import Algorithm
 
 torch.set_num_threads(1)
 
@@ -79,7 +79,7 @@ def make_case(kind: str, masked: bool = False, *, envs: dict[str, Any] | None = 
     return RandomEnvs(policy.spec, **(envs or {})), policy
 
 
-def make_algorithm(name: str, policy: Policy, **options: Any) -> Algorithm:
+def make_algorithm(name: str, policy: Policy, **options: Any) -> Learner:
     build, config = ALGORITHMS[name]
     return build(config.model_validate(options), policy)
 
@@ -294,7 +294,7 @@ class ImageEnvs:
 
 
 def train(
-    algorithm: Algorithm, envs: Any, updates: int, num_steps: int, *, seed: int = 0
+    algorithm: Learner, envs: Any, updates: int, num_steps: int, *, seed: int = 0
 ) -> list[dict[str, float]]:
     """The training loop, bare: collect, update, again."""
     collector = Collector(envs, algorithm.policy, num_steps, seed)

@@ -12,10 +12,10 @@ from gymsolve import load_policy
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.make import make_envs
 from gymsolve.experience.agent import Agent
+from gymsolve.experience.learner import Policy
 from gymsolve.runs.trust import buildable_settings
 from gymsolve.seeding import generator, integer_seeds
 from gymsolve.spec import Array
-from gymsolve.training.engines.contract import Policy
 
 __all__ = ["SPANS", "STUDY", "difference_between_copies"]
 

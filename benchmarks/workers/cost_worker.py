@@ -99,7 +99,7 @@ class Start:
 
 def switch_off() -> None:
     def learn(trainer: Any, rollout: Any) -> dict[str, float]:
-        return trainer.algorithm.update(rollout, trainer.progress, trainer.streams["minibatch"])
+        return trainer.learner.update(rollout, trainer.progress, trainer.streams["minibatch"])
 
     def write_record(trainer: Any, run: Any, observer: Any) -> None:
         trainer.counters.next_record = sys.maxsize
@@ -115,8 +115,8 @@ def split(clock: Clock) -> None:
     learn = loop.learn
 
     def learn_timed(trainer: Any, rollout: Any) -> dict[str, float]:
-        if "update" not in vars(trainer.algorithm):
-            trainer.algorithm.update = clock.around("training", trainer.algorithm.update)
+        if "update" not in vars(trainer.learner):
+            trainer.learner.update = clock.around("training", trainer.learner.update)
         return learn(trainer, rollout)
 
     loop.learn = clock.around("measuring", learn_timed)

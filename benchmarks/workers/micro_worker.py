@@ -21,11 +21,12 @@ from gymsolve.experience.returns import gae  # noqa: E402
 from gymsolve.runs.loading import load_checkpoint  # noqa: E402
 from gymsolve.runs.run import create_run  # noqa: E402
 from gymsolve.settings.config import EnvConfig  # noqa: E402
+from gymsolve.training.build import build_trainer  # noqa: E402
 from gymsolve.training.checkpoint import save  # noqa: E402
 from gymsolve.training.loop import collect  # noqa: E402
 from gymsolve.training.observer import Silent  # noqa: E402
 from gymsolve.training.planning.plan import plan_run  # noqa: E402
-from gymsolve.training.trainer import Trainer, build_trainer  # noqa: E402
+from gymsolve.training.trainer import Trainer  # noqa: E402
 
 Figures = dict[str, tuple[float, str]]
 _EPOCHS, _MINIBATCHES = 10, 4
@@ -48,7 +49,7 @@ def updating(trainer: Trainer, minibatches: int) -> float:
     """Milliseconds per minibatch; advantages and gathering are shared out among them."""
     rollout = collect(trainer, Silent())
     progress, rng = trainer.progress, trainer.streams["minibatch"]
-    return fastest(lambda: trainer.algorithm.update(rollout, progress, rng)) / minibatches * 1e3
+    return fastest(lambda: trainer.learner.update(rollout, progress, rng)) / minibatches * 1e3
 
 
 def act() -> Figures:

@@ -18,6 +18,35 @@ ALGORITHMS = {
     "reinforce": "gymsolve.algos.reinforce:Reinforce",
 }
 
+EXTENSIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "scaler": (lambda config: config.algo.scales_rewards, "gymsolve.extensions.scaling:ScalingSetup"),
+    "curriculum": (
+        lambda config: bool(config.curriculum.stages),
+        "gymsolve.extensions.curriculum.curriculum:CurriculumSetup",
+    ),
+    "archive": (
+        lambda config: config.explore.archive is not None,
+        "gymsolve.extensions.archive.build:ArchiveSetup",
+    ),
+    "explore": (
+        lambda config: config.explore.asked,
+        "gymsolve.extensions.exploration.needs:ExplorationSetup",
+    ),
+    "imitate": (
+        lambda config: config.imitate is not None,
+        "gymsolve.extensions.imitation.cloning:ImitationSetup",
+    ),
+}
+"""Extensions in the order in which training calls them: do the settings ask for it, and where its `Setup` is.
+
+The names are those of the extensions' state in checkpoints.
+"""
+
+POLICIES = {
+    "actor_critic": "gymsolve.nn.policy:Policy",
+}
+"""Networks on torch that policy files can hold, by the kind that the file names."""
+
 TRACKERS = {
     "csv": "gymsolve.metrics.trackers.csv:CsvSink",
     "tensorboard": "gymsolve.metrics.trackers.tensorboard:TensorBoardSink",

@@ -18,9 +18,9 @@ from gymsolve.cli.printing.output import print_pairs
 from gymsolve.cli.printing.tables import fold, panel_lines, styled, text_width
 from gymsolve.cli.printing.verdict import print_verdict
 from gymsolve.text import age, count, duration, number, score, setting, short, size, sparkline, took
+from gymsolve.training.counters import Counters
 from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.session import start_run
-from gymsolve.training.trainer import Counters
 
 RECORD = {
     "env_steps": 4096,

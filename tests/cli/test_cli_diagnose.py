@@ -7,7 +7,7 @@ import gymsolve
 from gymsolve.cli.live.table import plain, render
 from gymsolve.cli.live.view import View
 from gymsolve.text import number
-from gymsolve.training.trainer import Counters
+from gymsolve.training.counters import Counters
 
 LOGS = Path(__file__).parents[1] / "metrics" / "logs"
 ALERT = {

@@ -15,8 +15,8 @@ from gymsolve.envs.families import find_family
 from gymsolve.envs.make import make_envs
 from gymsolve.recipes import validate
 from gymsolve.settings.config import EnvConfig
+from gymsolve.training.build import build_trainer
 from gymsolve.training.planning.plan import plan_run
-from gymsolve.training.trainer import build_trainer
 
 PLAIN = "Sample/Plain-v0"
 

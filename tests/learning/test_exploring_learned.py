@@ -8,11 +8,11 @@ import pytest
 
 from gymsolve.recipes.layers import nest
 from gymsolve.recipes.validation import validate
+from gymsolve.training.build import build_trainer
 from gymsolve.training.loop import collect, count, learn
 from gymsolve.training.observer import Silent
 from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.session import start_run
-from gymsolve.training.trainer import build_trainer
 
 sys.path.append(str(Path(__file__).parent.parent / "explore"))  # for exploring_envs
 
@@ -103,7 +103,7 @@ def test_what_the_archive_found_in_the_deep_sea_is_learned(size, seed, record_pr
         learn(trainer, rollout)
         count(trainer, rollout, 0.0)
         mean = trainer.window.metrics().get("rollout/ep_rew_mean", 0.0)
-        if found is None and trainer.explorer.tasks[0].best.kept:
+        if found is None and trainer.extensions["archive"].tasks[0].best.kept:
             found = trainer.counters.env_steps
     trainer.envs.close()
     record_property("found_after", found)
@@ -127,11 +127,11 @@ def test_six_rooms_in_a_row_are_crossed_from_the_archive(seed, record_property):
         "explore.archive.true_starts": 0.1,
     }
     trainer = build_trainer(plan_run("MiniGrid-MultiRoom-N4-S5-v0", settings).config)
-    while trainer.counters.env_steps < 200_000 and not trainer.explorer.tasks[0].best.kept:
+    while trainer.counters.env_steps < 200_000 and not trainer.extensions["archive"].tasks[0].best.kept:
         count(trainer, collect(trainer, Silent()), 0.0)
     trainer.envs.close()
     record_property("found_after", trainer.counters.env_steps)
-    assert trainer.explorer.tasks[0].best.score > 0.0
+    assert trainer.extensions["archive"].tasks[0].best.score > 0.0
 
 
 @pytest.mark.learn

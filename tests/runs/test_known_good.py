@@ -15,8 +15,8 @@ from gymsolve.recipes import validate
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.index import list_runs
 from gymsolve.runs.loading import load_checkpoint
+from gymsolve.training.build import build_trainer
 from gymsolve.training.migrate import upgrade
-from gymsolve.training.trainer import build_trainer
 
 KEPT = Path(__file__).parent / "known_good"
 EARLY = "cartpole"
@@ -47,7 +47,7 @@ def arrays(checkpoint):
     config = json.loads((checkpoint.path.parents[1] / "config.json").read_text())["config"]
     trainer = build_trainer(validate(config, "config.json"))
     trainer.envs.close()
-    named, _ = upgrade(checkpoint, trainer.algorithm.optimizer.names)
+    named, _ = upgrade(checkpoint, trainer.learner.optimizer.names)
     moments = {key: array for key, array in named.items() if key.startswith("optimizer/")}
     assert moments
     return checkpoint.policy | moments

@@ -11,7 +11,7 @@ from gymsolve.cli import main
 from gymsolve.cli.live.seeds import _Row
 from gymsolve.cli.live.table import plain, render
 from gymsolve.cli.live.view import View
-from gymsolve.training.trainer import Counters
+from gymsolve.training.counters import Counters
 from gymsolve.view.comparing import compare_runs
 
 SETTINGS = {

@@ -17,10 +17,10 @@ from gymsolve.runs.checkpoints import list_checkpoints, read_meta
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.seeding import generator, integer_seeds
 from gymsolve.settings.config import TrainConfig
+from gymsolve.training.build import build_trainer
 from gymsolve.training.evaluation.evaluate import EvalResult, Evaluator, Verdict
 from gymsolve.training.evaluation.scheduler import EvalOutcome
 from gymsolve.training.observer import Silent
-from gymsolve.training.trainer import build_trainer
 
 
 def config(env_id, **eval_settings):

@@ -13,11 +13,11 @@ import gymsolve
 from gymsolve.doctor.diagnose_run import diagnose_path
 from gymsolve.doctor.rules.speed import SPEED
 from gymsolve.errors import UndeclaredMetricError
+from gymsolve.training.build import build_trainer
 from gymsolve.training.observer import Silent
 from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.publish import publish
 from gymsolve.training.session import start_run
-from gymsolve.training.trainer import build_trainer
 
 TIMED = {rule.id for rule in SPEED}
 FAULT: dict[str, Any] = {"algo.learning_rate": 0.3, "eval.episodes": 5}

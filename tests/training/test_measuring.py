@@ -12,13 +12,13 @@ from gymsolve.doctor.history import History
 from gymsolve.metrics.time_accounting import spent_in_all
 from gymsolve.metrics.trackers.tracker import gradient_histograms
 from gymsolve.runs.loading import load_checkpoint
+from gymsolve.training.build import build_trainer
 from gymsolve.training.health.measure import gradient_sizes
 from gymsolve.training.health.probe import Probe, churn, dormant_share, feature_rank
 from gymsolve.training.loop import collect, learn
 from gymsolve.training.observer import Silent
 from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.records import Clock
-from gymsolve.training.trainer import build_trainer
 
 SMALL = {
     "env.backend": "sync",

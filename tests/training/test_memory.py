@@ -12,8 +12,9 @@ from gymsolve.experience.agent import Agent
 from gymsolve.recipes import resolve
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.seeding import integer_seeds
+from gymsolve.training.build import build_trainer
 from gymsolve.training.planning.plan import plan_run
-from gymsolve.training.trainer import build_trainer, restore_trainer
+from gymsolve.training.restore import restore_trainer
 
 SMALL = {
     "steps": 1200,

@@ -1,6 +1,8 @@
 """State has owners: a run saves, restores, takes back and reseeds its parts without knowing them."""
 
 import json
+from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -9,19 +11,17 @@ import gymsolve
 from gymsolve.algos.auxiliary import Auxiliary
 from gymsolve.algos.ppo import PPO
 from gymsolve.errors import CheckpointError
-from gymsolve.experience.collect import Collector
 from gymsolve.experience.rollout import Stream
-from gymsolve.extensions.exploration.bonus import Bonus
+from gymsolve.extensions.extension import Extension
 from gymsolve.parts import Part
-from gymsolve.registry import COLLECTORS
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.runs.tensors import pack, unpack
-from gymsolve.settings.config import PPOConfig
+from gymsolve.training.build import build_trainer
 from gymsolve.training.checkpoint import save
 from gymsolve.training.loop import collect, count, learn
 from gymsolve.training.observer import Silent
 from gymsolve.training.planning.plan import plan_run
-from gymsolve.training.trainer import build_trainer, restore_trainer
+from gymsolve.training.restore import restore_trainer
 
 SMALL = {
     "env.num_envs": 2,
@@ -32,21 +32,22 @@ SMALL = {
 }
 
 
-class Visits(Bonus):
+class Visits(Extension):
     """Pays for states that are rare in the sign of one number; keeps counts, and a draw of its own."""
 
     def __init__(self, *, apart: bool = False) -> None:
         self.counts, self.apart, self.seeds, self.drawn = np.zeros(2), apart, [], 0.0
 
-    def pay(self, rollout, progress):
+    def shape(self, rollout, progress):
         side = (rollout.obs["obs"][:, :, 0] > 0).astype(int)
-        return 1.0 / np.sqrt(1.0 + self.counts[side])
+        paid = 1.0 / np.sqrt(1.0 + self.counts[side])
+        if self.apart:
+            zeros = np.zeros_like(rollout.values)
+            rollout.streams = {"visits": Stream(paid, zeros, zeros, gamma=0.9)}
+        else:
+            rollout.rewards += paid.astype(np.float32)
 
-    def stream(self, rollout, paid):
-        zeros = np.zeros_like(rollout.values)
-        return Stream(paid, zeros, zeros, gamma=0.9) if self.apart else None
-
-    def learn(self, rollout, rng):
+    def learn(self, rollout, progress, rng):
         side = (rollout.obs["obs"][:, :, 0] > 0).astype(int)
         self.counts = self.counts + np.bincount(side.ravel(), minlength=2)
         self.drawn = float(rng.random())
@@ -74,10 +75,10 @@ class Visits(Bonus):
         self.seeds.append((seed, env_steps))
 
 
-def make(bonus: Bonus | None = None, name: str = "CartPole-v1:ppo", **settings):
+def make(bonus: Extension | None = None, name: str = "CartPole-v1:ppo", **settings):
     trainer = build_trainer(plan_run(name, SMALL | settings).config)
     if bonus is not None:
-        trainer.bonuses["visits"] = bonus
+        trainer.extensions["visits"] = bonus
     return trainer
 
 
@@ -91,7 +92,7 @@ def advance(trainer, iterations: int) -> None:
 class Saved:
     """A checkpoint in memory, through JSON as on disk."""
 
-    path, notes = "here", ()
+    path, notes, files_folder, part_files = "here", (), Path(), MappingProxyType({})
 
     def __init__(self, trainer):
         self.policy = {name: array.copy() for name, array in trainer.policy.arrays().items()}
@@ -109,7 +110,7 @@ def test_a_new_part_is_saved_and_restored_and_the_run_goes_on_alike(apart):
     for trainer in (one, other):
         advance(trainer, 2)
         trainer.envs.close()
-    assert one.bonuses["visits"].drawn == other.bonuses["visits"].drawn
+    assert one.extensions["visits"].drawn == other.extensions["visits"].drawn
     for name, array in (one.policy.arrays() | one.arrays()).items():
         np.testing.assert_array_equal(array, (other.policy.arrays() | other.arrays())[name], err_msg=name)
 
@@ -195,27 +196,6 @@ def test_a_checkpoint_of_a_newer_version_is_refused_in_one_sentence():
     trainer.envs.close()
 
 
-class Patient(Collector):
-    """Lets every environment rest for one step of its own before a rollout."""
-
-    rests = 0
-
-    def collect(self, rng, on_step=None):
-        self.rests += 1
-        return super().collect(rng, on_step)
-
-
-def test_an_algorithm_chooses_its_collector(monkeypatch):
-    monkeypatch.setitem(COLLECTORS, "patient", f"{__name__}:Patient")
-    monkeypatch.setattr(PPOConfig, "collector", property(lambda config: "patient"))
-    trainer, other = make(), make(name="CartPole-v1:a2c")
-    advance(trainer, 2)
-    assert trainer.collector.rests == 2
-    assert type(other.collector) is Collector
-    for one in (trainer, other):
-        one.envs.close()
-
-
 def test_dropout_draws_anew_for_another_seed():
     drawn = []
     for seed in (5, 5, 6):
@@ -237,7 +217,7 @@ def test_the_table_of_a_checkpoint_shows_the_credit_that_was_learned_from(engine
     )
     for _ in range(3):
         rollout = collect(trainer, Silent())
-        given = trainer.algorithm.credit(rollout, trainer.progress)
+        given = trainer.learner.credit(rollout, trainer.progress)
         learn(trainer, rollout)
         count(trainer, rollout, 0.0)
     lines = (save(trainer, run, "test") / "rollout.csv").read_text().splitlines()
@@ -255,6 +235,6 @@ def test_further_losses_are_saved_with_the_rest():
             return {"kept": 3}
 
     trainer = make(engine="torch")
-    trainer.algorithm = PPO(trainer.config.algo, trainer.policy, (Quiet(),))
+    trainer.learner = PPO(trainer.config.algo, trainer.policy, (Quiet(),))
     assert trainer.state()["parts"]["quiet"] == {"kept": 3}
     trainer.envs.close()

@@ -14,11 +14,11 @@ from gymsolve.metrics.tasks import task_verdicts, worst_task
 from gymsolve.nn.normalize import ValueNorm
 from gymsolve.nn.tasks import TaskValueNorm
 from gymsolve.recipes import apply_overrides, resolve
+from gymsolve.training.build import build_trainer
 from gymsolve.training.evaluation.evaluate import Evaluator
 from gymsolve.training.observer import Silent
 from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.startup import notes_at_start
-from gymsolve.training.trainer import build_trainer
 from gymsolve.view.report.write import write_report
 from gymsolve.view.runs import best_evaluation
 

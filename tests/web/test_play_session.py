@@ -271,7 +271,7 @@ def test_a_policy_remembers_what_was_really_done(name, did):
     overrides = {"net.memory.size": 4, "net.memory.inputs": ["action", "reward"]}
     config = resolve(name, overrides).config
     spec = describe_env(config.env, "play")
-    policy = choose_engine(config, spec).build(config, spec)[0]
+    policy = choose_engine(config, spec).build(config, spec).policy
     obs = {"obs": np.zeros((1, *spec.obs["obs"].shape), np.float32)}
     scene = Scene(obs, None, 0.0, 0.0, False, False)
     memories = []

@@ -5,26 +5,24 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from gymsolve.algos.auxiliary import Auxiliary, add_losses, trainable
+from gymsolve.algos.auxiliary import Auxiliary, add_losses
 from gymsolve.algos.batch import Batch
 from gymsolve.algos.losses import mean_metrics, moved, value_loss, value_targets, was_clipped
-from gymsolve.algos.optimizer import Optimizer
+from gymsolve.algos.policy_gradient import PolicyGradient
 from gymsolve.experience.credit import Credit, actor_critic_credit
 from gymsolve.experience.learning import hyperparameters
 from gymsolve.experience.rollout import Rollout
 from gymsolve.nn.policy import Policy
-from gymsolve.parts import Part
 from gymsolve.settings.config import A2CConfig
 from gymsolve.settings.schedules import Progress
 
 
-class A2C(Part):
+class A2C(PolicyGradient):
     """Policy gradient with a learned critic."""
 
     def __init__(self, config: A2CConfig, policy: Policy, auxiliaries: Sequence[Auxiliary] = ()) -> None:
-        self.config, self.policy, self.auxiliaries = config, policy, auxiliaries
-        self.optimizer = Optimizer(config.optimizer, trainable(policy, auxiliaries))
-        self.newest: Credit | None = None
+        super().__init__(config, policy, auxiliaries)
+        self.config = config
 
     def credit(self, rollout: Rollout, progress: Progress) -> Credit:
         """What each step is worth."""

@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from gymsolve.algos.auxiliary import Auxiliary, add_losses, trainable
+from gymsolve.algos.auxiliary import Auxiliary, add_losses
 from gymsolve.algos.batch import Batch
 from gymsolve.algos.losses import divergence, mean_metrics, value_loss, value_targets, was_clipped
-from gymsolve.algos.optimizer import Optimizer
+from gymsolve.algos.policy_gradient import PolicyGradient
 from gymsolve.experience.credit import Credit, Credited, actor_critic_credit
 from gymsolve.experience.learning import adapt_rate, hyperparameters
 from gymsolve.experience.returns import standardize
 from gymsolve.experience.rollout import Rollout
 from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
-from gymsolve.parts import Part, rollback_state
+from gymsolve.parts import rollback_state
 from gymsolve.settings.config import PPOConfig
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array
@@ -35,13 +35,12 @@ class _Goals(NamedTuple):
     old_values: torch.Tensor  # [B]
 
 
-class PPO(Part):
+class PPO(PolicyGradient):
     """Clipped-surrogate policy optimisation."""
 
     def __init__(self, config: PPOConfig, policy: Policy, auxiliaries: Sequence[Auxiliary] = ()) -> None:
-        self.config, self.policy, self.auxiliaries = config, policy, auxiliaries
-        self.optimizer = Optimizer(config.optimizer, trainable(policy, auxiliaries))
-        self.newest: Credit | None = None
+        super().__init__(config, policy, auxiliaries)
+        self.config = config
         self.rate_factor = 1.0  # moved by `desired_kl`, times the scheduled learning rate
 
     def credit(self, rollout: Rollout, progress: Progress) -> Credit:

@@ -12,30 +12,29 @@ from typing import Any
 import numpy as np
 import torch
 
-from gymsolve.algos.auxiliary import Auxiliary, add_losses, trainable
+from gymsolve.algos.auxiliary import Auxiliary, add_losses
 from gymsolve.algos.batch import Batch
 from gymsolve.algos.losses import mean_metrics, moved, value_loss, value_targets, was_clipped
-from gymsolve.algos.optimizer import Optimizer
+from gymsolve.algos.policy_gradient import PolicyGradient
 from gymsolve.experience.credit import Credit, Credited, monte_carlo_credit
 from gymsolve.experience.learning import hyperparameters
 from gymsolve.experience.rollout import Rollout
 from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
-from gymsolve.parts import Part, rollback_state
+from gymsolve.parts import rollback_state
 from gymsolve.settings.config import ReinforceConfig
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array
 
 
-class Reinforce(Part):
+class Reinforce(PolicyGradient):
     """Monte Carlo policy gradient with an optional baseline."""
 
     def __init__(
         self, config: ReinforceConfig, policy: Policy, auxiliaries: Sequence[Auxiliary] = ()
     ) -> None:
-        self.config, self.policy, self.auxiliaries = config, policy, auxiliaries
-        self.optimizer = Optimizer(config.optimizer, trainable(policy, auxiliaries))
-        self.newest: Credit | None = None
+        super().__init__(config, policy, auxiliaries)
+        self.config = config
         self.mean_return: float | None = None  # running, for baseline "mean"
 
     def credit(self, rollout: Rollout, progress: Progress) -> Credit:

@@ -12,6 +12,7 @@ from gymsolve.envs.describe import describe_env
 from gymsolve.envs.make import make_envs
 from gymsolve.errors import CheckpointError, UsageError
 from gymsolve.experience.agent import Agent
+from gymsolve.experience.learner import Policy
 from gymsolve.recipes import validate
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.runs.refs import open_checkpoint
@@ -20,7 +21,6 @@ from gymsolve.runs.trust import buildable_settings
 from gymsolve.settings.config import EnvConfig
 from gymsolve.spec import Array, Obs, ObsSpec, find_misfit
 from gymsolve.training.engines.choose import load_policy as rebuild
-from gymsolve.training.engines.contract import Policy
 from gymsolve.training.evaluation.evaluate import EvalResult, Evaluator
 from gymsolve.training.watchdog import Watchdog
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from gymsolve.envs.render_env import Scene, Stage
 from gymsolve.experience.agent import Agent
+from gymsolve.experience.learner import Policy
 from gymsolve.spec import Array
-from gymsolve.training.engines.contract import Policy
 
 
 class Start(NamedTuple):

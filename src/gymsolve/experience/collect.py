@@ -34,7 +34,7 @@ class Collector(Part):
         self.begun = 0
         """Steps of the rollout under way that were begun; 0 between rollouts."""
         self.keeps_ends = False
-        """Shall the rollout know the true last observations (`Rollout.next_obs`)? Bonuses may need them."""
+        """Must the rollout keep the true last observations of episodes (`Rollout.final_obs`)?"""
         self.starts: ResetSampler | None = None
         """Puts environments elsewhere than a reset would; None where every episode begins at one."""
         self.capturable = True
@@ -101,6 +101,12 @@ class Collector(Part):
         self.filled, self.begun = True, 0
         self.env_steps += out.env_steps
         return out
+
+    @property
+    def copies(self) -> dict[str, int]:
+        """How many environments play each of several tasks; empty where there is one."""
+        envs = self.envs
+        return {name: len(rows) for name, rows in envs.rows.items()} if isinstance(envs, JoinedEnvs) else {}
 
     def reassign(self, copies: dict[str, int]) -> list[int]:
         """Between two rollouts, give each of several tasks that many copies; the rows that began anew."""

@@ -52,6 +52,8 @@ class Credit:
     targets: dict[str, Array]  # [T, N] by stream: what the values should have been
     mean_return: float | None = None
     """The running baseline after this rollout; None for an algorithm without one."""
+    by_task: bool = False
+    """Are advantages normalised within each task?"""
 
     def flat(self, rollout: Rollout, *, normalized: str) -> Credited:
         """The rows that a loss is computed from; `normalized` by `rollout`, by `task`, or by neither."""
@@ -84,7 +86,7 @@ def actor_critic_credit(rollout: Rollout, config: PPOConfig | A2CConfig, progres
         more = stream_advantages(rollout, stream, gae_lambda)
         targets[name] = more + stream.values
         advantages = advantages + np.float32(stream.weight) * more
-    return Credit(rollout.valid, advantages, targets)
+    return Credit(rollout.valid, advantages, targets, by_task=config.normalize_advantages == "task")
 
 
 def stream_advantages(rollout: Rollout, stream: Stream, gae_lambda: float) -> Array:
@@ -119,7 +121,8 @@ def monte_carlo_credit(
         now = float(flatten(earned, rows).mean())
         baseline = mean_return = now if mean_return is None else 0.9 * mean_return + 0.1 * now
     advantages = (earned - baseline).astype(np.float32)
-    return Credit(rows, advantages, {TASK: to_go.astype(np.float32)}, mean_return)
+    by_task = config.normalize_advantages == "task"
+    return Credit(rows, advantages, {TASK: to_go.astype(np.float32)}, mean_return, by_task)
 
 
 def _rewards_to_go(

@@ -90,14 +90,14 @@ def component_statistics(rollout: Rollout, names: tuple[str, ...]) -> dict[str, 
     return found
 
 
-def task_statistics(rollout: Rollout, credit: Credit, normalized: str) -> dict[str, float]:
+def task_statistics(rollout: Rollout, credit: Credit) -> dict[str, float]:
     """Of several tasks: each one's share of the steps, and of the sizes of all advantages.
 
     Advantages as they are normalised; a scale that all of them share changes no share.
     """
     if not rollout.tasks or not credit.rows.any():
         return {}
-    credited = credit.flat(rollout, normalized="task" if normalized == "task" else "none")
+    credited = credit.flat(rollout, normalized="task" if credit.by_task else "none")
     assert credited.tasks is not None
     sizes = np.abs(credited.advantages.astype(np.float64))
     count = len(rollout.tasks)

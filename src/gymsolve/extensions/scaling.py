@@ -6,7 +6,10 @@ from typing import Any
 import numpy as np
 
 from gymsolve.experience.moments import merge_moments
+from gymsolve.experience.rollout import Rollout
+from gymsolve.extensions.extension import Extension, Setup, Site
 from gymsolve.parts import Part, resize_rows
+from gymsolve.settings.schedules import Progress, Schedule
 from gymsolve.spec import Array
 
 
@@ -89,3 +92,24 @@ class RewardScaler(Part):
 
     def reseed(self, seed: int, env_steps: int) -> None:
         self.running = np.zeros_like(self.running)  # these episodes do not go on
+
+
+class RewardScaling(RewardScaler, Extension):
+    """Scales the rewards of every rollout."""
+
+    def __init__(self, num_envs: int, gamma: Schedule, tasks: int) -> None:
+        super().__init__(num_envs, tasks=tasks)
+        self._gamma = gamma
+
+    def shape(self, rollout: Rollout, progress: Progress) -> None:
+        ends = rollout.done, rollout.valid
+        gamma = self._gamma.at(progress)
+        rollout.rewards[:] = self.scale(rollout.rewards, *ends, gamma, rollout.task_numbers)
+
+
+class ScalingSetup(Setup):
+    """Asked for by `algo.normalize_rewards`."""
+
+    def build(self, site: Site) -> RewardScaling:
+        envs = site.collector.envs
+        return RewardScaling(envs.num_envs, self.config.algo.gamma, len(envs.spec.tasks))

@@ -3,18 +3,18 @@
 import numpy as np
 
 from gymsolve.experience.credit import Credit, actor_critic_credit
+from gymsolve.experience.learner import Learner
 from gymsolve.experience.learning import hyperparameters
 from gymsolve.experience.rollout import Rollout
 from gymsolve.fast.losses import Batch, clipped_share, moved, value_loss, value_targets
 from gymsolve.fast.optimizer import FastOptimizer
 from gymsolve.fast.policy import FastPolicy
-from gymsolve.parts import Part
 from gymsolve.settings.config import A2CConfig
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array
 
 
-class FastA2C(Part):
+class FastA2C(Learner):
     """Policy gradient with a learned critic."""
 
     auxiliaries: tuple[()] = ()  # further losses are the torch engine's
@@ -22,7 +22,6 @@ class FastA2C(Part):
     def __init__(self, config: A2CConfig, policy: FastPolicy) -> None:
         self.config, self.policy = config, policy
         self.optimizer = FastOptimizer(config.optimizer, policy.parameters)
-        self.newest: Credit | None = None
 
     def credit(self, rollout: Rollout, progress: Progress) -> Credit:
         """What each step is worth."""

@@ -19,10 +19,9 @@ FastAlgorithm = FastPPO | FastA2C | FastReinforce
 _CLASSES: dict[str, Any] = {"ppo": FastPPO, "a2c": FastA2C, "reinforce": FastReinforce}
 
 
-def build(config: TrainConfig, spec: EnvSpec, rng: np.random.Generator) -> tuple[FastPolicy, FastAlgorithm]:
-    """Policy and algorithm for a config that `supports` accepts."""
-    policy = FastPolicy(spec, config.net, rng)
-    return policy, build_algorithm(config.algo, policy)
+def build(config: TrainConfig, spec: EnvSpec, rng: np.random.Generator) -> FastAlgorithm:
+    """The learner of a config that `supports` accepts, with its policy."""
+    return build_algorithm(config.algo, FastPolicy(spec, config.net, rng))
 
 
 def build_algorithm(config: AnyAlgo, policy: FastPolicy) -> FastAlgorithm:

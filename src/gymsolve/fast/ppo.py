@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gymsolve.experience.credit import Credit, actor_critic_credit
+from gymsolve.experience.learner import Learner
 from gymsolve.experience.learning import adapt_rate, hyperparameters
 from gymsolve.experience.rollout import Rollout
 from gymsolve.fast.inputs import Samples
@@ -17,13 +18,13 @@ from gymsolve.fast.losses import Batch, clipped_share, value_targets
 from gymsolve.fast.optimizer import FastOptimizer
 from gymsolve.fast.policy import FastPolicy
 from gymsolve.fast.surrogate import SurrogateMeans, compiled_surrogate, numpy_surrogate
-from gymsolve.parts import Part, rollback_state
+from gymsolve.parts import rollback_state
 from gymsolve.settings.config import PPOConfig
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array
 
 
-class FastPPO(Part):
+class FastPPO(Learner):
     """Clipped-surrogate policy optimisation."""
 
     auxiliaries: tuple[()] = ()  # further losses are the torch engine's
@@ -31,7 +32,6 @@ class FastPPO(Part):
     def __init__(self, config: PPOConfig, policy: FastPolicy) -> None:
         self.config, self.policy = config, policy
         self.optimizer = FastOptimizer(config.optimizer, policy.parameters)
-        self.newest: Credit | None = None
         self.rate_factor = 1.0  # moved by `desired_kl`, times the scheduled learning rate
 
     def credit(self, rollout: Rollout, progress: Progress) -> Credit:

@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 
 from gymsolve.experience.credit import Credit, monte_carlo_credit
+from gymsolve.experience.learner import Learner
 from gymsolve.experience.learning import flatten_obs, hyperparameters
 from gymsolve.experience.rollout import Rollout
 from gymsolve.fast.losses import Batch, clipped_share, moved, value_loss, value_targets
 from gymsolve.fast.optimizer import FastOptimizer
 from gymsolve.fast.policy import FastPolicy
-from gymsolve.parts import Part, rollback_state
+from gymsolve.parts import rollback_state
 from gymsolve.settings.config import ReinforceConfig
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array
 
 
-class FastReinforce(Part):
+class FastReinforce(Learner):
     """Monte Carlo policy gradient with an optional baseline."""
 
     auxiliaries: tuple[()] = ()  # further losses are the torch engine's
@@ -29,7 +30,6 @@ class FastReinforce(Part):
     def __init__(self, config: ReinforceConfig, policy: FastPolicy) -> None:
         self.config, self.policy = config, policy
         self.optimizer = FastOptimizer(config.optimizer, policy.parameters)
-        self.newest: Credit | None = None
         self.mean_return: float | None = None  # running, for baseline "mean"
 
     def credit(self, rollout: Rollout, progress: Progress) -> Credit:

@@ -19,6 +19,8 @@ def supports(config: TrainConfig, spec: EnvSpec) -> str | None:
         return f"algo.name={config.algo.name} has no NumPy version"
     if config.device not in ("auto", "cpu"):
         return f"device={config.device} was asked for"
+    if config.imitate is not None:
+        return "imitate has no NumPy version"
     archive = config.explore.archive
     if archive is not None and archive.learn_from != "nothing":
         return f"explore.archive.learn_from={archive.learn_from} has no NumPy version"

@@ -5,6 +5,7 @@
     checkpoints/120000/trainer.json          the rest of the trainer's state (counters, random streams)
     checkpoints/120000/meta.json             counters, the evaluation it got, checksums of the above
     checkpoints/best, checkpoints/last       names of folders
+    checkpoints/parts/                       files that parts own and checkpoints share (`part_files.py`)
 
 A folder appears under its name only when it is complete, and files are checked against their
 checksums when they are read (`loading.py`). Only the training process writes here.
@@ -29,6 +30,7 @@ from gymsolve.runs.files import (
     sync_folder,
     to_json,
 )
+from gymsolve.runs.part_files import drop_part_files
 from gymsolve.runs.run import Run, now
 from gymsolve.runs.schema import META as META_FIELDS
 from gymsolve.runs.schema import find_fault, is_steps
@@ -64,7 +66,8 @@ def save_checkpoint(
 ) -> Path:
     """Write a checkpoint and point `last` at it; one of the same `env_steps` is replaced.
 
-    `meta` holds vec_steps, updates, reason and eval (the metrics of its evaluation, or None).
+    `meta` holds vec_steps, updates, reason, eval (the metrics of its evaluation, or None) and, where parts
+    own files, part_files (`part_files.py`).
     `extras` are further files by name, for people.
     `trainer_state` is plain data; NaN, infinities and integers of any size come back unchanged.
     """
@@ -120,7 +123,19 @@ def prune(run: Run, keep: int | None, *, spare: Iterable[str] = ()) -> list[str]
             # Out of sight first: a kill halfway through must not leave half a checkpoint.
             gone = find_place(run, name).rename(folder / f".drop-{name}-{os.urandom(4).hex()}")
             shutil.rmtree(gone)
+    if part_folder(run).is_dir():
+        metas = [meta_in(path) for path in (*_places(run), *(folder / "discarded").glob("*"))]
+        drop_part_files(part_folder(run), metas)
     return doomed
+
+
+def part_folder(run: Run) -> Path:
+    """The folder of files that parts own (`part_files.py`); all checkpoints share it."""
+    return run.path / "checkpoints" / "parts"
+
+
+def _places(run: Run) -> list[Path]:
+    return [find_place(run, name) for name in list_checkpoints(run)]
 
 
 def _spread(names: list[str], newest: list[str], keep: int) -> list[str]:

@@ -1,9 +1,9 @@
 """Reads checkpoints back, and refuses files that are not exactly what was saved."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from gymsolve.runs.checkpoints import (
     pointed,
 )
 from gymsolve.runs.files import from_exact, parse_json, read_file
+from gymsolve.runs.part_files import verify_part_files
 from gymsolve.runs.run import Run
 from gymsolve.runs.stage_checkpoints import STAGE, find_masters
 from gymsolve.runs.tensors import TensorFormatError, metadata_in, unpack
@@ -39,8 +40,15 @@ class Checkpoint:
     trainer: "Arrays"
     trainer_state: dict[str, Any]
     meta: dict[str, Any]
+    part_files: "Mapping[str, tuple[str, ...]]" = field(default_factory=dict)
+    """Names of the files in `files_folder` that the state of each part needs; they were verified."""
     notes: tuple[str, ...] = ()
     """What the user should hear, such as that the last checkpoint is damaged and an older one was taken."""
+
+    @property
+    def files_folder(self) -> Path:
+        """The folder of the files that parts own."""
+        return self.path.parent / "parts"
 
     @property
     def name(self) -> str:
@@ -142,8 +150,11 @@ def _load(run: Run, name: str, policy_only: bool) -> Checkpoint:
 def _read(place: Path, policy_only: bool) -> Checkpoint:
     meta = meta_in(place)
     policy, policy_metadata = _tensors(place / POLICY, meta)
-    trainer, state = ({}, {}) if policy_only else _trainer(place, meta)
-    return Checkpoint(place, policy, policy_metadata, trainer, state, meta)
+    if policy_only:
+        return Checkpoint(place, policy, policy_metadata, {}, {}, meta)
+    trainer, state = _trainer(place, meta)
+    files = verify_part_files(place.parent / "parts", meta.get("part_files", {}))
+    return Checkpoint(place, policy, policy_metadata, trainer, state, meta, files)
 
 
 def _version(place: Path) -> tuple[int, int] | None:

@@ -200,6 +200,10 @@ META: Fields = {
     "reason": _TEXT.or_none(),
     "eval": Field(_is_table_of_numbers, "metrics").or_none(),
     "files": Field(_is_file_list, "files with sizes and checksums"),
+    "part_files": Field(
+        lambda value: isinstance(value, dict) and all(map(_is_file_list, value.values())),
+        "files of parts with sizes and checksums",
+    ).optional(),
 }
 """`meta.json` of a checkpoint."""
 

@@ -18,6 +18,7 @@ from gymsolve.settings.algorithms import PPOConfig as PPOConfig
 from gymsolve.settings.algorithms import ReinforceConfig as ReinforceConfig
 from gymsolve.settings.curriculum import CurriculumConfig
 from gymsolve.settings.exploration import ExploreConfig
+from gymsolve.settings.imitation import ImitateConfig
 from gymsolve.settings.kinds import Model, Options, Positive, Seconds, Whole
 from gymsolve.settings.kinds import listed as _listed
 from gymsolve.settings.kinds import not_bool as _not_bool
@@ -222,6 +223,8 @@ class TrainConfig(Model):
     video: VideoConfig = VideoConfig()
     explore: ExploreConfig = ExploreConfig()
     curriculum: CurriculumConfig = CurriculumConfig()
+    imitate: ImitateConfig | None = None
+    """Learn from recorded episodes; null for none."""
     steps: Annotated[Steps, Field(gt=0)] = 1_000_000
     """Budget in environment steps, all copies summed, unless `budget_in` says otherwise."""
     budget_in: Literal["env_steps", "vec_steps"] = "env_steps"

@@ -134,6 +134,11 @@ class ExploreConfig(BaseModel):
     archive: ArchiveConfig | None = None
     """Begin episodes where others got to (Go-Explore); null for none."""
 
+    @property
+    def asked(self) -> bool:
+        """Does it change anything in a training?"""
+        return self.bonus != "none" or self.archive is not None or bool(self.repeat)
+
     @model_validator(mode="before")
     @classmethod
     def _read(cls, value: Any) -> Any:

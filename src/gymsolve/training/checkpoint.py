@@ -2,15 +2,15 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gymsolve.errors import CheckpointError
 from gymsolve.experience.table import rollout_csv
-from gymsolve.extensions.archive.contact_sheet import contact_sheet
-from gymsolve.runs.checkpoints import CELLS, list_checkpoints, mark_best, prune, save_checkpoint
+from gymsolve.runs.checkpoints import list_checkpoints, mark_best, part_folder, prune, save_checkpoint
 from gymsolve.runs.loading import load_policy_file
+from gymsolve.runs.part_files import seal_part_files
 from gymsolve.runs.run import Run
 from gymsolve.runs.stage_checkpoints import mark_stage
 from gymsolve.training.health.nonfinite import require_finite_weights
@@ -26,8 +26,8 @@ def save(trainer: Trainer, run: Run, reason: str) -> Path:
         path = _write(trainer, run, reason)
         trainer.saved_step, trainer.unsaved_verdict = trainer.counters.env_steps, False
         spare = {str(trainer.counters.judging), *_before_alerts(trainer, run)}
-        if trainer.curriculum is not None:
-            spare |= set(map(str, trainer.curriculum.masters.values()))
+        for extension in trainer.extensions.values():
+            spare |= set(map(str, extension.spare_checkpoints()))
         prune(run, trainer.config.checkpoint.keep, spare=spare)
     return path
 
@@ -49,9 +49,17 @@ def _write(trainer: Trainer, run: Run, reason: str) -> Path:
             "updates": counters.updates,
             "reason": reason,
             "eval": trainer.evaluation if judged else None,
+            **_part_files(trainer, run),
         },
-        extras=_last_rollout(trainer) | _cells(trainer),
+        extras=_last_rollout(trainer) | _extra_files(trainer),
     )
+
+
+def _part_files(trainer: Trainer, run: Run) -> dict[str, Any]:
+    """Let parts write files of their own; `part_files` of meta.json, where there are any."""
+    folder = part_folder(run)
+    needed = trainer.write_files(folder)
+    return {"part_files": seal_part_files(folder, needed)} if needed else {}
 
 
 def _before_alerts(trainer: Trainer, run: Run) -> set[str]:
@@ -61,15 +69,18 @@ def _before_alerts(trainer: Trainer, run: Run) -> set[str]:
     return {str(max(before)) for onset in onsets if (before := [step for step in steps if step < onset])}
 
 
-def _cells(trainer: Trainer) -> dict[str, bytes]:
-    """What places of an archive look like, where they can be seen."""
-    sheet = None if trainer.explorer is None else contact_sheet(trainer.explorer)
-    return {} if sheet is None else {CELLS: sheet}
+def _extra_files(trainer: Trainer) -> dict[str, bytes]:
+    """Files that extensions leave for people."""
+    return {
+        name: data
+        for extension in trainer.extensions.values()
+        for name, data in extension.extra_files().items()
+    }
 
 
 def _last_rollout(trainer: Trainer) -> dict[str, bytes]:
     """The rollout that the weights last learned from, as a table of up to 2000 rows."""
-    credit = trainer.algorithm.newest  # given anew it would be another one: an update moves what measures it
+    credit = trainer.learner.newest  # given anew it would be another one: an update moves what measures it
     if credit is None or not trainer.collector.filled:
         return {}
     return {"rollout.csv": rollout_csv(trainer.collector.rollout, credit, most_rows=2000).encode()}
@@ -88,13 +99,13 @@ def keep_if_best(trainer: Trainer, run: Run, judgement: "EvalOutcome") -> bool:
         return False
     stage, in_stage = _in_stage(trainer, judgement)
     found = (stage, verdict.solved, in_stage, verdict.reached, verdict.rate or 0.0, verdict.mean)
-    if found < _best_so_far(trainer, staged=trainer.curriculum is not None):
+    if found < _best_so_far(trainer, staged=trainer.stages is not None):
         return False
     counters.best_stage, counters.best_in_stage = stage, in_stage
     counters.best_solved, counters.best_step = verdict.solved, judgement.where["env_steps"]
     counters.best_rate, counters.best_return = verdict.rate, verdict.mean
     counters.best_reached = verdict.reached
-    last = None if trainer.curriculum is None else trainer.curriculum.note_best(stage, counters.best_step)
+    last = None if trainer.stages is None else trainer.stages.note_best(stage, counters.best_step)
     if judgement.checkpoint is None:
         path = save(trainer, run, "best")
         _require_same_actions(trainer, path)
@@ -109,11 +120,11 @@ def keep_if_best(trainer: Trainer, run: Run, judgement: "EvalOutcome") -> bool:
 
 def _in_stage(trainer: Trainer, judgement: "EvalOutcome") -> tuple[int, float]:
     """The stage that the judged weights were in, and what they achieved there; 0 without a curriculum."""
-    if trainer.curriculum is None:
+    if trainer.stages is None:
         return 0, 0.0
-    stage = trainer.curriculum.stage_at(judgement.where["env_steps"])
+    stage = trainer.stages.stage_at(judgement.where["env_steps"])
     kind = "task_eval_success" if trainer.config.solved_by == "success_rate" else "task_eval"
-    achieved = judgement.verdict.metrics.get(f"{kind}/{trainer.curriculum.stages[stage]}")
+    achieved = judgement.verdict.metrics.get(f"{kind}/{trainer.stages.stages[stage]}")
     return stage, -math.inf if achieved is None else achieved
 
 

@@ -22,16 +22,18 @@ from gymsolve.runs.refs import find_run, split_ref
 from gymsolve.runs.run import Run, create_run
 from gymsolve.runs.trust import buildable_settings
 from gymsolve.settings.config import LASTING
+from gymsolve.training.build import build_trainer
 from gymsolve.training.checkpoint import save
 from gymsolve.training.finish import leave_report, tell_spent
 from gymsolve.training.observer import Observer, checked
 from gymsolve.training.publish import replay_alerts
+from gymsolve.training.restore import restore_trainer
 from gymsolve.training.resume import rearrange
 from gymsolve.training.session import Outcome, execute
 from gymsolve.training.startup import for_debugger, notes_at_start, require_same_pipeline
 from gymsolve.training.stop import Reason
 from gymsolve.training.tracking import tracking
-from gymsolve.training.trainer import Trainer, build_trainer, restore_trainer
+from gymsolve.training.trainer import Trainer
 from gymsolve.training.watchdog import Watchdog
 
 

@@ -14,11 +14,9 @@ from gymsolve.doctor.quality import quality_so_far
 from gymsolve.envs.determinism import BOUNDS_FIX, place_in_class
 from gymsolve.errors import EnvFaultError
 from gymsolve.experience.rollout import Rollout
-from gymsolve.extensions.exploration.bonus import pay_bonuses
 from gymsolve.runs.checkpoints import update_meta
 from gymsolve.runs.run import Run
 from gymsolve.training.checkpoint import keep_if_best, save
-from gymsolve.training.curriculum_step import advance_curriculum, episode_metrics, finish_stage
 from gymsolve.training.evaluation.cadence import evaluation_due, plan_next, space_out
 from gymsolve.training.evaluation.scheduler import EvalOutcome, EvalScheduler
 from gymsolve.training.health.measure import after_update, before_update
@@ -31,6 +29,7 @@ from gymsolve.training.health.nonfinite import (
 from gymsolve.training.observer import Observer
 from gymsolve.training.publish import publish
 from gymsolve.training.records import next_multiple, next_record
+from gymsolve.training.stages import advance_stage, episode_metrics, finish_stage
 from gymsolve.training.stop import Reason, StopSignal, stop_reason
 from gymsolve.training.trainer import Trainer
 
@@ -72,17 +71,17 @@ def train_loop(
         if counters.env_steps >= counters.next_record:
             write_record(trainer, run, observer)
 
-        moved = None if trainer.curriculum is None else advance_curriculum(trainer, rollout)
+        change = advance_stage(trainer, rollout)
         save_due = trainer.taken >= counters.next_checkpoint
         if save_due:
             counters.next_checkpoint = next_multiple(trainer.taken, config.checkpoint_every)
-        judge_due = evaluation_due(trainer) or moved is not None  # what a stage has come to, at its very end
+        judge_due = evaluation_due(trainer) or change is not None  # a stage is evaluated at its very end
         if judge_due:
             counters.eval_round += 1
             plan_next(trainer)
             judge.announce(trainer)
-        if moved is not None:
-            finish_stage(trainer, run, observer, moved)
+        if change is not None:
+            finish_stage(trainer, run, observer, change)
         if judge_due:
             record_evaluations(trainer, run, observer, judge.submit(trainer, run, observer))
         if save_due and trainer.saved_step != counters.env_steps:
@@ -90,8 +89,9 @@ def train_loop(
 
 
 def collect(trainer: Trainer, observer: Observer) -> Rollout:
-    """One rollout, with its rewards scaled and bonuses paid if the recipe asks for it."""
+    """One rollout, with its rewards as extensions shape them."""
     began = time.perf_counter()
+    trainer.learner.prepare(trainer.progress)
     try:
         rollout = trainer.collector.collect(trainer.streams["policy"], observer.rollout_step)
     except EnvFaultError as error:
@@ -100,41 +100,34 @@ def collect(trainer: Trainer, observer: Observer) -> Rollout:
     trainer.clock.add("act", time.perf_counter() - began - rollout.env_seconds)
     if rollout.anew:
         trainer.begin(rollout.anew)
-    if trainer.scaler is not None:
-        gamma = trainer.config.algo.gamma.at(trainer.progress)
-        told = rollout.done, rollout.valid, gamma, rollout.task_numbers
-        rollout.rewards[:] = trainer.scaler.scale(rollout.rewards, *told)
-    if trainer.bonuses:
-        with trainer.clock.timing("update"), np.errstate(all="ignore"):
-            pay_bonuses(rollout, trainer.bonuses, trainer.progress)
+    if trainer.extensions:
+        with trainer.clock.timing("update"):
+            for extension in trainer.extensions.values():
+                extension.shape(rollout, trainer.progress)
     return rollout
 
 
 def learn(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
-    """Update the policy with a rollout, then the bonuses; returns metrics by name."""
+    """Update the policy with a rollout, then the extensions; returns metrics by name."""
     began = time.perf_counter()
     before = before_update(trainer, rollout)
     looked = time.perf_counter()
-    lessons = trainer.imitation
+    learner, progress, streams = trainer.learner, trainer.progress, trainer.streams
+    extensions = trainer.extensions.values()
     with np.errstate(all="ignore"):  # `require_finite_update` finds overflows and explains them better
-        if lessons is None or not lessons.instead:
-            metrics = trainer.algorithm.update(rollout, trainer.progress, trainer.streams["minibatch"])
+        if any(extension.replaces_update for extension in extensions):
+            metrics: dict[str, float] = {}
+            learner.newest = None  # there is no credit of this rollout
         else:
-            metrics = lessons.learn(trainer.scaler, trainer.progress, trainer.streams["bonus"])
-            lessons.observe(rollout)
-            trainer.algorithm.newest = None  # what there is belongs to another rollout
-        for bonus in trainer.bonuses.values():
-            metrics |= bonus.learn(rollout, trainer.streams["bonus"])
+            metrics = learner.update(rollout, progress, streams["minibatch"])
+        for extension in extensions:
+            metrics |= extension.learn(rollout, progress, streams["bonus"])
     updated = time.perf_counter()
     metrics["time/update_seconds"] = updated - looked
     metrics |= after_update(trainer, rollout, before, metrics)
     measured = time.perf_counter()
-    if (
-        lessons is not None and not lessons.instead
-    ):  # after the measures, which are about the rollout's update
-        metrics |= lessons.learn(trainer.scaler, trainer.progress, trainer.streams["bonus"])
-    if trainer.explorer is not None:
-        metrics |= trainer.explorer.measure()
+    for extension in extensions:
+        metrics |= extension.practise(progress, streams["bonus"])
     trainer.clock.add("update", updated - looked + time.perf_counter() - measured)
     trainer.clock.updates += 1
     trainer.clock.add("diagnose", looked - began + measured - updated)
@@ -143,8 +136,8 @@ def learn(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
 
 def count(trainer: Trainer, rollout: Rollout, seconds: float) -> None:
     """Count a rollout that was learned from."""
-    if trainer.explorer is not None:
-        trainer.explorer.commit(rollout)
+    for extension in trainer.extensions.values():
+        extension.commit(rollout)
     trainer.window.add(rollout.episodes)
     trainer.counters.env_steps += rollout.env_steps
     trainer.counters.vec_steps += rollout.vec_steps
@@ -159,8 +152,8 @@ def write_record(trainer: Trainer, run: Run, observer: Observer) -> None:
     counters = trainer.counters
     record: dict[str, Any] = trainer.position() | {"time/elapsed": counters.seconds}
     record |= episode_metrics(trainer) | trainer.averager.take() | trainer.clock.take()
-    if trainer.curriculum is not None:
-        record |= trainer.curriculum.metrics()
+    for extension in trainer.extensions.values():
+        record |= extension.metrics()
     if counters.faults:
         record |= {"rollout/faults": counters.faults, "rollout/cut_episodes": counters.cut_episodes}
     publish(trainer, run, observer, record)
@@ -223,12 +216,12 @@ def _tell_faults(run: Run, observer: Observer, judgement: EvalOutcome) -> None:
 
 def _tell_strays(trainer: Trainer, run: Run, observer: Observer) -> None:
     """Observations that have left their space since the start, once."""
-    if trainer.bounds is None or not trainer.bounds.strays:
+    if trainer.probe.bounds is None or not trainer.probe.bounds.strays:
         return
     place = place_in_class(trainer.config.env, "step")
-    for stray in trainer.bounds.strays.values():
+    for stray in trainer.probe.bounds.strays.values():
         _tell(run, observer, "note", trainer.counters.env_steps, f"{stray}; {BOUNDS_FIX}{place}")
-    trainer.bounds = None
+    trainer.probe.bounds = None
 
 
 def _tell(run: Run, observer: Observer, kind: str, env_steps: int, text: str) -> None:

@@ -10,9 +10,7 @@ from typing import Any
 from gymsolve.errors import CheckpointError
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.spec import Array
-
-FORMAT = 2
-"""Format of the trainer's files in a checkpoint: `format` in trainer.json; 1 where that is missing."""
+from gymsolve.training.trainer import FORMAT
 
 
 def upgrade(

@@ -15,11 +15,12 @@ from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import Run
 from gymsolve.runs.stage_checkpoints import drop_stages_after
 from gymsolve.settings.config import JUDGED, LASTING, PLAYED
-from gymsolve.training.curriculum_step import repair_stage_events
 from gymsolve.training.observer import Observer
 from gymsolve.training.records import next_multiple
+from gymsolve.training.restore import restore_trainer
+from gymsolve.training.stages import repair_stage_events
 from gymsolve.training.startup import notes_at_start
-from gymsolve.training.trainer import Trainer, restore_trainer
+from gymsolve.training.trainer import Trainer
 
 
 def saved_state(run: Run, which: str | None) -> Checkpoint | None:

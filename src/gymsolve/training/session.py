@@ -17,6 +17,7 @@ from gymsolve.runs.refs import find_run, open_checkpoint, split_ref
 from gymsolve.runs.run import Run, create_run
 from gymsolve.runs.summary import Status, runs_folder
 from gymsolve.runs.trust import buildable_settings, note_on_trust
+from gymsolve.training.build import build_trainer
 from gymsolve.training.checkpoint import save
 from gymsolve.training.evaluation.scheduler import EvalScheduler, make_scheduler
 from gymsolve.training.finish import FailureHandler, leave_report, note_end, notes_on_bad_end, tell_spent
@@ -38,7 +39,7 @@ from gymsolve.training.startup import for_debugger, notes_at_start, other_arithm
 from gymsolve.training.stop import Reason, StopSignal
 from gymsolve.training.stop_monitor import StopMonitor
 from gymsolve.training.tracking import tracking
-from gymsolve.training.trainer import Trainer, build_trainer
+from gymsolve.training.trainer import Trainer
 from gymsolve.training.watchdog import Watchdog
 
 

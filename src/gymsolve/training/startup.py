@@ -55,7 +55,7 @@ def notes_at_start(trainer: Trainer, observer: Observer) -> list[str]:
     env = trainer.config.env
     notes += [f"{stray}; {BOUNDS_FIX}{place_in_class(env, 'step')}" for stray in found.strays]
     if ":" in env.id and not found.strays:  # whoever uses somebody else's environment cannot mend it
-        trainer.bounds = Bounds(trainer.envs.spec)
+        trainer.probe.bounds = Bounds(trainer.envs.spec)
     if not found.seed_reproduces:
         place = place_in_class(env, "reset")
         notes.append(f"{UNSEEDED}, so this run cannot be repeated exactly; {SEED_FIX}{place}")

@@ -6,8 +6,9 @@ import stage_envs  # noqa: F401 - registers the tasks
 
 from gymsolve.envs.contract import Episode
 from gymsolve.errors import ConfigError
-from gymsolve.extensions.curriculum.curriculum import build_curriculum
+from gymsolve.extensions.curriculum.curriculum import CurriculumSetup
 from gymsolve.recipes import resolve
+from gymsolve.registry import EXTENSIONS
 from gymsolve.settings.config import TrainConfig
 
 TASKS = {"a": {"kwargs": {"good": 0}}, "b": {"kwargs": {"good": 1}}, "c": {"id": "Lever-v0"}}
@@ -47,8 +48,14 @@ def test_what_promotes_is_the_nearest_thing_said():
     assert build_curriculum(registered).ladder.rungs[0].promote_at == 475.0
 
 
+def build_curriculum(given):
+    return CurriculumSetup(given).curriculum
+
+
 def test_without_stages_there_is_no_curriculum():
-    assert build_curriculum(config({})) is None
+    asked, _ = EXTENSIONS["curriculum"]
+    assert not asked(config({}))
+    assert asked(config(["a", "b"]))
 
 
 REFUSED = {
@@ -107,13 +114,13 @@ def test_a_stage_whose_episodes_tell_of_no_success_is_refused_as_soon_as_one_end
     by_success = {"stages": ["a", "b"], "by": "success_rate", "promote_at": 0.5}
     episode, nothing = Episode(0, 1.0, 1.0, 1, truncated=False, task="a"), (["a", "b"], *np.zeros((2, 0)))
     found = build_curriculum(config(by_success))
-    found.hear([], *nothing)
+    found.take([], *nothing)
     with pytest.raises(ConfigError, match=r"^curriculum\.by: no episode of the stage 'a' ended with info"):
-        found.hear([episode], *nothing)
+        found.take([episode], *nothing)
     told = build_curriculum(config(by_success))
-    told.hear([episode, episode._replace(success=False), episode._replace(task="b")], *nothing)
-    told.hear([episode], *nothing)
-    build_curriculum(config(by_success | {"by": "return"})).hear([episode], *nothing)
+    told.take([episode, episode._replace(success=False), episode._replace(task="b")], *nothing)
+    told.take([episode], *nothing)
+    build_curriculum(config(by_success | {"by": "return"})).take([episode], *nothing)
 
 
 def test_a_mistake_on_the_command_line_names_its_place():

@@ -18,11 +18,11 @@ from gymsolve.runs.run import create_run
 from gymsolve.runs.stage_checkpoints import find_masters
 from gymsolve.service.report import report_run
 from gymsolve.service.run_changes import look_at
+from gymsolve.training.build import build_trainer
 from gymsolve.training.checkpoint import keep_if_best, save
 from gymsolve.training.evaluation.evaluate import Verdict
 from gymsolve.training.evaluation.scheduler import EvalOutcome
 from gymsolve.training.planning.plan import plan_run
-from gymsolve.training.trainer import build_trainer
 from gymsolve.view.runs import get_run
 
 WALKS = {
@@ -337,14 +337,14 @@ def test_stages_are_compared_before_returns(tmp_path):
         save(trainer, run, "cadence")
         assert judged(trainer, run, 100, left=100.0, right=0.0)
         assert not judged(trainer, run, 200, left=90.0, right=50.0), "the first stage is what is judged"
-        trainer.curriculum.history.append({"kind": "promoted", "env_steps": 300, "next": "right"})
+        trainer.stages.history.append({"kind": "promoted", "env_steps": 300, "next": "right"})
         assert judged(trainer, run, 300, left=100.0, right=5.0), "a farther stage, whatever it pays"
-        trainer.curriculum.history.append({"kind": "demoted", "env_steps": 400, "next": "left"})
+        trainer.stages.history.append({"kind": "demoted", "env_steps": 400, "next": "left"})
         assert not judged(trainer, run, 400, left=200.0, right=4.0)
-        trainer.curriculum.history.append({"kind": "promoted", "env_steps": 500, "next": "right"})
+        trainer.stages.history.append({"kind": "promoted", "env_steps": 500, "next": "right"})
         assert not judged(trainer, run, 500, left=200.0, right=4.9)
         assert judged(trainer, run, 600, left=0.0, right=5.0), "of equals the latest"
-        assert trainer.curriculum.masters == {"right": 600}
+        assert trainer.stages.masters == {"right": 600}
     finally:
         trainer.envs.close()
 

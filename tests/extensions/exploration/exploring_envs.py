@@ -141,3 +141,8 @@ gym.register("AskedSea-v0", AskedSea)
 gym.register("Fickle-v0", Fickle)
 gym.register("Restless-v0", Restless)
 gym.register("Rich-v0", Rich)
+
+
+def archive(trainer: Any) -> Any:
+    """The archive of a training."""
+    return trainer.extensions["archive"]

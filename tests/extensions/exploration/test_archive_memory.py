@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import torch
+from exploring_envs import archive
 from test_exploring import SMALL, configure
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -17,9 +18,9 @@ from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
 from gymsolve.settings.config import NetConfig
 from gymsolve.spec import ActionSpec, EnvSpec, ObsSpec
+from gymsolve.training.build import build_trainer
 from gymsolve.training.loop import collect, count, learn
 from gymsolve.training.observer import Silent
-from gymsolve.training.trainer import build_trainer
 
 SEA = SMALL | {
     "env.num_envs": 4,
@@ -140,7 +141,7 @@ def test_ways_of_many_copies_are_remembered_in_bounded_memory(cell, monkeypatch)
 def test_after_a_jump_the_policy_remembers_the_way_there(case, recall):
     """The way that the log tells, with the weights of now; and ratios begin at 1, row by row."""
     trainer = make(MEMORIES[case] | {"explore.archive.recall": recall, "explore.archive.leave_after": 4})
-    explorer, policy, jumps, left = trainer.explorer, trainer.policy, 0, 0
+    explorer, policy, jumps, left = archive(trainer), trainer.policy, 0, 0
     for _ in range(12):
         heads = list(explorer._under_way.heads)
         rollout = collect(trainer, Silent())
@@ -170,7 +171,11 @@ def test_lessons_see_every_step_with_what_is_remembered_there(case):
         rollout = collect(trainer, Silent())
         learn(trainer, rollout)
         count(trainer, rollout, 0.0)
-    (task,), log, policy = trainer.explorer.tasks, trainer.explorer.log, trainer.policy
+    (task,), log, policy = (
+        archive(trainer).tasks,
+        archive(trainer).log,
+        trainer.policy,
+    )
     assert any(one.truncated for one in task.best.kept)
     expected, values = {}, {}
     for one in task.best.kept:
@@ -211,8 +216,8 @@ def taught(tasks, recall):
     trainer = make(MEMORIES["lstm"] | more, "DeepSea-v0")
     for _ in range(6):
         count(trainer, collect(trainer, Silent()), 0.0)
-    teacher = Teacher(trainer.explorer.log, trainer.policy, None, 0.9, recall, 3)
-    return trainer, prepare_lesson(trainer.explorer.tasks, [1.0, 1.0], teacher, np.random.default_rng(0))
+    teacher = Teacher(archive(trainer).log, trainer.policy, None, 0.9, recall, 3)
+    return trainer, prepare_lesson(archive(trainer).tasks, [1.0, 1.0], teacher, np.random.default_rng(0))
 
 
 def test_a_lesson_takes_some_stretches_of_long_ways(monkeypatch):
@@ -225,7 +230,7 @@ def test_a_lesson_takes_some_stretches_of_long_ways(monkeypatch):
     sequences = lesson.recalled.sequences
     assert sequences.lengths.max() == 3
     assert sequences.lengths.sum() == len(lesson.rows)
-    before = trainer.explorer.log.column("before", lesson.rows)
+    before = archive(trainer).log.column("before", lesson.rows)
     for begin, length in zip(sequences.begins.tolist(), sequences.lengths.tolist(), strict=True):
         inside = slice(begin + 1, begin + length)
         assert before[inside].tolist() == lesson.rows[begin : begin + length - 1].tolist()

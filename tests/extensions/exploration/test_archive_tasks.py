@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from exploring_envs import archive
+from gymsolve.training.curriculum_step import advance_curriculum
 from test_exploring import SMALL, advance, configure
 
 from gymsolve.envs.make import make_joined
@@ -10,10 +12,9 @@ from gymsolve.extensions.archive.imitation import Imitation
 from gymsolve.extensions.archive.imitation_batch import Teacher, prepare_lesson
 from gymsolve.extensions.exploration.needs import training_env
 from gymsolve.metrics.catalog import undeclared
-from gymsolve.training.curriculum_step import advance_curriculum
+from gymsolve.training.build import build_trainer
 from gymsolve.training.loop import collect, count, learn
 from gymsolve.training.observer import Silent
-from gymsolve.training.trainer import build_trainer
 
 SEAS = SMALL | {
     "env.num_envs": 4,
@@ -35,7 +36,7 @@ def make(settings, env="DeepSea-v0"):
 def dived():
     """Two seas of 12 rows that look alike, whose treasures need opposite actions, until both are found."""
     trainer = make({"env.kwargs": {"size": 12}, "explore.archive.learn_from": "nothing"})
-    while min(task.score for task in trainer.explorer.tasks) < 0.9 and trainer.counters.env_steps < 20_000:
+    while min(task.score for task in archive(trainer).tasks) < 0.9 and trainer.counters.env_steps < 20_000:
         count(trainer, collect(trainer, Silent()), 0.0)
     yield trainer
     trainer.envs.close()
@@ -44,32 +45,32 @@ def dived():
 def test_treasures_that_contradict_each_other_are_both_found(dived):
     """Random play finds one of them once in 4,096 episodes. Seeds 0 to 9: 2,240 to 3,120 steps."""
     assert dived.counters.env_steps < 20_000
-    log = dived.explorer.log
-    for task, action in zip(dived.explorer.tasks, (1, 0), strict=True):
+    log = archive(dived).log
+    for task, action in zip(archive(dived).tasks, (1, 0), strict=True):
         prefix = log.prefix(max(task.best.kept).row)
         assert log.column("actions", prefix).ravel().tolist() == [action] * 12
 
 
 def test_places_that_look_alike_are_kept_apart(dived):
-    right, left = dived.explorer.tasks
+    right, left = archive(dived).tasks
     both = right.archive.index.keys() & left.archive.index.keys()
     assert len(both) > 10  # the same numbers, since the same was seen
-    log, mine = dived.explorer.log, dived.envs.rows
+    log, mine = archive(dived).log, dived.envs.rows
     for task in (right, left):
         other = mine["left" if task is right else "right"][0]
         for place in task.archive.places:
             prefix = log.prefix(place.row)
             assert set(log.seen(prefix)["task"].tolist()) == {task.number}
             assert dived.envs.jump([other], [place.unpack()], [1])[2] == [other]
-    for row, head in enumerate(dived.explorer._under_way.heads):
+    for row, head in enumerate(archive(dived)._under_way.heads):
         numbers = set(log.seen(log.prefix(head))["task"].tolist())
         assert numbers <= {0 if row in mine["right"] else 1}
 
 
 def test_what_is_restored_is_what_repeating_the_way_gives(dived):
     """Bit for bit, and so is what follows."""
-    log = dived.explorer.log
-    for task in dived.explorer.tasks:
+    log = archive(dived).log
+    for task in archive(dived).tasks:
         row = dived.envs.rows[task.name][0]
         again = make_joined(training_env(dived.config), "train", num_envs=1, task=task.name)
         for place in task.archive.places[:: max(1, len(task.archive) // 8)]:
@@ -94,7 +95,7 @@ def test_cells_of_several_tasks_add_up():
     trainer = make({"env.tasks": {"right": {"kwargs": {"size": 4}}, "left": {"kwargs": {"size": 6}}}})
     metrics = advance(trainer, 4)
     assert not undeclared(metrics)
-    tasks = {task.name: task for task in trainer.explorer.tasks}
+    tasks = {task.name: task for task in archive(trainer).tasks}
     sizes = {name: float(len(task.archive)) for name, task in tasks.items()}
     assert sizes["left"] > sizes["right"] > 5
     assert {name: metrics[f"archive_cells/{name}"] for name in tasks} == sizes
@@ -112,7 +113,7 @@ def test_each_task_has_its_own_threshold_and_its_own_share_of_true_starts():
         for episode in rollout.episodes:
             began[episode.task].append(not episode.jumped)
         count(trainer, rollout, 0.0)
-    right, left = trainer.explorer.tasks
+    right, left = archive(trainer).tasks
     assert right.true_share == 1.0  # every episode is a success, so the archive is left alone
     assert 0.1 <= left.true_share < 0.4
     late = {name: np.mean(told[-40:]) for name, told in began.items()}
@@ -137,25 +138,25 @@ def test_returns_and_promotion_hear_of_true_starts_alone():
         moved = advance_curriculum(trainer, rollout)
         if moved is not None:
             break
-        achieved = trainer.curriculum.ladder.seen(0)
+        achieved = trainer.stages.ladder.seen(0)
         assert achieved == (min(60, len(heard)), pytest.approx(np.mean(heard[-60:])))
         assert trainer.window.tasks["near"].total == len(heard)
-        assert not len(trainer.explorer.tasks[1].archive), "a stage that is not played yet has no places"
-        before = len(trainer.explorer.tasks[0].archive)
+        assert not len(archive(trainer).tasks[1].archive), "a stage that is not played yet has no places"
+        before = len(archive(trainer).tasks[0].archive)
     assert moved is not None
     assert (moved["kind"], moved["episodes"]) == ("promoted", 60)
     assert moved["achieved"] == pytest.approx(np.mean(heard[-60:]))
     assert jumped > 20
     # The copies of the next stage begin there, and the archive of the stage before stays.
     rows = trainer.envs.rows["far"]
-    assert [trainer.explorer._under_way.heads[row] for row in rows] == [-1] * len(rows)
-    assert len(trainer.explorer.tasks[0].archive) >= before > 5
+    assert [archive(trainer)._under_way.heads[row] for row in rows] == [-1] * len(rows)
+    assert len(archive(trainer).tasks[0].archive) >= before > 5
     advance(trainer, 2)
-    far = trainer.explorer.tasks[1]
+    far = archive(trainer).tasks[1]
     assert len(far.archive) > 3
     for place in far.archive.places:
-        prefix = trainer.explorer.log.prefix(place.row)
-        assert set(trainer.explorer.log.seen(prefix)["task"].tolist()) == {1}
+        prefix = archive(trainer).log.prefix(place.row)
+        assert set(archive(trainer).log.seen(prefix)["task"].tolist()) == {1}
         assert len(prefix) == place.length
     trainer.envs.close()
 
@@ -175,10 +176,10 @@ def test_a_stage_that_comes_back_finds_its_archive():
         count(trainer, rollout, 0.0)
         moved = advance_curriculum(trainer, rollout)
         told += [moved["kind"]] if moved is not None else []
-        sizes.append([len(task.archive) for task in trainer.explorer.tasks])
+        sizes.append([len(task.archive) for task in archive(trainer).tasks])
     assert told[:3] == ["promoted", "demoted", "promoted"]
     assert all(np.diff(np.array(sizes), axis=0).min(axis=0) >= 0)
-    explorer = trainer.explorer
+    explorer = archive(trainer)
     for task in explorer.tasks:  # no way leads from one stage into another
         for place in task.archive.places:
             prefix = explorer.log.prefix(place.row)
@@ -197,7 +198,7 @@ def test_full_states_ask_for_no_entries():
     more = {"env.tasks": tasks, "net.cnn": "small", "explore.archive.cells": "state", "env.num_envs": 2}
     trainer = make(more | {"explore.entries": ["direction"]})
     advance(trainer, 2)
-    assert all(len(task.archive) > 1 for task in trainer.explorer.tasks)
+    assert all(len(task.archive) > 1 for task in archive(trainer).tasks)
     trainer.envs.close()
 
 
@@ -214,14 +215,14 @@ def unequal():
     }
     settings = {"env.tasks": tasks, "env.num_envs": 6, "explore.archive.rollouts": False, "solved_at": 1e9}
     trainer = make(settings | {"algo.normalize_rewards": True, "net.normalize_values": "popart"})
-    while not all(task.best.kept for task in trainer.explorer.tasks) and trainer.counters.env_steps < 20_000:
+    while not all(task.best.kept for task in archive(trainer).tasks) and trainer.counters.env_steps < 20_000:
         count(trainer, collect(trainer, Silent()), 0.0)
     yield trainer
     trainer.envs.close()
 
 
 def teach(trainer, scaler):
-    explorer = trainer.explorer
+    explorer = archive(trainer)
     teacher, rng = Teacher(explorer.log, trainer.policy, scaler, 0.9, 1, 1), np.random.default_rng(0)
     return prepare_lesson(explorer.tasks, [1.0, 1.0, 1.0], teacher, rng), explorer.log
 
@@ -241,8 +242,8 @@ def test_no_task_drowns_another_in_lessons(unequal):
 
 
 def test_what_a_task_teaches_does_not_depend_on_what_others_have_found(unequal):
-    explorer, all_of_them = unequal.explorer, teach(unequal, unequal.scaler)[0]
-    teacher = Teacher(explorer.log, unequal.policy, unequal.scaler, 0.9, 1, 1)
+    explorer, all_of_them = archive(unequal), teach(unequal, unequal.extensions["scaler"])[0]
+    teacher = Teacher(explorer.log, unequal.policy, unequal.extensions["scaler"], 0.9, 1, 1)
     for task in explorer.tasks:
         alone = prepare_lesson([task], [1.0], teacher, np.random.default_rng(0))
         mine = np.isin(all_of_them.rows, alone.rows)
@@ -253,10 +254,10 @@ def test_what_a_task_teaches_does_not_depend_on_what_others_have_found(unequal):
 
 def test_returns_of_lessons_are_scaled_as_rewards_of_their_task_are(unequal):
     """Written out: the best trajectory of each task, discounted from its end, with its own factor."""
-    lesson, log = teach(unequal, unequal.scaler)
-    factors = unequal.scaler.factors
+    lesson, log = teach(unequal, unequal.extensions["scaler"])
+    factors = unequal.extensions["scaler"].factors
     assert factors[0] > 10 * factors[1]
-    for task in unequal.explorer.tasks:
+    for task in archive(unequal).tasks:
         best = max(task.best.kept)
         rows, total = log.prefix(best.row), 0.0
         for row in rows[::-1].tolist():
@@ -277,8 +278,8 @@ def test_a_pass_takes_as_many_steps_of_every_task(unequal, monkeypatch):
 
 
 def test_rollouts_teach_once_every_task_that_is_played_has_found_something(unequal):
-    settings = unequal.explorer.settings.model_copy(update={"rollouts": "found"})
-    explorer, lessons = unequal.explorer, unequal.imitation
+    settings = archive(unequal).settings.model_copy(update={"rollouts": "found"})
+    explorer, lessons = archive(unequal), archive(unequal).lessons
     assert isinstance(lessons, Imitation)
     lessons.settings = settings
     assert not lessons.instead

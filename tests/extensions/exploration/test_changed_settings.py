@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
+from exploring_envs import archive
 from test_exploring import BONUSES, NETS, SMALL, Saved, advance, configure
 from test_exploring import make as make_bonus
 from test_go_explore import RUNS
 
+from gymsolve.training.build import build_trainer
 from gymsolve.training.loop import collect, count, learn
 from gymsolve.training.observer import Silent
-from gymsolve.training.trainer import build_trainer, restore_trainer
+from gymsolve.training.restore import restore_trainer
 
 CAR = SMALL | {"env.max_episode_steps": 40, "explore": "go_explore", "explore.bins": 10}
 SEA = SMALL | {"explore": "go_explore", "net.hidden": [8], "steps": 2000, "env.kwargs": {"size": 3}}
@@ -69,19 +71,19 @@ def assert_log_is_whole(explorer):
 )
 def test_places_of_other_settings_are_dropped_and_the_best_trajectories_stay(name, old, new):
     one, other, notes = take_over(name, old, new)
-    (was,), (task,) = one.explorer.tasks, other.explorer.tasks
+    (was,), (task,) = archive(one).tasks, archive(other).tasks
     assert len(was.archive) > 0
     assert any(f"drops its {len(was.archive)} places" in note for note in notes), notes
     assert len(task.archive) == 0
     assert task.best.to_json() == was.best.to_json()
     assert (task.score, task.env_steps) == (was.score, was.env_steps)
-    assert_log_is_whole(other.explorer)
+    assert_log_is_whole(archive(other))
     advance(other, 3)
     assert len(task.archive) > 0
-    assert_log_is_whole(other.explorer)
+    assert_log_is_whole(archive(other))
     again = build_trainer(configure(name, old | new))
     assert restore_trainer(again, Saved(other), fresh_optimizer=False) == []
-    assert again.explorer.tasks[0].archive.keys == task.archive.keys
+    assert archive(again).tasks[0].archive.keys == task.archive.keys
     close(one, other, again)
 
 
@@ -102,7 +104,7 @@ def test_pictures_of_places_are_cut_as_the_settings_say_now(given, new, monkeypa
     wanted = {"width": 8, "height": 8, "levels": 8} | new
     changed = {f"explore.archive.{name}": value for name, value in new.items()}
     one, other, notes = take_over("exploring_envs:Rich-v0:ppo", old, changed)
-    (was,), (task,) = one.explorer.tasks, other.explorer.tasks
+    (was,), (task,) = archive(one).tasks, archive(other).tasks
     if given["adapt"]:
         assert was.cells.cut != (8, 8, 8)
     assert task.cells.cut == (wanted["width"], wanted["height"], wanted["levels"])
@@ -111,7 +113,7 @@ def test_pictures_of_places_are_cut_as_the_settings_say_now(given, new, monkeypa
     assert task.archive.keys == task.cells.again(pictures).tolist()
     expected = {key: [] for key in task.cells.again([place.picture for place in was.archive.places]).tolist()}
     assert set(task.archive.keys) == set(expected)
-    assert_log_is_whole(other.explorer)
+    assert_log_is_whole(archive(other))
     close(one, other)
 
 
@@ -126,11 +128,11 @@ def test_pictures_of_places_are_cut_as_the_settings_say_now(given, new, monkeypa
 )
 def test_an_archive_of_another_environment_starts_empty(name, old, new):
     one, other, notes = take_over(name, old, new)
-    assert len(one.explorer.tasks[0].archive) > 0
+    assert len(archive(one).tasks[0].archive) > 0
     assert any("archive starts empty: the environment" in note for note in notes), notes
-    assert len(other.explorer.tasks[0].archive) == len(other.explorer.tasks[0].best.kept) == 0
+    assert len(archive(other).tasks[0].archive) == len(archive(other).tasks[0].best.kept) == 0
     advance(other, 2)
-    assert_log_is_whole(other.explorer)
+    assert_log_is_whole(archive(other))
     close(one, other)
 
 
@@ -138,7 +140,7 @@ def test_what_does_not_decide_what_a_place_is_leaves_the_archive_alone():
     new = {"explore.archive.capacity": 77, "explore.archive.true_starts": 0.5, "env.num_envs": 2}
     one, other, notes = take_over("MountainCar-v0:ppo", CAR, new | {"explore.bits": 9, "algo.gamma": 0.9})
     assert notes == []
-    assert other.explorer.tasks[0].archive.keys == one.explorer.tasks[0].archive.keys
+    assert archive(other).tasks[0].archive.keys == archive(one).tasks[0].archive.keys
     close(one, other)
 
 
@@ -150,7 +152,7 @@ def test_a_checkpoint_that_does_not_say_what_made_its_places_goes_on():
     del archive["made_by"], archive["ranked_by"], archive["bar"]
     archive["cells"] = {}
     assert restore_trainer(other, saved, fresh_optimizer=False) == []
-    assert other.explorer.tasks[0].archive.keys == one.explorer.tasks[0].archive.keys
+    assert archive(other).tasks[0].archive.keys == archive(one).tasks[0].archive.keys
     close(one, other)
 
 
@@ -159,11 +161,11 @@ def test_other_trajectories_are_kept_once_others_are_the_best():
     old = SEA | {"explore.archive.learn_from": "rapid", "solved_at": 0.9}
     new = {"explore.archive.learn_from": "self_imitation", "explore.archive.trajectories": 6}
     one, other, notes = take_over("exploring_envs:DeepSea-v0:ppo", old, new, iterations=12)
-    (was,), (task,) = one.explorer.tasks, other.explorer.tasks
+    (was,), (task,) = archive(one).tasks, archive(other).tasks
     paid = [
         kept
         for kept in was.best.kept
-        if one.explorer.log.column("rewards", one.explorer.log.prefix(kept.row)).max() > 0
+        if archive(one).log.column("rewards", archive(one).log.prefix(kept.row)).max() > 0
     ]
     assert len(paid) > 6
     assert len(paid) < len(was.best.kept)
@@ -172,15 +174,15 @@ def test_other_trajectories_are_kept_once_others_are_the_best():
         kept.row for kept in sorted(paid, key=lambda kept: (kept.score, kept.shortness, kept.age))[-6:]
     )
     assert any(f"6 of {len(was.best.kept)} best trajectories stay" in note for note in notes), notes
-    assert_log_is_whole(other.explorer)
+    assert_log_is_whole(archive(other))
     close(one, other)
 
 
 def test_successes_below_another_bar_are_forgotten():
     old = SEA | {"solved_at": -1.0}
     one, other, _ = take_over("exploring_envs:DeepSea-v0:ppo", old, {"solved_at": 0.9}, iterations=6)
-    assert one.explorer.tasks[0].true_share > 0.3
-    assert other.explorer.tasks[0].true_share == 0.3
+    assert archive(one).tasks[0].true_share > 0.3
+    assert archive(other).tasks[0].true_share == 0.3
     close(one, other)
 
 
@@ -203,7 +205,7 @@ def test_a_bonus_that_was_paid_by_other_settings_starts_afresh(name, settings, b
     advance(one, 2)
     notes = restore_trainer(other, Saved(one), fresh_optimizer=False)
     assert any("the bonus for exploring starts afresh" in note for note in notes), notes
-    found, expected = (trainer.bonuses["explore"] for trainer in (other, blank))
+    found, expected = (trainer.extensions["explore"] for trainer in (other, blank))
     assert found.state() == expected.state()
     assert found.arrays().keys() == expected.arrays().keys()
     for key, array in expected.arrays().items():
@@ -221,7 +223,7 @@ def test_other_cells_let_episodes_under_way_forget_where_they_were_and_nothing_e
     advance(one, 2)
     notes = restore_trainer(other, Saved(one), fresh_optimizer=False)
     assert any("where they have been" in note for note in notes), notes
-    was, found = (trainer.bonuses["explore"].arrays() for trainer in (one, other))
+    was, found = (trainer.extensions["explore"].arrays() for trainer in (one, other))
     assert len(was["novelty/visited"]) > 0 == len(found["novelty/visited"])
     for key in was:
         if "visited" not in key:

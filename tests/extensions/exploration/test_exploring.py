@@ -1,6 +1,8 @@
 """Bonuses inside a training: what they change, what they leave alone, and what is refused."""
 
 import json
+from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -10,12 +12,13 @@ from gymsolve.extensions.exploration.needs import training_env
 from gymsolve.metrics.catalog import undeclared
 from gymsolve.recipes.layers import nest
 from gymsolve.recipes.validation import validate
-from gymsolve.training.curriculum_step import advance_curriculum
+from gymsolve.training.build import build_trainer
 from gymsolve.training.health.nonfinite import require_finite_update
 from gymsolve.training.loop import collect, count, learn
 from gymsolve.training.observer import Silent
 from gymsolve.training.planning.plan import plan_run
-from gymsolve.training.trainer import build_trainer, restore_trainer
+from gymsolve.training.restore import restore_trainer
+from gymsolve.training.stages import advance_stage
 
 SMALL = {"env.num_envs": 3, "algo.num_steps": 16, "algo.num_minibatches": 2, "algo.num_epochs": 1}
 NETS = {"explore.hidden": [8], "explore.features": 4, "explore.num_minibatches": 2}
@@ -56,15 +59,14 @@ def advance(trainer, iterations):
         rollout = collect(trainer, Silent())
         metrics = learn(trainer, rollout)
         count(trainer, rollout, 0.0)
-        if trainer.curriculum is not None:
-            advance_curriculum(trainer, rollout)
+        advance_stage(trainer, rollout)
     return metrics
 
 
 class Saved:
     """A checkpoint in memory, through JSON as on disk."""
 
-    path, notes = "here", ()
+    path, notes, files_folder, part_files = "here", (), Path(), MappingProxyType({})
 
     def __init__(self, trainer):
         self.policy = {name: array.copy() for name, array in trainer.policy.arrays().items()}
@@ -165,8 +167,10 @@ def test_another_number_of_copies_keeps_what_is_known(case):
                 np.testing.assert_array_equal(found[key][:2], saved.trainer[key][:2], err_msg=key)
             elif not key.endswith("visited"):
                 np.testing.assert_array_equal(found[key], saved.trainer[key], err_msg=key)
-        assert other.scaler.var == one.scaler.var != 1.0
-        assert other.scaler.running[:2].tolist() == one.scaler.running[:2].tolist()
+        assert other.extensions["scaler"].var == one.extensions["scaler"].var != 1.0
+        assert (
+            other.extensions["scaler"].running[:2].tolist() == one.extensions["scaler"].running[:2].tolist()
+        )
         advance(other, 1)
     for trainer in (one, *others):
         trainer.envs.close()

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from exploring_envs import archive
 from PIL import Image
 from test_exploring import NETS, SMALL, Saved, advance, assert_same, configure
 
@@ -22,9 +23,10 @@ from gymsolve.metrics.catalog import undeclared
 from gymsolve.settings.config import EnvConfig
 from gymsolve.settings.exploration import ArchiveConfig
 from gymsolve.spec import ActionSpec, EnvSpec, ObsSpec
+from gymsolve.training.build import build_trainer
 from gymsolve.training.loop import collect, count, learn
 from gymsolve.training.observer import Silent
-from gymsolve.training.trainer import build_trainer, restore_trainer
+from gymsolve.training.restore import restore_trainer
 
 SEA = SMALL | {"env.id": "exploring_envs:DeepSea-v0", "algo.name": "ppo", "net.hidden": [8], "steps": 2000}
 REMEMBERS = {"net.memory": {"cell": "lstm", "size": 4, "sequence": 4, "inputs": ["action", "reward"]}}
@@ -312,7 +314,7 @@ def test_an_archive_is_resumed_and_taken_back_bit_for_bit(case):
         advance(trainer, 2)
     before = Saved(one)
     assert_same(before, Saved(other))
-    assert all(len(task.archive) > 1 for task in one.explorer.tasks)
+    assert all(len(task.archive) > 1 for task in archive(one).tasks)
     assert not undeclared(metrics)
     undo = one.rollback_point()
     learn(one, collect(one, Silent()))
@@ -325,7 +327,7 @@ def test_an_archive_is_resumed_and_taken_back_bit_for_bit(case):
 def test_what_a_place_says_of_itself_is_what_its_way_and_its_snapshot_say():
     trainer = make("sea")
     advance(trainer, 12)
-    explorer = trainer.explorer
+    explorer = archive(trainer)
     assert any(place.chosen for place in explorer.tasks[0].archive.places)
     midway = 0
     for key, place in zip(explorer.tasks[0].archive.keys, explorer.tasks[0].archive.places, strict=True):
@@ -362,13 +364,13 @@ def test_an_archive_goes_on_with_another_number_of_copies(copies):
     advance(plain, 1)  # its episodes stand midway
     notes = restore_trainer(other, Saved(one), fresh_optimizer=False)
     assert not any("archive" in note for note in notes)
-    assert other.explorer.tasks[0].archive.keys == one.explorer.tasks[0].archive.keys
+    assert archive(other).tasks[0].archive.keys == archive(one).tasks[0].archive.keys
     (note,) = restore_trainer(empty, Saved(plain), fresh_optimizer=False)
     assert "the archive starts empty" in note
     for trainer in (empty, other):
         advance(trainer, 4)
-        log = trainer.explorer.log
-        for place in trainer.explorer.tasks[0].archive.places:
+        log = archive(trainer).log
+        for place in archive(trainer).tasks[0].archive.places:
             prefix = log.prefix(place.row)
             assert len(prefix) == place.length
             assert log.seen(prefix[:1])["obs"].ravel().tolist() == [0]
@@ -424,12 +426,12 @@ def test_an_episode_that_is_left_is_over_for_bonuses_and_scales():
         learn(trainer, rollout)
         count(trainer, rollout, 0.0)
     assert left > 5
-    trainer.scaler.running[:] = 1.0
-    trainer.explorer._under_way.away[:] = 2
+    trainer.extensions["scaler"].running[:] = 1.0
+    archive(trainer)._under_way.away[:] = 2
     rollout = collect(trainer, Silent())
     assert rollout.anew == [0, 1, 2]
     assert not rollout.rewards.any()
-    assert not trainer.scaler.running.any()
+    assert not trainer.extensions["scaler"].running.any()
     trainer.envs.close()
 
 
@@ -437,7 +439,7 @@ def test_without_an_archive_nothing_differs():
     policies = []
     for settings in ({}, {"explore.archive": None}):
         trainer = build_trainer(configure("CartPole-v1:ppo", SMALL | settings))
-        assert trainer.explorer is None
+        assert "archive" not in trainer.extensions
         assert trainer.collector.starts is None
         advance(trainer, 2)
         policies.append(Saved(trainer))
@@ -469,7 +471,7 @@ def first_treasure(size, seed, limit):
         "explore.archive.learn_from": "nothing",
     }
     trainer = build_trainer(configure("exploring_envs:DeepSea-v0:ppo", SEA | settings | {"seed": seed}))
-    while trainer.explorer.tasks[0].best.score < 0.9 and trainer.counters.env_steps < limit:
+    while archive(trainer).tasks[0].best.score < 0.9 and trainer.counters.env_steps < limit:
         count(trainer, collect(trainer, Silent()), 0.0)
     trainer.envs.close()
     return trainer.counters.env_steps
@@ -480,7 +482,7 @@ def test_rollouts_may_teach_once_something_was_found():
     trainer = build_trainer(configure("exploring_envs:DeepSea-v0:ppo", SEA | settings))
     weights, updated = trainer.policy.arrays(), []
     while len(updated) < 60 and not any(updated):
-        had = bool(trainer.explorer.tasks[0].best.kept)
+        had = bool(archive(trainer).tasks[0].best.kept)
         rollout = collect(trainer, Silent())
         updated.append("train/loss" in learn(trainer, rollout))
         assert updated[-1] == had

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from exploring_envs import archive
 from test_exploring import SMALL, configure
 
 from gymsolve.experience.agent import Prefix
@@ -11,9 +12,9 @@ from gymsolve.nn.policy import Policy
 from gymsolve.settings.config import NetConfig
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import ActionSpec, EnvSpec, ObsSpec
+from gymsolve.training.build import build_trainer
 from gymsolve.training.loop import collect, count
 from gymsolve.training.observer import Silent
-from gymsolve.training.trainer import build_trainer
 
 
 def test_self_imitation_counts_surprise_up_to_a_limit_and_follows_it_beyond():
@@ -42,10 +43,10 @@ def test_what_a_policy_has_given_up_is_learned_again_from_the_archive(memory):
     settings = {"env.kwargs": {"size": 3}, "net.hidden": [8], "net.memory": memory, "steps": 2000}
     settings |= {"explore": "go_explore", "solved_at": 0.9, "algo.learning_rate": 0.01}
     trainer = build_trainer(configure("exploring_envs:DeepSea-v0:ppo", SMALL | settings))
-    best = trainer.explorer.tasks[0].best
+    best = archive(trainer).tasks[0].best
     while best.score < 0.9 and trainer.counters.env_steps < 2000:
         count(trainer, collect(trainer, Silent()), 0.0)
-    policy, log = trainer.policy, trainer.explorer.log
+    policy, log = trainer.policy, archive(trainer).log
     with torch.no_grad():
         policy.head.linear.bias += torch.tensor([8.0, 0.0])
 
@@ -65,6 +66,6 @@ def test_what_a_policy_has_given_up_is_learned_again_from_the_archive(memory):
     assert likely().max() < 0.002
     rng = np.random.default_rng(0)
     for _ in range(40):
-        trainer.imitation.learn(None, Progress(0, 2000), rng)
+        archive(trainer).lessons.learn(Progress(0, 2000), rng)
     assert likely().min() > 0.5
     trainer.envs.close()

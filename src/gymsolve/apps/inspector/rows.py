@@ -11,9 +11,9 @@ from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
 from gymsolve.apps.playback import Moment
 from gymsolve.envs.render_env import Stage
 from gymsolve.errors import EnvFaultError
+from gymsolve.experience.learner import Policy
 from gymsolve.runs.inspections import InspectionWriter, RowField
 from gymsolve.spec import Array, EnvSpec
-from gymsolve.training.engines.contract import Policy
 
 _QUALITY = 80
 _LARGEST_SIDE = 480

@@ -9,6 +9,7 @@ from gymsolve.envs.families import find_family
 from gymsolve.envs.open_render_env import open_play_stage
 from gymsolve.envs.render_env import PlayStage
 from gymsolve.errors import CheckpointError, UnknownRunError, UsageError
+from gymsolve.experience.learner import Policy
 from gymsolve.recipes import Resolved, has_recipe, resolve, split_name
 from gymsolve.recipes.files import stays_derived
 from gymsolve.runs.checkpoints import list_checkpoints, pointed
@@ -19,7 +20,6 @@ from gymsolve.runs.trust import buildable_settings
 from gymsolve.settings.config import TrainConfig
 from gymsolve.spec import find_misfit
 from gymsolve.training.engines.choose import choose_engine, load_policy
-from gymsolve.training.engines.contract import Policy
 from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.watchdog import Watchdog
 
@@ -88,7 +88,8 @@ class Opened:
                 f"a training would wrap {config.env.id}, which has no recipe, before a policy sees it.",
                 hint=f"Begin with that mode: gymsolve play {self.name} --mode untrained",
             )
-        return choose_engine(config, self.stage.spec).build(config, self.stage.spec)[0]
+        policy: Policy = choose_engine(config, self.stage.spec).build(config, self.stage.spec).policy
+        return policy
 
     @property
     def newest(self) -> str | None:

@@ -7,9 +7,9 @@ import numpy as np
 from gymsolve.envs.random_policy import random_actions
 from gymsolve.envs.render_env import Scene
 from gymsolve.experience.agent import Agent
+from gymsolve.experience.learner import Policy
 from gymsolve.settings.config import NetConfig
 from gymsolve.spec import ActionSpec, Array
-from gymsolve.training.engines.contract import Policy
 
 
 class Player(Protocol):

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from gymsolve.apps.playback import Moment
+from gymsolve.experience.learner import Policy
 from gymsolve.runs.episodes import RecordedEpisode
-from gymsolve.training.engines.contract import Policy
 
 
 class EpisodeRecorder:

@@ -19,11 +19,11 @@ from gymsolve.apps.video.overlay import number
 from gymsolve.apps.video.recording import Camera, Order, episode_facts, picture_facts, stride_for
 from gymsolve.envs.render_env import Stage
 from gymsolve.errors import CheckpointError, UnknownRunError
+from gymsolve.experience.learner import Policy
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import Run, now
 from gymsolve.training.engines.choose import load_policy
-from gymsolve.training.engines.contract import Policy
 
 _CARD_SECONDS = 2.5
 _HOLD_SECONDS = 1.0

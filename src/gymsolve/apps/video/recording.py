@@ -19,10 +19,10 @@ from gymsolve.apps.video.canvas import Canvas, plan_canvas
 from gymsolve.apps.video.encoding import Film
 from gymsolve.apps.video.overlay import OverlayStyle, describe, draw_panel
 from gymsolve.envs.render_env import Stage
+from gymsolve.experience.learner import Policy
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.runs.run import now
 from gymsolve.seeding import generator, integer_seeds
-from gymsolve.training.engines.contract import Policy
 
 _HOLD = 0.8
 """Seconds for which the last frame of an episode stays."""

@@ -9,7 +9,7 @@ from gymsolve.metrics.tasks import task_verdicts
 from gymsolve.text import count, duration, number, plural, score
 
 if TYPE_CHECKING:
-    from gymsolve.training.trainer import Counters
+    from gymsolve.training.counters import Counters
 
 
 @dataclass

@@ -17,6 +17,8 @@ from gymsolve.extensions.archive.go_explore import GoExplore, MadeBy
 from gymsolve.extensions.archive.task_archive import TaskArchive
 from gymsolve.extensions.exploration.cells import STATE
 from gymsolve.extensions.exploration.needs import training_env
+from gymsolve.extensions.extension import EnvRequest, Setup, Site, Stages
+from gymsolve.metrics.thresholds import find_threshold, task_thresholds
 from gymsolve.seeding import generator, integer_seeds
 from gymsolve.settings.config import TrainConfig
 from gymsolve.spec import Array, EnvSpec, Obs
@@ -25,13 +27,27 @@ _TRIED = 6
 """Steps after which a trial goes back to where it was."""
 
 
-def build_explorer(config: TrainConfig, collector: Collector, bars: Mapping[str, float | None]) -> GoExplore:
-    """The archive that the settings ask for, which the collector follows from now on.
+class ArchiveSetup(Setup):
+    """Asked for by `explore.archive`."""
 
-    `bars` say which return counts as a success, by task; the only one has no name.
-    """
+    def ask(self, request: EnvRequest) -> EnvRequest:
+        return request._replace(jumps=True)
+
+    def build(self, site: Site) -> GoExplore:
+        archive = build_archive(site)
+        if archive.settings.learn_from != "nothing":
+            from gymsolve.extensions.archive.imitation import build_imitation  # needs torch
+
+            archive.lessons = build_imitation(archive, site)
+        return archive
+
+
+def build_archive(site: Site) -> GoExplore:
+    """The archive that the settings ask for, which the collector follows from now on."""
+    config, collector = site.config, site.collector
     settings, envs = config.explore.archive, collector.envs
     assert settings is not None
+    bars = _success_bars(site)
     _require_jumps(config, collector)
     if isinstance(envs, JoinedEnvs):
         tasks = [
@@ -42,11 +58,25 @@ def build_explorer(config: TrainConfig, collector: Collector, bars: Mapping[str,
         tasks = [TaskArchive(settings, _cells(config, envs.spec), bars[""])]
     recalls = collector.agent.memory is not None
     made_by = MadeBy(digest_settings(config.env), digest_settings(training_env(config)))
-    explorer = GoExplore(
+    archive = GoExplore(
         settings, envs, tasks, config.algo.num_steps, config.seed, made_by=made_by, recalls=recalls
     )
-    collector.starts = explorer
-    return explorer
+    collector.starts = archive
+    return archive
+
+
+def _success_bars(site: Site) -> dict[str, float | None]:
+    """The return that counts as a success, by task: what leads on from a stage, or what counts as solved.
+
+    The only task has no name.
+    """
+    config, spec = site.config, site.collector.envs.spec
+    solved = task_thresholds(config, spec) if config.env.tasks else {"": find_threshold(config, spec)}
+    bars = dict(solved) if config.solved_by == "return" else dict.fromkeys(solved)
+    for extension in site.extensions.values():
+        if isinstance(extension, Stages):
+            bars |= extension.success_bars()
+    return bars
 
 
 def _cells(config: TrainConfig, spec: EnvSpec, name: str = "", number: int | None = None) -> ArchiveCells:

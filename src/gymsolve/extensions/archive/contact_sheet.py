@@ -2,24 +2,25 @@
 
 import struct
 import zlib
+from collections.abc import Sequence
 
 import numpy as np
 
 from gymsolve.extensions.archive.frame_cells import FrameCells
-from gymsolve.extensions.archive.go_explore import GoExplore
 from gymsolve.extensions.archive.task_archive import TaskArchive
+from gymsolve.runs.checkpoints import CELLS as CELLS
 from gymsolve.spec import Array
 
 _MOST, _COLUMNS = 64, 8
 _EDGE, _WHITE = 2, 255
 
 
-def contact_sheet(explorer: GoExplore) -> bytes | None:
+def contact_sheet(tasks: Sequence[TaskArchive]) -> bytes | None:
     """Up to 64 places, evenly spread over the order in which they were found; None without frames.
 
     Of several tasks, each has its share, one after the other.
     """
-    shown = [task for task in explorer.tasks if len(task.archive) and isinstance(task.cells, FrameCells)]
+    shown = [task for task in tasks if len(task.archive) and isinstance(task.cells, FrameCells)]
     frames = [frame for task in shown for frame in _some_of(task, max(1, _MOST // len(shown)))]
     return png(_arrange(frames)) if frames else None
 

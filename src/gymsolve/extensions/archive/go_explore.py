@@ -6,7 +6,7 @@ comes to nothing is taken back by forgetting the notes, and a rollout starts fro
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,13 +14,15 @@ from gymsolve.envs.contract import Envs, Episode, Snapshot, Step
 from gymsolve.experience.reset_sampler import Relocated
 from gymsolve.experience.rollout import Rollout
 from gymsolve.extensions.archive.cells import Place, pack_snapshot
+from gymsolve.extensions.archive.contact_sheet import CELLS, contact_sheet
 from gymsolve.extensions.archive.pending import Notes
 from gymsolve.extensions.archive.running_episodes import UnderWay
 from gymsolve.extensions.archive.task_archive import TaskArchive
 from gymsolve.extensions.archive.trajectories import NOWHERE, Trajectories
-from gymsolve.parts import Part
+from gymsolve.extensions.extension import Extension
 from gymsolve.seeding import generator, restore_generator, save_generator
 from gymsolve.settings.exploration import ArchiveConfig
+from gymsolve.settings.schedules import Progress
 from gymsolve.spec import TASK_ENTRY, Array, Obs
 
 _FRESH: Snapshot = {"kind": "reset"}
@@ -36,7 +38,21 @@ class MadeBy(NamedTuple):
     """The environment as it trains: what snapshots are of."""
 
 
-class GoExplore(Part):
+class Lessons(Protocol):
+    """Learns from the best trajectories of an archive (`imitation.py`, which needs torch)."""
+
+    @property
+    def instead(self) -> bool:
+        """Is nothing learned from the rollout?"""
+
+    def learn(self, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
+        """Give a lesson if one is due; metrics by name."""
+
+    def observe(self, rollout: Rollout) -> None:
+        """Move the running statistics, where no update of a rollout does so."""
+
+
+class GoExplore(Extension):
     """Owns the archives of all tasks, the trajectories, and the episodes under way."""
 
     def __init__(
@@ -61,6 +77,8 @@ class GoExplore(Part):
         self._notes = self._blank()
         self._rows: list[Array] = []
         """The environments of each task, in the rollout under way."""
+        self.lessons: Lessons | None = None
+        """Learns from the best trajectories; None where the archive only decides where episodes begin."""
         self._of_row: list[TaskArchive] = []
 
     def _blank(self) -> Notes:
@@ -173,6 +191,31 @@ class GoExplore(Part):
             self.log.release(heads[row])
             heads[row] = NOWHERE
         self._notes = self._blank()
+
+    # ------------------------------------------------------------------------- learning from it
+
+    @property
+    def replaces_update(self) -> bool:
+        return self.lessons is not None and self.lessons.instead
+
+    def learn(self, rollout: Rollout, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
+        """Where nothing is learned from rollouts, give the lesson, and move the policy's statistics."""
+        if self.lessons is None or not self.lessons.instead:
+            return {}
+        metrics = self.lessons.learn(progress, rng)
+        self.lessons.observe(rollout)
+        return metrics
+
+    def practise(self, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
+        """The lesson comes after the measures, which are about the rollout's update."""
+        if self.lessons is None or self.lessons.instead:
+            return self.measure()
+        return self.lessons.learn(progress, rng) | self.measure()
+
+    def extra_files(self) -> dict[str, bytes]:
+        """A picture of the places, where they can be seen."""
+        sheet = contact_sheet(self.tasks)
+        return {} if sheet is None else {CELLS: sheet}
 
     # ------------------------------------------------------------------------- once the rollout counts
 

@@ -7,8 +7,6 @@ paid and explored most; here that fades as episodes from true starts come to suc
 algorithm's own optimizer, after the rollout was learned from: before, its ratios would not begin at 1.
 """
 
-from typing import Any
-
 import numpy as np
 import torch
 
@@ -19,11 +17,12 @@ from gymsolve.experience.rollout import Rollout
 from gymsolve.extensions.archive.go_explore import GoExplore
 from gymsolve.extensions.archive.imitation_batch import Lesson, Teacher, prepare_lesson
 from gymsolve.extensions.archive.task_archive import TaskArchive
+from gymsolve.extensions.extension import Site
 from gymsolve.extensions.scaling import RewardScaler
 from gymsolve.nn.memory import Unrolled
 from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
-from gymsolve.settings.config import A2CConfig, AnyAlgo, PPOConfig
+from gymsolve.settings.config import A2CConfig, PPOConfig
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array
 
@@ -41,21 +40,30 @@ def self_imitation_loss(
     return (weights * advantages.clamp(0.0, _LARGEST) * surprise).mean()
 
 
-def build_imitation(explorer: GoExplore, algo: AnyAlgo, policy: Any, optimizer: Any) -> "Imitation":
+def build_imitation(archive: GoExplore, site: Site) -> "Imitation":
     """Lessons for a policy of the torch engine."""
+    algo, policy, optimizer = site.config.algo, site.learner.policy, site.learner.optimizer
     assert isinstance(algo, PPOConfig | A2CConfig)
     assert isinstance(policy, Policy)
     assert isinstance(optimizer, Optimizer)
-    return Imitation(explorer, algo, policy, optimizer)
+    scaler = site.extensions.get("scaler")
+    assert scaler is None or isinstance(scaler, RewardScaler)
+    return Imitation(archive, algo, policy, optimizer, scaler)
 
 
 class Imitation:
     """Teaches a policy the best trajectories of an archive."""
 
     def __init__(
-        self, explorer: GoExplore, algo: PPOConfig | A2CConfig, policy: Policy, optimizer: Optimizer
+        self,
+        explorer: GoExplore,
+        algo: PPOConfig | A2CConfig,
+        policy: Policy,
+        optimizer: Optimizer,
+        scaler: RewardScaler | None = None,
     ):
         self._explorer, self._algo, self._policy, self._optimizer = explorer, algo, policy, optimizer
+        self._scaler = scaler
         self.settings = explorer.settings
 
     @property
@@ -75,15 +83,13 @@ class Imitation:
         learns = self.settings.learn_from != "nothing" and bool(self._found)
         return learns and (self._explorer.turns + 1) % self.settings.learn_every == 0
 
-    def learn(
-        self, scaler: RewardScaler | None, progress: Progress, rng: np.random.Generator
-    ) -> dict[str, float]:
+    def learn(self, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
         """One lesson; metrics by name."""
         if not self.is_due:
             return {}
         rapid = self.settings.learn_from == "rapid"
         shares = [1.0 - task.successes.share if rapid else 1.0 for task in self._found]
-        lesson = prepare_lesson(self._found, shares, self._teacher(scaler, progress), rng)
+        lesson = prepare_lesson(self._found, shares, self._teacher(progress), rng)
         rate, steps = self._algo.learning_rate.at(progress) * float(np.mean(shares)), []
         self._policy.gradient_mode(True)
         for _ in range(self.settings.learn_epochs):
@@ -93,10 +99,10 @@ class Imitation:
         self._policy.gradient_mode(False)
         return mean_metrics(steps) | {"archive/lessons": float(len(steps))}
 
-    def _teacher(self, scaler: RewardScaler | None, progress: Progress) -> Teacher:
+    def _teacher(self, progress: Progress) -> Teacher:
         memory, gamma = self._policy.config.memory, self._algo.gamma.at(progress)
         longest = 1 if memory is None else memory.longest(self._algo.num_steps)
-        return Teacher(self._explorer.log, self._policy, scaler, gamma, self.settings.recall, longest)
+        return Teacher(self._explorer.log, self._policy, self._scaler, gamma, self.settings.recall, longest)
 
     def observe(self, rollout: Rollout) -> None:
         """Move the policy's statistics, which an update of the rollout would have done."""

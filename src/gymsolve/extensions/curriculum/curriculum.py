@@ -1,7 +1,8 @@
 """The stage that a run is in, and which copies play what.
 
-After every rollout that was learned from, `hear` takes its episodes and advantages and `advance` says whether
-anything moves. All of it is state of the run: a resumed curriculum moves at the same steps.
+After every rollout that was learned from, `advance` takes its episodes and advantages. It returns a change of
+stage, if there is reason for one. All of it is state of the run: a resumed curriculum moves at the same
+steps.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,16 +11,20 @@ from typing import Any
 from gymsolve.envs.contract import Episode
 from gymsolve.envs.describe import describe_env
 from gymsolve.errors import ConfigError
+from gymsolve.experience.credit import Credit
+from gymsolve.experience.rollout import Rollout
+from gymsolve.extensions.curriculum.describe_move import describe_move
 from gymsolve.extensions.curriculum.ladder import Ladder, Move, Rung, ladder_copies
 from gymsolve.extensions.curriculum.levels import Levels
+from gymsolve.extensions.extension import Change, EnvRequest, Setup, Site, Stages
 from gymsolve.metrics.thresholds import task_thresholds
-from gymsolve.parts import Part, rollback_state
+from gymsolve.parts import rollback_state
 from gymsolve.seeding import generator, restore_generator, save_generator
 from gymsolve.settings.config import TrainConfig
 from gymsolve.spec import Array
 
 
-class Curriculum(Part):
+class Curriculum(Stages):
     """Stages of one run."""
 
     def __init__(self, config: TrainConfig, bars: Mapping[str, float | None]) -> None:
@@ -72,7 +77,31 @@ class Curriculum(Part):
         self.masters[self.stages[-1]] = env_steps
         return self.stages[-1]
 
-    def hear(
+    def success_bars(self) -> dict[str, float]:
+        if self.by_success:
+            return {}
+        return {rung.name: rung.promote_at for rung in self.ladder.rungs if rung.promote_at is not None}
+
+    def spare_checkpoints(self) -> set[int]:
+        return set(self.masters.values())
+
+    def advance(
+        self, rollout: Rollout, credit: Credit | None, *, taken: int, env_steps: int
+    ) -> Change | None:
+        numbers = rollout.task_numbers
+        assert numbers is not None
+        assert credit is not None, "tasks are learned by algorithms that give credit"
+        self.take(rollout.episodes, rollout.tasks, numbers[credit.rows], credit.advantages[credit.rows])
+        move = self.decide(taken)
+        if move is None:
+            return None
+        facts = describe_move(self, move, env_steps)
+        self.history.append(facts)
+        if move.kind == "promoted":
+            self.masters[self.stages[move.before]] = env_steps
+        return Change(move.kind, facts)
+
+    def take(
         self, episodes: Iterable[Episode], names: Sequence[str], tasks: Array, advantages: Array
     ) -> None:
         """A rollout that was learned from: its finished episodes, and by step [B] the task and the advantage.
@@ -106,7 +135,7 @@ class Curriculum(Part):
                     hint="Let the environment's last step say so in its info, or use curriculum.by=return.",
                 )
 
-    def advance(self, taken: int) -> Move | None:
+    def decide(self, taken: int) -> Move | None:
         """Move if there is reason to, and give out the copies anew if it is time; see `copies`."""
         move = None if self.levels is not None else self.ladder.decide(taken)
         if move is not None or self.updates >= self.settings.redraw:
@@ -169,16 +198,27 @@ class Curriculum(Part):
         self.rng = generator(seed, "curriculum", env_steps)
 
 
-def build_curriculum(config: TrainConfig) -> Curriculum | None:
-    """The curriculum that the settings ask for; a stage that nobody could ever leave is refused."""
-    settings = config.curriculum
-    if not settings.stages:
-        return None
-    solved = task_thresholds(config, describe_env(config.env, "eval"))
-    bars = {one.name: settings.bar(one, config.solved_by, solved[one.name]) for one in settings.stages}
-    by_success = settings.promotes_by_success(config.solved_by)
-    fault = settings.find_dead_end(bars, by_success=by_success, budget=config.steps)
-    if fault is not None:
-        where, _, told = fault.partition(": ")
-        raise ConfigError(f"{told}.", where=f"curriculum.{where}")
-    return Curriculum(config, bars)
+class CurriculumSetup(Setup):
+    """Asked for by `curriculum.stages`; refuses a stage that nobody could ever leave."""
+
+    def __init__(self, config: TrainConfig) -> None:
+        super().__init__(config)
+        settings = config.curriculum
+        solved = task_thresholds(config, describe_env(config.env, "eval"))
+        bars = {
+            stage.name: settings.bar(stage, config.solved_by, solved[stage.name]) for stage in settings.stages
+        }
+        by_success = settings.promotes_by_success(config.solved_by)
+        fault = settings.find_dead_end(bars, by_success=by_success, budget=config.steps)
+        if fault is not None:
+            where, _, text = fault.partition(": ")
+            raise ConfigError(f"{text}.", where=f"curriculum.{where}")
+        self.curriculum = Curriculum(config, bars)
+
+    def ask(self, request: EnvRequest) -> EnvRequest:
+        """Of ordered stages, the first is played alone at first."""
+        curriculum = self.curriculum
+        return request if curriculum.stage else request._replace(task=curriculum.stages[0])
+
+    def build(self, site: Site) -> Curriculum:
+        return self.curriculum

@@ -13,18 +13,19 @@ from gymsolve.extensions.exploration.novelty import Novelty
 from gymsolve.extensions.exploration.rarity import Rarity
 from gymsolve.extensions.exploration.rnd import NovelD, RandomDistillation
 from gymsolve.extensions.exploration.visits import Episodic, Visits
+from gymsolve.extensions.extension import Site
 from gymsolve.seeding import generator
-from gymsolve.settings.config import ReinforceConfig, TrainConfig
+from gymsolve.settings.config import A2CConfig, PPOConfig, TrainConfig
 from gymsolve.spec import EnvSpec
 
 
-def build_bonus(
-    config: TrainConfig, spec: EnvSpec, num_envs: int, *, on_gpu: bool, threads: int
-) -> Curiosity:
+def build_bonus(site: Site) -> Curiosity:
     """The bonus that the settings ask for."""
-    assert not isinstance(config.algo, ReinforceConfig)
-    torch.set_num_threads(threads)
-    device, rng = torch.device("cuda" if on_gpu else "cpu"), generator(config.seed, "bonus", 1)
+    config, envs = site.config, site.collector.envs
+    spec, num_envs = envs.spec, envs.num_envs
+    assert isinstance(config.algo, PPOConfig | A2CConfig)
+    torch.set_num_threads(site.threads)
+    device, rng = torch.device("cuda" if site.on_gpu else "cpu"), generator(config.seed, "bonus", 1)
     inputs = Inputs(spec, config.explore.entries, config.env.frame_stack, device)
     with torch.random.fork_rng(devices=[]):  # torch's layers draw weights of their own first
         critic = Critic(config.explore, inputs, config.net.cnn, device, rng)

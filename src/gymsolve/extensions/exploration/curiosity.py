@@ -1,8 +1,9 @@
 """The bonus that the trainer sees: novelty, scaled and valued, as a stream of rewards of its own.
 
-The order within an iteration is that of every bonus: pay once a rollout is collected, let the policy learn,
-then learn. Only the scale moves with the payment, as that of the task's rewards does: by the spread of the
-discounted sum so far, this rollout included, without centring.
+It pays after a rollout is collected and learns after the policy has learned, so that what it pays does not
+move within a rollout. Only the scale moves with the payment, as that of the task's rewards does: by the
+spread of the discounted sum so far, this rollout included, without centring. Raw returns, evaluation and
+*solved* never see it.
 """
 
 import math
@@ -15,10 +16,10 @@ from gymsolve.experience.credit import stream_advantages
 from gymsolve.experience.learning import explained_variance
 from gymsolve.experience.rollout import Rollout, Stream
 from gymsolve.experience.successors import Transitions
-from gymsolve.extensions.exploration.bonus import Bonus
 from gymsolve.extensions.exploration.critic import Critic
 from gymsolve.extensions.exploration.inputs import Inputs
 from gymsolve.extensions.exploration.novelty import Novelty
+from gymsolve.extensions.extension import Extension
 from gymsolve.extensions.scaling import RewardScaler
 from gymsolve.parts import Part
 from gymsolve.settings.config import A2CConfig, PPOConfig
@@ -26,8 +27,11 @@ from gymsolve.settings.exploration import ExploreConfig
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array
 
+STREAM = "explore"
+"""The stream of rewards that the bonus is paid in."""
 
-class Curiosity(Bonus):
+
+class Curiosity(Extension):
     """Owns the novelty, its critic, the statistics of what they see, and the scale of what is paid."""
 
     def __init__(
@@ -48,6 +52,11 @@ class Curiosity(Bonus):
 
     def begin(self, rows: Sequence[int]) -> None:
         self.novelty.begin(rows)
+
+    def shape(self, rollout: Rollout, progress: Progress) -> None:
+        """Pay the bonus, in a stream of its own."""
+        with np.errstate(all="ignore"):
+            rollout.streams = {STREAM: self.stream(rollout, self.pay(rollout, progress))}
 
     def pay(self, rollout: Rollout, progress: Progress) -> Array:
         """How new each step is [T, N], in units of the spread of its discounted sum."""
@@ -77,11 +86,9 @@ class Curiosity(Bonus):
             episodic=not settings.across_ends,
         )
 
-    def learn(self, rollout: Rollout, rng: np.random.Generator) -> dict[str, float]:
-        seen, progress = self._seen, self._progress
+    def learn(self, rollout: Rollout, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
+        seen, stream = self._seen, rollout.streams[STREAM]
         assert seen is not None
-        assert progress is not None
-        (stream,) = rollout.streams.values()
         advantages = stream_advantages(rollout, stream, self._algo.gae_lambda.at(progress))
         targets = (advantages + stream.values)[seen.valid]
         places, rate = seen.here[seen.valid], self._algo.learning_rate.at(progress)

@@ -1,4 +1,4 @@
-"""What exploring needs of a run: wrappers around the environments that train, and settings that can work.
+"""The setup of exploration: wrappers around the environments that train, and settings that can work.
 
 Nothing here needs torch: a run without a bonus must not wait for it.
 """
@@ -7,6 +7,7 @@ from gymsolve.envs.describe import describe
 from gymsolve.envs.families import find_family
 from gymsolve.errors import ConfigError, did_you_mean
 from gymsolve.extensions.archive.cell_keys import choose_archive_cells
+from gymsolve.extensions.extension import EnvRequest, Extension, Setup, Site
 from gymsolve.settings.config import EnvConfig, TrainConfig, WrapperConfig
 from gymsolve.settings.exploration import COUNTING
 from gymsolve.spec import EnvSpec
@@ -63,29 +64,36 @@ def _archives_states(config: TrainConfig, env: EnvConfig) -> bool:
     return spec is not None and choose_archive_cells(config.explore, spec, has_state=True) == "state"
 
 
-def require_sense(config: TrainConfig, spec: EnvSpec) -> None:
-    """Refuse a bonus that cannot be paid, and an archive that cannot be used."""
-    settings = config.explore
-    if settings.archive is not None:
-        _require_archive_sense(config)
-    if settings.bonus == "none" and settings.archive is None:
-        return
-    if settings.bonus != "none" and config.algo.whole_episodes:
-        raise ConfigError(
-            f"{config.algo.name} learns from finished episodes alone, and a bonus counts beyond them.",
-            where="explore.bonus",
-            hint="Use algo.name=ppo or algo.name=a2c.",
-        )
-    _require_entries(config, spec)
+class ExplorationSetup(Setup):
+    """Asked for by the section `explore`, be it for wrappers alone."""
 
+    def ask(self, request: EnvRequest) -> EnvRequest:
+        return request._replace(env=training_env(self.config))
 
-def _require_archive_sense(config: TrainConfig) -> None:
-    if config.algo.whole_episodes:
-        raise ConfigError(
-            f"{config.algo.name} learns from finished episodes alone, and an archive leaves some unfinished.",
-            where="explore.archive",
-            hint="Use algo.name=ppo or algo.name=a2c.",
-        )
+    def check(self, spec: EnvSpec) -> None:
+        """Refuse a bonus that cannot be paid, and an archive that cannot be used."""
+        settings, algo = self.config.explore, self.config.algo
+        kinds = {
+            "archive": (settings.archive is not None, "an archive leaves some unfinished"),
+            "bonus": (settings.bonus != "none", "a bonus counts beyond them"),
+        }
+        for name, (asked, why) in kinds.items():
+            if asked and algo.whole_episodes:
+                raise ConfigError(
+                    f"{algo.name} learns from finished episodes alone, and {why}.",
+                    where=f"explore.{name}",
+                    hint="Use algo.name=ppo or algo.name=a2c.",
+                )
+        if any(asked for asked, _ in kinds.values()):
+            _require_entries(self.config, spec)
+
+    def build(self, site: Site) -> Extension | None:
+        if self.config.explore.bonus == "none":
+            return None
+        from gymsolve.extensions.exploration.build import build_bonus  # needs torch, whatever the engine
+
+        site.collector.keeps_ends = True
+        return build_bonus(site)
 
 
 def _require_entries(config: TrainConfig, spec: EnvSpec) -> None:

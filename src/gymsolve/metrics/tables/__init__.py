@@ -5,6 +5,7 @@ from gymsolve.metrics.tables.archive import ARCHIVE
 from gymsolve.metrics.tables.bonus import BONUS
 from gymsolve.metrics.tables.curriculum import CURRICULUM
 from gymsolve.metrics.tables.evaluation import EVALUATION
+from gymsolve.metrics.tables.imitation import IMITATION
 from gymsolve.metrics.tables.learning import HYPER, LEARNING
 from gymsolve.metrics.tables.position import POSITION, TIME
 from gymsolve.metrics.tables.rollout import DATA, EPISODES, TASKS
@@ -33,6 +34,7 @@ GROUPS = (
         ARCHIVE,
         "Of the places that episodes of training begin at; such episodes never enter returns or *solved*.",
     ),
+    Group("Imitation", IMITATION, "Of a run that clones recorded episodes."),
     Group("Hyperparameters in force", HYPER),
     Group("Evaluation", EVALUATION),
 )

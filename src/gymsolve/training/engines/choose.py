@@ -12,10 +12,11 @@ from itertools import pairwise
 from pydantic import ValidationError
 
 from gymsolve.errors import CheckpointError, ConfigError
+from gymsolve.experience.learner import Policy
 from gymsolve.fast import supports, why_not
 from gymsolve.settings.config import NetConfig, TrainConfig
 from gymsolve.spec import Array, EnvSpec
-from gymsolve.training.engines.contract import Engine, Policy
+from gymsolve.training.engines.contract import Engine
 
 
 def choose_engine(config: TrainConfig, spec: EnvSpec) -> Engine:
@@ -39,7 +40,8 @@ def load_policy(arrays: dict[str, Array], metadata: dict[str, str], *, threads: 
         raise _unreadable(error) from error
     if _least_weights(spec, net) > _WASTE * sum(array.size for array in arrays.values()):
         raise CheckpointError("the weights do not fit the network they describe: it is far larger.")
-    engine = _numpy(threads) if why_not(net, spec) is None else _torch("cpu", threads, spec)
+    plain = metadata.get("kind", "actor_critic") == "actor_critic" and why_not(net, spec) is None
+    engine = _numpy(threads) if plain else _torch("cpu", threads, spec)
     return engine.load_policy(arrays, metadata)
 
 

@@ -1,5 +1,8 @@
 """The NumPy engine: small networks on the CPU, without torch."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from gymsolve.fast import FastAlgorithm, FastPolicy, build, set_blas_threads
 from gymsolve.kernels import find_kernels
 from gymsolve.parts import Part
@@ -20,7 +23,8 @@ class NumpyEngine(Part):
         set_blas_threads(self.threads)
         self.kernels: str | None = find_kernels().kind
 
-    def build(self, config: TrainConfig, spec: EnvSpec) -> tuple[FastPolicy, FastAlgorithm]:
+    def build(self, config: TrainConfig, spec: EnvSpec, auxiliaries: Sequence[Any] = ()) -> FastAlgorithm:
+        assert not auxiliaries, "`supports` names them as an obstacle"
         return build(config, spec, generator(config.seed, "init"))
 
     def load_policy(self, arrays: dict[str, Array], metadata: dict[str, str]) -> FastPolicy:

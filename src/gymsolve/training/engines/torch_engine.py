@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,15 +10,14 @@ import torch
 
 from gymsolve.envs.backends.worker_pool import usable_cores
 from gymsolve.errors import ConfigError
+from gymsolve.experience.learner import Learner, Policy
 from gymsolve.fast import set_blas_threads
-from gymsolve.nn.policy import Policy
 from gymsolve.parts import Part
-from gymsolve.registry import ALGORITHMS, lookup
+from gymsolve.registry import ALGORITHMS, POLICIES, lookup
 from gymsolve.seeding import generator, integer_seeds
 from gymsolve.settings.config import TrainConfig
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array, EnvSpec
-from gymsolve.training.engines.contract import Algorithm
 
 _LARGE_IMAGE = 48 * 48
 """Pixels from which convolutions may gain from more than one thread."""
@@ -45,16 +45,17 @@ class TorchEngine(Part):
         set_blas_threads(1)  # NumPy draws the first weights; two threads on busy cores are far slower
         torch.set_num_threads(self.threads)
 
-    def build(self, config: TrainConfig, spec: EnvSpec) -> tuple[Policy, Algorithm]:
-        policy = Policy(spec, config.net, generator(config.seed, "init")).to(self.device)
+    def build(self, config: TrainConfig, spec: EnvSpec, auxiliaries: Sequence[Any] = ()) -> Learner:
+        kind = lookup(ALGORITHMS, config.algo.name, "algo.name")
+        policy = kind.make_policy(spec, config.net, generator(config.seed, "init")).to(self.device)
         self.kernels = "c" if policy.encoder.compiled and self.device.type == "cpu" else None
         if self._undecided and self.device.type == "cpu":
             self._choose_threads(config, policy)
         torch.manual_seed(integer_seeds(config.seed, "torch", 1)[0])
-        algorithm: Algorithm = lookup(ALGORITHMS, config.algo.name, "algo.name")(config.algo, policy)
-        return policy, algorithm
+        learner: Learner = kind(config.algo, policy, auxiliaries)
+        return learner
 
-    def _choose_threads(self, config: TrainConfig, policy: Policy) -> None:
+    def _choose_threads(self, config: TrainConfig, policy: Any) -> None:
         """One thread or all cores, whichever would be done with an update and its rollout sooner."""
         most = _most_threads()
         if most == 1:
@@ -67,7 +68,9 @@ class TorchEngine(Part):
         torch.set_num_threads(self.threads)
 
     def load_policy(self, arrays: dict[str, Array], metadata: dict[str, str]) -> Policy:
-        return Policy.from_arrays(arrays, metadata).to(self.device)
+        kind = lookup(POLICIES, metadata.get("kind", "actor_critic"), "policy.safetensors")
+        policy: Policy = kind.from_arrays(arrays, metadata).to(self.device)
+        return policy
 
     def arrays(self) -> dict[str, Array]:
         """Torch's global generator, which dropout draws from."""
@@ -102,7 +105,7 @@ def _most_threads() -> int:
     return int(asked) if asked.isdigit() and asked != "0" else usable_cores()
 
 
-def _measure_threads(config: TrainConfig, policy: Policy, counts: tuple[int, ...]) -> dict[int, float]:
+def _measure_threads(config: TrainConfig, policy: Any, counts: tuple[int, ...]) -> dict[int, float]:
     """Seconds of acting and learning per rollout, by number of threads: the best of alternating tries."""
     algo, num_envs = config.algo, config.env.num_envs
     steps = algo.num_steps * num_envs
@@ -126,13 +129,15 @@ def _measure_threads(config: TrainConfig, policy: Policy, counts: tuple[int, ...
     return {count: passes * steps / rows * one[0] + algo.num_steps * one[1] for count, one in best.items()}
 
 
-def _blank(policy: Policy, rows: int) -> dict[str, torch.Tensor]:
+def _blank(policy: Any, rows: int) -> dict[str, torch.Tensor]:
     """Empty observations; their contents do not change the time."""
     arrays = {key: np.zeros((rows, *entry.shape), entry.dtype) for key, entry in policy.spec.obs.items()}
-    return policy.tensors(arrays)
+    tensors: dict[str, torch.Tensor] = policy.tensors(arrays)
+    return tensors
 
 
-def _differentiate(policy: Policy, obs: dict[str, torch.Tensor]) -> None:
-    params, values = policy(obs, None)
+def _differentiate(policy: Any, obs: dict[str, torch.Tensor]) -> None:
+    outputs = policy(obs, None)
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
     wanted = [parameter for parameter in policy.parameters() if parameter.requires_grad]
-    torch.autograd.grad(params.sum() + values.sum(), wanted, allow_unused=True)
+    torch.autograd.grad(sum(output.sum() for output in outputs), wanted, allow_unused=True)

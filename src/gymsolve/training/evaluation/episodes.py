@@ -17,9 +17,9 @@ import numpy as np
 from gymsolve.envs.contract import Envs, Episode, Step
 from gymsolve.errors import EnvFaultError, EnvLostError
 from gymsolve.experience.agent import Agent
+from gymsolve.experience.learner import Policy
 from gymsolve.experience.statistics import typical_size
 from gymsolve.spec import Array
-from gymsolve.training.engines.contract import Policy
 from gymsolve.training.evaluation.result import EvalResult
 from gymsolve.training.health.nonfinite import blame_evaluation, raise_as, require_finite_actions
 

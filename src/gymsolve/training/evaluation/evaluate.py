@@ -16,12 +16,12 @@ from gymsolve.envs.contract import Envs
 from gymsolve.envs.describe import describe_env
 from gymsolve.envs.make import make_envs, make_joined
 from gymsolve.errors import ConfigError
+from gymsolve.experience.learner import Policy
 from gymsolve.metrics.thresholds import task_thresholds
 from gymsolve.seeding import Stream, generator, integer_seeds
 from gymsolve.settings.config import Role, TrainConfig
 from gymsolve.text import count as grouped
 from gymsolve.text import duration, plural
-from gymsolve.training.engines.contract import Policy
 from gymsolve.training.evaluation.episodes import Limits, play_episodes
 from gymsolve.training.evaluation.result import EvalResult, merge_results
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from gymsolve.envs.build import needs_own_process
 from gymsolve.envs.processes import OwnProcess
 from gymsolve.errors import DivergenceError, EnvFaultError, GymsolveError
+from gymsolve.experience.learner import Policy
 from gymsolve.runs.checkpoints import POLICY, find_place, meta_in
 from gymsolve.runs.loading import load_policy_file
 from gymsolve.runs.run import Run
@@ -23,7 +24,6 @@ from gymsolve.settings.config import TrainConfig
 from gymsolve.settings.schedules import Progress
 from gymsolve.training.checkpoint import save
 from gymsolve.training.engines.choose import load_policy
-from gymsolve.training.engines.contract import Policy
 from gymsolve.training.evaluation.evaluate import Evaluator, Verdict
 from gymsolve.training.health.nonfinite import date_fault, raise_as
 from gymsolve.training.observer import Observer, tell_late

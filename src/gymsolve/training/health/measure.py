@@ -75,7 +75,7 @@ class Before:
 
     def __init__(self, trainer: Trainer, rollout: Rollout) -> None:
         self.measured = _before(trainer, rollout)
-        self.weights = trainer.algorithm.optimizer.weights()
+        self.weights = _weights(trainer)
         probe = trainer.probe
         self.greedy = trainer.policy.greedy(probe.obs, probe.masks, probe.remember(trainer.policy))
 
@@ -83,10 +83,8 @@ class Before:
 @np.errstate(all="ignore")  # what overflows here is a metric that is not finite, and an alert
 def _before(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
     """Measure the rollout with the policy that collected it."""
-    credit = trainer.algorithm.credit(rollout, trainer.progress)
     return {
-        **credit_statistics(rollout, credit),
-        **task_statistics(rollout, credit, trainer.config.algo.normalize_advantages),
+        **_credit(trainer, rollout),
         **episode_statistics(rollout),
         **component_statistics(rollout, trainer.envs.spec.components),
         **action_statistics(rollout, trainer.policy.spec.action),
@@ -94,14 +92,27 @@ def _before(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
     }
 
 
+def _credit(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
+    """Statistics of what each step is worth; none for an algorithm that gives no credit by step."""
+    credit = trainer.learner.credit(rollout, trainer.progress)
+    if credit is None:
+        return {}
+    return credit_statistics(rollout, credit) | task_statistics(rollout, credit)
+
+
+def _weights(trainer: Trainer) -> Array:
+    """All trainable numbers, as one array."""
+    return np.concatenate([optimizer.weights() for optimizer in trainer.learner.optimizers.values()])
+
+
 def _observations(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
     """What the network sees: scaling keeps the order of numbers, so their ends tell the largest."""
     ends, still = observed_range(rollout)
-    if trainer.bounds is not None:
-        trainer.bounds.look(ends)
+    if trainer.probe.bounds is not None:
+        trainer.probe.bounds.look(ends)
     some = sample_obs(rollout, trainer.policy.spec)[0]
     # Evaluation compares with what a reset shows, and an archive begins episodes elsewhere.
-    first = first_observations(rollout) if trainer.explorer is None else None
+    first = first_observations(rollout) if trainer.collector.starts is None else None
     parts = [some, ends] if first is None else [some, ends, first]
     together = {key: np.concatenate([part[key] for part in parts]) for key in ends}
     seen = trainer.policy.seen(together)  # in one call for all rows: its cost hardly depends on their number
@@ -119,8 +130,8 @@ def _observations(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
 @np.errstate(all="ignore")
 def _after(trainer: Trainer, rollout: Rollout, before: Before, metrics: dict[str, float]) -> dict[str, float]:
     """What the update did to the network."""
-    policy, optimizer, probe = trainer.policy, trainer.algorithm.optimizer, trainer.probe
-    change = (optimizer.weights() - before.weights).astype(np.float64)
+    policy, learner, probe = trainer.policy, trainer.learner, trainer.probe
+    change = (_weights(trainer) - before.weights).astype(np.float64)
     memory = probe.remember(policy)
     hidden = policy.hidden(probe.obs, memory)
     now = policy.greedy(probe.obs, probe.masks, memory)
@@ -135,12 +146,14 @@ def _after(trainer: Trainer, rollout: Rollout, before: Before, metrics: dict[str
     features = _features(hidden)
     if features is not None:
         found["train/feature_rank"] = feature_rank(features)
-    for part, norm in optimizer.group_norms(policy.parameter_groups()).items():
-        if part != "value" or trainer.config.algo.has_critic:
-            found[f"train/grad_norm_{part}"] = norm
-    for part, pieces in optimizer.gradients(policy.parameter_groups()).items():
-        if part != "value" or trainer.config.algo.has_critic:
-            found |= gradient_sizes(part, pieces)
+    for name, optimizer in learner.optimizers.items():
+        groups = learner.parameter_groups(name)
+        for part, norm in optimizer.group_norms(groups).items():
+            if part != "value" or trainer.config.algo.has_critic:
+                found[f"train/grad_norm_{part}"] = norm
+        for part, pieces in optimizer.gradients(groups).items():
+            if part != "value" or trainer.config.algo.has_critic:
+                found |= gradient_sizes(part, pieces)
     largest = largest_entropy(rollout, policy.spec.action)
     if largest and "train/entropy" in metrics:
         found["policy/entropy_relative"] = metrics["train/entropy"] / largest

@@ -103,7 +103,7 @@ def require_finite_rollout(trainer: "Trainer", rollout: Rollout) -> None:
     row, bad = first
     # A step's results exist after it; the policy's numbers exist before it.
     bad = _at(trainer, bad, row + (bad.what == "reward"))
-    theirs = bad.what == "observation" or (bad.what == "reward" and trainer.scaler is None)
+    theirs = bad.what == "observation" or (bad.what == "reward" and not trainer.config.algo.scales_rewards)
     raise fault(bad, trainer.envs.spec.id) if theirs else _diverged(bad)
 
 
@@ -171,7 +171,9 @@ def _first_of(what: BadKind, entry: str | None, array: Array) -> tuple[int, BadN
 
 def _bad_credit(trainer: "Trainer", rollout: Rollout) -> BadNumber | None:
     """The first value or advantage whose square float32 cannot hold: no loss can be computed from it."""
-    credit = trainer.algorithm.credit(rollout, trainer.progress)
+    credit = trainer.learner.credit(rollout, trainer.progress)
+    if credit is None:
+        return None
     # Values come one after the other; advantages are summed backwards, so the last bad row is their first.
     columns: list[tuple[BadKind, Array, int]] = [
         ("value", rollout.values, 1),

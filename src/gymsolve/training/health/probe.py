@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from gymsolve.envs.determinism import Bounds
+from gymsolve.experience.learner import Policy
 from gymsolve.experience.rollout import Rollout
 from gymsolve.experience.sequences import cut_sequences
 from gymsolve.experience.statistics import sample_rows
 from gymsolve.parts import Part
 from gymsolve.spec import Array, EnvSpec, Obs
-from gymsolve.training.engines.contract import Policy
 
 DORMANT = 0.025
 """A unit is dormant below this share of its layer's mean activation (Sokar et al. 2023)."""
@@ -31,6 +32,8 @@ class Probe(Part):
         self.masks: Array | None = None
         self.steps: Array | None = None  # [B] of the episode, before each row; None without memory
         self.told: Array | None = None  # [B, M] memory as it was, of which only the inputs are used
+        self.bounds: Bounds | None = None
+        """Finds the first observation outside of its space; None where nobody needs to know."""
 
     def take(self, rollout: Rollout) -> None:
         """Keep some of a rollout, unless there is something already."""

@@ -16,6 +16,7 @@ from gymsolve.envs.random_policy import random_actions
 from gymsolve.errors import EnvFaultError, UsageError
 from gymsolve.experience.collect import Collector
 from gymsolve.experience.frames import Frames
+from gymsolve.experience.learner import Policy
 from gymsolve.experience.rollout import Rollout
 from gymsolve.fast import supports
 from gymsolve.seeding import generator
@@ -23,7 +24,6 @@ from gymsolve.settings.config import EnvConfig, TrainConfig
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array, EnvSpec
 from gymsolve.training.engines.choose import choose_engine
-from gymsolve.training.engines.contract import Policy
 from gymsolve.training.planning.tuning import Choice, Compute, Costs, Layout, choose, layouts
 
 Key = TypeVar("Key")
@@ -170,7 +170,8 @@ def _measure_compute(
     probe, factor = _probe(config, spec)
     changed = {"engine": compute.engine, "device": compute.device, "threads": compute.threads}
     probe = probe.model_copy(update=changed)
-    policy, algorithm = choose_engine(probe, spec).build(probe, spec)
+    learner = choose_engine(probe, spec).build(probe, spec)
+    policy = learner.policy
     rng = generator(config.seed, "minibatch")
     sample = _sample(probe, policy)
     for shape in 2 * shapes:
@@ -179,7 +180,7 @@ def _measure_compute(
         act = partial(policy.act, obs, masks, rng)
         _keep_lower(costs.acting, (compute, shape.num_envs), _repeat(act, 0.15 * seconds / len(shapes)))
     rollout = _stretched(sample, probe.algo.num_steps)
-    learn = partial(algorithm.update, rollout, Progress(0, config.steps), rng)
+    learn = partial(learner.update, rollout, Progress(0, config.steps), rng)
     costs.update[compute] = factor * _repeat(learn, 0.7 * seconds)
 
 

@@ -1,0 +1,1 @@
+"""Imitation: the policy learns the actions of recorded episodes."""
