@@ -93,7 +93,7 @@ class RunRequest:
                 f"{self.verb!r} begins no run.", where="verb", hint=f"One of {', '.join(VERBS)}."
             )
         for name, verbs in _ONLY.items():
-            if getattr(self, name) not in (None, False) and self.verb not in verbs:
+            if _is_given(getattr(self, name)) and self.verb not in verbs:
                 raise UsageError(f"`gymsolve {self.verb}` does not take this.", where=name)
         if self.seeds is not None and not 2 <= self.seeds <= MOST_SEEDS:
             hint = f"Give 2 to {MOST_SEEDS:,}, or nothing for one."
@@ -147,7 +147,7 @@ class RunRequest:
         """Plain data; what is not asked for is left out."""
         told = {one.name: getattr(self, one.name) for one in fields(self)}
         told["overrides"] = list(self.overrides)
-        return {name: value for name, value in told.items() if value not in (None, False, [])}
+        return {name: value for name, value in told.items() if _is_given(value)}
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
@@ -214,6 +214,10 @@ def _read_value(option: str, name: str, text: str) -> Any:
         return int(text)
     except ValueError as error:
         raise UsageError(f"{text!r} is not a whole number.", where=option) from error
+
+
+def _is_given(value: Any) -> bool:
+    return value is not None and value is not False and value != []
 
 
 def _fits(name: str, value: Any) -> bool:
