@@ -77,11 +77,11 @@ class LocalPlace:
         finally:
             os.close(alive)  # the process holds the lock now
         replace_json(folder / "pid.json", {"pid": process.pid})
-        return LocalJob(folder, request, group, self.limit, process)
+        return LocalJob(folder, request, group, self, process)
 
     def list(self) -> "Sequence[LocalJob]":
         stored = () if self.jobs is None else sorted(self.jobs.glob("*/job.json"))
-        return [_read_job(path, self.limit) for path in stored]
+        return [_read_job(path, self) for path in stored]
 
 
 class LocalJob:
@@ -92,13 +92,13 @@ class LocalJob:
         folder: Path,
         request: RunRequest,
         group: str | None,
-        limit: float,
+        place: LocalPlace,
         process: "subprocess.Popen[bytes] | None" = None,
     ) -> None:
-        self.folder, self.request, self.group, self.limit = folder, request, group, limit
+        self.folder, self.request, self.group, self.place = folder, request, group, place
         self._process = process
         """None for a job that another process has started."""
-        self._deadline = time.monotonic() + limit
+        self._deadline = time.monotonic() + place.limit
         self._stopping = self._kept = False
         self._begun: Begun | None = None
         self._ended: Ended | None = None
@@ -145,7 +145,7 @@ class LocalJob:
     def _unanswered(self, alive: bool) -> GymsolveError:
         code = None if self._process is None else self._process.poll()
         if alive:
-            happened = f"the run has not begun within {self.limit:g} seconds, and its process was ended"
+            happened = f"the run has not begun within {self.place.limit:g} seconds, and its process was ended"
         elif code is None:
             happened = "the process ended before the run began"
         elif code < 0:
@@ -196,6 +196,9 @@ class LocalJob:
             (self.folder / "job.json").unlink(missing_ok=True)
         else:
             shutil.rmtree(self.folder, ignore_errors=True)
+        if self.place.jobs is not None:
+            with contextlib.suppress(OSError):  # there are others
+                self.place.jobs.rmdir()
 
 
 def jobs_at_once(threads: int, jobs: int) -> int:
@@ -225,9 +228,9 @@ def spawn(
     return process
 
 
-def _read_job(path: Path, limit: float) -> LocalJob:
+def _read_job(path: Path, place: LocalPlace) -> LocalJob:
     stored = parse_json(read_file(path), exact=True)
-    return LocalJob(path.parent, RunRequest.from_json(stored["request"]), stored["group"], limit)
+    return LocalJob(path.parent, RunRequest.from_json(stored["request"]), stored["group"], place)
 
 
 def _read_pid(folder: Path) -> int | None:

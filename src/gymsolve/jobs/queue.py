@@ -8,15 +8,16 @@ each is told by the jobs that the place lists and by the runs of the group, so t
 disagree with them: runs that have ended stay, runs under way are watched again, runs that died are resumed.
 """
 
+import shlex
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from gymsolve.errors import GymsolveError, RunDamagedError, UsageError
+from gymsolve.errors import CodeRefusedError, GymsolveError, RunDamagedError, UsageError
 from gymsolve.jobs.place import Begun, Cursor, Ended, Job, Place
 from gymsolve.jobs.request import RunRequest
 from gymsolve.runs.files import HeldError, locked, os_errors, parse_json, to_json
@@ -25,6 +26,7 @@ from gymsolve.runs.index import list_runs
 from gymsolve.runs.records import append_record, lines_from
 from gymsolve.runs.run import Run, open_run
 from gymsolve.runs.summary import RunSummary
+from gymsolve.runs.trust import are_trusted_words, trust_words
 
 if TYPE_CHECKING:
     from gymsolve.training.stop import Reason, StopSignal
@@ -207,6 +209,7 @@ class Queue:
             with os_errors(self.path):
                 self.path.parent.mkdir(parents=True, exist_ok=True)
             append_record(self.path, record)
+            trust_words(f"{self.group}/{key}", request.words())
             known[key] = request
 
     def tasks(self) -> dict[str, RunRequest]:
@@ -220,22 +223,38 @@ class Queue:
                 raise RunDamagedError("a line is no task.", where=str(self.path)) from error
         return tasks
 
-    def left(self, place: Place) -> dict[str, Task]:
-        """What is still to be done: jobs under way, runs to resume, requests that never began."""
-        jobs = {job.request: job for job in place.list() if job.group == self.group}
+    def left(self, place: Place, *, trust: bool = False) -> dict[str, Task]:
+        """What is still to be done: jobs under way, runs to resume, requests that never began.
+
+        Requests that this user did not add here begin nothing unless the user trusts them.
+        """
+        jobs = jobs_under_way(place)
         runs = [one for one in list_runs(self.base) if one.group == self.group]
         begun = {request: one for one in reversed(runs) if (request := self._request_of(one)) is not None}
         tasks: dict[str, Task] = {}
         for key, request in self.tasks().items():
-            job, run = _under_way(jobs.get(request)), begun.get(request)
-            if job is not None:
-                tasks[key] = job
+            run = begun.get(request)
+            if request in jobs:
+                tasks[key] = jobs[request]
+            elif run is not None and has_ended(run):
+                continue
             elif run is None or request.until is not None:  # a resume would go on to the whole budget
+                self._require_trust(key, request, trust)
                 tasks[key] = request
-            elif not has_ended(run):
+            else:
                 again = RunRequest("resume", str(self.base / run.id), trust=request.trust)
-                tasks[key] = _under_way(jobs.get(again)) or again
+                tasks[key] = jobs.get(again, again)
         return tasks
+
+    def _require_trust(self, key: str, request: RunRequest, trust: bool) -> None:
+        name, words = f"{self.group}/{key}", request.words()
+        if trust:
+            trust_words(name, words)
+        elif not are_trusted_words(name, words):
+            raise CodeRefusedError(
+                f"the queue {self.group} would run 'gymsolve {shlex.join(words)}', and it was not made here.",
+                hint="If you know where it comes from: trust=True, once.",
+            )
 
     def _request_of(self, one: RunSummary) -> RunRequest | None:
         """The request that a run of the group was begun with; None if a person began it otherwise."""
@@ -251,20 +270,17 @@ class Queue:
         at_once: int,
         on_event: Callable[[Event], None],
         stop: "StopSignal | None" = None,
+        trust: bool = False,
     ) -> "Reason | Literal['failed'] | None":
         """Do what is left, as `work_off` does; no other process may do so meanwhile."""
-        with self._held():
-            tasks = self.left(place)
+        with ExitStack() as held:
+            try:
+                held.enter_context(locked(self.path.with_suffix(".lock"), timeout=0.0))
+            except HeldError as error:
+                told = f"the queue {self.group} is being worked off by another process."
+                raise UsageError(told, hint="Stop it first, or wait for its end.") from error
+            tasks = self.left(place, trust=trust)
             return work_off(tasks, place, at_once=at_once, on_event=on_event, group=self.group, stop=stop)
-
-    @contextmanager
-    def _held(self) -> Iterator[None]:
-        try:
-            with locked(self.path.with_suffix(".lock"), timeout=0.0):
-                yield
-        except HeldError as error:
-            told = f"the queue {self.group} is being worked off by another process."
-            raise UsageError(told, hint="Stop it first, or wait for its end.") from error
 
 
 def has_ended(run: RunSummary) -> bool:
@@ -272,12 +288,15 @@ def has_ended(run: RunSummary) -> bool:
     return run.status in ("solved", "finished") and run.reason not in STOPPED
 
 
-def _under_way(job: Job | None) -> Job | None:
-    """The job if it still starts or trains; one that is over is told by its run."""
-    if job is not None and isinstance(job.poll(), Ended):
-        job.forget()
-        return None
-    return job
+def jobs_under_way(place: Place) -> dict[RunRequest, Job]:
+    """Jobs that still start or train; those that are over are told by their runs, and forgotten."""
+    jobs = {}
+    for job in place.list():
+        if isinstance(job.poll(), Ended):
+            job.forget()
+        else:
+            jobs[job.request] = job
+    return jobs
 
 
 def _require_storable(record: dict[str, Any]) -> None:

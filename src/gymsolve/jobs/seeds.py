@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from gymsolve.answers import Answer
 from gymsolve.errors import CodeRefusedError, UsageError
 from gymsolve.jobs.local import LocalPlace, jobs_at_once
-from gymsolve.jobs.place import Ended, Place
-from gymsolve.jobs.queue import STOPPED, has_ended
+from gymsolve.jobs.place import Place
+from gymsolve.jobs.queue import STOPPED, has_ended, jobs_under_way
 from gymsolve.jobs.request import RunRequest, spell_settings
 from gymsolve.runs.groups import Group, create_group
 from gymsolve.runs.refs import best_reward, needed_reward
@@ -116,8 +116,7 @@ def resume_tasks(group: Group, change: RunRequest, place: Place) -> dict[str, Ru
     Seeds that have ended by themselves go on only where settings change. A group from elsewhere begins no
     seed unless the user trusts it.
     """
-    begun, tasks = group.runs(), dict[str, RunRequest]()
-    starting = {job.request for job in place.list() if not isinstance(job.poll(), Ended)}
+    begun, starting, tasks = group.runs(), jobs_under_way(place), dict[str, RunRequest]()
     plain = RunRequest(
         "resume", change.env_or_ref, fresh_optimizer=change.fresh_optimizer, trust=change.trust
     )
