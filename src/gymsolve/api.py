@@ -8,8 +8,10 @@ from typing import Any
 from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
 from gymsolve.apps.loaded_policy import LoadedPolicy, evaluate_run, load_policy
 from gymsolve.errors import DivergenceError, EnvFaultError
-from gymsolve.jobs.seeds import STOPPED, SeedsVerdict, judge_seeds, plan_group
-from gymsolve.recipes import Overrides, parse_overrides
+from gymsolve.jobs.queue import STOPPED
+from gymsolve.jobs.request import RunRequest, spell_settings
+from gymsolve.jobs.seeds import SeedsVerdict, judge_seeds, plan_group
+from gymsolve.recipes import Overrides
 from gymsolve.runs.refs import find_run
 from gymsolve.runs.run import Run
 from gymsolve.settings.config import Role
@@ -79,17 +81,13 @@ def train_seeds(  # noqa: PLR0913 - the arguments of `train`, and how many seeds
     arguments are those of `train`. The command `gymsolve train --seeds` trains several at once, in other
     processes.
     """
-    plan = plan_run(env, _with(overrides, seed=seed, steps=steps, track=track))
-    first = plan.config.seed
-    given = overrides if isinstance(overrides, Mapping) else parse_overrides(overrides)
-    settings = {path: value for path, value in given.items() if path != "seed"}
     names = None if track is None else ",".join(track)
-    chosen = range(first, first + seeds)
-    group = plan_group(
-        plan, env, settings, chosen, start_from=start_from, track=names, steps=steps, runs_dir=runs_dir
-    )
+    settings = spell_settings(overrides)
+    request = RunRequest("train", env, settings, seeds=seeds, steps=steps, start_from=start_from, track=names)
+    plan = plan_run(env, _with(overrides, seed=seed, steps=steps, track=track))
+    group = plan_group(plan, request, runs_dir)
     began, reason = time.monotonic(), None
-    for one in chosen:
+    for one in group.seeds:
         try:
             outcome = start_run(
                 with_seed(plan, one),

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from gymsolve.errors import UsageError
-from gymsolve.jobs.start import StartedRun, setting_words
+from gymsolve.jobs.request import setting_words
+from gymsolve.jobs.start import StartedRun
 from gymsolve.runs.files import locked
 from gymsolve.runs.process import identity
 from gymsolve.runs.run import now

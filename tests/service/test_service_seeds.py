@@ -11,8 +11,9 @@ import pytest
 import gymsolve
 from gymsolve.cli import main
 from gymsolve.errors import CodeRefusedError, UnknownRunError, UsageError
-from gymsolve.jobs.seeds import SeedsVerdict, judge_seeds, resumed_work
-from gymsolve.jobs.start import start_run
+from gymsolve.jobs.request import RunRequest, spell_settings
+from gymsolve.jobs.seeds import SeedsVerdict, group_place, judge_seeds, resume_tasks
+from gymsolve.jobs.start import start
 from gymsolve.runs import find_run, list_runs
 from gymsolve.runs.groups import create_group, find_group
 from gymsolve.view.comparing import compare_runs
@@ -28,6 +29,11 @@ def wait_until(happened):
     """Pytest's own limit ends a wait in vain."""
     while not happened():
         time.sleep(0.05)
+
+
+def resumed(ref, runs_dir=None, **change):
+    group = find_group(ref, runs_dir)
+    return resume_tasks(group, RunRequest("resume", ref, **change), group_place(group, runs_dir))
 
 
 def running():
@@ -76,8 +82,8 @@ def test_ctrl_c_stops_all_and_resume_goes_on(place, capsys):
     (group,) = (path.stem for path in (place / "runs" / "groups").glob("*.json"))
     begun = list_runs()
     assert {one.status for one in begun} == {"stopped"}
-    _, work = resumed_work(f"group:{group}", (), None)
-    assert [one.words[0] for one in work] == ["resume"] * len(begun) + ["train"] * (3 - len(begun))
+    tasks = resumed(f"group:{group}")
+    assert [one.verb for one in tasks.values()] == ["resume"] * len(begun) + ["train"] * (3 - len(begun))
     steps = str(max(one.env_steps for one in begun) + 512)
     assert main(["resume", f"group:{group}", "--steps", steps, "--json", "-q"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -157,12 +163,12 @@ def test_the_second_signal_to_seeds_is_told_to_programs_too(place):
 
 
 def test_seeds_in_the_background_answer_with_their_group_and_stop_together():
-    started = start_run("Bandit-v0", FOREVER, seeds=2)
+    started = start(RunRequest("train", "Bandit-v0", spell_settings(FOREVER), seeds=2))
     group = find_group(started.run)
     assert started.path == str(group.path)
     wait_until(lambda: len(running()) == 2 or len(group.runs()) == 2)
     with pytest.raises(UsageError, match="is being trained"):
-        resumed_work(started.run, (), None)
+        resumed(started.run)
     stop_run(started.run)
     wait_until(lambda: not running())
     assert {run.summary().reason for run in group.runs().values()} == {"stop file"}
@@ -201,16 +207,16 @@ def test_mistakes_come_before_anything_is_written(place, capsys):
     assert main(["train", "Bandit-v0", "--seeds", "1"]) == 2
     assert not (place / "runs").exists()
     with pytest.raises(UnknownRunError, match=r"no group in .* is called 'nothing'"):
-        resumed_work("group:nothing", (), None)
+        resumed("group:nothing")
 
 
 def test_a_group_from_elsewhere_begins_nothing_unless_it_is_trusted(tmp_path):
     made = create_group(tmp_path, name="Bandit-v0:ppo", seeds=(1, 2), words=["Bandit-v0", "--steps", "64"])
-    assert [one.words[0] for one in resumed_work(made.ref, (), tmp_path)[1]] == ["train", "train"]
+    assert [one.verb for one in resumed(made.ref, tmp_path).values()] == ["train", "train"]
     stored = json.loads(made.path.read_text())
     made.path.write_text(json.dumps(stored | {"words": ["os:Bandit-v0"]}))
     with pytest.raises(CodeRefusedError, match=r"would run .gymsolve train os:Bandit-v0.*not made here"):
-        resumed_work(made.ref, (), tmp_path)
-    _, work = resumed_work(made.ref, ("--trust",), tmp_path, trust=True)
-    assert work[0].words == ("train", "os:Bandit-v0", "--seed", "1")
-    assert len(resumed_work(made.ref, (), tmp_path)[1]) == 2  # remembered
+        resumed(made.ref, tmp_path)
+    tasks = resumed(made.ref, tmp_path, trust=True)
+    assert tasks["1"].words() == ["train", "os:Bandit-v0", "--seed", "1"]
+    assert len(resumed(made.ref, tmp_path)) == 2  # remembered

@@ -19,7 +19,8 @@ from gymsolve.errors import (
     UnknownRunError,
     UsageError,
 )
-from gymsolve.jobs.start import resume_run, start_run
+from gymsolve.jobs.request import RunRequest, spell_settings
+from gymsolve.jobs.start import start
 from gymsolve.runs import find_run, list_runs
 from gymsolve.runs.process import is_alive
 from gymsolve.view.runs import stop_run
@@ -47,6 +48,14 @@ gym.register("Breaking-v0", entry_point=Breaking)
 """
 
 
+def start_run(env, settings=(), *, limit=300.0, **options):
+    return start(RunRequest("train", env, spell_settings(settings), **options), limit=limit)
+
+
+def resume_run(ref, **options):
+    return start(RunRequest("resume", ref, **options))
+
+
 def wait_for_end(run):
     """The status of a run whose process has ended; pytest's own limit ends a wait in vain."""
     while is_alive(run.info(), run.path):
@@ -63,8 +72,9 @@ def facts(run):
 
 def test_a_run_outlives_its_starter_and_can_be_stopped(place):
     code = (
-        "from gymsolve.jobs.start import start_run\n"
-        f"started = start_run('Bandit-v0', {FOREVER!r}, seed=3)\n"
+        "from gymsolve.jobs.request import RunRequest, spell_settings\n"
+        "from gymsolve.jobs.start import start\n"
+        f"started = start(RunRequest('train', 'Bandit-v0', spell_settings({FOREVER!r}), seed=3))\n"
         "import json, sys\n"
         "assert not {'torch', 'gymnasium', 'numpy', 'pydantic'} & set(sys.modules)\n"
         "print(json.dumps(started.to_json()))\n"
@@ -141,7 +151,7 @@ def test_a_missing_extra_is_the_usual_error(place, monkeypatch):
     )
     monkeypatch.setenv("PYTHONPATH", str(place / "hidden"))
     with pytest.raises(MissingExtraError, match="'trackio' is not installed") as caught:
-        start_run("Bandit-v0", track=["trackio"])
+        start_run("Bandit-v0", track="trackio")
     assert caught.value.hint == "Install it with: pip install 'gymsolve[trackio]'"
 
 

@@ -9,10 +9,11 @@ from playwright.sync_api import Locator, Page, expect
 
 import gymsolve
 from gymsolve.errors import UsageError
+from gymsolve.jobs.request import RunRequest
 from gymsolve.runs import list_runs
 from gymsolve.runs.run import Run
 from gymsolve.service.agent_limits import Home, Limits
-from gymsolve.service.start_requests import NewRun
+from gymsolve.service.start_requests import start_request
 from gymsolve.text import count
 from tests.web.conftest import Served, serving
 
@@ -154,7 +155,8 @@ def test_a_recipe_with_tasks_and_stages_is_started_within_limits(
 
 def test_seeds_count_as_the_runs_that_they_are(tmp_path: Path) -> None:
     def start(seeds: int, **limits: int) -> None:
-        NewRun("CartPole-v1", {}, steps=5000, seeds=seeds).start(Home(str(tmp_path), Limits(**limits)))
+        request = RunRequest("train", "CartPole-v1", steps=5000, seeds=seeds)
+        start_request(request, Home(str(tmp_path), Limits(**limits)))
 
     with pytest.raises(UsageError, match="15,000 steps are too many"):
         start(3, steps=14_000, runs=1000)

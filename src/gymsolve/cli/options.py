@@ -61,10 +61,8 @@ def trusts(ref: str, runs_dir: Path | None, *, trust: bool, json: bool) -> bool:
     return typer.confirm(question, default=False, err=True)
 
 
-def overrides(items: Sequence[str] | None, **flags: Any) -> dict[str, Any]:
-    """What `--set` and flags of their own change; a flag wins over `--set`."""
+def overrides(items: Sequence[str] | None) -> dict[str, Any]:
+    """What `--set` changes."""
     from gymsolve.recipes import parse_overrides
-    from gymsolve.recipes.layers import Flagged
 
-    given = {path: value for path, value in flags.items() if value is not None}
-    return Flagged(parse_overrides(items or ()) | given, {path: f"--{path}" for path in given})
+    return parse_overrides(items or ())

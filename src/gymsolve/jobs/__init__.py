@@ -1,1 +1,1 @@
-"""Runs that are started as processes of their own: seeds of one command, trials of a remedy."""
+"""Requests for runs, and queues of them at a place: seeds of one command, trials of a remedy."""

@@ -1,31 +1,28 @@
 """Several seeds of one configuration: which commands train them, and one verdict over what came out.
 
 Each seed is `gymsolve train … --seed N`, so any of them can be repeated, resumed and stopped by itself;
-`seed_processes.py` runs them.
+`queue.py` works them off.
 """
 
-import os
 import shlex
 import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.answers import Answer
 from gymsolve.errors import CodeRefusedError, UsageError
-from gymsolve.jobs.seed_processes import Work
-from gymsolve.jobs.start import flag_words, setting_words
-from gymsolve.runs.groups import Group, create_group, find_group
+from gymsolve.jobs.local import LocalPlace, jobs_at_once
+from gymsolve.jobs.place import Place
+from gymsolve.jobs.queue import STOPPED, has_ended, jobs_under_way
+from gymsolve.jobs.request import RunRequest, spell_settings
+from gymsolve.runs.groups import Group, create_group
 from gymsolve.runs.refs import best_reward, needed_reward
 from gymsolve.runs.run import Run
 from gymsolve.runs.trust import are_trusted_words, trust_words
 
 if TYPE_CHECKING:
     from gymsolve.training.planning.plan import Plan
-
-STOPPED = ("interrupt", "terminated", "stop file")
-"""Reasons of a run's end after which no further seed begins."""
 
 
 @dataclass(frozen=True)
@@ -86,70 +83,64 @@ class SeedsVerdict(Answer):
 # ------------------------------------------------------------------------------------- what to do
 
 
-def jobs_at_once(threads: int, seeds: int) -> int:
-    """How many seeds train at once: as many as there are cores for them; each keeps about one busy."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(seeds, cores // max(1, threads)))
-
-
-def plan_group(  # noqa: PLR0913 - the options of `gymsolve train`
-    plan: "Plan",
-    env: str,
-    settings: Mapping[str, Any],
-    seeds: Sequence[int],
-    *,
-    start_from: str | None = None,
-    track: str | None = None,
-    steps: int | str | None = None,
-    profile: bool = False,
-    runs_dir: Path | str | None = None,
-) -> Group:
+def plan_group(plan: "Plan", request: RunRequest, runs_dir: Path | str | None = None) -> Group:
     """Write down a group of seeds; what was measured for the plan holds for all of them."""
-    if len(set(seeds)) < 2:
-        raise UsageError(f"{len(set(seeds))} is no number of seeds to compare.", where="--seeds")
-    chosen = dict(settings)
+    from gymsolve.recipes import parse_overrides
+
+    first, seeds = plan.config.seed, request.seeds or 1
+    chosen = {path: value for path, value in parse_overrides(request.overrides).items() if path != "seed"}
     measured = [path for path, source in plan.resolved.provenance.items() if source.startswith("auto:")]
     stored = plan.config.model_dump(mode="json")
     chosen |= {path: _lookup(stored, path) for path in measured}
-    if plan.config.threads == 0 and jobs_at_once(1, len(seeds)) > 1:
+    if plan.config.threads == 0 and jobs_at_once(1, seeds) > 1:
         chosen["threads"] = 1  # the others have the other cores
-    words = [*setting_words(chosen), *flag_words("--steps", steps), *flag_words("--from", start_from)]
-    words += [*flag_words("--track", track), *(["--profile"] if profile else [])]
-    words += flag_words("--runs-dir", runs_dir)
-    return create_group(runs_dir, name=plan.resolved.name, seeds=seeds, words=[env, *words])
+    each = replace(request, overrides=spell_settings(chosen), seed=None, seeds=None)
+    return create_group(
+        runs_dir, name=plan.resolved.name, seeds=range(first, first + seeds), words=each.words()[1:]
+    )
 
 
-def started_work(group: Group) -> list[Work]:
+def group_place(group: Group, runs_dir: Path | str | None) -> LocalPlace:
+    """Where the seeds of a group train; whoever resumes it finds the jobs that are still under way."""
+    return LocalPlace(group.path.with_suffix(".jobs"), runs_dir=runs_dir)
+
+
+def begin_tasks(group: Group) -> dict[str, RunRequest]:
     """Train every seed of a new group."""
-    return [_beginning(group, seed) for seed in group.seeds]
+    return {str(seed): _begin(group, seed) for seed in group.seeds}
 
 
-def resumed_work(
-    ref: str, words: Sequence[str], runs_dir: Path | str | None, *, trust: bool = False
-) -> tuple[Group, list[Work]]:
-    """Go on with a group: unfinished seeds resume, those that never began begin; `words` change settings.
+def resume_tasks(group: Group, change: RunRequest, place: Place) -> dict[str, RunRequest]:
+    """Go on with a group as `change`, a request to resume it, says: unfinished seeds resume, others begin.
 
-    Seeds that have ended by themselves go on only where there are changes. A group from elsewhere begins no
+    Seeds that have ended by themselves go on only where settings change. A group from elsewhere begins no
     seed unless the user trusts it.
     """
-    group = find_group(ref, runs_dir)
-    begun, work = group.runs(), []
-    changes = [word for word in words if word not in ("--fresh-optimizer", "--trust")]
+    begun, starting, tasks = group.runs(), jobs_under_way(place), dict[str, RunRequest]()
+    plain = RunRequest(
+        "resume", change.env_or_ref, fresh_optimizer=change.fresh_optimizer, trust=change.trust
+    )
     for seed in group.seeds:
         run = begun.get(seed)
         if run is None:
-            _require_trust(group, trust)
-            work.append(Work(seed, (*_beginning(group, seed).words, *changes)))
+            _require_trust(group, change.trust)
+            request = _begin(group, seed)
+            _refuse_training(group, seed, request in starting)
+            tasks[str(seed)] = _changed(request, change)
             continue
         now = run.summary()
-        if now.status == "running":
-            raise UsageError(
-                f"{group.ref} is being trained: seed {seed} is running.",
-                hint=f"Stop it first with: gymsolve stop {group.ref}",
-            )
-        if changes or now.status not in ("solved", "finished") or now.reason in STOPPED:
-            work.append(Work(seed, ("resume", str(run.path), *words)))
-    return group, work
+        _refuse_training(group, seed, now.status == "running")
+        if change != plain or not has_ended(now):
+            tasks[str(seed)] = replace(change, env_or_ref=str(run.path))
+    return tasks
+
+
+def _refuse_training(group: Group, seed: int, trains: bool) -> None:
+    if trains:
+        raise UsageError(
+            f"{group.ref} is being trained: seed {seed} is running.",
+            hint=f"Stop it first with: gymsolve stop {group.ref}",
+        )
 
 
 def _require_trust(group: Group, trust: bool) -> None:
@@ -164,8 +155,19 @@ def _require_trust(group: Group, trust: bool) -> None:
     trust_words(group.id, group.words)
 
 
-def _beginning(group: Group, seed: int) -> Work:
-    return Work(seed, ("train", *group.words, "--seed", str(seed)))
+def _begin(group: Group, seed: int) -> RunRequest:
+    return replace(RunRequest.from_words(["train", *group.words]), seed=seed)
+
+
+def _changed(request: RunRequest, change: RunRequest) -> RunRequest:
+    """The request for a seed that never began, with what a resume of its group changes."""
+    return replace(
+        request,
+        overrides=request.overrides + change.overrides,
+        steps=request.steps if change.steps is None else change.steps,
+        track=request.track if change.track is None else change.track,
+        profile=request.profile or change.profile,
+    )
 
 
 def _lookup(config: dict[str, Any], path: str) -> Any:

@@ -8,15 +8,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, variance
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from gymsolve.answers import Answer
 from gymsolve.doctor.fix import SIDES, FixAnswer, FixPlan, Side
+from gymsolve.jobs.local import LocalPlace, jobs_at_once
+from gymsolve.jobs.queue import Event, TaskEnded, TaskFailed, work_off
+from gymsolve.jobs.request import RunRequest, spell_settings
 from gymsolve.runs import Run
 from gymsolve.runs.fixes import record_fix
 
 if TYPE_CHECKING:
-    from gymsolve.training.observer import Observer
     from gymsolve.training.stop import Reason
 
 Verdict = Literal["helped", "hurt", "unclear"]
@@ -86,36 +88,69 @@ class TriedFix(FixAnswer):
 def try_fix(
     plan: FixPlan,
     *,
-    command: Sequence[str] | None = None,
-    make_observer: "Callable[[], Observer] | None" = None,
     on_trial: Callable[[Trial], None] | None = None,
     trust: bool = False,
+    at_once: int | None = None,
 ) -> "TriedFix | Reason":
-    """Train all trials one after the other in this process, compare and record them.
+    """Train all trials in processes of their own, compare and record them.
 
-    Returns the reason instead, and records nothing, if one of them was stopped. `make_observer` gives each
-    training somebody who watches it; `on_trial` hears of each when it is over. A run from elsewhere that
-    names code of its own needs `trust`.
+    Returns the reason instead, and records nothing, if one of them was stopped. `on_trial` hears of each when
+    it is over. As many train `at_once` as there are cores for, unless said otherwise. A run from elsewhere
+    that names code of its own needs `trust`.
     """
-    from gymsolve.training.fork import Fork, fork_run  # training needs torch, planning and comparing do not
+    from gymsolve.training.stop import StopSignal
 
     assert plan.alert is not None
-    trials: list[Trial] = []
-    for seed in plan.seeds:
-        for side in SIDES:
-            settings = plan.overrides(side, seed)
-            until, source = plan.start + plan.steps, f"gymsolve fix {plan.alert.id}"
-            fork = Fork(plan.run, plan.checkpoint, settings, until, source)
-            observer = None if make_observer is None else make_observer()
-            run, reason = fork_run(fork, observer=observer, command=command, trust=trust)
-            if reason in ("interrupt", "stop file", "terminated", "hangup"):
-                return reason
-            trials.append(read_trial(plan, side, seed, run))
-            if on_trial is not None:
-                on_trial(trials[-1])
-    tried = compare_trials(plan, trials)
+    sides = {f"{side} {seed}": (side, seed) for seed in plan.seeds for side in SIDES}
+    at_once = trials_at_once(plan) if at_once is None else at_once
+    trials: dict[str, Trial] = {}
+    stop = StopSignal()
+
+    def hear(event: Event) -> None:
+        if isinstance(event, TaskFailed):
+            raise event.error  # what keeps one from beginning is no finding about the remedy
+        if not isinstance(event, TaskEnded) or stop.reason is not None:
+            return
+        if (reason := _stopped_by(event.run)) is not None:
+            stop.request(reason)
+            return
+        trials[event.key] = read_trial(plan, *sides[event.key], event.run)
+        if on_trial is not None:
+            on_trial(trials[event.key])
+
+    tasks = {key: trial_request(plan, *sides[key], trust=trust, alone=at_once == 1) for key in sides}
+    work_off(tasks, LocalPlace(), at_once=at_once, on_event=hear, stop=stop)
+    if stop.reason is not None:
+        return stop.reason
+    tried = compare_trials(plan, [trials[key] for key in sides])
     record_trials(plan, tried)
     return tried
+
+
+def _stopped_by(run: Run) -> "Reason | None":
+    """Who stopped a trial, if somebody did; what else ends it is a finding."""
+    from gymsolve.training.stop import EXIT_CODES
+
+    summary = run.summary()
+    if summary.reason in EXIT_CODES:
+        return cast("Reason", summary.reason)
+    return "interrupt" if summary.status == "stopped" else None
+
+
+def trials_at_once(plan: FixPlan) -> int:
+    """How many trials train at once: as many as there are cores for them."""
+    return jobs_at_once(int(plan.run.config_json()["config"]["threads"]), len(SIDES) * len(plan.seeds))
+
+
+def trial_request(plan: FixPlan, side: Side, seed: int, *, trust: bool, alone: bool) -> RunRequest:
+    """The request for one trial: a fork of the run that ends early."""
+    assert plan.alert is not None
+    settings = plan.overrides(side, seed)
+    if not alone and not plan.run.config_json()["config"]["threads"]:
+        settings["threads"] = 1  # the others have the other cores
+    ref = f"{plan.run.path}@{plan.checkpoint or 0}"
+    until, source = plan.start + plan.steps, f"gymsolve fix {plan.alert.id}"
+    return RunRequest("fork", ref, spell_settings(settings), trust=trust, until=until, trial=source)
 
 
 def read_trial(plan: FixPlan, side: Side, seed: int, run: Run) -> Trial:

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from gymsolve.answers import Answer
 from gymsolve.errors import UsageError
+from gymsolve.jobs.request import RunRequest, spell_settings
 from gymsolve.mcp.playing import EPISODE
 from gymsolve.mcp.remembering import LOGBOOK
 from gymsolve.mcp.tool import Arguments, Home, Reply, Run, Tell, Told, Tool, refuse_given, shorten
@@ -33,11 +34,14 @@ class Start(Arguments):
 
 
 def _start(home: Home, given: Start, tell: Tell) -> Reply:
-    from gymsolve.service.start_requests import NewRun
+    from gymsolve.service.start_requests import start_request
 
     require_writing(home.limits)
-    wanted = NewRun(given.env, _checked(given.set), given.seed, given.steps, given.from_run)
-    return _begun(wanted.start(home, given.key))
+    settings = spell_settings(_checked(given.set))
+    request = RunRequest(
+        "train", given.env, settings, given.seed, steps=given.steps, start_from=given.from_run
+    )
+    return _begun(start_request(request, home, given.key))
 
 
 def _begun(started: Allowance) -> Told:
@@ -67,7 +71,7 @@ class Control(Arguments):
 
 
 def _control(home: Home, given: Control, tell: Tell) -> Reply:
-    from gymsolve.service.start_requests import Continuation
+    from gymsolve.service.start_requests import start_request
 
     require_writing(home.limits)
     if given.action == "stop":
@@ -75,8 +79,9 @@ def _control(home: Home, given: Control, tell: Tell) -> Reply:
         return _stopped(home, given.run)
     if given.action == "resume":
         refuse_given(given, "with action=resume: the run keeps its seed", ("seed",))
-    wanted = Continuation(given.run, given.action, _checked(given.set), given.steps, given.seed)
-    return _begun(wanted.start(home, given.key))
+    settings = spell_settings(_checked(given.set))
+    request = RunRequest(given.action, given.run, settings, given.seed, steps=given.steps)
+    return _begun(start_request(request, home, given.key))
 
 
 def _stopped(home: Home, ref: str) -> Told:

@@ -130,7 +130,7 @@ def _listed(values: "Array") -> str:
 
 def _evaluate(run: "StoredRun", checkpoint: str | None, given: Episode) -> Reply:
     from gymsolve.jobs.calls import call_command
-    from gymsolve.jobs.start import flag_words
+    from gymsolve.jobs.request import flag_words
 
     ref = f"{run.path}@{checkpoint}" if checkpoint else str(run.path)
     words = ["eval", ref, "--episodes", str(given.episodes), *flag_words("--seed", given.seed)]

@@ -19,7 +19,11 @@ from gymsolve.runs.trust import trust_words
 
 GROUP = "group:"
 """How references to groups begin."""
-_FOLDER = "groups"
+
+
+def groups_folder(base: Path) -> Path:
+    """Where groups are described, beside the runs."""
+    return base / "groups"
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Group:
 
     @property
     def path(self) -> Path:
-        return self.base / _FOLDER / f"{self.id}.json"
+        return groups_folder(self.base) / f"{self.id}.json"
 
     @property
     def log(self) -> Path:
@@ -70,7 +74,7 @@ def create_group(base: Path | str | None, *, name: str, seeds: Sequence[int], wo
 def find_group(ref: str, base: Path | str | None = None) -> Group:
     """The group that `group:ID` names; a part of the id will do that occurs in no other."""
     folder, part = runs_folder(base).absolute(), ref.removeprefix(GROUP)
-    ids = sorted(path.stem for path in (folder / _FOLDER).glob("*.json"))
+    ids = sorted(path.stem for path in groups_folder(folder).glob("*.json"))
     found = [part] if part in ids else [one for one in ids if part and part in one]
     if len(found) > 1:
         raise UnknownRunError(
@@ -83,7 +87,7 @@ def find_group(ref: str, base: Path | str | None = None) -> Group:
 
 
 def _read(folder: Path, name: str) -> Group:
-    path = folder / _FOLDER / f"{name}.json"
+    path = groups_folder(folder) / f"{name}.json"
     stored = read_json(path)
     seeds, words = stored.get("seeds"), stored.get("words")
     sound = (

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from gymsolve.answers import Answer
 from gymsolve.jobs.calls import call_command
-from gymsolve.jobs.start import setting_words
+from gymsolve.jobs.request import require_env, setting_words
 from gymsolve.recipes import find_recipe, has_recipe, resolve
 from gymsolve.recipes.schema import flatten
 from gymsolve.runs import Run, find_run, list_runs, needed_reward
-from gymsolve.service.start_requests import require_env
 from gymsolve.view.runs import RunsDir
 
 if TYPE_CHECKING:

@@ -51,6 +51,8 @@ class Fork:
     source: str
     """Who changed the settings, for their provenance."""
     kind: Literal["trial", "fork"] = "trial"
+    group: str | None = None
+    """Of the runs that it is one of."""
 
 
 def branch_run(
@@ -62,6 +64,7 @@ def branch_run(
     command: Sequence[str] | None = None,
     profile: bool = False,
     trust: bool = False,
+    group: str | None = None,
 ) -> Outcome:
     """Train a new run that begins in the state of `RUN[@CHECKPOINT]` and goes on with other settings.
 
@@ -73,7 +76,7 @@ def branch_run(
     config, changes = buildable_settings(origin, overrides, trust=trust)
     checkpoint = None if which == "0" else load_checkpoint(origin, which or "last").name
     given = {path: new for path, (_, new) in changes.items()}
-    fork = Fork(origin, checkpoint, given, config.steps, "--set on fork", "fork")
+    fork = Fork(origin, checkpoint, given, config.steps, "--set on fork", "fork", group)
     sinks = make_sinks(config.track)
     begun = _forked(fork, watcher, command, trust=trust)
     with begun as (trainer, run, notes, afterwards):
@@ -131,6 +134,7 @@ def _forked(
             seed=config.seed,
             steps=config.steps,
             parent=parent | {"kind": fork.kind},
+            group=fork.group,
         )
         replay_alerts(trainer, run)
         if saved is not None:

@@ -10,11 +10,13 @@ import time
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from gymsolve.runs.run import Run
 from gymsolve.runs.summary import Status
-from gymsolve.training.trainer import Trainer
+
+if TYPE_CHECKING:
+    from gymsolve.training.trainer import Trainer
 
 Reason = Literal["solved", "steps", "time", "stop file", "interrupt", "terminated", "hangup"]
 
@@ -118,7 +120,7 @@ def _handling(handler: Callable[[int, types.FrameType | None], None]) -> Iterato
             signal.signal(number, old)
 
 
-def stop_reason(trainer: Trainer, run: Run, signalled: StopSignal) -> Reason | None:
+def stop_reason(trainer: "Trainer", run: Run, signalled: StopSignal) -> Reason | None:
     """The first condition that is met, or None to go on."""
     counters, config = trainer.counters, trainer.config
     if counters.solved and config.eval.stop_when_solved:

@@ -3,43 +3,39 @@
 With `"dry_run": true` nothing is done: the answer is the command that would be run, for the user to confirm.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gymsolve.answers import Answer
 from gymsolve.errors import UsageError
+from gymsolve.jobs.request import RunRequest, Verb, require_env, spell_settings
 from gymsolve.service.agent_limits import require_writing
 from gymsolve.web.reading import asked_run
 from gymsolve.web.route import Ask, Reply, Route
-
-if TYPE_CHECKING:
-    from gymsolve.service.start_requests import Continuation, NewRun
 
 _TEXT = 10_000
 _PARTS = ("note", "hypothesis", "change", "result")
 
 
 def _start(ask: Ask) -> Reply:
-    from gymsolve.service.start_requests import NewRun
-
     require_writing(ask.home.limits)
     env = _text(ask.body, "env").strip()
-    seed, steps = _whole(ask.body, "seed"), _whole(ask.body, "steps", least=1)
+    require_env(env)
     seeds = _whole(ask.body, "seeds", least=1)
-    wanted = NewRun(env, _settings(ask.body), seed, steps, seeds=None if seeds == 1 else seeds)
+    request = _request(ask, "train", env, seeds=None if seeds == 1 else seeds)
     if _is_dry(ask):
-        return {"command": wanted.command(ask.home), "plan": _plan(ask, wanted)}
-    return wanted.start(ask.home, _key(ask)).to_json()
+        return _go_on(ask, request) | {"plan": _plan(ask, request)}
+    return _go_on(ask, request)
 
 
-def _plan(ask: Ask, wanted: "NewRun") -> dict[str, Any] | None:
+def _plan(ask: Ask, request: RunRequest) -> dict[str, Any] | None:
     """What it would be; None for an environment without a recipe, whose settings are derived as it starts."""
     from gymsolve.recipes import has_recipe
     from gymsolve.service.planning import plan_training
 
-    if not has_recipe(wanted.env):
+    if not has_recipe(request.env_or_ref):
         return None
-    steps = {} if wanted.steps is None else {"steps": wanted.steps}
-    return plan_training(wanted.env, {**wanted.settings, **steps}, runs_dir=ask.home.runs_dir).to_json()
+    settings = {path: value for path, value in request.settings().items() if path != "seed"}
+    return plan_training(request.env_or_ref, settings, runs_dir=ask.home.runs_dir).to_json()
 
 
 def _stop(ask: Ask) -> Reply:
@@ -54,23 +50,27 @@ def _stop(ask: Ask) -> Reply:
 
 
 def _resume(ask: Ask) -> Reply:
-    from gymsolve.service.start_requests import Continuation
-
     require_writing(ask.home.limits)
-    steps = _whole(ask.body, "steps", least=1)
-    return _go_on(ask, Continuation(_at(ask), "resume", _settings(ask.body), steps))
+    return _go_on(ask, _request(ask, "resume", _at(ask)))
 
 
 def _fork(ask: Ask) -> Reply:
-    from gymsolve.service.start_requests import Continuation
-
     require_writing(ask.home.limits)
-    steps, seed = _whole(ask.body, "steps", least=1), _whole(ask.body, "seed")
-    return _go_on(ask, Continuation(_at(ask), "fork", _settings(ask.body), steps, seed))
+    return _go_on(ask, _request(ask, "fork", _at(ask)))
 
 
-def _go_on(ask: Ask, wanted: "Continuation") -> Reply:
-    return {"command": wanted.command(ask.home)} if _is_dry(ask) else _done(wanted.start(ask.home, _key(ask)))
+def _request(ask: Ask, verb: Verb, what: str, seeds: int | None = None) -> RunRequest:
+    settings, steps = spell_settings(_settings(ask.body)), _whole(ask.body, "steps", least=1)
+    seed = None if verb == "resume" else _whole(ask.body, "seed")
+    return RunRequest(verb, what, settings, seed, seeds, steps)
+
+
+def _go_on(ask: Ask, request: RunRequest) -> dict[str, Any]:
+    from gymsolve.service.start_requests import command_line, start_request
+
+    if _is_dry(ask):
+        return {"command": command_line(request.words(), ask.home)}
+    return start_request(request, ask.home, _key(ask)).to_json()
 
 
 def _fix(ask: Ask) -> Reply:

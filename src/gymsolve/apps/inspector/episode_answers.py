@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gymsolve.errors import UsageError
 from gymsolve.jobs.calls import call_command
-from gymsolve.jobs.start import flag_words
+from gymsolve.jobs.request import flag_words
 from gymsolve.runs import Run
 from gymsolve.runs.inspections import open_inspection
 

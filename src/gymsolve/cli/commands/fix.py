@@ -41,6 +41,7 @@ def fix(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be tried, train nothing.")
     ] = False,
+    at_once: Annotated[int | None, typer.Option("--at-once", min=1, hidden=True)] = None,
     trust: Trust = False,
     runs_dir: RunsDir = None,
     quiet: Quiet = False,
@@ -59,7 +60,6 @@ def fix(
     if not (quiet or json):
         _tell_plan(plan)
     trust = trusts(str(plan.run.path), runs_dir, trust=trust, json=json)
-    from gymsolve.cli.live.console import PlainScreen, Watcher
     from gymsolve.jobs.trials import try_fix
     from gymsolve.training.stop import EXIT_CODES, EndAtOnceError
 
@@ -67,10 +67,9 @@ def fix(
     try:
         tried = try_fix(
             plan,
-            command=["gymsolve", *sys.argv[1:]],
-            make_observer=lambda: Watcher(PlainScreen(None)),
             on_trial=None if quiet else lambda trial: say(_trial_line(trial), stream=stream),
             trust=trust,
+            at_once=at_once,
         )
     except EndAtOnceError as error:  # the second signal, which does not wait for the update under way
         say(_NOTHING, stream=sys.stderr)

@@ -5,19 +5,23 @@ import os
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_whole_table, say
 from gymsolve.errors import UsageError
+from gymsolve.jobs.request import RunRequest
 from gymsolve.jobs.startup_report import announce
 from gymsolve.text import count, number, plural, took
 
 if TYPE_CHECKING:
-    from gymsolve.jobs.seed_processes import Work
+    from gymsolve.cli.live.seeds import SeedsView
+    from gymsolve.jobs.queue import Event
     from gymsolve.jobs.seeds import SeedResult, SeedsVerdict
     from gymsolve.runs.groups import Group
     from gymsolve.training.planning.plan import Plan
+    from gymsolve.training.stop import StopSignal
 
 GROUP = "group:"
 """How references to groups begin; `runs.groups` is imported only where there is one."""
@@ -25,60 +29,24 @@ GROUP = "group:"
 _STOPPING = b"\nstopping: all seeds finish the update under way and save; Ctrl-C again does not wait\n"
 
 
-@dataclass(frozen=True)
-class SeedOptions:
-    """What the command line said besides environment and seeds."""
-
-    set_: list[str] | None
-    steps: str | None
-    track: str | None
-    profile: bool
-    runs_dir: Path | None
-    quiet: bool
-    json: bool
-    start_from: str | None = None
-    fresh_optimizer: bool = False
-    trust: bool = False
-
-    def words(self) -> list[str]:
-        """The same as words of a command; `--runs-dir` is for the caller."""
-        from gymsolve.jobs.start import flag_words, setting_words
-
-        words = [*setting_words(self.set_ or ()), *flag_words("--steps", self.steps)]
-        words += [*flag_words("--track", self.track), *flag_words("--from", self.start_from)]
-        words += ["--profile"] if self.profile else []
-        words += ["--trust"] if self.trust else []
-        return [*words, *(["--fresh-optimizer"] if self.fresh_optimizer else [])]
-
-
-def train_seeds(plan: "Plan", env: str, seeds: int, options: SeedOptions) -> int:
+def train_seeds(plan: "Plan", request: RunRequest, runs_dir: Path | None, *, quiet: bool, json: bool) -> int:
     """Train so many seeds, from the plan's on, and say what came of them; returns the exit code."""
-    from gymsolve.jobs.seeds import plan_group, started_work
-    from gymsolve.recipes import parse_overrides
+    from gymsolve.jobs.seeds import begin_tasks, plan_group
 
-    settings = {path: value for path, value in parse_overrides(options.set_ or ()).items() if path != "seed"}
-    group = plan_group(
-        plan,
-        env,
-        settings,
-        range(plan.config.seed, plan.config.seed + seeds),
-        start_from=options.start_from,
-        track=options.track,
-        steps=options.steps,
-        profile=options.profile,
-        runs_dir=options.runs_dir,
-    )
+    group = plan_group(plan, request, runs_dir)
     budget = plan.config.steps, plan.config.budget_in
-    return _train(group, started_work(group), budget, plan.config.threads, options)
+    training = _Training(group, budget, plan.config.threads, runs_dir, quiet, json)
+    return training.work_off(begin_tasks(group))
 
 
-def resume_seeds(ref: str, options: SeedOptions) -> int:
+def resume_seeds(request: RunRequest, runs_dir: Path | None, *, quiet: bool, json: bool) -> int:
     """Go on with the seeds of a group that have not reached their end."""
-    from gymsolve.jobs.seeds import resumed_work
+    from gymsolve.jobs.seeds import group_place, resume_tasks
+    from gymsolve.runs.groups import find_group
 
-    words = options.words()
-    group, work = resumed_work(ref, words, options.runs_dir, trust=options.trust)
-    if not work:
+    group = find_group(request.env_or_ref, runs_dir)
+    tasks = resume_tasks(group, request, group_place(group, runs_dir))
+    if not tasks:
         raise UsageError(
             f"all seeds of {group.ref} have ended.", hint="Give a larger budget with --steps to train on."
         )
@@ -87,45 +55,60 @@ def resume_seeds(ref: str, options: SeedOptions) -> int:
         raise UsageError(f"no seed of {group.ref} has begun.", hint="Train it anew.")
     config = begun[0].config_json()["config"]
     budget = int(config["steps"]), str(config.get("budget_in", "env_steps"))
-    return _train(group, work, budget, int(config["threads"]), options)
+    return _Training(group, budget, int(config["threads"]), runs_dir, quiet, json).work_off(tasks)
 
 
-def _train(
-    group: "Group", work: "list[Work]", budget: tuple[int, str], threads: int, options: SeedOptions
-) -> int:
-    from gymsolve.cli.live.seeds import SeedsView
-    from gymsolve.jobs.seed_processes import train_work
-    from gymsolve.jobs.seeds import jobs_at_once, judge_seeds
-    from gymsolve.training.stop import EXIT_CODES
+@dataclass(frozen=True)
+class _Training:
+    """The seeds of a group while they train, and how that is shown."""
 
-    gc.enable()  # this process waits; it begins no training of its own
-    jobs = jobs_at_once(threads, len(work))
-    stream = None if options.quiet else sys.stderr if options.json else sys.stdout
-    view = SeedsView(group, budget, jobs, stream)
+    group: "Group"
+    budget: tuple[int, str]
+    threads: int
+    runs_dir: Path | None
+    quiet: bool
+    json: bool
 
-    def on_stop(reason: str) -> None:
-        with suppress(OSError):  # not through the view: the signal may come in the middle of a print
-            os.write(2, _STOPPING)
-        view.give_way()
+    def work_off(self, tasks: "dict[str, RunRequest]") -> int:
+        """Train them and tell the verdict; returns the exit code."""
+        from gymsolve.cli.live.seeds import SeedsView
+        from gymsolve.jobs.local import jobs_at_once
+        from gymsolve.jobs.queue import work_off
+        from gymsolve.jobs.seeds import group_place, judge_seeds
+        from gymsolve.training.stop import EXIT_CODES, StopSignal
 
-    try:
-        reason = train_work(
-            group,
-            work,
-            view,
-            jobs=jobs,
-            on_first=lambda: announce(group.ref, group.path, group.log),
-            on_stop=on_stop,
-        )
-    except KeyboardInterrupt as error:  # the second one
-        return _tell_insistence(group, error, json=options.json)
-    view.close()
-    verdict = judge_seeds(group, seconds=view.seconds, reason=reason)
-    if options.json:
-        print_json(verdict.to_json())
-    else:
-        _print_verdict(verdict, jobs, options.runs_dir)
-    return 0 if reason is None else EXIT_CODES.get(reason, 1)
+        gc.enable()  # this process waits; it begins no training of its own
+        jobs = jobs_at_once(self.threads, len(tasks))
+        stream = None if self.quiet else sys.stderr if self.json else sys.stdout
+        view, stop = SeedsView(self.group, self.budget, jobs, stream), StopSignal()
+        place = group_place(self.group, self.runs_dir)
+        hear = partial(self._hear, view, stop)
+        try:
+            reason = work_off(tasks, place, at_once=jobs, on_event=hear, group=self.group.id, stop=stop)
+        except KeyboardInterrupt as error:  # the second one
+            return _tell_insistence(self.group, error, json=self.json)
+        view.close()
+        verdict = judge_seeds(self.group, seconds=view.seconds, reason=reason)
+        if self.json:
+            print_json(verdict.to_json())
+        else:
+            _print_verdict(verdict, jobs, self.runs_dir)
+        return 0 if reason is None else EXIT_CODES.get(reason, 1)
+
+    def _hear(self, view: "SeedsView", stop: "StopSignal", event: "Event") -> None:
+        from gymsolve.jobs.queue import Stopping, TaskBegun, TaskEnded, TaskFailed
+
+        if isinstance(event, TaskFailed) and not view.has_begun:
+            raise event.error  # what keeps the first from beginning would keep all
+        view.hear(event)
+        if isinstance(event, TaskBegun):
+            announce(self.group.ref, self.group.path, self.group.log)  # once: it forgets whom to tell
+        elif isinstance(event, TaskEnded) and event.run.summary().reason == "stop file":
+            stop.request("stop file")  # `gymsolve stop` is for all seeds
+        elif isinstance(event, Stopping):
+            with suppress(OSError):  # not through the view: the signal may come in the middle of a print
+                os.write(2, _STOPPING)
+            view.give_way()
 
 
 def _tell_insistence(group: "Group", error: KeyboardInterrupt, *, json: bool) -> int:

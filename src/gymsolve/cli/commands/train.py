@@ -3,17 +3,19 @@
 import gc
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gymsolve.cli.commands.seeds import GROUP, SeedOptions, resume_seeds, train_seeds
-from gymsolve.cli.live.foreground import watch
-from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Set, Trust, overrides, trusts
+from gymsolve.cli.commands.seeds import GROUP, resume_seeds, train_seeds
+from gymsolve.cli.live.foreground import watch, watch_trial
+from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Set, Trust, trusts
 from gymsolve.cli.printing.output import is_terminal, print_json, say
 from gymsolve.errors import UsageError
+from gymsolve.jobs.request import RunRequest
 from gymsolve.jobs.startup_report import group_of_starter
 
 if TYPE_CHECKING:
@@ -83,19 +85,26 @@ def train(
     json: Json = False,
 ) -> int:
     """Train an agent until the environment is solved or the budget is spent."""
-    settings = {"steps": steps, "seed": seed, "track": track}
+    request = RunRequest(
+        "train",
+        env,
+        tuple(set_ or ()),
+        seed=seed,
+        seeds=seeds,
+        steps=steps,
+        start_from=start_from,
+        track=track,
+        profile=profile,
+    )
     if detach:
         _refuse_question(confirm)
-        more = {"seeds": seeds, "start_from": start_from, "profile": profile, "runs_dir": runs_dir}
-        return _in_background("start_run", env, set_, settings | more, json=json)
+        return _in_background(request, runs_dir, json=json)
     gc.disable()  # until the first step (`cli/live/foreground.py`): imports make many objects and no garbage
-    changes = overrides(set_, **settings)
-    plan = _agreed_plan(env, changes, start_from, show=not (quiet or json), confirm=confirm, json=json)
+    plan = _agreed_plan(request, show=not (quiet or json), confirm=confirm, json=json)
     if plan is None:
         return 1
     if seeds is not None:
-        options = SeedOptions(set_, steps, track, profile, runs_dir, quiet, json, start_from)
-        return train_seeds(plan, env, seeds, options)
+        return train_seeds(plan, request, runs_dir, quiet=quiet, json=json)
     from gymsolve.cli.crash_report import settings_known
     from gymsolve.training.session import start_run
 
@@ -133,13 +142,19 @@ def resume(
     json: Json = False,
 ) -> int:
     """Continue a run where a checkpoint left it, optionally with other settings."""
-    settings = {"steps": steps, "track": track}
+    request = RunRequest(
+        "resume",
+        run,
+        tuple(set_ or ()),
+        steps=steps,
+        track=track,
+        profile=profile,
+        fresh_optimizer=fresh_optimizer,
+        trust=trust,
+    )
     if run.startswith(GROUP) and not detach:
-        options = SeedOptions(set_, steps, track, profile, runs_dir, quiet, json)
-        return resume_seeds(run, replace(options, fresh_optimizer=fresh_optimizer, trust=trust))
-    again = Again(run, set_, settings, {"fresh_optimizer": fresh_optimizer}, detach, quiet, json)
-    common = {"profile": profile, "trust": trust, "runs_dir": runs_dir}
-    return _go_on("resume_run", again, common)
+        return resume_seeds(request, runs_dir, quiet=quiet, json=json)
+    return _go_on(request, runs_dir, detach=detach, quiet=quiet, json=json)
 
 
 def fork(
@@ -157,59 +172,54 @@ def fork(
     profile: Profile = False,
     detach: Detach = False,
     trust: Trust = False,
+    until: Annotated[int | None, typer.Option("--until", hidden=True)] = None,
+    trial: Annotated[str | None, typer.Option("--trial", hidden=True)] = None,
     runs_dir: RunsDir = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
     """Begin a new run in the exact state of another run's checkpoint, with other settings."""
-    settings = {"steps": steps, "seed": seed, "track": track}
-    common = {"profile": profile, "trust": trust, "runs_dir": runs_dir}
-    return _go_on("fork_run", Again(run, set_, settings, {}, detach, quiet, json), common)
+    request = RunRequest(
+        "fork",
+        run,
+        tuple(set_ or ()),
+        seed=seed,
+        steps=steps,
+        track=track,
+        profile=profile,
+        trust=trust,
+        until=until,
+        trial=trial,
+    )
+    return _go_on(request, runs_dir, detach=detach, quiet=quiet, json=json)
 
 
-@dataclass(frozen=True)
-class Again:
-    """A training that goes on from a checkpoint: of which run, with which settings, how it is shown."""
-
-    run: str
-    set_: list[str] | None
-    settings: dict[str, Any]
-    """Those that have options of their own."""
-    own: dict[str, Any]
-    """What only this verb takes."""
-    detach: bool
-    quiet: bool
-    json: bool
-
-
-def _go_on(verb: Literal["resume_run", "fork_run"], again: Again, common: dict[str, Any]) -> int:
-    """Resume or fork, here or in the background; `common` is what both verbs take."""
-    runs_dir, json = common["runs_dir"], again.json
-    if not again.run.startswith(GROUP):
-        common |= {"trust": trusts(again.run, runs_dir, trust=common["trust"], json=json)}
-    if again.detach:
-        options = again.settings | again.own | common
-        return _in_background(verb, again.run, again.set_, options, json=json)
+def _go_on(request: RunRequest, runs_dir: Path | None, *, detach: bool, quiet: bool, json: bool) -> int:
+    """Resume or fork, here or in the background."""
+    ref = request.env_or_ref
+    if not ref.startswith(GROUP):
+        request = replace(request, trust=trusts(ref, runs_dir, trust=request.trust, json=json))
+    if detach:
+        return _in_background(request, runs_dir, json=json)
     gc.disable()  # as in `train`
-    changes = overrides(again.set_, **again.settings)
+    if request.trial is not None:
+        return watch_trial(request, runs_dir)
+    changes, own = request.settings(), {"profile": request.profile, "trust": request.trust}
     from gymsolve.training.fork import branch_run
     from gymsolve.training.session import resume_run
 
-    begin: Callable[..., Outcome] = resume_run if verb == "resume_run" else branch_run
-    work = partial(begin, again.run, overrides=changes, **again.own, **common)
-    return watch(work, runs_dir, profile=common["profile"], quiet=again.quiet, json=json)
+    begin: Callable[..., Outcome]
+    if request.verb == "resume":
+        begin = partial(resume_run, fresh_optimizer=request.fresh_optimizer)
+    else:
+        begin = partial(branch_run, group=group_of_starter())
+    work = partial(begin, ref, overrides=changes, runs_dir=runs_dir, **own)
+    return watch(work, runs_dir, profile=request.profile, quiet=quiet, json=json)
 
 
-def _agreed_plan(
-    env: str,
-    changes: dict[str, Any],
-    start_from: str | None,
-    *,
-    show: bool,
-    confirm: bool,
-    json: bool,
-) -> "Plan | None":
+def _agreed_plan(request: RunRequest, *, show: bool, confirm: bool, json: bool) -> "Plan | None":
     """The plan, shown and agreed to as far as that was asked for; None if the answer is no."""
+    changes, env = request.settings(), request.env_or_ref
     from gymsolve.cli.live.progress import show_progress
     from gymsolve.cli.printing.plan import print_plan
     from gymsolve.training.planning.plan import plan_run
@@ -218,30 +228,18 @@ def _agreed_plan(
     with show_progress(f"looking at {env} with random actions", "steps", quiet=not show and not json) as tell:
         plan = plan_run(env, changes, tell)
     if show or confirm:
-        print_plan(plan, start_from, error_stream=json)
+        print_plan(plan, request.start_from, error_stream=json)
     if confirm and not _agreed():
         say("Not started; nothing was written.", stream=sys.stderr)
         return None
     return plan
 
 
-def _in_background(
-    verb: Literal["start_run", "resume_run", "fork_run"],
-    what: str,
-    set_: list[str] | None,
-    options: dict[str, Any],
-    *,
-    json: bool,
-) -> int:
+def _in_background(request: RunRequest, runs_dir: Path | None, *, json: bool) -> int:
     """Train in a process of its own, and say which run it is."""
-    from gymsolve.jobs import start as service
+    from gymsolve.jobs.start import start
 
-    verbs: dict[str, Callable[..., service.StartedRun]] = {
-        "start_run": service.start_run,
-        "resume_run": service.resume_run,
-        "fork_run": service.fork_run,
-    }
-    started = verbs[verb](what, set_ or (), **options)
+    started = start(request, runs_dir=runs_dir)
     if json:
         print_json(started.to_json())
     else:

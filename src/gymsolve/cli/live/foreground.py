@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from gymsolve.cli.printing.output import heading, print_json, print_table, say
 from gymsolve.errors import UsageError
-from gymsolve.jobs.startup_report import announce_error, announce_run
+from gymsolve.jobs.request import RunRequest
+from gymsolve.jobs.startup_report import announce_error, announce_run, group_of_starter
 from gymsolve.text import number
 
 if TYPE_CHECKING:
@@ -47,6 +48,25 @@ def watch(
     with _perhaps_nobody_reads():
         _tell_outcome(outcome, runs_dir, profile=profile, json=json)
     return EXIT_CODES.get(outcome.reason, 0)
+
+
+def watch_trial(request: RunRequest, runs_dir: Path | None) -> int:
+    """Train a trial that `gymsolve fix` asks for; its run alone tells what came of it."""
+    changes = request.settings()
+    from gymsolve.cli.live.console import PlainScreen, Watcher
+    from gymsolve.runs.refs import find_run, split_ref
+    from gymsolve.training.fork import Fork, fork_run
+    from gymsolve.training.stop import EXIT_CODES, raising
+
+    name, which = split_ref(request.env_or_ref)
+    origin, checkpoint = find_run(name, runs_dir), None if which == "0" else which
+    assert request.until is not None
+    assert request.trial is not None
+    fork = Fork(origin, checkpoint, changes, request.until, request.trial, group=group_of_starter())
+    with raising():
+        watcher, command = Watcher(PlainScreen(None), _begin), ["gymsolve", *sys.argv[1:]]
+        _, reason = fork_run(fork, observer=watcher, command=command, trust=request.trust)
+    return 0 if reason is None else EXIT_CODES.get(reason, 0)
 
 
 def _tell_outcome(outcome: "Outcome", runs_dir: Path | None, *, profile: bool, json: bool) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from gymsolve.cli.live.screen import terminal_size
-from gymsolve.errors import GymsolveError
+from gymsolve.jobs.queue import Event, TaskBegun, TaskEnded, TaskFailed, Tick
 from gymsolve.runs.groups import Group
 from gymsolve.runs.run import Run
 from gymsolve.text import count, duration, number
@@ -72,7 +72,7 @@ class _Row:
 
 
 class SeedsView:
-    """Hears of seeds (a `Watch` of `service.seed_processes`) and tells a stream of them, if there is one."""
+    """Hears of seeds and tells a stream of them, if there is one."""
 
     def __init__(self, group: Group, budget: tuple[int, str], jobs: int, stream: TextIO | None) -> None:
         self._rows = {seed: _Row(seed) for seed in group.seeds}
@@ -82,6 +82,8 @@ class SeedsView:
         self._began = time.monotonic()
         self._next = self._began + (0.0 if self._live else _LINE_SECONDS[0])
         self._drawn = 0
+        self.has_begun = False
+        """A seed has begun in this sitting."""
         for seed, run in group.runs().items():  # those of an earlier sitting
             self._rows[seed].run, self._rows[seed].status = run, run.status
         if not self._live:
@@ -91,12 +93,27 @@ class SeedsView:
     def seconds(self) -> float:
         return time.monotonic() - self._began
 
-    def began(self, seed: int, run: Run) -> None:
+    def hear(self, event: Event) -> None:
+        """Show what happened to a seed; keys of the queue are seeds."""
+        match event:
+            case TaskBegun(key, run):
+                self._tell_begin(int(key), run)
+            case TaskEnded(key, run):
+                self._tell_end(int(key), run)
+            case TaskFailed(key, error):
+                self._rows[int(key)].status = "failed"
+                self._drawn = 0
+                self._say(f"seed {key} could not begin: {error}")
+            case Tick():
+                self._look()
+
+    def _tell_begin(self, seed: int, run: Run) -> None:
+        self.has_begun = True
         self._rows[seed].run, self._rows[seed].status = run, "training"
         if not self._live:
             self._say(f"seed {seed} begins: {run.path}")
 
-    def ended(self, seed: int, run: Run) -> None:
+    def _tell_end(self, seed: int, run: Run) -> None:
         row, summary = self._rows[seed], run.summary()
         row.look()
         row.status = summary.status
@@ -105,12 +122,7 @@ class SeedsView:
             best = f"best evaluation {number(row.best)}"
             self._say(f"seed {seed} {row.status}{reason}: {best}, {count(summary.env_steps)} steps")
 
-    def failed(self, seed: int, error: GymsolveError) -> None:
-        self._rows[seed].status = "failed"
-        self._drawn = 0
-        self._say(f"seed {seed} could not begin: {error}")
-
-    def look(self) -> None:
+    def _look(self) -> None:
         now = time.monotonic()
         if self._stream is None or now < self._next:
             return
@@ -133,7 +145,7 @@ class SeedsView:
         """Leave the final state on the terminal."""
         self._next = 0.0
         if self._live:
-            self.look()
+            self._look()
 
     def _draw(self) -> None:
         assert self._stream is not None

@@ -1,0 +1,304 @@
+"""Works off requests at a place, a few at a time: seeds of one command, trials of a remedy.
+
+A job that fails does not end the others; a stop reaches each, and what has not begun does not begin. This
+process only starts and watches. If it is killed, its jobs train on.
+
+A stored queue (`Queue`) can be continued by another process. Its file holds requests alone. What became of
+each is told by the jobs that the place lists and by the runs of the group, so there is nothing that could
+disagree with them: runs that have ended stay, runs under way are watched again, runs that died are resumed.
+"""
+
+import shlex
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from gymsolve.errors import CodeRefusedError, GymsolveError, RunDamagedError, UsageError
+from gymsolve.jobs.place import Begun, Cursor, Ended, Job, Place
+from gymsolve.jobs.request import RunRequest
+from gymsolve.runs.files import HeldError, locked, os_errors, parse_json, to_json
+from gymsolve.runs.groups import groups_folder
+from gymsolve.runs.index import list_runs
+from gymsolve.runs.records import append_record, lines_from
+from gymsolve.runs.run import Run, open_run
+from gymsolve.runs.summary import RunSummary
+from gymsolve.runs.trust import are_trusted_words, trust_words
+
+if TYPE_CHECKING:
+    from gymsolve.training.stop import Reason, StopSignal
+
+Task = RunRequest | Job
+"""What is to be done: a request to submit, or a job that was submitted before."""
+_GLANCE = 0.05
+_BROKEN = ("crashed", "damaged")
+STOPPED = ("interrupt", "terminated", "stop file")
+"""Reasons of a run's end after which nothing further begins."""
+
+
+@dataclass(frozen=True)
+class TaskBegun:
+    """The run of a task trains."""
+
+    key: str
+    run: Run
+
+
+@dataclass(frozen=True)
+class TaskEnded:
+    """The run of a task is over, whatever became of it."""
+
+    key: str
+    run: Run
+
+
+@dataclass(frozen=True)
+class TaskFailed:
+    """No run began for a task."""
+
+    key: str
+    error: GymsolveError
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """Somebody asks to stop: all runs under way end after their update."""
+
+    reason: "Reason"
+
+
+@dataclass(frozen=True)
+class Tick:
+    """Nothing happened; comes several times a second."""
+
+
+Event = TaskBegun | TaskEnded | TaskFailed | Stopping | Tick
+
+
+def work_off(
+    tasks: Mapping[str, Task],
+    place: Place,
+    *,
+    at_once: int,
+    on_event: Callable[[Event], None],
+    group: str | None = None,
+    stop: "StopSignal | None" = None,
+) -> "Reason | Literal['failed'] | None":
+    """Train the tasks in order, at most `at_once` at a time; returns why not all ran to their end, if so.
+
+    Ctrl-C, SIGTERM and SIGHUP stop all of them; so does a request that `on_event` makes to `stop`. A second
+    signal, or an exception of `on_event`, ends them at once.
+    """
+    from gymsolve.training.stop import StopSignal
+
+    signalled = StopSignal() if stop is None else stop
+    work = _Work(place, group, on_event, signalled)
+    with signalled.listening():
+        try:
+            work.run(deque(tasks.items()), at_once)
+        except BaseException:
+            work.kill()  # nobody would watch them any more
+            raise
+    return signalled.reason or ("failed" if work.broken else None)
+
+
+class _Work:
+    """Jobs under way, and what was heard of them."""
+
+    def __init__(
+        self, place: Place, group: str | None, on_event: Callable[[Event], None], stop: "StopSignal"
+    ) -> None:
+        self.place, self.group, self.on_event, self.stop = place, group, on_event, stop
+        self.jobs: dict[str, Job] = {}
+        self.begun: dict[str, Begun] = {}
+        self.cursors: dict[str, Cursor] = {}
+        self.first = True
+        self.broken = self.stopping = False
+
+    def run(self, waiting: deque[tuple[str, Task]], at_once: int) -> None:
+        while waiting or self.jobs:
+            if self.stop.reason is not None:
+                waiting.clear()
+                self._stop_all(self.stop.reason)
+            # The first one begins alone: what is wrong with it may be wrong with all.
+            while waiting and len(self.jobs) < (1 if self.first else at_once):
+                self._start(*waiting.popleft())
+            for key in list(self.jobs):
+                self._look(key)
+            self.on_event(Tick())
+            if self.jobs:
+                time.sleep(_GLANCE)
+
+    def _start(self, key: str, task: Task) -> None:
+        if isinstance(task, RunRequest):
+            task = self.place.submit(task, group=self.group)
+        self.jobs[key] = task
+
+    def _look(self, key: str) -> None:
+        job = self.jobs[key]
+        state = job.poll()
+        if state is None:
+            return
+        self.first = False
+        begun = state.begun if isinstance(state, Ended) else state
+        if begun is not None:
+            self.cursors[key] = job.sync(self.cursors.get(key, {}))
+            if key not in self.begun:
+                self.begun[key] = begun
+                self.on_event(TaskBegun(key, begun.run))
+        if isinstance(state, Ended):
+            del self.jobs[key]
+            job.forget()
+            self._tell_end(key, state)
+
+    def _tell_end(self, key: str, state: Ended) -> None:
+        if state.begun is None:
+            assert state.error is not None
+            self.broken = True
+            self.on_event(TaskFailed(key, state.error))
+        else:
+            self.broken |= state.begun.run.status in _BROKEN
+            self.on_event(TaskEnded(key, state.begun.run))
+
+    def _stop_all(self, reason: "Reason") -> None:
+        if not self.stopping:
+            self.stopping = True
+            self.on_event(Stopping(reason))
+        for job in self.jobs.values():
+            job.stop()
+
+    def kill(self) -> None:
+        for job in self.jobs.values():
+            job.kill()
+            job.forget()
+
+
+# ------------------------------------------------------------------------------- stored queues
+
+
+@dataclass(frozen=True)
+class Queue:
+    """Tasks of a group in a file beside the runs, `groups/<group>.jsonl`: one line for each."""
+
+    group: str
+    base: Path
+    """The folder of the runs."""
+
+    @property
+    def path(self) -> Path:
+        return groups_folder(self.base) / f"{self.group}.jsonl"
+
+    @property
+    def jobs(self) -> Path:
+        """Where a `LocalPlace` keeps the jobs of this queue."""
+        return self.path.with_suffix(".jobs")
+
+    def add(self, tasks: Mapping[str, RunRequest]) -> None:
+        """Append tasks; they are on record before any of them begins."""
+        known = self.tasks() if self.path.exists() else {}
+        for key, request in tasks.items():
+            if key in known or request in known.values():
+                raise UsageError(f"the task {key!r}, or its request, is in the queue already.")
+            if request.verb == "resume" or request.seeds is not None:
+                raise UsageError("a stored queue holds new runs, one in each task.", where=key)
+            record = {"key": key, "request": request.to_json()}
+            _require_storable(record)
+            with os_errors(self.path):
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            append_record(self.path, record)
+            trust_words(f"{self.group}/{key}", request.words())
+            known[key] = request
+
+    def tasks(self) -> dict[str, RunRequest]:
+        """All tasks in order; a line that was cut off while being written is none."""
+        tasks = {}
+        for line in lines_from(self.path, 0):
+            try:
+                record = parse_json(line, exact=True)
+                tasks[str(record["key"])] = RunRequest.from_json(record["request"])
+            except (ValueError, KeyError, TypeError, UsageError) as error:
+                raise RunDamagedError("a line is no task.", where=str(self.path)) from error
+        return tasks
+
+    def left(self, place: Place, *, trust: bool = False) -> dict[str, Task]:
+        """What is still to be done: jobs under way, runs to resume, requests that never began.
+
+        Requests that this user did not add here begin nothing unless the user trusts them.
+        """
+        jobs = jobs_under_way(place)
+        runs = [one for one in list_runs(self.base) if one.group == self.group]
+        begun = {request: one for one in reversed(runs) if (request := self._request_of(one)) is not None}
+        tasks: dict[str, Task] = {}
+        for key, request in self.tasks().items():
+            run = begun.get(request)
+            if request in jobs:
+                tasks[key] = jobs[request]
+            elif run is not None and has_ended(run):
+                continue
+            elif run is None or request.until is not None:  # a resume would go on to the whole budget
+                self._require_trust(key, request, trust)
+                tasks[key] = request
+            else:
+                again = RunRequest("resume", str(self.base / run.id), trust=request.trust)
+                tasks[key] = jobs.get(again, again)
+        return tasks
+
+    def _require_trust(self, key: str, request: RunRequest, trust: bool) -> None:
+        name, words = f"{self.group}/{key}", request.words()
+        if trust:
+            trust_words(name, words)
+        elif not are_trusted_words(name, words):
+            raise CodeRefusedError(
+                f"the queue {self.group} would run 'gymsolve {shlex.join(words)}', and it was not made here.",
+                hint="If you know where it comes from: trust=True, once.",
+            )
+
+    def _request_of(self, one: RunSummary) -> RunRequest | None:
+        """The request that a run of the group was begun with; None if a person began it otherwise."""
+        try:
+            return RunRequest.from_words(open_run(self.base / one.id).info()["command"][1:])
+        except UsageError:
+            return None
+
+    def work_off(
+        self,
+        place: Place,
+        *,
+        at_once: int,
+        on_event: Callable[[Event], None],
+        stop: "StopSignal | None" = None,
+        trust: bool = False,
+    ) -> "Reason | Literal['failed'] | None":
+        """Do what is left, as `work_off` does; no other process may do so meanwhile."""
+        with ExitStack() as held:
+            try:
+                held.enter_context(locked(self.path.with_suffix(".lock"), timeout=0.0))
+            except HeldError as error:
+                told = f"the queue {self.group} is being worked off by another process."
+                raise UsageError(told, hint="Stop it first, or wait for its end.") from error
+            tasks = self.left(place, trust=trust)
+            return work_off(tasks, place, at_once=at_once, on_event=on_event, group=self.group, stop=stop)
+
+
+def has_ended(run: RunSummary) -> bool:
+    """Whether a run was solved or has spent its budget: nobody stopped it and nothing broke."""
+    return run.status in ("solved", "finished") and run.reason not in STOPPED
+
+
+def jobs_under_way(place: Place) -> dict[RunRequest, Job]:
+    """Jobs that still start or train; those that are over are told by their runs, and forgotten."""
+    jobs = {}
+    for job in place.list():
+        if isinstance(job.poll(), Ended):
+            job.forget()
+        else:
+            jobs[job.request] = job
+    return jobs
+
+
+def _require_storable(record: dict[str, Any]) -> None:
+    if parse_json(to_json(record).encode(errors="replace"), exact=True) != record:
+        raise UsageError("a text of this request cannot be stored.", where=str(record["key"]))

@@ -1,0 +1,233 @@
+"""A request for one run, spelled once for every door: command line, Python, servers, queues.
+
+A request knows neither where runs are kept nor how progress is shown: that is up to the place that trains it
+(`place.py`) and to the door. It is light, plain data: words of a command line, or JSON.
+"""
+
+import os
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+
+from gymsolve.errors import UsageError
+from gymsolve.runs.files import to_json
+
+if TYPE_CHECKING:
+    from gymsolve.recipes.layers import Flagged
+
+Verb = Literal["train", "resume", "fork"]
+Settings = Mapping[str, Any] | Sequence[str]
+VERBS: tuple[Verb, ...] = get_args(Verb)
+MOST_SEEDS = 1000
+
+_VALUES = {
+    "overrides": "--set",
+    "steps": "--steps",
+    "seeds": "--seeds",
+    "start_from": "--from",
+    "track": "--track",
+    "until": "--until",
+    "trial": "--trial",
+    "seed": "--seed",
+}
+"""Fields whose option takes a value, in the order of the words."""
+_SWITCHES = {"profile": "--profile", "fresh_optimizer": "--fresh-optimizer", "trust": "--trust"}
+_NUMBERS = ("seeds", "until", "seed")
+_ONLY: dict[str, tuple[Verb, ...]] = {
+    "seed": ("train", "fork"),
+    "seeds": ("train",),
+    "start_from": ("train",),
+    "fresh_optimizer": ("resume",),
+    "trust": ("resume", "fork"),
+    "until": ("fork",),
+    "trial": ("fork",),
+}
+"""Fields that not every verb takes."""
+_DOOR = {"--json", "--quiet", "-q", "--detach", "--confirm", "--yes", "-y", "--debug"}
+"""Switches of a command line that say how a run is shown; `--runs-dir` says where it is kept."""
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """One run that somebody wants: begun, resumed, or forked from another."""
+
+    verb: Verb
+    env_or_ref: str
+    """ENV[:VARIANT] for `train`, RUN[@CHECKPOINT] otherwise."""
+    overrides: tuple[str, ...] = ()
+    """Settings as `--set` takes them: `path=value`. `spell_settings` makes them of a mapping."""
+    seed: int | None = None
+    seeds: int | None = None
+    """Train so many seeds, `seed` being the first, as one group; None is one run."""
+    steps: int | str | None = None
+    """Budget of the whole run: 200000, 200k."""
+    start_from: str | None = None
+    """RUN[@CHECKPOINT] whose weights a new run begins with."""
+    track: str | None = None
+    """Names of trackers, separated by commas."""
+    profile: bool = False
+    fresh_optimizer: bool = False
+    trust: bool = False
+    """Import the code that a run from elsewhere names."""
+    until: int | None = None
+    """Environment steps at which a trial ends; its schedules go by the budget."""
+    trial: str | None = None
+    """The command that a fork is a trial of, such as `gymsolve fix kl_high`: the source of its settings. A
+    trial is listed with its origin and never `@last`."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.steps, str) and self.steps.isdecimal() and str(int(self.steps)) == self.steps:
+            object.__setattr__(self, "steps", int(self.steps))
+        self._require_fitting_fields()
+        if self.env_or_ref.startswith("-"):  # it would be read as an option
+            if self.verb == "train":
+                require_env(self.env_or_ref)
+            raise UsageError(f"{self.env_or_ref!r} names no run.", where="run", hint="Such as @last.")
+        for word in self.words():
+            _require_word(word)
+
+    def _require_fitting_fields(self) -> None:
+        if self.verb not in VERBS:
+            raise UsageError(
+                f"{self.verb!r} begins no run.", where="verb", hint=f"One of {', '.join(VERBS)}."
+            )
+        for name, verbs in _ONLY.items():
+            if _is_given(getattr(self, name)) and self.verb not in verbs:
+                raise UsageError(f"`gymsolve {self.verb}` does not take this.", where=name)
+        if self.seeds is not None and not 2 <= self.seeds <= MOST_SEEDS:
+            hint = f"Give 2 to {MOST_SEEDS:,}, or nothing for one."
+            raise UsageError(f"{self.seeds} is no number of seeds to compare.", where="seeds", hint=hint)
+        if (self.until is None) != (self.trial is None):
+            raise UsageError("a trial has an end and a command that it is of.", where="trial")
+
+    # ---------------------------------------------------------------------------------- words
+
+    def words(self) -> list[str]:
+        """What follows `gymsolve` in the command that does the same."""
+        words = [self.verb, self.env_or_ref]
+        for name, option in _VALUES.items():
+            value = getattr(self, name)
+            words += setting_words(value) if name == "overrides" else flag_words(option, value)
+        switches = [option for name, option in _SWITCHES.items() if getattr(self, name)]
+        # The seed comes last: the commands of a group differ in their end alone.
+        end = len(words) - (0 if self.seed is None else 2)
+        return [*words[:end], *switches, *words[end:]]
+
+    @classmethod
+    def from_words(cls, words: Sequence[str]) -> Self:
+        """The request that a command line makes; options that only say how and where are left out."""
+        rest, given, overrides, named = deque(words), dict[str, Any](), list[str](), list[str]()
+        values = {option: name for name, option in _VALUES.items()}
+        switches = {option: name for name, option in _SWITCHES.items()}
+        while rest:
+            word = rest.popleft()
+            option, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+            if word in switches:
+                given[switches[word]] = True
+            elif option in values or option == "--runs-dir":
+                if not equals and not rest:
+                    raise UsageError("a value is missing.", where=option)
+                value = value if equals else rest.popleft()
+                if option == "--set":
+                    overrides.append(value)
+                elif option in values:
+                    given[values[option]] = _read_value(option, values[option], value)
+            elif word.startswith("-") and word not in _DOOR:
+                raise UsageError("no run is begun with this option.", where=option)
+            elif word not in _DOOR:
+                named.append(word)
+        if len(named) != 2:
+            raise UsageError("a run is begun with a verb and one name.", hint="Such as: train CartPole-v1")
+        return cls(named[0], named[1], tuple(overrides), **given)  # type: ignore[arg-type]  # checked there
+
+    # ----------------------------------------------------------------------------------- JSON
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; what is not asked for is left out."""
+        told = {one.name: getattr(self, one.name) for one in fields(self)}
+        told["overrides"] = list(self.overrides)
+        return {name: value for name, value in told.items() if _is_given(value)}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        """The request that `to_json` wrote."""
+        if not isinstance(data, dict) or not {"verb", "env_or_ref"} <= set(data):
+            raise UsageError("this is no request for a run.", hint="It has a verb and an env_or_ref.")
+        for name, value in data.items():
+            if not _fits(name, value):
+                raise UsageError("a request for a run has no such value.", where=str(name))
+        return cls(**{**data, "overrides": tuple(data.get("overrides", ()))})
+
+    # ------------------------------------------------------------------------------- settings
+
+    def settings(self) -> "Flagged":
+        """All settings that the request changes; an option of its own wins over `--set`."""
+        from gymsolve.recipes import parse_overrides  # pydantic takes longer than a whole start
+        from gymsolve.recipes.layers import Flagged
+
+        options = {"steps": self.steps, "seed": self.seed, "track": self.track}
+        given = {path: value for path, value in options.items() if value is not None}
+        return Flagged(parse_overrides(self.overrides) | given, {path: f"--{path}" for path in given})
+
+
+def require_env(name: str) -> None:
+    """Refuse what cannot name an environment."""
+    if name.startswith("-") or not name.strip():
+        raise UsageError(f"{name!r} names no environment.", where="env", hint="Such as CartPole-v1.")
+
+
+def spell_settings(settings: Settings) -> tuple[str, ...]:
+    """Settings as texts for `--set`."""
+    if not isinstance(settings, Mapping):
+        return tuple(settings)
+    for path in settings:
+        if "=" in path or path != path.strip():  # it would name another setting, or hide its value
+            raise UsageError(f"{path!r} names no setting.", hint="Such as algo.gamma.")
+    return tuple(f"{path}={to_json(value)}" for path, value in settings.items())  # JSON is YAML
+
+
+def setting_words(settings: Settings) -> list[str]:
+    """Settings as words of a command line."""
+    return [word for text in spell_settings(settings) for word in ("--set", text)]
+
+
+def flag_words(name: str, value: object) -> list[str]:
+    """An option with its value as words of a command line; none without a value."""
+    return [] if value is None else [name, str(value)]
+
+
+def _require_word(word: str) -> None:
+    """Refuse a text that no command line can hold."""
+    try:
+        os.fsencode(word)
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{word!r} is not valid Unicode.") from error
+    if "\0" in word:
+        raise UsageError(f"{word!r} holds a character that no command line can hold.")
+
+
+def _read_value(option: str, name: str, text: str) -> Any:
+    if name not in _NUMBERS:
+        return text
+    try:
+        return int(text)
+    except ValueError as error:
+        raise UsageError(f"{text!r} is not a whole number.", where=option) from error
+
+
+def _is_given(value: Any) -> bool:
+    return value is not None and value is not False and value != []
+
+
+def _fits(name: str, value: Any) -> bool:
+    """Whether a field of a request can hold this."""
+    if name == "overrides":
+        return isinstance(value, list) and all(isinstance(text, str) for text in value)
+    if name in _SWITCHES:
+        return type(value) is bool
+    if name in _NUMBERS:
+        return type(value) is int
+    if name == "steps":
+        return type(value) is int or isinstance(value, str)
+    return isinstance(value, str) and name in ("verb", "env_or_ref", *_VALUES)
