@@ -19,8 +19,8 @@ from gymnasium import error as gym_error
 
 from gymsolve.envs.arguments import Blame, blame, check_types
 from gymsolve.envs.contract_faults import FAULTS, build_fault, close_env, keep_folder, require_spaces
-from gymsolve.envs.extras import IMAGES
 from gymsolve.envs.families import GENERIC, families, find_creator, find_family, is_exclusive
+from gymsolve.envs.families.family import IMAGES
 from gymsolve.envs.headless import draw_without_screen
 from gymsolve.envs.lean import find_lean
 from gymsolve.envs.options import Planned, check_wrappers
@@ -159,7 +159,10 @@ def _lean_class(config: EnvConfig, registered: Any, render: bool) -> type[Any] |
     """A class to take in place of the registered one; only the stock class draws."""
     drawn = render or "render_mode" in {**registered.kwargs, **config.kwargs}
     entry = registered.entry_point
-    return find_lean(entry) if config.lean and not drawn and isinstance(entry, str) else None
+    if not config.lean or drawn or not isinstance(entry, str):
+        return None
+    stand_in = find_family(config.id).stand_ins.get(entry)
+    return None if stand_in is None else find_lean(entry, stand_in)
 
 
 def _make(config: EnvConfig, registered: Any, lean: type[Any] | None, render: bool) -> AnyEnv:
@@ -178,7 +181,7 @@ def _make(config: EnvConfig, registered: Any, lean: type[Any] | None, render: bo
     env = _construct(config, wanted, options)
     for one in families():  # a function of anybody's may have built it
         env = one.prepare(env)
-    return env
+    return env if family in families() else family.prepare(env)
 
 
 def _construct(config: EnvConfig, wanted: Any, options: dict[str, Any]) -> AnyEnv:
@@ -225,7 +228,7 @@ def _missing(env_id: str, error: Exception) -> UsageError:
         return UnknownEnvError(
             f"{env_id} cannot be made any more.", where="env.id", hint=f"Did you mean {newest!r}?"
         )
-    for extra in (*(family.extra for family in families()), IMAGES):
+    for extra in (find_family(env_id).extra, *(family.extra for family in families()), IMAGES):
         if extra is not None and extra.module in text.lower():
             return MissingExtraError.of(extra.package, extra.name)
     return MissingExtraError(f"{env_id} needs a package that is not installed: {text}")

@@ -52,8 +52,9 @@ def derive_recipe(
     `tell` hears how far the look at the environment is.
     """
     given = given or {}
-    family = find_family(env_id).recipe
-    if family is not None and given.get("kwargs", {}).get("obs_type") != "ram":
+    known = find_family(env_id)
+    family = known.recipe
+    if family is not None and known.recipe_fits(given.get("kwargs", {})):
         find_spec(env_id)  # an id that does not exist is refused before anything is said about it
         told = f"one of the {family} family → that family's wrappers, network and rollouts"
         fitting = (

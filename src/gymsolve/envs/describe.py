@@ -31,9 +31,7 @@ from gymsolve.envs.contract_faults import (
     keep_folder,
     refuse_arguments,
 )
-from gymsolve.envs.families import find_creator
-from gymsolve.envs.families.atari.backend import AleEnvs
-from gymsolve.envs.families.atari.screen_plan import ale_obstacle
+from gymsolve.envs.families import Backend, find_backends, find_creator
 from gymsolve.envs.isolated import call_apart, longest_call
 from gymsolve.envs.join import Joint, join_specs
 from gymsolve.envs.labels import ActionLabels, find_labels
@@ -103,18 +101,26 @@ def describe_env(config: EnvConfig, role: Role = "train") -> EnvSpec:
     """The facts of an environment, without keeping one; of several tasks, what they share."""
     if config.tasks:
         return describe_tasks(config, role).spec
-    if config.backend not in ("auto", "ale") or ale_obstacle(config, role) is not None:
+    backend = _find_slow_backend(config, role)
+    if backend is None:
         return describe(config, role).spec
-    # Emulators start slowly, and ALE's own class knows its spaces without playing a game.
     key = _key(config, role)
     found = None if key is None else _known_specs.get(key)
     if found is None:
-        envs = AleEnvs.make(config, role, 1)
+        envs = backend.make(config, role, 1)
         envs.close()
         found = envs.spec
         if key is not None:
             _known_specs[key] = found
     return found
+
+
+def _find_slow_backend(config: EnvConfig, role: Role) -> Backend | None:
+    """The family's backend that steps these settings and knows its spaces without starting an environment."""
+    for name, backend in find_backends(config.id).items():
+        if backend.slow_start and config.backend in ("auto", name) and backend.obstacle(config, role) is None:
+            return backend
+    return None
 
 
 def describe_tasks(config: EnvConfig, role: Role) -> Joint:

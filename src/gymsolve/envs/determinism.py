@@ -14,8 +14,7 @@ from gymsolve.envs.backends.same_step import SameStepEnvs
 from gymsolve.envs.build import find_spec
 from gymsolve.envs.contract import Envs, Step
 from gymsolve.envs.contract_faults import place_of_method
-from gymsolve.envs.families import find_creator
-from gymsolve.envs.families.atari.backend import games_differ
+from gymsolve.envs.families import find_backends, find_creator
 from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.envs.random_policy import random_actions
 from gymsolve.settings.config import EnvConfig
@@ -44,10 +43,7 @@ class Determinism:
 
 
 def know_determinism(config: EnvConfig, on_step: Callable[[], None] = lambda: None) -> Determinism:
-    """What seeds do, without a trial where the answer is known: emulators start slowly.
-
-    ALE's own class resumes by replay, and a resume that is not exact is found by comparing pictures.
-    """
+    """What seeds do, without a trial where the backend is certain of the answer."""
     if config.tasks:
         found = [know_determinism(config.for_task(name), on_step) for name in config.tasks]
         return Determinism(
@@ -56,7 +52,8 @@ def know_determinism(config: EnvConfig, on_step: Callable[[], None] = lambda: No
             resumes_exactly=all(one.resumes_exactly for one in found),
             strays=tuple(stray for one in found for stray in one.strays),
         )
-    if choose_backend(config, "train") == "ale" and games_differ(config):
+    backend = find_backends(config.id).get(choose_backend(config, "train"))
+    if backend is not None and backend.seeds_certain(config):
         return Determinism(copies_identical=False, seed_reproduces=True, resumes_exactly=True)
     return check_determinism(config, on_step=on_step)
 
@@ -68,13 +65,13 @@ def check_determinism(
 
     `on_step` is called before every vector step.
     """
-    # These two draw and restore in ways of their own; the others give what sync gives.
+    # Backends of a family draw and restore in ways of their own; the others give what sync gives.
     trained = choose_backend(config, "train")
-    own = trained if trained in ("ale", "compiled") else "sync"
-    calm = config.model_copy(update={"backend": own})
+    own = find_backends(config.id).get(trained)
+    calm = config.model_copy(update={"backend": "sync" if own is None else trained})
     envs = make_envs(calm, "train", num_envs=2)
     try:
-        if own != "ale":  # generators that only a first seed reaches must not differ; emulators start slowly
+        if own is None or not own.slow_start:  # generators that only a first seed reaches must not differ
             envs.reset([0, 1])
         bounds = Bounds(envs.spec)
         reproduces = _alike(envs, [1, 1], steps, bounds, on_step)

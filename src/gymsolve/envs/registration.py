@@ -80,7 +80,8 @@ def _meant(module: str, name: str, code: Any) -> str | None:
     if newest := newest_version(name):
         return f"Did you mean {newest!r}?"
     known = list(gym.registry)  # before a family looks among ids of its own, outdated ones included
-    return next(filter(None, (family.meant(name) for family in families())), did_you_mean(name, known))
+    advice = (family.meant(name) for family in (*families(), find_family(name)))
+    return next(filter(None, advice), did_you_mean(name, known))
 
 
 def newest_version(name: str) -> str | None:

@@ -18,7 +18,7 @@ from gymsolve.settings.algorithms import PPOConfig as PPOConfig
 from gymsolve.settings.algorithms import ReinforceConfig as ReinforceConfig
 from gymsolve.settings.curriculum import CurriculumConfig
 from gymsolve.settings.exploration import ExploreConfig
-from gymsolve.settings.kinds import Model, Options, Positive, Seconds, Whole
+from gymsolve.settings.kinds import BackendName, Model, Options, Positive, Seconds, Whole
 from gymsolve.settings.kinds import listed as _listed
 from gymsolve.settings.kinds import not_bool as _not_bool
 from gymsolve.settings.schedules import Steps
@@ -63,9 +63,10 @@ class EnvConfig(Model):
     """Passed to the environment's constructor."""
     num_envs: Annotated[Positive, Field(le=65_536)] = 8
     """Copies stepped in parallel; more gives larger rollouts. `auto` measures, and keeps their size."""
-    backend: Literal["auto", "sync", "async", "compiled", "native", "ale", "envpool"] = "auto"
-    """How copies are stepped: this process, others, by compiled rules (classic control), by a vector class
-    of Gymnasium's (`native`) or of Atari's (`ale`), by EnvPool (training only)."""
+    backend: BackendName = "auto"
+    """What steps the copies: this process (`sync`), worker processes (`async`), compiled rules (classic
+    control), ALE's vector class (Atari), EnvPool (training only), or a backend of another package
+    (`package/name`). `auto` takes the quickest one; EnvPool only serves on request."""
     workers: Positive | None = None
     """Processes of the async backend; None takes one per core."""
     step_timeout: Seconds | None = 300.0

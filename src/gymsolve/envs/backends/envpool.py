@@ -19,39 +19,12 @@ import numpy as np
 from gymsolve.envs.backends import Fixed, bare_obstacle
 from gymsolve.envs.backends.episode_stats import EpisodeStats, refuse_bad_obs, refuse_bad_rewards
 from gymsolve.envs.contract import Episode, Step
-from gymsolve.envs.families.atari.family import FAMILY as ALE
+from gymsolve.envs.families import find_family
 from gymsolve.envs.spaces import ObsLayout, action_spec
 from gymsolve.errors import ConfigError, MissingExtraError
 from gymsolve.settings.config import EnvConfig
 from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs
 
-SERVED = (
-    "Acrobot-v1",
-    "Ant-v5",
-    "BipedalWalker-v3",
-    "BipedalWalkerHardcore-v3",
-    "CartPole-v1",
-    "CliffWalking-v1",
-    "FrozenLake-v1",
-    "FrozenLake8x8-v1",
-    "HalfCheetah-v5",
-    "Hopper-v5",
-    "Humanoid-v5",
-    "HumanoidStandup-v5",
-    "InvertedDoublePendulum-v5",
-    "InvertedPendulum-v5",
-    "LunarLander-v3",
-    "LunarLanderContinuous-v3",
-    "MountainCar-v0",
-    "MountainCarContinuous-v0",
-    "Pendulum-v1",
-    "Pusher-v5",
-    "Reacher-v5",
-    "Swimmer-v5",
-    "Walker2d-v5",
-)
-"""Ids whose EnvPool version was compared with the stock one, under the same name. Not among them: Taxi,
-which also starts with the passenger at the destination, and Blackjack, which has another observation."""
 _NO_LIMIT = 2**31 - 1
 _TOLD = ("obs", "reward", "done", "info:env_id")
 """What is read of a pool's state."""
@@ -60,10 +33,10 @@ _NOTE = "training steps EnvPool's version of this environment, evaluation the st
 
 def envpool_obstacle(config: EnvConfig) -> str | None:
     """Why EnvPool cannot train this environment, or None."""
-    if ALE.owns(config.id):
-        return "Atari games have a faster backend of their own, `ale`"
-    if config.id not in SERVED:
-        return f"EnvPool has no version of {config.id} that is known to agree with the stock one"
+    family = find_family(config.id)
+    if config.id not in family.envpool:
+        own = "".join(f"; its family has the backend `{name}`" for name in family.backends)
+        return f"EnvPool has no version of {config.id} that is known to agree with the stock one{own}"
     if obstacle := bare_obstacle(config, "train"):
         return obstacle
     return f"it does not take {', '.join(sorted(config.kwargs))}" if config.kwargs else None

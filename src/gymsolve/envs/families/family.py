@@ -1,7 +1,8 @@
-"""What gymsolve knows of a family of environments: one record, which every other module reads.
+"""Defines `Family`: one record of all that gymsolve knows about environments of one origin.
 
 A fact belongs here when it follows from where an environment comes from and not from its spaces: which
-package it needs, how many fit into a process, what its actions are called.
+package it needs, which backends step it, how many fit into a process, what its actions are called. Every
+other module asks the record and names no family.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,6 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import gymnasium as gym
+
+from gymsolve.envs.contract import Envs
+from gymsolve.envs.lean import StandIn
+from gymsolve.settings.config import EnvConfig, Role
 
 AnyEnv: TypeAlias = gym.Env[Any, Any]
 
@@ -18,7 +23,7 @@ class Extra(NamedTuple):
 
     package: str
     name: str
-    """Name of the extra: `pip install 'gymsolve[name]'`."""
+    """Name of the extra: `pip install 'gymsolve[name]'`; empty where gymsolve has none for the package."""
     module: str
     """What the package is imported as; errors about its absence mention it."""
 
@@ -33,6 +38,31 @@ class Clone(NamedTuple):
     resumes: bool = False
     """A resumed run goes by it, and no actions are kept for a replay: it holds all that decides what follows
     and takes less room than they do."""
+
+
+IMAGES = Extra("opencv-python-headless", "images", "cv2")
+"""Some wrappers and environments of any family need it."""
+
+
+def _not_certain(config: EnvConfig) -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Backend:
+    """Steps whole vectors of a family's environments, in code that serves this family alone."""
+
+    obstacle: Callable[[EnvConfig, Role], str | None]
+    """Why it cannot serve these settings, to follow "cannot be used:"; None where it can."""
+    make: Callable[[EnvConfig, Role, int], Envs]
+    """Builds so many environments, for settings without an obstacle."""
+    jumps: bool = False
+    """Its environments can be put into an earlier state (`Envs.jump`)."""
+    slow_start: bool = False
+    """Starting an environment takes long, and the vector knows its spaces without: none is started just to
+    look at it."""
+    seeds_certain: Callable[[EnvConfig], bool] = _not_certain
+    """Is it certain without a trial that copies differ, that seeds repeat and that a resume is exact?"""
 
 
 def declared_fps(env: AnyEnv) -> float | None:
@@ -64,6 +94,10 @@ def _unknown(env_id: str) -> str | None:
     return None
 
 
+def _any_arguments(kwargs: Mapping[str, Any]) -> bool:
+    return True
+
+
 def _no_words(env_id: str) -> Mapping[str, str]:
     return {}
 
@@ -85,6 +119,15 @@ class Family:
     """Advice for an id that does not exist but looks like an older one of theirs; None for all others."""
     recipe: str | None = None
     """Family of recipes (`zoo/_<name>.yaml`) that serves whichever of them has no recipe of its own."""
+    recipe_fits: Callable[[Mapping[str, Any]], bool] = _any_arguments
+    """Does that recipe fit an environment with these `env.kwargs`?"""
+    backends: Mapping[str, str] = field(default_factory=dict)
+    """Backends of its own, quickest first: by the value of `env.backend`, `module:attribute` of a `Backend`,
+    which is imported on use."""
+    stand_ins: Mapping[str, StandIn] = field(default_factory=dict)
+    """Quicker classes with the same results, by the entry point of the registered class (`env.lean`)."""
+    envpool: tuple[str, ...] = ()
+    """Ids whose EnvPool version was compared with the registered one and agrees."""
     clone: Clone | None = None
     """Native snapshots; None where only a replay of the actions leads back to a state."""
     state: Callable[[AnyEnv], bytes] | None = None

@@ -179,6 +179,19 @@ FAMILY = Family(
     arguments=partial(check_arguments, known=_ARGUMENTS),
     prepare=_prepare,
     drawing_fault=_drawing_fault,
+    envpool=(
+        "Ant-v5",
+        "HalfCheetah-v5",
+        "Hopper-v5",
+        "Humanoid-v5",
+        "HumanoidStandup-v5",
+        "InvertedDoublePendulum-v5",
+        "InvertedPendulum-v5",
+        "Pusher-v5",
+        "Reacher-v5",
+        "Swimmer-v5",
+        "Walker2d-v5",
+    ),
     dimensions={
         "Ant": tuple(f"{leg} {joint}" for leg in _LEGS for joint in ("hip", "ankle")),
         "HalfCheetah": tuple(

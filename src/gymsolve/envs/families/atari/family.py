@@ -153,6 +153,8 @@ FAMILY = Family(
     extra=_EXTRA,
     meant=_meant,
     recipe="atari",
+    recipe_fits=lambda kwargs: kwargs.get("obs_type") != "ram",
+    backends={"ale": "gymsolve.envs.families.atari.backend:BACKEND"},
     prepare=_prepare,
     # Sticky actions are drawn in the emulator, and no replay brings its generator back.
     clone=Clone(_save, _load, resumes=True),

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from gymsolve.envs.families.atari.actions import AtariActions, choose_actions
-from gymsolve.envs.families.atari.family import FAMILY as ALE
 from gymsolve.envs.families.atari.lives import EpisodicLife
 from gymsolve.envs.families.atari.wrapper import Atari, AtariOptions, stock_fault
 from gymsolve.envs.options import Planned, check_wrappers
@@ -28,8 +27,6 @@ _TAKEN = {
 
 def ale_obstacle(config: EnvConfig, role: Role) -> str | None:
     """Why ALE's vector class cannot serve this role, or None."""
-    if not ALE.owns(config.id):
-        return f"{config.id} is no Atari game (ALE/…)"
     kinds = [planned.wrapper for planned in check_wrappers(config, role)]
     others = (AtariActions, ClipReward, EpisodicLife)
     if kinds[:1] != [Atari] or not set(kinds[1:]) <= set(others) or len(set(kinds)) < len(kinds):
