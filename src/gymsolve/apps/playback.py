@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gymsolve.envs.render_env import Scene, Stage
+from gymsolve.envs.render_env import RenderEnv, Scene
 from gymsolve.experience.agent import Agent
 from gymsolve.spec import Array
 from gymsolve.training.engines.contract import Policy
@@ -44,7 +44,7 @@ class Moment:
 
 def play(
     policy: Policy,
-    stage: Stage,
+    stage: RenderEnv,
     *,
     seed: int,
     rng: np.random.Generator | None,

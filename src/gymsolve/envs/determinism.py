@@ -1,4 +1,4 @@
-"""What seeds do in an environment: do copies differ, does a seed repeat, does a resumed copy go on alike?
+"""Tests what seeds do: do copies differ, does a seed repeat, does a resumed copy go on alike?
 
 Two copies are stepped beside each other, then two fresh ones are put where those are. Everything is counted
 in steps and nothing in seconds: whether a resume is exact must not depend on how busy a machine is.
@@ -30,7 +30,7 @@ _OTHER_SEEDS = ([2, 3], [4, 5], [6, 7])
 
 @dataclass(frozen=True)
 class Determinism:
-    """What seeds do, judged from short trajectories under the same actions."""
+    """Findings about seeds, from short trajectories under the same actions."""
 
     copies_identical: bool
     """Different seeds led to the same trajectory: parallel copies would add no variety."""
@@ -43,14 +43,14 @@ class Determinism:
 
 
 def know_determinism(config: EnvConfig, on_step: Callable[[], None] = lambda: None) -> Determinism:
-    """What seeds do, without a trial where the backend is certain of the answer."""
+    """Test what seeds do, or take the answer from a backend that is certain of it."""
     if config.tasks:
-        found = [know_determinism(config.for_task(name), on_step) for name in config.tasks]
+        tasks = [know_determinism(config.for_task(name), on_step) for name in config.tasks]
         return Determinism(
-            copies_identical=all(one.copies_identical for one in found),
-            seed_reproduces=all(one.seed_reproduces for one in found),
-            resumes_exactly=all(one.resumes_exactly for one in found),
-            strays=tuple(stray for one in found for stray in one.strays),
+            copies_identical=all(task.copies_identical for task in tasks),
+            seed_reproduces=all(task.seed_reproduces for task in tasks),
+            resumes_exactly=all(task.resumes_exactly for task in tasks),
+            strays=tuple(stray for task in tasks for stray in task.strays),
         )
     backend = find_backends(config.id).get(choose_backend(config, "train"))
     if backend is not None and backend.seeds_certain(config):
@@ -104,18 +104,18 @@ class Bounds:
         self.strays: dict[str, str] = {}
 
     def look(self, obs: Obs) -> list[str]:
-        """What has left its bounds for the first time, in words."""
-        found = []
+        """Entries that left their bounds for the first time, in words."""
+        strays = []
         for key, (low, high) in self._ends.items():
             outside = (obs[key] < low) | (obs[key] > high)
             if key not in self.strays and outside.any():
                 place = tuple(np.argwhere(outside)[0])
                 index = ", ".join(str(part) for part in place[1:])
                 ends = f"{low.min():g} to {high.max():g}"
-                told = f"entry {key!r} of the observation leaves the bounds of its space ({ends})"
-                self.strays[key] = f"{told}: element {index} is {obs[key][place]:g}"
-                found.append(self.strays[key])
-        return found
+                what = f"entry {key!r} of the observation leaves the bounds of its space ({ends})"
+                self.strays[key] = f"{what}: element {index} is {obs[key][place]:g}"
+                strays.append(self.strays[key])
+        return strays
 
 
 def _alike(envs: Envs, seeds: list[int], steps: int, bounds: Bounds, on_step: Callable[[], None]) -> bool:
@@ -156,10 +156,10 @@ def _goes_on_alike(envs: Envs, twins: Envs, steps: int, on_step: Callable[[], No
     for _ in range(steps):
         on_step()
         actions = envs.spec.action.to_env(random_actions(envs.spec.action, envs.num_envs, masks, rng))
-        one, other = envs.step(actions), twins.step(actions)
-        masks = one.masks
-        same = all(np.array_equal(one.obs[key], other.obs[key]) for key in one.obs)
-        if not same or not np.array_equal(one.rewards, other.rewards) or one.episodes != other.episodes:
+        step, twin = envs.step(actions), twins.step(actions)
+        masks = step.masks
+        same = all(np.array_equal(step.obs[key], twin.obs[key]) for key in step.obs)
+        if not same or not np.array_equal(step.rewards, twin.rewards) or step.episodes != twin.episodes:
             return False
     return True
 

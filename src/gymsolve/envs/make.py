@@ -78,8 +78,11 @@ def choose_backend(config: EnvConfig, role: Role, *, render: bool = False, jumps
     asked = config.backend
     if needs_own_process(config):
         if asked not in ("auto", "sync", "async"):
-            told = f"the {asked} backend cannot be used: each copy of {config.id} needs a process of its own."
-            raise ConfigError(told, where="env.backend", hint="Use env.backend=async.")
+            raise ConfigError(
+                f"the {asked} backend cannot be used: each copy of {config.id} needs a process of its own.",
+                where="env.backend",
+                hint="Use env.backend=async.",
+            )
         return "async"  # one process each; the results are those of any other way
     if asked in ("sync", "async"):
         return asked

@@ -91,7 +91,7 @@ class OwnProcess:
         self._finish.cancel()
         _end(self.process, self.connection, patience)
 
-    def last_words(self) -> str:
+    def describe_end(self) -> str:
         """How a process that is gone has ended, as the end of a sentence."""
         self.process.join(_PATIENCE)
         code = self.process.exitcode

@@ -27,7 +27,7 @@ from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs
 
 _NO_LIMIT = 2**31 - 1
 _TOLD = ("obs", "reward", "done", "info:env_id")
-"""What is read of a pool's state."""
+"""Names of the arrays that are read from a pool's state."""
 _NOTE = "training steps EnvPool's version of this environment, evaluation the stock one"
 
 
@@ -77,9 +77,9 @@ class EnvPoolEnvs(Fixed):
     def step(self, actions: Array) -> Step:
         # An environment's number is also that of its only player.
         self._pool._send([self._ids, self._ids, np.ascontiguousarray(actions, self._action_type)])
-        told = self._pool._recv()
+        arrays = self._pool._recv()
         self._steps += 1
-        obs, rewards, terminated = self._take(told), told[self._at["reward"]], told[self._at["done"]]
+        obs, rewards, terminated = self._take(arrays), arrays[self._at["reward"]], arrays[self._at["done"]]
         refuse_bad_rewards(rewards, self.spec.id, self._steps)
         self._stats.returns += rewards
         self._stats.lengths += 1
@@ -95,9 +95,9 @@ class EnvPoolEnvs(Fixed):
             self._pool._reset(rows.astype(np.int32))
             final_obs = {key: values.copy() for key, values in obs.items()}
             episodes = [self._stats.finish(row, bool(truncated[row])) for row in rows.tolist()]
-            told = self._pool._recv()
-            for key, values in self._take(told).items():
-                obs[key][told[self._at["info:env_id"]]] = values
+            arrays = self._pool._recv()
+            for key, values in self._take(arrays).items():
+                obs[key][arrays[self._at["info:env_id"]]] = values
         if self._steps >= self._due:
             self._due = self._steps + self._limit - int(self._stats.lengths.max())
         return Step(obs, rewards, terminated, truncated, self._valid, final_obs, None, episodes)
@@ -128,9 +128,9 @@ class EnvPoolEnvs(Fixed):
         self._action_type = pool._spec._action_spec[-1][0]
         return pool
 
-    def _take(self, told: list[Array]) -> Obs:
+    def _take(self, arrays: list[Array]) -> Obs:
         """The observations among what the pool tells, whose arrays are new every time."""
-        obs = self._layout.batch(told[self._at["obs"]], copy=False)
+        obs = self._layout.batch(arrays[self._at["obs"]], copy=False)
         refuse_bad_obs(obs, self._layout.float_keys, self.spec.id, self._steps)
         return obs
 

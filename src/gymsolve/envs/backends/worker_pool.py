@@ -139,18 +139,19 @@ class Workers:
         What became of the old ones, in words.
         """
         gone = [worker for worker in self._crew.workers if worker.rows in lost]
-        told = [f"The worker of {name_rows(one.rows)} of {self._name} {one.lost}" for one in gone]
+        reports = [f"The worker of {name_rows(worker.rows)} of {self._name} {worker.lost}" for worker in gone]
         if self._own is not None:  # its rows are the first ones, so they have the same numbers there
             own = [rows for rows in lost if rows.stop <= self._own_rows.stop]
-            told = self._own.rebuild(own, seeds, options) + told
+            reports = self._own.rebuild(own, seeds, options) + reports
         while gone:
             self._crew.revive(gone)
             fresh = [worker for worker in self._crew.workers if worker.rows in lost]
             for name, column in (("configure", options), ("reset", seeds)):
-                asked = {one: self._each_row(name, one.rows, column) for one in fresh if one.lost is None}
+                alive = [worker for worker in fresh if worker.lost is None]
+                asked = {worker: self._each_row(name, worker.rows, column) for worker in alive}
                 self._crew.call(name, asked)
             gone = [worker for worker in fresh if worker.lost is not None]
-        return told
+        return reports
 
     @staticmethod
     def _each_row(name: str, rows: slice, column: Sequence[Any]) -> tuple[Any, ...]:
@@ -196,7 +197,8 @@ class Workers:
         answers: dict[int, Any] = dict.fromkeys(range(len(rows)))
         asked: dict[Worker, tuple[Any, ...]] = {}
         order: dict[Worker, list[int]] = {}
-        for owner, part in [(self._own, self._own_rows), *((one, one.rows) for one in self._crew.workers)]:
+        owners = [(self._own, self._own_rows), *((worker, worker.rows) for worker in self._crew.workers)]
+        for owner, part in owners:
             places = [place for place, row in enumerate(rows) if part.start <= row < part.stop]
             if owner is None or not places:
                 continue

@@ -1,4 +1,4 @@
-"""The processes of a worker pool: asked all at once, mourned when they are lost, and replaced.
+"""Broadcasts calls to the processes of a worker pool, detects deaths and starts them again.
 
 A worker that dies or no longer answers is lost. Whoever needs its rows next starts another one. Workers that
 keep dying end the run.
@@ -54,8 +54,8 @@ class Crew:
         while waiting:
             self.revive([worker for worker in waiting if worker.lost is not None])
             parts = [worker.rows for worker in waiting]
-            asked = {one: arguments(one.rows) for one in self.workers if one.rows in parts}
-            answers |= {one.rows.start: items for one, items in self.call(name, asked).items()}
+            asked = {worker: arguments(worker.rows) for worker in self.workers if worker.rows in parts}
+            answers |= {worker.rows.start: items for worker, items in self.call(name, asked).items()}
             waiting = [worker for worker in asked if worker.lost is not None]
         return [item for start in sorted(answers) for item in answers[start] or ()]
 

@@ -93,8 +93,8 @@ def is_exclusive(env_id: str, registered: Any) -> bool:
         return True
     creator = find_creator(registered.entry_point)
     # Where `metadata` is a property, only an instance could tell.
-    told = creator.metadata if isinstance(creator, _Described) else None
-    return isinstance(told, Mapping) and bool(told.get("exclusive"))
+    metadata = creator.metadata if isinstance(creator, _Described) else None
+    return isinstance(metadata, Mapping) and bool(metadata.get("exclusive"))
 
 
 def find_creator(entry_point: Any) -> Any:
@@ -105,9 +105,9 @@ def find_creator(entry_point: Any) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # advice to authors of packages
-            found: Any = sys.modules.get(module) or importlib.import_module(module)
+            code: Any = sys.modules.get(module) or importlib.import_module(module)
     except (ImportError, DependencyNotInstalled):
         return None  # an optional package; building the environment says which
     except FAULTS as error:
         raise import_fault(module, entry_point, error) from error
-    return getattr(found, name, None)  # a module may make its names on demand
+    return getattr(code, name, None)  # a module may make its names on demand

@@ -19,13 +19,13 @@ AnyEnv: TypeAlias = gym.Env[Any, Any]
 
 
 class Extra(NamedTuple):
-    """What has to be installed."""
+    """A package that has to be installed."""
 
     package: str
     name: str
     """Name of the extra: `pip install 'gymsolve[name]'`; empty where gymsolve has none for the package."""
     module: str
-    """What the package is imported as; errors about its absence mention it."""
+    """The module that the package is imported as; errors about its absence mention it."""
 
 
 class Clone(NamedTuple):
@@ -112,7 +112,7 @@ class Family:
     register: Callable[[], None] = _nothing
     """Make its ids known to Gymnasium; doing so again changes nothing."""
     extra: Extra | None = None
-    """What to install; None where nothing optional is needed."""
+    """The package to install; None where nothing optional is needed."""
     exclusive: bool = False
     """A process can hold one environment, and no second one ever: each gets a process of its own."""
     meant: Callable[[str], str | None] = _unknown
@@ -143,17 +143,17 @@ class Family:
     limit: Callable[[AnyEnv], int | None] = _no_limit
     """Steps after which the bare environment itself cuts an episode; None where none are known."""
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What Discrete actions are called, by id without namespace and version."""
+    """Names of Discrete actions, by id without namespace and version."""
     usual_choices: tuple[str, ...] = ()
     """The same where the names of an id are unknown or do not fit the number of actions."""
     dimensions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What the dimensions of Box actions are called, likewise."""
+    """Names of the dimensions of Box actions, likewise."""
     observed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What the numbers of an observation are called, likewise."""
+    """Names of the numbers of an observation, likewise."""
     turns: bool = False
     """Do they wait for a player, having no time of their own? So do those with few frames per second."""
     title: str = ""
-    """What people call it; the heading of its page."""
+    """Its name for people; the heading of its page."""
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Which key a person presses for each choice, likewise; "" for none. Missing where the names say it."""
     usual_keys: tuple[str, ...] = ()

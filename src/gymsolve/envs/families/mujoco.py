@@ -66,12 +66,12 @@ def _drawing_fault() -> str | None:
             context.make_current()
             context.free()
     except FAULTS as error:  # down to the graphics driver
-        told = told_error(error).partition(". ")[0]
+        problem = told_error(error).partition(". ")[0]
         missing = how == "egl" or not has_egl()
         fix = (
             "install EGL (Debian, Ubuntu: apt install libegl1 libgl1)" if missing else "export MUJOCO_GL=egl"
         )
-        return f"MuJoCo cannot draw by {how} ({told}); to draw without a screen: {fix}"
+        return f"MuJoCo cannot draw by {how} ({problem}); to draw without a screen: {fix}"
     return None
 
 
@@ -96,7 +96,7 @@ def _save(env: AnyEnv) -> dict[str, Any]:
     mujoco = importlib.import_module(_EXTRA.module)
     # Lists of contacts and constraints are empty in a blank simulation, and every step makes them anew.
     blank = _arrays(mujoco.MjData(robot.model))
-    fixed = {name: one for name, one in _arrays(robot.data).items() if name in blank}
+    fixed = {name: array for name, array in _arrays(robot.data).items() if name in blank}
     parts = {"physics": _physics(mujoco, robot), **fixed}
     packed = zlib.compress(b"".join(part.tobytes() for part in parts.values()), 1)
     return {
@@ -131,7 +131,7 @@ def _load(env: AnyEnv, saved: dict[str, Any]) -> None:
 
 def _arrays(data: Any) -> dict[str, Array]:
     """All arrays of a simulation, by name."""
-    return dict(inspect.getmembers(data, lambda one: isinstance(one, np.ndarray) and one.size > 0))
+    return dict(inspect.getmembers(data, lambda member: isinstance(member, np.ndarray) and member.size > 0))
 
 
 def _physics(mujoco: Any, robot: Any) -> Array:
@@ -163,7 +163,9 @@ def _digest(parts: dict[str, Array]) -> str:
 _LEGS = ("back right", "front left", "front right", "back left")
 _SIDES = ("right", "left")
 _HUMANOID = (
-    *("abdomen y", "abdomen z", "abdomen x"),
+    "abdomen y",
+    "abdomen z",
+    "abdomen x",
     *(f"{side} {joint}" for side in _SIDES for joint in ("hip x", "hip z", "hip y", "knee")),
     *(f"{side} {joint}" for side in _SIDES for joint in ("shoulder 1", "shoulder 2", "elbow")),
 )
@@ -203,8 +205,13 @@ FAMILY = Family(
         "InvertedDoublePendulum": ("push",),
         "InvertedPendulum": ("push",),
         "Pusher": (
-            *("shoulder pan", "shoulder lift", "upper arm roll"),
-            *("elbow flex", "forearm roll", "wrist flex", "wrist roll"),
+            "shoulder pan",
+            "shoulder lift",
+            "upper arm roll",
+            "elbow flex",
+            "forearm roll",
+            "wrist flex",
+            "wrist roll",
         ),
         "Reacher": ("shoulder", "elbow"),
         "Swimmer": ("first rotor", "second rotor"),

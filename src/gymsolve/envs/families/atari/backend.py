@@ -249,7 +249,7 @@ class AleEnvs(Fixed):
 def _most_frames(config: EnvConfig, kwargs: dict[str, Any]) -> int:
     """Frames of an episode before it is cut; 0 for any number."""
     known = (kwargs["max_num_frames_per_episode"], config.max_episode_steps)
-    return min((one for one in known if one), default=0)
+    return min((frames for frames in known if frames), default=0)
 
 
 def _make_vector(config: EnvConfig, kwargs: dict[str, Any], options: AtariOptions, num_envs: int) -> Any:
