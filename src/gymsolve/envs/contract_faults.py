@@ -141,12 +141,12 @@ _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib"
 # ------------------------------------------------------------------------------------ what it was
 
 
-def told_error(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """`ZeroDivisionError: engine on fire`; the first line of a message that has several.
 
     Of an error without a message, the line of code that raised it.
     """
-    name, lines = type(error).__name__, _told_once(error).strip().splitlines()
+    name, lines = type(error).__name__, _error_text(error).strip().splitlines()
     if lines:
         return f"{name}: {lines[0].rstrip('.')}"
     frames = traceback.extract_tb(error.__traceback__)
@@ -154,7 +154,7 @@ def told_error(error: BaseException) -> str:
     return f"{name} at `{code}`" if code else name
 
 
-def _told_once(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     """The text of an error, without the list of arguments that Gymnasium appends."""
     return str(error).partition(" was raised from the environment creator")[0]
 
@@ -165,7 +165,7 @@ def explain_error(error: BaseException, method: str, env: gym.Env[Any, Any]) -> 
         return Breach(f"ended the program with sys.exit{place_of_error(error)}", _EXIT_FIX)
     if _in_caller(error) and (misfit := _misfit(str(error), method)) is not None:
         return misfit._replace(what=misfit.what + place_of_method(env, method))
-    return Breach(f"raised {told_error(error)}{place_of_error(error)}", TRACEBACK)
+    return Breach(f"raised {describe_error(error)}{place_of_error(error)}", TRACEBACK)
 
 
 def explain_info(info: Any, method: str, env: gym.Env[Any, Any]) -> Breach:
@@ -241,7 +241,7 @@ def import_fault(module: str, env_id: str, error: BaseException) -> EnvFaultErro
         )
         return EnvFaultError(what, where="env.id", hint=hint)
     missing = isinstance(error, ModuleNotFoundError) and error.name is not None
-    what = f"{env_id} cannot be imported: {told_error(error)}{place_of_error(error)}."
+    what = f"{env_id} cannot be imported: {describe_error(error)}{place_of_error(error)}."
     hint = "Install what it imports, or mend the name." if missing else TRACEBACK
     return EnvFaultError(what, where="env.id", hint=hint)
 
@@ -250,7 +250,7 @@ def build_fault(
     env_id: str, error: BaseException, kwargs: dict[str, Any], creator: Any, culprit: Blame | None
 ) -> GymsolveError:
     """The constructor raised; arguments that it does not take are the user's to mend."""
-    why = _told_once(error)
+    why = _error_text(error)
     place = place_of_error(error)
     if isinstance(error, SystemExit):
         return EnvFaultError(
@@ -264,7 +264,7 @@ def build_fault(
         return ConfigError(f"{env_id} needs an argument: {why}.", where="env.kwargs", hint=hint)
     if kwargs:
         return refuse_arguments(env_id, "built", error, kwargs, culprit)
-    return EnvFaultError(f"{env_id} could not be built: {told_error(error)}{place}.", hint=TRACEBACK)
+    return EnvFaultError(f"{env_id} could not be built: {describe_error(error)}{place}.", hint=TRACEBACK)
 
 
 def refuse_arguments(
@@ -272,7 +272,7 @@ def refuse_arguments(
 ) -> ConfigError:
     """With these arguments it cannot be `done` (built, reset); the `culprit`, where one was found."""
     shown = culprit.shown if culprit else ", ".join(f"{name}={show(value)}" for name, value in kwargs.items())
-    what = f"{env_id} cannot be {done} with {shown}: {told_error(error)}{place_of_error(error)}."
+    what = f"{env_id} cannot be {done} with {shown}: {describe_error(error)}{place_of_error(error)}."
     where, hint = (culprit.where, culprit.fix) if culprit else ("env.kwargs", TRACEBACK)
     return ConfigError(what, where=where, hint=hint)
 
@@ -322,5 +322,5 @@ def close_env(env: gym.Env[Any, Any], label: str) -> str | None:
     try:
         env.close()
     except FAULTS as error:
-        return f"its close raised {told_error(error)}{place_of_error(error)}"
+        return f"its close raised {describe_error(error)}{place_of_error(error)}"
     return None

@@ -13,7 +13,7 @@ import numpy as np
 
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec
 from gymsolve.envs.contract import Snapshot
-from gymsolve.envs.contract_faults import FAULTS, told_error
+from gymsolve.envs.contract_faults import FAULTS, describe_error
 from gymsolve.envs.describe import Description
 from gymsolve.envs.families import find_family
 from gymsolve.envs.headless import draw_without_screen
@@ -157,7 +157,7 @@ class SingleEnv:
             raise
         except FAULTS as error:  # down to the graphics driver
             raise EnvFaultError(
-                f"{self._id} cannot be drawn: {told_error(error)}.",
+                f"{self._id} cannot be drawn: {describe_error(error)}.",
                 where=where,
                 hint="Mend its render(), or install what it draws with.",
             ) from error

@@ -12,7 +12,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import NamedTuple
 
-from gymsolve.envs.contract_faults import FAULTS, told_error
+from gymsolve.envs.contract_faults import FAULTS, describe_error
 from gymsolve.envs.families.family import Family
 from gymsolve.errors import ConfigError, EnvFaultError, GymsolveError
 from gymsolve.own_code import import_code
@@ -77,7 +77,7 @@ def _load(offer: _Offer) -> Family:
     except GymsolveError:
         raise
     except FAULTS as error:
-        raise EnvFaultError(f"{broken} cannot be imported: {told_error(error)}.", hint=hint) from error
+        raise EnvFaultError(f"{broken} cannot be imported: {describe_error(error)}.", hint=hint) from error
     if not isinstance(family, Family):
         raise EnvFaultError(f"{broken} is broken: {offer.path} is no gymsolve Family.", hint=hint)
     return _checked(family, offer.path)

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from gymsolve.envs.arguments import Argument, check_arguments, is_whole
-from gymsolve.envs.contract_faults import FAULTS, told_error
+from gymsolve.envs.contract_faults import FAULTS, describe_error
 from gymsolve.envs.families.family import AnyEnv, Clone, Extra, Family, by_code
 from gymsolve.envs.headless import draw_without_screen, has_egl
 from gymsolve.errors import EnvFaultError
@@ -45,7 +45,7 @@ def _register() -> None:
     except FAULTS as error:
         how = os.environ.get("MUJOCO_GL", "")
         hint = f"It draws by MUJOCO_GL={how}: unset that variable." if how else None
-        raise EnvFaultError(f"MuJoCo cannot be imported: {told_error(error)}.", hint=hint) from error
+        raise EnvFaultError(f"MuJoCo cannot be imported: {describe_error(error)}.", hint=hint) from error
     mujoco.set_mju_user_warning(_hear)
 
 
@@ -66,7 +66,7 @@ def _drawing_fault() -> str | None:
             context.make_current()
             context.free()
     except FAULTS as error:  # down to the graphics driver
-        problem = told_error(error).partition(". ")[0]
+        problem = describe_error(error).partition(". ")[0]
         missing = how == "egl" or not has_egl()
         fix = (
             "install EGL (Debian, Ubuntu: apt install libegl1 libgl1)" if missing else "export MUJOCO_GL=egl"
