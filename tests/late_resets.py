@@ -4,6 +4,7 @@ The step after an end ignores its action and is marked as not valid. The contrac
 of ours does it.
 """
 
+import warnings
 from typing import Any
 
 import gymnasium as gym
@@ -44,7 +45,9 @@ class LateEnvs(Fixed):
         self.num_envs = num_envs
         registered = find_spec(config.id)
         limit = config.max_episode_steps or registered.max_episode_steps
-        vec = gym.make_vec(registered.id, num_envs, "vector_entry_point", max_episode_steps=limit)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about an old version; the spec has a note
+            vec = gym.make_vec(registered.id, num_envs, "vector_entry_point", max_episode_steps=limit)
         assert isinstance(vec, CartPoleVectorEnv)
         self._vec = vec
         self._layout = ObsLayout(vec.single_observation_space)
