@@ -27,29 +27,67 @@ from gymsolve.settings.tasks import TaskNetConfig, Tasks, refuse_tasks, spread_c
 from gymsolve.settings.tasks import WrapperConfig as WrapperConfig
 
 __all__ = [
-    *("INCIDENTAL", "JUDGED", "LASTING", "PLAYED", "A2CConfig", "AlgoConfig", "AnyAlgo", "CheckpointConfig"),
-    *("EnvConfig", "EvalConfig", "MemoryConfig", "NetConfig", "OptimizerConfig", "PPOConfig"),
-    *("ReinforceConfig", "Role", "TrainConfig", "VideoConfig", "WrapperConfig"),
+    "INCIDENTAL",
+    "JUDGED",
+    "LASTING",
+    "PLAYED",
+    "A2CConfig",
+    "AlgoConfig",
+    "AnyAlgo",
+    "CheckpointConfig",
+    "EnvConfig",
+    "EvalConfig",
+    "MemoryConfig",
+    "NetConfig",
+    "OptimizerConfig",
+    "PPOConfig",
+    "ReinforceConfig",
+    "Role",
+    "TrainConfig",
+    "VideoConfig",
+    "WrapperConfig",
 ]
 
 Tracker = Literal["csv", "tensorboard", "wandb", "trackio"]
 
 LASTING = (
-    *("algo.name", "env.id", "env.tasks", "net.", "seed"),
-    *("curriculum.stages", "curriculum.choice"),
+    "algo.name",
+    "env.id",
+    "env.tasks",
+    "net.",
+    "seed",
+    "curriculum.stages",
+    "curriculum.choice",
 )
 """Beginnings of paths that make a run what it is: weights and state of another value do not fit."""
 PLAYED = ("env.kwargs", "env.wrappers", "env.max_episode_steps", "env.frame_stack", "env.legal_actions")
 """Beginnings of paths that make other episodes of the same environment."""
 JUDGED = (
-    *("solved_at", "solved_by", "eval.deterministic", "eval.episodes", "eval.steps", "eval.solved_episodes"),
+    "solved_at",
+    "solved_by",
+    "eval.deterministic",
+    "eval.episodes",
+    "eval.steps",
+    "eval.solved_episodes",
     *PLAYED,
 )
 """Beginnings of paths under which an old verdict no longer says anything."""
 INCIDENTAL = (
-    *("description", "track", "video.", "checkpoint.", "threads", "engine", "device", "env.lean"),
-    *("env.workers", "env.step_timeout", "env.reset_timeout", "env.build_timeout", "grace_seconds"),
-    *("eval.asynchronous", "eval.num_envs"),
+    "description",
+    "track",
+    "video.",
+    "checkpoint.",
+    "threads",
+    "engine",
+    "device",
+    "env.lean",
+    "env.workers",
+    "env.step_timeout",
+    "env.reset_timeout",
+    "env.build_timeout",
+    "grace_seconds",
+    "eval.asynchronous",
+    "eval.num_envs",
 )
 """Beginnings of paths that change no result beyond rounding: not what is learned, nor how it is judged."""
 

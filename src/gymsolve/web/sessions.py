@@ -91,7 +91,11 @@ class _Process:
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "gymsolve.apps.serve", kind, str(theirs.fileno())),
+                sys.executable,
+                "-m",
+                "gymsolve.apps.serve",
+                kind,
+                str(theirs.fileno()),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,

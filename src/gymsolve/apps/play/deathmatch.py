@@ -33,16 +33,14 @@ ARENA = "VizdoomDeathmatch-v1"
 _MAP = {"doom_scenario_path": "multi_deathmatch.wad", "doom_map": "map01", "episode_timeout": 0}
 """An arena with places to start for several players; the scenario that agents train in has one."""
 _BUTTONS = [
-    *(
-        "ATTACK",
-        "SPEED",
-        "MOVE_FORWARD",
-        "MOVE_BACKWARD",
-        "MOVE_LEFT",
-        "MOVE_RIGHT",
-        "TURN_LEFT",
-        "TURN_RIGHT",
-    ),
+    "ATTACK",
+    "SPEED",
+    "MOVE_FORWARD",
+    "MOVE_BACKWARD",
+    "MOVE_LEFT",
+    "MOVE_RIGHT",
+    "TURN_LEFT",
+    "TURN_RIGHT",
     "SELECT_NEXT_WEAPON",
 ]
 _SHOWN = ["HEALTH", "ARMOR", "SELECTED_WEAPON_AMMO", "FRAGCOUNT", "PLAYER_COUNT"]
