@@ -32,6 +32,7 @@ from gymsolve.recipes.schema import ALGORITHM_MODELS, describe_field
 from gymsolve.registry import WRAPPERS, load
 from gymsolve.settings.config import OptimizerConfig, TrainConfig, WrapperConfig
 from gymsolve.settings.curriculum import StageConfig
+from gymsolve.settings.kinds import BACKENDS, BackendName
 from gymsolve.settings.schedules import Schedule, Steps
 from gymsolve.settings.tasks import TaskConfig
 
@@ -45,7 +46,17 @@ _SIGNS: dict[type[Any], tuple[str, str]] = {
     Lt: ("lt", "<"),
     Le: ("le", "≤"),
 }
-_WORDS = {str: "text", int: "integer", float: "number", bool: "true or false", Any: "anything"}
+_WORDS = {
+    str: "text",
+    int: "integer",
+    float: "number",
+    bool: "true or false",
+    Any: "anything",
+    Schedule: "schedule",
+    StageConfig: "stage",
+    WrapperConfig: "wrapper",
+    type(None): "null",
+}
 _CONFIG_INTRO = """\
 <!-- Made by docs/generate.py from gymsolve.settings.config; do not edit. -->
 
@@ -235,16 +246,10 @@ def _bare(kind: Any, metadata: list[Any]) -> str:
     origin, inner = get_origin(kind), get_args(kind)
     if any(isinstance(one, BeforeValidator) and one in get_args(Steps) for one in metadata):
         return "steps"
+    if any(one in get_args(BackendName) for one in metadata):
+        return ", ".join(f"`{name}`" for name in BACKENDS) + " or `package/name`"
     if kind in _WORDS:
         return _WORDS[kind]
-    if kind is Schedule:
-        return "schedule"
-    if kind is StageConfig:
-        return "stage"
-    if kind is WrapperConfig:
-        return "wrapper"
-    if kind is type(None):
-        return "null"
     if origin is Literal:
         return ", ".join(f"`{choice}`" for choice in inner)
     if origin in (Union, types.UnionType):

@@ -33,7 +33,7 @@ def _own_state(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 _CONTEXT = "gymsolve.envs.processes.multiprocessing.get_context"
-_STAGE = "gymsolve.apps.video.automatic.open_stage"
+_STAGE = "gymsolve.apps.video.automatic.open_render_env"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -55,6 +55,6 @@ def _as_users_have_it(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
     if request.node.get_closest_marker("real_start") is not None:
         monkeypatch.setattr(_CONTEXT, real_context)
     if request.node.get_closest_marker("videos") is not None:
-        from gymsolve.envs.open_render_env import open_stage
+        from gymsolve.envs.open_render_env import open_render_env
 
-        monkeypatch.setattr(_STAGE, open_stage)
+        monkeypatch.setattr(_STAGE, open_render_env)

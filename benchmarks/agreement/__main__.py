@@ -12,12 +12,17 @@ from typing import Any
 
 from benchmarks.agreement.compare import CHANCE, CLOSE, LIMIT, NEAR, STEPS, compare
 from benchmarks.machine import describe_machine
-from gymsolve.envs.backends.envpool import SERVED
+from gymsolve.envs.families import families
 
 RESULTS = Path(__file__).parents[1] / "results"
 OTHERS = ("Blackjack-v1", "MiniGrid-Empty-8x8-v0", "Taxi-v4", "VizdoomBasic-v1")
 """Of these EnvPool has something of that name, or people ask for it; the table says why it does not serve."""
 EPISODES = 96
+
+
+def served() -> list[str]:
+    """Ids that the backend trains."""
+    return [env_id for family in families() for env_id in family.envpool]
 
 
 def main() -> int:
@@ -30,7 +35,7 @@ def main() -> int:
     given = parser.parse_args()
     path = given.results / "envpool.json"
     kept: dict[str, Any] = json.loads(path.read_text())["comparisons"] if path.is_file() else {}
-    for env_id in given.ids or sorted({*SERVED, *OTHERS}):
+    for env_id in given.ids or sorted({*served(), *OTHERS}):
         found = compare(env_id, given.episodes)
         print(f"{env_id}: {found.obstacle or 'equivalent'}", file=sys.stderr, flush=True)
         kept[env_id] = asdict(found)

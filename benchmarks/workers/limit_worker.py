@@ -18,8 +18,7 @@ from benchmarks.timing import typical  # noqa: E402
 from gymsolve.envs.build import find_spec  # noqa: E402
 from gymsolve.envs.describe import describe_env  # noqa: E402
 from gymsolve.envs.families.classic_control.backend import compiled_obstacle  # noqa: E402
-from gymsolve.envs.families.classic_control.lean import ClassicRows  # noqa: E402
-from gymsolve.envs.lean import find_classic  # noqa: E402
+from gymsolve.envs.families.classic_control.lean import ClassicRows, find_classic  # noqa: E402
 from gymsolve.envs.random_policy import random_actions  # noqa: E402
 from gymsolve.kernels import load_kernels  # noqa: E402
 from gymsolve.settings.config import EnvConfig  # noqa: E402

@@ -181,9 +181,10 @@ class MissingExtraError(UsageError):
 
     @classmethod
     def of(cls, package: str, extra: str) -> "MissingExtraError":
+        """About a package that an extra of gymsolve's installs; without one, pip installs it by its name."""
+        wanted = f"gymsolve[{extra}]" if extra else package
         return cls(
-            f"the package '{package}' is not installed.",
-            hint=f"Install it with: pip install 'gymsolve[{extra}]'",
+            f"the package '{package}' is not installed.", hint=f"Install it with: pip install '{wanted}'"
         )
 
 

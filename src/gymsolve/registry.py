@@ -103,6 +103,9 @@ WRAPPERS = {
     "watch": "gymsolve.envs.wrappers.watch:Watch",
 }
 
+IMAGE_WRAPPERS = frozenset({"atari", "resize"})
+"""Wrappers that need the extra `images`."""
+
 
 def lookup(table: dict[str, str], name: str, where: str) -> Any:
     """The object a name stands for; unknown names get a suggestion."""

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from benchmarks.agreement import compare as comparing
-from benchmarks.agreement.__main__ import RESULTS
+from benchmarks.agreement.__main__ import RESULTS, served
 from benchmarks.agreement.compare import compare
 from benchmarks.agreement.states import PLACERS
-from gymsolve.envs.backends.envpool import SERVED, envpool_obstacle
+from gymsolve.envs.backends.envpool import envpool_obstacle
 from gymsolve.settings.config import EnvConfig
 
 pytest.importorskip("envpool")
@@ -17,7 +17,7 @@ pytest.importorskip("envpool")
 
 def test_the_backend_serves_exactly_what_the_table_calls_equivalent():
     kept = json.loads((RESULTS / "envpool.json").read_text())["comparisons"]
-    assert {name for name, found in kept.items() if found["obstacle"] is None} == set(SERVED)
+    assert {name for name, found in kept.items() if found["obstacle"] is None} == set(served())
     for name, found in kept.items():
         assert (envpool_obstacle(EnvConfig(id=name)) is None) == (found["obstacle"] is None)
 

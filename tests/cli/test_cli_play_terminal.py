@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gymsolve.envs.open_render_env import open_play_stage
+from gymsolve.envs.open_render_env import open_play_env
 from gymsolve.recipes import resolve
 from gymsolve.runs.demos import list_demos
 from gymsolve.runs.episodes import load_episode
@@ -81,7 +81,7 @@ def at(*words: str) -> Iterator[Console]:
 
 def test_keys_play_what_the_same_actions_play_and_episodes_are_kept(tmp_path: Path) -> None:
     keys = ["down", "left", "down", "right", "up", "right", "down", "down"] * 6
-    stage = open_play_stage(resolve("FrozenLake-v1").config.env)
+    stage = open_play_env(resolve("FrozenLake-v1").config.env)
     scenes, names = [stage.reset(4)], list(stage.labels.names)
     while not (scenes[-1].terminated or scenes[-1].truncated):
         scenes.append(stage.step(np.array([names.index(keys[len(scenes) - 1])])))

@@ -316,7 +316,7 @@ def test_a_list_that_others_can_write_counts_for_nothing(place, cli, monkeypatch
 def test_whoever_builds_the_environments_of_a_run_asks_first():
     """A new door that reads settings and builds from them must get them from `buildable_settings`."""
     builders = re.compile(
-        r"\b(make_envs|open_stage|open_any_stage|open_play_stage|build_trainer|build_env|Evaluator)\("
+        r"\b(make_envs|open_render_env|open_role_env|open_play_env|build_trainer|build_env|Evaluator)\("
     )
     readers = re.compile(r"config_json\(\)|buildable_settings\(")
     found = set()

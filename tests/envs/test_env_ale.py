@@ -171,7 +171,10 @@ def test_auto_takes_it_for_atari_games_in_every_role_but_not_for_pictures():
         ({"kwargs": {"mode": 1, **CALM}}, "mode"),
         ({"kwargs": {}}, "frameskip"),
         ({"legal_actions": [0, 1]}, "masks"),
-        ({"id": "CartPole-v1", "wrappers": [], "kwargs": {}}, "no Atari game"),
+        (
+            {"id": "CartPole-v1", "wrappers": [], "kwargs": {}},
+            "its family has compiled",
+        ),
     ],
 )
 def test_what_it_cannot_serve_is_refused_with_the_reason(settings, words):

@@ -167,7 +167,7 @@ def test_what_is_no_action_is_refused(bad: Any) -> None:
 @pytest.mark.parametrize(
     ("settings", "word"),
     [
-        ({"id": "LunarLander-v3"}, "no compiled rules"),
+        ({"id": "LunarLander-v3"}, "LunarLander-v3 has no backend of that name"),
         ({"id": "CartPole-v1", "lean": False}, "env.lean"),
         ({"id": "CartPole-v1", "frame_stack": 2}, "stack"),
         ({"id": "CartPole-v1", "wrappers": ["normalize_reward"]}, "wrappers"),
@@ -180,7 +180,7 @@ def test_what_stands_in_the_way_is_said_and_auto_steps_aside(settings: dict[str,
     with pytest.raises(ConfigError) as caught:
         choose_backend(EnvConfig.model_validate({**settings, "backend": "compiled"}), "train")
     assert word in str(caught.value)
-    assert choose_backend(EnvConfig.model_validate(settings), "train") in ("sync", "native")
+    assert choose_backend(EnvConfig.model_validate(settings), "train") == "sync"
 
 
 def test_auto_takes_them_and_leaves_pictures_to_the_stock_class() -> None:
@@ -194,7 +194,7 @@ def test_auto_takes_them_and_leaves_pictures_to_the_stock_class() -> None:
 
 def test_without_kernels_gymnasium_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "numpy")
-    assert choose_backend(EnvConfig(id="CartPole-v1"), "train") == "native"
+    assert choose_backend(EnvConfig(id="CartPole-v1"), "train") == "sync"
     assert choose_backend(EnvConfig(id="Acrobot-v1"), "train") == "sync"
 
 

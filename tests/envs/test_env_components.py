@@ -130,7 +130,7 @@ def test_a_number_that_goes_bad_on_the_way_is_told(
     envs.close()
 
 
-@pytest.mark.parametrize(("env_id", "backend"), [("CartPole-v1", "native"), ("CartPole-v1", "envpool")])
+@pytest.mark.parametrize(("env_id", "backend"), [("CartPole-v1", "compiled"), ("CartPole-v1", "envpool")])
 def test_backends_without_info_refuse_it(env_id: str, backend: str) -> None:
     settings = {"id": env_id, "wrappers": [parts_of({"speed": 1})], "backend": backend}
     with pytest.raises(ConfigError, match=rf"env\.backend: the {backend} backend .* takes no wrappers"):

@@ -9,6 +9,7 @@ import pytest
 import sample_envs
 from same_steps import assert_same_step
 
+import late_resets
 from gymsolve.envs.build import build_env
 from gymsolve.envs.contract import Envs, Step
 from gymsolve.envs.make import choose_backend, make_envs
@@ -50,7 +51,7 @@ EVERY_BACKEND = {
     "sync": {"id": "CartPole-v1"},
     "async": {"id": "CartPole-v1"},
     "compiled": {"id": "CartPole-v1"},
-    "native": {"id": "CartPole-v1"},
+    "late/next_step": {"id": late_resets.ID},
     "envpool": {"id": "CartPole-v1"},
     "ale": ATARI,
 }
@@ -141,8 +142,9 @@ def follow_by_hand(
     return ended
 
 
-def test_native_matches_the_vector_class_and_marks_late_resets() -> None:
-    envs = make_envs(config_of("CartPole-v1", backend="native", max_episode_steps=15), "train")
+def test_a_family_of_others_steps_its_vector_class_and_marks_late_resets() -> None:
+    envs = make_envs(config_of(late_resets.ID, max_episode_steps=15), "train")
+    assert envs.backend == "late/next_step"
     raw = gym.make_vec("CartPole-v1", 3, "vector_entry_point", max_episode_steps=15)
     raw.reset(seed=int(np.random.SeedSequence(SEEDS).generate_state(1)[0]))
     actions, results = play(envs, 120)
@@ -206,9 +208,9 @@ def test_every_backend_keeps_the_books(backend: str) -> None:
 
 
 @pytest.mark.parametrize("role", ["train", "eval", "play"])
-@pytest.mark.parametrize("backend", ["sync", "compiled", "native", "envpool"])
+@pytest.mark.parametrize("backend", ["sync", "compiled", "late/next_step", "envpool"])
 def test_time_limits_hold_in_every_role(role: Any, backend: str) -> None:
-    envs = make_envs(config_of("CartPole-v1", backend=backend, max_episode_steps=5), role)
+    envs = make_envs(config_of(**EVERY_BACKEND[backend], backend=backend, max_episode_steps=5), role)
     assert envs.spec.max_episode_steps == 5
     _, results = play(envs, 8)
     episodes = [episode for step in results for episode in step.episodes]
@@ -229,7 +231,7 @@ def test_seeds_reproduce_and_differ(backend: str) -> None:
 
 
 def test_a_second_reset_with_the_same_seeds_starts_the_same() -> None:
-    for backend in ("compiled", "native", "envpool", "ale"):
+    for backend in ("compiled", "late/next_step", "envpool", "ale"):
         envs = make_envs(config_of(**EVERY_BACKEND[backend], backend=backend), "train")
         _, first = play(envs, 20)
         _, again = play(envs, 20)
@@ -292,7 +294,7 @@ def test_a_new_world_leaves_the_first_episode_as_it_was() -> None:
 RESUMED = [
     ({"id": "CartPole-v1"}, "compiled"),
     ({"id": "Acrobot-v1"}, "compiled"),
-    ({"id": "CartPole-v1"}, "native"),
+    ({"id": late_resets.ID}, "late/next_step"),
     ({"id": "CartPole-v1"}, "sync"),
     ({"id": "CartPole-v1"}, "async"),
     ({"id": "LunarLander-v3"}, "sync"),
@@ -347,11 +349,11 @@ def test_an_environment_with_hidden_state_starts_anew_and_is_named() -> None:
     )
 
 
-@pytest.mark.parametrize("backend", ["sync", "compiled", "native"])
+@pytest.mark.parametrize("backend", ["sync", "compiled", "late/next_step"])
 def test_a_state_of_another_backend_or_size_starts_what_it_must(backend: str) -> None:
     envs = make_envs(config_of("CartPole-v1", backend="sync"), "train")
     play(envs, 10)
-    other = make_envs(config_of("CartPole-v1", backend=backend, num_envs=4), "train")
+    other = make_envs(config_of(**EVERY_BACKEND[backend], backend=backend, num_envs=4), "train")
     state = envs.capture()
     assert state is not None
     assert other.restore(state, [1, 2, 3, 4])[2] == ([3] if backend == "sync" else [0, 1, 2, 3])
@@ -360,16 +362,18 @@ def test_a_state_of_another_backend_or_size_starts_what_it_must(backend: str) ->
 # ---------------------------------------------------------------------------------- choosing
 
 
-@pytest.mark.parametrize("backend", ["sync", "compiled", "native"])
+@pytest.mark.parametrize("backend", ["sync", "compiled", "late/next_step"])
 def test_an_old_version_is_noted(backend: str) -> None:
-    assert "v1" in make_envs(config_of("CartPole-v0", backend=backend), "train").spec.notes[0]
-    assert make_envs(config_of("CartPole-v1", backend=backend), "train").spec.notes == ()
+    newest = EVERY_BACKEND[backend]["id"]
+    old = newest.replace("v1", "v0")
+    assert "v1" in make_envs(config_of(old, backend=backend), "train").spec.notes[0]
+    assert make_envs(config_of(newest, backend=backend), "train").spec.notes == ()
 
 
 def test_auto_takes_quicker_code_only_when_nothing_stands_in_between() -> None:
     wrapped = config_of("CartPole-v1", wrappers=[{"sticky_actions": {"roles": ["train"]}}])
     assert choose_backend(config_of("CartPole-v1"), "train") == "compiled"
-    assert choose_backend(config_of("CartPole-v1", lean=False), "train") == "native"
+    assert choose_backend(config_of("CartPole-v1", lean=False), "train") == "sync"
     assert choose_backend(config_of("CartPole-v1"), "train", render=True) == "sync"
     assert choose_backend(wrapped, "train") == "sync"
     assert choose_backend(wrapped, "eval") == "compiled"
@@ -378,7 +382,7 @@ def test_auto_takes_quicker_code_only_when_nothing_stands_in_between() -> None:
     assert choose_backend(config_of("Pendulum-v1", lean=False), "train") == "sync"
 
 
-@pytest.mark.parametrize("backend", ["sync", "async", "native"])
+@pytest.mark.parametrize("backend", ["sync", "async"])
 def test_rendering_gives_one_frame_each(backend: str) -> None:
     envs = make_envs(config_of("CartPole-v1", backend=backend), "play", num_envs=2, render=True)
     envs.reset([1, 2])

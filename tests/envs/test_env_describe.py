@@ -13,7 +13,7 @@ import sample_envs
 from gymsolve.envs.describe import describe, describe_env
 from gymsolve.envs.determinism import check_determinism
 from gymsolve.envs.make import make_envs
-from gymsolve.envs.open_render_env import open_stage
+from gymsolve.envs.open_render_env import open_render_env
 from gymsolve.settings.config import EnvConfig
 
 ID = "Mine/Counted-v0"
@@ -112,7 +112,7 @@ def test_what_is_needed_is_built_and_no_more() -> None:
     assert Counted.built == 4  # one to look at, three to train with
     check_determinism(config)
     assert Counted.built == 8  # two, and two that are put where those are
-    open_stage(config)  # which cannot be drawn
+    open_render_env(config)  # which cannot be drawn
     assert Counted.built == 8
     envs.close()
 

@@ -1,5 +1,7 @@
 """Families: one place that knows where an environment comes from, and what follows from that."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from gymsolve.envs.make import make_envs
 from gymsolve.envs.spaces import action_spec
 from gymsolve.errors import ConfigError, EnvFaultError
 from gymsolve.settings.config import EnvConfig
+from gymsolve.settings.kinds import BACKENDS
 
 assert sample_envs.Counter
 
@@ -43,8 +46,28 @@ def test_every_id_belongs_to_one_family(env_id: str, name: str) -> None:
 
 
 def test_every_module_of_the_room_is_in_the_table() -> None:
-    modules = {path.stem for path in Path(gymsolve.envs.families.__file__).parent.glob("*.py")}
-    assert modules - {"__init__", "family"} == {family.name.replace(" ", "_") for family in families()}
+    room = Path(gymsolve.envs.families.__file__).parent
+    modules = {path.stem for path in room.glob("*.py")} - {"__init__", "family", "installed"}
+    folders = {path.parent.name for path in room.glob("*/family.py")}
+    table = {path.partition(":")[0] for path in gymsolve.envs.families._TABLE}
+    assert table == modules | {f"{folder}.family" for folder in folders}
+    assert len(families()) == len(table)
+
+
+def test_settings_know_the_backends_of_every_family() -> None:
+    own = {name for family in families() for name in family.backends}
+    assert own | {"auto", "sync", "async", "envpool"} == set(BACKENDS)
+
+
+def test_a_family_names_its_backends_without_importing_them() -> None:
+    code = (
+        "import sys; from gymsolve.envs.make import make_envs\n"
+        "from gymsolve.settings.config import EnvConfig\n"
+        "make_envs(EnvConfig(id='CartPole-v1'), 'train').close()\n"
+        "print(sorted(name for name in sys.modules if name.endswith(('atari.backend', 'control.backend'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['gymsolve.envs.families.classic_control.backend']"
 
 
 def test_a_class_brings_its_family_along_under_another_id() -> None:

@@ -8,7 +8,7 @@ from gymsolve.envs.describe import describe_env
 from gymsolve.envs.determinism import check_determinism
 from gymsolve.envs.families import find_family
 from gymsolve.envs.labels import find_keys, find_labels
-from gymsolve.envs.open_render_env import open_stage
+from gymsolve.envs.open_render_env import open_render_env
 from gymsolve.envs.spaces import action_spec
 from gymsolve.errors import ConfigError
 from gymsolve.recipes import resolve
@@ -163,7 +163,7 @@ def test_missions_without_words_to_tell_are_refused(env_id, told):
 
 def test_minatar_is_drawn_large_enough_to_see():
     pytest.importorskip("minatar")
-    stage = open_stage(resolve("MinAtar/Breakout-v1").config.env)
+    stage = open_render_env(resolve("MinAtar/Breakout-v1").config.env)
     try:
         stage.reset(0)
         picture = stage.render()

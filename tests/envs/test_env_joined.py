@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from same_steps import assert_same_step
 from test_env_contract import draw
 
+import late_resets
 from gymsolve.envs.backends.joined import JoinedEnvs
 from gymsolve.envs.join import task_seed
 from gymsolve.envs.make import make_envs, make_joined
@@ -28,7 +29,7 @@ TASKS: dict[str, dict[str, Any]] = {
         "id": "CartPole-v1",
         "tasks": {
             "pole": {"share": 2},
-            "late": {"backend": "native"},
+            "late": {"id": late_resets.ID},
             "acro": {"id": "Acrobot-v1", "backend": "sync"},
         },
     },

@@ -212,7 +212,7 @@ def test_states_from_before_options_and_jumps_still_load(backend: str) -> None:
     assert other.restore(state, SEEDS)[2] == []
 
 
-@pytest.mark.parametrize("backend", ["compiled", "native", "envpool", "ale"])
+@pytest.mark.parametrize("backend", ["compiled", "late/next_step", "envpool", "ale"])
 def test_a_backend_that_takes_no_options_says_so(backend: str) -> None:
     envs = make(backend, EVERY_BACKEND[backend])
     envs.configure([0, 1], None)
@@ -221,7 +221,7 @@ def test_a_backend_that_takes_no_options_says_so(backend: str) -> None:
     envs.close()
 
 
-@pytest.mark.parametrize("backend", ["native", "envpool", "ale"])
+@pytest.mark.parametrize("backend", ["late/next_step", "envpool", "ale"])
 def test_a_backend_that_cannot_jump_says_so(backend: str) -> None:
     envs = make(backend, EVERY_BACKEND[backend])
     envs.reset(SEEDS)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gymsolve.envs.build import build_env
+from gymsolve.envs.families.box2d.family import FAMILY
 from gymsolve.envs.lean import find_lean, fingerprint
 from gymsolve.envs.make import make_envs
 from gymsolve.errors import ConfigError
@@ -167,10 +168,10 @@ def test_changed_stock_code_is_stepped_itself(what: str, monkeypatch: pytest.Mon
     else:
         monkeypatch.setattr(lunar_lander, "SIDE_ENGINE_POWER", 0.7)
     assert fingerprint(lunar_lander) != before
-    assert find_lean(ENTRY) is None
+    assert find_lean(ENTRY, FAMILY.stand_ins[ENTRY]) is None
     assert type(build().unwrapped) is LunarLander
 
 
 @pytest.mark.usefixtures("looked_at_anew")
 def test_the_installed_stock_code_is_known() -> None:
-    assert find_lean(ENTRY) is LeanLander
+    assert find_lean(ENTRY, FAMILY.stand_ins[ENTRY]) is LeanLander

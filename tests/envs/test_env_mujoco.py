@@ -164,10 +164,10 @@ SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL", "PYOPENGL_PLATFORM")
 FILM = """
 import os, sys
 from gymsolve.settings.config import EnvConfig
-from gymsolve.envs.open_render_env import open_stage
+from gymsolve.envs.open_render_env import open_render_env
 from gymsolve.errors import EnvFaultError
 try:
-    stage = open_stage(EnvConfig(id="HalfCheetah-v5"))
+    stage = open_render_env(EnvConfig(id="HalfCheetah-v5"))
     stage.reset(0)
     frame = stage.render()
     stage.close()

@@ -6,7 +6,7 @@ import pytest
 from gymnasium.envs.classic_control import CartPoleEnv
 
 from gymsolve.envs.describe import describe
-from gymsolve.envs.open_render_env import open_play_stage, open_stage
+from gymsolve.envs.open_render_env import open_play_env, open_render_env
 from gymsolve.envs.random_policy import random_actions
 from gymsolve.recipes import resolve
 from gymsolve.settings.config import EnvConfig
@@ -19,7 +19,7 @@ from gymsolve.settings.config import EnvConfig
 def test_skipped_frames_are_seen_and_change_nothing(name, between):
     """Evaluation has the same wrappers here, and skips frames unseen."""
     config = resolve(name).config.env
-    stages = open_play_stage(config), open_stage(config)
+    stages = open_play_env(config), open_render_env(config)
     rng, seed = np.random.default_rng(0), 3
     try:
         for _ in range(2 if "Doom" in name else 1):
@@ -46,7 +46,7 @@ def test_skipped_frames_are_seen_and_change_nothing(name, between):
 
 
 def test_what_a_shaper_pays_is_told_step_by_step():
-    stage = open_play_stage(resolve("VizdoomDefendCenter-v1").config.env)
+    stage = open_play_env(resolve("VizdoomDefendCenter-v1").config.env)
     try:
         stage.reset(1)
         names = list(stage.labels.names)
@@ -71,7 +71,7 @@ def test_what_a_shaper_pays_is_told_step_by_step():
     ],
 )
 def test_environments_without_time_of_their_own_wait(name, turns):
-    stage = open_play_stage(resolve(name).config.env)
+    stage = open_play_env(resolve(name).config.env)
     stage.close()
     assert stage.turns is turns
     assert (stage.undrawn is not None) is (name == "Bandit-v0")
@@ -79,7 +79,7 @@ def test_environments_without_time_of_their_own_wait(name, turns):
 
 def test_numbers_have_names_where_they_are_known():
     for frame_stack, names in ((1, 4), (2, 0)):
-        stage = open_play_stage(EnvConfig(id="CartPole-v1", frame_stack=frame_stack))
+        stage = open_play_env(EnvConfig(id="CartPole-v1", frame_stack=frame_stack))
         stage.close()
         assert len(stage.obs_names) == names
 

@@ -273,7 +273,7 @@ def test_a_bright_sky_becomes_dark():
 
 
 def test_one_emulator_per_process():
-    for backend in ("compiled", "native", "ale", "envpool"):
+    for backend in ("compiled", "ale", "envpool"):
         config = EnvConfig(id="Retro/MeadowRun-Nes-v0", backend=backend)
         with pytest.raises(ConfigError, match=f"the {backend} backend cannot be used: each copy"):
             choose_backend(config, "train")

@@ -20,7 +20,7 @@ from gymsolve.envs.derive import derive_recipe
 from gymsolve.envs.families.vizdoom.game import load_vizdoom, register_games, wads_folder
 from gymsolve.envs.labels import find_keys, find_labels
 from gymsolve.envs.make import make_envs
-from gymsolve.envs.open_render_env import open_stage
+from gymsolve.envs.open_render_env import open_render_env
 from gymsolve.envs.spaces import action_spec
 from gymsolve.errors import ConfigError, EngineDiedError, UnknownEnvError, UsageError
 from gymsolve.recipes import list_recipes, resolve
@@ -652,7 +652,7 @@ def test_scenarios_among_runs_are_not_played(tmp_path):
 def test_a_task_names_the_actions_that_all_tasks_share(task, told):
     both = {"buttons": {"wrappers": ["doom_buttons"]}, "axes": {"wrappers": ["doom_axes"]}}
     env = {"id": "VizdoomBasic-v1", "kwargs": {"max_buttons_pressed": 0}, "tasks": both, "num_envs": 2}
-    stage = open_stage(EnvConfig.model_validate(env), task)
+    stage = open_render_env(EnvConfig.model_validate(env), task)
     assert stage is not None
     stage.reset(1)
     # Of the first task it is the choice among combinations, of the second a choice for each direction.

@@ -223,7 +223,7 @@ def test_workers_that_are_stuck_are_waited_for_together_and_not_for_long(
     envs = make({"id": "Sample/Dying-v0", "kwargs": {"when": "step hang"}}, backend="async", workers=3)
     envs.reset([0, 2, 4, 6, 8])
     stuck = processes(envs)
-    for worker in envs._vec._crew.workers:  # type: ignore[attr-defined]
+    for worker in envs._vec._supervisor.workers:  # type: ignore[attr-defined]
         worker.order(STEP)  # as a step that somebody interrupts
     waited: list[float] = []
     bury = Worker.bury

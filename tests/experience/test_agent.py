@@ -110,9 +110,9 @@ def test_evaluation_remembers_within_an_episode_only():
 
 
 def test_every_moment_of_play_has_the_memory_from_before_it(tmp_path):
-    from gymsolve.envs.open_render_env import open_stage
+    from gymsolve.envs.open_render_env import open_render_env
 
-    stage = open_stage(EnvConfig(id="CartPole-v1", max_episode_steps=4))
+    stage = open_render_env(EnvConfig(id="CartPole-v1", max_episode_steps=4))
     policy = Counting(make_envs(EnvConfig(id="CartPole-v1", num_envs=1), "eval").spec)
     moments = list(play(policy, stage, seed=0, rng=None, episodes=2))
     assert [float(moment.memory[0, 0]) for moment in moments] == [0, 1, 2, 3, 4] * 2

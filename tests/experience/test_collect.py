@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import late_resets
 from gymsolve.envs.make import make_envs
 from gymsolve.experience.collect import Collector
 from gymsolve.settings.config import EnvConfig
@@ -95,8 +96,8 @@ def test_progress_is_told_step_by_step():
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 
-def test_native_cartpole_marks_the_rows_it_spends_on_resets():
-    envs = make_envs(EnvConfig(id="CartPole-v1", num_envs=4, backend="native"), "train")
+def test_rows_that_a_vector_class_spends_on_resets_are_marked():
+    envs = make_envs(EnvConfig(id=late_resets.ID, num_envs=4), "train")
     policy = make_policy(envs.spec)
     rollout = Collector(envs, policy, 120, 1).collect(np.random.default_rng(0))
     np.testing.assert_array_equal(rollout.valid[1:], ~rollout.done[:-1])

@@ -41,7 +41,7 @@ class CartPole:
     """One PPO run on an engine."""
 
     def __init__(self, engine: str, seed: int) -> None:
-        self.envs = make_envs(EnvConfig(id="CartPole-v1", num_envs=8, backend="native"), "train")
+        self.envs = make_envs(EnvConfig(id="CartPole-v1", num_envs=8), "train")
         kind, build = {"torch": (Policy, make_algorithm), "numpy": (FastPolicy, fast_algorithm)}[engine]
         self.policy = kind(self.envs.spec, NetConfig(), np.random.default_rng(seed))
         options = {"num_steps": 64, "num_epochs": 8, "learning_rate": "1e-3 -> 1e-4", "gae_lambda": 0.9}

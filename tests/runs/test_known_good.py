@@ -94,6 +94,23 @@ def test_the_early_run_can_be_resumed(copy):
     assert outcome.env_steps >= steps + 500
 
 
+def test_a_run_whose_settings_name_a_backend_that_is_gone_can_be_resumed(copy):
+    """Its environments were stepped by Gymnasium's vector class, whose state is in the checkpoint."""
+    run = copy(EARLY)
+    stored = json.loads((run.path / "config.json").read_text())
+    stored["config"]["env"]["backend"] = "native"
+    (run.path / "config.json").write_text(json.dumps(stored))
+    checkpoint = load_checkpoint(run, "last")
+    assert json.loads((checkpoint.path / "trainer.json").read_text())["envs"]["kind"] == "cartpole"
+    steps = checkpoint.meta["env_steps"]
+    assert gymsolve.evaluate(run, episodes=2, trust=True).episodes == 2
+    outcome = gymsolve.resume(run, {"solved_at": 1e9}, steps=steps + 500)
+    assert outcome.env_steps >= steps + 500
+    assert run.config_json()["config"]["env"]["backend"] == "auto"
+    notes = [event["text"] for event in run.read_events().rows if event["kind"] == "note"]
+    assert any("could not be restored: their episodes start anew" in note for note in notes)
+
+
 def test_all_kept_runs_are_listed(copy):
     kept = {copy(name).id for name in (*RUNS, EARLY)}
     assert {summary.id for summary in list_runs()} == kept

@@ -170,20 +170,20 @@ def test_a_start_that_takes_too_long_is_called_off(place):
 
 
 @pytest.mark.parametrize(
-    ("how", "reason", "last_words"),
+    ("how", "reason", "describe_end"),
     [
         ("raise", "the arm came off", "the arm came off"),
         ("abort", "the process ended without a word", "Fatal Python error: Aborted"),
     ],
 )
-def test_a_run_that_dies_later_says_why_in_its_folder(place, how, reason, last_words):
+def test_a_run_that_dies_later_says_why_in_its_folder(place, how, reason, describe_end):
     (place / "breaking.py").write_text(BREAKING)
     given = FOREVER | {"env.kwargs.how": how, "env.backend": "sync"}
     run = find_run(start_run("breaking:Breaking-v0", given).run)
     (place / "begun").touch()
     assert wait_for_end(run) == "crashed"
     assert reason in run.summary().reason
-    assert last_words in (run.path / "log.txt").read_text()
+    assert describe_end in (run.path / "log.txt").read_text()
 
 
 def test_a_stopped_run_goes_on_in_the_background():

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gymsolve
+import late_resets
 from gymsolve.cli import main
 from gymsolve.doctor.diagnose_run import diagnose_path
 from gymsolve.errors import BadNumber, DivergenceError, EnvFaultError, GymsolveError
@@ -229,7 +230,7 @@ def test_a_vector_class_that_is_not_checked_step_by_step_is_found_out_afterwards
             if self.steps == 40:
                 self.vec.state[2, 1] = np.nan
 
-    settings = {"env.num_envs": 4, "algo.num_steps": 32, "env.backend": "native", "engine": engine}
+    settings = {"env.num_envs": 4, "algo.num_steps": 32, "engine": engine, "env.id": late_resets.ID}
     with pytest.raises(EnvFaultError) as caught:
         gymsolve.train("CartPole-v1:ppo", settings, observer=Break())
     bad = caught.value.bad

@@ -12,7 +12,7 @@ from gymsolve.apps.inspector.branching import branch_off, find_difference
 from gymsolve.apps.inspector.checkpoint_diff import compare_episodes, first_disagreement
 from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
 from gymsolve.apps.inspector.recorder import EpisodeRecorder, Question
-from gymsolve.envs.open_render_env import open_stage
+from gymsolve.envs.open_render_env import open_render_env
 from gymsolve.errors import EnvFaultError, GymsolveError, UsageError
 from gymsolve.experience.agent import Agent
 from gymsolve.runs.checkpoints import list_checkpoints
@@ -44,7 +44,7 @@ def _runs(tmp_path_factory):
 
 def by_hand(examiner, seed, forced, *, sampled):
     """What an agent sees, does and earns when some of its steps are decided for it."""
-    stage = open_stage(examiner.config.env)
+    stage = open_render_env(examiner.config.env)
     agent, policy = Agent(examiner.policy, 1), examiner.policy
     scene, step, rows = stage.reset(integer_seeds(seed, "eval", 1, 0)[0]), 0, []
     rng = generator(seed, "eval", 0, 1) if sampled else None

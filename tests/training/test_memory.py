@@ -6,7 +6,7 @@ import pytest
 import gymsolve
 from gymsolve.apps.playback import play as play_moments
 from gymsolve.apps.video.episode_data import EpisodeRecorder
-from gymsolve.envs.open_render_env import open_stage
+from gymsolve.envs.open_render_env import open_render_env
 from gymsolve.errors import ConfigError, UsageError
 from gymsolve.experience.agent import Agent
 from gymsolve.recipes import resolve
@@ -98,7 +98,7 @@ def test_an_evaluation_in_another_process_gives_the_same_verdicts(run, tmp_path)
 
 def test_a_recorded_episode_has_the_values_of_the_policy_that_remembered(run):
     loaded = gymsolve.load_policy(run)
-    stage = open_stage(loaded.config.env)
+    stage = open_render_env(loaded.config.env)
     recorder = EpisodeRecorder(loaded.policy)
     for moment in play_moments(loaded.policy, stage, seed=3, rng=None, episodes=2):
         recorder.add(moment)

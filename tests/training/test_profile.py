@@ -26,7 +26,7 @@ SMALL = {"steps": 2000, "eval.every": 1000, "eval.episodes": 10, "env.num_envs":
         ((LOOP,), "other"),
         ((LOOP, COLLECT), "collecting"),
         ((LOOP, COLLECT, NUMPY), "collecting"),
-        ((LOOP, COLLECT, ("envs/backends/native.py", "NativeEnvs.step"), NUMPY), "env"),
+        ((LOOP, COLLECT, ("envs/backends/envpool.py", "EnvPoolEnvs.step"), NUMPY), "env"),
         ((LOOP, COLLECT, NUMPY, ("fast/policy.py", "FastPolicy.act")), "acting"),
         ((LOOP, COLLECT, ("nn/policy.py", "Policy.act")), "acting"),
         ((LOOP, NUMPY, ("fast/ppo.py", "FastPPO.update")), "update"),

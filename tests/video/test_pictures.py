@@ -9,7 +9,7 @@ from gymsolve.apps.playback import Moment
 from gymsolve.apps.video.canvas import plan_canvas
 from gymsolve.apps.video.curve import Curve, draw_curve
 from gymsolve.apps.video.overlay import OverlayStyle, describe, draw_panel
-from gymsolve.envs.open_render_env import open_play_stage, open_stage
+from gymsolve.envs.open_render_env import open_play_env, open_render_env
 from gymsolve.errors import EnvFaultError
 from gymsolve.settings.config import EnvConfig
 from gymsolve.spec import ActionSpec
@@ -103,7 +103,7 @@ def test_every_letter_has_a_shape():
     ],
 )
 def test_actions_have_names_where_they_are_known(env_id, kwargs, action, expected):
-    stage = open_stage(EnvConfig(id=env_id, kwargs=kwargs))
+    stage = open_render_env(EnvConfig(id=env_id, kwargs=kwargs))
     assert stage is not None
     stage.close()
     assert stage.labels.describe(np.array(action)) == expected
@@ -111,14 +111,14 @@ def test_actions_have_names_where_they_are_known(env_id, kwargs, action, expecte
 
 def test_names_are_not_used_for_other_actions_than_they_were_made_for():
     offered = {"discrete_actions": {"actions": [[-1.0], [1.0]]}}
-    stage = open_stage(EnvConfig.model_validate({"id": "Pendulum-v1", "wrappers": [offered]}))
+    stage = open_render_env(EnvConfig.model_validate({"id": "Pendulum-v1", "wrappers": [offered]}))
     assert stage is not None
     stage.close()
     assert stage.labels.describe(np.array(1)) == "1"
 
 
 def test_moments_are_told_in_words():
-    stage = open_stage(EnvConfig(id="CartPole-v1"))
+    stage = open_render_env(EnvConfig(id="CartPole-v1"))
     assert stage is not None
     start = stage.reset(seed=1)
     said = describe(Moment(1, 0, None, start), stage.labels, 12.345, episodes=3)
@@ -157,7 +157,7 @@ def test_a_task_of_several_names_its_own_part_of_an_action():
 
 def test_frame_skipping_slows_the_picture_down_to_real_time():
     skipping = {"id": "CartPole-v1", "wrappers": [{"frame_skip": {"skip": 5}}]}
-    stage = open_stage(EnvConfig.model_validate(skipping))
+    stage = open_render_env(EnvConfig.model_validate(skipping))
     assert stage is not None
     stage.close()
     assert stage.fps == 10
@@ -173,7 +173,7 @@ def test_frame_skipping_slows_the_picture_down_to_real_time():
 )
 def test_an_atari_game_is_shown_as_fast_as_it_is_played(kwargs, wrappers, rate):
     """Sixty frames a second, some of them a step: by the wrapper, or by the game itself."""
-    stage = open_stage(
+    stage = open_render_env(
         EnvConfig.model_validate({"id": "ALE/Pong-v5", "kwargs": kwargs, "wrappers": wrappers})
     )
     assert stage is not None
@@ -195,7 +195,7 @@ def test_the_curve_marks_where_it_is():
 
 
 def test_an_environment_that_fails_to_draw_text_is_named():
-    stage = open_play_stage(EnvConfig(id="filmed_envs:Mute-v0"), text=True)
+    stage = open_play_env(EnvConfig(id="filmed_envs:Mute-v0"), text=True)
     stage.reset(0)
     with pytest.raises(EnvFaultError, match="filmed_envs:Mute-v0 cannot be drawn: RuntimeError: no driver"):
         stage.write()

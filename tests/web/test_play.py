@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import gymsolve
-from gymsolve.envs.open_render_env import open_play_stage
+from gymsolve.envs.open_render_env import open_play_env
 from gymsolve.recipes import resolve
 from gymsolve.runs.demos import list_demos
 from gymsolve.runs.episodes import load_episode
@@ -79,7 +79,7 @@ class Player:
 
 def earn(name: str, seed: int, labels: list[str]) -> tuple[float, float, int]:
     """Return with and without shaping, and steps, of actions by their names until the episode ends."""
-    stage = open_play_stage(resolve(name).config.env)
+    stage = open_play_env(resolve(name).config.env)
     try:
         scene, shaped, steps, names = stage.reset(seed), 0.0, 0, list(stage.labels.names)
         for label in labels:

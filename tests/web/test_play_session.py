@@ -24,7 +24,7 @@ from gymsolve.apps.playback import play as play_moments
 from gymsolve.apps.serve import GoneError
 from gymsolve.cli import main
 from gymsolve.envs.describe import describe_env
-from gymsolve.envs.open_render_env import open_stage
+from gymsolve.envs.open_render_env import open_render_env
 from gymsolve.envs.render_env import Scene
 from gymsolve.errors import GymsolveError
 from gymsolve.recipes import resolve
@@ -148,7 +148,7 @@ def test_a_policy_plays_as_in_a_video_of_the_same_seed(run):
 
     tab = perform({"run": run.id, "runs_dir": str(run.path.parent), "seed": 5, "episodes": 1}, script)
     policy = gymsolve.load_policy(run).policy
-    stage = open_stage(resolve("CartPole-v1").config.env)
+    stage = open_render_env(resolve("CartPole-v1").config.env)
     *_, last = play_moments(policy, stage, seed=5, rng=None, episodes=1)
     stage.close()
     assert tab.of("episode")[0]["raw_return"] == last.scene.raw_return

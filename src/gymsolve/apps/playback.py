@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gymsolve.envs.render_env import Scene, Stage
+from gymsolve.envs.render_env import RenderEnv, Scene
 from gymsolve.experience.agent import Agent
 from gymsolve.experience.learner import Policy
 from gymsolve.spec import Array
@@ -44,7 +44,7 @@ class Moment:
 
 def play(
     policy: Policy,
-    stage: Stage,
+    stage: RenderEnv,
     *,
     seed: int,
     rng: np.random.Generator | None,

@@ -42,7 +42,7 @@ def _answer(given: list[str], ending: SignalGuard, *, called: bool) -> int:
     as_json = "--json" in arguments
     try:
         code = ending.exit_code(_run_and_answer(arguments, ending, as_json=as_json))
-        if (ended := ending.last_words(code)) is not None:
+        if (ended := ending.describe_end(code)) is not None:
             print(ended)
         sys.stdout.flush()
     except GymsolveError as error:

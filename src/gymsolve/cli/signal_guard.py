@@ -61,7 +61,7 @@ class SignalGuard:
         try:
             yield
         except KeyboardInterrupt:
-            if (told := self.last_words(self.exit_code())) is not None:
+            if (told := self.describe_end(self.exit_code())) is not None:
                 print(told, flush=True)
         finally:
             if not self._alone:
@@ -75,12 +75,12 @@ class SignalGuard:
         raise KeyboardInterrupt
 
     def _leave(self, exit_code: int) -> None:
-        told = self.last_words(exit_code)
+        told = self.describe_end(exit_code)
         with suppress(OSError):
             os.write(_STDOUT, b"" if told is None else f"{told}\n".encode())
         os._exit(exit_code)
 
-    def last_words(self, exit_code: int) -> str | None:
+    def describe_end(self, exit_code: int) -> str | None:
         """What a program that still waits for an answer hears of a command that a signal ended."""
         words = {128 + number: word for number, word in _WORDS.items()}
         if not self.owes or exit_code not in words:

@@ -60,8 +60,20 @@ class _State:
     """How one rule stands."""
 
     __slots__ = (
-        *("active", "check", "checkable", "count", "evidence", "onset", "quiet"),
-        *("rule", "seconds", "since", "step", "steps", "streak", "warmup"),
+        "active",
+        "check",
+        "checkable",
+        "count",
+        "evidence",
+        "onset",
+        "quiet",
+        "rule",
+        "seconds",
+        "since",
+        "step",
+        "steps",
+        "streak",
+        "warmup",
     )
 
     def __init__(self, rule: Rule) -> None:

@@ -174,7 +174,8 @@ def _crash(run: Run, alerts: AlertTracker, reason: str, events: Sequence[dict[st
     at = errors[-1].get("at") if errors and reason != SILENT else None
     saved = list_checkpoints(run)
     return crash_alert(
-        *(alerts, reason),
+        alerts,
+        reason,
         at=at if isinstance(at, dict) else None,
         run=run.id,
         saved=saved[-1] if saved else "",

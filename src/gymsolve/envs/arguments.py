@@ -1,4 +1,4 @@
-"""What `env.kwargs` may be, and which of them is to blame where an environment cannot be had with them.
+"""Checks `env.kwargs`, and finds the one to blame where an environment cannot be built with them.
 
 A text such as "no" counts as yes in Python, and a probability of 25 makes an action stick for ever: what a
 package would take without a look is refused by the type that its constructor declares, or by what its family
@@ -16,7 +16,7 @@ from gymsolve.errors import ConfigError
 
 
 class Argument(NamedTuple):
-    """What an argument may be, by a test and in words."""
+    """The values that an argument may have, by a test and in words."""
 
     fits: Callable[[Any], bool]
     wanted: str
@@ -76,12 +76,12 @@ def _kinds(creator: Any) -> dict[str, tuple[type[Any], bool]]:
         hints = get_type_hints(creator.__init__ if of_class else creator)
     except (AttributeError, NameError, TypeError, ValueError):  # code that Python cannot look into
         return {}
-    found = {}
+    hinted = {}
     for name, parameter in parameters.items():
         kinds = _members(hints[name]) if name in hints else {type(parameter.default)}
         if kinds == {bool} or (kinds and kinds <= {int, float}):
-            found[name] = (max(kinds, key=lambda kind: kind is float), name in hints)
-    return found
+            hinted[name] = (max(kinds, key=lambda kind: kind is float), name in hints)
+    return hinted
 
 
 def _members(hint: Any) -> set[Any]:

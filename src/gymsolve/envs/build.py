@@ -19,12 +19,13 @@ from gymnasium import error as gym_error
 
 from gymsolve.envs.arguments import Blame, blame, check_types
 from gymsolve.envs.contract_faults import FAULTS, build_fault, close_env, keep_folder, require_spaces
-from gymsolve.envs.extras import IMAGES
 from gymsolve.envs.families import GENERIC, families, find_creator, find_family, is_exclusive
+from gymsolve.envs.families.family import IMAGES
 from gymsolve.envs.headless import draw_without_screen
 from gymsolve.envs.lean import find_lean
 from gymsolve.envs.options import Planned, check_wrappers
-from gymsolve.envs.registration import find_spec, newest_version
+from gymsolve.envs.registration import find_spec as find_spec
+from gymsolve.envs.registration import newest_version
 from gymsolve.envs.replay import Replay
 from gymsolve.envs.spaces import Space, is_image
 from gymsolve.envs.wrappers.actions import FrameSkip
@@ -36,17 +37,6 @@ from gymsolve.envs.wrappers.watch import Watch
 from gymsolve.errors import ConfigError, GymsolveError, MissingExtraError, UnknownEnvError, UsageError
 from gymsolve.settings.config import EnvConfig, Role
 from gymsolve.spec import ActionSpec
-
-__all__ = [
-    "BuiltEnv",
-    "CopyBuilder",
-    "build_env",
-    "digest_settings",
-    "find_culprit",
-    "find_spec",
-    "needs_own_process",
-    "notes_on",
-]
 
 AnyEnv: TypeAlias = gym.Env[Any, Any]
 _STEPPING = ("num_envs", "backend", "workers", "step_timeout", "reset_timeout", "build_timeout", "lean")
@@ -90,7 +80,7 @@ class CopyBuilder:
 
 
 def digest_settings(config: EnvConfig) -> str:
-    """What the settings make of an environment, in a word; how copies are stepped is no part of it."""
+    """A digest of the settings that decide where a step leads; how copies are stepped is no part of it."""
     # Without defaults: a setting that a later version adds changes nothing of what there was.
     plain = config.model_dump(exclude=set(_STEPPING), exclude_defaults=True)
     return hashlib.sha256(json.dumps(_plain(plain)).encode()).hexdigest()[:16]
@@ -99,9 +89,9 @@ def digest_settings(config: EnvConfig) -> str:
 def _plain(value: Any) -> Any:
     """JSON-ready; an object that somebody passed in Python by its kind: its text may change every time."""
     if isinstance(value, dict):
-        return sorted(([str(key), _plain(one)] for key, one in value.items()), key=lambda entry: entry[0])
+        return sorted(([str(key), _plain(item)] for key, item in value.items()), key=lambda entry: entry[0])
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return value if isinstance(value, str | float | int | None) else type(value).__qualname__
 
 
@@ -148,7 +138,7 @@ def needs_own_process(config: EnvConfig) -> bool:
 
 
 def notes_on(spec: Any) -> tuple[str, ...]:
-    """What a user should know of a registration."""
+    """Notes for the user about a registration."""
     latest = gym.envs.registration.find_highest_version(spec.namespace, spec.name)
     if latest is None or spec.version is None or latest <= spec.version:
         return ()
@@ -159,7 +149,10 @@ def _lean_class(config: EnvConfig, registered: Any, render: bool) -> type[Any] |
     """A class to take in place of the registered one; only the stock class draws."""
     drawn = render or "render_mode" in {**registered.kwargs, **config.kwargs}
     entry = registered.entry_point
-    return find_lean(entry) if config.lean and not drawn and isinstance(entry, str) else None
+    if not config.lean or drawn or not isinstance(entry, str):
+        return None
+    stand_in = find_family(config.id).stand_ins.get(entry)
+    return None if stand_in is None else find_lean(entry, stand_in)
 
 
 def _make(config: EnvConfig, registered: Any, lean: type[Any] | None, render: bool) -> AnyEnv:
@@ -176,9 +169,9 @@ def _make(config: EnvConfig, registered: Any, lean: type[Any] | None, render: bo
     # gymsolve never steps before a reset, so no wrapper has to check for it in every step.
     wanted = replace(registered, entry_point=lean or registered.entry_point, order_enforce=False)
     env = _construct(config, wanted, options)
-    for one in families():  # a function of anybody's may have built it
-        env = one.prepare(env)
-    return env
+    for other in families():  # a function of anybody's may have built it
+        env = other.prepare(env)
+    return env if family in families() else family.prepare(env)
 
 
 def _construct(config: EnvConfig, wanted: Any, options: dict[str, Any]) -> AnyEnv:
@@ -225,7 +218,7 @@ def _missing(env_id: str, error: Exception) -> UsageError:
         return UnknownEnvError(
             f"{env_id} cannot be made any more.", where="env.id", hint=f"Did you mean {newest!r}?"
         )
-    for extra in (*(family.extra for family in families()), IMAGES):
+    for extra in (find_family(env_id).extra, *(family.extra for family in families()), IMAGES):
         if extra is not None and extra.module in text.lower():
             return MissingExtraError.of(extra.package, extra.name)
     return MissingExtraError(f"{env_id} needs a package that is not installed: {text}")
@@ -234,7 +227,7 @@ def _missing(env_id: str, error: Exception) -> UsageError:
 def _limit_of(env_id: str, env: AnyEnv) -> int | None:
     """The time limit of a bare environment: Gymnasium's, or the one it keeps itself."""
     registered = env.spec.max_episode_steps if env.spec else None
-    known = [one for one in (registered, find_family(env_id).limit(env)) if one]
+    known = [limit for limit in (registered, find_family(env_id).limit(env)) if limit]
     return min(known, default=None)
 
 

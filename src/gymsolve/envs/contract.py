@@ -1,4 +1,4 @@
-"""What every environment backend gives to the rest of gymsolve.
+"""The contract of backends: `Envs`, a vector of environments, and the `Step` that it gives.
 
 At an episode's end the returned observation is the first one of the next episode and the true last
 one is in `final_obs`. A backend that can only reset on the next call marks that call's row as not
@@ -55,11 +55,11 @@ class Step:
     faults: tuple[str, ...] = ()
     """Sentences on workers that died and were rebuilt in this step; each is worth an event."""
     components: Array | None = None  # [N, parts]
-    """What each of the spec's `components` paid; None when there are none."""
+    """The reward by each of the spec's `components`; None when there are none."""
     cut: Array | None = None  # [N] bool, or None for none
     """Where a fault cut an episode: truncated, not valid, and not among the `episodes`."""
     watched: Array | None = None  # [N, numbers]
-    """What the spec's `watched` numbers were; None when there are none."""
+    """Values of the spec's `watched` numbers; None when there are none."""
 
 
 class Envs(Protocol):
@@ -68,7 +68,7 @@ class Envs(Protocol):
     num_envs: int
     spec: EnvSpec
     backend: str
-    """Who steps them, in words."""
+    """The backend that steps them, in words."""
 
     def reset(self, seeds: list[int]) -> tuple[Obs, Array | None]:
         """Start afresh, one seed per environment; observations and action masks."""

@@ -1,4 +1,4 @@
-"""What an environment did against Gymnasium's contract: what it was, where in its code, and the fix.
+"""Words for breaches of Gymnasium's contract: what an environment did, where in its code, and the fix.
 
 All wording about environments that raise or return the wrong thing stands here. Nothing of it runs while an
 environment behaves: callers come here from an `except`, or with a value that has already failed a check.
@@ -23,7 +23,7 @@ from gymsolve.envs.arguments import Blame, show
 from gymsolve.errors import ConfigError, EnvFaultError, GymsolveError
 
 FAULTS = (Exception, SystemExit)
-"""What code of an environment may raise; a KeyboardInterrupt is the user's own wish."""
+"""Errors that code of an environment may raise; a KeyboardInterrupt is the user's own wish."""
 
 SPACE_FIX = (
     "Return what observation_space says, for example np.asarray(…, dtype=np.float32), or change the space."
@@ -49,7 +49,7 @@ _Frame: TypeAlias = tuple[str, int, str]
 
 
 class Breach(NamedTuple):
-    """What an environment did, to follow its name, and what to do about it."""
+    """A breach of the contract, in words that follow the environment's name, and the fix."""
 
     what: str
     fix: str | None = None
@@ -65,12 +65,12 @@ def place_of_error(error: BaseException) -> str:
     """
     if isinstance(error, SyntaxError) and error.filename:
         return _place(error.filename, error.lineno or 0)
-    return _innermost([frame for one in _chain(error) for frame in _frames(one)])
+    return _innermost([frame for cause in _chain(error) for frame in _frames(cause)])
 
 
 def find_crash_site(error: BaseException) -> dict[str, Any] | None:
     """File, line and function of the user's own code; None where only packages, or processes, took part."""
-    own = [frame for one in _chain(error) for frame in _frames(one) if _is_users(frame)]
+    own = [frame for cause in _chain(error) for frame in _frames(cause) if _is_users(frame)]
     if not own:
         return None
     file, line, function = own[-1]
@@ -90,8 +90,8 @@ def place_of_frame(frame: FrameType, until: FrameType) -> str:
 def _innermost(frames: list[_Frame]) -> str:
     """The innermost line that is not ours; one of the user's own, if there is any."""
     strange = [frame for frame in frames if _is_strange(frame)]
-    found = [frame for frame in strange if _is_users(frame)] or strange
-    return _place(*found[-1][:2]) if found else ""
+    telling = [frame for frame in strange if _is_users(frame)] or strange
+    return _place(*telling[-1][:2]) if telling else ""
 
 
 def _is_strange(frame: _Frame) -> bool:
@@ -104,16 +104,17 @@ def _is_users(frame: _Frame) -> bool:
 
 def _chain(error: BaseException) -> list[BaseException]:
     """The error and what led to it, the first cause last: Gymnasium raises some errors again in its words."""
-    found: list[BaseException] = []
+    chain: list[BaseException] = []
     here: BaseException | None = error
-    while here is not None and here not in found:
-        found.append(here)
+    while here is not None and here not in chain:
+        chain.append(here)
         here = here.__cause__ or (None if here.__suppress_context__ else here.__context__)
-    return found
+    return chain
 
 
 def _frames(error: BaseException) -> list[_Frame]:
-    return [(one.filename, one.lineno or 0, one.name) for one in traceback.extract_tb(error.__traceback__)]
+    stack = traceback.extract_tb(error.__traceback__)
+    return [(frame.filename, frame.lineno or 0, frame.name) for frame in stack]
 
 
 def place_of_method(env: gym.Env[Any, Any] | type[Any], name: str) -> str:
@@ -140,12 +141,12 @@ _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib"
 # ------------------------------------------------------------------------------------ what it was
 
 
-def told_error(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """`ZeroDivisionError: engine on fire`; the first line of a message that has several.
 
     Of an error without a message, the line of code that raised it.
     """
-    name, lines = type(error).__name__, _told_once(error).strip().splitlines()
+    name, lines = type(error).__name__, _error_text(error).strip().splitlines()
     if lines:
         return f"{name}: {lines[0].rstrip('.')}"
     frames = traceback.extract_tb(error.__traceback__)
@@ -153,22 +154,22 @@ def told_error(error: BaseException) -> str:
     return f"{name} at `{code}`" if code else name
 
 
-def _told_once(error: BaseException) -> str:
-    """What an error says; not which arguments there were, which Gymnasium appends."""
+def _error_text(error: BaseException) -> str:
+    """The text of an error, without the list of arguments that Gymnasium appends."""
     return str(error).partition(" was raised from the environment creator")[0]
 
 
 def explain_error(error: BaseException, method: str, env: gym.Env[Any, Any]) -> Breach:
-    """What `reset` or `step` of an environment did when this came out of it, with its place."""
+    """The breach behind an error that came out of `reset` or `step`, with its place."""
     if isinstance(error, SystemExit):
         return Breach(f"ended the program with sys.exit{place_of_error(error)}", _EXIT_FIX)
-    if _in_caller(error) and (found := _misfit(str(error), method)) is not None:
-        return found._replace(what=found.what + place_of_method(env, method))
-    return Breach(f"raised {told_error(error)}{place_of_error(error)}", TRACEBACK)
+    if _in_caller(error) and (misfit := _misfit(str(error), method)) is not None:
+        return misfit._replace(what=misfit.what + place_of_method(env, method))
+    return Breach(f"raised {describe_error(error)}{place_of_error(error)}", TRACEBACK)
 
 
 def explain_info(info: Any, method: str, env: gym.Env[Any, Any]) -> Breach:
-    """What is wrong with an `info` that is no mapping."""
+    """The breach of an `info` that is no mapping."""
     place = place_of_method(env, method)
     if info is None:
         return Breach(f"returned None as info{place}", "Return a dict; {} will do.")
@@ -178,7 +179,7 @@ def explain_info(info: Any, method: str, env: gym.Env[Any, Any]) -> Breach:
 
 
 def explain_type(name: str, value: Any, env: gym.Env[Any, Any]) -> Breach | None:
-    """What is wrong with the type of a reward, or of `terminated` or `truncated`; None where nothing is."""
+    """The breach of a reward, `terminated` or `truncated` with a wrong type; None where the type is right."""
     allowed = (bool, np.bool_) if name != "reward" else (bool, np.bool_, int, float, np.integer, np.floating)
     if isinstance(value, allowed):
         return None
@@ -204,7 +205,7 @@ def _in_caller(error: BaseException) -> bool:
 
 
 def _misfit(text: str, method: str) -> Breach | None:
-    """What an environment returned or does not accept, from the complaint of its caller."""
+    """The breach behind a complaint of the code that called an environment."""
     if "unexpected keyword argument 'seed'" in text or "unexpected keyword argument 'options'" in text:
         return Breach(f"has a reset that does not take {text.rpartition(' ')[2]}", _RESET_HEAD)
     if "unpack" in text and method == "reset":
@@ -230,8 +231,8 @@ def import_fault(module: str, env_id: str, error: BaseException) -> EnvFaultErro
     """The module of `module:Id` is there and cannot be imported."""
     if isinstance(error, SyntaxError):
         code = f": `{error.text.strip()}`" if error.text else ""
-        told = f"{error.msg}{place_of_error(error)}{code}"
-        what = f"Python cannot read the module {module!r} of {env_id}: {told}."
+        problem = f"{error.msg}{place_of_error(error)}{code}"
+        what = f"Python cannot read the module {module!r} of {env_id}: {problem}."
         return EnvFaultError(what, where="env.id", hint="Mend that line.")
     if isinstance(error, SystemExit):
         what = f"the module {module!r} of {env_id} ended the program with sys.exit{place_of_error(error)}."
@@ -240,7 +241,7 @@ def import_fault(module: str, env_id: str, error: BaseException) -> EnvFaultErro
         )
         return EnvFaultError(what, where="env.id", hint=hint)
     missing = isinstance(error, ModuleNotFoundError) and error.name is not None
-    what = f"{env_id} cannot be imported: {told_error(error)}{place_of_error(error)}."
+    what = f"{env_id} cannot be imported: {describe_error(error)}{place_of_error(error)}."
     hint = "Install what it imports, or mend the name." if missing else TRACEBACK
     return EnvFaultError(what, where="env.id", hint=hint)
 
@@ -249,7 +250,7 @@ def build_fault(
     env_id: str, error: BaseException, kwargs: dict[str, Any], creator: Any, culprit: Blame | None
 ) -> GymsolveError:
     """The constructor raised; arguments that it does not take are the user's to mend."""
-    why = _told_once(error)
+    why = _error_text(error)
     place = place_of_error(error)
     if isinstance(error, SystemExit):
         return EnvFaultError(
@@ -263,7 +264,7 @@ def build_fault(
         return ConfigError(f"{env_id} needs an argument: {why}.", where="env.kwargs", hint=hint)
     if kwargs:
         return refuse_arguments(env_id, "built", error, kwargs, culprit)
-    return EnvFaultError(f"{env_id} could not be built: {told_error(error)}{place}.", hint=TRACEBACK)
+    return EnvFaultError(f"{env_id} could not be built: {describe_error(error)}{place}.", hint=TRACEBACK)
 
 
 def refuse_arguments(
@@ -271,7 +272,7 @@ def refuse_arguments(
 ) -> ConfigError:
     """With these arguments it cannot be `done` (built, reset); the `culprit`, where one was found."""
     shown = culprit.shown if culprit else ", ".join(f"{name}={show(value)}" for name, value in kwargs.items())
-    what = f"{env_id} cannot be {done} with {shown}: {told_error(error)}{place_of_error(error)}."
+    what = f"{env_id} cannot be {done} with {shown}: {describe_error(error)}{place_of_error(error)}."
     where, hint = (culprit.where, culprit.fix) if culprit else ("env.kwargs", TRACEBACK)
     return ConfigError(what, where=where, hint=hint)
 
@@ -294,8 +295,8 @@ def require_spaces(env: gym.Env[Any, Any], env_id: str) -> None:
         except AttributeError as error:
             raise EnvFaultError(f"{env_id} has no {name}{_place_of_class(env)}.", hint=fix) from error
         if not isinstance(space, spaces.Space):
-            told = f"the class {space.__name__}" if isinstance(space, type) else f"{space!r}"
-            what = f"the {name} of {env_id} is {told}, no Gymnasium space{_place_of_class(env)}."
+            given = f"the class {space.__name__}" if isinstance(space, type) else f"{space!r}"
+            what = f"the {name} of {env_id} is {given}, no Gymnasium space{_place_of_class(env)}."
             raise EnvFaultError(what, hint=fix)
 
 
@@ -321,5 +322,5 @@ def close_env(env: gym.Env[Any, Any], label: str) -> str | None:
     try:
         env.close()
     except FAULTS as error:
-        return f"its close raised {told_error(error)}{place_of_error(error)}"
+        return f"its close raised {describe_error(error)}{place_of_error(error)}"
     return None

@@ -1,4 +1,4 @@
-"""What people press, as actions: keys for choices and buttons, keys and sliders for numbers.
+"""Turns what people press into actions: keys for choices and buttons, keys and sliders for numbers.
 
 Keys have plain names (`left`, `space`, `a`, `1`); a page may let other keys stand for them. `#3` is choice 3
 of a Discrete action and `#2.1` choice 1 of part 2, for buttons on a screen and for choices without a key.
@@ -42,14 +42,14 @@ class Controls:
     bindings: tuple[Binding, ...]
 
     def to_json(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"kind": self.action.kind, "bindings": [asdict(one) for one in self.bindings]}
+        data: dict[str, Any] = {"kind": self.action.kind, "bindings": list(map(asdict, self.bindings))}
         if self.action.kind == "box":
             low, neutral, high = self._range
-            found["dimensions"] = [
+            data["dimensions"] = [
                 {"low": float(least), "neutral": float(rest), "high": float(most)}
                 for least, rest, most in zip(low, neutral, high, strict=True)
             ]
-        return found
+        return data
 
     def read(
         self,
@@ -88,16 +88,19 @@ class Controls:
         named = [int(key[1:]) for key in pressed if key[:1] == "#" and key[1:].isdecimal()]
         if named and named[-1] < self.action.nvec[0]:
             return named[-1]
-        held = [one for one in self.bindings if all(key in age for key in one.keys)]
-        rank = {one: (len(one.keys), max((age[key] for key in one.keys), default=-1)) for one in held}
-        return int(max(rank, key=rank.__getitem__).value) if rank else None
+        held = [binding for binding in self.bindings if all(key in age for key in binding.keys)]
+
+        def rank(binding: Binding) -> tuple[int, int]:
+            return len(binding.keys), max((age[key] for key in binding.keys), default=-1)
+
+        return int(max(held, key=rank).value) if held else None
 
     def _switched(self, key: str) -> list[tuple[int, int]]:
         part, dot, choice = key[1:].partition(".")
         if key[:1] == "#" and dot and part.isdecimal() and choice.isdecimal():
             known = int(part) < self.action.size and int(choice) < self.action.nvec[int(part)]
             return [(int(part), int(choice))] if known else []
-        return [(one.part, int(one.value)) for one in self.bindings if one.keys == (key,)]
+        return [(binding.part, int(binding.value)) for binding in self.bindings if binding.keys == (key,)]
 
     def _read_box(
         self, pressed: Sequence[str], levels: Mapping[int, float], strengths: Mapping[str, float]
@@ -107,11 +110,11 @@ class Controls:
         for dimension, level in levels.items():
             if 0 <= dimension < values.size and np.isfinite(level):
                 values[dimension] = level
-        for one in self.bindings:
-            if one.keys[0] in pressed:
-                push = one.value * strengths.get(one.keys[0], 1.0)
+        for binding in self.bindings:
+            if binding.keys[0] in pressed:
+                push = binding.value * strengths.get(binding.keys[0], 1.0)
                 reach = high if push > 0 else low
-                values[one.part] += abs(push) * (reach - neutral)[one.part]
+                values[binding.part] += abs(push) * (reach - neutral)[binding.part]
         action: Array = np.clip(values, low, high).reshape(1, *self.action.shape).astype(self.action.dtype)
         return action
 
@@ -157,16 +160,16 @@ def _for_parts(env_id: str, labels: ActionLabels, action: ActionSpec) -> list[Bi
                 wanted.append((part, choice, name))
     taken = {words[name] for _, _, name in wanted if words.get(name)}
     spare = iter([key for key in _SPARE if key not in taken])
-    found = []
+    bindings = []
     for part, choice, name in wanted:
         key = words.get(name) or next(spare, None)
         if key is not None:
-            found.append(Binding(_plain((key,)), name, part, choice))
-    return found
+            bindings.append(Binding(_plain((key,)), name, part, choice))
+    return bindings
 
 
 def _name_of(labels: ActionLabels, part: int, choice: int, choices: int) -> str:
-    """What a choice of a part is called; "" for one that does nothing."""
+    """The name of a choice of a part; "" for one that does nothing."""
     if labels.parts:
         return labels.parts[part][choice]
     if labels.names:

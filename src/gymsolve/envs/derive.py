@@ -52,14 +52,15 @@ def derive_recipe(
     `tell` hears how far the look at the environment is.
     """
     given = given or {}
-    family = find_family(env_id).recipe
-    if family is not None and given.get("kwargs", {}).get("obs_type") != "ram":
+    known = find_family(env_id)
+    family = known.recipe
+    if family is not None and known.recipe_fits(given.get("kwargs", {})):
         find_spec(env_id)  # an id that does not exist is refused before anything is said about it
-        told = f"one of the {family} family → that family's wrappers, network and rollouts"
+        reason = f"one of the {family} family → that family's wrappers, network and rollouts"
         fitting = (
             {} if budget is None else {"eval": {"every": 0}}
         )  # the family's own fits the family's budget
-        return {"family": family, "env": {"id": env_id}, "algo": {"name": "ppo"}, **fitting}, [told]
+        return {"family": family, "env": {"id": env_id}, "algo": {"name": "ppo"}, **fitting}, [reason]
     draft = _Draft(env={"id": env_id, **given})
     spec, census = _look(draft.env, tell)
     if census.cut:
@@ -122,7 +123,7 @@ def _wrap_images(draft: _Draft, images: dict[str, ObsSpec], side: int, codes: in
 
 
 def _codes(images: dict[str, ObsSpec], census: Census) -> int | None:
-    """What to scale by if every image is a grid of codes, None if any is a picture.
+    """The number to scale by if every image is a grid of codes; None if any is a picture.
 
     Pictures use the range of their space; codes number a few kinds of things, from 0. The bound is one less
     than a power of two, so that a code which random actions never saw hardly leaves it.
@@ -151,7 +152,7 @@ def _for_vectors(draft: _Draft, spec: EnvSpec, census: Census) -> None:
 
 
 def _for_entries(draft: _Draft, spec: EnvSpec) -> None:
-    """What some entries need, whatever is beside them."""
+    """Settings that some entries of the observation need, whatever is beside them."""
     vectors = [entry for entry in spec.obs.values() if entry.kind == "vector"]
     if vectors:
         draft.net["normalize_obs"] = "running"
@@ -163,8 +164,8 @@ def _for_entries(draft: _Draft, spec: EnvSpec) -> None:
 
 
 def _scale(vectors: list[ObsSpec]) -> str:
-    """What their bounds tell about the scale of numbers: flags are 0 or 1, positions may be anything."""
-    ends = [one for entry in vectors for one in (*entry.low, *entry.high)]
+    """The scale of numbers as far as their bounds say it: flags are 0 or 1, positions may be anything."""
+    ends = [end for entry in vectors for end in (*entry.low, *entry.high)]
     if all(entry.low for entry in vectors) and max(map(abs, ends)) <= 1.0:
         return f"from {min(ends):g} to {max(ends):g}, of which they may use little"
     return "of unknown scale"

@@ -31,10 +31,8 @@ from gymsolve.envs.contract_faults import (
     keep_folder,
     refuse_arguments,
 )
-from gymsolve.envs.families import find_creator
-from gymsolve.envs.families.atari.backend import AleEnvs
-from gymsolve.envs.families.atari.screen_plan import ale_obstacle
-from gymsolve.envs.isolated import call_apart, longest_call
+from gymsolve.envs.families import Backend, find_backends, find_creator
+from gymsolve.envs.isolated import call_isolated, longest_call
 from gymsolve.envs.join import Joint, join_specs
 from gymsolve.envs.labels import ActionLabels, find_labels
 from gymsolve.envs.masks import legal_mask
@@ -53,7 +51,7 @@ _TIMED_SECONDS = 0.02
 
 @dataclass(frozen=True)
 class Description:
-    """What can be known of an environment, wrapped for a role, without keeping one."""
+    """The facts of an environment as wrapped for a role."""
 
     spec: EnvSpec
     masks_in_info: bool
@@ -61,7 +59,7 @@ class Description:
     bounds: tuple[Array, Array] | None
     """Limits of box actions with an open end, which cannot be scaled."""
     labels: ActionLabels
-    """What its actions are called."""
+    """Names of its actions."""
     drawable: bool
     """Can it be drawn into an array?"""
     lean: bool
@@ -84,41 +82,49 @@ _known_specs: dict[Hashable, EnvSpec] = {}
 def describe(config: EnvConfig, role: Role, *, timed: bool = False) -> Description:
     """Build one environment, look at it, close it; or remember what was found then."""
     key = _key(config, role)
-    found = None if key is None else _known.get(key)
-    if found is None or (timed and not found.timed):
+    description = None if key is None else _known.get(key)
+    if description is None or (timed and not description.timed):
         if needs_own_process(config):
             # Not timed: it gets workers whatever a step takes.
-            looked = call_apart(
+            looked = call_isolated(
                 find_spec(config.id), _look, config, role, False, patience=longest_call(config)
             )
-            found = replace(looked, exclusive=True, timed=True)
+            description = replace(looked, exclusive=True, timed=True)
         else:
-            found = _look(config, role, timed)
+            description = _look(config, role, timed)
         if key is not None:
-            _known[key] = found
-    return found
+            _known[key] = description
+    return description
 
 
 def describe_env(config: EnvConfig, role: Role = "train") -> EnvSpec:
     """The facts of an environment, without keeping one; of several tasks, what they share."""
     if config.tasks:
         return describe_tasks(config, role).spec
-    if config.backend not in ("auto", "ale") or ale_obstacle(config, role) is not None:
+    backend = _find_slow_backend(config, role)
+    if backend is None:
         return describe(config, role).spec
-    # Emulators start slowly, and ALE's own class knows its spaces without playing a game.
     key = _key(config, role)
-    found = None if key is None else _known_specs.get(key)
-    if found is None:
-        envs = AleEnvs.make(config, role, 1)
+    spec = None if key is None else _known_specs.get(key)
+    if spec is None:
+        envs = backend.make(config, role, 1)
         envs.close()
-        found = envs.spec
+        spec = envs.spec
         if key is not None:
-            _known_specs[key] = found
-    return found
+            _known_specs[key] = spec
+    return spec
+
+
+def _find_slow_backend(config: EnvConfig, role: Role) -> Backend | None:
+    """The family's backend that steps these settings and knows its spaces without starting an environment."""
+    for name, backend in find_backends(config.id).items():
+        if backend.slow_start and config.backend in ("auto", name) and backend.obstacle(config, role) is None:
+            return backend
+    return None
 
 
 def describe_tasks(config: EnvConfig, role: Role) -> Joint:
-    """What several tasks share, and how each fits in."""
+    """The spaces that several tasks share, and how each fits in."""
     specs = {}
     for name in config.tasks:
         with naming_task(config, name):
@@ -147,14 +153,14 @@ def _look(config: EnvConfig, role: Role, timed: bool) -> Description:
     built = build_env(config, role)
     try:
         with keep_folder():
-            found = _look_at(config, role, built, timed)
+            description = _look_at(config, role, built, timed)
     except BaseException:  # what was found says more than trouble with closing
         close_env(built.env, config.id)
         raise
     trouble = close_env(built.env, config.id)
     if trouble is None:
-        return found
-    return replace(found, spec=replace(found.spec, notes=(*found.spec.notes, trouble)))
+        return description
+    return replace(description, spec=replace(description.spec, notes=(*description.spec.notes, trouble)))
 
 
 def _look_at(config: EnvConfig, role: Role, built: BuiltEnv, timed: bool) -> Description:
@@ -178,9 +184,9 @@ def _look_at(config: EnvConfig, role: Role, built: BuiltEnv, timed: bool) -> Des
     )
 
 
-def _declared_fps(told: object) -> float | None:
+def _declared_fps(declared: object) -> float | None:
     """A number of frames per second, if it is one: nobody checks what authors write there."""
-    fps = float(told) if isinstance(told, Real) else math.nan
+    fps = float(declared) if isinstance(declared, Real) else math.nan
     return fps if math.isfinite(fps) and fps > 0 else None
 
 

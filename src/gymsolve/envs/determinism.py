@@ -1,4 +1,4 @@
-"""What seeds do in an environment: do copies differ, does a seed repeat, does a resumed copy go on alike?
+"""Tests what seeds do: do copies differ, does a seed repeat, does a resumed copy go on alike?
 
 Two copies are stepped beside each other, then two fresh ones are put where those are. Everything is counted
 in steps and nothing in seconds: whether a resume is exact must not depend on how busy a machine is.
@@ -14,8 +14,7 @@ from gymsolve.envs.backends.same_step import SameStepEnvs
 from gymsolve.envs.build import find_spec
 from gymsolve.envs.contract import Envs, Step
 from gymsolve.envs.contract_faults import place_of_method
-from gymsolve.envs.families import find_creator
-from gymsolve.envs.families.atari.backend import games_differ
+from gymsolve.envs.families import find_backends, find_creator
 from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.envs.random_policy import random_actions
 from gymsolve.settings.config import EnvConfig
@@ -31,7 +30,7 @@ _OTHER_SEEDS = ([2, 3], [4, 5], [6, 7])
 
 @dataclass(frozen=True)
 class Determinism:
-    """What seeds do, judged from short trajectories under the same actions."""
+    """Findings about seeds, from short trajectories under the same actions."""
 
     copies_identical: bool
     """Different seeds led to the same trajectory: parallel copies would add no variety."""
@@ -44,19 +43,17 @@ class Determinism:
 
 
 def know_determinism(config: EnvConfig, on_step: Callable[[], None] = lambda: None) -> Determinism:
-    """What seeds do, without a trial where the answer is known: emulators start slowly.
-
-    ALE's own class resumes by replay, and a resume that is not exact is found by comparing pictures.
-    """
+    """Test what seeds do, or take the answer from a backend that is certain of it."""
     if config.tasks:
-        found = [know_determinism(config.for_task(name), on_step) for name in config.tasks]
+        tasks = [know_determinism(config.for_task(name), on_step) for name in config.tasks]
         return Determinism(
-            copies_identical=all(one.copies_identical for one in found),
-            seed_reproduces=all(one.seed_reproduces for one in found),
-            resumes_exactly=all(one.resumes_exactly for one in found),
-            strays=tuple(stray for one in found for stray in one.strays),
+            copies_identical=all(task.copies_identical for task in tasks),
+            seed_reproduces=all(task.seed_reproduces for task in tasks),
+            resumes_exactly=all(task.resumes_exactly for task in tasks),
+            strays=tuple(stray for task in tasks for stray in task.strays),
         )
-    if choose_backend(config, "train") == "ale" and games_differ(config):
+    backend = find_backends(config.id).get(choose_backend(config, "train"))
+    if backend is not None and backend.seeds_certain(config):
         return Determinism(copies_identical=False, seed_reproduces=True, resumes_exactly=True)
     return check_determinism(config, on_step=on_step)
 
@@ -68,13 +65,13 @@ def check_determinism(
 
     `on_step` is called before every vector step.
     """
-    # These two draw and restore in ways of their own; the others give what sync gives.
+    # Backends of a family draw and restore in ways of their own; the others give what sync gives.
     trained = choose_backend(config, "train")
-    own = trained if trained in ("ale", "compiled") else "sync"
-    calm = config.model_copy(update={"backend": own})
+    own = find_backends(config.id).get(trained)
+    calm = config.model_copy(update={"backend": "sync" if own is None else trained})
     envs = make_envs(calm, "train", num_envs=2)
     try:
-        if own != "ale":  # generators that only a first seed reaches must not differ; emulators start slowly
+        if own is None or not own.slow_start:  # generators that only a first seed reaches must not differ
             envs.reset([0, 1])
         bounds = Bounds(envs.spec)
         reproduces = _alike(envs, [1, 1], steps, bounds, on_step)
@@ -107,18 +104,18 @@ class Bounds:
         self.strays: dict[str, str] = {}
 
     def look(self, obs: Obs) -> list[str]:
-        """What has left its bounds for the first time, in words."""
-        found = []
+        """Entries that left their bounds for the first time, in words."""
+        strays = []
         for key, (low, high) in self._ends.items():
             outside = (obs[key] < low) | (obs[key] > high)
             if key not in self.strays and outside.any():
                 place = tuple(np.argwhere(outside)[0])
                 index = ", ".join(str(part) for part in place[1:])
                 ends = f"{low.min():g} to {high.max():g}"
-                told = f"entry {key!r} of the observation leaves the bounds of its space ({ends})"
-                self.strays[key] = f"{told}: element {index} is {obs[key][place]:g}"
-                found.append(self.strays[key])
-        return found
+                what = f"entry {key!r} of the observation leaves the bounds of its space ({ends})"
+                self.strays[key] = f"{what}: element {index} is {obs[key][place]:g}"
+                strays.append(self.strays[key])
+        return strays
 
 
 def _alike(envs: Envs, seeds: list[int], steps: int, bounds: Bounds, on_step: Callable[[], None]) -> bool:
@@ -159,10 +156,10 @@ def _goes_on_alike(envs: Envs, twins: Envs, steps: int, on_step: Callable[[], No
     for _ in range(steps):
         on_step()
         actions = envs.spec.action.to_env(random_actions(envs.spec.action, envs.num_envs, masks, rng))
-        one, other = envs.step(actions), twins.step(actions)
-        masks = one.masks
-        same = all(np.array_equal(one.obs[key], other.obs[key]) for key in one.obs)
-        if not same or not np.array_equal(one.rewards, other.rewards) or one.episodes != other.episodes:
+        step, twin = envs.step(actions), twins.step(actions)
+        masks = step.masks
+        same = all(np.array_equal(step.obs[key], twin.obs[key]) for key in step.obs)
+        if not same or not np.array_equal(step.rewards, twin.rewards) or step.episodes != twin.episodes:
             return False
     return True
 

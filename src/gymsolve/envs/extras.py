@@ -1,29 +1,26 @@
-"""Which extras an environment still needs here: `python -m gymsolve.envs.extras ENV` prints their names.
+"""Finds the extras that an environment still needs here.
 
-`make solve` installs them before it trains.
+`python -m gymsolve.envs.extras ENV` prints their names; `make solve` installs them before it trains.
 """
 
 import sys
 from importlib.util import find_spec
 
-from gymsolve.envs.families import Extra, find_family
+from gymsolve.envs.families import find_family
+from gymsolve.envs.families.family import IMAGES
 from gymsolve.errors import GymsolveError
 from gymsolve.recipes import resolve
 from gymsolve.recipes.files import has_recipe, split_name
+from gymsolve.registry import IMAGE_WRAPPERS
 from gymsolve.settings.config import EnvConfig
-
-IMAGES = Extra("opencv-python-headless", "images", "cv2")
-"""What some wrappers and environments of any family need."""
-_DRAWING = {"atari", "resize"}
-"""Wrappers that need it."""
 
 
 def missing_extras(config: EnvConfig) -> list[str]:
     """Names of the extras to install; the extra of a family brings what its recipes need."""
     family = find_family(config.id).extra
     if family is not None and find_spec(family.module) is None:
-        return [family.name]
-    drawing = any(wrapper.name in _DRAWING for wrapper in config.wrappers)
+        return [family.name] if family.name else []
+    drawing = any(wrapper.name in IMAGE_WRAPPERS for wrapper in config.wrappers)
     return [IMAGES.name] if drawing and find_spec(IMAGES.module) is None else []
 
 
@@ -32,9 +29,10 @@ def main(name: str) -> None:
     try:
         known = has_recipe(name)
         config = resolve(name).config.env if known else EnvConfig(id=split_name(name)[0])
+        missing = missing_extras(config)
     except GymsolveError:
         return
-    for extra in missing_extras(config):
+    for extra in missing:
         sys.stdout.write(f"{extra}\n")
 
 

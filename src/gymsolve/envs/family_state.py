@@ -61,8 +61,8 @@ def _all_known(env: AnyEnv) -> bool:
 
 
 def _layers(env: AnyEnv) -> list[AnyEnv]:
-    found: list[AnyEnv] = []
+    layers: list[AnyEnv] = []
     while isinstance(env, gym.Wrapper):
-        found.append(env)
+        layers.append(env)
         env = env.env
-    return found
+    return layers

@@ -1,6 +1,6 @@
 """Work in another process, for environments of which a process can hold only one.
 
-`call_apart` runs a function there and gives back what it returns; `Apart` keeps an object there and calls its
+`call_isolated` runs a function there and returns its result; `Isolated` keeps an object there and calls its
 methods. The process ends with its owner.
 """
 
@@ -25,12 +25,12 @@ _TRIES = 3
 
 @runtime_checkable
 class Closing(Protocol):
-    """What has to be closed."""
+    """An object that has to be closed."""
 
     def close(self) -> None: ...
 
 
-class Apart:
+class Isolated:
     """An object that lives in a process of its own."""
 
     def __init__(
@@ -55,7 +55,7 @@ class Apart:
             raise
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """What a method of the object returns."""
+        """Call a method of the object and return its result."""
         self._busy = True
         try:
             self._process.connection.send((name, arguments))
@@ -95,14 +95,14 @@ class Apart:
 
     def _died(self) -> EnvLostError:
         return EnvLostError(
-            f"the process of {self._name} {self._process.last_words()}; see its output above."
+            f"the process of {self._name} {self._process.describe_end()}; see its output above."
         )
 
 
-def call_apart(
+def call_isolated(
     registered: Any, function: Callable[..., Any], *arguments: Any, patience: float | None = None
 ) -> Any:
-    """What a function returns in a process that does nothing else; killed, it is called again."""
+    """Call a function in a process that does nothing else; if that process is killed, call it again."""
     for _ in range(_TRIES - 1):
         with suppress(EnvLostError):
             return _call_once(registered, function, arguments, patience)
@@ -112,7 +112,7 @@ def call_apart(
 def _call_once(
     registered: Any, function: Callable[..., Any], arguments: tuple[Any, ...], patience: float | None
 ) -> Any:
-    apart = Apart(registered, function, *arguments, patience=patience)
+    apart = Isolated(registered, function, *arguments, patience=patience)
     try:
         return apart.get()
     finally:

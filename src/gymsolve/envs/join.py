@@ -21,7 +21,7 @@ from gymsolve.spec import TASK_ENTRY, ActionSpec, Array, EnvSpec, Obs, ObsSpec
 
 @dataclass(frozen=True)
 class Fit:
-    """What one task makes of the spaces that all share."""
+    """Translates between one task and the spaces that all tasks share."""
 
     number: int
     """Of the task."""
@@ -41,11 +41,11 @@ class Fit:
 
     def read_obs(self, obs: Obs, rows: Array) -> Obs:
         """The task's observations [n, …] in `rows` of those that all share, as `write_obs` was given them."""
-        found: Obs = {}
+        own: Obs = {}
         for key, entry in self.own.obs.items():
             flat = obs[key][rows].reshape(len(rows), -1)
-            found[key] = flat[:, : math.prod(entry.shape)].reshape(len(rows), *entry.shape)
-        return found
+            own[key] = flat[:, : math.prod(entry.shape)].reshape(len(rows), *entry.shape)
+        return own
 
     def actions(self, actions: Array) -> Array:
         """Joint environment actions [n, …] as the task takes them."""
@@ -56,18 +56,18 @@ class Fit:
 
     def legal(self, count: int, masks: Array | None) -> Array:
         """Which choices of all are legal here [n, …]; `masks` [n, mask_size] are the task's own."""
-        found = np.zeros((count, self.joint.action.mask_size), bool)
+        legal = np.zeros((count, self.joint.action.mask_size), bool)
         start = own_start = 0
         for index, size in enumerate(self.joint.action.nvec):
             own = self.own.action.nvec[index] if index < len(self.own.action.nvec) else 0
             if own:
-                found[:, start : start + own] = (
+                legal[:, start : start + own] = (
                     True if masks is None else masks[:, own_start : own_start + own]
                 )
             else:
-                found[:, start] = True  # a part that the task does not have: it does not matter which
+                legal[:, start] = True  # a part that the task does not have: it does not matter which
             start, own_start = start + size, own_start + own
-        return found
+        return legal
 
     def columns(self, own: tuple[str, ...], joint: tuple[str, ...]) -> Array:
         """Where the task's own named numbers stand among those of all."""
@@ -197,7 +197,7 @@ def _join_boxes(actions: Mapping[str, ActionSpec]) -> ActionSpec:
 def _larger(several: list[tuple[int, ...]]) -> tuple[int, ...]:
     """Element by element, the largest number of choices; missing elements have one."""
     length = max(map(len, several))
-    return tuple(max(one[i] if i < len(one) else 1 for one in several) for i in range(length))
+    return tuple(max(nvec[i] if i < len(nvec) else 1 for nvec in several) for i in range(length))
 
 
 def _in_words(space: ObsSpec | ActionSpec) -> str:

@@ -1,4 +1,4 @@
-"""What actions are called and which keys stand for them: the environment says it, or its family."""
+"""Names of actions and the keys that stand for them, from the environment or its family."""
 
 import re
 from typing import Any, Protocol, runtime_checkable
@@ -35,7 +35,7 @@ class _Meaningful(Protocol):
 @runtime_checkable
 class _MeaningfulParts(Protocol):
     def get_part_meanings(self) -> list[list[str]]:
-        """What every choice of every part of an action is called; "" for one that does nothing."""
+        """Names of every choice of every part of an action; "" for one that does nothing."""
 
 
 @runtime_checkable
@@ -75,8 +75,8 @@ class ActionLabels:
             return self.names[index] if self.names else str(int(values[0]))
         if self.parts:
             chosen = values - np.asarray(self._action.start)
-            told = (names[int(index)] for names, index in zip(self.parts, chosen, strict=True))
-            return " + ".join(filter(None, told)) or "noop"
+            words = (names[int(index)] for names, index in zip(self.parts, chosen, strict=True))
+            return " + ".join(filter(None, words)) or "noop"
         if self._action.kind != "box":
             return " ".join(str(int(value)) for value in values)
         shown = [f"{value:+.2f}" for value in values[:_MOST_NUMBERS]]
@@ -109,7 +109,7 @@ def find_labels(env: gym.Env[Any, Any], env_id: str, action: ActionSpec) -> Acti
 
 
 def name_dimensions(env_id: str, action: ActionSpec) -> tuple[str, ...]:
-    """What the dimensions of a box are called, if it is known."""
+    """Names of the dimensions of a box; empty when unknown."""
     names = find_family(env_id).dimensions.get(bare_name(env_id), ())
     return names if action.kind == "box" and len(names) == action.size else ()
 
@@ -125,15 +125,15 @@ def find_keys(env_id: str, labels: ActionLabels) -> dict[tuple[str, ...], int]:
     if names and len(keys) == len(names):
         return {(key,) if key else (): choice for choice, key in enumerate(keys)}
     known = key_words(env_id)
-    found = {}
+    choices = {}
     for choice, name in enumerate(names):
         words = name.split(" + ")
         if any(word not in known for word in words):
             words = name.split()
         if any(word not in known for word in words):
             return {}
-        found[tuple(known[word] for word in words if known[word])] = choice
-    return found
+        choices[tuple(known[word] for word in words if known[word])] = choice
+    return choices
 
 
 def key_words(env_id: str) -> dict[str, str]:
@@ -142,13 +142,13 @@ def key_words(env_id: str) -> dict[str, str]:
 
 
 def _spaced(name: str) -> str:
-    """`uprightfire`, as Atari games say, in words."""
+    """A name without spaces, such as `uprightfire`, in words."""
     words = re.findall("up|down|left|right|fire|noop", name)
     return " ".join(words) if "".join(words) == name else name
 
 
 def _speaker(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    """Who decides what the choices are: the outermost wrapper that names them, or the environment."""
+    """The layer that decides the choices: the outermost wrapper that names them, or the environment."""
     tellers = DiscreteActions | _Meaningful | _MeaningfulParts
     while isinstance(env, gym.Wrapper) and not isinstance(env, tellers):
         env = env.env

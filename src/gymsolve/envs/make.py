@@ -2,30 +2,23 @@
 
 import multiprocessing
 import sys
-from typing import Literal
 
-from gymsolve.envs.backends import bare_obstacle
 from gymsolve.envs.backends.envpool import EnvPoolEnvs, envpool_obstacle
 from gymsolve.envs.backends.in_process import InProcessEnvs
 from gymsolve.envs.backends.joined import JoinedEnvs
-from gymsolve.envs.backends.native import NATIVE_OPTIONS, NativeEnvs
 from gymsolve.envs.backends.same_step import SameStepEnvs, Vector
 from gymsolve.envs.backends.shared_buffers import BufferPlan
 from gymsolve.envs.backends.worker_pool import Workers, usable_cores
-from gymsolve.envs.build import CopyBuilder, find_spec, needs_own_process
+from gymsolve.envs.build import CopyBuilder, needs_own_process
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.describe import describe, describe_tasks
-from gymsolve.envs.families.atari.backend import AleEnvs
-from gymsolve.envs.families.atari.screen_plan import ale_obstacle
-from gymsolve.envs.families.classic_control.backend import CompiledEnvs, compiled_obstacle
+from gymsolve.envs.families import find_backends, find_family
 from gymsolve.envs.masks import legal_mask
 from gymsolve.envs.options import check_wrappers
 from gymsolve.envs.processes import can_fork
 from gymsolve.envs.step_timing import cores_spare, worth_workers
 from gymsolve.errors import ConfigError
 from gymsolve.settings.config import EnvConfig, Role
-
-Backend = Literal["sync", "async", "compiled", "native", "ale", "envpool"]
 
 
 def make_envs(
@@ -47,12 +40,9 @@ def make_envs(
     if debugger_attached():
         backend = backend if needs_own_process(config) else "sync"
         count = num_envs or 1
-    if backend == "compiled":
-        return CompiledEnvs.make(config, describe(config, role).spec, count)
-    if backend == "native":
-        return NativeEnvs.make(config, count, render=render)
-    if backend == "ale":
-        return AleEnvs.make(config, role, count)
+    own = find_backends(config.id).get(backend)
+    if own is not None:
+        return own.make(config, role, count)
     if backend == "envpool":
         return EnvPoolEnvs(describe(config, role).spec, count)
     return _make_same_step(config, role, backend, count, render)
@@ -80,34 +70,37 @@ def make_joined(
     return JoinedEnvs(joint, copies, make_part)
 
 
-def choose_backend(config: EnvConfig, role: Role, *, render: bool = False, jumps: bool = False) -> Backend:
-    """What `env.backend` means for this environment; a backend that cannot serve it is refused.
+def choose_backend(config: EnvConfig, role: Role, *, render: bool = False, jumps: bool = False) -> str:
+    """The backend that `env.backend` means for this environment; one that cannot serve it is refused.
 
     EnvPool is another implementation of the environment, so it trains on request and never judges.
     """
     asked = config.backend
     if needs_own_process(config):
         if asked not in ("auto", "sync", "async"):
-            told = f"the {asked} backend cannot be used: each copy of {config.id} needs a process of its own."
-            raise ConfigError(told, where="env.backend", hint="Use env.backend=async.")
+            raise ConfigError(
+                f"the {asked} backend cannot be used: each copy of {config.id} needs a process of its own.",
+                where="env.backend",
+                hint="Use env.backend=async.",
+            )
         return "async"  # one process each; the results are those of any other way
     if asked in ("sync", "async"):
         return asked
-    obstacles = {
-        "compiled": lambda: compiled_obstacle(config, role),
-        "native": lambda: _native_obstacle(config, role),
-        "ale": lambda: ale_obstacle(config, role),
-        "envpool": lambda: envpool_obstacle(config),
-    }
     if asked != "auto" and (asked != "envpool" or role == "train"):
-        if obstacle := obstacles[asked]():
+        if obstacle := _find_obstacle(config, role):
             raise ConfigError(f"the {asked} backend cannot be used: {obstacle}.", where="env.backend")
-        # Only CartPole's own class can draw.
-        return asked if asked == "native" or not render else "sync"
+        return "sync" if render else asked
     if render:
         return "sync"
-    quick: tuple[Backend, ...] = ("compiled",) if jumps else ("compiled", "native", "ale")
-    return next((name for name in quick if obstacles[name]() is None), "sync")
+    for name, backend in find_backends(config.id).items():
+        if (backend.jumps or not jumps) and backend.obstacle(config, role) is None:
+            return name
+    return "sync"
+
+
+def list_backends(env_id: str) -> tuple[str, ...]:
+    """Values of `env.backend` that may step an environment, whatever its other settings are."""
+    return ("sync", "async", *find_family(env_id).backends, "envpool")
 
 
 def debugger_attached() -> bool:
@@ -118,19 +111,18 @@ def debugger_attached() -> bool:
     return tracer is not None and not type(tracer).__module__.startswith("coverage")
 
 
-def _native_obstacle(config: EnvConfig, role: Role) -> str | None:
-    entry = find_spec(config.id).vector_entry_point
-    if not isinstance(entry, str) or entry not in NATIVE_OPTIONS:
-        return f"{config.id} has no vector class known to obey the contract"
-    if obstacle := bare_obstacle(config, role):
-        return obstacle
-    unknown = set(config.kwargs) - NATIVE_OPTIONS[entry]
-    return f"it does not take {', '.join(sorted(unknown))}" if unknown else None
+def _find_obstacle(config: EnvConfig, role: Role) -> str | None:
+    """Why the backend that the settings name cannot serve them, or None."""
+    if config.backend == "envpool":
+        return envpool_obstacle(config)
+    own = find_backends(config.id)
+    if config.backend in own:
+        return own[config.backend].obstacle(config, role)
+    others = f"; its family has {', '.join(own)}" if own else ""
+    return f"{config.id} has no backend of that name{others}"
 
 
-def _make_same_step(
-    config: EnvConfig, role: Role, backend: Backend, count: int, render: bool
-) -> SameStepEnvs:
+def _make_same_step(config: EnvConfig, role: Role, backend: str, count: int, render: bool) -> SameStepEnvs:
     workers = min(count, config.workers or usable_cores())
     if not _may_have_workers(config, backend, render):
         workers = 0
@@ -154,7 +146,7 @@ def _make_same_step(
     return SameStepEnvs(vec, spec, legal, known.bounds, backend=words, render=render)
 
 
-def _may_have_workers(config: EnvConfig, backend: Backend, render: bool) -> bool:
+def _may_have_workers(config: EnvConfig, backend: str, render: bool) -> bool:
     """Workers were asked for, or `auto` may take them because a fork is safe; a daemon may have no children.
 
     Results are the same with and without, so nothing has to be refused.

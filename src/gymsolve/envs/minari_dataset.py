@@ -96,13 +96,13 @@ def _buffer(episode: RecordedEpisode, spec: EnvSpec) -> Any:
 
 
 def _infos(episode: RecordedEpisode) -> dict[str, Any]:
-    """Who acted and what the policy would have done, by step; Minari wants a row for the last state, too."""
-    found: dict[str, Any] = {"raw_return": np.concatenate([[0.0], episode.returns])}
+    """By step, who acted and what the policy would have done; Minari wants a row for the last state, too."""
+    infos: dict[str, Any] = {"raw_return": np.concatenate([[0.0], episode.returns])}
     if episode.who is not None:
-        found["by_person"] = np.concatenate([episode.who == "person", [False]])
+        infos["by_person"] = np.concatenate([episode.who == "person", [False]])
     if episode.proposed is not None:
-        found["proposed"] = np.concatenate([episode.proposed, np.zeros_like(episode.proposed[:1])])
-    return found
+        infos["proposed"] = np.concatenate([episode.proposed, np.zeros_like(episode.proposed[:1])])
+    return infos
 
 
 def _as_environment(values: Array, spec: ObsSpec) -> Array:
@@ -111,8 +111,8 @@ def _as_environment(values: Array, spec: ObsSpec) -> Array:
 
 
 def _observation_space(spec: EnvSpec) -> spaces.Space[Any]:
-    found = {key: _entry_space(entry) for key, entry in spec.obs.items()}
-    return found["obs"] if list(found) == ["obs"] else spaces.Dict(found)
+    entries = {key: _entry_space(entry) for key, entry in spec.obs.items()}
+    return entries["obs"] if list(entries) == ["obs"] else spaces.Dict(entries)
 
 
 def _entry_space(entry: ObsSpec) -> spaces.Space[Any]:

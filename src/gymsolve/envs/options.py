@@ -1,4 +1,4 @@
-"""Wrappers named in a recipe: is there such a wrapper, and does it take these options?"""
+"""Checks the wrappers that a recipe names: that each exists and takes its options."""
 
 import inspect
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def check_wrappers(config: EnvConfig, role: Role | None = None) -> tuple[Planned
     A class that says `training_only` is left out of every other role. Of several tasks, those of each.
     """
     if config.tasks:
-        return tuple(one for name in config.tasks for one in _of_task(config, name, role))
+        return tuple(planned for name in config.tasks for planned in _of_task(config, name, role))
     plan = (
         _plan(wrapper.name, wrapper.options, f"env.wrappers[{index}]")
         for index, wrapper in enumerate(config.wrappers)
@@ -68,15 +68,16 @@ def naming_task(config: EnvConfig, name: str) -> Iterator[None]:
 
 
 def _plan(name: str, options: dict[str, Any], place: str) -> Planned:
-    found = lookup(WRAPPERS, name, place)
+    wrapper = lookup(WRAPPERS, name, place)
     where = f"{place}.{name}"
-    if not (isinstance(found, type) and issubclass(found, gym.Wrapper)):
+    if not (isinstance(wrapper, type) and issubclass(wrapper, gym.Wrapper)):
         raise ConfigError(f"{name!r} is not a gymnasium.Wrapper.", where=where)
-    return Planned(found, _checked(found, options, where), where, _changes_reward(found), _trains_only(found))
+    accepted = _checked(wrapper, options, where)
+    return Planned(wrapper, accepted, where, _changes_reward(wrapper), _trains_only(wrapper))
 
 
 def _changes_reward(wrapper: type[Any]) -> bool:
-    """What the class declares; without a declaration, only classes that cannot touch rewards count as no."""
+    """The declaration of the class; without one, only classes that cannot touch rewards count as no."""
     harmless = issubclass(wrapper, gym.ObservationWrapper | gym.ActionWrapper)
     return bool(getattr(wrapper, "changes_reward", not harmless))
 
@@ -96,7 +97,7 @@ def _checked(wrapper: Any, options: dict[str, Any], where: str) -> dict[str, Any
 
 @cache  # it takes milliseconds, and every copy of an environment asks
 def _options_of(wrapper: Any) -> tuple[type[BaseModel], dict[str, Any]]:
-    """What the constructor accepts, as a model, and its fields."""
+    """The options that a constructor accepts, as a model, and its fields."""
     signature = inspect.signature(wrapper.__init__)
     hints = get_type_hints(wrapper.__init__, include_extras=True)
     fields: dict[str, Any] = {}
@@ -115,7 +116,7 @@ def _options_of(wrapper: Any) -> tuple[type[BaseModel], dict[str, Any]]:
 
 def _refusal(error: ValidationError, known: dict[str, Any], where: str) -> ConfigError:
     # An unknown option is often the misspelling of the one that is missed.
-    faults = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+    faults = sorted(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
     first = faults[0]
     option = str(first["loc"][0])
     nested = option in known and get_origin(known[option][0]) is dict
@@ -128,5 +129,5 @@ def _refusal(error: ValidationError, known: dict[str, Any], where: str) -> Confi
     if first["type"] == "missing":
         hint = f"Write it as {where.rpartition('.')[2]}: {{{option}: …}}."
         return ConfigError("this option is needed.", where=f"{where}.{option}", hint=hint)
-    told = first["msg"].removeprefix("Value error, ")  # how pydantic marks the message of our own validator
-    return ConfigError(f"{told}; got {first['input']!r}.", where=f"{where}.{place}")
+    problem = first["msg"].removeprefix("Value error, ")  # pydantic's mark of our own validators
+    return ConfigError(f"{problem}; got {first['input']!r}.", where=f"{where}.{place}")

@@ -14,8 +14,8 @@ def plain_attributes(owner: Any) -> dict[str, Any]:
 
     Which seed Gymnasium was given last is none of its state: it decides nothing, and a resume may change it.
     """
-    found = ((name, value) for name, value in vars(owner).items() if name != "_np_random_seed")
-    return {name: value for name, value in found if is_plain(value)}
+    attributes = ((name, value) for name, value in vars(owner).items() if name != "_np_random_seed")
+    return {name: value for name, value in attributes if is_plain(value)}
 
 
 def is_plain(value: Any) -> bool:

@@ -22,7 +22,7 @@ from gymsolve.envs.determinism import (
     check_determinism,
     place_in_class,
 )
-from gymsolve.envs.isolated import call_apart
+from gymsolve.envs.isolated import call_isolated
 from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.envs.random_policy import Census, SimplePolicy, random_actions, take_census
 from gymsolve.envs.spaces import action_spec
@@ -61,9 +61,9 @@ class PreflightReport:
     offers: tuple[str, ...]
     """Keys of `info` that hold numbers, those that speak of rewards first: components to shape with."""
     problems: tuple[str, ...]
-    """What breaks the contract: to be mended before training."""
+    """Breaches of the contract, to be mended before training."""
     cautions: tuple[str, ...]
-    """What is allowed but will make learning harder or less repeatable."""
+    """Facts that are allowed but make learning harder or less repeatable."""
     notes: tuple[str, ...]
 
     @property
@@ -125,7 +125,7 @@ def _look_at_one(config: EnvConfig) -> _Looked:
     except EnvFaultError as error:
         return [str(error)], (None, None), ()
     if known.exclusive:
-        looked: _Looked = call_apart(find_spec(config.id), _look_closely, config, known.masks_in_info)
+        looked: _Looked = call_isolated(find_spec(config.id), _look_closely, config, known.masks_in_info)
         return looked
     return _look_closely(config, known.masks_in_info)
 
@@ -157,7 +157,7 @@ def _look_closely(config: EnvConfig, masked: bool) -> _Looked:
                 if not np.isfinite(float(reward)):
                     problems.append(f"a reward is {reward}")
             bad = _complaints(obs, env.observation_space, "")
-            problems += [f"{one}{place_of_method(env, 'step')}" for one in bad]
+            problems += [f"{problem}{place_of_method(env, 'step')}" for problem in bad]
     except EnvFaultError as error:
         problems.append(str(error))
     finally:
@@ -182,17 +182,17 @@ def _complaints(obs: Any, space: Any, name: str) -> list[str]:
         return []
     label = f"entry {name[1:]!r} of the observation" if name else "the observation"
     values = np.asarray(obs)
-    found = []
+    complaints = []
     if values.dtype != space.dtype:
         fix = f"return np.asarray(…, dtype=np.{space.dtype})"
-        found.append(f"{label} is {values.dtype}, its space says {space.dtype}; {fix}")
+        complaints.append(f"{label} is {values.dtype}, its space says {space.dtype}; {fix}")
     if np.issubdtype(values.dtype, np.floating) and not np.isfinite(values).all():
-        found.append(f"{label} contains NaN or infinity")
+        complaints.append(f"{label} contains NaN or infinity")
     elif ((values < space.low) | (values > space.high)).any():
         stray = values[(values < space.low) | (values > space.high)].flat[0]
         ends = f"{space.low.min():g} to {space.high.max():g}"
-        found.append(f"{label} leaves the bounds of its space ({ends}) with {stray:g}; {BOUNDS_FIX}")
-    return found
+        complaints.append(f"{label} leaves the bounds of its space ({ends}) with {stray:g}; {BOUNDS_FIX}")
+    return complaints
 
 
 def _censuses(config: EnvConfig) -> list[Census]:
@@ -243,17 +243,17 @@ def _cautions(
         )
     if determinism is not None and determinism.copies_identical:
         cautions.append("copies with different seeds are identical, so more of them add no variety")
-    if census and all(one.nonzero_rewards == 0 for one in census):
+    if census and all(count.nonzero_rewards == 0 for count in census):
         cautions.append("no reward other than 0 was seen under any blind policy")
-    if census and not any(one.episodes for one in census):
+    if census and not any(count.episodes for count in census):
         limit = (
             f"the time limit is {spec.max_episode_steps} steps"
             if spec.max_episode_steps
             else "it has no time limit"
         )
         cautions.append(f"no episode ended while looking; {limit}")
-    if any(one.cut for one in census):
-        seen = min(one.env_steps for one in census)
+    if any(count.cut for count in census):
+        seen = min(count.env_steps for count in census)
         cautions.append(f"its steps are slow, so no more than {seen} of some policies were counted")
     return cautions
 

@@ -91,7 +91,7 @@ class OwnProcess:
         self._finish.cancel()
         _end(self.process, self.connection, patience)
 
-    def last_words(self) -> str:
+    def describe_end(self) -> str:
         """How a process that is gone has ended, as the end of a sentence."""
         self.process.join(_PATIENCE)
         code = self.process.exitcode
@@ -122,7 +122,7 @@ def _begin(
         end.close()
     _ignore_stops()
     if lasting:  # the kernel tells of the end of the thread that started us, and that one is the last to end
-        _hear_of_death()
+        _end_with_owner()
     with suppress(OSError):
         os.dup2(2, 1)  # what an environment prints must not come between the lines that a program reads
     serve(connection, *arguments)
@@ -144,7 +144,7 @@ def _ignore_stops() -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
 
 
-def _hear_of_death() -> None:
+def _end_with_owner() -> None:
     """Ask the kernel for a SIGTERM when the owner dies."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""What an environment does under policies that know nothing: what it pays, how episodes end.
+"""Plays policies that know nothing and counts rewards and ends of episodes (`Census`).
 
 These counts decide settings (`algo.num_steps: auto`, derived recipes), so budgets are counted in steps and
 episodes: the same question has the same answer on any machine. Only an environment whose steps take
@@ -116,7 +116,7 @@ def take_census(
 
 
 class _ImageValues:
-    """What images hold, as far as it was seen."""
+    """The largest value of each image so far, and whether all were whole numbers."""
 
     def __init__(self, spec: EnvSpec, obs: Obs) -> None:
         keys = [key for key, entry in spec.obs.items() if entry.kind == "image"]

@@ -43,8 +43,8 @@ def find_spec(env_id: str) -> Any:
             hint = (
                 _meant(module, name, code) or f"One of your own is named with its module: my_module:{name}."
             )
-            told = f"there is no environment {env_id!r}."
-            raise UnknownEnvError(told, where="env.id", hint=hint) from error
+            problem = f"there is no environment {env_id!r}."
+            raise UnknownEnvError(problem, where="env.id", hint=hint) from error
 
 
 def _import(module: str, env_id: str) -> Any:
@@ -57,8 +57,8 @@ def _import(module: str, env_id: str) -> Any:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise import_fault(module, env_id, error) from error  # something that the module itself imports
         hint = f"A file {module.partition('.')[0]}.py is looked for in {Path.cwd()}, then among packages."
-        told = f"there is no module {module!r} to import for {env_id!r}."
-        raise UnknownEnvError(told, where="env.id", hint=hint) from error
+        problem = f"there is no module {module!r} to import for {env_id!r}."
+        raise UnknownEnvError(problem, where="env.id", hint=hint) from error
     except FAULTS as error:
         raise import_fault(module, env_id, error) from error
 
@@ -71,7 +71,7 @@ def _ask_to_register(code: _Registers, module: str, env_id: str) -> None:
 
 
 def _meant(module: str, name: str, code: Any) -> str | None:
-    """What an id that does not exist may have meant, as a question or as advice."""
+    """A question or advice about the id that may have been meant; None where nothing is alike."""
     if module:
         return _meant_of_module(module, name, code)
     for family in families():
@@ -80,14 +80,15 @@ def _meant(module: str, name: str, code: Any) -> str | None:
     if newest := newest_version(name):
         return f"Did you mean {newest!r}?"
     known = list(gym.registry)  # before a family looks among ids of its own, outdated ones included
-    return next(filter(None, (family.meant(name) for family in families())), did_you_mean(name, known))
+    advice = (family.meant(name) for family in (*families(), find_family(name)))
+    return next(filter(None, advice), did_you_mean(name, known))
 
 
 def newest_version(name: str) -> str | None:
     """The latest version of what has that name, in any case and with any version; None if there is none."""
     wanted = re.sub(r"-v\d+$", "", name).lower()
-    same = [one for one in gym.registry if re.sub(r"-v\d+$", "", one).lower() == wanted]
-    return max(same, key=lambda one: gym.registry[one].version or 0, default=None)
+    same = [env_id for env_id in gym.registry if re.sub(r"-v\d+$", "", env_id).lower() == wanted]
+    return max(same, key=lambda env_id: gym.registry[env_id].version or 0, default=None)
 
 
 def _meant_of_module(module: str, name: str, code: Any) -> str:
@@ -95,16 +96,16 @@ def _meant_of_module(module: str, name: str, code: Any) -> str:
     if isinstance(vars(code).get(name), type):
         given = f"gymnasium.register(id='{name}-v0', entry_point='{module}:{name}')"
         return f"{name} is a class; let {module} call {given} and use {module}:{name}-v0."
-    known = [one for one, spec in gym.registry.items() if _comes_from(spec.entry_point, module)]
+    known = [env_id for env_id, spec in gym.registry.items() if _comes_from(spec.entry_point, module)]
     if not known:
         given = f"gymnasium.register(id={name!r}, entry_point='{module}:…')"
         return f"Importing {module} registers none; let it call {given}."
     bare = bare_name(name).lower()
-    same = [one for one in known if bare_name(one).lower() == bare]
+    same = [env_id for env_id in known if bare_name(env_id).lower() == bare]
     near = same or difflib.get_close_matches(name, known, cutoff=0.6)
     if near:
-        return f"Did you mean {' or '.join(repr(f'{module}:{one}') for one in near[:3])}?"
-    return f"Importing {module} registers: {', '.join(f'{module}:{one}' for one in known[:8])}."
+        return f"Did you mean {' or '.join(repr(f'{module}:{env_id}') for env_id in near[:3])}?"
+    return f"Importing {module} registers: {', '.join(f'{module}:{env_id}' for env_id in known[:8])}."
 
 
 def _comes_from(entry_point: Any, module: str) -> bool:

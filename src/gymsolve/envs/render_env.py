@@ -1,7 +1,7 @@
-"""What a stage is: one environment that is stepped by hand, for every video and for people who play.
+"""Defines `RenderEnv`: one environment that is stepped by hand, for every video and for people who play.
 
 A vector resets in the step that ends an episode, and nobody would see the last frame. `single_env.py` has
-the stages of one environment, `open_render_env.py` opens whatever a run or a person needs.
+those of one environment, `open_render_env.py` opens whatever a run or a person needs.
 """
 
 from dataclasses import dataclass, field
@@ -25,14 +25,14 @@ class Scene:
     terminated: bool
     truncated: bool
     components: dict[str, float] = field(default_factory=dict)
-    """What each part of the reward paid in the last step; empty without the wrapper `reward_components`."""
+    """Reward of the last step by part; empty without the wrapper `reward_components`."""
     between: tuple[Array, ...] = ()
     """Pictures of the frames that the last step skipped; only people who play get them."""
     lives: int | None = None
     """Lives that are left, where the environment tells them (`info["lives"]`)."""
 
 
-class Stage(Protocol):
+class RenderEnv(Protocol):
     """An environment, its camera and the words for its actions."""
 
     labels: ActionLabels
@@ -46,19 +46,19 @@ class Stage(Protocol):
         """One step; `actions` is [1, *shape], as `ActionSpec.to_env` makes it."""
 
     def render(self) -> Array:
-        """What it looks like now: uint8 [H, W, 3]."""
+        """A picture of the present state: uint8 [H, W, 3]."""
 
     def save(self) -> Snapshot | None:
         """Its state, where the family clones it: going back takes no replay."""
 
     def load(self, saved: Snapshot) -> Scene | None:
-        """Go to a saved state; None where that failed. What the last step paid is not told again."""
+        """Go to a saved state; None where that failed. The scene has no reward of the last step."""
 
     def close(self) -> None: ...
 
 
-class PlayStage(Stage, Protocol):
-    """A stage for people."""
+class PlayEnv(RenderEnv, Protocol):
+    """An environment that people play."""
 
     spec: EnvSpec
     undrawn: str | None
@@ -66,12 +66,12 @@ class PlayStage(Stage, Protocol):
     turns: bool
     """Does it wait for its player, having no time of its own?"""
     obs_names: tuple[str, ...]
-    """What the numbers of the observation are called; empty when unknown."""
+    """Names of the numbers of the observation; empty when unknown."""
     writes: bool
     """Is it drawn as text, by `write`, instead of a picture?"""
 
     def write(self) -> str:
-        """What it looks like now, in characters."""
+        """The present state as text."""
 
     def interrupt(self) -> None:
         """End what a step waits for, from another thread; that step then fails."""

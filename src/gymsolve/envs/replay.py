@@ -56,9 +56,9 @@ def _as_flag(value: Any) -> bool | None:
 
 
 def _success(info: Mapping[str, Any]) -> bool | None:
-    """What `info` says of an episode's success; None where it says nothing."""
-    told = (_as_flag(info[key]) for key in _SUCCESS_KEYS if key in info)
-    return next((flag for flag in told if flag is not None), None)
+    """The success of an episode as `info` has it; None where it says nothing."""
+    flags = (_as_flag(info[key]) for key in _SUCCESS_KEYS if key in info)
+    return next((flag for flag in flags if flag is not None), None)
 
 
 class Replay(gym.Wrapper[Any, Any, Any, Any]):
@@ -148,17 +148,17 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
         if type(obs) is not np.ndarray or obs.dtype is not self._dtype or obs.shape != self._shape:
             self._check(obs)
         self._obs = obs
-        told: Info = {}
+        summary: Info = {}
         if terminated or truncated:
             self._check_ends(terminated, truncated)
-            told = self._summary(info)
+            summary = self._summary(info)
         elif self._masked:
-            told = self._mask(info)
+            summary = self._mask(info)
         if self._parts is not None:
-            told["reward_components"] = self._parts.take()
+            summary["reward_components"] = self._parts.take()
         if self._watch is not None:
-            told["watched"] = self._watch.take()
-        return obs, reward, terminated, truncated, told
+            summary["watched"] = self._watch.take()
+        return obs, reward, terminated, truncated, summary
 
     def _check_ends(self, terminated: Any, truncated: Any) -> None:
         """Refuse what is true whatever it says, such as the text "no"."""
@@ -167,7 +167,7 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
                 raise self._breach(breach, self._moment())
 
     def close(self) -> None:
-        """What closing raises comes after everything that counts; `describe` has told of it."""
+        """Close it; an error is dropped, since nothing depends on it and `describe` has reported it."""
         close_env(self.env, self.label)
 
     # ------------------------------------------------------------------------------- snapshots
@@ -268,11 +268,11 @@ class Replay(gym.Wrapper[Any, Any, Any, Any]):
             raise self._fault(f"gave a wrong action mask: {error}") from error
 
     def _summary(self, info: Info) -> Info:
-        """What is told about a finished episode."""
+        """The facts about a finished episode that go into `info`."""
         self._require_info(info)
-        told: Info = {} if self._raw is None else {"raw_return": self._raw.total}
+        summary: Info = {} if self._raw is None else {"raw_return": self._raw.total}
         success = _success(info)
-        return told if success is None else {**told, "success": success}
+        return summary if success is None else {**summary, "success": success}
 
     def _check(self, obs: Any) -> None:
         if type(obs) is np.ndarray:

@@ -1,4 +1,4 @@
-"""Stages of one environment, in this process or, for exclusive environments, in one of its own.
+"""Renders one environment, in this process or, for exclusive environments, in a process of its own.
 
 People who play also see the frames that a step skips.
 """
@@ -13,14 +13,14 @@ import numpy as np
 
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec
 from gymsolve.envs.contract import Snapshot
-from gymsolve.envs.contract_faults import FAULTS, told_error
+from gymsolve.envs.contract_faults import FAULTS, describe_error
 from gymsolve.envs.describe import Description
 from gymsolve.envs.families import find_family
 from gymsolve.envs.headless import draw_without_screen
-from gymsolve.envs.isolated import Apart, longest_call
+from gymsolve.envs.isolated import Isolated, longest_call
 from gymsolve.envs.labels import ActionLabels, find_labels
 from gymsolve.envs.masks import legal_mask, refuse_empty
-from gymsolve.envs.render_env import Scene, Stage
+from gymsolve.envs.render_env import RenderEnv, Scene
 from gymsolve.envs.spaces import ObsLayout, half_bounds
 from gymsolve.envs.wrappers.actions import FrameSkip
 from gymsolve.envs.wrappers.components import is_number
@@ -49,7 +49,7 @@ class _Waits(Protocol):
 
 
 class _Wanted(NamedTuple):
-    """How a stage is built; picklable, since it may be in another process."""
+    """How a `SingleEnv` is built; picklable, since it may be in another process."""
 
     config: EnvConfig
     role: Role
@@ -81,8 +81,8 @@ class _Overheard(gym.Wrapper[Any, Any, Any, Any]):
         return int(lives) if is_number(lives) and math.isfinite(lives) else None  # type: ignore[arg-type]
 
 
-class StageHere:
-    """A stage in this process."""
+class SingleEnv:
+    """An environment in this process."""
 
     def __init__(self, wanted: _Wanted, built: BuiltEnv) -> None:
         config, role, action, from_info, camera = wanted
@@ -109,8 +109,8 @@ class StageHere:
     def reset(self, seed: int | None) -> Scene:
         observed, info = self._env.reset(seed=seed)
         self._return = 0.0
-        found = self._layout.stack([observed]), self._masks(info)
-        return Scene(*found, 0.0, 0.0, False, False, lives=self._heard.lives)
+        seen = self._layout.stack([observed]), self._masks(info)
+        return Scene(*seen, 0.0, 0.0, False, False, lives=self._heard.lives)
 
     def step(self, actions: Array) -> Scene:
         if self._bounds is not None:
@@ -157,7 +157,7 @@ class StageHere:
             raise
         except FAULTS as error:  # down to the graphics driver
             raise EnvFaultError(
-                f"{self._id} cannot be drawn: {told_error(error)}.",
+                f"{self._id} cannot be drawn: {describe_error(error)}.",
                 where=where,
                 hint="Mend its render(), or install what it draws with.",
             ) from error
@@ -193,12 +193,12 @@ class StageHere:
         return masks
 
 
-class _StageApart:
-    """A stage in a process of its own, for exclusive environments."""
+class _IsolatedEnv:
+    """An environment in a process of its own, for exclusive environments."""
 
     def __init__(self, wanted: _Wanted) -> None:
         config = wanted.config
-        self._apart = Apart(find_spec(config.id), _open, wanted, patience=longest_call(config))
+        self._apart = Isolated(find_spec(config.id), _open, wanted, patience=longest_call(config))
         self.labels, self.fps = self._apart.call("facts")
 
     def reset(self, seed: int | None) -> Scene:
@@ -225,31 +225,31 @@ class _StageApart:
         self._apart.close()
 
 
-def open_single(config: EnvConfig, role: Role, known: Description, *, camera: bool) -> Stage:
+def open_single(config: EnvConfig, role: Role, known: Description, *, camera: bool) -> RenderEnv:
     """An environment of which the facts are known, in a role."""
     wanted = _Wanted(config, role, known.spec.action, known.masks_in_info, camera)
-    return _StageApart(wanted) if known.exclusive else _open(wanted)
+    return _IsolatedEnv(wanted) if known.exclusive else _open(wanted)
 
 
-def _open(wanted: _Wanted) -> StageHere:
+def _open(wanted: _Wanted) -> SingleEnv:
     config, camera = wanted.config, wanted.camera
     if camera:
         draw_without_screen()  # before anybody asks whether it works
         if fault := find_family(config.id).drawing_fault():
             raise EnvFaultError(f"{config.id} cannot be drawn: {fault}.", where="video")
-    return StageHere(wanted, build_env(config, wanted.role, render=camera))
+    return SingleEnv(wanted, build_env(config, wanted.role, render=camera))
 
 
 def _layers(env: gym.Env[Any, Any]) -> list[gym.Env[Any, Any]]:
     """The wrappers from the outermost on, and the environment."""
-    found = [env]
-    while isinstance(found[-1], gym.Wrapper):
-        found.append(found[-1].env)
-    return found
+    layers = [env]
+    while isinstance(layers[-1], gym.Wrapper):
+        layers.append(layers[-1].env)
+    return layers
 
 
 def draw(env: gym.Env[Any, Any], label: str) -> Any:
-    """What an environment draws; `label` names it to `training/watchdog.py`."""
+    """The picture or text that an environment draws; `label` names it to `training/watchdog.py`."""
     return env.render()
 
 

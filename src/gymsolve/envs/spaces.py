@@ -77,7 +77,7 @@ class _Leaf:
         return fresh
 
     def fault(self, value: Any) -> str | None:
-        """What is wrong with one observation of this entry, or None."""
+        """The fault of one observation of this entry, in words; None where it is sound."""
         if isinstance(self.space, spaces.Discrete):
             low = int(self.space.start)
             if low <= value < low + int(self.space.n):
@@ -100,10 +100,10 @@ class ObsLayout:
 
     def __init__(self, space: Space) -> None:
         self.space = space
-        found = tuple(_leaves(space, ()))
-        self.unread = tuple(key for key, leaf in found if leaf is None)
+        leaves = tuple(_leaves(space, ()))
+        self.unread = tuple(key for key, leaf in leaves if leaf is None)
         """Entries that are text, which no network here reads: they are left out."""
-        self._leaves = tuple(leaf for _, leaf in found if leaf is not None)
+        self._leaves = tuple(leaf for _, leaf in leaves if leaf is not None)
         if not self._leaves:
             raise UnsupportedSpaceError(
                 f"the observation space {space} holds nothing that a network here can read.", hint=_ADVICE
@@ -119,13 +119,13 @@ class ObsLayout:
 
     def batch(self, observed: Any, *, copy: bool = True) -> Obs:
         """Batched observations of a vector environment; without `copy`, its own arrays where they fit."""
-        found: Obs = {}
+        obs: Obs = {}
         for leaf in self._leaves:
             values = observed
             for name in leaf.path:
                 values = values[name]
-            found[leaf.key] = leaf.convert(values, len(values), copy=copy)
-        return found
+            obs[leaf.key] = leaf.convert(values, len(values), copy=copy)
+        return obs
 
     def write(self, into: Obs, row: int, observed: Any) -> None:
         """Put one environment's observation into a row of a batch."""
@@ -141,10 +141,10 @@ class ObsLayout:
 
     def stack(self, observed: list[Any]) -> Obs:
         """Observations of single environments as one batch."""
-        found = {key: np.empty((len(observed), *spec.shape), spec.dtype) for key, spec in self.specs.items()}
-        for row, one in enumerate(observed):
-            self.write(found, row, one)
-        return found
+        batch = {key: np.empty((len(observed), *spec.shape), spec.dtype) for key, spec in self.specs.items()}
+        for row, single in enumerate(observed):
+            self.write(batch, row, single)
+        return batch
 
     def fault(self, observed: Any) -> str | None:
         """Why one environment's observation is not in its space (bounds aside), or None."""

@@ -18,8 +18,14 @@ _DEEPEST = 40
 _LARGEST_NUMBER = 2**63
 _PARSER_FAULTS = (
     # What ruamel lets through for texts like `2001-99-99`, `!!int x`, `%YAML 9.9` or `[` a thousand times.
-    *(ValueError, TypeError, AttributeError, LookupError, AssertionError, NotImplementedError),
-    *(OverflowError, RecursionError),
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    AssertionError,
+    NotImplementedError,
+    OverflowError,
+    RecursionError,
 )
 
 

@@ -29,8 +29,20 @@ from gymsolve.runs.summary import SCHEMA_VERSION, runs_folder
 
 _SIZES = {"u1": 1, "i4": 4, "i8": 8, "f4": 4, "f8": 8, "S64": 64}
 _TOLD = (
-    *("checkpoint", "policy_sha256", "env_steps", "seed", "deterministic", "role", "state", "created"),
-    *("length", "return", "shaped_return", "end", "parent", "task"),
+    "checkpoint",
+    "policy_sha256",
+    "env_steps",
+    "seed",
+    "deterministic",
+    "role",
+    "state",
+    "created",
+    "length",
+    "return",
+    "shaped_return",
+    "end",
+    "parent",
+    "task",
 )
 """What a list tells of an episode."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")

@@ -28,8 +28,14 @@ _BYTES, _RATIO = 1 << 30, 100
 """A run of more bytes than this must not be more than so many times as large as its archive."""
 _KINDS = (0, stat.S_IFREG, stat.S_IFDIR)
 _DAMAGE = (
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
-    *(EOFError, NotImplementedError, ValueError, LookupError),
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    ValueError,
+    LookupError,
 )
 
 

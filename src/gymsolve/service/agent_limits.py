@@ -170,8 +170,15 @@ def _begin(
     append_start(
         folder,
         Entry(
-            *(asked, key, started.run, request.steps, request.begun),
-            *(seconds, request.trained, request.digest(), maker),
+            asked,
+            key,
+            started.run,
+            request.steps,
+            request.begun,
+            seconds,
+            request.trained,
+            request.digest(),
+            maker,
         ),
     )
     return started.run

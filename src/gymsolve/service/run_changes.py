@@ -21,8 +21,17 @@ _DEAREST = 4.0
 _MOST = 20
 _ALERTS = ("alert", "alert_cleared", "env_fault", "fix", "error")
 _TOLD = (
-    *("kind", "env_steps", "id", "severity", "title", "text"),
-    *("alert", "verdict", "chance", "changes"),  # of a fix
+    "kind",
+    "env_steps",
+    "id",
+    "severity",
+    "title",
+    "text",
+    # Of a fix:
+    "alert",
+    "verdict",
+    "chance",
+    "changes",
 )
 _JUDGED = ("eval/mean_reward", "eval/std_reward", "eval/success_rate")
 _TASKS = ("task_eval/", "task_eval_success/")

@@ -19,7 +19,7 @@ from gymsolve.settings.algorithms import ReinforceConfig as ReinforceConfig
 from gymsolve.settings.curriculum import CurriculumConfig
 from gymsolve.settings.exploration import ExploreConfig
 from gymsolve.settings.imitation import ImitateConfig
-from gymsolve.settings.kinds import Model, Options, Positive, Seconds, Whole
+from gymsolve.settings.kinds import BackendName, Model, Options, Positive, Seconds, Whole
 from gymsolve.settings.kinds import listed as _listed
 from gymsolve.settings.kinds import not_bool as _not_bool
 from gymsolve.settings.schedules import Steps
@@ -28,29 +28,67 @@ from gymsolve.settings.tasks import TaskNetConfig, Tasks, refuse_tasks, spread_c
 from gymsolve.settings.tasks import WrapperConfig as WrapperConfig
 
 __all__ = [
-    *("INCIDENTAL", "JUDGED", "LASTING", "PLAYED", "A2CConfig", "AlgoConfig", "AnyAlgo", "CheckpointConfig"),
-    *("EnvConfig", "EvalConfig", "MemoryConfig", "NetConfig", "OptimizerConfig", "PPOConfig"),
-    *("ReinforceConfig", "Role", "TrainConfig", "VideoConfig", "WrapperConfig"),
+    "INCIDENTAL",
+    "JUDGED",
+    "LASTING",
+    "PLAYED",
+    "A2CConfig",
+    "AlgoConfig",
+    "AnyAlgo",
+    "CheckpointConfig",
+    "EnvConfig",
+    "EvalConfig",
+    "MemoryConfig",
+    "NetConfig",
+    "OptimizerConfig",
+    "PPOConfig",
+    "ReinforceConfig",
+    "Role",
+    "TrainConfig",
+    "VideoConfig",
+    "WrapperConfig",
 ]
 
 Tracker = Literal["csv", "tensorboard", "wandb", "trackio"]
 
 LASTING = (
-    *("algo.name", "env.id", "env.tasks", "net.", "seed"),
-    *("curriculum.stages", "curriculum.choice"),
+    "algo.name",
+    "env.id",
+    "env.tasks",
+    "net.",
+    "seed",
+    "curriculum.stages",
+    "curriculum.choice",
 )
 """Beginnings of paths that make a run what it is: weights and state of another value do not fit."""
 PLAYED = ("env.kwargs", "env.wrappers", "env.max_episode_steps", "env.frame_stack", "env.legal_actions")
 """Beginnings of paths that make other episodes of the same environment."""
 JUDGED = (
-    *("solved_at", "solved_by", "eval.deterministic", "eval.episodes", "eval.steps", "eval.solved_episodes"),
+    "solved_at",
+    "solved_by",
+    "eval.deterministic",
+    "eval.episodes",
+    "eval.steps",
+    "eval.solved_episodes",
     *PLAYED,
 )
 """Beginnings of paths under which an old verdict no longer says anything."""
 INCIDENTAL = (
-    *("description", "track", "video.", "checkpoint.", "threads", "engine", "device", "env.lean"),
-    *("env.workers", "env.step_timeout", "env.reset_timeout", "env.build_timeout", "grace_seconds"),
-    *("eval.asynchronous", "eval.num_envs"),
+    "description",
+    "track",
+    "video.",
+    "checkpoint.",
+    "threads",
+    "engine",
+    "device",
+    "env.lean",
+    "env.workers",
+    "env.step_timeout",
+    "env.reset_timeout",
+    "env.build_timeout",
+    "grace_seconds",
+    "eval.asynchronous",
+    "eval.num_envs",
 )
 """Beginnings of paths that change no result beyond rounding: not what is learned, nor how it is judged."""
 
@@ -64,9 +102,10 @@ class EnvConfig(Model):
     """Passed to the environment's constructor."""
     num_envs: Annotated[Positive, Field(le=65_536)] = 8
     """Copies stepped in parallel; more gives larger rollouts. `auto` measures, and keeps their size."""
-    backend: Literal["auto", "sync", "async", "compiled", "native", "ale", "envpool"] = "auto"
-    """How copies are stepped: this process, others, by compiled rules (classic control), by a vector class
-    of Gymnasium's (`native`) or of Atari's (`ale`), by EnvPool (training only)."""
+    backend: BackendName = "auto"
+    """What steps the copies: this process (`sync`), worker processes (`async`), compiled rules (classic
+    control), ALE's vector class (Atari), EnvPool (training only), or a backend of another package
+    (`package/name`). `auto` takes the quickest one; EnvPool only serves on request."""
     workers: Positive | None = None
     """Processes of the async backend; None takes one per core."""
     step_timeout: Seconds | None = 300.0

@@ -1,9 +1,11 @@
 """Kinds of values that settings have, and the model that all of them share."""
 
 import math
+import re
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticKnownError
 
 from gymsolve.settings.schedules import Schedule, within
 
@@ -31,6 +33,22 @@ def _finite(value: Any) -> Any:
     return value
 
 
+BACKENDS = ("auto", "sync", "async", "compiled", "ale", "envpool")
+"""Values of `env.backend`; backends of other packages have a slash in their names."""
+_OTHER_BACKEND = re.compile(r"[\w.-]{1,60}/[\w.-]{1,60}")
+
+
+def _known_backend(value: Any) -> Any:
+    """A backend of ours, or a name as other packages have them: whether it exists is asked where it steps."""
+    if value == "native":  # earlier versions stepped CartPole by Gymnasium's vector class under this name
+        return "auto"
+    if value in BACKENDS or (isinstance(value, str) and _OTHER_BACKEND.fullmatch(value)):
+        return value
+    *first, last = map(repr, BACKENDS)
+    raise PydanticKnownError("literal_error", {"expected": f"{', '.join(first)} or {last}"})
+
+
+BackendName = Annotated[str, BeforeValidator(_known_backend)]
 Options = Annotated[dict[str, Any], AfterValidator(_finite)]
 Whole = Annotated[int, BeforeValidator(not_bool)]
 Positive = Annotated[Whole, Field(gt=0)]

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_serializer, model_validator
 
-from gymsolve.settings.kinds import Model, Options, Positive, Whole, not_bool
+from gymsolve.settings.kinds import BackendName, Model, Options, Positive, Whole, not_bool
 
 Role = Literal["train", "eval", "play"]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
@@ -61,7 +61,7 @@ class TaskConfig(Model):
     """Instead of `env.max_episode_steps`."""
     legal_actions: Annotated[tuple[Whole, ...], Field(min_length=1)] | None = None
     """Instead of `env.legal_actions`."""
-    backend: Literal["auto", "sync", "async", "compiled", "native", "ale", "envpool"] | None = None
+    backend: BackendName | None = None
     """Instead of `env.backend`."""
     solved_at: Annotated[float, BeforeValidator(not_bool)] | None = None
     """What counts as solved in this task; None takes what leads on from a stage before the last, the run's

@@ -25,8 +25,15 @@ _TOLD = ("time", "kind", "env_steps", "text", "title")
 """Fields of an event that have a place of their own."""
 _REPORT = "report.html"
 _WATCHED = (
-    *("run.json", "config.json", "events.jsonl", "log.txt", "stop", _REPORT),
-    *("checkpoints", "checkpoints/best", "videos"),
+    "run.json",
+    "config.json",
+    "events.jsonl",
+    "log.txt",
+    "stop",
+    _REPORT,
+    "checkpoints",
+    "checkpoints/best",
+    "videos",
 )
 
 

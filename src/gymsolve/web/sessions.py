@@ -91,7 +91,11 @@ class _Process:
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "gymsolve.apps.serve", kind, str(theirs.fileno())),
+                sys.executable,
+                "-m",
+                "gymsolve.apps.serve",
+                kind,
+                str(theirs.fileno()),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
@@ -118,7 +122,7 @@ class _Process:
         except (asyncio.IncompleteReadError, ConnectionError):
             return None
 
-    async def last_words(self) -> str | None:
+    async def describe_end(self) -> str | None:
         """What to tell of a process that has ended; None where it ended as it should."""
         assert self._process is not None
         assert self._said is not None
@@ -152,7 +156,7 @@ async def _from_process(tab: WebSocket, process: _Process) -> None:
     while (message := await process.receive()) is not None:
         text, blob = message
         await tab.send_bytes(struct.pack("<I", len(text)) + text + blob)
-    if (words := await process.last_words()) is not None:
+    if (words := await process.describe_end()) is not None:
         await _tell(tab, "died", words)
 
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
+import late_resets
 from gymsolve.errors import ConfigError, DivergenceError, GymsolveError
 from gymsolve.extensions.exploration.needs import training_env
 from gymsolve.metrics.catalog import undeclared
@@ -31,7 +32,7 @@ BONUSES = {
     "episodic": ("exploring_envs:DeepSea-v0:ppo", SEA | {"engine": "torch"}),
     "episodic-state": ("MiniGrid-DoorKey-5x5-v0", SMALL | NETS | {"explore.cells": "state"}),
     "rnd": ("exploring_envs:Rich-v0:ppo", RICH | {"explore.share": 0.5}),
-    "rnd-next_step": ("CartPole-v1:ppo", SMALL | NETS | {"env.backend": "native"}),
+    "rnd-next_step": (f"{late_resets.ID}:ppo", SMALL | NETS),
     "noveld": ("exploring_envs:Rich-v0:ppo", RICH | {"explore.cells": "exact", "env.kwargs": {"box": True}}),
     "icm": ("exploring_envs:Rich-v0:ppo", RICH),
     "icm-box": ("Pendulum-v1:ppo", SMALL | NETS | {"net.squash": True}),
@@ -44,7 +45,7 @@ BONUSES = {
 
 def configure(name, settings):
     """Settings of a run; for our own environments without a recipe, which would be derived in seconds."""
-    if not name.startswith("exploring_envs:"):
+    if not name.startswith(("exploring_envs:", "late_resets:")):
         return plan_run(name, settings).config
     return validate(nest({"env.id": name.removesuffix(":ppo"), "algo.name": "ppo"} | settings))
 

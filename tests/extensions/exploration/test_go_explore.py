@@ -515,8 +515,8 @@ def test_the_archive_finds_the_treasure_of_the_deep_sea():
         ),
         (
             "CartPole-v1:ppo",
-            {"explore": "go_explore", "env.backend": "native"},
-            "the native backend.*Use sync",
+            {"explore": "go_explore", "env.backend": "envpool"},
+            "the envpool backend.*Use sync",
         ),
         (
             "CartPole-v1:ppo",

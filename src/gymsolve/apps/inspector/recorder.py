@@ -22,8 +22,8 @@ from gymsolve.apps.loaded_policy import require_fit
 from gymsolve.apps.playback import Moment, play
 from gymsolve.apps.video.recording import identify
 from gymsolve.envs.labels import ActionLabels
-from gymsolve.envs.open_render_env import obs_names, open_any_stage
-from gymsolve.envs.render_env import Stage
+from gymsolve.envs.open_render_env import obs_names, open_role_env
+from gymsolve.envs.render_env import RenderEnv
 from gymsolve.errors import EnvFaultError, UsageError
 from gymsolve.extensions.scaling import RewardScaler
 from gymsolve.runs.files import to_json
@@ -105,7 +105,7 @@ class EpisodeRecorder:
         self.config, _ = buildable_settings(self.run, trust=trust)
         self.policy = load_policy(self.saved.policy, self.saved.policy_metadata, threads=self.config.threads)
         require_fit(self.policy, self.config.env, self.run)
-        self._stages: dict[tuple[Role, bool, str | None], tuple[Stage, bool]] = {}
+        self._stages: dict[tuple[Role, bool, str | None], tuple[RenderEnv, bool]] = {}
         self._notes: list[str] = []
         self._places = Places()
 
@@ -183,7 +183,7 @@ class EpisodeRecorder:
     def _play(
         self,
         question: Question,
-        stage: Stage,
+        stage: RenderEnv,
         rows: EpisodeRows,
         watching: Watching,
         prefix: "Prefix | None",
@@ -233,7 +233,7 @@ class EpisodeRecorder:
 
         return force
 
-    def stage(self, role: Role, *, camera: bool = True, task: str | None = None) -> tuple[Stage, bool]:
+    def stage(self, role: Role, *, camera: bool = True, task: str | None = None) -> tuple[RenderEnv, bool]:
         """The environment in a role, kept for the next question, and whether its camera works."""
         known = self.config.env.tasks
         if task is not None and task not in known:
@@ -242,16 +242,16 @@ class EpisodeRecorder:
         found = self._stages.get((role, camera, task))
         if found is None:
             try:
-                found = open_any_stage(self.config.env, role, camera=camera, task=task)
+                found = open_role_env(self.config.env, role, camera=camera, task=task)
             except EnvFaultError as error:
                 if not camera:
                     raise
                 self._notes.append(" ".join(filter(None, (error.message, error.hint))).rstrip("."))
-                found = open_any_stage(self.config.env, role, camera=False, task=task)
+                found = open_role_env(self.config.env, role, camera=False, task=task)
             self._stages[role, camera, task] = found
         return found
 
-    def _facts(self, question: Question, stage: Stage) -> dict[str, Any]:
+    def _facts(self, question: Question, stage: RenderEnv) -> dict[str, Any]:
         config, spec = self.config, self.policy.spec
         credit, notes = credit_settings(config, self.saved, question.task)
         self._notes += notes

@@ -9,7 +9,7 @@ from PIL import Image
 
 from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
 from gymsolve.apps.playback import Moment
-from gymsolve.envs.render_env import Stage
+from gymsolve.envs.render_env import RenderEnv
 from gymsolve.errors import EnvFaultError
 from gymsolve.experience.learner import Policy
 from gymsolve.runs.inspections import InspectionWriter, RowField
@@ -61,7 +61,7 @@ class EpisodeRows:
     """Collects moments; `flush` writes those whose step is known, and at the end the last state."""
 
     def __init__(
-        self, policy: Policy, stage: Stage, writer: InspectionWriter, *, stack: int, filmed: bool
+        self, policy: Policy, stage: RenderEnv, writer: InspectionWriter, *, stack: int, filmed: bool
     ) -> None:
         self.policy, self.stage, self.writer = policy, stage, writer
         self.written = 0

@@ -12,7 +12,7 @@ import numpy as np
 
 from gymsolve.apps.playback import Moment, Start
 from gymsolve.envs.contract import Snapshot
-from gymsolve.envs.render_env import Stage
+from gymsolve.envs.render_env import RenderEnv
 from gymsolve.spec import Array
 
 EVERY = 256
@@ -42,7 +42,7 @@ class Places:
         for oldest in list(self._of)[:-_MOST_EPISODES]:
             del self._of[oldest]
 
-    def pass_by(self, key: str, stage: Stage, moment: Moment, rng: np.random.Generator | None) -> None:
+    def pass_by(self, key: str, stage: RenderEnv, moment: Moment, rng: np.random.Generator | None) -> None:
         """The stage is in this moment; from time to time its state is kept, where it has one."""
         known = self._of.setdefault(key, [])
         if not moment.step or moment.step % EVERY or moment.over or (known and known[-1].step >= moment.step):
@@ -52,7 +52,7 @@ class Places:
             memory = None if moment.memory is None else moment.memory.copy()
             known.append(_Place(state, moment.step, memory, None if rng is None else rng.bit_generator.state))
 
-    def go_back(self, key: str, stage: Stage, rng: np.random.Generator | None) -> Start | None:
+    def go_back(self, key: str, stage: RenderEnv, rng: np.random.Generator | None) -> Start | None:
         """Put the stage into the last state of an episode that was kept; None where it has to be replayed."""
         place = next(reversed(self._of.get(key, ())), None)
         scene = None if place is None else stage.load(place.state)

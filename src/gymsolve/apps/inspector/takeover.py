@@ -15,7 +15,7 @@ from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
 from gymsolve.apps.inspector.recorder import EpisodeRecorder
 from gymsolve.apps.inspector.rows import encode_jpeg
 from gymsolve.envs.controls import Controls, find_controls
-from gymsolve.envs.open_render_env import open_any_stage
+from gymsolve.envs.open_render_env import open_role_env
 from gymsolve.envs.render_env import Scene
 from gymsolve.errors import EnvFaultError, UsageError
 from gymsolve.runs.inspections import Inspection
@@ -38,7 +38,7 @@ class Hand:
         self._tell, self._watching = examiner.on_wait, partial(Watchdog, env, on_wait=examiner.on_wait)
         camera, task = parent.facts.get("camera") is True, parent.facts.get("task")
         with self._watching():
-            self._stage, self._filmed = open_any_stage(env, parent.facts["role"], camera=camera, task=task)
+            self._stage, self._filmed = open_role_env(env, parent.facts["role"], camera=camera, task=task)
             try:
                 self.scene = self._replay(episode, step)
             except BaseException:  # nobody else knows of this stage, whatever ended its replay

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gymsolve.envs.contract import Snapshot
-from gymsolve.envs.open_render_env import open_play_stage, open_stage
+from gymsolve.envs.open_render_env import open_play_env, open_render_env
 from gymsolve.envs.processes import WATCH, OwnProcess
-from gymsolve.envs.render_env import PlayStage, Scene
+from gymsolve.envs.render_env import PlayEnv, Scene
 from gymsolve.errors import EngineDiedError, EnvFaultError, GymsolveError, UsageError
 from gymsolve.experience.agent import Agent
 from gymsolve.runs.refs import open_checkpoint
@@ -33,16 +33,14 @@ ARENA = "VizdoomDeathmatch-v1"
 _MAP = {"doom_scenario_path": "multi_deathmatch.wad", "doom_map": "map01", "episode_timeout": 0}
 """An arena with places to start for several players; the scenario that agents train in has one."""
 _BUTTONS = [
-    *(
-        "ATTACK",
-        "SPEED",
-        "MOVE_FORWARD",
-        "MOVE_BACKWARD",
-        "MOVE_LEFT",
-        "MOVE_RIGHT",
-        "TURN_LEFT",
-        "TURN_RIGHT",
-    ),
+    "ATTACK",
+    "SPEED",
+    "MOVE_FORWARD",
+    "MOVE_BACKWARD",
+    "MOVE_LEFT",
+    "MOVE_RIGHT",
+    "TURN_LEFT",
+    "TURN_RIGHT",
     "SELECT_NEXT_WEAPON",
 ]
 _SHOWN = ["HEALTH", "ARMOR", "SELECTED_WEAPON_AMMO", "FRAGCOUNT", "PLAYER_COUNT"]
@@ -85,10 +83,10 @@ class Deathmatch:
 
     def __init__(self, opponents: Sequence[Opponent], *, minutes: int = _MINUTES) -> None:
         self._opponents, self._minutes = list(opponents), minutes
-        self._stage: PlayStage | None = None
+        self._stage: PlayEnv | None = None
         self._processes: list[OwnProcess] = []
         self._plain = _person_env("")
-        known = open_play_stage(self._plain)
+        known = open_play_env(self._plain)
         self.labels, self.fps, self.spec = known.labels, known.fps, known.spec
         self.undrawn, self.turns, self.obs_names = known.undrawn, known.turns, known.obs_names
         self.writes = known.writes
@@ -103,7 +101,7 @@ class Deathmatch:
             for number, opponent in enumerate(self._opponents, 1)
         ]
         rules = f"-host {players} -port {port} {_RULES} +timelimit {self._minutes} +name person +colorset 0"
-        self._stage = open_play_stage(_person_env(rules), like=self._plain)
+        self._stage = open_play_env(_person_env(rules), like=self._plain)
         scene = self._stage.reset(seed)
         self._watch(self._stage, [process.connection for process in self._processes])
         return scene
@@ -133,7 +131,7 @@ class Deathmatch:
             self._stage.interrupt()
 
     @staticmethod
-    def _watch(stage: PlayStage, connections: list[Connection]) -> None:
+    def _watch(stage: PlayEnv, connections: list[Connection]) -> None:
         """A tic waits for all players: when one is gone, nobody would ever get on."""
 
         def watch() -> None:
@@ -159,7 +157,7 @@ def _last_words(process: OwnProcess, opponent: Opponent) -> str:
     try:
         told = process.connection.recv()
     except (EOFError, OSError):
-        told = f"its process {process.last_words()}."
+        told = f"its process {process.describe_end()}."
     return f"the opponent {opponent.name} has left the game: {told}"
 
 
@@ -205,7 +203,7 @@ def _play(owner: Connection, opponent: Opponent, port: int, number: int) -> None
     arguments = f"-join 127.0.0.1 -port {port} +name agent{number} +colorset {number}"
     plain = opponent.env
     joined = plain.model_copy(update={"kwargs": {**plain.kwargs, **_arena(arguments)}})
-    stage = open_stage(joined, like=plain)
+    stage = open_render_env(joined, like=plain)
     assert stage is not None
     agent, rng = Agent(policy, 1), None if opponent.likeliest else np.random.default_rng(number)
     try:

@@ -6,8 +6,8 @@ from typing import Any
 
 from gymsolve.apps.play.deathmatch import ARENA, Deathmatch, find_opponents
 from gymsolve.envs.families import find_family
-from gymsolve.envs.open_render_env import open_play_stage
-from gymsolve.envs.render_env import PlayStage
+from gymsolve.envs.open_render_env import open_play_env
+from gymsolve.envs.render_env import PlayEnv
 from gymsolve.errors import CheckpointError, UnknownRunError, UsageError
 from gymsolve.experience.learner import Policy
 from gymsolve.recipes import Resolved, has_recipe, resolve, split_name
@@ -55,7 +55,7 @@ class Opened:
     name: str
     """The run's id, or the environment with its variant."""
     config: TrainConfig
-    stage: PlayStage
+    stage: PlayEnv
     run: Run | None
     planned: bool = True
     """Are these the settings that a training would have? Nobody waits for those of an unknown environment."""
@@ -146,10 +146,10 @@ def open_request(request: Request) -> Opened:
     return Opened(resolved.name, resolved.config, _open(resolved.config, request), None, planned)
 
 
-def _open(config: TrainConfig, request: Request) -> PlayStage:
+def _open(config: TrainConfig, request: Request) -> PlayEnv:
     """The stage; refused where it would have to be shown in characters, and nobody could follow."""
     with Watchdog(config.env):
-        stage = open_play_stage(config.env, text=request.text)
+        stage = open_play_env(config.env, text=request.text)
     if request.text and not (stage.writes or stage.turns):
         stage.close()
         raise UsageError(

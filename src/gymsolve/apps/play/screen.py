@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image
 
 from gymsolve.apps.serve import Talk
-from gymsolve.envs.render_env import PlayStage, Scene
+from gymsolve.envs.render_env import PlayEnv, Scene
 from gymsolve.errors import EnvFaultError
 from gymsolve.spec import Array, ObsSpec
 
@@ -25,7 +25,7 @@ _MOST_ROWS = 64
 class Screen:
     """What the page sees of a stage."""
 
-    def __init__(self, channel: Talk, stage: PlayStage, facts: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, channel: Talk, stage: PlayEnv, facts: Callable[[], dict[str, Any]]) -> None:
         """`facts` are told with every picture."""
         self._channel, self._stage, self._facts = channel, stage, facts
         self.undrawn = stage.undrawn
@@ -96,7 +96,7 @@ def _encode(frame: Array) -> bytes:
     return held.getvalue()
 
 
-def _tabulate(stage: PlayStage, scene: Scene) -> list[list[str]]:
+def _tabulate(stage: PlayEnv, scene: Scene) -> list[list[str]]:
     """Names and values of an observation, for environments without a picture."""
     rows: list[list[str]] = []
     for entry, spec in stage.spec.obs.items():

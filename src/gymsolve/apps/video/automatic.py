@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 from gymsolve.apps.playback import Moment
 from gymsolve.apps.video.recording import Order, film_episodes, identify
-from gymsolve.envs.open_render_env import open_stage
-from gymsolve.envs.render_env import Stage
+from gymsolve.envs.open_render_env import open_render_env
+from gymsolve.envs.render_env import RenderEnv
 from gymsolve.errors import EnvLostError, GymsolveError, RunDamagedError
 from gymsolve.metrics.tasks import worst_task
 from gymsolve.runs.checkpoints import pointed, read_meta
@@ -85,7 +85,7 @@ def usual_order(config: TrainConfig, trained: float = math.inf) -> Order:
 def film_checkpoint(
     run: Run,
     saved: Checkpoint,
-    stage: Stage,
+    stage: RenderEnv,
     path: Path,
     order: Order,
     on_moment: Callable[[Moment], None] = lambda moment: None,
@@ -106,7 +106,7 @@ def film_checkpoint(
 def _film_both(
     run: Run, config: TrainConfig, observer: Observer, check: Callable[[Moment], None], order: Order
 ) -> None:
-    stage: Stage | None = None
+    stage: RenderEnv | None = None
     task = _worst_task(run, config) if config.env.tasks else None
     try:
         for name, which in _wanted(run):
@@ -114,7 +114,7 @@ def _film_both(
             known = list_videos(run)
             if any(video.name == name and _shows(video, saved) for video in known):
                 continue  # a resume that trained nothing
-            stage = stage or open_stage(config.env, task)
+            stage = stage or open_render_env(config.env, task)
             if stage is None:
                 return
             path = video_place(run, name)

@@ -16,9 +16,9 @@ from typing import Any, Self
 from gymsolve.apps.playback import Moment
 from gymsolve.apps.video.automatic import film_checkpoint, tell_video, usual_order
 from gymsolve.envs.build import needs_own_process
-from gymsolve.envs.open_render_env import open_stage
+from gymsolve.envs.open_render_env import open_render_env
 from gymsolve.envs.processes import OwnProcess
-from gymsolve.envs.render_env import Stage
+from gymsolve.envs.render_env import RenderEnv
 from gymsolve.errors import CheckpointError, GymsolveError, UnknownRunError
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.files import remove_leftovers
@@ -65,7 +65,7 @@ class Follower:
         self._env_steps = env_steps
         if self._process is None or self._process.process.is_alive() or self._process.process.exitcode == 0:
             return
-        how = f"the process that films while training {self._process.last_words()}"
+        how = f"the process that films while training {self._process.describe_end()}"
         self._process.end(0.0)
         self._process = None
         if self._starts < _TRIES:
@@ -115,9 +115,9 @@ def _follow(connection: Connection, path: str, config_json: str, env_steps: int,
         if os.getppid() != parent:
             raise _OrphanedError
 
-    stage: Stage | None = None
+    stage: RenderEnv | None = None
     try:
-        stage = open_stage(config.env)
+        stage = open_render_env(config.env)
         while stage is not None and os.getppid() == parent:
             last_look = connection.poll()  # it was closed
             ready = [name for name in list_checkpoints(run) if int(name) >= due]
@@ -138,7 +138,9 @@ def _follow(connection: Connection, path: str, config_json: str, env_steps: int,
             stage.close()
 
 
-def _film(run: Run, name: str, stage: Stage, config: TrainConfig, check: Callable[[Moment], None]) -> None:
+def _film(
+    run: Run, name: str, stage: RenderEnv, config: TrainConfig, check: Callable[[Moment], None]
+) -> None:
     try:
         saved = load_checkpoint(run, name, policy_only=True)
     except (CheckpointError, UnknownRunError):  # removed meanwhile: `checkpoint.keep` had no room for it

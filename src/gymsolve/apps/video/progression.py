@@ -17,7 +17,7 @@ from gymsolve.apps.video.curve import Curve, read_curve
 from gymsolve.apps.video.encoding import Film
 from gymsolve.apps.video.overlay import number
 from gymsolve.apps.video.recording import Camera, Order, episode_facts, picture_facts, stride_for
-from gymsolve.envs.render_env import Stage
+from gymsolve.envs.render_env import RenderEnv
 from gymsolve.errors import CheckpointError, UnknownRunError
 from gymsolve.experience.learner import Policy
 from gymsolve.runs.checkpoints import list_checkpoints
@@ -40,7 +40,7 @@ class _Clip:
 
 
 def film_progression(
-    run: Run, stage: Stage, path: Path, order: Order, on_clip: Callable[[dict[str, Any]], None]
+    run: Run, stage: RenderEnv, path: Path, order: Order, on_clip: Callable[[dict[str, Any]], None]
 ) -> dict[str, Any]:
     """Film one episode of every checkpoint; the facts of what the video shows."""
     began = time.perf_counter()
@@ -82,7 +82,7 @@ def film_progression(
     }
 
 
-def _rehearse(run: Run, name: str, stage: Stage, order: Order) -> _Clip | None:
+def _rehearse(run: Run, name: str, stage: RenderEnv, order: Order) -> _Clip | None:
     """Play a checkpoint's episode unseen: its caption tells the outcome, its length decides the speed."""
     try:
         saved = load_checkpoint(run, name, policy_only=True)
@@ -97,7 +97,7 @@ def _rehearse(run: Run, name: str, stage: Stage, order: Order) -> _Clip | None:
     return _Clip(saved, policy, moment, max(usual, math.ceil(moment.step / most)))
 
 
-def _film_clip(clip: _Clip, stage: Stage, film: Film, captions: Captions, order: Order) -> None:
+def _film_clip(clip: _Clip, stage: RenderEnv, film: Film, captions: Captions, order: Order) -> None:
     camera = Camera(clip.policy, stage, order.style, captions.canvas)
     speed = clip.stride / stride_for(stage.fps, order.most_fps)
     caption = Caption(
@@ -115,7 +115,7 @@ def _film_clip(clip: _Clip, stage: Stage, film: Film, captions: Captions, order:
             break
 
 
-def _episode(policy: Policy, stage: Stage, order: Order) -> Iterator[Moment]:
+def _episode(policy: Policy, stage: RenderEnv, order: Order) -> Iterator[Moment]:
     return play(policy, stage, seed=order.env_seed, rng=order.rng(), episodes=1)
 
 

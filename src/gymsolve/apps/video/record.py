@@ -11,8 +11,8 @@ from gymsolve.apps.video.episode_data import EpisodeRecorder
 from gymsolve.apps.video.overlay import OverlayStyle
 from gymsolve.apps.video.progression import film_progression
 from gymsolve.apps.video.recording import Order, film_episodes, identify
-from gymsolve.envs.open_render_env import open_stage
-from gymsolve.envs.render_env import Stage
+from gymsolve.envs.open_render_env import open_render_env
+from gymsolve.envs.render_env import RenderEnv
 from gymsolve.errors import UsageError
 from gymsolve.metrics.tasks import worst_task
 from gymsolve.runs.loading import Checkpoint
@@ -69,7 +69,7 @@ def record_run(
     require_fit(load_policy(saved.policy, saved.policy_metadata), config.env, run)
     task = _known_task(wish, config, saved)
     with Watchdog(config.env):
-        stage = open_stage(config.env, task)
+        stage = open_render_env(config.env, task)
     if stage is None:
         raise UsageError(
             f"{config.env.id} cannot be drawn into a picture, so there is nothing to film.",
@@ -98,7 +98,7 @@ def _known_task(wish: RecordRequest, config: TrainConfig, saved: Checkpoint) -> 
 def _film(
     run: Run,
     saved: Checkpoint,
-    stage: Stage,
+    stage: RenderEnv,
     path: Path,
     order: Order,
     wish: RecordRequest,
@@ -120,7 +120,7 @@ def _film(
     return facts
 
 
-def _order(wish: RecordRequest, config: TrainConfig, stage: Stage) -> Order:
+def _order(wish: RecordRequest, config: TrainConfig, stage: RenderEnv) -> Order:
     style = OverlayStyle()
     usual = _CLIP_SECONDS if wish.progression else _EPISODES_SECONDS
     return Order(

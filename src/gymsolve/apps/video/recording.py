@@ -18,7 +18,7 @@ from gymsolve.apps.playback import Moment, play
 from gymsolve.apps.video.canvas import Canvas, plan_canvas
 from gymsolve.apps.video.encoding import Film
 from gymsolve.apps.video.overlay import OverlayStyle, describe, draw_panel
-from gymsolve.envs.render_env import Stage
+from gymsolve.envs.render_env import RenderEnv
 from gymsolve.experience.learner import Policy
 from gymsolve.runs.loading import Checkpoint
 from gymsolve.runs.run import now
@@ -61,7 +61,7 @@ class Order:
 class Camera:
     """Turns moments into pictures."""
 
-    def __init__(self, policy: Policy, stage: Stage, style: OverlayStyle, canvas: Canvas) -> None:
+    def __init__(self, policy: Policy, stage: RenderEnv, style: OverlayStyle, canvas: Canvas) -> None:
         self.policy, self.stage, self.style, self.canvas = policy, stage, style, canvas
 
     def picture(self, moment: Moment, episodes: int) -> Any:
@@ -83,7 +83,7 @@ class Camera:
 
 def film_episodes(
     policy: Policy,
-    stage: Stage,
+    stage: RenderEnv,
     path: Path,
     order: Order,
     on_moment: Callable[[Moment], None] = lambda moment: None,

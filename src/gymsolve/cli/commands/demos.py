@@ -28,8 +28,12 @@ def list_them(
     else:
         rows = [
             [
-                *(one["name"], one["env_id"] or "?", number(one["return"] or 0.0), str(one["length"] or 0)),
-                *(str(one["by_person"] or 0), one["end"] or "?"),
+                one["name"],
+                one["env_id"] or "?",
+                number(one["return"] or 0.0),
+                str(one["length"] or 0),
+                str(one["by_person"] or 0),
+                one["end"] or "?",
             ]
             for one in found
         ]

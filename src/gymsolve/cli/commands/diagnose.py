@@ -12,8 +12,17 @@ if TYPE_CHECKING:
     from gymsolve.doctor.diagnose_run import Findings
 
 _SHOWN = (
-    *("seed", "total_timesteps", "num_envs", "num_steps", "learning_rate", "gamma", "num_minibatches"),
-    *("update_epochs", "clip_coef", "clip_range", "ent_coef"),
+    "seed",
+    "total_timesteps",
+    "num_envs",
+    "num_steps",
+    "learning_rate",
+    "gamma",
+    "num_minibatches",
+    "update_epochs",
+    "clip_coef",
+    "clip_range",
+    "ent_coef",
 )
 """Settings of others that are printed; `--json` has all that a log keeps."""
 

@@ -4,9 +4,17 @@ import math
 from collections.abc import Callable
 
 _SAME = (
-    *("rollout/ep_rew_mean", "rollout/ep_len_mean", "rollout/success_rate"),
-    *("eval/mean_reward", "eval/success_rate", "time/fps"),
-    *("train/approx_kl", "train/clip_fraction", "train/explained_variance", "train/loss", "train/value_loss"),
+    "rollout/ep_rew_mean",
+    "rollout/ep_len_mean",
+    "rollout/success_rate",
+    "eval/mean_reward",
+    "eval/success_rate",
+    "time/fps",
+    "train/approx_kl",
+    "train/clip_fraction",
+    "train/explained_variance",
+    "train/loss",
+    "train/value_loss",
 )
 _RENAMED = {
     # Stable-Baselines3

@@ -46,8 +46,14 @@ ARCHIVE = (
         "is found, learn more from it: explore.archive.learn_epochs",
         effect=Effect("archive/cells", "grows"),
         explains=(
-            *("return_flat", "no_reward", "same_return", "entropy_stuck"),
-            *("step_tiny", "policy_frozen", "churn_dead"),  # with lessons alone, nothing is learned before
+            "return_flat",
+            "no_reward",
+            "same_return",
+            "entropy_stuck",
+            # With lessons alone, nothing is learned before.
+            "step_tiny",
+            "policy_frozen",
+            "churn_dead",
         ),
         applies=_has_archive,
         standing=True,

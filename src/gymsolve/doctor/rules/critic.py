@@ -110,7 +110,11 @@ def _biased(history: History, context: Context, active: bool) -> Evidence | None
     if value <= (1.0 if active else 1.5):
         return None
     return Evidence(
-        *("rollout/advantage_mean", value, 1.5, ">", "always to one side of 0"),
+        "rollout/advantage_mean",
+        value,
+        1.5,
+        ">",
+        "always to one side of 0",
         meaning="size of rollout/advantage_mean over rollout/advantage_std",
     )
 
@@ -124,7 +128,11 @@ def _dominates(history: History, context: Context, active: bool) -> Evidence | N
     if ratio <= (50.0 if active else 100.0):
         return None
     return Evidence(
-        *("train/grad_norm_value", ratio, 100.0, ">", "in a shared trunk"),
+        "train/grad_norm_value",
+        ratio,
+        100.0,
+        ">",
+        "in a shared trunk",
         meaning="train/grad_norm_value over train/grad_norm_policy",
     )
 
@@ -222,7 +230,12 @@ CRITIC = (
         remedy=set_to("algo.normalize_rewards", True),
         effect=Effect("rollout/return_p95abs", "comes to lie between 0.1 and 10"),
         explains=(
-            *("ev_negative", "ev_zero", "value_dominates", "grad_jump", "grad_clipped", "entropy_stuck"),
+            "ev_negative",
+            "ev_zero",
+            "value_dominates",
+            "grad_jump",
+            "grad_clipped",
+            "entropy_stuck",
             "advantage_biased",
         ),
         warmup=0.1,

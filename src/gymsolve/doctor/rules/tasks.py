@@ -185,14 +185,12 @@ TASKS = (
         instead="give the task more copies: a larger env.tasks.<task>.share",
         effect=Effect(None, "rises", above=_STARVED),
         explains=(
-            *(
-                "return_flat",
-                "entropy_stuck",
-                "entropy_falling",
-                "entropy_collapse",
-                "ev_zero",
-                "task_forgotten",
-            ),
+            "return_flat",
+            "entropy_stuck",
+            "entropy_falling",
+            "entropy_collapse",
+            "ev_zero",
+            "task_forgotten",
             "value_scale",  # of all tasks together: to scale them together would starve it further
         ),
         applies=_all_at_once,

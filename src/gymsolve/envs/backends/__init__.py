@@ -1,4 +1,4 @@
-"""Ways to step environments, each behind the contract of `envs/contract.py`, and what some cannot do."""
+"""Backends that serve any environment, each behind the contract of `envs/contract.py`, and their refusals."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,8 +9,6 @@ from gymsolve.settings.config import EnvConfig, Role
 if TYPE_CHECKING:
     from gymsolve.envs.contract import Snapshot
     from gymsolve.spec import Obs
-
-__all__ = ["Fixed", "bare_obstacle", "refuse"]
 
 
 def bare_obstacle(config: EnvConfig, role: Role) -> str | None:
@@ -34,7 +32,7 @@ def refuse(backend: str, what: str) -> ConfigError:
 
 
 class Fixed:
-    """What a backend says whose environments take no reset options and cannot be put elsewhere."""
+    """Refuses reset options and jumps, for backends that have neither."""
 
     backend: str
     no_jumps: str

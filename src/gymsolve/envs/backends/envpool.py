@@ -19,51 +19,24 @@ import numpy as np
 from gymsolve.envs.backends import Fixed, bare_obstacle
 from gymsolve.envs.backends.episode_stats import EpisodeStats, refuse_bad_obs, refuse_bad_rewards
 from gymsolve.envs.contract import Episode, Step
-from gymsolve.envs.families.atari.family import FAMILY as ALE
+from gymsolve.envs.families import find_family
 from gymsolve.envs.spaces import ObsLayout, action_spec
 from gymsolve.errors import ConfigError, MissingExtraError
 from gymsolve.settings.config import EnvConfig
 from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs
 
-SERVED = (
-    "Acrobot-v1",
-    "Ant-v5",
-    "BipedalWalker-v3",
-    "BipedalWalkerHardcore-v3",
-    "CartPole-v1",
-    "CliffWalking-v1",
-    "FrozenLake-v1",
-    "FrozenLake8x8-v1",
-    "HalfCheetah-v5",
-    "Hopper-v5",
-    "Humanoid-v5",
-    "HumanoidStandup-v5",
-    "InvertedDoublePendulum-v5",
-    "InvertedPendulum-v5",
-    "LunarLander-v3",
-    "LunarLanderContinuous-v3",
-    "MountainCar-v0",
-    "MountainCarContinuous-v0",
-    "Pendulum-v1",
-    "Pusher-v5",
-    "Reacher-v5",
-    "Swimmer-v5",
-    "Walker2d-v5",
-)
-"""Ids whose EnvPool version was compared with the stock one, under the same name. Not among them: Taxi,
-which also starts with the passenger at the destination, and Blackjack, which has another observation."""
 _NO_LIMIT = 2**31 - 1
 _TOLD = ("obs", "reward", "done", "info:env_id")
-"""What is read of a pool's state."""
+"""Names of the arrays that are read from a pool's state."""
 _NOTE = "training steps EnvPool's version of this environment, evaluation the stock one"
 
 
 def envpool_obstacle(config: EnvConfig) -> str | None:
     """Why EnvPool cannot train this environment, or None."""
-    if ALE.owns(config.id):
-        return "Atari games have a faster backend of their own, `ale`"
-    if config.id not in SERVED:
-        return f"EnvPool has no version of {config.id} that is known to agree with the stock one"
+    family = find_family(config.id)
+    if config.id not in family.envpool:
+        own = "".join(f"; its family has the backend `{name}`" for name in family.backends)
+        return f"EnvPool has no version of {config.id} that is known to agree with the stock one{own}"
     if obstacle := bare_obstacle(config, "train"):
         return obstacle
     return f"it does not take {', '.join(sorted(config.kwargs))}" if config.kwargs else None
@@ -104,9 +77,9 @@ class EnvPoolEnvs(Fixed):
     def step(self, actions: Array) -> Step:
         # An environment's number is also that of its only player.
         self._pool._send([self._ids, self._ids, np.ascontiguousarray(actions, self._action_type)])
-        told = self._pool._recv()
+        arrays = self._pool._recv()
         self._steps += 1
-        obs, rewards, terminated = self._take(told), told[self._at["reward"]], told[self._at["done"]]
+        obs, rewards, terminated = self._take(arrays), arrays[self._at["reward"]], arrays[self._at["done"]]
         refuse_bad_rewards(rewards, self.spec.id, self._steps)
         self._stats.returns += rewards
         self._stats.lengths += 1
@@ -122,9 +95,9 @@ class EnvPoolEnvs(Fixed):
             self._pool._reset(rows.astype(np.int32))
             final_obs = {key: values.copy() for key, values in obs.items()}
             episodes = [self._stats.finish(row, bool(truncated[row])) for row in rows.tolist()]
-            told = self._pool._recv()
-            for key, values in self._take(told).items():
-                obs[key][told[self._at["info:env_id"]]] = values
+            arrays = self._pool._recv()
+            for key, values in self._take(arrays).items():
+                obs[key][arrays[self._at["info:env_id"]]] = values
         if self._steps >= self._due:
             self._due = self._steps + self._limit - int(self._stats.lengths.max())
         return Step(obs, rewards, terminated, truncated, self._valid, final_obs, None, episodes)
@@ -155,9 +128,9 @@ class EnvPoolEnvs(Fixed):
         self._action_type = pool._spec._action_spec[-1][0]
         return pool
 
-    def _take(self, told: list[Array]) -> Obs:
+    def _take(self, arrays: list[Array]) -> Obs:
         """The observations among what the pool tells, whose arrays are new every time."""
-        obs = self._layout.batch(told[self._at["obs"]], copy=False)
+        obs = self._layout.batch(arrays[self._at["obs"]], copy=False)
         refuse_bad_obs(obs, self._layout.float_keys, self.spec.id, self._steps)
         return obs
 

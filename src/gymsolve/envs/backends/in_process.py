@@ -62,7 +62,7 @@ class InProcessEnvs:
             try:
                 obs, rewards[row], terminated, truncated, info = env.step(action)
             except EngineDiedError as error:
-                lost = (*lost, self._mourn(row, error))
+                lost = (*lost, self._mark_dead(row, error))
                 continue
             if components is not None:
                 components[row] = info["reward_components"]
@@ -84,14 +84,14 @@ class InProcessEnvs:
         self, lost: Sequence[slice], seeds: Sequence[int], options: Sequence[dict[str, Any] | None]
     ) -> list[str]:
         """Begin anew where an engine died, which starts another; what became of the old ones, in words."""
-        told = []
+        reports = []
         for row in (row for rows in lost for row in range(rows.start, rows.stop)):
             self._envs[row].configure(options[row])
             self._write(row, *self._envs[row].reset(seed=seeds[row]))
-            told.append(f"The engine of {self._envs[row].label} died")
-        return told
+            reports.append(f"The engine of {self._envs[row].label} died")
+        return reports
 
-    def _mourn(self, row: int, error: EngineDiedError) -> slice:
+    def _mark_dead(self, row: int, error: EngineDiedError) -> slice:
         self._deaths += 1
         if self._deaths > allowed_deaths(self._steps):
             label = self._envs[row].label

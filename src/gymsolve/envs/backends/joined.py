@@ -47,14 +47,14 @@ class JoinedEnvs:
         self._masks: Array | None = None
 
     def _name_backend(self) -> None:
-        told = (f"{name}: {len(part.rows)} × {part.envs.backend}" for name, part in self._named())
-        self.backend = "; ".join(told)
+        parts = (f"{name}: {len(part.rows)} × {part.envs.backend}" for name, part in self._named())
+        self.backend = "; ".join(parts)
 
     @property
     def rows(self) -> dict[str, list[int]]:
         """The rows of each task, in the order of its copies; empty for a task that has none now."""
-        found = {name: part.rows.tolist() for name, part in self._parts.items()}
-        return {name: found.get(name, []) for name in self.spec.tasks}
+        rows = {name: part.rows.tolist() for name, part in self._parts.items()}
+        return {name: rows.get(name, []) for name in self.spec.tasks}
 
     @property
     def endless(self) -> list[str]:
@@ -115,7 +115,7 @@ class JoinedEnvs:
         if step.cut is not None:
             out.cut = np.zeros(self.num_envs, bool) if out.cut is None else out.cut
             out.cut[rows] = step.cut
-        out.episodes += [one._replace(env=int(rows[one.env]), task=name) for one in step.episodes]
+        out.episodes += [episode._replace(env=int(rows[episode.env]), task=name) for episode in step.episodes]
         out.faults += tuple(f"In the task {name}: {fault}" for fault in step.faults)
 
     def _empty(self) -> Obs:
@@ -220,11 +220,12 @@ class JoinedEnvs:
             part.envs.configure(copies, options)
 
     def snapshots(self, rows: Sequence[int]) -> list[Snapshot | None]:
-        found: list[Snapshot | None] = [None] * len(rows)
+        snapshots: list[Snapshot | None] = [None] * len(rows)
         for name, part, places, copies in self._inside(rows):
-            for place, one in zip(places, part.envs.snapshots(copies), strict=True):
-                found[place] = None if one is None else {"kind": "joined", "task": name, "of": one}
-        return found
+            for place, snapshot in zip(places, part.envs.snapshots(copies), strict=True):
+                if snapshot is not None:
+                    snapshots[place] = {"kind": "joined", "task": name, "of": snapshot}
+        return snapshots
 
     def jump(
         self, rows: Sequence[int], snapshots: Sequence[Snapshot], seeds: Sequence[int]
@@ -236,7 +237,7 @@ class JoinedEnvs:
         anew: list[int] = []
         for name, part, places, copies in self._inside(rows):
             given = [snapshots[place] for place in places]
-            mine = [one["of"] if one.get("task") == name else _ELSEWHERE for one in given]
+            mine = [snapshot["of"] if snapshot.get("task") == name else _ELSEWHERE for snapshot in given]
             obs, masks, begun = part.envs.jump(copies, mine, [seeds[place] for place in places])
             self._write_again(part, obs, masks)
             anew += [int(part.rows[copy]) for copy in begun]
@@ -287,4 +288,4 @@ def _distribute(rows: Mapping[str, list[int]], copies: Mapping[str, int], count:
 
 
 def _all(several: Iterable[list[int]]) -> Iterator[int]:
-    return (one for rows in several for one in rows)
+    return (row for rows in several for row in rows)

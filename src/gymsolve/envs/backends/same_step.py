@@ -118,8 +118,18 @@ class SameStepEnvs:
         watched = None if buffers.watched is None else buffers.watched.copy()
         valid = self._valid if cut is None else ~cut
         return Step(
-            *(obs, rewards, terminated, truncated, valid, final_obs, masks, episodes, faults),
-            *(parts, cut, watched),
+            obs,
+            rewards,
+            terminated,
+            truncated,
+            valid,
+            final_obs,
+            masks,
+            episodes,
+            faults,
+            parts,
+            cut,
+            watched,
         )
 
     def _take_obs(self) -> Obs:
@@ -169,7 +179,7 @@ class SameStepEnvs:
         buffers = self._buffers
         self._rebuilt += 1
         seeds = np.random.SeedSequence([self._rebuilt, self._steps]).generate_state(self.num_envs)
-        told = self._vec.rebuild(lost, [int(seed) & 0x7FFFFFFF for seed in seeds], self._options)
+        reports = self._vec.rebuild(lost, [int(seed) & 0x7FFFFFFF for seed in seeds], self._options)
         cut = np.zeros(self.num_envs, dtype=bool)
         for rows in lost:
             cut[rows] = True
@@ -183,7 +193,7 @@ class SameStepEnvs:
             for key, values in self._obs.items():
                 buffers.final_obs[key][rows] = values[rows]
         ending = "; another one was started, and the episodes under way there do not count."
-        return tuple(f"{one}{ending}" for one in told), cut
+        return tuple(f"{report}{ending}" for report in reports), cut
 
     # ------------------------------------------------------------------------ capture and restore
 
@@ -227,7 +237,7 @@ class SameStepEnvs:
     def jump(
         self, rows: Sequence[int], snapshots: Sequence[Snapshot], seeds: Sequence[int]
     ) -> tuple[Obs, Array | None, list[int]]:
-        known = [one["env"] if one["kind"] == "replay" else None for one in snapshots]
+        known = [snapshot["env"] if snapshot["kind"] == "replay" else None for snapshot in snapshots]
         reached = self._vec.jump(rows, known, seeds)
         for row, snapshot, there in zip(rows, snapshots, reached, strict=True):
             if there:

@@ -77,10 +77,10 @@ class BufferPlan:
         entries = len(self.spec.obs)
         obs = dict(zip(self.spec.obs, arrays[:entries], strict=True))
         final = dict(zip(self.spec.obs, arrays[entries : 2 * entries], strict=True))
-        actions, rewards, terminated, truncated, raw, successes, masks, parts, told = arrays[2 * entries :]
+        actions, rewards, terminated, truncated, raw, successes, masks, parts, numbers = arrays[2 * entries :]
         given = masks if self.masked else None
         named = parts if self.spec.components else None
-        watched = told if self.spec.watched else None
+        watched = numbers if self.spec.watched else None
         return SharedBuffers(
             obs, final, actions, rewards, terminated, truncated, raw, successes, given, named, watched
         )

@@ -28,7 +28,7 @@ class Worker:
         self.own = OwnProcess(serve, task)
         self._line = Line(self.own.connection, eager=task.eager)
         self.lost: str | None = None
-        """What became of it, once it is gone."""
+        """How it died; None while it lives."""
         self.hung = False
         self.busy = True
         """It builds its environments or carries out an order, and has not said that it is done."""
@@ -50,7 +50,7 @@ class Worker:
         return self.own.connection.recv() if end == FAILED else None
 
     def await_result(self, progress: Progress) -> tuple[GymsolveError | None, Any]:
-        """What a call failed with, or what it returned."""
+        """The error of a call, if it raised one, and its result."""
         error = self.await_end(progress)
         return error, None if error is not None else self.own.connection.recv()
 
@@ -62,7 +62,7 @@ class Worker:
             self.own.process.kill()
             self.lost = f"was killed: {what} did not return for {error.seconds:g} seconds"
         else:
-            self.lost = self.own.last_words()
+            self.lost = self.own.describe_end()
 
     def _show_stack(self) -> None:
         """Let it write where it hangs to standard error."""

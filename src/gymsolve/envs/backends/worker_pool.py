@@ -29,7 +29,7 @@ from gymsolve.envs.backends.in_process import InProcessEnvs
 from gymsolve.envs.backends.shared_buffers import BufferPlan
 from gymsolve.envs.backends.worker import Worker
 from gymsolve.envs.backends.worker_process import LOST, STEP, Task, call_method
-from gymsolve.envs.backends.worker_supervisor import Crew, name_rows, raise_first
+from gymsolve.envs.backends.worker_supervisor import WorkerSupervisor, name_rows, raise_first
 from gymsolve.envs.build import CopyBuilder, find_spec
 from gymsolve.envs.contract import Snapshot
 from gymsolve.errors import GymsolveError
@@ -60,9 +60,9 @@ class Workers:
         self._limits = builders[0].config
         self._own_rows = tasks[0].rows if share else slice(0, 0)
         self._own: InProcessEnvs | None = None
-        self._crew = Crew(self._limits)
+        self._supervisor = WorkerSupervisor(self._limits)
         try:
-            self._crew.start(tasks[1:] if share else tasks)
+            self._supervisor.start(tasks[1:] if share else tasks)
             if share:
                 self._own = InProcessEnvs(tasks[0].builders, self.buffers.rows(self._own_rows))
         except BaseException:  # a signal too must leave no process behind
@@ -71,37 +71,37 @@ class Workers:
 
     @property
     def processes(self) -> list[Any]:
-        return [worker.own.process for worker in self._crew.workers]
+        return [worker.own.process for worker in self._supervisor.workers]
 
     # --------------------------------------------------------------------------- reset and step
 
     def reset(self, seeds: Sequence[int | None]) -> None:
-        self._crew.forgive()
+        self._supervisor.reset_counts()
         if self._own is not None:
             self._own.reset(seeds[self._own_rows])
-        self._crew.insist("reset", lambda rows: (list(seeds[rows]),))
+        self._supervisor.call_until_answered("reset", lambda rows: (list(seeds[rows]),))
 
     def step(self, actions: Array) -> tuple[slice, ...]:
         """Rows whose worker died meanwhile: they mean nothing until `rebuild`."""
         self.buffers.actions[...] = actions
         self.buffers.rewards.fill(np.nan)  # what is a number afterwards was stepped
-        self._crew.steps += 1
-        for worker in self._crew.workers:
+        self._supervisor.steps += 1
+        for worker in self._supervisor.workers:
             if worker.lost is None:
                 try:
                     worker.order(STEP)
                 except LOST as lost:
-                    self._crew.mark_dead(worker, lost, "")
+                    self._supervisor.mark_dead(worker, lost, "")
         own_error, own_lost = self._step_own()
         errors = [own_error]
-        for worker in self._crew.workers:
+        for worker in self._supervisor.workers:
             if worker.lost is None:
                 try:
                     errors.append(worker.await_end(partial(self._step_progress, worker.rows)))
                 except LOST as lost:
-                    self._crew.mark_dead(worker, lost, self._where_it_is(worker.rows))
+                    self._supervisor.mark_dead(worker, lost, self._where_it_is(worker.rows))
         raise_first(errors)
-        return (*own_lost, *(worker.rows for worker in self._crew.workers if worker.lost is not None))
+        return (*own_lost, *(worker.rows for worker in self._supervisor.workers if worker.lost is not None))
 
     def _step_own(self) -> tuple[GymsolveError | None, tuple[slice, ...]]:
         """Step the rows of this process; which of them were lost, and an error for when all have answered."""
@@ -138,19 +138,20 @@ class Workers:
 
         What became of the old ones, in words.
         """
-        gone = [worker for worker in self._crew.workers if worker.rows in lost]
-        told = [f"The worker of {name_rows(one.rows)} of {self._name} {one.lost}" for one in gone]
+        gone = [worker for worker in self._supervisor.workers if worker.rows in lost]
+        reports = [f"The worker of {name_rows(worker.rows)} of {self._name} {worker.lost}" for worker in gone]
         if self._own is not None:  # its rows are the first ones, so they have the same numbers there
             own = [rows for rows in lost if rows.stop <= self._own_rows.stop]
-            told = self._own.rebuild(own, seeds, options) + told
+            reports = self._own.rebuild(own, seeds, options) + reports
         while gone:
-            self._crew.revive(gone)
-            fresh = [worker for worker in self._crew.workers if worker.rows in lost]
+            self._supervisor.restart(gone)
+            fresh = [worker for worker in self._supervisor.workers if worker.rows in lost]
             for name, column in (("configure", options), ("reset", seeds)):
-                asked = {one: self._each_row(name, one.rows, column) for one in fresh if one.lost is None}
-                self._crew.call(name, asked)
+                alive = [worker for worker in fresh if worker.lost is None]
+                asked = {worker: self._each_row(name, worker.rows, column) for worker in alive}
+                self._supervisor.call(name, asked)
             gone = [worker for worker in fresh if worker.lost is not None]
-        return told
+        return reports
 
     @staticmethod
     def _each_row(name: str, rows: slice, column: Sequence[Any]) -> tuple[Any, ...]:
@@ -173,15 +174,17 @@ class Workers:
     def restore(self, snapshots: Sequence[Snapshot | None], seeds: Sequence[int]) -> list[bool]:
         rows = self._own_rows
         own = [] if self._own is None else self._own.restore(snapshots[rows], seeds[rows])
-        return own + self._crew.insist("restore", lambda rows: (list(snapshots[rows]), list(seeds[rows])))
+        return own + self._supervisor.call_until_answered(
+            "restore", lambda rows: (list(snapshots[rows]), list(seeds[rows]))
+        )
 
     def render(self) -> list[Any]:
         own = [] if self._own is None else self._own.render()
-        answers = self._crew.call("render", dict.fromkeys(self._crew.workers, ()))
-        return own + [frame for worker in self._crew.workers for frame in answers.get(worker, ())]
+        answers = self._supervisor.call("render", dict.fromkeys(self._supervisor.workers, ()))
+        return own + [frame for worker in self._supervisor.workers for frame in answers.get(worker, ())]
 
     def close(self) -> None:
-        self._crew.close()
+        self._supervisor.close()
         if self._own is not None:
             self._own.close()
             self._own = None
@@ -196,7 +199,11 @@ class Workers:
         answers: dict[int, Any] = dict.fromkeys(range(len(rows)))
         asked: dict[Worker, tuple[Any, ...]] = {}
         order: dict[Worker, list[int]] = {}
-        for owner, part in [(self._own, self._own_rows), *((one, one.rows) for one in self._crew.workers)]:
+        owners = [
+            (self._own, self._own_rows),
+            *((worker, worker.rows) for worker in self._supervisor.workers),
+        ]
+        for owner, part in owners:
             places = [place for place, row in enumerate(rows) if part.start <= row < part.stop]
             if owner is None or not places:
                 continue
@@ -206,6 +213,6 @@ class Workers:
                 asked[owner], order[owner] = arguments, places
             else:
                 answers |= zip(places, call_method(owner, name, arguments) or places, strict=True)
-        for worker, items in self._crew.call(name, asked).items():
+        for worker, items in self._supervisor.call(name, asked).items():
             answers |= zip(order[worker], items or order[worker], strict=True)
         return [answers[place] for place in range(len(rows))]

@@ -100,7 +100,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker needs to know; picklable."""
+    """The arguments of a worker; picklable."""
 
     builders: tuple[CopyBuilder, ...]
     plan: BufferPlan

@@ -1,4 +1,4 @@
-"""The processes of a worker pool: asked all at once, mourned when they are lost, and replaced.
+"""Broadcasts calls to the processes of a worker pool, detects deaths and starts them again.
 
 A worker that dies or no longer answers is lost. Whoever needs its rows next starts another one. Workers that
 keep dying end the run.
@@ -25,7 +25,7 @@ _HANG_WEIGHT = 3
 """As many deaths count for a worker that had to be waited for."""
 
 
-class Crew:
+class WorkerSupervisor:
     """Worker processes by their rows."""
 
     def __init__(self, limits: EnvConfig) -> None:
@@ -41,21 +41,21 @@ class Crew:
             self.workers.append(self._start(task))
         for worker in self.workers:
             self._await_ready(worker)
-        self.revive([worker for worker in self.workers if worker.lost is not None])
+        self.restart([worker for worker in self.workers if worker.lost is not None])
 
-    def forgive(self) -> None:
+    def reset_counts(self) -> None:
         """Count steps and deaths anew."""
         self.steps, self._deaths = 0, 0
 
-    def insist(self, name: str, arguments: Callable[[slice], tuple[Any, ...]]) -> list[Any]:
+    def call_until_answered(self, name: str, arguments: Callable[[slice], tuple[Any, ...]]) -> list[Any]:
         """Call a method that decides where environments are; a lost worker is replaced and asked again."""
         answers: dict[int, Any] = {}
         waiting = list(self.workers)
         while waiting:
-            self.revive([worker for worker in waiting if worker.lost is not None])
+            self.restart([worker for worker in waiting if worker.lost is not None])
             parts = [worker.rows for worker in waiting]
-            asked = {one: arguments(one.rows) for one in self.workers if one.rows in parts}
-            answers |= {one.rows.start: items for one, items in self.call(name, asked).items()}
+            asked = {worker: arguments(worker.rows) for worker in self.workers if worker.rows in parts}
+            answers |= {worker.rows.start: items for worker, items in self.call(name, asked).items()}
             waiting = [worker for worker in asked if worker.lost is not None]
         return [item for start in sorted(answers) for item in answers[start] or ()]
 
@@ -107,7 +107,7 @@ class Crew:
             f"To look for the cause, run: gymsolve check {self._name}"
         )
 
-    def revive(self, gone: Sequence[Worker]) -> None:
+    def restart(self, gone: Sequence[Worker]) -> None:
         """Start other workers in place of these, until each is ready."""
         waiting = list(gone)
         while waiting:

@@ -1,8 +1,8 @@
-"""Families of environments: what is known about each of them stands in one module, and nowhere else.
+"""Families of environments: each has one record, in one module or folder here, and nothing elsewhere.
 
-A new family is a module here with a `FAMILY`, and a line in the table. `GENERIC` serves environments of no
-family. A class of somebody else's that can exist only once in a process says so in its metadata:
-`metadata = {"exclusive": True}`.
+A new family of ours is a module with a `FAMILY` and a line in the table; other packages bring theirs along
+(`installed.py`). `GENERIC` serves environments of no family. A class of somebody else's that can exist only
+once in a process says so in its metadata: `metadata = {"exclusive": True}`.
 """
 
 import importlib
@@ -16,33 +16,41 @@ from typing import Any, Protocol, runtime_checkable
 from gymnasium.error import DependencyNotInstalled
 
 from gymsolve.envs.contract_faults import FAULTS, import_fault
-from gymsolve.envs.families.family import Clone, Extra, Family
+from gymsolve.envs.families.family import Backend, Clone, Extra, Family, by_code, by_namespace
+from gymsolve.envs.families.installed import find_in_module, find_installed
+from gymsolve.envs.lean import StandIn
+from gymsolve.registry import load
 
 __all__ = [
     "GENERIC",
+    "Backend",
     "Clone",
     "Extra",
     "Family",
+    "StandIn",
     "bare_name",
+    "by_code",
+    "by_namespace",
     "families",
+    "find_backends",
     "find_creator",
     "find_family",
     "is_exclusive",
 ]
 
-_MODULES = (
-    "atari.family",
-    "bandit.family",
-    "box2d.family",
-    "classic_control.family",
-    "minatar",
-    "minigrid.family",
-    "mujoco",
-    "retro.family",
-    "toy_text",
-    "vizdoom.family",
+_TABLE = (
+    "atari.family:FAMILY",
+    "bandit.family:FAMILY",
+    "box2d.family:FAMILY",
+    "classic_control.family:FAMILY",
+    "minatar:FAMILY",
+    "minigrid.family:FAMILY",
+    "mujoco:FAMILY",
+    "retro.family:FAMILY",
+    "toy_text:FAMILY",
+    "vizdoom.family:FAMILY",
 )
-"""The table of families: names of modules, in the order in which they are asked."""
+"""The families that come with gymsolve, in the order in which they are asked."""
 
 GENERIC = Family("generic", owns=lambda env_id: True)
 """The family of unknown environments; it relies on Gymnasium's interface alone."""
@@ -50,13 +58,23 @@ GENERIC = Family("generic", owns=lambda env_id: True)
 
 @cache
 def families() -> tuple[Family, ...]:
-    """All families with a module of their own."""
-    return tuple(importlib.import_module(f"gymsolve.envs.families.{name}").FAMILY for name in _MODULES)
+    """All families that come with gymsolve."""
+    return tuple(load(f"gymsolve.envs.families.{path}", "env.id") for path in _TABLE)
 
 
 def find_family(env_id: str) -> Family:
-    """The family of an id, as `env.id` has it."""
-    return next((family for family in families() if family.owns(env_id)), GENERIC)
+    """The family of an id, as `env.id` has it.
+
+    A module that the user names with the id comes first, packages come last: none takes over ids of ours.
+    """
+    own = find_in_module(env_id) or next((family for family in families() if family.owns(env_id)), None)
+    return own or find_installed(env_id) or GENERIC
+
+
+def find_backends(env_id: str) -> dict[str, Backend]:
+    """The backends that the family of an id has for its own environments, by name, quickest first."""
+    paths = find_family(env_id).backends
+    return {name: load(path, "env.backend") for name, path in paths.items()}
 
 
 def bare_name(env_id: str) -> str:
@@ -75,8 +93,8 @@ def is_exclusive(env_id: str, registered: Any) -> bool:
         return True
     creator = find_creator(registered.entry_point)
     # Where `metadata` is a property, only an instance could tell.
-    told = creator.metadata if isinstance(creator, _Described) else None
-    return isinstance(told, Mapping) and bool(told.get("exclusive"))
+    metadata = creator.metadata if isinstance(creator, _Described) else None
+    return isinstance(metadata, Mapping) and bool(metadata.get("exclusive"))
 
 
 def find_creator(entry_point: Any) -> Any:
@@ -87,9 +105,9 @@ def find_creator(entry_point: Any) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # advice to authors of packages
-            found: Any = sys.modules.get(module) or importlib.import_module(module)
+            code: Any = sys.modules.get(module) or importlib.import_module(module)
     except (ImportError, DependencyNotInstalled):
         return None  # an optional package; building the environment says which
     except FAULTS as error:
         raise import_fault(module, entry_point, error) from error
-    return getattr(found, name, None)  # a module may make its names on demand
+    return getattr(code, name, None)  # a module may make its names on demand

@@ -1,7 +1,8 @@
-"""What gymsolve knows of a family of environments: one record, which every other module reads.
+"""Defines `Family`: one record of all that gymsolve knows about environments of one origin.
 
 A fact belongs here when it follows from where an environment comes from and not from its spaces: which
-package it needs, how many fit into a process, what its actions are called.
+package it needs, which backends step it, how many fit into a process, what its actions are called. Every
+other module asks the record and names no family.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,17 +11,21 @@ from typing import Any, NamedTuple, TypeAlias
 
 import gymnasium as gym
 
+from gymsolve.envs.contract import Envs
+from gymsolve.envs.lean import StandIn
+from gymsolve.settings.config import EnvConfig, Role
+
 AnyEnv: TypeAlias = gym.Env[Any, Any]
 
 
 class Extra(NamedTuple):
-    """What has to be installed."""
+    """A package that has to be installed."""
 
     package: str
     name: str
-    """Name of the extra: `pip install 'gymsolve[name]'`."""
+    """Name of the extra: `pip install 'gymsolve[name]'`; empty where gymsolve has none for the package."""
     module: str
-    """What the package is imported as; errors about its absence mention it."""
+    """The module that the package is imported as; errors about its absence mention it."""
 
 
 class Clone(NamedTuple):
@@ -33,6 +38,31 @@ class Clone(NamedTuple):
     resumes: bool = False
     """A resumed run goes by it, and no actions are kept for a replay: it holds all that decides what follows
     and takes less room than they do."""
+
+
+IMAGES = Extra("opencv-python-headless", "images", "cv2")
+"""Some wrappers and environments of any family need it."""
+
+
+def _not_certain(config: EnvConfig) -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Backend:
+    """Steps whole vectors of a family's environments, in code that serves this family alone."""
+
+    obstacle: Callable[[EnvConfig, Role], str | None]
+    """Why it cannot serve these settings, to follow "cannot be used:"; None where it can."""
+    make: Callable[[EnvConfig, Role, int], Envs]
+    """Builds so many environments, for settings without an obstacle."""
+    jumps: bool = False
+    """Its environments can be put into an earlier state (`Envs.jump`)."""
+    slow_start: bool = False
+    """Starting an environment takes long, and the vector knows its spaces without: none is started just to
+    look at it."""
+    seeds_certain: Callable[[EnvConfig], bool] = _not_certain
+    """Is it certain without a trial that copies differ, that seeds repeat and that a resume is exact?"""
 
 
 def declared_fps(env: AnyEnv) -> float | None:
@@ -64,6 +94,10 @@ def _unknown(env_id: str) -> str | None:
     return None
 
 
+def _any_arguments(kwargs: Mapping[str, Any]) -> bool:
+    return True
+
+
 def _no_words(env_id: str) -> Mapping[str, str]:
     return {}
 
@@ -78,13 +112,22 @@ class Family:
     register: Callable[[], None] = _nothing
     """Make its ids known to Gymnasium; doing so again changes nothing."""
     extra: Extra | None = None
-    """What to install; None where nothing optional is needed."""
+    """The package to install; None where nothing optional is needed."""
     exclusive: bool = False
     """A process can hold one environment, and no second one ever: each gets a process of its own."""
     meant: Callable[[str], str | None] = _unknown
     """Advice for an id that does not exist but looks like an older one of theirs; None for all others."""
     recipe: str | None = None
     """Family of recipes (`zoo/_<name>.yaml`) that serves whichever of them has no recipe of its own."""
+    recipe_fits: Callable[[Mapping[str, Any]], bool] = _any_arguments
+    """Does that recipe fit an environment with these `env.kwargs`?"""
+    backends: Mapping[str, str] = field(default_factory=dict)
+    """Backends of its own, quickest first: by the value of `env.backend`, `module:attribute` of a `Backend`,
+    which is imported on use."""
+    stand_ins: Mapping[str, StandIn] = field(default_factory=dict)
+    """Quicker classes with the same results, by the entry point of the registered class (`env.lean`)."""
+    envpool: tuple[str, ...] = ()
+    """Ids whose EnvPool version was compared with the registered one and agrees."""
     clone: Clone | None = None
     """Native snapshots; None where only a replay of the actions leads back to a state."""
     state: Callable[[AnyEnv], bytes] | None = None
@@ -100,17 +143,17 @@ class Family:
     limit: Callable[[AnyEnv], int | None] = _no_limit
     """Steps after which the bare environment itself cuts an episode; None where none are known."""
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What Discrete actions are called, by id without namespace and version."""
+    """Names of Discrete actions, by id without namespace and version."""
     usual_choices: tuple[str, ...] = ()
     """The same where the names of an id are unknown or do not fit the number of actions."""
     dimensions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What the dimensions of Box actions are called, likewise."""
+    """Names of the dimensions of Box actions, likewise."""
     observed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What the numbers of an observation are called, likewise."""
+    """Names of the numbers of an observation, likewise."""
     turns: bool = False
     """Do they wait for a player, having no time of their own? So do those with few frames per second."""
     title: str = ""
-    """What people call it; the heading of its page."""
+    """Its name for people; the heading of its page."""
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Which key a person presses for each choice, likewise; "" for none. Missing where the names say it."""
     usual_keys: tuple[str, ...] = ()

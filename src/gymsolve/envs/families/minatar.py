@@ -109,10 +109,10 @@ def _load(env: AnyEnv, saved: dict[str, Any]) -> None:
 
 
 def _state(env: AnyEnv) -> bytes:
-    """What is where, and the counters that decide when it moves."""
+    """The place of everything, and the counters that decide when it moves."""
     world: Any = env.unwrapped
     here = plain_attributes(world.game.env)
-    return json.dumps(pack({name: one for name, one in here.items() if name not in _NO_PLACE})).encode()
+    return json.dumps(pack({name: value for name, value in here.items() if name not in _NO_PLACE})).encode()
 
 
 FAMILY = Family(

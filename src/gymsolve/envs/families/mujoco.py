@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from gymsolve.envs.arguments import Argument, check_arguments, is_whole
-from gymsolve.envs.contract_faults import FAULTS, told_error
+from gymsolve.envs.contract_faults import FAULTS, describe_error
 from gymsolve.envs.families.family import AnyEnv, Clone, Extra, Family, by_code
 from gymsolve.envs.headless import draw_without_screen, has_egl
 from gymsolve.errors import EnvFaultError
@@ -45,7 +45,7 @@ def _register() -> None:
     except FAULTS as error:
         how = os.environ.get("MUJOCO_GL", "")
         hint = f"It draws by MUJOCO_GL={how}: unset that variable." if how else None
-        raise EnvFaultError(f"MuJoCo cannot be imported: {told_error(error)}.", hint=hint) from error
+        raise EnvFaultError(f"MuJoCo cannot be imported: {describe_error(error)}.", hint=hint) from error
     mujoco.set_mju_user_warning(_hear)
 
 
@@ -66,12 +66,12 @@ def _drawing_fault() -> str | None:
             context.make_current()
             context.free()
     except FAULTS as error:  # down to the graphics driver
-        told = told_error(error).partition(". ")[0]
+        problem = describe_error(error).partition(". ")[0]
         missing = how == "egl" or not has_egl()
         fix = (
             "install EGL (Debian, Ubuntu: apt install libegl1 libgl1)" if missing else "export MUJOCO_GL=egl"
         )
-        return f"MuJoCo cannot draw by {how} ({told}); to draw without a screen: {fix}"
+        return f"MuJoCo cannot draw by {how} ({problem}); to draw without a screen: {fix}"
     return None
 
 
@@ -96,7 +96,7 @@ def _save(env: AnyEnv) -> dict[str, Any]:
     mujoco = importlib.import_module(_EXTRA.module)
     # Lists of contacts and constraints are empty in a blank simulation, and every step makes them anew.
     blank = _arrays(mujoco.MjData(robot.model))
-    fixed = {name: one for name, one in _arrays(robot.data).items() if name in blank}
+    fixed = {name: array for name, array in _arrays(robot.data).items() if name in blank}
     parts = {"physics": _physics(mujoco, robot), **fixed}
     packed = zlib.compress(b"".join(part.tobytes() for part in parts.values()), 1)
     return {
@@ -131,7 +131,7 @@ def _load(env: AnyEnv, saved: dict[str, Any]) -> None:
 
 def _arrays(data: Any) -> dict[str, Array]:
     """All arrays of a simulation, by name."""
-    return dict(inspect.getmembers(data, lambda one: isinstance(one, np.ndarray) and one.size > 0))
+    return dict(inspect.getmembers(data, lambda member: isinstance(member, np.ndarray) and member.size > 0))
 
 
 def _physics(mujoco: Any, robot: Any) -> Array:
@@ -163,7 +163,9 @@ def _digest(parts: dict[str, Array]) -> str:
 _LEGS = ("back right", "front left", "front right", "back left")
 _SIDES = ("right", "left")
 _HUMANOID = (
-    *("abdomen y", "abdomen z", "abdomen x"),
+    "abdomen y",
+    "abdomen z",
+    "abdomen x",
     *(f"{side} {joint}" for side in _SIDES for joint in ("hip x", "hip z", "hip y", "knee")),
     *(f"{side} {joint}" for side in _SIDES for joint in ("shoulder 1", "shoulder 2", "elbow")),
 )
@@ -179,6 +181,19 @@ FAMILY = Family(
     arguments=partial(check_arguments, known=_ARGUMENTS),
     prepare=_prepare,
     drawing_fault=_drawing_fault,
+    envpool=(
+        "Ant-v5",
+        "HalfCheetah-v5",
+        "Hopper-v5",
+        "Humanoid-v5",
+        "HumanoidStandup-v5",
+        "InvertedDoublePendulum-v5",
+        "InvertedPendulum-v5",
+        "Pusher-v5",
+        "Reacher-v5",
+        "Swimmer-v5",
+        "Walker2d-v5",
+    ),
     dimensions={
         "Ant": tuple(f"{leg} {joint}" for leg in _LEGS for joint in ("hip", "ankle")),
         "HalfCheetah": tuple(
@@ -190,8 +205,13 @@ FAMILY = Family(
         "InvertedDoublePendulum": ("push",),
         "InvertedPendulum": ("push",),
         "Pusher": (
-            *("shoulder pan", "shoulder lift", "upper arm roll"),
-            *("elbow flex", "forearm roll", "wrist flex", "wrist roll"),
+            "shoulder pan",
+            "shoulder lift",
+            "upper arm roll",
+            "elbow flex",
+            "forearm roll",
+            "wrist flex",
+            "wrist roll",
         ),
         "Reacher": ("shoulder", "elbow"),
         "Swimmer": ("first rotor", "second rotor"),

@@ -37,6 +37,9 @@ FAMILY = Family(
     state=_state,
     owns=by_code("gymnasium.envs.toy_text"),
     arguments=partial(check_arguments, known=_CHANCES),
+    # Not Taxi, where EnvPool also starts with the passenger at the destination, nor Blackjack, where it shows
+    # another observation.
+    envpool=("CliffWalking-v1", "FrozenLake-v1", "FrozenLake8x8-v1"),
     choices={
         "FrozenLake": ("left", "down", "right", "up"),
         "FrozenLake8x8": ("left", "down", "right", "up"),

@@ -1,4 +1,4 @@
-"""What happens to an action on its way to the environment.
+"""Wrappers that change an action on its way to the environment.
 
 All randomness comes from the environment's own `np_random`, so that seeds and replays cover it.
 """

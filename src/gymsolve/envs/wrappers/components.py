@@ -59,7 +59,7 @@ class RewardComponents(gym.Wrapper[Any, Any, Any, Any]):
             if name == BASE or not _NAME.fullmatch(name):
                 raise ValueError(f"{name!r} cannot name a component; take letters, digits, `_`, `.` and `-`.")
         self._base = base
-        self._parts = [(name, one.key or name, one.weight) for name, one in components.items()]
+        self._parts = [(name, part.key or name, part.weight) for name, part in components.items()]
         self.names = (*((BASE,) if base else ()), *components)
         """Names of the parts, in the order in which `take` gives them; a base without weight is no part."""
         self._paid = [0.0] * len(self.names)
@@ -82,7 +82,7 @@ class RewardComponents(gym.Wrapper[Any, Any, Any, Any]):
         return obs, sum(parts), terminated, truncated, info
 
     def take(self) -> list[float]:
-        """What each part paid since the last time."""
+        """The reward of each part since the last call."""
         paid, self._paid = self._paid, [0.0] * len(self.names)
         return paid
 

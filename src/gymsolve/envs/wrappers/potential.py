@@ -21,7 +21,7 @@ class Potential(gym.Wrapper[Any, Any, Any, Any]):
 
     changes_reward = False
     key: ClassVar[str]
-    """What it is called in `info`."""
+    """Its name in `info`."""
 
     def __init__(self, env: AnyEnv, gamma: Discount) -> None:
         super().__init__(env)

@@ -1,4 +1,4 @@
-"""What an episode begins with: another world, its numbers drawn anew from ranges, or one of a few layouts."""
+"""Changes what an episode begins with: numbers of the world drawn from ranges, or one of a few layouts."""
 
 import math
 from typing import Any
@@ -68,8 +68,8 @@ class SameLayouts(gym.Wrapper[Any, Any, Any, Any]):
 
 def _numbers(world: AnyEnv) -> list[str]:
     """Names of the numbers that an environment or its class holds."""
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for kind in reversed(type(world).__mro__):
-        found |= vars(kind)
-    found |= vars(world)
-    return [name for name, value in found.items() if type(value) in (int, float) and name[0] != "_"]
+        attributes |= vars(kind)
+    attributes |= vars(world)
+    return [name for name, value in attributes.items() if type(value) in (int, float) and name[0] != "_"]

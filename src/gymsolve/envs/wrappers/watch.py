@@ -15,7 +15,7 @@ from gymsolve.envs.wrappers.rewards import AnyEnv, Stepped
 from gymsolve.errors import ConfigError, did_you_mean
 
 STATE = "state"
-"""What the number that stands for the full state is called."""
+"""Name of the number that stands for the full state."""
 
 
 class Watch(gym.Wrapper[Any, Any, Any, Any]):
@@ -33,7 +33,7 @@ class Watch(gym.Wrapper[Any, Any, Any, Any]):
         ]
         self._state = _find_state(env) if state else None
         self.names = (*(events or ()), *((STATE,) if state else ()))
-        """What `take` tells, in this order."""
+        """Names of the numbers that `take` returns, in this order."""
         self._last: list[float | None] = [None] * len(self._events)
         self._told = [0.0] * len(self._events)
 
@@ -41,8 +41,8 @@ class Watch(gym.Wrapper[Any, Any, Any, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         obs, info = self.env.reset(seed=seed, options=options)
-        found = [info.get(key) for key, _ in self._events]
-        self._last = [float(value) if is_number(value) else None for value in found]  # type: ignore[arg-type]
+        values = [info.get(key) for key, _ in self._events]
+        self._last = [float(value) if is_number(value) else None for value in values]  # type: ignore[arg-type]
         self._told = [0.0] * len(self._events)
         return obs, info
 
@@ -56,15 +56,15 @@ class Watch(gym.Wrapper[Any, Any, Any, Any]):
         return obs, reward, terminated, truncated, info
 
     def take(self) -> list[float]:
-        """What happened since the last time, and the state now."""
-        told, self._told = self._told, [0.0] * len(self._events)
-        return told if self._state is None else [*told, _number_of(self._state(self.env))]
+        """Events since the last call, and the state now."""
+        numbers, self._told = self._told, [0.0] * len(self._events)
+        return numbers if self._state is None else [*numbers, _number_of(self._state(self.env))]
 
     def _number(self, key: str, info: dict[str, Any]) -> float:
         value = info.get(key)
         if is_number(value) and math.isfinite(float(value)):  # type: ignore[arg-type]
             return float(value)  # type: ignore[arg-type]
-        offered = [other for other, one in info.items() if is_number(one) and other != key]
+        offered = [other for other, number in info.items() if is_number(number) and other != key]
         nothing = "It has no numbers at all; use another bonus, such as explore=rnd."
         listed = f"Its numbers are: {', '.join(offered)}." if offered else nothing
         what = f"is {value!r}, not a finite number" if key in info else "is not there"

@@ -200,7 +200,7 @@ class ProcessJudge:
         return [EvalOutcome(nothing, where, 0.0, path.name)]
 
     def _replace(self) -> None:
-        how = self._process.last_words()
+        how = self._process.describe_end()
         self._deaths += (f"The evaluation process {how} and was started again.",)
         self._process.end(patience=0.0)
         self._process = self._start()

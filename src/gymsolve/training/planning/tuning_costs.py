@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar, get_args
+from typing import TypeVar
 
 import numpy as np
 
 from gymsolve.envs.build import needs_own_process
-from gymsolve.envs.make import choose_backend, make_envs
+from gymsolve.envs.make import choose_backend, list_backends, make_envs
 from gymsolve.envs.random_policy import random_actions
 from gymsolve.errors import EnvFaultError, UsageError
 from gymsolve.experience.collect import Collector
@@ -70,7 +70,7 @@ def _measure_envs(
     config: TrainConfig, shapes: list[Layout], own: str, costs: Costs, seconds: float, *, wide: bool
 ) -> EnvSpec:
     """Seconds of a vector step, by backend and number; the facts of the environment."""
-    others = [name for name in get_args(EnvConfig.model_fields["backend"].annotation) if name != "auto"]
+    others = list_backends(config.env.id)
     names = (
         [own, *(name for name in others if name != own)] if wide and config.env.backend == "auto" else [own]
     )

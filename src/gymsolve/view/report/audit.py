@@ -92,7 +92,12 @@ def _table(rewards: list[float]) -> Table:
     middle, high = ordered[len(ordered) // 2], ordered[int(0.95 * (len(ordered) - 1))]
     zeros = sum(1 for reward in rewards if reward == 0) / len(rewards)
     figures = [
-        *(fmean(rewards), pstdev(rewards), ordered[0], middle, high, ordered[-1]),
+        fmean(rewards),
+        pstdev(rewards),
+        ordered[0],
+        middle,
+        high,
+        ordered[-1],
     ]
     headers = ("mean", "std", "smallest", "median", "95 %", "largest", "zeros")
     return Table(headers, [(*map(number, figures), f"{zeros:.1%}")], range(7))

@@ -162,8 +162,14 @@ def tasks(facts: Facts) -> Section:
         for one in task_verdicts(facts.best or {})
     ]
     headers = (
-        *("task", "best evaluation", "successes", "threshold", "reached", "newest evaluation"),
-        *("training", "share of steps"),
+        "task",
+        "best evaluation",
+        "successes",
+        "threshold",
+        "reached",
+        "newest evaluation",
+        "training",
+        "share of steps",
     )
     return Section("Tasks", [Table(headers, rows, (1, 2, 3, 5, 6, 7))] if rows else [])
 

@@ -145,5 +145,8 @@ def _same_task(config: TrainConfig, stage: str, alone: TrainConfig) -> bool:
     """Is a run from scratch about the same environment as a stage?"""
     mine, other = config.env.for_task(stage), alone.env
     return (mine.id, mine.kwargs, mine.wrappers, mine.max_episode_steps) == (
-        *(other.id, other.kwargs, other.wrappers, other.max_episode_steps),
+        other.id,
+        other.kwargs,
+        other.wrappers,
+        other.max_episode_steps,
     )

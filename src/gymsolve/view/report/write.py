@@ -31,9 +31,21 @@ from gymsolve.view.report.stages import stages
 from gymsolve.view.report.verdict import badge, tiles, tone, verdict
 
 _SECTIONS = (
-    *(learning_curves, tasks, stages, archive, findings, logbook, video, evaluations, reward_audit),
+    learning_curves,
+    tasks,
+    stages,
+    archive,
+    findings,
+    logbook,
+    video,
+    evaluations,
+    reward_audit,
     checkpoints,
-    *(speed, configuration, reproduce, language_model, problems),
+    speed,
+    configuration,
+    reproduce,
+    language_model,
+    problems,
 )
 
 

@@ -1,7 +1,7 @@
 """The contract over ALE's own vector environment: emulators in threads, preprocessing in native code.
 
 It serves what the wrapper `atari` says, optionally with those that `screen_plan.py` names, and gives
- the same frames. The vector class runs without its own stacking, clipping, lives and late resets: stacks
+the same frames. The vector class runs without its own stacking, clipping, lives and late resets: stacks
 start like `FrameStack`'s, the raw return is the game's score, and each ended game is reset by name, so that
 every row is valid.
 
@@ -21,8 +21,9 @@ from gymsolve.envs.backends.episode_stats import EpisodeStats
 from gymsolve.envs.build import find_spec, notes_on
 from gymsolve.envs.contract import Episode, Step
 from gymsolve.envs.families.atari.family import FAMILY as ALE
-from gymsolve.envs.families.atari.screen_plan import ScreenPlan
+from gymsolve.envs.families.atari.screen_plan import ScreenPlan, ale_obstacle
 from gymsolve.envs.families.atari.wrapper import AtariOptions
+from gymsolve.envs.families.family import Backend
 from gymsolve.envs.options import check_wrappers
 from gymsolve.envs.spaces import ImageBox, ObsLayout, action_spec
 from gymsolve.settings.config import EnvConfig, Role
@@ -248,7 +249,7 @@ class AleEnvs(Fixed):
 def _most_frames(config: EnvConfig, kwargs: dict[str, Any]) -> int:
     """Frames of an episode before it is cut; 0 for any number."""
     known = (kwargs["max_num_frames_per_episode"], config.max_episode_steps)
-    return min((one for one in known if one), default=0)
+    return min((frames for frames in known if frames), default=0)
 
 
 def _make_vector(config: EnvConfig, kwargs: dict[str, Any], options: AtariOptions, num_envs: int) -> Any:
@@ -269,3 +270,6 @@ def _make_vector(config: EnvConfig, kwargs: dict[str, Any], options: AtariOption
         use_fire_reset=options.fire_reset,
         reward_clipping=False,
     )
+
+
+BACKEND = Backend(ale_obstacle, AleEnvs.make, slow_start=True, seeds_certain=games_differ)

@@ -122,9 +122,9 @@ def _save(env: AnyEnv) -> str:
 def _load(env: AnyEnv, saved: str) -> None:
     game: Any = env
     kind = importlib.import_module(_EXTRA.module).ALEState
-    packed, *told = saved.split(":")  # snapshots of older versions do not know what was held
+    packed, *held_words = saved.split(":")  # snapshots of older versions do not know what was held
     try:
-        state, held = kind(zlib.decompress(base64.b64decode(packed))), _read_held(*told)
+        state, held = kind(zlib.decompress(base64.b64decode(packed))), _read_held(*held_words)
         if held.action not in (action.value for action in game.ale.getLegalActionSet()):
             raise ValueError(held)
         if isinstance(game.ale, StickyAle):
@@ -153,6 +153,8 @@ FAMILY = Family(
     extra=_EXTRA,
     meant=_meant,
     recipe="atari",
+    recipe_fits=lambda kwargs: kwargs.get("obs_type") != "ram",
+    backends={"ale": "gymsolve.envs.families.atari.backend:BACKEND"},
     prepare=_prepare,
     # Sticky actions are drawn in the emulator, and no replay brings its generator back.
     clone=Clone(_save, _load, resumes=True),

@@ -1,4 +1,4 @@
-"""What agents see that do not look at the screen: the console's memory, or the objects in it.
+"""Observations other than the screen: the console's memory, or the objects in it.
 
 The emulator draws either way, but nobody fetches, pools and scales the picture; and networks for so few
 numbers are small.
@@ -77,7 +77,7 @@ class AtariObjects(AtariRam):
         self._game = GAMES[rom]
         self._before: Seen = ()
         self.names = _names(self._game.things) + self._game.rest_names
-        """What each number of the observation is."""
+        """Names of the numbers of the observation."""
         low, high = _bounds(self._game.things)
         rest = self._game.rest_high
         self.observation_space = gym.spaces.Box(

@@ -1,4 +1,4 @@
-"""What a recipe asks of ALE's vector class: the wrapper `atari`, and others that it can stand in for."""
+"""Translates a recipe's wrappers for ALE's vector class: `atari`, and others that it can stand in for."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from gymsolve.envs.families.atari.actions import AtariActions, choose_actions
-from gymsolve.envs.families.atari.family import FAMILY as ALE
 from gymsolve.envs.families.atari.lives import EpisodicLife
 from gymsolve.envs.families.atari.wrapper import Atari, AtariOptions, stock_fault
 from gymsolve.envs.options import Planned, check_wrappers
@@ -28,15 +27,13 @@ _TAKEN = {
 
 def ale_obstacle(config: EnvConfig, role: Role) -> str | None:
     """Why ALE's vector class cannot serve this role, or None."""
-    if not ALE.owns(config.id):
-        return f"{config.id} is no Atari game (ALE/…)"
     kinds = [planned.wrapper for planned in check_wrappers(config, role)]
     others = (AtariActions, ClipReward, EpisodicLife)
     if kinds[:1] != [Atari] or not set(kinds[1:]) <= set(others) or len(set(kinds)) < len(kinds):
-        told = (
+        served = (
             "it serves the wrapper atari, alone or followed by atari_actions, episodic_life and clip_reward"
         )
-        return f"{told}, and nothing else"
+        return f"{served}, and nothing else"
     if config.action_masks == "on" or config.legal_actions is not None:
         return "it has no action masks"
     if fault := stock_fault(config.kwargs):
@@ -47,13 +44,13 @@ def ale_obstacle(config: EnvConfig, role: Role) -> str | None:
 
 @dataclass(frozen=True)
 class ScreenPlan:
-    """What stands in for the wrappers of a role."""
+    """The settings of the vector class that stand in for the wrappers of a role."""
 
     options: AtariOptions
     lives: bool
     """A lost life ends an episode."""
     clip: Callable[[Array], Array] | None
-    """What happens to rewards of all environments."""
+    """Clips the rewards of all environments."""
     actions: Planned | None
 
     @classmethod
@@ -79,7 +76,7 @@ class ScreenPlan:
 
 
 def _clipping(options: dict[str, Any]) -> Callable[[Array], Array]:
-    """What `ClipReward` with these options does, for rewards of all environments."""
+    """Clips rewards of all environments as `ClipReward` with these options does."""
     if options.get("sign", False):
         return np.sign
     return partial(np.clip, a_min=options.get("low", -1.0), a_max=options.get("high", 1.0))

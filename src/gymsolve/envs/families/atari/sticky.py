@@ -45,7 +45,7 @@ class StickyAle:
         self._asked: deque[tuple[Any, float]] = deque(maxlen=self._surely)
         """For each of the last frames."""
         self._before = Held(0)
-        """What was held before the first of them."""
+        """The action that was held before the first of them."""
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._ale, name)
@@ -70,7 +70,7 @@ class StickyAle:
         self._begin(held)
 
     def find_held(self, state: Any) -> Held:
-        """What is held in this state, which is the present one and stays so."""
+        """The action that is held in this state, which is the present one and stays so."""
         twister = read_twister(state.serialize())
         known = 0
         draws = () if twister is None else twister.past_draws()
@@ -102,7 +102,7 @@ class StickyAle:
         return taken.index(True) if True in taken else self._surely
 
     def _try_out(self, state: Any) -> Held:
-        asked, before = [_held(one) for one in reversed(self._asked)], self._before
+        asked, before = [_held(action) for action in reversed(self._asked)], self._before
         frames = self._sticking(state)
 
         def go_on() -> list[bytes]:

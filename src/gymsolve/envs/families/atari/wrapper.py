@@ -20,7 +20,7 @@ _CHANNELS = {"grayscale": 1, "rgb": 3}
 
 
 def stock_fault(kwargs: dict[str, Any]) -> str | None:
-    """What is wrong with the arguments that a game was made with, or None.
+    """The fault of the arguments that a game was made with, in words, or None.
 
     Every frame is needed, in brightness as the emulator computes it, or in colours.
     """

@@ -13,6 +13,7 @@ import gymnasium as gym
 
 from gymsolve.envs.arguments import SHARE, check_arguments
 from gymsolve.envs.families.family import AnyEnv, Family, by_code
+from gymsolve.envs.lean import StandIn
 
 _LASTING_WORLDS = frozenset(
     {"gymnasium.envs.box2d.bipedal_walker:BipedalWalker", "gymnasium.envs.box2d.car_racing:CarRacing"}
@@ -49,6 +50,18 @@ FAMILY = Family(
     owns=by_code("gymnasium.envs.box2d"),
     arguments=partial(check_arguments, known={"lap_complete_percent": SHARE}),
     prepare=_prepare,
+    stand_ins={
+        "gymnasium.envs.box2d.lunar_lander:LunarLander": StandIn(
+            "gymsolve.envs.families.box2d.lander:LeanLander",
+            frozenset({"735ead78769ba69737fe759edc85461a5e137e51b51a3fca024d67c8184d4a79"}),
+        )
+    },
+    envpool=(
+        "BipedalWalker-v3",
+        "BipedalWalkerHardcore-v3",
+        "LunarLander-v3",
+        "LunarLanderContinuous-v3",
+    ),
     choices={
         "LunarLander": ("coast", "left engine", "main engine", "right engine"),
         "CarRacing": ("coast", "right", "left", "gas", "brake"),

@@ -121,7 +121,7 @@ class LeanLander(LunarLander):
         return leg
 
     def _hold(self) -> tuple[Any, ...]:
-        """What a step needs, as Box2D's functions take it; they look it up in the objects otherwise.
+        """The objects that a step needs, as Box2D's functions take them; they would look them up otherwise.
 
         Place and speed are references that Box2D gives out for as long as the body lives.
         """
@@ -151,9 +151,9 @@ class LeanLander(LunarLander):
         x, y = (get_x(place) - _HALF_W) / _HALF_W, (get_y(place) - _REST_Y) / _HALF_H
         vx, vy = get_x(speed) * _HALF_W / FPS, get_y(speed) * _HALF_H / FPS
         angle, turn = get_angle(lander), 20.0 * get_spin(lander) / FPS
-        one, two = 1.0 if left.ground_contact else 0.0, 1.0 if right.ground_contact else 0.0
+        left_down, right_down = 1.0 if left.ground_contact else 0.0, 1.0 if right.ground_contact else 0.0
         distance, pace = sqrt(x * x + y * y), sqrt(vx * vx + vy * vy)
-        shaping = -100 * distance - 100 * pace - 100 * abs(angle) + 10 * one + 10 * two
+        shaping = -100 * distance - 100 * pace - 100 * abs(angle) + 10 * left_down + 10 * right_down
         reward = 0.0 if self.prev_shaping is None else shaping - self.prev_shaping
         self.prev_shaping = shaping
         reward = reward - main * 0.30 - side * 0.03
@@ -162,7 +162,7 @@ class LeanLander(LunarLander):
             reward = -100
         if not is_awake(lander):
             terminated, reward = True, 100
-        state = np.array((x, y, vx, vy, angle, turn, one, two), _FLOAT32)
+        state = np.array((x, y, vx, vy, angle, turn, left_down, right_down), _FLOAT32)
         return state, reward, terminated, False, {}
 
     def _blow(self, lander: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a LunarLander is built from, defined once per process; the numbers are the stock class's."""
+"""The parts that a LunarLander is built from, defined once per process; the numbers are the stock class's."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +22,7 @@ _W, _H = VIEWPORT_W / SCALE, VIEWPORT_H / SCALE
 
 @dataclass(frozen=True)
 class Parts:
-    """What every episode is built from; Box2D copies from definitions whatever it keeps."""
+    """Definitions that every episode is built from; Box2D copies whatever it keeps."""
 
     moon: Any
     edge: Any

@@ -13,8 +13,9 @@ from gymsolve.envs.backends import bare_obstacle, refuse
 from gymsolve.envs.backends.episode_stats import refuse_bad_obs
 from gymsolve.envs.build import find_spec
 from gymsolve.envs.contract import Episode, Snapshot, Step
-from gymsolve.envs.families.classic_control.lean import Classic, ClassicRows
-from gymsolve.envs.lean import find_classic
+from gymsolve.envs.describe import describe
+from gymsolve.envs.families.classic_control.lean import Classic, ClassicRows, find_classic
+from gymsolve.envs.families.family import Backend
 from gymsolve.kernels import find_kernels, load_kernels
 from gymsolve.settings.config import EnvConfig, Role
 from gymsolve.spec import Array, EnvSpec, Obs
@@ -59,8 +60,9 @@ class CompiledEnvs:
         """Rows whose episode began by a jump, and the seeds of their next ones."""
 
     @classmethod
-    def make(cls, config: EnvConfig, spec: EnvSpec, count: int) -> "CompiledEnvs":
-        """For settings without an obstacle; `spec` is that of the stock environment."""
+    def make(cls, config: EnvConfig, role: Role, count: int) -> "CompiledEnvs":
+        """For settings without an obstacle."""
+        spec = describe(config, role).spec
         registered = find_spec(config.id)
         kind, kernels = find_classic(registered.entry_point), load_kernels()
         assert kind is not None
@@ -146,3 +148,6 @@ class CompiledEnvs:
         return []
 
     def close(self) -> None: ...
+
+
+BACKEND = Backend(compiled_obstacle, CompiledEnvs.make, jumps=True)

@@ -6,6 +6,8 @@ FAMILY = Family(
     "classic control",
     title="Classic control",
     owns=by_code("gymnasium.envs.classic_control"),
+    backends={"compiled": "gymsolve.envs.families.classic_control.backend:BACKEND"},
+    envpool=("Acrobot-v1", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1"),
     choices={
         "CartPole": ("left", "right"),
         "MountainCar": ("left", "coast", "right"),

@@ -2,11 +2,14 @@
 
 What differs between them stands in one table here; the arithmetic of a step is in `classic.c`. Each copy
 has a generator of its own, seeded and drawn from as in the stock class, so that a vector of these equals a
-vector of stock environments bit for bit. `envs/lean.py` says when they may stand in.
+vector of stock environments bit for bit. They stand in only while the stock code is the code that they were
+compared with.
 """
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +17,7 @@ import numpy as np
 from gymnasium.envs.classic_control.pendulum import DEFAULT_X, DEFAULT_Y
 from gymnasium.utils.seeding import np_random
 
+from gymsolve.envs.lean import fingerprint
 from gymsolve.spec import Array
 
 _HIGHEST = np.array([DEFAULT_X, DEFAULT_Y])
@@ -100,6 +104,33 @@ CLASSICS = {
     ),
 }
 """The kinds by entry point, below `gymnasium.envs.classic_control`."""
+_STOCK = "gymnasium.envs.classic_control."
+_STOCK_CODE = frozenset(
+    {
+        "4923675db2361a94a22598d1c76fdf103d29f080b7e6f47269e1501b1c6cb87f",
+        "356569e5a44a6fc956ded8634db65e7c7939ecffd9615fd34d702d7588bbb8a4",
+        "a9ad8974ca1be7bf4cf0a40e252276e14abcebf5509f4a896b3c6c88d8b9b7f2",
+        "f32b6379c999b6f9b04d9b7066626201d5676f409461649ac81c30dbd59ab8e7",
+        "bfcc44022b70154db2ae1dc06df655ba0f49959965bb81030f3c3980d7f367d9",
+    }
+)
+"""Fingerprints of the modules that `classic.c` was compared with."""
+
+
+def find_classic(entry_point: Any) -> Classic | None:
+    """The compiled rules of a registered entry point; None where there are none."""
+    if not isinstance(entry_point, str) or not entry_point.startswith(_STOCK):
+        return None
+    return _find_classic(entry_point)
+
+
+@cache
+def _find_classic(entry_point: str) -> Classic | None:
+    known = CLASSICS.get(entry_point.removeprefix(_STOCK))
+    if known is None:
+        return None
+    stock = importlib.import_module(entry_point.partition(":")[0])
+    return known if fingerprint(stock) in _STOCK_CODE else None
 
 
 class ClassicRows:

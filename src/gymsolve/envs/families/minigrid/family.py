@@ -43,7 +43,7 @@ _SIZES = ("5x5", "Random-5x5", "6x6", "Random-6x6", "8x8", "16x16")
 
 
 def _state(env: AnyEnv) -> bytes:
-    """What lies where, where the agent stands and looks, and what it carries."""
+    """The grid, the place and direction of the agent, and what it carries."""
     world: Any = env.unwrapped
     lying = (*world.grid.grid, world.carrying)
     codes = [code for thing in lying for code in ((0, 0, 0) if thing is None else thing.encode())]
@@ -54,7 +54,7 @@ def _state(env: AnyEnv) -> bytes:
 
 _THINGS = "minigrid.core.world_object"
 _THING = "thing"
-"""What stands for an object of the grid, by its number: several attributes may name the same one."""
+"""Stands for an object of the grid by its number: several attributes may name the same one."""
 
 
 class _Things:
@@ -76,7 +76,7 @@ class _Things:
     def name(self, value: Any) -> Any:
         """An attribute that is, or lists, objects of the grid; None for any other."""
         if isinstance(value, list) and value and all(map(_is_thing, value)):
-            return {"list": [self.number(one) for one in value]}
+            return {"list": [self.number(item) for item in value]}
         return {_THING: self.number(value)} if _is_thing(value) else None
 
 
@@ -108,15 +108,15 @@ def _load(env: AnyEnv, saved: dict[str, Any]) -> None:
         raise EnvFaultError(f"the snapshot is of {saved['world']}.")
     kinds = vars(importlib.import_module(_THINGS))
     things = []
-    for one in saved["things"]:
-        kind = kinds.get(one["kind"])
+    for record in saved["things"]:
+        kind = kinds.get(record["kind"])
         if not isinstance(kind, type) or not issubclass(kind, kinds["WorldObj"]):
-            raise EnvFaultError(f"the snapshot holds {one['kind']}, which no grid has.")
+            raise EnvFaultError(f"the snapshot holds {record['kind']}, which no grid has.")
         thing: Any = object.__new__(kind)
-        vars(thing).update(unpack(one["attributes"]))
+        vars(thing).update(unpack(record["attributes"]))
         things.append(thing)
-    for thing, one in zip(things, saved["things"], strict=True):
-        thing.contains = None if one["holds"] is None else things[one["holds"]]
+    for thing, record in zip(things, saved["things"], strict=True):
+        thing.contains = None if record["holds"] is None else things[record["holds"]]
     world.grid.grid = [None if number is None else things[number] for number in saved["grid"]]
     vars(world).update(unpack(saved["attributes"]))
     for name, value in saved["named"].items():

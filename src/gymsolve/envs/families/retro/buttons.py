@@ -1,4 +1,4 @@
-"""What the players of console games press: combinations of buttons as one choice."""
+"""Turns combinations of a console's buttons into choices."""
 
 from itertools import product
 from typing import Any, Literal

@@ -18,8 +18,22 @@ _FPS = 60.0
 _MARIO = re.compile(r"SuperMarioBros(RandomStages)?(-(?P<level>[1-8]-[1-4]))?-v[0-3]")
 """Ids of gym-super-mario-bros."""
 _CONSOLES = (
-    *("32x", "Atari2600", "FBNeo", "GameBoy", "GameGear", "GbAdvance", "GbColor", "Genesis", "N64", "Nes"),
-    *("NintendoDs", "PCEngine", "SCD", "Saturn", "Sms", "Snes"),
+    "32x",
+    "Atari2600",
+    "FBNeo",
+    "GameBoy",
+    "GameGear",
+    "GbAdvance",
+    "GbColor",
+    "Genesis",
+    "N64",
+    "Nes",
+    "NintendoDs",
+    "PCEngine",
+    "SCD",
+    "Saturn",
+    "Sms",
+    "Snes",
 )
 """Last words of stable-retro's names of games."""
 _ARGUMENTS = {
@@ -34,7 +48,7 @@ def _save(env: AnyEnv) -> str:
 
 
 def unpack_state(saved: str) -> bytes:
-    """What the emulator itself saved."""
+    """The bytes that the emulator itself saved."""
     return zlib.decompress(base64.b64decode(saved))
 
 

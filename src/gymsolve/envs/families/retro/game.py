@@ -20,7 +20,7 @@ EXTRA = Extra("stable-retro", "retro", "stable_retro")
 PREFIX = "Retro/"
 GAMES = Path(__file__).parent / "games"
 _ID = re.compile(r"[\w.-]+-v\d+")
-"""What Gymnasium takes as a name with a version."""
+"""Names that Gymnasium takes as a name with a version."""
 _NAME = re.compile(r"[\w-][\w.-]*")
 """A folder's name, which leads nowhere else."""
 

@@ -1,4 +1,4 @@
-"""What a network sees of a console's screen."""
+"""A wrapper that simplifies a console's screen for the network."""
 
 from typing import Annotated
 

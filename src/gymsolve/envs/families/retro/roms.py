@@ -37,13 +37,13 @@ def import_roms(path: Path) -> list[Found]:
     if not path.exists():
         raise UsageError(f"there is no file or folder '{path}'.", where="PATH")
     known = retro.data.get_known_hashes()
-    found = [one for file in _files(path, retro) if (one := _import(retro, known, file)) is not None]
-    if not found:
+    imported = [rom for file in _files(path, retro) if (rom := _import(retro, known, file)) is not None]
+    if not imported:
         endings = ", ".join(sorted(retro.data.EMU_EXTENSIONS))
         raise UsageError(
             f"'{path}' holds no file that may be a ROM.", where="PATH", hint=f"They end in {endings}."
         )
-    return found
+    return imported
 
 
 def list_roms() -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""What the players of Doom press: combinations of a scenario's own buttons, without those that cancel out.
+"""Turns combinations of a Doom scenario's buttons into choices, without those that cancel out.
 
 `doom_buttons` makes one choice of them, which suits scenarios with few buttons. `doom_axes` makes a choice
 per direction, which suits whole games: a dozen numbers instead of a hundred combinations.
@@ -65,7 +65,7 @@ class DoomAxes(gym.ActionWrapper[Any, Any, Any]):
         super().__init__(_without_deltas(env))
         self._parts = _axes(offered)
         choices = [np.array([_press(pad, [name] if name else []) for name in part]) for part in self._parts]
-        self._choices: list[Array] = [one.astype(np.int8) for one in choices]  # [choices, buttons] each
+        self._choices: list[Array] = [choice.astype(np.int8) for choice in choices]  # [choices, buttons] each
         self.action_space = spaces.MultiDiscrete([len(part) for part in self._parts])
 
     def action(self, action: Any) -> Array:
@@ -74,7 +74,7 @@ class DoomAxes(gym.ActionWrapper[Any, Any, Any]):
         return pressed
 
     def get_part_meanings(self) -> list[list[str]]:
-        """What each choice of each part presses; "" for nothing."""
+        """The buttons that each choice of each part presses; "" for none."""
         return [[pressed_names([name]) if name else "" for name in part] for part in self._parts]
 
 
@@ -142,8 +142,8 @@ def _axes(names: list[str]) -> list[list[str]]:
     rest, parts = list(names), []
     weapons = [name for name in rest if name.startswith("SELECT_")]
     for group in (*(list(pair) for pair in _OPPOSITES), weapons):
-        found = [name for name in group if name in rest]
-        if len(found) > 1:
-            parts.append(["", *found])
-            rest = [name for name in rest if name not in found]
+        offered = [name for name in group if name in rest]
+        if len(offered) > 1:
+            parts.append(["", *offered])
+            rest = [name for name in rest if name not in offered]
     return parts + [["", name] for name in rest]

@@ -1,4 +1,4 @@
-"""What happens in a game of Doom, as numbers in `info`; `reward_components` turns them into a reward.
+"""Puts events of a game of Doom into `info` as numbers; `reward_components` turns them into a reward.
 
 They come from the engine's game variables, of which the engine keeps all, whether or not a scenario shows
 them to the player.
@@ -23,7 +23,7 @@ _COUNTED = {
     "items": "ITEMCOUNT",
     "secrets": "SECRETCOUNT",
 }
-"""What the engine counts through an episode, by the name that its increase has here."""
+"""Counters of the engine that grow through an episode, by the name that their increase has here."""
 _ELSE = ("HEALTH", "ARMOR", "SELECTED_WEAPON", "SELECTED_WEAPON_AMMO", "POSITION_X", "POSITION_Y", "DEAD")
 
 
@@ -74,17 +74,17 @@ class DoomEvents(gym.Wrapper[Any, Any, Any, Any]):
 
     def _variables(self) -> dict[str, float]:
         game = self._bare.game
-        found = {name: float(game.get_game_variable(variable)) for name, variable in self._read.items()}
-        found["HEALTH"] = max(found["HEALTH"], 0.0)  # the dead have less than none
-        return found
+        variables = {name: float(game.get_game_variable(variable)) for name, variable in self._read.items()}
+        variables["HEALTH"] = max(variables["HEALTH"], 0.0)  # the dead have less than none
+        return variables
 
     def _compare(self, before: dict[str, float], now: dict[str, float]) -> dict[str, float]:
-        told = {name.lower(): now[name] - before[name] for name in self._more}
-        told |= {name: max(now[source] - before[source], 0.0) for name, source in _COUNTED.items()}
+        events = {name.lower(): now[name] - before[name] for name in self._more}
+        events |= {name: max(now[source] - before[source], 0.0) for name, source in _COUNTED.items()}
         health = now["HEALTH"] - before["HEALTH"]
         same = now["SELECTED_WEAPON"] == before["SELECTED_WEAPON"]
         ammo = now["SELECTED_WEAPON_AMMO"] - before["SELECTED_WEAPON_AMMO"] if same else 0.0
-        told |= {
+        events |= {
             "health": health,
             "health_gained": max(health, 0.0),
             "health_lost": max(0.0 - health, 0.0),
@@ -98,8 +98,8 @@ class DoomEvents(gym.Wrapper[Any, Any, Any, Any]):
         square = self._square(now)
         if square not in self._seen:
             self._seen.append(square)
-            told["explored"] = 1.0
-        return told
+            events["explored"] = 1.0
+        return events
 
     def _square(self, now: dict[str, float]) -> list[int]:
         return [math.floor(now[axis] / self._cell) for axis in ("POSITION_X", "POSITION_Y")]

@@ -96,8 +96,8 @@ def open_game(scenario_config_file: str, **options: Any) -> gym.Env[Any, Any]:
         checked["doom_scenario_path"] = _scenario(package, str(checked["doom_scenario_path"]))
     for name, path in (("scenario_config_file", settings), *_named_files(checked)):
         if is_in_run(path.resolve()):
-            told = f"'{path}' lies in a folder of runs, whose content is never played."
-            raise ConfigError(told, where=f"env.kwargs.{name}", hint="Move the file elsewhere.")
+            problem = f"'{path}' lies in a folder of runs, whose content is never played."
+            raise ConfigError(problem, where=f"env.kwargs.{name}", hint="Move the file elsewhere.")
     opened: gym.Env[Any, Any] = definitions.VizdoomScenarioEnv(scenario_config_file, **checked)
     bare: Any = opened
     _require_harmless(bare.game.get_game_args())  # of the options, or of the scenario's own settings
@@ -115,8 +115,8 @@ def _require_harmless(arguments: str) -> None:
         switch = word.lower()
         if word[0] in "+-" and not (switch in _SWITCHES or re.fullmatch(r"\+sv_\w+", switch)):
             known = ", ".join((*_SWITCHES, "+sv_…"))
-            told = f"the engine's argument {word!r} is not passed on."
-            raise ConfigError(told, where=_ARGUMENTS, hint=f"Allowed are: {known}.")
+            problem = f"the engine's argument {word!r} is not passed on."
+            raise ConfigError(problem, where=_ARGUMENTS, hint=f"Allowed are: {known}.")
         if not re.fullmatch(r"[\w.+-]+", word):
             raise ConfigError(f"{word!r} is no argument of the engine's.", where=_ARGUMENTS)
         if switch == "-join" and words[at + 1 : at + 2] != [_HERE]:
@@ -174,12 +174,12 @@ def _check_names(package: Any, name: str, value: Any, where: str) -> list[str] |
     names = value if isinstance(value, list | tuple) else [value]
     if several and (not isinstance(value, list | tuple) or (name == "available_buttons" and not names)):
         raise ConfigError(f"should be a list such as [{known[0]}]; got {value!r}.", where=where)
-    found = [str(one).upper() for one in names]
-    for one in found:
-        if one not in known:
-            hint = did_you_mean(one, known) or f"There are {_listed(known)}."
-            raise ConfigError(f"Doom has no {called} {one!r}.", where=where, hint=hint)
-    return found if several else found[0]
+    wanted = [str(word).upper() for word in names]
+    for word in wanted:
+        if word not in known:
+            hint = did_you_mean(word, known) or f"There are {_listed(known)}."
+            raise ConfigError(f"Doom has no {called} {word!r}.", where=where, hint=hint)
+    return wanted if several else wanted[0]
 
 
 def _listed(names: Iterable[str]) -> str:

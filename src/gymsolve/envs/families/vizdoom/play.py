@@ -1,4 +1,4 @@
-"""What is put right around every Doom environment, right above `gym.make`.
+"""Mends every Doom environment, right above `gym.make`.
 
 The package's class reports a time-out as both ends at once, gives black pictures after the last step, starts
 its engine in the working directory and raises when the engine dies. This wrapper counts the time limit
@@ -92,12 +92,12 @@ class Doom(gym.Wrapper[Any, Any, Any, Any]):
         It begins once, when all have joined. The package's class starts the engine itself if none runs; of
         one that runs it asks for another episode, which begins only if all ask at the same time.
         """
-        found: list[tuple[Any, dict[str, Any]]] = []
+        begun: list[tuple[Any, dict[str, Any]]] = []
         begin = self.env.reset
         self._engine = start_engine(
-            self._game, self._program, lambda: found.append(begin(seed=seed, options=options))
+            self._game, self._program, lambda: begun.append(begin(seed=seed, options=options))
         )
-        self._last, info = found[0]
+        self._last, info = begun[0]
         return self._last, info
 
     def interrupt(self) -> None:
@@ -144,7 +144,7 @@ class Doom(gym.Wrapper[Any, Any, Any, Any]):
         return np.repeat(np.repeat(np.repeat(screen, enlarged, 0), enlarged, 1), 3 // screen.shape[2], 2)
 
     def get_action_meanings(self) -> list[str]:
-        """What the stock choices press; empty where they are no choices."""
+        """The buttons that the stock choices press; empty where they are no choices."""
         if not isinstance(self.action_space, gym.spaces.Discrete):
             return []
         names = button_names(self)
@@ -154,7 +154,7 @@ class Doom(gym.Wrapper[Any, Any, Any, Any]):
         ]
 
     def get_part_meanings(self) -> list[list[str]]:
-        """What each part of a MultiBinary action presses, by choice; empty for other actions."""
+        """The buttons that each part of a MultiBinary action presses, by choice; empty for other actions."""
         if not isinstance(self.action_space, gym.spaces.MultiBinary):
             return []
         return [["", name] for name in button_names(self)]
