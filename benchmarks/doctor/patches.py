@@ -26,7 +26,7 @@ def keep_old_log_probs() -> None:
             rows = rollout.valid.size
             obs = {key: array.reshape(rows, *array.shape[2:]) for key, array in rollout.obs.items()}
             actions = rollout.actions.reshape(rows, -1)
-            work = before[0].evaluate(before[0].samples(obs, actions, None))
+            work = before[0].learning.evaluate(before[0].samples(obs, actions, None))
             rollout.log_probs[...] = work.log_probs.reshape(rollout.log_probs.shape)
         before[:] = [_copy(self.agent.policy)]
         return rollout

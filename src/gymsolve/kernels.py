@@ -1,4 +1,6 @@
-"""Which arithmetic the engines use: the compiled kernels where they can be, else NumPy or torch itself.
+"""The compiled kernels, and why they cannot be used.
+
+The NumPy engine trains with nothing else, and acts in NumPy without them; the torch engine has torch instead.
 
 Installing the package builds the kernels from its C files, for the machine that installs it. A build of
 another version of the source is never used. This module does not import NumPy, since `gymsolve doctor` asks
@@ -57,6 +59,15 @@ def load_kernels() -> ModuleType | None:
     if find_kernels().kind == "numpy":
         return None
     return importlib.import_module(_MODULE)
+
+
+def require_kernels() -> ModuleType:
+    """The compiled kernels, for what nothing else computes."""
+    kernels = load_kernels()
+    if kernels is None:
+        found = find_kernels()
+        raise UsageError(f"the compiled kernels {found.obstacle or 'are turned off'}.", hint=found.fix)
+    return kernels
 
 
 @functools.cache

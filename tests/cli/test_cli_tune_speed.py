@@ -1,6 +1,9 @@
 """`gymsolve tune-speed`, and `auto` on the command line."""
 
+from engines import needs_kernels
+
 QUICK = ("--seconds", "1", "--set", "env.backend=sync", "--set", "engine=numpy", "--set", "device=cpu")
+pytestmark = needs_kernels
 
 
 def test_it_tells_the_split_the_candidates_the_reasons_and_the_choice(cli, place):

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from gymsolve.fast import FastAlgorithm, FastPolicy, build_algorithm
-from gymsolve.kernels import VARIABLE, find_kernels
+from gymsolve.kernels import VARIABLE
 from gymsolve.nn.policy import Policy
 from gymsolve.settings.config import NetConfig
 from gymsolve.spec import Array, EnvSpec, ObsSpec
-from probes import ALGORITHMS, RandomEnvs, make_algorithm, make_spec, vector
+from probes import ALGORITHMS, RandomEnvs, evaluate_steps, make_algorithm, make_spec, vector
 
 OBS = {
     "vector": {"obs": vector(3)},
@@ -43,9 +44,6 @@ def computing_with(kind: str) -> Iterator[None]:
         yield
 
 
-needs_compiler = pytest.mark.skipif(find_kernels().obstacle is not None, reason="the kernels are not built")
-
-
 def make_pair(
     kind: str = "discrete", masked: bool = False, obs: str = "vector", **net: Any
 ) -> tuple[Policy, FastPolicy]:
@@ -65,6 +63,50 @@ def fast_algorithm(name: str, policy: FastPolicy, **options: Any) -> FastAlgorit
 
 def both_algorithms(name: str, pair: tuple[Policy, FastPolicy], **options: Any) -> tuple[Any, Any]:
     return make_algorithm(name, pair[0], **options), fast_algorithm(name, pair[1], **options)
+
+
+def gradients(
+    pair: tuple[Policy, FastPolicy],
+    *,
+    rows: int = 37,
+    policy: bool = True,
+    value: bool = True,
+    entropy: float = 0.3,
+    masked: bool = False,
+    leftover: float = np.nan,
+) -> tuple[dict[str, Array | None], dict[str, Array]]:
+    """Of a loss with a slope of its own for each row's log-probability and value, by both engines."""
+    torchs, fast = pair
+    obs, masks = see(torchs.spec, rows, seed=2)
+    masks = masks if masked else None
+    actions = torchs.act(obs, masks, np.random.default_rng(1))[0]
+    a, c = np.random.default_rng(2).normal(size=(2, rows)).astype(np.float32)
+
+    legal = None if masks is None else torch.from_numpy(masks)
+    evaluated = evaluate_steps(torchs, torchs.tensors(obs), torch.from_numpy(actions), legal)[:3]
+    log_probs, entropies, values = evaluated
+    loss = torch.zeros(())
+    if policy:
+        loss = loss + (torch.from_numpy(a) * log_probs).sum() + entropy * entropies.sum()
+    if value:
+        loss = loss + (torch.from_numpy(c) * values).sum()
+    names, parameters = zip(*torchs.named_parameters(), strict=True)
+    slopes = torch.autograd.grad(loss, parameters, allow_unused=True)
+    theirs = {n: None if s is None else s.numpy() for n, s in zip(names, slopes, strict=True)}
+
+    fast.parameters.grads[:] = leftover  # nothing may be left over or added to
+    samples = fast.samples(obs, actions, masks)
+    if policy:
+        work = fast.learning.evaluate(samples)
+        found = (work.log_probs, work.entropy, work.values)
+        for ours, expected in zip(found, evaluated, strict=True):
+            scale = max(1.0, float(expected.detach().abs().max()))
+            np.testing.assert_allclose(ours, expected.detach().numpy(), rtol=2e-6, atol=3e-6 * scale)
+    else:
+        work = fast.learning.critic_values(samples)
+        np.testing.assert_allclose(work.values, values.detach().numpy(), rtol=2e-6, atol=3e-6)
+    fast.learning.backward(work, a if policy else None, entropy if policy else 0.0, c if value else None)
+    return theirs, fast.parameters.views(fast.parameters.grads)
 
 
 def see(spec: EnvSpec, count: int, seed: int = 0) -> tuple[dict[str, Array], Array | None]:

@@ -8,18 +8,29 @@ import sys
 
 import numpy as np
 import pytest
-from fast_pairs import NORMS, OBS, assert_close, both_algorithms, fast_algorithm, make_pair, see
+from fast_pairs import (
+    NORMS,
+    OBS,
+    assert_close,
+    both_algorithms,
+    computing_with,
+    fast_algorithm,
+    make_pair,
+    see,
+)
 
-from gymsolve.errors import CheckpointError, ConfigError
+from engines import needs_kernels
+from gymsolve.errors import CheckpointError, ConfigError, UsageError
 from gymsolve.experience.collect import Collector
-from gymsolve.fast import FastPolicy, build, supports
+from gymsolve.fast import FastPolicy, build, covers, supports
 from gymsolve.nn.policy import Policy
 from gymsolve.settings.config import EnvConfig, NetConfig, PPOConfig, TrainConfig
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import ObsSpec
+from gymsolve.training.engines.choose import choose_engine, load_policy
 from probes import ALGORITHMS, CASE_IDS, CASES, RandomEnvs, make_algorithm, make_spec, train, unbounded
 
-pytestmark = pytest.mark.usefixtures("either_kernels")
+pytestmark = needs_kernels
 
 every_case = pytest.mark.parametrize(("kind", "masked"), CASES, ids=CASE_IDS)
 
@@ -138,6 +149,26 @@ def test_images_embeddings_and_devices_are_left_to_torch():
     assert "embedding" in supports(config({"discrete_obs": "embedding"}), make_spec(obs=OBS["one_hot"]))
     assert supports(config({"discrete_obs": "embedding"}), make_spec()) is None
     assert "device" in supports(config(device="cuda"), make_spec())
+
+
+def test_without_kernels_torch_trains_and_numpy_acts():
+    with computing_with("numpy"):
+        assert supports(config(), make_spec()) == (
+            "it learns with the compiled kernels, which GYMSOLVE_KERNELS=numpy turns off"
+        )
+        assert covers(config(), make_spec()) is None
+        assert choose_engine(config(), make_spec()).name == "torch"
+        with pytest.raises(
+            ConfigError, match=r"engine: NumPy cannot serve this run: it learns with the comp.*auto"
+        ):
+            choose_engine(config(engine="numpy"), make_spec())
+        torchs, fast = make_pair("box", normalize_obs="running", normalize_values="popart")
+        with pytest.raises(UsageError, match="the compiled kernels are turned off"):
+            fast_algorithm("a2c", fast)
+        train(make_algorithm("a2c", torchs), RandomEnvs(torchs.spec), updates=3, num_steps=6)
+        loaded = load_policy(torchs.arrays(), torchs.metadata())
+        assert isinstance(loaded, FastPolicy)
+        same_actions(torchs, loaded)
 
 
 @every_case

@@ -1,4 +1,4 @@
-"""The compiled kernels give NumPy's numbers, for every shape, and say so when they cannot."""
+"""The compiled kernels give NumPy's answers and torch's gradients, or say why they cannot be used."""
 
 import math
 import os
@@ -10,23 +10,26 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fast_pairs import OBS, computing_with, needs_compiler, see
+import torch
+from fast_pairs import OBS, computing_with, fast_algorithm, gradients, make_pair, see
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import gymsolve
+from engines import needs_kernels
+from gymsolve.algos.losses import value_loss
 from gymsolve.errors import UsageError
+from gymsolve.experience.returns import standardize
 from gymsolve.fast import FastPolicy
 from gymsolve.fast.activations import ACTIVATIONS
 from gymsolve.fast.compiled import CompiledWork
 from gymsolve.fast.optimizer import FastOptimizer
 from gymsolve.fast.passes import NumpyPasses
-from gymsolve.fast.surrogate import compiled_surrogate, numpy_surrogate
-from gymsolve.kernels import VARIABLE, find_kernels, load_kernels
+from gymsolve.kernels import VARIABLE, find_kernels
 from gymsolve.settings.config import NetConfig, OptimizerConfig, PPOConfig
 from probes import CASES, make_spec
 
-pytestmark = needs_compiler
+pytestmark = needs_kernels
 
 
 def twins(kind: str, masked: bool, obs: str, **net: Any) -> tuple[FastPolicy, FastPolicy]:
@@ -37,7 +40,7 @@ def twins(kind: str, masked: bool, obs: str, **net: Any) -> tuple[FastPolicy, Fa
         with computing_with(arithmetic):
             spec = make_spec(kind, masked=masked, obs=OBS[obs])
             found.append(FastPolicy(spec, config, np.random.default_rng(4)))
-    assert (found[0].kernels is None) != (found[1].kernels is None)
+    assert isinstance(found[0]._passes, NumpyPasses) != isinstance(found[1]._passes, NumpyPasses)
     return found[0], found[1]
 
 
@@ -62,8 +65,8 @@ def assert_near(ours: np.ndarray, theirs: np.ndarray, about: str = "", terms: fl
     which=st.sampled_from(["both", "policy", "value"]),
 )
 def test_every_pass_of_every_shape(case, obs, activation, hidden, batch, shared, entropy, which):
-    kind, masked = case
-    plain, compiled = twins(kind, masked, obs, activation=activation, hidden=tuple(hidden), shared=shared)
+    (kind, masked), net = case, {"activation": activation, "hidden": tuple(hidden), "shared": shared}
+    plain, compiled = twins(kind, masked, obs, **net)
     seen, masks = see(plain.spec, batch, seed=batch)
     drawn = [policy.act(seen, masks, np.random.default_rng(7))[:3] for policy in (plain, compiled)]
     for theirs, ours in zip(*drawn, strict=True):
@@ -72,19 +75,13 @@ def test_every_pass_of_every_shape(case, obs, activation, hidden, batch, shared,
     assert_near(compiled.greedy(seen, masks), plain.greedy(seen, masks))
     assert_near(compiled.values(seen), plain.values(seen))
 
-    a, c = np.random.default_rng(2).normal(size=(2, batch)).astype(np.float32)
-    works = []
-    for policy in (plain, compiled):
-        policy.parameters.grads[:] = 77.0  # nothing may be added to it; what is not reached stays
-        samples = policy.samples(seen, drawn[0][0], masks)
-        work = policy.critic_values(samples) if which == "value" else policy.evaluate(samples)
-        policy.backward(work, None if which == "value" else a, entropy, None if which == "policy" else c)
-        works.append(work)
-    for name in ("values",) if which == "value" else ("values", "log_probs", "entropy"):
-        assert_near(vars(works[1])[name], vars(works[0])[name], name)
-    ours, theirs = (policy.parameters.views(policy.parameters.grads) for policy in (compiled, plain))
+    with computing_with("c"):
+        pair = make_pair(kind, masked, obs, **net)
+    reached = {"policy": which != "value", "value": which != "policy"}
+    theirs, ours = gradients(pair, rows=batch, entropy=entropy, masked=masked, leftover=77.0, **reached)
     for name, slope in theirs.items():
-        assert_near(ours[name], slope, name, terms=batch / 20)  # a term of some 0.05 and more for each row
+        expected = np.full_like(ours[name], 77.0) if slope is None else slope
+        assert_near(ours[name], expected, name, terms=batch / 20)  # a term of some 0.05 and more for each row
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
@@ -107,10 +104,10 @@ def test_a_row_is_the_same_bits_wherever_it_stands(kind, masked):
     seen, masks = see(policy.spec, 50)
     actions = policy.act(seen, masks, np.random.default_rng(0))[0]
     samples = policy.samples(seen, actions, masks)
-    work = policy.evaluate(samples)
+    work = policy.learning.evaluate(samples)
     whole = np.stack([work.log_probs, work.entropy, work.values])
     for start, stop in ((0, 1), (3, 20), (41, 50)):
-        part = policy.evaluate(samples.part(slice(start, stop)))
+        part = policy.learning.evaluate(samples.part(slice(start, stop)))
         np.testing.assert_array_equal(
             np.stack([part.log_probs, part.entropy, part.values]), whole[:, start:stop]
         )
@@ -123,16 +120,16 @@ def test_what_is_not_a_number_stays_none(activation, kind):
     seen, _ = see(policy.spec, 9)
     actions = policy.act(seen, None, np.random.default_rng(0))[0]
     seen["obs"][4, 1] = np.nan
-    work = policy.evaluate(policy.samples(seen, actions, None))
+    work = policy.learning.evaluate(policy.samples(seen, actions, None))
     for found in (work.log_probs, work.values):
         np.testing.assert_array_equal(np.isnan(found), np.arange(9) == 4)
-    policy.backward(work, np.ones(9, np.float32), 0.1, np.ones(9, np.float32))
+    policy.learning.backward(work, np.ones(9, np.float32), 0.1, np.ones(9, np.float32))
     slopes = policy.parameters.views(policy.parameters.grads)
     # The slope of the last bias is the sum of those given, whatever the values are.
     assert {name for name, slope in slopes.items() if not np.isnan(slope).any()} == {"value_head.bias"}
     policy.parameters.values[0] = np.nan
     seen["obs"][4, 1] = 0.0
-    assert np.isnan(policy.evaluate(policy.samples(seen, actions, None)).log_probs).all()
+    assert np.isnan(policy.learning.evaluate(policy.samples(seen, actions, None)).log_probs).all()
 
 
 OPTIONS = {
@@ -160,38 +157,33 @@ def test_the_loss_of_ppo(options, size, spoiled):
         "hyper/vf_coef": 0.7,
         "hyper/clip_value": options.get("clip_value", math.nan),
     }
-    kernels = load_kernels()
-    assert kernels is not None
-    with np.errstate(all="ignore"):
-        theirs = numpy_surrogate(config, work, columns, in_force)
-    ours = compiled_surrogate(kernels, config, work, columns, in_force)
-    np.testing.assert_allclose(ours[0], theirs[0], rtol=2e-5, atol=1e-6)
-    for slope, expected in zip(ours[1:], theirs[1:], strict=True):
+    with computing_with("c"):
+        algorithm = fast_algorithm("ppo", make_pair()[1], **options)
+    ours = algorithm._surrogate(work, columns, in_force)
+    theirs, slopes = torch_surrogate(config, work, columns, in_force)
+    np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=1e-6)
+    for slope, expected in zip((work.d_log_probs, work.d_values), slopes, strict=True):
         np.testing.assert_allclose(slope, expected, rtol=2e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("name", ["adam", "adamw"])
-@pytest.mark.parametrize("decay", [0.0, 0.05])
-def test_a_hundred_steps_of_adam(name, decay):
-    both = twins("box", False, "vector", hidden=(33, 17))
-    optimizers = []
-    for arithmetic, policy in zip(("numpy", "c"), both, strict=True):
-        with computing_with(arithmetic):
-            optimizers.append(
-                FastOptimizer(OptimizerConfig(name=name, weight_decay=decay), policy.parameters)
-            )
-    rng = np.random.default_rng(0)
-    for k in range(100):
-        grads = rng.normal(size=both[0].parameters.size).astype(np.float32)
-        norms = []
-        for optimizer, policy in zip(optimizers, both, strict=True):
-            policy.parameters.grads[:] = grads
-            norms.append(optimizer.step(learning_rate=1e-2 / (k + 1), max_grad_norm=0.5))
-        assert norms[0] == norms[1]
-    np.testing.assert_allclose(both[1].parameters.values, both[0].parameters.values, rtol=1e-5, atol=1e-6)
-    ours, theirs = (optimizer.arrays() for optimizer in optimizers[::-1])
-    for key, moment in theirs.items():
-        np.testing.assert_allclose(ours[key], moment, rtol=1e-5, atol=1e-8, err_msg=key)
+def torch_surrogate(config, work, columns, in_force):
+    """Means and slopes of PPO's loss by autograd, its formula written out once more."""
+    log_probs, values = (torch.tensor(array, requires_grad=True) for array in (work.log_probs, work.values))
+    old_log_probs, advantages, targets, old_values = (torch.tensor(column.copy()) for column in columns)
+    if config.normalize_advantages == "minibatch" and len(advantages) > 1:
+        advantages = torch.from_numpy(standardize(advantages.numpy()))
+    clip, limit = in_force["hyper/clip_coef"], in_force["hyper/clip_value"]
+    log_ratio = log_probs - old_log_probs
+    ratio = log_ratio.exp()
+    gain = torch.minimum(advantages * ratio, advantages * ratio.clamp(1 - clip, 1 + clip))
+    critic = value_loss(config, values, targets)
+    if config.clip_value is not None:
+        near = old_values + (values - old_values).clamp(-limit, limit)
+        critic = torch.maximum(critic, value_loss(config, near, targets))
+    (in_force["hyper/vf_coef"] * critic.mean() - gain.mean()).backward()
+    clipped = ((ratio - 1).abs() > clip).float()
+    rows = (ratio - 1 - log_ratio, gain, critic, torch.tensor(work.entropy), clipped, ratio)
+    return [float(row.detach().mean()) for row in rows], (log_probs.grad.numpy(), values.grad.numpy())
 
 
 def test_a_gradient_that_is_not_a_number_reaches_every_weight():
@@ -220,11 +212,11 @@ def test_wrong_arrays_are_refused():
         (samples._replace(features=samples.features._replace(dense=np.ones((9, 4), np.float32))), ValueError),
     ):
         with pytest.raises(error):
-            policy.evaluate(wrong)
-    work = policy.critic_values(samples)
+            policy.learning.evaluate(wrong)
+    work = policy.learning.critic_values(samples)
     slopes = np.ones(4, np.float32)
     with pytest.raises(RuntimeError, match="did not compute"):
-        policy.backward(work, slopes, 0.0, slopes)
+        policy.learning.backward(work, slopes, 0.0, slopes)
 
 
 def test_the_variable_decides():
@@ -252,7 +244,7 @@ def test_kernels_of_another_source_or_none_are_not_used(tmp_path):
     assert "compiled for this machine" in doctor(package)
     with (package / "fast" / "kernels.c").open("a") as source:
         source.write("/* changed */")
-    assert "were built from another version of their source; NumPy computes" in doctor(package)
+    assert "were built from another version of their source; torch trains" in doctor(package)
     for built in package.glob("_kernels.*.so"):
         built.unlink()
     assert "optional: the compiled ones are not built" in doctor(package)

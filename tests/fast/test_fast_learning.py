@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from fast_pairs import fast_algorithm
 
+from engines import needs_kernels
 from gymsolve.envs.make import make_envs
 from gymsolve.experience.collect import Collector
 from gymsolve.experience.episodes import EpisodeWindow
@@ -13,7 +14,7 @@ from gymsolve.settings.config import EnvConfig, NetConfig
 from gymsolve.settings.schedules import Progress
 from probes import ALGORITHMS, TARGET, ProbeEnvs, make_algorithm, train
 
-pytestmark = pytest.mark.usefixtures("either_kernels")
+pytestmark = needs_kernels
 
 OPTIONS = {
     "ppo": {"learning_rate": "2e-2 -> 1e-3", "num_epochs": 4, "num_minibatches": 2},

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from fast_pairs import OBS, both_algorithms, make_pair, see
 
+from engines import needs_kernels
 from gymsolve.experience.collect import Collector
 from probes import ALGORITHMS, START, RandomEnvs
 
@@ -41,6 +42,7 @@ def test_spread_of_boxes_and_of_nothing_else():
     assert [policy.log_std() for policy in make_pair()] == [None, None]
 
 
+@needs_kernels
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_gradients_by_part_are_the_same_and_add_up(name, shared):
@@ -73,6 +75,7 @@ def test_gradients_by_part_are_the_same_and_add_up(name, shared):
         np.testing.assert_allclose(norms[0]["policy"], rows[0]["train/grad_norm"], rtol=1e-4)
 
 
+@needs_kernels
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_weights_are_all_trainable_numbers(name):
     pair = make_pair()

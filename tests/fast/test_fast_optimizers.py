@@ -5,12 +5,13 @@ import pytest
 import torch
 from fast_pairs import assert_close, make_pair
 
+from engines import needs_kernels
 from gymsolve.algos.optimizer import Optimizer
 from gymsolve.errors import CheckpointError
 from gymsolve.fast.optimizer import FastOptimizer
 from gymsolve.settings.config import OptimizerConfig
 
-pytestmark = pytest.mark.usefixtures("either_kernels")
+pytestmark = needs_kernels
 
 CONFIGS = {
     "adam": OptimizerConfig(name="adam"),
@@ -29,8 +30,8 @@ HUNDRED = {"rtol": 2e-5, "atol": 2e-6}
 class Twins:
     """Both optimizers on the same weights, fed the same made-up gradients."""
 
-    def __init__(self, config: OptimizerConfig) -> None:
-        self.config, self.pair = config, make_pair("box")
+    def __init__(self, config: OptimizerConfig, hidden: tuple[int, ...] = (8, 6)) -> None:
+        self.config, self.pair = config, make_pair("box", hidden=hidden)
         self.torchs = Optimizer(config, self.pair[0].named_parameters())
         self.fast = FastOptimizer(config, self.pair[1].parameters)
         self.rng = np.random.default_rng(0)
@@ -61,6 +62,14 @@ def test_a_hundred_steps_with_changing_rates_and_clipping(config):
     twins = Twins(config)
     for k in range(100):
         twins.step(rate=0.01 / (1 + k % 3), limit=(0.5, 0.0, 2.0)[k % 3], size=1 + k % 4)
+    twins.check()
+
+
+@pytest.mark.parametrize("name", ["adam", "adam_decay", "adamw"])
+def test_adam_on_layers_of_odd_sizes(name):
+    twins = Twins(CONFIGS[name], hidden=(33, 17))
+    for k in range(100):
+        twins.step(rate=0.01 / (k + 1))
     twins.check()
 
 

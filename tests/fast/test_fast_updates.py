@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from fast_pairs import assert_close, both_algorithms, make_pair
 
+from engines import needs_kernels
 from gymsolve.experience.collect import Collector
 from gymsolve.settings.schedules import Progress
 from probes import ALGORITHMS, CASE_IDS, CASES, PPO_OPTIONS, RandomEnvs, gather
 
-pytestmark = pytest.mark.usefixtures("either_kernels")
+pytestmark = needs_kernels
 
 every_algorithm = pytest.mark.parametrize("algo", ALGORITHMS)
 every_case = pytest.mark.parametrize(("kind", "masked"), CASES, ids=CASE_IDS)

@@ -9,6 +9,7 @@ import pytest
 from known_good.make import RUNS, TRAINING_ENVS, arithmetic
 
 import gymsolve
+from engines import needs_kernels
 from gymsolve.errors import ConfigError
 from gymsolve.kernels import load_kernels
 from gymsolve.recipes import validate
@@ -144,7 +145,13 @@ def test_the_policy_of_a_kept_run_acts_and_scores_what_was_stored(name, copy):
     assert again.mean == pytest.approx(stored["eval/mean_reward"], rel=CLOSE if same_starts else 0.5)
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=needs_kernels if made(name)["arithmetic"]["engine"] == "numpy" else ())
+        for name in RUNS
+    ],
+)
 def test_a_kept_run_resumed_from_its_middle_reaches_its_stored_end(name, copy):
     run = copy(name)
     facts, stored = made(name), load_checkpoint(run, "last")
@@ -162,6 +169,7 @@ def test_a_kept_run_resumed_from_its_middle_reaches_its_stored_end(name, copy):
         assert distance(stored, reached) < CLOSE
 
 
+@needs_kernels
 @pytest.mark.parametrize("name", RUNS)
 def test_other_arithmetic_comes_close_and_forgotten_moments_do_not(name, copy):
     """What the tolerance above is worth on machines where bits differ."""

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import pytest
 import typer.core
 
+from engines import needs_kernels
 from gymsolve.answers import Answer, json_schema, left_out
 from gymsolve.cli import main
 from gymsolve.cli.answers import ANSWERS, FILM, EndedRun, Failure
@@ -142,7 +143,11 @@ def commands_with_json(command, path):
         (["recipes", "format", "--check", "Mine-v0.yaml"], FormattedRecipes),
         (["doctor"], Machine),
         (["check", "FrozenLake-v1", "--set", "env.num_envs=1"], CheckedEnv),
-        (["tune-speed", "Bandit-v0", "--seconds", "1", "--set", "engine=numpy"], TunedSpeed),
+        pytest.param(
+            ["tune-speed", "Bandit-v0", "--seconds", "1", "--set", "engine=numpy"],
+            TunedSpeed,
+            marks=needs_kernels,
+        ),
     ],
     ids=lambda given: "-".join(given[:2]) if isinstance(given, list) else "",
 )

@@ -11,6 +11,7 @@ import pytest
 
 import gymsolve
 import late_resets
+from engines import either_engine
 from gymsolve.cli import main
 from gymsolve.doctor.diagnose_run import diagnose_path
 from gymsolve.errors import BadNumber, DivergenceError, EnvFaultError, GymsolveError
@@ -125,7 +126,7 @@ def test_what_an_environment_returns_is_named_with_copy_dimension_and_step(case,
     assert f"Checkpoint 256 is from before; go on with: gymsolve resume {run.id}" in str(error)
 
 
-@pytest.mark.parametrize("engine", ["numpy", "torch"])
+@either_engine
 def test_a_policy_that_acts_badly_is_blamed_and_not_the_environment(engine):
     """Infinities of both signs meet in the network: it sees 3e38 and has weights of all signs."""
     settings = poison("huge", box=True) | RELU | {"net.hidden": [256, 256], "engine": engine}
@@ -138,7 +139,7 @@ def test_a_policy_that_acts_badly_is_blamed_and_not_the_environment(engine):
     assert watch.alerts[-1]["changes"][0]["path"] == "net.normalize_obs"
 
 
-@pytest.mark.parametrize("engine", ["numpy", "torch"])
+@either_engine
 def test_rewards_too_large_to_be_summed_are_named(engine):
     error, run, watch = fail(poison("sum") | {"engine": engine}, kind=DivergenceError)
     assert error.bad is not None
@@ -149,7 +150,7 @@ def test_rewards_too_large_to_be_summed_are_named(engine):
     assert watch.alerts[-1]["changes"][0]["path"] == "algo.normalize_rewards"
 
 
-@pytest.mark.parametrize("engine", ["numpy", "torch"])
+@either_engine
 @pytest.mark.parametrize("algo", ["ppo", "a2c", "reinforce"])
 def test_an_update_that_runs_away_is_undone_and_saved_as_it_was(engine, algo):
     """With checkpoints far apart: the only one is made when it happens, of the state before it."""
@@ -165,7 +166,7 @@ def test_an_update_that_runs_away_is_undone_and_saved_as_it_was(engine, algo):
     assert watch.alerts[-1]["changes"][0]["path"] == "algo.learning_rate"
 
 
-@pytest.mark.parametrize("engine", ["numpy", "torch"])
+@either_engine
 def test_what_is_undone_is_exactly_the_state_before(engine):
     """The first update fails, so what is saved are the very first weights."""
     _, run, _ = fail(
@@ -214,7 +215,7 @@ def test_eval_says_where_a_bad_number_was(capsys):
     assert "environment 1" in told["message"]
 
 
-@pytest.mark.parametrize("engine", ["numpy", "torch"])
+@either_engine
 def test_a_vector_class_that_is_not_checked_step_by_step_is_found_out_afterwards(engine):
     """CartPole's own class cannot give a NaN; something that writes into its state can."""
 

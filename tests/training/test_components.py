@@ -4,6 +4,7 @@ import pytest
 import training_envs
 
 import gymsolve
+from engines import either_engine
 from gymsolve.errors import ConfigError
 
 assert training_envs.Parts
@@ -15,7 +16,7 @@ def shaped(components, **more):
     return {"env.wrappers": [{"reward_components": {"components": components, **more}}]}
 
 
-@pytest.mark.parametrize("engine", ["numpy", "torch"])
+@either_engine
 def test_each_component_is_a_metric_and_their_sum_is_what_was_learned_from(engine):
     plain = SMALL | SHORT | {"algo.normalize_rewards": False}
     settings = plain | shaped({"effort": -0.5, "luck": {"key": "fortune", "weight": 3}})

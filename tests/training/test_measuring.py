@@ -8,6 +8,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import gymsolve
+from engines import either_engine, needs_kernels
 from gymsolve.doctor.history import History
 from gymsolve.metrics.time_accounting import spent_in_all
 from gymsolve.metrics.trackers.tracker import gradient_histograms
@@ -126,6 +127,7 @@ def test_measuring_does_not_change_what_is_learned(trainer):
 ALIKE = ["CartPole-v1:a2c", "CartPole-v1:reinforce", "Pendulum-v1:ppo", "Taxi-v4:ppo"]
 
 
+@needs_kernels
 @pytest.mark.parametrize("name", ALIKE)
 def test_both_engines_record_the_same(name):
     settings = {"algo.learning_rate": 1e-4, "env.num_envs": 8}
@@ -234,7 +236,7 @@ def test_sizes_of_gradients_are_counted_by_decade():
     assert histogram[1][1] == [float(power) for power in range(-9, 2)]
 
 
-@pytest.mark.parametrize("engine", ["numpy", "torch"])
+@either_engine
 def test_histograms_of_gradients_are_in_some_records_and_in_the_report(engine, tmp_path):
     changes = {"engine": engine, "steps": 3000, "eval.episodes": 2, "solved_at": 1e9}
     run = gymsolve.train("CartPole-v1:ppo", changes, runs_dir=tmp_path, track=["tensorboard"]).run

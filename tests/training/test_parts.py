@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gymsolve
+from engines import either_engine
 from gymsolve.algos.auxiliary import Auxiliary
 from gymsolve.algos.ppo import PPO
 from gymsolve.errors import CheckpointError
@@ -209,7 +210,7 @@ def test_dropout_draws_anew_for_another_seed():
     assert not np.array_equal(drawn[0], drawn[2])
 
 
-@pytest.mark.parametrize("engine", ["numpy", "torch"])
+@either_engine
 def test_the_table_of_a_checkpoint_shows_the_credit_that_was_learned_from(engine, tmp_path):
     run = gymsolve.train("Bandit-v0", steps=512, runs_dir=tmp_path).run
     trainer = make(

@@ -425,7 +425,8 @@ def test_other_kernels_on_resume_are_told(monkeypatch):
     monkeypatch.setenv("GYMSOLVE_KERNELS", "numpy")
     gymsolve.resume(run, steps=2000)
     events = run.read_events().rows
-    assert [event["kernels"] for event in events if event["kind"] == "started"] == ["c", "c", "numpy"]
+    started = [(event["engine"], event["kernels"]) for event in events if event["kind"] == "started"]
+    assert started == [("numpy", "c"), ("numpy", "c"), ("torch", None)]
     told = [event["text"] for event in events if event["kind"] == "note" and "bit for bit" in event["text"]]
     (note,) = told
-    assert note.startswith("computed with compiled kernels so far and with numpy from here")
+    assert note.startswith("computed with compiled kernels so far and with torch from here")

@@ -51,7 +51,7 @@ class FastA2C(Learner):
     ) -> dict[str, float]:
         """The gradient step and its measures."""
         vf_coef, ent_coef, size = in_force["hyper/vf_coef"], in_force["hyper/ent_coef"], len(advantages)
-        work = self.policy.evaluate(batch.samples)
+        work = self.policy.learning.evaluate(batch.samples)
         critic, d_values = value_loss(self.config, work.values, targets)
         row = {
             "train/policy_loss": -float(np.mean(advantages * work.log_probs)),
@@ -63,7 +63,9 @@ class FastA2C(Learner):
             row["train/policy_loss"] + vf_coef * row["train/value_loss"] - ent_coef * row["train/entropy"]
         )
         d_log_probs = advantages * np.float32(-1.0 / size)
-        self.policy.backward(work, d_log_probs, -ent_coef / size, d_values * np.float32(vf_coef / size))
+        self.policy.learning.backward(
+            work, d_log_probs, -ent_coef / size, d_values * np.float32(vf_coef / size)
+        )
         row["train/grad_norm"] = self.optimizer.step(
             learning_rate=in_force["hyper/learning_rate"], max_grad_norm=in_force["hyper/max_grad_norm"]
         )

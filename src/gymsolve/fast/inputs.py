@@ -117,34 +117,16 @@ class Inputs:
             row += entry.size
         return Features(dense, np.concatenate(lookups) if lookups else None)
 
-    def forward(self, x: Features, matrix: Array, z: Array) -> None:
-        """First layer before its activation: z [towers, out, B] from matrix [towers, inputs + 1, out]."""
-        for number, (rows, inputs) in enumerate(self.blocks):
-            weights = matrix[:, rows].transpose(0, 2, 1)
-            if number == 0:
-                np.matmul(weights, x.dense[inputs], out=z)
-            else:
-                z += np.matmul(weights, x.dense[inputs])
+    def forward(self, x: Features, matrix: Array) -> Array:
+        """First layer before its activation: [towers, out, B] from matrix [towers, inputs + 1, out]."""
+        (rows, inputs), *others = self.blocks
+        z: Array = np.matmul(matrix[:, rows].transpose(0, 2, 1), x.dense[inputs])
+        for rows, inputs in others:
+            z += np.matmul(matrix[:, rows].transpose(0, 2, 1), x.dense[inputs])
         if x.lookups is not None:
             for part in x.lookups:
                 z += matrix.take(part, axis=1).transpose(0, 2, 1)
-
-    def backward(self, x: Features, d: Array, grad: Array) -> None:
-        """Slope of the matrix [towers, inputs + 1, out] from d [towers, out, B]."""
-        samples_first = d.transpose(0, 2, 1)  # [towers, B, out]
-        for rows, inputs in self.blocks:
-            np.matmul(x.dense[inputs], samples_first, out=grad[:, rows])
-        if x.lookups is None:
-            return
-        for entry in self.looked_up:
-            grad[:, entry.start : entry.start + entry.size] = 0.0
-        samples_first = np.ascontiguousarray(samples_first)
-        for part in x.lookups:
-            # Samples of one category side by side, so that each category is one sum.
-            order = np.argsort(part, kind="stable")
-            category = part[order]
-            starts = np.flatnonzero(np.diff(category, prepend=-1))
-            grad[:, category[starts]] = np.add.reduceat(samples_first.take(order, axis=1), starts, axis=1)
+        return z
 
     def numbers(self, obs: Obs) -> dict[str, Array]:
         """Entries that are not categories, scaled, [B, size] each."""

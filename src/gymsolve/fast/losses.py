@@ -48,7 +48,7 @@ def value_targets(policy: FastPolicy, returns: Array) -> Array:
 
 def moved(policy: FastPolicy, batch: Batch, clip_coef: float = 0.2) -> dict[str, float]:
     """How far a single gradient step moved the policy on its own batch."""
-    log_ratio = policy.evaluate(batch.samples).log_probs - batch.log_probs
+    log_ratio = policy.learning.evaluate(batch.samples).log_probs - batch.log_probs
     change = np.exp(log_ratio) - 1.0
     return {
         "train/approx_kl": float(np.mean(change - log_ratio)),

@@ -8,15 +8,13 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from operator import itemgetter
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from gymsolve.errors import CheckpointError
-from gymsolve.fast.parameters import Parameters
-from gymsolve.fast.trunk import Loss
-from gymsolve.kernels import load_kernels
+from gymsolve.fast.parameters import Loss, Parameters
+from gymsolve.kernels import require_kernels
 from gymsolve.parts import Part
 from gymsolve.settings.config import OptimizerConfig
 from gymsolve.spec import Array
@@ -30,7 +28,7 @@ class FastOptimizer(Part):
     def __init__(self, config: OptimizerConfig, parameters: Parameters) -> None:
         self._config, self._parameters = config, parameters
         self._moments = {name: np.zeros_like(parameters.values) for name in _moment_names(config)}
-        self._kernels = load_kernels()
+        self._kernels = require_kernels()
         self.names = tuple(slot.name for slot in parameters.slots)
         self._steps = [0] * len(parameters.slots)
         self._spare = np.empty_like(parameters.values)
@@ -46,10 +44,10 @@ class FastOptimizer(Part):
         factor = limit / (norm + 1e-6)
         factor = 1.0 if factor >= 1.0 else factor  # a NaN is passed on, as torch does
         for span, steps in spans:
-            if self._kernels is not None and self._config.name in ("adam", "adamw"):
-                self._compiled_adam(self._kernels, span, steps, (factor, learning_rate))
-                continue
-            self._move(span, steps, (factor, learning_rate))
+            if self._config.name in ("adam", "adamw"):
+                self._step_adam(span, steps, (factor, learning_rate))
+            else:
+                self._step_plain(span, (factor, learning_rate))
         return norm
 
     def _plan(self, loss: Loss) -> list[tuple[slice, int]]:
@@ -77,14 +75,12 @@ class FastOptimizer(Part):
                     self._steps[index] = steps
         self._spans, self._spans_of = [], None
 
-    def _compiled_adam(
-        self, kernels: ModuleType, span: slice, steps: int, scales: tuple[float, float]
-    ) -> None:
+    def _step_adam(self, span: slice, steps: int, scales: tuple[float, float]) -> None:
         """Clipping, decay and step in one pass over the buffers."""
         (factor, rate), config = scales, self._config
         first, second = (1.0 - beta**steps for beta in config.betas)
         decoupled = config.name == "adamw"
-        kernels.adam(
+        self._kernels.adam(
             self._parameters.values[span],
             self._parameters.grads[span],
             self._moments["exp_avg"][span],
@@ -97,27 +93,16 @@ class FastOptimizer(Part):
             1.0 - rate * config.weight_decay if decoupled else 1.0,
         )
 
-    def _move(self, span: slice, steps: int, scales: tuple[float, float]) -> None:
+    def _step_plain(self, span: slice, scales: tuple[float, float]) -> None:
+        """SGD or RMSprop, in NumPy: a few passes over the buffers are all that they take."""
         (factor, rate), config = scales, self._config
         values, grads = self._parameters.values[span], self._parameters.grads[span]
         if factor != 1.0:
             grads = grads * factor  # a copy: the gradient as it came is still measured
         spare = self._spare[span]
         moments = {name: array[span] for name, array in self._moments.items()}
-        if config.weight_decay and config.name == "adamw":
-            values *= 1.0 - rate * config.weight_decay
-        elif config.weight_decay:
+        if config.weight_decay:
             grads = grads + config.weight_decay * values
-        if config.name in ("adam", "adamw"):
-            _adam(config, grads, moments["exp_avg"], moments["exp_avg_sq"], spare)
-            first, second = (1.0 - beta**steps for beta in config.betas)
-            # m̂ / (√v̂ + ε), with the two corrections taken out of the arrays.
-            np.sqrt(moments["exp_avg_sq"], out=spare)
-            spare += config.eps * math.sqrt(second)
-            np.divide(moments["exp_avg"], spare, out=spare)
-            spare *= rate * math.sqrt(second) / first
-            values -= spare
-            return
         direction = grads
         if config.name == "rmsprop":
             direction = _rmsprop(config, grads, moments["square_avg"], spare)
@@ -224,16 +209,6 @@ def _moment_names(config: OptimizerConfig) -> tuple[str, ...]:
         return "exp_avg", "exp_avg_sq"
     buffer = ("momentum_buffer",) if config.momentum else ()
     return ("square_avg", *buffer) if config.name == "rmsprop" else buffer
-
-
-def _adam(config: OptimizerConfig, grads: Array, mean: Array, square: Array, spare: Array) -> None:
-    beta1, beta2 = config.betas
-    mean *= beta1
-    mean += np.multiply(grads, 1.0 - beta1, out=spare)
-    np.multiply(grads, grads, out=spare)
-    spare *= 1.0 - beta2
-    square *= beta2
-    square += spare
 
 
 def _rmsprop(config: OptimizerConfig, grads: Array, square: Array, spare: Array) -> Array:

@@ -8,6 +8,7 @@ then makes a layer a single product, and a one-hot input a row to look up.
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from gymsolve.first_weights import orthogonal
 from gymsolve.settings.config import NetConfig
 from gymsolve.spec import ActionSpec, Array
 
+Loss = Literal["both", "policy", "value"]
+"""Which outputs are wanted, or have a slope: that decides which towers take part."""
 _ROOT_TWO = float(np.sqrt(2.0))
 
 

@@ -1,8 +1,8 @@
 """The policy of `nn/policy.py` in NumPy: same weights file, same random draws, same actions.
 
 `act`, `choose` and `values` are what collectors, evaluators and users call. `evaluate` and `backward`
-are what algorithms learn with: the first fills a `Work` with log-probabilities, entropies and values
-of a batch, the second turns their slopes into the gradient of every parameter.
+are what algorithms learn with: the first gives log-probabilities, entropies and values of a batch, the
+second turns their slopes into the gradient of every parameter. Only the compiled kernels learn.
 """
 
 import json
@@ -21,9 +21,8 @@ from gymsolve.fast.heads import Head
 from gymsolve.fast.inputs import Features, Inputs, Samples
 from gymsolve.fast.normalize import ValueNorm
 from gymsolve.fast.parameters import Parameters
-from gymsolve.fast.passes import NumpyPasses, Passes, Work
+from gymsolve.fast.passes import NumpyPasses, Passes
 from gymsolve.fast.support import why_not
-from gymsolve.fast.trunk import Trunk
 from gymsolve.kernels import load_kernels
 from gymsolve.settings.config import NetConfig
 from gymsolve.spec import Array, EnvSpec, Obs
@@ -54,22 +53,24 @@ class FastPolicy:
         values = self.parameters.values
         if spec.action.kind == "box":
             self.parameters.slot("_head.log_std").view(values)[...] = config.log_std_init
-        kind = GaussianHead if spec.action.kind == "box" else CategoricalHead
-        self.head: Head = kind(self.parameters, self.spec.action)
-        self.kernels = load_kernels()
-        self._passes = self._choose_passes()
-        self._trunk = Trunk(self.parameters, self.inputs, config.activation)
+        action = self.spec.action
+        self.head: Head = (
+            GaussianHead(self.parameters, action) if action.kind == "box" else CategoricalHead(action)
+        )
+        self._plain = NumpyPasses(self.head, self.parameters, self.inputs, config.activation)
+        self._compiled = self._compile()
+        self._passes: Passes = self._compiled or self._plain
         self._value_row = self.parameters.matrix(values, "value_head")[:, 0]  # [width + 1]
         self.value_norm: ValueNorm | None = None
         if config.normalize_values != "none":
             self.value_norm = ValueNorm(preserve=config.normalize_values == "popart")
         self._kept: dict[int, Array] = {}
 
-    def _choose_passes(self) -> Passes:
-        activation = self.config.activation
-        if self.kernels is None:
-            return NumpyPasses(self.head, self.parameters, self.inputs, activation)
-        return CompiledPasses(self.kernels, self.parameters, self.inputs, self.spec.action, activation)
+    def _compile(self) -> CompiledPasses | None:
+        kernels, activation = load_kernels(), self.config.activation
+        if kernels is None:
+            return None
+        return CompiledPasses(kernels, self.parameters, self.inputs, self.spec.action, activation)
 
     def _encode(self, obs: Obs) -> Features:
         """Features of observations [N, …], in memory that the next ones of this size overwrite."""
@@ -106,10 +107,8 @@ class FastPolicy:
     ) -> Considered:
         """Distributions, values, and what the actions [B, A] were worth to them."""
         # By NumPy: the compiled passes keep no distribution.
-        passes = NumpyPasses(self.head, self.parameters, self.inputs, self.config.activation)
-        work = passes.evaluate(self.samples(obs, actions, masks))
-        found = work.log_probs.copy(), work.entropy.copy(), self._in_rewards(work.values.copy())
-        return Considered(self.head.params(work.head), *found)
+        params, log_probs, entropy, values = self._plain.consider(self.samples(obs, actions, masks))
+        return Considered(params, log_probs, entropy, self._in_rewards(values))
 
     def first_memory(self, num_envs: int) -> Array | None:
         """None: this engine has no recurrent cells."""
@@ -145,25 +144,11 @@ class FastPolicy:
         features = self.inputs.encode(obs, self.inputs.allocate(len(actions)))
         return Samples(features, actions, self.head.illegal(masks))
 
-    def evaluate(self, samples: Samples) -> Work:
-        """Log-probabilities, entropies and values [B] of a batch."""
-        found: Work = self._passes.evaluate(samples)
-        return found
-
-    def critic_values(self, samples: Samples) -> Work:
-        """Values in the value head's units [B], without the actor's work."""
-        found: Work = self._passes.critic_values(samples)
-        return found
-
-    def backward(
-        self, work: Work, d_log_probs: Array | None, d_entropy: float, d_values: Array | None
-    ) -> None:
-        """Gradients from the slopes of log-probabilities [B], of each row's entropy, and of values [B].
-
-        `work` is the last pass. None says that the loss does not depend on them; gradients of what then
-        takes no part are stale.
-        """
-        self._passes.backward(work, d_log_probs, d_entropy, d_values)
+    @property
+    def learning(self) -> CompiledPasses:
+        """The passes that algorithms learn with."""
+        assert self._compiled is not None  # an optimizer cannot be built without the kernels
+        return self._compiled
 
     def parameter_groups(self) -> tuple[str, ...]:
         """The group of each parameter: `policy`, `value`, or `trunk` where the two share it."""
@@ -182,7 +167,7 @@ class FastPolicy:
     def hidden(self, obs: Obs, memory: Array | None = None) -> dict[str, Array]:
         """What every hidden layer gives [B, units], by the name of its activation in torch."""
         # By NumPy: the compiled passes keep no layer.
-        layers = list(enumerate(self._trunk.activations(self._encode(obs))))
+        layers = list(enumerate(self._plain.trunk.activations(self._encode(obs))))
         towers = ("actor",) if self.shared else ("actor", "critic")
         return {f"{t}.{2 * k + 1}": layer[i].T for i, t in enumerate(towers) for k, layer in layers}
 

@@ -4,8 +4,9 @@ One call of `update` is the whole algorithm: advantages, several passes over shu
 a clipped objective, then the running statistics move.
 """
 
+import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,15 +14,28 @@ from gymsolve.experience.credit import Credit, actor_critic_credit
 from gymsolve.experience.learner import Learner
 from gymsolve.experience.learning import adapt_rate, hyperparameters
 from gymsolve.experience.rollout import Rollout
+from gymsolve.fast.compiled import CompiledWork
 from gymsolve.fast.inputs import Samples
 from gymsolve.fast.losses import Batch, clipped_share, value_targets
 from gymsolve.fast.optimizer import FastOptimizer
 from gymsolve.fast.policy import FastPolicy
-from gymsolve.fast.surrogate import SurrogateMeans, compiled_surrogate, numpy_surrogate
+from gymsolve.kernels import require_kernels
 from gymsolve.parts import rollback_state
 from gymsolve.settings.config import PPOConfig
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array
+
+
+class SurrogateMeans(NamedTuple):
+    """Means over the rows of a minibatch, before its gradient step."""
+
+    approx_kl: float
+    gain: float
+    """The clipped objective that the policy maximises; the policy loss is its negative."""
+    value_loss: float
+    entropy: float
+    clip_fraction: float
+    ratio: float
 
 
 class FastPPO(Learner):
@@ -32,6 +46,7 @@ class FastPPO(Learner):
     def __init__(self, config: PPOConfig, policy: FastPolicy) -> None:
         self.config, self.policy = config, policy
         self.optimizer = FastOptimizer(config.optimizer, policy.parameters)
+        self._kernels = require_kernels()
         self.rate_factor = 1.0  # moved by `desired_kl`, times the scheduled learning rate
 
     def credit(self, rollout: Rollout, progress: Progress) -> Credit:
@@ -105,22 +120,41 @@ class FastPPO(Learner):
     ) -> tuple[SurrogateMeans, float | None]:
         """The measures of a minibatch and its gradient's norm; None when the KL limit forbids the step."""
         config, policy, size = self.config, self.policy, columns.shape[1]
-        work = policy.evaluate(samples)
-        if policy.kernels is None:
-            means, d_log_probs, d_values = numpy_surrogate(config, work, columns, in_force)
-        else:
-            means, d_log_probs, d_values = compiled_surrogate(policy.kernels, config, work, columns, in_force)
+        work = policy.learning.evaluate(samples)
+        means = self._surrogate(work, columns, in_force)
         if config.target_kl is not None and means.approx_kl > in_force["hyper/target_kl"]:
             return means, None
-        policy.backward(work, d_log_probs, -in_force["hyper/ent_coef"] / size, d_values)
+        d_entropy = -in_force["hyper/ent_coef"] / size
+        policy.learning.backward(work, work.d_log_probs, d_entropy, work.d_values)
         norm = self.optimizer.step(
             learning_rate=in_force["hyper/learning_rate"], max_grad_norm=in_force["hyper/max_grad_norm"]
         )
         return means, norm
 
+    def _surrogate(self, work: CompiledWork, columns: Array, in_force: dict[str, float]) -> SurrogateMeans:
+        """The clipped objective of a minibatch; its slopes go into `work`.
+
+        `columns` [4, B] are old log-probability, advantage, target and old value.
+        """
+        config = self.config
+        means = self._kernels.ppo_loss(
+            columns,
+            work.log_probs,
+            work.entropy,
+            work.values,
+            work.d_log_probs,
+            work.d_values,
+            config.normalize_advantages == "minibatch" and columns.shape[1] > 1,
+            in_force["hyper/clip_coef"],
+            in_force["hyper/vf_coef"],
+            config.huber_delta if config.value_loss == "huber" else math.inf,
+            math.inf if config.clip_value is None else in_force["hyper/clip_value"],
+        )
+        return SurrogateMeans(*means)
+
     def _measure_kl(self, samples: Samples, columns: Array) -> float:
         """How far the whole update moved the policy, on its last minibatch."""
-        log_ratio = self.policy.evaluate(samples).log_probs - columns[0]
+        log_ratio = self.policy.learning.evaluate(samples).log_probs - columns[0]
         return float(np.mean(np.exp(log_ratio) - 1.0 - log_ratio))
 
     def state(self) -> dict[str, Any]:

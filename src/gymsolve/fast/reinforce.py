@@ -63,14 +63,14 @@ class FastReinforce(Learner):
     def _policy_step(self, batch: Batch, advantages: Array, in_force: dict[str, float]) -> dict[str, float]:
         """One step on the policy: only what acts moves."""
         size, ent_coef = len(advantages), in_force["hyper/ent_coef"]
-        work = self.policy.evaluate(batch.samples)
+        work = self.policy.learning.evaluate(batch.samples)
         row = {
             "train/policy_loss": -float(np.mean(advantages * work.log_probs)),
             "train/entropy": float(np.mean(work.entropy)),
             "train/first_ratio": float(np.mean(np.exp(work.log_probs - batch.log_probs))),
         }
         row["train/loss"] = row["train/policy_loss"] - ent_coef * row["train/entropy"]
-        self.policy.backward(work, advantages * np.float32(-1.0 / size), -ent_coef / size, None)
+        self.policy.learning.backward(work, advantages * np.float32(-1.0 / size), -ent_coef / size, None)
         row["train/grad_norm"] = self.optimizer.step(
             "policy",
             learning_rate=in_force["hyper/learning_rate"],
@@ -85,10 +85,10 @@ class FastReinforce(Learner):
         factor = np.float32(in_force["hyper/vf_coef"] / len(returns))
         loss = 0.0
         for _ in range(self.config.value_epochs):
-            work = self.policy.critic_values(batch.samples)
+            work = self.policy.learning.critic_values(batch.samples)
             critic, slope = value_loss(self.config, work.values, targets)
             loss = float(np.mean(critic))
-            self.policy.backward(work, None, 0.0, slope * factor)
+            self.policy.learning.backward(work, None, 0.0, slope * factor)
             self.optimizer.step(
                 "value",
                 learning_rate=in_force["hyper/learning_rate"],

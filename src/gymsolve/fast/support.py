@@ -1,6 +1,7 @@
 """What the NumPy engine can serve; the torch engine serves everything else."""
 
 from gymsolve.fast.activations import ACTIVATIONS
+from gymsolve.kernels import VARIABLE, find_kernels
 from gymsolve.settings.config import NetConfig, TrainConfig
 from gymsolve.spec import EnvSpec
 
@@ -14,7 +15,21 @@ DEEPEST = 64
 
 
 def supports(config: TrainConfig, spec: EnvSpec) -> str | None:
-    """None when this engine can train `config` on `spec`; otherwise the reason, to follow "because"."""
+    """None when this engine can train `config` on `spec` here; otherwise the reason, to follow "because"."""
+    return covers(config, spec) or _without_kernels()
+
+
+def _without_kernels() -> str | None:
+    kernels = find_kernels()
+    if kernels.kind == "c":
+        return None
+    if kernels.obstacle is None:
+        return f"it learns with the compiled kernels, which {VARIABLE}=numpy turns off"
+    return f"it learns with the compiled kernels, which {kernels.obstacle} ({kernels.fix})"
+
+
+def covers(config: TrainConfig, spec: EnvSpec) -> str | None:
+    """Like `supports`, on any machine: with the compiled kernels."""
     if config.algo.name not in ALGORITHMS:
         return f"algo.name={config.algo.name} has no NumPy version"
     if config.device not in ("auto", "cpu"):

@@ -191,9 +191,9 @@ def _kernels() -> Finding:
     if found.kind == "c":
         return Finding("kernels", "ok", "compiled for this machine")
     if found.obstacle is None:
-        return Finding("kernels", "ok", f"NumPy's, because {VARIABLE}=numpy")
+        return Finding("kernels", "ok", f"off, because {VARIABLE}=numpy; torch trains")
     state: Literal["warning", "optional"] = "warning" if found.built else "optional"
-    return Finding("kernels", state, f"the compiled ones {found.obstacle}; NumPy computes", found.fix)
+    return Finding("kernels", state, f"the compiled ones {found.obstacle}; torch trains", found.fix)
 
 
 def _memory() -> list[Finding]:

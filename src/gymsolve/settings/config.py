@@ -280,7 +280,7 @@ class TrainConfig(Model):
     seed: Annotated[Whole, Field(ge=0)] = 0
     """Same seed, same run."""
     engine: Literal["auto", "numpy", "torch"] = "auto"
-    """What computes: auto takes NumPy for small networks of fully connected layers, else torch."""
+    """Auto takes NumPy and its compiled kernels for small networks of fully connected layers, else torch."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where torch computes; auto takes a GPU for images only, small networks are faster without."""
     threads: Annotated[Whole, Field(ge=0)] = 0

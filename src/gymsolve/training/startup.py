@@ -9,6 +9,7 @@ from gymsolve.envs.describe import describe_env
 from gymsolve.envs.determinism import BOUNDS_FIX, SEED_FIX, UNSEEDED, Bounds, know_determinism, place_in_class
 from gymsolve.envs.make import debugger_attached
 from gymsolve.errors import ConfigError
+from gymsolve.fast import covers
 from gymsolve.kernels import find_kernels
 from gymsolve.settings.config import TrainConfig
 from gymsolve.spec import EnvSpec
@@ -97,12 +98,12 @@ def _endless_tasks(trainer: Trainer) -> list[str]:
 
 def _unused_kernels(trainer: Trainer) -> list[str]:
     """A note on kernels that are built but cannot be used; no note where none are built."""
-    if trainer.engine.kernels != "numpy":
+    kernels, config = find_kernels(), trainer.config
+    if not kernels.built or kernels.obstacle is None or config.engine != "auto":
         return []
-    found = find_kernels()
-    if not found.built or found.obstacle is None:
+    if covers(config, trainer.envs.spec) is not None:  # torch would train it anyway
         return []
-    return [f"the compiled kernels {found.obstacle}, so NumPy computes, more slowly. {found.fix}"]
+    return [f"the compiled kernels {kernels.obstacle}, so torch trains, more slowly. {kernels.fix}"]
 
 
 def other_arithmetic(trainer: Trainer, events: Sequence[dict[str, Any]]) -> list[str]:

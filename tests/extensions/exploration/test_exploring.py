@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import late_resets
+from engines import either_engine
 from gymsolve.errors import ConfigError, DivergenceError, GymsolveError
 from gymsolve.extensions.exploration.needs import training_env
 from gymsolve.metrics.catalog import undeclared
@@ -117,7 +118,7 @@ def test_a_bonus_is_resumed_and_taken_back_bit_for_bit(case):
         trainer.envs.close()
 
 
-@pytest.mark.parametrize("engine", ["numpy", "torch"])
+@either_engine
 def test_a_coefficient_of_zero_learns_what_is_learned_without_a_bonus(engine):
     for bonus in ("counts", "rnd", "icm"):
         policies = []

@@ -9,6 +9,7 @@ from exploring_envs import archive
 from PIL import Image
 from test_exploring import NETS, SMALL, Saved, advance, assert_same, configure
 
+from engines import needs_kernels
 from gymsolve.envs.build import build_env
 from gymsolve.envs.contract import Episode
 from gymsolve.envs.families import find_family
@@ -304,7 +305,9 @@ def test_the_cost_of_a_step_does_not_grow_with_the_archive():
 # ----------------------------------------------------------------------------------------- in a training
 
 
-@pytest.mark.parametrize("case", RUNS)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=needs_kernels if case == "numpy" else ()) for case in RUNS]
+)
 def test_an_archive_is_resumed_and_taken_back_bit_for_bit(case):
     one, other = make(case), make(case)
     metrics = advance(one, 3)
