@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import pty
 import shutil
 import subprocess
 import sys
@@ -72,6 +73,37 @@ def shell(place: Path) -> Cli:
         return Answer(done.returncode, done.stdout, done.stderr)
 
     return call
+
+
+@pytest.fixture
+def terminal(place: Path) -> Cli:
+    """`python -m gymsolve` on a terminal, where `said` is typed; `out` is all that the terminal shows."""
+
+    def call(*arguments: str, said: bytes = b"") -> Answer:
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "gymsolve", *arguments],
+            cwd=place,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+        )
+        os.close(theirs)
+        os.write(ours, said)
+        shown = b""
+        while chunk := _read(ours):
+            shown += chunk
+        os.close(ours)
+        return Answer(process.wait(120), shown.decode(), "")
+
+    return call
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:  # how Linux says that the other side is gone
+        return b""
 
 
 @pytest.fixture(scope="session")

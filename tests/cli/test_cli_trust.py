@@ -1,12 +1,8 @@
 """A run from elsewhere executes nothing: the exploit through every door, and the honest path beside it."""
 
 import json
-import os
-import pty
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -222,33 +218,13 @@ def test_trust_is_asked_for_once(hostile, cli, place):
     assert "would import" in cli("eval", run.id, "--episodes", "1").err
 
 
-def test_an_answer_on_a_terminal(hostile, place):
+def test_an_answer_on_a_terminal(hostile, place, terminal):
     run, _ = hostile(env={"id": "stuff.deep:CartPole-v1"})
     (place / "stuff" / "deep.py").write_text("")
     for said, code in ((b"n\n", 2), (b"y\n", 0), (b"", 0)):
-        ours, theirs = pty.openpty()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "gymsolve", "eval", run.id, "--episodes", "1"],
-            cwd=place,
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-        )
-        os.close(theirs)
-        os.write(ours, said)
-        shown = b""
-        while chunk := _read(ours):
-            shown += chunk
-        os.close(ours)
-        assert process.wait(120) == code, shown
-        assert (b"Import it?" in shown) == bool(said), shown
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, 4096)
-    except OSError:  # how Linux says that the other side is gone
-        return b""
+        answer = terminal("eval", run.id, "--episodes", "1", said=said)
+        assert answer.code == code, answer.out
+        assert ("Import it?" in answer.out) == bool(said), answer.out
 
 
 def test_own_code_needs_no_trust(shell, place, capfd):

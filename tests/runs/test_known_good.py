@@ -25,6 +25,23 @@ CLOSE = 1e-3
 """How far, relative to the largest number of an array, other arithmetic may lead within a few updates: it
 leads to 1e-5 at most, while a resume that forgets the optimizer's moments is off by half and more."""
 
+TORCH_ONLY = {
+    "everything_ppo": "is an image",
+    "cartpole_memory": "net.memory is on",
+    "cartpole_archive": "explore.archive.learn_from",
+    "cartpole_acrobot_tasks": "learns one task",
+    "cartpole_curriculum": "learns one task",
+}
+"""Runs that the NumPy engine refuses, with the reason it gives."""
+OWN_PARTS = {
+    "cartpole_memory": "collector",
+    "cartpole_archive": "archive",
+    "cartpole_acrobot_tasks": "scaler",
+    "cartpole_curriculum": "curriculum",
+    "cartpole_bonus": "explore",
+}
+"""The part of the trainer that holds what is special about these runs."""
+
 
 @pytest.fixture
 def copy(tmp_path, monkeypatch):
@@ -43,15 +60,28 @@ def made(name):
     return json.loads((KEPT / name / "made.json").read_text())
 
 
-def arrays(checkpoint):
-    """What is learned: the policy, and the moments of its optimizer, under today's names."""
+def upgraded(checkpoint):
+    """Arrays and state of the trainer under today's names."""
     config = json.loads((checkpoint.path.parents[1] / "config.json").read_text())["config"]
     trainer = build_trainer(validate(config, "config.json"))
     trainer.envs.close()
-    named, _ = upgrade(checkpoint, trainer.learner.optimizer.names)
+    return upgrade(checkpoint, trainer.learner.optimizer.names)
+
+
+def arrays(checkpoint):
+    """What is learned: the policy, and the moments of its optimizer, under today's names."""
+    named, _ = upgraded(checkpoint)
     moments = {key: array for key, array in named.items() if key.startswith("optimizer/")}
     assert moments
     return checkpoint.policy | moments
+
+
+def state_of(checkpoint, part):
+    """The arrays and the JSON state of one part of the trainer."""
+    named, states = upgraded(checkpoint)
+    own = {key: array for key, array in named.items() if key.startswith(f"{part}/")}
+    assert own or states.get(part)
+    return own, states.get(part)
 
 
 def distance(one, other):
@@ -139,7 +169,8 @@ def test_the_policy_of_a_kept_run_acts_and_scores_what_was_stored(name, copy):
         policy.act({key: value[0] for key, value in obs.items()}, None if masks is None else masks[0])
     finally:
         envs.close()
-    again = gymsolve.evaluate(run, episodes=int(stored["eval/episodes"]), run_seeds=True, trust=True)
+    episodes = run.config_json()["config"]["eval"]["episodes"]  # of each task
+    again = gymsolve.evaluate(run, episodes=episodes, run_seeds=True, trust=True)
     # Compiled environments draw starts of their own; where there are none, only the skill compares.
     same_starts = backends(run) != ["compiled"] or load_kernels() is not None
     assert again.mean == pytest.approx(stored["eval/mean_reward"], rel=CLOSE if same_starts else 0.5)
@@ -165,6 +196,8 @@ def test_a_kept_run_resumed_from_its_middle_reaches_its_stored_end(name, copy):
         assert wanted.keys() == found.keys()
         for key, array in wanted.items():
             np.testing.assert_array_equal(found[key], array, err_msg=key)
+        if name in OWN_PARTS:
+            np.testing.assert_equal(state_of(reached, OWN_PARTS[name]), state_of(stored, OWN_PARTS[name]))
     else:
         assert distance(stored, reached) < CLOSE
 
@@ -177,8 +210,8 @@ def test_other_arithmetic_comes_close_and_forgotten_moments_do_not(name, copy):
     facts, stored = made(name), load_checkpoint(run, "last")
     middle = f"{run.path}@{facts['resume_from']}"
     other = "torch" if facts["arithmetic"]["engine"] == "numpy" else "numpy"
-    if name == "everything_ppo":
-        with pytest.raises(ConfigError, match="is an image"):  # torch alone serves those
+    if name in TORCH_ONLY:
+        with pytest.raises(ConfigError, match=TORCH_ONLY[name]):
             gymsolve.resume(middle, {"engine": other}, trust=True)
     else:
         gymsolve.resume(middle, {"engine": other}, trust=True)
@@ -186,3 +219,22 @@ def test_other_arithmetic_comes_close_and_forgotten_moments_do_not(name, copy):
         assert first != second or distance(stored, load_checkpoint(run, "last")) < CLOSE
     gymsolve.resume(middle, fresh_optimizer=True, trust=True)
     assert distance(stored, load_checkpoint(run, "last")) > 100 * CLOSE
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_an_episode_of_a_kept_run_can_be_inspected(name, copy):
+    run = copy(name)
+    episode = gymsolve.inspect(run, camera=False, steps=30, trust=True)
+    assert 0 < len(episode.rewards) <= 30
+    assert np.isfinite(episode.values).all()
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_kept_run_goes_on_from_its_end(name, copy):
+    run = copy(name)
+    steps = load_checkpoint(run, "last").meta["env_steps"]
+    outcome = gymsolve.resume(run, steps=steps + 64, trust=True)
+    assert outcome.env_steps >= steps + 64
+    first, second = backends(run)
+    notes = [event["text"] for event in run.read_events().rows if event["kind"] == "note"]
+    assert [note for note in notes if "start anew" in note] == [] or first != second

@@ -12,6 +12,7 @@ from engines import either_engine, needs_kernels
 from gymsolve.doctor.history import History
 from gymsolve.metrics.time_accounting import spent_in_all
 from gymsolve.metrics.trackers.tracker import gradient_histograms
+from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.training.build import build_trainer
 from gymsolve.training.health.measure import gradient_sizes
@@ -160,6 +161,33 @@ def test_a_clock_counts_parts_and_starts_again():
     assert [found[f"time/{part}_share"] for part in ("env", "update", "eval")] == [0.125, 0.5, 0.0]
     assert found["time/updates_per_second"] == 0.25
     assert clock.take()["time/update_share"] == 0.0
+
+
+def test_a_clock_tells_how_long_a_checkpoint_took():
+    moments = iter((0.0, 1.0, 4.0, 5.0, 7.0, 8.0, 8.0, 9.0, 9.0))  # two checkpoints: 1 to 4 and 5 to 7
+    clock = Clock(lambda: next(moments))
+    for _ in range(2):
+        with clock.timing("checkpoint"):
+            pass
+    assert clock.take()["time/checkpoint_seconds"] == 3.0
+    assert "time/checkpoint_seconds" not in clock.take()
+
+
+def test_the_record_after_a_checkpoint_tells_how_long_it_took(tmp_path):
+    rare = {"env.num_envs": 2, "algo.num_steps": 16, "checkpoint.every": 128, "checkpoint.keep": None}
+    quiet = {"eval.every": 512, "eval.episodes": 1, "solved_at": 1e9, "video.enabled": False}
+    run = gymsolve.train("CartPole-v1", rare | quiet, steps=512, runs_dir=tmp_path).run
+    rows = [row for row in run.read_metrics().rows if "time/env_share" in row]
+    told = [row["env_steps"] for row in rows if row.get("time/checkpoint_seconds", 0.0) > 0.0]
+    saved = [int(name) for name in list_checkpoints(run)]
+    following = [
+        next((row["env_steps"] for row in rows if row["env_steps"] > steps), None) for steps in saved
+    ]
+    assert len(saved) == 4
+    assert told == [steps for steps in following if steps is not None]
+    assert len(told) < len(rows)
+    (spent,) = (event for event in run.read_events().rows if event["kind"] == "spent")
+    assert spent["seconds"]["checkpoint"] > 0.0  # of the last one, which no record follows
 
 
 def test_a_clock_names_what_no_record_tells():

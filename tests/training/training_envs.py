@@ -360,6 +360,22 @@ class Succeeds(gym.Env[Any, Any]):
         return np.zeros(1, np.float32), float(success) - 5.0, True, False, {"is_success": success}
 
 
+class Pays(gym.Env[Any, Any]):
+    """One step that pays `pay`, whatever is done: a return tells which number an episode was played with."""
+
+    def __init__(self) -> None:
+        self.observation_space = spaces.Box(-1.0, 1.0, (1,), dtype=np.float32)
+        self.action_space = spaces.Discrete(2)
+        self.pay = 3.0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        return np.zeros(1, np.float32), self.pay, True, False, {}
+
+
 class TellsTime(gym.Env[Any, Any]):
     """From its fourth step on it shows the time, which no seed decides."""
 
@@ -384,6 +400,7 @@ for kind in (
     Stuck,
     Loud,
     Succeeds,
+    Pays,
     Lengths,
     Endless,
     Parts,

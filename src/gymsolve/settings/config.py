@@ -309,7 +309,7 @@ class TrainConfig(Model):
                 f"net.memory.sequence: sequences of {longest} steps cannot be cut from rollouts of {steps} "
                 f"(algo.num_steps)"
             )
-        fewest = self.env.num_envs * math.ceil(steps / longest)
+        fewest = self.most_minibatches
         if self.algo.minibatches > fewest:
             raise ValueError(
                 f"algo.num_minibatches: with memory, minibatches are made of whole sequences, and a rollout "
@@ -328,7 +328,7 @@ class TrainConfig(Model):
         names, copies = self.env.tasks, self.env.num_envs
         if names:
             refuse_tasks(self.algo, self.net.tasks, self.engine)
-        if len(names) > copies and not self.curriculum.stages:  # which plays some of them at a time
+        if copies < self.fewest_envs:
             raise ValueError(
                 f"env.tasks: {len(names)} tasks ({', '.join(names)}) need a copy each, and there are "
                 f"{copies}; raise env.num_envs"
@@ -355,6 +355,18 @@ class TrainConfig(Model):
                 "above 0 and up to 1"
             )
         return self
+
+    @property
+    def most_minibatches(self) -> int:
+        """Minibatches that every rollout can be cut into: of steps, or with memory of whole sequences."""
+        steps, memory = self.algo.num_steps, self.net.memory
+        pieces = steps if memory is None else math.ceil(steps / memory.longest(steps))
+        return self.env.num_envs * pieces
+
+    @property
+    def fewest_envs(self) -> int:
+        """Copies that these settings need: one of each task, unless a curriculum chooses among them."""
+        return 1 if self.curriculum.stages else max(1, len(self.env.tasks))
 
     @property
     def env_budget(self) -> int:

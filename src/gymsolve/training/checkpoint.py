@@ -7,17 +7,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gymsolve.errors import CheckpointError
+from gymsolve.experience.learner import Policy
 from gymsolve.experience.table import rollout_csv
-from gymsolve.runs.checkpoints import list_checkpoints, mark_best, part_folder, prune, save_checkpoint
+from gymsolve.runs.checkpoints import (
+    POLICY,
+    list_checkpoints,
+    mark_best,
+    part_folder,
+    prune,
+    save_checkpoint,
+)
 from gymsolve.runs.loading import load_policy_file
 from gymsolve.runs.part_files import seal_part_files
 from gymsolve.runs.run import Run
 from gymsolve.runs.stage_checkpoints import mark_stage
+from gymsolve.spec import Array, Obs
 from gymsolve.training.health.nonfinite import require_finite_weights
 from gymsolve.training.trainer import Trainer
 
 if TYPE_CHECKING:
     from gymsolve.training.evaluation.scheduler import EvalOutcome
+
+_CLOSE = 1e-4
+"""Relative difference that rounding may make between a policy and its copy: some orders more than it does."""
 
 
 def save(trainer: Trainer, run: Run, reason: str) -> Path:
@@ -108,8 +120,8 @@ def keep_if_best(trainer: Trainer, run: Run, judgement: "EvalOutcome") -> bool:
     last = None if trainer.stages is None else trainer.stages.note_best(stage, counters.best_step)
     if judgement.checkpoint is None:
         path = save(trainer, run, "best")
-        _require_same_actions(trainer, path)
-    else:
+        require_same_policy(trainer, path)
+    else:  # whoever had it judged has compared it, while the live policy was still the same
         path = run.path / "checkpoints" / judgement.checkpoint
     mark_best(run, path.name)
     if last is not None:
@@ -138,14 +150,30 @@ def _best_so_far(trainer: Trainer, *, staged: bool) -> tuple[float, ...]:
     )
 
 
-def _require_same_actions(trainer: Trainer, path: Path) -> None:
-    """Rebuild the policy from its files alone; it must act like the live one on the last observations."""
-    saved = trainer.engine.load_policy(*load_policy_file(path / "policy.safetensors"))
-    rollout = trainer.collector.rollout
-    seen = {key: array[-1] for key, array in rollout.obs.items()}
-    masks = None if rollout.masks is None else rollout.masks[-1]
-    memory = None if rollout.memory is None else rollout.memory[-1]
-    if not np.array_equal(trainer.policy.greedy(seen, masks, memory), saved.greedy(seen, masks, memory)):
+def require_same_policy(trainer: Trainer, path: Path) -> None:
+    """Rebuild the policy from its file alone; it must act, value and remember as the live one does now."""
+    saved = trainer.engine.load_policy(*load_policy_file(path / POLICY))
+    collector = trainer.collector
+    now = collector.obs, collector.masks, collector.agent.memory
+    if not _alike(_answers(trainer.policy, *now), _answers(saved, *now)):
         raise CheckpointError(
-            "the saved policy does not act like the live one; this is a bug, please report it."
+            "the saved policy does not act like the live one; this is a bug, please report it.",
+            where=str(path),
         )
+
+
+def _answers(policy: Policy, obs: Obs, masks: Array | None, memory: Array | None) -> list[Array]:
+    """Likeliest actions first, then everything that a policy makes of observations."""
+    chosen = policy.choose(obs, masks, memory)
+    considered = policy.consider(obs, masks, chosen.actions, memory)
+    after = [] if chosen.memory is None else [chosen.memory]
+    return [chosen.actions, considered.params, considered.values, *after]
+
+
+def _alike(live: list[Array], saved: list[Array]) -> bool:
+    """Are actions equal, and all other numbers up to rounding?"""
+    pairs = zip(live[1:], saved[1:], strict=True)
+    return np.array_equal(live[0], saved[0]) and all(
+        np.allclose(left, right, rtol=_CLOSE, atol=_CLOSE * float(np.abs(left).max(initial=0.0)))
+        for left, right in pairs
+    )

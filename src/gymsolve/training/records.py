@@ -107,13 +107,17 @@ class Clock:
         try:
             yield
         finally:
-            self.add(part, self._now() - began)
+            seconds = self._now() - began
+            self.add(part, seconds)
+            self._longest[part] = max(seconds, self._longest.get(part, 0.0))
 
     def take(self) -> dict[str, float]:
         """Metrics of the time since the last call; the next one counts from now."""
         total = max(self._now() - self._since, 1e-9)
         found = {f"time/{part}_share": min(1.0, seconds / total) for part, seconds in self.spent.items()}
         found["time/diagnose_seconds"] = self.spent["diagnose"]
+        if "checkpoint" in self._longest:
+            found["time/checkpoint_seconds"] = self._longest["checkpoint"]
         found["time/updates_per_second"] = self.updates / total
         found["time/memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _PER_MB
         self._start()
@@ -135,6 +139,8 @@ class Clock:
     def _start(self) -> None:
         self.spent: dict[str, float] = dict.fromkeys(_PHASES, 0.0)
         self.updates = 0
+        self._longest: dict[str, float] = {}
+        """Seconds of the longest block that was timed, by part."""
         self._named = 0.0
         """Of the seconds aside, those since the last record."""
         self._since = self._now()

@@ -18,12 +18,19 @@ from gymsolve.training.trainer import Trainer
 
 
 def for_debugger(config: TrainConfig) -> TrainConfig:
-    """With a debugger attached: one environment, and everything in this process."""
+    """With a debugger attached: one environment, or one of each task, and everything in this process.
+
+    Fewer copies make smaller rollouts, so there may have to be fewer minibatches too.
+    """
     if not debugger_attached():
         return config
-    env = config.env.model_copy(update={"num_envs": 1, "backend": "sync"})
-    judging = config.eval.model_copy(update={"num_envs": 1, "asynchronous": False})
-    return config.model_copy(update={"env": env, "eval": judging})
+    env = config.env.model_copy(update={"num_envs": config.fewest_envs, "backend": "sync"})
+    evaluation = config.eval.model_copy(update={"num_envs": 1, "asynchronous": False})
+    smaller = config.model_copy(update={"env": env, "eval": evaluation})
+    if config.algo.minibatches <= smaller.most_minibatches:
+        return smaller
+    algo = config.algo.model_copy(update={"num_minibatches": smaller.most_minibatches})
+    return smaller.model_copy(update={"algo": algo})
 
 
 def require_same_pipeline(trainer: Trainer) -> None:

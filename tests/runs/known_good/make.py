@@ -43,6 +43,19 @@ PPO = {
     "algo.num_epochs": 2,
     "algo.num_minibatches": 2,
 }
+TINY = {
+    "algo.normalize_rewards": True,
+    "algo.num_steps": 8,
+    "algo.num_epochs": 2,
+    "algo.num_minibatches": 2,
+    "net.hidden": [4],
+    "steps": 64,
+    "checkpoint.every": 32,
+    "eval.every": 64,
+    "eval.episodes": 2,
+    "engine": "torch",
+    "env.backend": "sync",
+}
 RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "cartpole_ppo": ("CartPole-v1:ppo", PPO | {"engine": "numpy", "checkpoint.every": 128}),
     "cartpole_ppo_torch": ("CartPole-v1:ppo", PPO | {"engine": "torch", "env.backend": "sync"}),
@@ -72,8 +85,34 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
             "eval.every": 64,
         },
     ),
+    "cartpole_memory": ("CartPole-v1:positions", TINY | {"net.memory.size": 4, "net.memory.sequence": 4}),
+    "cartpole_archive": (
+        "CartPole-v1:ppo",
+        TINY | {"explore": "go_explore", "explore.archive.leave_after": 5, "explore.archive.capacity": 20},
+    ),
+    "cartpole_acrobot_tasks": (
+        "CartPole-v1:ppo",
+        TINY
+        | {
+            "env.tasks": {"pole": {}, "acro": {"id": "Acrobot-v1", "max_episode_steps": 40}},
+            "net.normalize_values": "popart",
+            "net.tasks.heads": "each",
+        },
+    ),
+    "cartpole_curriculum": (
+        "CartPole-v1:ppo",
+        TINY
+        | {
+            "env.tasks": {"short": {"max_episode_steps": 5}, "long": {}},
+            "curriculum": {"stages": ["short", "long"], "promote_at": 4.0, "episodes": 4},
+        },
+    ),
+    "cartpole_bonus": (
+        "CartPole-v1:ppo",
+        TINY | {"explore": "noveld", "explore.hidden": [4], "explore.features": 4, "explore.repeat": 0.5},
+    ),
 }
-"""Dict observations and action masks are in the last one, whose environment is in tests/training."""
+"""Dict observations and action masks are in `everything_ppo`, whose environment is in tests/training."""
 
 
 def middle(checkpoints: Sequence[str]) -> str:

@@ -106,7 +106,8 @@ def _environment(config: "TrainConfig") -> str:
     what = f"{plural(len(env.tasks), 'task')} ({', '.join(env.tasks)})" if env.tasks else env.id
     told = f"{what}, {env.num_envs} in parallel"
     if debugger_attached():
-        told = f"{env.id}, one copy in this process because a debugger is attached"
+        copies = "one copy of each" if env.tasks else "one copy"
+        told = f"{what}, {copies} in this process because a debugger is attached"
     extras = [setting(wrapper) for wrapper in env.model_dump(mode="json")["wrappers"]]
     if env.kwargs:
         extras.insert(0, setting(env.kwargs))

@@ -61,6 +61,15 @@ TIME = (
         )
     ),
     Metric(
+        "time/checkpoint_seconds",
+        "seconds that the checkpoint since the record before took; of several, the longest",
+        unit="s",
+        better="down",
+        low=0,
+        priority=3,
+        condition="after a checkpoint",
+    ),
+    Metric(
         "time/diagnose_seconds",
         "seconds spent measuring since the record before",
         unit="s",

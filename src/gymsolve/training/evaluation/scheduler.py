@@ -22,7 +22,7 @@ from gymsolve.runs.loading import load_policy_file
 from gymsolve.runs.run import Run
 from gymsolve.settings.config import TrainConfig
 from gymsolve.settings.schedules import Progress
-from gymsolve.training.checkpoint import save
+from gymsolve.training.checkpoint import require_same_policy, save
 from gymsolve.training.engines.choose import load_policy
 from gymsolve.training.evaluation.evaluate import Evaluator, Verdict
 from gymsolve.training.health.nonfinite import date_fault, raise_as
@@ -158,7 +158,9 @@ class ProcessJudge:
             run.append_event("eval_skipped", env_steps=trainer.counters.env_steps)
             return []
         _announce(trainer)  # the checkpoint itself says that it is being judged
-        return self._begin(trainer, save(trainer, run, "eval"), trainer.position())
+        place = save(trainer, run, "eval")
+        require_same_policy(trainer, place)
+        return self._begin(trainer, place, trainer.position())
 
     def make_up(self, trainer: Trainer, run: Run, observer: Observer) -> list[EvalOutcome]:
         return self._begin(trainer, *_saved(trainer, run))
@@ -227,9 +229,14 @@ def _announce(trainer: Trainer) -> None:
 
 
 def _saved(trainer: Trainer, run: Run) -> tuple[Path, dict[str, Any]]:
-    """The checkpoint that is to be judged, and the moment of training that it holds."""
+    """The checkpoint that is to be judged, and the moment of training that it holds.
+
+    Where the live policy is still that one, both must act alike.
+    """
     place = find_place(run, str(trainer.counters.judging))
     meta = meta_in(place)
+    if meta["env_steps"] == trainer.counters.env_steps:
+        require_same_policy(trainer, place)
     progress = Progress(meta[trainer.config.budget_in], trainer.config.steps).fraction
     return place, {key: meta[key] for key in ("env_steps", "vec_steps", "updates")} | {"progress": progress}
 
