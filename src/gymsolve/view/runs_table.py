@@ -1,5 +1,6 @@
 """The table of runs for a page that looks again every few seconds, also in a folder of thousands of them."""
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +8,6 @@ from typing import Any, Literal
 
 from gymsolve.answers import Answer
 from gymsolve.errors import GymsolveError, UsageError, did_you_mean
-from gymsolve.runs.cutting import Key, cut_record
 from gymsolve.runs.index import matching, run_folders
 from gymsolve.runs.records import read_records, sample_records
 from gymsolve.runs.refs import best_reward, needed_reward
@@ -130,7 +130,7 @@ class RunsTable:
     def _read(self, run: Run, summary: RunSummary) -> RunRow:
         try:
             threshold, host = needed_reward(run), str(run.info()["host"])
-            rows = _sample(run.path / "metrics.jsonl")
+            rows = sample_records(run.path / "metrics.jsonl", _POINTS, is_metrics)
             alerts = present_alerts(run)
         except GymsolveError:  # a damaged run is a row too; its summary says what is wrong
             threshold, host, rows, alerts = None, "", [], []
@@ -144,12 +144,6 @@ class RunsTable:
             alerts=alerts,
             host=host,
         )
-
-
-def _sample(path: Path) -> list[dict[str, Any]]:
-    """What a row shows of some records."""
-    keys = [Key(name) for name in ("env_steps", "progress", *_CURVE)]
-    return sample_records(path, _POINTS, is_metrics, parse=lambda line: cut_record(line, keys))
 
 
 def present_alerts(run: Run) -> list[dict[str, str]]:
@@ -174,9 +168,10 @@ def _told_progress(rows: list[dict[str, Any]]) -> float | None:
 
 def _curve(rows: list[dict[str, Any]]) -> list[tuple[int, float]]:
     for name in _CURVE:
-        found = {row["env_steps"]: row[name] for row in rows if row.get(name) is not None}
-        if len(found) > 1:
-            return sorted((step, float(value)) for step, value in found.items())
+        points = {row["env_steps"]: float(row[name]) for row in rows if row.get(name) is not None}
+        finite = sorted((step, value) for step, value in points.items() if math.isfinite(value))
+        if len(finite) > 1:
+            return finite
     return []
 
 
