@@ -11,7 +11,6 @@ from gymsolve.doctor.alerts import Alert, AlertTracker
 from gymsolve.doctor.diagnosis import Diagnosis, diagnose, explain_run, run_context
 from gymsolve.doctor.external_logs import ForeignLog, fetch_wandb, read_foreign, wandb_log
 from gymsolve.doctor.external_logs.settings import their_changes
-from gymsolve.doctor.history import read_rows
 from gymsolve.doctor.lint import lint
 from gymsolve.errors import UnknownRunError, did_you_mean
 from gymsolve.recipes import validate
@@ -91,7 +90,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _of_run(run: Run) -> Findings:
-    rows, problems = read_rows(run.path)
+    rows, problems = run.read_metrics_raw()
     config = validate(run.config_json()["config"], f"{run.id}/config.json")
     context = run_context(run, config)
     found = explain_run(run, AlertTracker(context, rows))

@@ -28,7 +28,7 @@ from gymsolve.runs.trust import buildable_settings
 from gymsolve.service.agent_limits import Allowance, Home, Request, Room, own_run, start_within
 from gymsolve.service.recipes import list_recipes
 from gymsolve.settings.config import TrainConfig
-from gymsolve.view.runs import get_run
+from gymsolve.view.run_view import RunView
 
 _MOST_SEEDS = 1000
 _LONG = 600
@@ -134,7 +134,7 @@ class Continuation:
         run, which = own_run(self.run, home)
         stored = validate(run.config_json()["config"])
         config, _ = apply_overrides(stored, _with_steps(self.settings, self.steps))
-        done, spent = int(pointed(run, "last") or 0), get_run(str(run.path)).seconds
+        done, spent = int(pointed(run, "last") or 0), RunView(run).seconds
         # Of a checkpoint that is not a number of steps, the least is known: it counts as the beginning.
         begun = done if which in (None, "last") else int(which) if which.isdecimal() else 0
         request = Request(
