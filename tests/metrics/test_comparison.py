@@ -1,6 +1,5 @@
 """Runs beside each other: axes, thresholds, other environments."""
 
-
 import pytest
 from report_runs import store
 from stories import make_config, story
