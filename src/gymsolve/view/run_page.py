@@ -135,7 +135,7 @@ def look_over(run: Run) -> RunOverview:
         checkpoints=[StoredCheckpoint(**saved) for saved in view.checkpoints],
         videos=[_video(video) for video in view.videos],
         logbook=view.logbook,
-        events=[_event(event) for event in reversed(view.events[-_EVENTS:])],
+        events=[_event(event) for event in reversed(view.shown_events[-_EVENTS:])],
         log=_last_lines(run.path / "log.txt"),
         report=_is_plain(run.path / _REPORT),
         stopping=view.summary.status == "running" and run.stop_requested(),

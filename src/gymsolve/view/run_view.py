@@ -23,13 +23,15 @@ from gymsolve.text import UNITS
 from gymsolve.view.stages import VisitedStage, stage_visits, task_curves, tell_stages
 
 if TYPE_CHECKING:  # settings and rules take a moment to import, and most doors need neither
-    from gymsolve.doctor.alerts import AlertTracker
+    from gymsolve.doctor.alerts import Alert, AlertTracker
+    from gymsolve.doctor.diagnose_run import Findings
     from gymsolve.doctor.diagnosis import Diagnosis
     from gymsolve.doctor.history import History
     from gymsolve.doctor.rules.rule import Context
     from gymsolve.settings.config import TrainConfig
 
 _SEVERITIES = ("error", "warn", "info")
+_BY_RULES = "These alerts come from the rules of this version: the events of the run do not tell them all."
 Row = dict[str, Any]
 Point = tuple[float, float]
 
@@ -84,6 +86,11 @@ class RunView:
     @property
     def events(self) -> list[Row]:
         return self.event_records.rows
+
+    @property
+    def shown_events(self) -> list[Row]:
+        """Events for people: without the state of all alerts, which is there for readers such as this."""
+        return [event for event in self.events if event["kind"] != "alerts"]
 
     def event(self, kind: str) -> Row | None:
         """The newest event of a kind."""
@@ -293,13 +300,42 @@ class RunView:
 
     @cached_property
     def diagnosis(self) -> "Diagnosis":
-        """Alerts in causal order."""
-        from gymsolve.doctor.alerts import AlertTracker
+        """Alerts in causal order, as the events tell them; by the rules of today where they do not."""
         from gymsolve.doctor.diagnosis import explain_run
 
-        if self._followed is None:
-            self._followed = AlertTracker(self.context, self.rows)
-        return explain_run(self.run, self._followed)
+        return explain_run(self.run, self._tracker)
+
+    @property
+    def diagnosed_now(self) -> str:
+        """That the rules of today had to find the alerts, in a sentence; empty where the events tell them."""
+        return _BY_RULES if self._stored_alerts is None and self._followed is None else ""
+
+    @cached_property
+    def _stored_alerts(self) -> "list[Alert] | None":
+        from gymsolve.doctor.stored_alerts import stored_alerts
+
+        return stored_alerts(self.events, self.history, running=self.summary.status == "running")
+
+    @cached_property
+    def _tracker(self) -> "AlertTracker":
+        from gymsolve.doctor.alerts import AlertTracker
+
+        if self._followed is not None:
+            return self._followed
+        if self._stored_alerts is None:
+            return AlertTracker(self.context, self.rows)
+        tracker = AlertTracker(self.context)
+        tracker.recall(self.history, self._stored_alerts)
+        return tracker
+
+    @property
+    def findings(self) -> "Findings":
+        """The diagnosis as `gymsolve diagnose` answers it."""
+        from gymsolve.doctor.diagnose_run import run_findings
+
+        note = [self.diagnosed_now] * bool(self.diagnosed_now)
+        metrics = Records(self.rows, [*self.metrics.problems, *note])
+        return run_findings(self.run, self.config, self.context, self.diagnosis, metrics)
 
     @cached_property
     def lint(self) -> list[str]:

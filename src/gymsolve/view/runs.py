@@ -124,7 +124,7 @@ def get_run(ref: str, runs_dir: RunsDir = None) -> RunDetails:
         videos=[video.to_json() for video in view.videos],
         evaluations=[restore_nan(row) for row in view.evaluations],
         last_metrics=view.newest,
-        events=view.events[-_EVENTS_SHOWN:],
+        events=view.shown_events[-_EVENTS_SHOWN:],
         problems=view.problems,
     )
 

@@ -40,6 +40,8 @@ def findings(view: RunView) -> Section:
     blocks: list[Block] = [_finding(alert, found["consequences"]) for alert in found["roots"]]
     if not blocks:
         blocks.append(Paragraph("No alert fired, which is not to say that all is well."))
+    if view.diagnosed_now:
+        blocks.append(Paragraph(view.diagnosed_now))
     if view.lint:
         blocks += [Paragraph("Settings that rarely work:"), Bullets(view.lint)]
     return Section("Alerts", [*blocks, *_quiet(view)])
