@@ -6,8 +6,9 @@ import math
 import pytest
 from stories import story
 
-from gymsolve.doctor.history import History, read_rows
+from gymsolve.doctor.history import History
 from gymsolve.errors import RunDamagedError
+from gymsolve.runs.run import Run
 
 
 def test_series_know_their_peaks_and_where_they_were():
@@ -36,12 +37,12 @@ def test_seconds_are_looked_up_by_step():
 def test_a_torn_line_is_left_out_and_reported(tmp_path):
     lines = [json.dumps(row) for row in story(count=3)]
     (tmp_path / "metrics.jsonl").write_text("\n".join([*lines, '{"env_steps": 4000, "tra']))
-    rows, problems = read_rows(tmp_path)
+    rows, problems = Run(tmp_path).read_metrics_raw()
     assert len(rows) == 3
     assert problems == ["metrics.jsonl:4 was cut off while being written; ignored"]
 
 
 def test_a_newer_run_is_refused_in_one_sentence(tmp_path):
     (tmp_path / "run.json").write_text('{"schema_version": 99}')
-    with pytest.raises(RunDamagedError, match=r"newer gymsolve \(schema 99.*Update gymsolve"):
-        read_rows(tmp_path)
+    with pytest.raises(RunDamagedError, match=r"newer gymsolve \(schema 99.*Upgrade with"):
+        Run(tmp_path).info()

@@ -1,4 +1,4 @@
-"""Curves from a cursor on: only what is new, the same numbers both ways of reading, extremes always kept."""
+"""Curves from a cursor on: only what is new, extremes always kept."""
 
 import json
 import math
@@ -11,11 +11,11 @@ import pytest
 from gymsolve.errors import RunDamagedError, UnknownRunError, UsageError
 from gymsolve.runs.records import sample_records
 from gymsolve.runs.run import Run
-from gymsolve.view import series as tracks
 from gymsolve.view.live_series import follow_metrics, look_closer, name_metrics
 from gymsolve.view.run_page import look_over, run_by_id, run_stamp
 from gymsolve.view.runs import get_run
-from gymsolve.view.series import Part, outstanding
+from gymsolve.view.series import Part
+from gymsolve.view.thinning import extremes
 
 KEPT = Path(__file__).parents[1] / "runs" / "known_good" / "cartpole"
 SPACING = ((", ", ": "), (",", ":"))
@@ -65,9 +65,7 @@ def test_a_file_that_was_replaced_is_told_from_its_beginning(run: Run) -> None:
     assert follow_metrics(run, [RETURN], cursor).series == {}
 
 
-def test_long_files_give_the_same_numbers_without_parsing_all(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_odd_lines_are_read_or_counted_as_damaged(run: Run) -> None:
     path = run.path / "metrics.jsonl"
     odd = [
         record(10_200, **{RETURN: math.inf}).replace("Infinity", "null"),
@@ -79,8 +77,6 @@ def test_long_files_give_the_same_numbers_without_parsing_all(
     path.write_text(path.read_text() + "".join(odd))
     names = [one.name for one in name_metrics(run)][:30]
     parsed = follow_metrics(run, [*names, RETURN, JUDGED])
-    monkeypatch.setattr(tracks, "_PARSED", 0)
-    assert follow_metrics(run, [*names, RETURN, JUDGED]) == parsed
     assert parsed.problems == ["1 lines of metrics.jsonl cannot be read; ignored"]
     assert parsed.series[JUDGED].values[-1] == -3.25e-7
     assert parsed.series[JUDGED].seconds[-1] == 9.5
@@ -96,8 +92,8 @@ def test_thinning_keeps_what_stands_out_and_is_the_same_every_time() -> None:
     draw = random.Random(0)
     values = [draw.gauss(0, 1) for _ in range(50_000)]
     values[12_345], values[40_001], values[7] = 99.0, -99.0, math.nan
-    kept = outstanding(values, 1000)
-    assert kept == outstanding(list(values), 1000) == sorted(set(kept))
+    kept = extremes(values, 1000)
+    assert kept == extremes(list(values), 1000) == sorted(set(kept))
     assert {0, 12_345, 40_001, 49_999} <= set(kept)
     assert len(kept) <= 2002
     for begin in range(0, 50_000, 50):  # brute force: each part keeps its own extremes
@@ -105,8 +101,8 @@ def test_thinning_keeps_what_stands_out_and_is_the_same_every_time() -> None:
         mine = [values[place] for place in kept if begin <= place < begin + 50]
         assert min(part) in mine
         assert max(part) in mine
-    assert outstanding([math.nan] * 5000, 10) == [*range(0, 5000, 500), 4999]
-    assert outstanding([1.0, 2.0], 1000) == [0, 1]
+    assert extremes([math.nan] * 5000, 10) == [*range(0, 5000, 500), 4999]
+    assert extremes([1.0, 2.0], 1000) == [0, 1]
 
 
 @pytest.mark.parametrize("cursor", ["x", "1", "1.", "1.x", "-1.2", f"{'9' * 60}.1"])
@@ -152,11 +148,7 @@ def test_a_link_in_place_of_metrics_is_refused(run: Run, tmp_path: Path) -> None
         follow_metrics(run, [RETURN])
 
 
-@pytest.mark.parametrize("parsed", [4 << 20, 0])
-def test_a_part_has_all_of_its_records_until_they_are_too_many(
-    run: Run, monkeypatch: pytest.MonkeyPatch, parsed: int
-) -> None:
-    monkeypatch.setattr(tracks, "_PARSED", parsed)
+def test_a_part_has_all_of_its_records_until_they_are_too_many(run: Run) -> None:
     steps = range(0, 900_000, 100)
     (run.path / "metrics.jsonl").write_text("".join(record(step) for step in steps))
     assert len(follow_metrics(run, [RETURN]).series[RETURN].values) <= 2002

@@ -99,6 +99,7 @@ class AlertTracker:
         self.inapplicable = [rule for rule in rules if not rule.applies(context)]
         self.failure: Alert | None = None
         """What ended the run, when it did not end by itself."""
+        self._recalled: dict[str, Alert] = {}
         self._by_metric: dict[str, list[_State]] = {}
         for state in self._states:
             self._by_metric.setdefault(state.rule.metric, []).append(state)
@@ -126,10 +127,15 @@ class AlertTracker:
 
     def alerts(self) -> list[Alert]:
         """Everything that fired so far, by id."""
-        fired = {state.rule.id: self._alert(state) for state in self._states if state.count}
+        fired = {state.rule.id: self._alert(state) for state in self._states if state.count} | self._recalled
         if self.failure is not None:
             fired[self.failure.id] = self.failure
         return [fired[name] for name in sorted(fired)]
+
+    def recall(self, history: History, alerts: Iterable[Alert]) -> None:
+        """Take over what another tracker has found in these records, instead of running the rules."""
+        self.history = history
+        self._recalled = {alert.id: alert for alert in alerts}
 
     def fail(self, failure: Alert) -> AlertChange:
         """Take the alert about what ended the run: no record tells of it."""

@@ -1,4 +1,4 @@
-"""What the rules say about a run, or about somebody else's log."""
+"""The verdict of the rules of today on a run, or on somebody else's log."""
 
 import os
 from dataclasses import dataclass, replace
@@ -11,13 +11,15 @@ from gymsolve.doctor.alerts import Alert, AlertTracker
 from gymsolve.doctor.diagnosis import Diagnosis, diagnose, explain_run, run_context
 from gymsolve.doctor.external_logs import ForeignLog, fetch_wandb, read_foreign, wandb_log
 from gymsolve.doctor.external_logs.settings import their_changes
-from gymsolve.doctor.history import read_rows
 from gymsolve.doctor.lint import lint
+from gymsolve.doctor.rules.rule import Context
 from gymsolve.errors import UnknownRunError, did_you_mean
 from gymsolve.recipes import validate
 from gymsolve.runs import Run, find_run, split_ref
 from gymsolve.runs.index import LAST
+from gymsolve.runs.records import Records
 from gymsolve.runs.summary import holds_run
+from gymsolve.settings.config import TrainConfig
 
 ONLINE = "wandb:"
 _SUFFIXES = (".csv", ".wandb")
@@ -91,19 +93,26 @@ def _names(folder: Path) -> list[str]:
 
 
 def _of_run(run: Run) -> Findings:
-    rows, problems = read_rows(run.path)
+    rows, problems = run.read_metrics_raw()
     config = validate(run.config_json()["config"], f"{run.id}/config.json")
     context = run_context(run, config)
-    found = explain_run(run, AlertTracker(context, rows))
+    diagnosis = explain_run(run, AlertTracker(context, rows))
+    return run_findings(run, config, context, diagnosis, Records(rows, problems))
+
+
+def run_findings(
+    run: Run, config: TrainConfig, context: Context, diagnosis: Diagnosis, metrics: Records
+) -> Findings:
+    """A diagnosis of a run, with what else there is to say of its settings and its records."""
     return Findings(
         run=run.id,
         path=str(run.path),
         log="gymsolve",
         env_id=config.env.id,
         settings={},
-        **_found(found, rows),
-        problems=problems,
-        lint=[str(finding.without(found.decided)) for finding in lint(config, context.spec)],
+        **_facts(diagnosis, metrics.rows),
+        problems=metrics.problems,
+        lint=[str(doubt.without(diagnosis.decided)) for doubt in lint(config, context.spec)],
     )
 
 
@@ -114,33 +123,36 @@ def _of_log(log: ForeignLog) -> Findings:
         log=log.kind,
         env_id=log.env_id,
         settings=log.settings,
-        **_found(_in_their_words(diagnose(log.records, log.context), log), log.records),
+        **_facts(_in_their_words(diagnose(log.records, log.context), log), log.records),
         problems=log.problems,
         lint=[],
     )
 
 
-def _in_their_words(found: Diagnosis, log: ForeignLog) -> Diagnosis:
+def _in_their_words(diagnosis: Diagnosis, log: ForeignLog) -> Diagnosis:
     """Remedies with the names of settings that the log's own tool has."""
 
-    def told(alert: Alert) -> Alert:
+    def translate(alert: Alert) -> Alert:
         return replace(alert, changes=their_changes(log.kind, alert.changes, log.settings))
 
     return replace(
-        found,
-        roots=tuple(map(told, found.roots)),
-        consequences=tuple(replace(one, alert=told(one.alert)) for one in found.consequences),
+        diagnosis,
+        roots=tuple(map(translate, diagnosis.roots)),
+        consequences=tuple(
+            replace(follows, alert=translate(follows.alert)) for follows in diagnosis.consequences
+        ),
     )
 
 
-def _found(found: Diagnosis, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _facts(diagnosis: Diagnosis, rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "records": len(rows),
         "env_steps": max((int(row.get("env_steps") or 0) for row in rows), default=0),
-        "roots": found.roots,
+        "roots": diagnosis.roots,
         "consequences": tuple(
-            ExplainedAlert(**vars(one.alert), because=one.because) for one in found.consequences
+            ExplainedAlert(**vars(follows.alert), because=follows.because)
+            for follows in diagnosis.consequences
         ),
-        "not_fired": found.not_fired,
-        "not_checked": dict(found.not_checked),
+        "not_fired": diagnosis.not_fired,
+        "not_checked": dict(diagnosis.not_checked),
     }

@@ -8,15 +8,9 @@ update, so what is done with each counts in microseconds.
 import math
 from bisect import bisect_right
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
-from gymsolve.errors import RunDamagedError
 from gymsolve.metrics.time_accounting import Spending
-from gymsolve.runs.files import read_json
-from gymsolve.runs.records import Records
-from gymsolve.runs.run import Run
-from gymsolve.runs.summary import SCHEMA_VERSION
 
 
 class Series:
@@ -142,20 +136,3 @@ class History:
         steps, seconds = self._clock
         index = bisect_right(steps, step) - 1
         return seconds[index] if index >= 0 else None
-
-
-def read_rows(folder: Path) -> Records:
-    """The records in the folder of a run, and what in it could not be read.
-
-    Torn and damaged lines are left out and reported, and so is the thinning of a very long file; a run that a
-    newer version wrote is refused.
-    """
-    path = folder / "run.json"
-    version = read_json(path).get("schema_version", SCHEMA_VERSION) if path.is_file() else SCHEMA_VERSION
-    if not isinstance(version, int) or version > SCHEMA_VERSION:
-        raise RunDamagedError(
-            f"the run was written by a newer gymsolve (schema {version}, this one knows {SCHEMA_VERSION}).",
-            where=str(path),
-            hint="Update gymsolve to read it.",
-        )
-    return Run(folder).read_metrics_raw()

@@ -203,8 +203,8 @@ def _part(home: Home, ref: str, part: str) -> str:
         page = run.path / "report.md"
         written = os.path.lexists(page)
         return read_file(page).decode(errors="replace") if written else "No report was written yet."
-    from gymsolve.doctor.diagnose_run import diagnose_path
+    from gymsolve.view.run_view import RunView
 
-    found = diagnose_path(str(run.path)).to_json()
-    told = {name: found[name] for name in ("run", "env_steps", "roots", "consequences", "lint", "problems")}
-    return json.dumps(told, ensure_ascii=False, indent=1)
+    findings = RunView(run).findings.to_json()
+    shown = ("run", "env_steps", "roots", "consequences", "lint", "problems")
+    return json.dumps({name: findings[name] for name in shown}, ensure_ascii=False, indent=1)

@@ -27,8 +27,6 @@ from gymsolve.runs.files import (
 Record = dict[str, Any]
 Fits = Callable[[Mapping[str, Any]], bool]
 _TAIL = 1 << 16
-_AT_ONCE = 1 << 18
-"""Bytes of a long file that are read at a time: more would leave the processor's cache."""
 
 
 class Records(NamedTuple):
@@ -128,20 +126,15 @@ def last_record(path: Path) -> dict[str, Any] | None:
 
 def lines_from(path: Path, start: int) -> Iterator[bytes]:
     """Complete lines from a byte on, for a reader that remembers how far it has come."""
-    with os_errors(path), os.fdopen(open_plain(path), "rb", buffering=_AT_ONCE) as file:
+    with os_errors(path), os.fdopen(open_plain(path), "rb") as file:
         file.seek(start)
         for line in file:
             if line.endswith(b"\n"):
                 yield line
 
 
-def sample_records(
-    path: Path, most: int, fits: Fits = _anything, *, parse: Callable[[bytes], Record | None] | None = None
-) -> list[Record]:
-    """Records at evenly spaced bytes, the first and the newest among them; the rest is not even read.
-
-    Somebody who wants little of them may `parse` lines in a way of his own.
-    """
+def sample_records(path: Path, most: int, fits: Fits = _anything) -> list[Record]:
+    """Records at evenly spaced bytes, the first and the newest among them; the rest is not even read."""
     if path.is_symlink() or not path.exists():
         return []
     with os_errors(path), os.fdopen(open_plain(path), "rb") as file:
@@ -154,10 +147,10 @@ def sample_records(
             start = file.tell()
             lines[start] = file.readline(_TAIL)
     newest = last_record(path)
-    parsed = [(parse or parse_record)(line) for line in lines.values() if line.endswith(b"\n")]
-    found = [record for record in parsed if record is not None and fits(record)]
-    late = newest is not None and fits(newest) and (not found or found[-1] != newest)
-    return [*found, newest] if late and newest is not None else found
+    parsed = [parse_record(line) for line in lines.values() if line.endswith(b"\n")]
+    records = [record for record in parsed if record is not None and fits(record)]
+    late = newest is not None and fits(newest) and (not records or records[-1] != newest)
+    return [*records, newest] if late and newest is not None else records
 
 
 def split_records(path: Path, discarded: Path, beyond: Callable[[dict[str, Any]], bool]) -> int:

@@ -1,8 +1,9 @@
 """How people name runs and checkpoints: ids, parts of ids, paths, `@last`, `@best`, `RUN@120000`."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from gymsolve.errors import CheckpointError, RunDamagedError, UnknownRunError, did_you_mean
 from gymsolve.runs.checkpoints import list_checkpoints, pointed, read_meta
@@ -114,13 +115,19 @@ def select_runs(
 
 def needed_reward(run: Run) -> float | None:
     """The mean reward at which a run counts as solved; known from its start on."""
-    result, config = run.info().get("result") or {}, run.config_json()["config"]
+    return choose_threshold(run.info(), run.config_json()["config"], lambda: run.read_events().rows)
+
+
+def choose_threshold(
+    info: Mapping[str, Any], config: Mapping[str, Any], events: Callable[[], Sequence[Mapping[str, Any]]]
+) -> float | None:
+    """The same from the contents of a run's files; `events` are read only where no other file knows."""
     if config.get("solved_by", "return") != "return":
         return None
-    known = [config.get("solved_at"), result.get("threshold")]
+    known = [config.get("solved_at"), (info.get("result") or {}).get("threshold")]
     if known == [None, None]:
-        known += [row.get("threshold") for row in run.read_events().rows if row.get("kind") == "started"]
-    return next((float(one) for one in known if isinstance(one, int | float)), None)
+        known += [row.get("threshold") for row in events() if row.get("kind") == "started"]
+    return next((float(bar) for bar in known if isinstance(bar, int | float)), None)
 
 
 def best_reward(run: Run) -> float | None:

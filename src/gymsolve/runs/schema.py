@@ -146,6 +146,7 @@ _NUMBER = Field(_is_number, "a number")
 _FLAG = Field(lambda value: isinstance(value, bool), "true or false")
 _MOMENT = Field(is_moment, "a time such as 2026-01-02T03:04:05+00:00")
 _WORDS = Field(_is_list_of_text, "a list of words").optional()
+_TABLE = Field(lambda value: isinstance(value, dict), "an object")
 _STATUS = Field(
     lambda value: value in ("running", "finished", "solved", "stopped", "crashed"), "the status of a run"
 )
@@ -191,6 +192,29 @@ EVENT: Fields = {
     "bad": Field(lambda value: isinstance(value, dict), "a description of a number").or_none().optional(),
 }
 """A line of `events.jsonl`."""
+
+_CHANGE = {
+    "path": _TEXT,
+    "advice": _TEXT,
+    "move": Field(lambda value: value in ("up", "down", "set"), "up, down or set"),
+}
+
+ALERT: Fields = {
+    **dict.fromkeys(
+        ("id", "title", "metric", "sign", "remark", "meaning", "cause", "instead", "effect"), _TEXT
+    ),
+    "severity": Field(lambda value: value in ("info", "warn", "error"), "info, warn or error"),
+    **dict.fromkeys(("signal", "step", "onset", "count", "steps"), _COUNT),
+    "share": _NUMBER,
+    **dict.fromkeys(("value", "threshold", "seconds", "aim"), _NUMBER.or_none()),
+    "since": _COUNT.or_none(),
+    **dict.fromkeys(("active", "ended"), _FLAG),
+    "bad": _TABLE.or_none(),
+    "changes": Field(
+        lambda value: isinstance(value, list) and all(map(_object(_CHANGE), value)), "changes of settings"
+    ),
+}
+"""An alert in an event."""
 
 META: Fields = {
     "env_steps": _COUNT,
@@ -239,7 +263,6 @@ def _is_row(value: Any) -> bool:
     return sound and len({one["name"] for one in value}) == len(value)
 
 
-_TABLE = Field(lambda value: isinstance(value, dict), "an object")
 _ONE_OF_STATES = Field(lambda value: value in ("playing", "whole", "stopped"), "a state of an episode")
 
 INSPECTION: Fields = {

@@ -50,6 +50,11 @@ class RunSummary:
         """It tried something for another run, which it is listed with."""
         return (self.parent or {}).get("kind") == "trial"
 
+    @property
+    def is_solved(self) -> bool:
+        """It is solved now, or its last verdict says so."""
+        return self.status == "solved" or bool((self.result or {}).get("solved"))
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 

@@ -1,5 +1,6 @@
 """A run's videos: `videos/<name>.mp4`, each with `videos/<name>.json` that says what it shows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,11 @@ def list_videos(run: Run) -> list[Video]:
 
 def find_best_video(run: Run) -> Video | None:
     """The video to show of a run: of its best policy, else of the final one, else of the longest trained."""
-    videos = list_videos(run)
+    return choose_video(list_videos(run))
+
+
+def choose_video(videos: Sequence[Video]) -> Video | None:
+    """The same among the videos of a run."""
     favourites = [video for video in videos if video.name in _FAVOURITES]
     return next(iter(favourites or videos[-1:]), None)
 

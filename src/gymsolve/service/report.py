@@ -36,21 +36,21 @@ def report_run(ref: str, runs_dir: Path | str | None = None, scratch: Sequence[s
 
     `scratch` are runs that learned a stage of its curriculum alone: the report then tells forward transfer.
     """
-    alone = [find_run(split_ref(one)[0], runs_dir) for one in scratch]
+    alone = [find_run(split_ref(other)[0], runs_dir) for other in scratch]
     report = write_report(find_run(split_ref(ref)[0], runs_dir), scratch=alone)
-    facts = report.facts
+    view = report.view
     return WrittenReport(
-        run=facts.run.id,
+        run=view.run.id,
         markdown=str(report.markdown),
         html=str(report.html),
-        status=facts.summary.status,
-        solved=facts.solved,
-        verdict=verdict(facts),
-        mean_reward=None if facts.best is None else facts.best["eval/mean_reward"],
-        threshold=facts.threshold,
-        env_steps=facts.env_steps,
-        seconds=facts.seconds,
-        quality=facts.quality,
-        alerts=[alert.id for alert in facts.diagnosis.roots],
-        problems=facts.problems,
+        status=view.summary.status,
+        solved=view.solved,
+        verdict=verdict(view),
+        mean_reward=None if view.best is None else view.best["eval/mean_reward"],
+        threshold=view.return_threshold,
+        env_steps=view.env_steps,
+        seconds=view.seconds,
+        quality=view.quality,
+        alerts=[alert.id for alert in view.diagnosis.roots],
+        problems=view.problems,
     )

@@ -1,4 +1,4 @@
-"""What has happened in a run since somebody last looked."""
+"""News of a run since somebody last looked."""
 
 import json
 import time
@@ -9,10 +9,11 @@ from typing import Any, Literal
 from gymsolve.answers import Answer, left_out
 from gymsolve.errors import RunDamagedError, UsageError
 from gymsolve.jobs.cancellation import require_wanted
-from gymsolve.runs import Run, best_reward, find_run, needed_reward, split_ref
+from gymsolve.runs import Run, find_run, split_ref
 from gymsolve.runs.files import read_file
 from gymsolve.service.agent_usage import newest_trials
-from gymsolve.view.runs import RunsDir, running_trials, visited_stages
+from gymsolve.view.run_view import RunView
+from gymsolve.view.runs import RunsDir
 
 Until = Literal["end", "evaluation", "alert"]
 _GLANCE = 0.5
@@ -20,7 +21,7 @@ _DEAREST = 4.0
 """Looking takes at most this part of a wait: one in so many."""
 _MOST = 20
 _ALERTS = ("alert", "alert_cleared", "env_fault", "fix", "error")
-_TOLD = (
+_SHOWN = (
     "kind",
     "env_steps",
     "id",
@@ -78,21 +79,16 @@ class News(Answer):
 
 
 def look_at(ref: str, since: str = "", runs_dir: RunsDir = None) -> News:
-    """What is new in a run since a `cursor`."""
+    """The state of a run, and what is new in it since a `cursor`."""
     seen = _seen(since)
-    run = find_run(split_ref(ref)[0], runs_dir)
-    rows, events = run.read_metrics().rows, run.read_events().rows
-    evaluations = [row for row in rows if "eval/mean_reward" in row]
-    alerts = [one for one in events if one["kind"] in _ALERTS]
-    summary, config = run.summary(), run.config_json()["config"]
-    last: dict[str, Any] = {}
-    for row in rows:
-        last |= row
-    steps, done = summary.steps, last.get("env_steps", summary.env_steps)
-    speed = last.get("time/fps")
+    view = RunView(find_run(split_ref(ref)[0], runs_dir))
+    alerts = [event for event in view.events if event["kind"] in _ALERTS]
+    summary, newest = view.summary, view.newest
+    steps, done = summary.steps, newest.get("env_steps", summary.env_steps)
+    speed = newest.get("time/fps")
     left = summary.status == "running" and speed and steps
     return News(
-        run=run.id,
+        run=view.run.id,
         status=summary.status,
         reason=summary.reason,
         env_steps=done,
@@ -100,16 +96,16 @@ def look_at(ref: str, since: str = "", runs_dir: RunsDir = None) -> News:
         progress=None if not steps else min(1.0, done / steps),
         steps_per_second=speed,
         seconds_left=max(0.0, (steps - done) / speed) if left and steps and speed else None,
-        best_return=best_reward(run),
-        threshold=needed_reward(run),
-        success_needed=config.get("solved_at") if config.get("solved_by") == "success_rate" else None,
-        last_training_return=last.get("rollout/ep_rew_mean"),
-        **_stages(run, config, rows, events),
-        tasks=_tasks(last),
-        evaluations=[_evaluation(row) for row in evaluations[seen[0] :][-_MOST:]],
-        alerts=[_alert(one) for one in alerts[seen[1] :][-_MOST:]],
-        **_trials(run, events),
-        cursor=f"{len(evaluations)}.{len(alerts)}",
+        best_return=view.best_reward,
+        threshold=view.threshold,
+        success_needed=view.success_threshold,
+        last_training_return=newest.get("rollout/ep_rew_mean"),
+        **_stages(view),
+        tasks=_tasks(newest),
+        evaluations=[_evaluation(row) for row in view.evaluations[seen[0] :][-_MOST:]],
+        alerts=[_alert(event) for event in alerts[seen[1] :][-_MOST:]],
+        **_trials(view),
+        cursor=f"{len(view.evaluations)}.{len(alerts)}",
     )
 
 
@@ -154,40 +150,40 @@ def _evaluation(row: dict[str, Any]) -> dict[str, float | None]:
 
 
 def _alert(event: dict[str, Any]) -> dict[str, Any]:
-    return {name: event[name] for name in _TOLD if event.get(name) is not None}
+    return {name: event[name] for name in _SHOWN if event.get(name) is not None}
 
 
-def _stages(
-    run: Run, config: dict[str, Any], rows: list[dict[str, Any]], events: list[dict[str, Any]]
-) -> dict[str, Any]:
-    visits = visited_stages(run, config, rows, events)
+def _stages(view: RunView) -> dict[str, Any]:
+    visits = view.stages
     if not visits:
         return {}
-    way = ", then ".join(f"{one.stage} ({one.ending})" for one in visits[:-1][-_MOST:])
-    mastered = dict.fromkeys(one.stage for one in visits if one.master is not None)
+    way = ", then ".join(f"{visit.stage} ({visit.ending})" for visit in visits[:-1][-_MOST:])
+    mastered = dict.fromkeys(visit.stage for visit in visits if visit.master is not None)
     return {
         "stage": f"{visits[-1].stage} since step {visits[-1].began:,}" + (f"; before: {way}" if way else ""),
-        "masters": [f"{run.id}@stage-{stage}" for stage in mastered],
+        "masters": [f"{view.run.id}@stage-{stage}" for stage in mastered],
     }
 
 
 def _tasks(last: dict[str, Any]) -> dict[str, float | None] | None:
     """Shares of successes where there are any, else returns."""
     for prefix in reversed(_TASKS):
-        found = {name.removeprefix(prefix): last[name] for name in last if name.startswith(prefix)}
-        if found:
-            return found
+        tasks = {name.removeprefix(prefix): last[name] for name in last if name.startswith(prefix)}
+        if tasks:
+            return tasks
     return None
 
 
-def _trials(run: Run, events: list[dict[str, Any]]) -> dict[str, Any]:
+def _trials(view: RunView) -> dict[str, Any]:
     """How far the trials of a remedy are, or why they gave no verdict."""
+    run, running = view.run, view.running_trials
     asked = newest_trials(run.id, run.path.parent)
-    running = running_trials(run)
     if running or (asked is not None and asked.is_trying(run.path.parent)):
         where = f": {running[0].id} at {running[0].env_steps:,} steps" if running else ""
         return {"trying": f"a remedy is tried{where}"}
-    if asked is None or any(one["kind"] == "fix" and one.get("time", "") >= asked.time for one in events):
+    if asked is None or any(
+        event["kind"] == "fix" and event.get("time", "") >= asked.time for event in view.events
+    ):
         return {}
     return {"trials_failed": _last_words(run)}
 

@@ -19,7 +19,7 @@ from gymsolve.runs.trust import buildable_settings
 from gymsolve.service.agent_limits import Allowance, Home, Request, Room, own_run, start_within
 from gymsolve.service.recipes import list_recipes
 from gymsolve.settings.config import TrainConfig
-from gymsolve.view.runs import get_run
+from gymsolve.view.run_view import RunView
 
 _LONG = 600
 """Seconds."""
@@ -32,7 +32,7 @@ def start_request(request: RunRequest, home: Home, key: str | None = None) -> Al
         need, spent = _need_of_new(request, home), 0.0
     else:
         run, which = own_run(request.env_or_ref, home)
-        spent = get_run(str(run.path)).seconds
+        spent = RunView(run).seconds
         need = _need_of_rest(request, run, which, spent)
         request = replace(request, env_or_ref=run.id if which is None else f"{run.id}@{which}")
 

@@ -14,7 +14,7 @@ from gymsolve.runs.summary import Status
 from gymsolve.training.checkpoint import save
 from gymsolve.training.evaluation.scheduler import EvalScheduler
 from gymsolve.training.observer import Observer
-from gymsolve.training.publish import publish_failure
+from gymsolve.training.publish import publish_failure, store_alerts
 from gymsolve.training.stop import EndAtOnceError
 from gymsolve.training.trainer import Trainer
 
@@ -59,6 +59,7 @@ class FailureHandler:
     def _write_down(self, error: BaseException) -> None:
         """Events and status: what ended the run."""
         run, steps = self.run, self.trainer.counters.env_steps
+        store_alerts(self.trainer, run)
         stopped = isinstance(error, KeyboardInterrupt)
         text = str(error) or "interrupted" if stopped else f"{type(error).__name__}: {error}"
         if isinstance(error, GymsolveError) and error.bad is not None:

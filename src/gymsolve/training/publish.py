@@ -1,13 +1,13 @@
 """Hands each record to the file, the rules and the observer."""
 
 import time
-from dataclasses import asdict
 from typing import Any
 
-from gymsolve.doctor.alerts import Alert, AlertChange, AlertTracker
+from gymsolve.doctor.alerts import AlertChange, AlertTracker
 from gymsolve.doctor.diagnosis import explain
 from gymsolve.doctor.failure import failure_alert
 from gymsolve.doctor.rules.rule import Context
+from gymsolve.doctor.stored_alerts import alert_facts
 from gymsolve.errors import BadNumber
 from gymsolve.metrics.catalog import require_declared
 from gymsolve.runs.run import Run
@@ -40,9 +40,15 @@ def _tell(trainer: Trainer, run: Run, observer: Observer, changes: list[AlertCha
     settled = {alert.id: alert for alert in found.alerts}  # with remedies that do not contradict each other
     for kind, changed in changes:
         alert = settled[changed.id]
-        facts = _facts(alert) | {"because": because.get(alert.id)}
+        facts = alert_facts(alert) | {"because": because.get(alert.id)}
         run.append_event(kind, env_steps=trainer.counters.env_steps, **facts)
         observer.event(kind, facts)
+
+
+def store_alerts(trainer: Trainer, run: Run) -> None:
+    """Enter into the events how all alerts stand; readers of the run then need not run the rules."""
+    alerts = [alert_facts(alert) for alert in trainer.alerts.alerts()]
+    run.append_event("alerts", env_steps=trainer.counters.env_steps, alerts=alerts)
 
 
 def replay_alerts(trainer: Trainer, run: Run) -> None:
@@ -62,32 +68,7 @@ def present_alerts(tracker: AlertTracker) -> dict[str, dict[str, Any]]:
     alerts = found.alerts
     blamed = {because.get(alert.id) for alert in alerts if alert.active}
     return {
-        alert.id: _facts(alert)
-        | {"because": because.get(alert.id), "active": alert.active, "step": alert.step}
+        alert.id: alert_facts(alert) | {"because": because.get(alert.id)}
         for alert in alerts
         if alert.active or alert.id in blamed
-    }
-
-
-def _facts(alert: Alert) -> dict[str, Any]:
-    """An alert as events store it: flat, and without the rule's own text."""
-    evidence = alert.evidence
-    return {
-        "id": alert.id,
-        "severity": alert.severity,
-        "title": alert.title,
-        "metric": evidence.metric,
-        "value": evidence.value,
-        "sign": evidence.sign,
-        "threshold": evidence.threshold,
-        "remark": evidence.note,
-        "meaning": evidence.meaning,
-        "bad": None if evidence.bad is None else evidence.bad.to_json(),
-        "onset": alert.onset,
-        "count": alert.count,
-        "share": alert.share,
-        "cause": alert.cause,
-        "changes": [asdict(change) for change in alert.changes],
-        "instead": alert.instead,
-        "effect": alert.effect,
     }

@@ -24,7 +24,7 @@ from gymsolve.training.finish import FailureHandler, leave_report, note_end, not
 from gymsolve.training.loop import record_evaluations, train_loop, write_record
 from gymsolve.training.observer import Observer, checked
 from gymsolve.training.planning.plan import Plan
-from gymsolve.training.publish import replay_alerts
+from gymsolve.training.publish import replay_alerts, store_alerts
 from gymsolve.training.resume import (
     bring_back,
     may_stay_ended,
@@ -206,6 +206,7 @@ def resume_run(
             fresh_optimizer=fresh_optimizer,
             **set_aside,
         )
+        store_alerts(trainer, run)
         with tracking(run, sinks, watcher, trainer.clock) as tracked:
             idle = nothing_to_do(trainer)
             notes += [idle] if idle else []
@@ -317,6 +318,7 @@ def _finish(trainer: Trainer, run: Run, reason: Reason) -> Outcome:
     outcome = _outcome(trainer, run, status, reason)
     result = {key: outcome.to_json()[key] for key in ("solved", "mean_reward", "threshold", "seconds")}
     result |= outcome.success
+    store_alerts(trainer, run)
     run.append_event("ended", env_steps=counters.env_steps, status=status, reason=reason)
     run.set_status(status, reason=reason, result=result, env_steps=counters.env_steps)
     run.clear_stop()

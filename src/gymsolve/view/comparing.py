@@ -126,9 +126,9 @@ def compare_contenders(contenders: Sequence[Contender], axis: Axis, html: Path |
 
 def _compared(one: Contender, axis: Axis) -> ComparedRun:
     return ComparedRun(
-        **vars(one.run.summary()),
+        **vars(one.view.summary),
         letter=one.letter,
-        seconds=one.history.spending.trained,
+        seconds=one.view.seconds,
         **one.results(axis),
         curve=one.points("eval/mean_reward", axis),
     )

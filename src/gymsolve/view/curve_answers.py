@@ -1,7 +1,6 @@
 """Metrics of runs as thinned series: what charts, tables and language models can take."""
 
 import fnmatch
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from gymsolve.errors import UsageError, did_you_mean
 from gymsolve.metrics.catalog import by_priority
 from gymsolve.runs import find_run, split_ref
 from gymsolve.view.runs import RunsDir
+from gymsolve.view.thinning import samples
 
 _USUAL = (
     "eval/mean_reward",
@@ -59,7 +59,7 @@ def read_curves(
     known = by_priority({name for series in read.values() for name in series})
     wanted = _choose(names, known)
     series = [
-        Series(run, name, thin(recorded[name], points), len(recorded[name]))
+        Series(run, name, _thin(recorded[name], points), len(recorded[name]))
         for run, recorded in read.items()
         for name in wanted
         if name in recorded
@@ -68,15 +68,19 @@ def read_curves(
 
 
 def _by_name(rows: list[dict[str, Any]], start: int, end: int | None) -> dict[str, list[tuple[int, float]]]:
-    found: dict[str, list[tuple[int, float]]] = {}
+    by_name: dict[str, list[tuple[int, float]]] = {}
     for row in rows:
         step = row["env_steps"]
         if step < start or (end is not None and step > end):
             continue
         for name, value in row.items():
             if "/" in name and isinstance(value, int | float):
-                found.setdefault(name, []).append((step, float(value)))
-    return found
+                by_name.setdefault(name, []).append((step, float(value)))
+    return by_name
+
+
+def _thin(series: list[tuple[int, float]], most: int) -> list[tuple[int, float]]:
+    return [series[place] for place in samples([value for _, value in series], most)]
 
 
 def _choose(names: Sequence[str], known: list[str]) -> list[str]:
@@ -96,17 +100,3 @@ def _choose(names: Sequence[str], known: list[str]) -> list[str]:
             hint="Name fewer.",
         )
     return list(chosen)
-
-
-def thin(points: list[tuple[int, float]], most: int) -> list[tuple[int, float]]:
-    """At most so many points: first, last, highest, lowest, and others evenly spread between them."""
-    if len(points) <= most:
-        return points
-    values = [value for _, value in points]
-    finite = [index for index, value in enumerate(values) if math.isfinite(value)]
-    kept = {0, len(points) - 1}
-    if finite:
-        kept |= {max(finite, key=values.__getitem__), min(finite, key=values.__getitem__)}
-    spread = most - len(kept)
-    kept |= {round((index + 1) * (len(points) - 1) / (spread + 1)) for index in range(spread)}
-    return [points[index] for index in sorted(kept)]

@@ -13,7 +13,7 @@ from gymsolve.metrics.catalog import GROUPS, by_priority, find_metric
 from gymsolve.runs.records import sample_records
 from gymsolve.runs.run import Run
 from gymsolve.runs.schema import is_metrics
-from gymsolve.view.series import Columns, Part, Track, read_columns
+from gymsolve.view.series import Columns, Part, Track
 
 MOST_NAMES = 40
 _SAMPLED = 200
@@ -60,7 +60,7 @@ def follow_metrics(run: Run, names: Sequence[str], since: str = "") -> Followed:
     if size <= begin:
         return Followed(f"{inode}.{begin}", start is None, {}, [])
     columns = Columns(wanted)
-    end = read_columns(path, begin, size, columns)
+    end = columns.read(path, begin)
     return Followed(f"{inode}.{end}", start is None, columns.tracks(), columns.problems())
 
 
@@ -68,9 +68,8 @@ def look_closer(run: Run, names: Sequence[str], part: Part) -> Closer:
     """The same of a part of the run, with every record of it unless they are too many for a screen."""
     columns = Columns(_few(names), part)
     path = run.path / "metrics.jsonl"
-    size = _identity(path)[1]
-    if size:
-        read_columns(path, 0, size, columns)
+    if _identity(path)[1]:
+        columns.read(path, 0)
     return Closer(columns.tracks())
 
 
@@ -83,9 +82,9 @@ def _few(names: Sequence[str]) -> list[str]:
 def name_metrics(run: Run) -> list[NamedMetric]:
     """The metrics that a run records, in the order in which people should see them."""
     rows = sample_records(run.path / "metrics.jsonl", _SAMPLED, is_metrics)
-    found = by_priority({name for row in rows for name in row if "/" in name})
+    names = by_priority({name for row in rows for name in row if "/" in name})
     groups = {metric.name: group.title for group in GROUPS for metric in group.metrics}
-    return [_named(name, groups) for name in found]
+    return [_named(name, groups) for name in names]
 
 
 def _named(name: str, groups: dict[str, str]) -> NamedMetric:
@@ -98,10 +97,10 @@ def _named(name: str, groups: dict[str, str]) -> NamedMetric:
 def _identity(path: Path) -> tuple[int, int]:
     """Which file it is, and its length; links are refused by whoever opens it."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:  # nothing was recorded yet
         return 0, 0
-    return found.st_ino, found.st_size
+    return status.st_ino, status.st_size
 
 
 def _place(cursor: str, inode: int, size: int) -> int | None:

@@ -8,20 +8,19 @@ from typing import Any
 
 from gymsolve.answers import Answer
 from gymsolve.errors import UnknownRunError
-from gymsolve.runs import Run, RunSummary, best_reward, needed_reward, open_run, runs_folder
-from gymsolve.runs.checkpoints import survey_checkpoints
+from gymsolve.runs import Run, RunSummary, open_run, runs_folder
 from gymsolve.runs.files import open_plain, os_errors
-from gymsolve.runs.logbook import LogEntry, entries_about
+from gymsolve.runs.logbook import LogEntry
 from gymsolve.runs.summary import holds_run
-from gymsolve.runs.videos import cut_note, list_videos
+from gymsolve.runs.videos import Video, cut_note
 from gymsolve.text import number, printable, setting
+from gymsolve.view.run_view import RunView
 from gymsolve.view.runs import RunsDir, StoredCheckpoint
-from gymsolve.view.runs_table import present_alerts
 
 _EVENTS = 100
 _TAIL = 1 << 14
 _LINES = 80
-_TOLD = ("time", "kind", "env_steps", "text", "title")
+_PLACED = ("time", "kind", "env_steps", "text", "title")
 """Fields of an event that have a place of their own."""
 _REPORT = "report.html"
 _WATCHED = (
@@ -125,32 +124,30 @@ def run_stamp(run: Run) -> str:
 
 def look_over(run: Run) -> RunOverview:
     """Everything worth showing of a run, but its metrics."""
-    stamp, summary, info = run_stamp(run), run.summary(), run.info()
-    stored, events = run.config_json(), run.read_events()
-    checkpoints, damage = survey_checkpoints(run)
+    stamp, view = run_stamp(run), RunView(run)
     return RunOverview(
-        **vars(summary),
+        **vars(view.summary),
         path=str(run.path),
-        host=str(info["host"]),
-        best_reward=best_reward(run),
-        threshold=needed_reward(run),
-        solved=summary.status == "solved" or bool((summary.result or {}).get("solved")),
-        command=info.get("command", []),
-        versions=info.get("versions", {}),
-        alerts=present_alerts(run),
+        host=str(view.info["host"]),
+        best_reward=view.best_reward,
+        threshold=view.threshold,
+        solved=view.summary.is_solved,
+        command=view.info.get("command", []),
+        versions=view.info.get("versions", {}),
+        alerts=view.active_alerts,
         settings=[
-            ShownSetting(path, setting(value), stored["provenance"].get(path) or "default")
-            for path, value in _leaves(stored["config"], stored["provenance"], ())
+            ShownSetting(path, setting(value), view.provenance.get(path) or "default")
+            for path, value in _leaves(view.stored_config, view.provenance, ())
         ],
-        checkpoints=[StoredCheckpoint(**one) for one in checkpoints],
-        videos=_videos(run),
-        logbook=entries_about(run.path.parent, run.id),
-        events=[_event(one) for one in reversed(events.rows[-_EVENTS:])],
+        checkpoints=[StoredCheckpoint(**saved) for saved in view.checkpoints],
+        videos=[_video(video) for video in view.videos],
+        logbook=view.logbook,
+        events=[_event(event) for event in reversed(view.shown_events[-_EVENTS:])],
         log=_last_lines(run.path / "log.txt"),
         report=_is_plain(run.path / _REPORT),
-        stopping=summary.status == "running" and run.stop_requested(),
+        stopping=view.summary.status == "running" and run.stop_requested(),
         stamp=stamp,
-        problems=[*events.problems, *damage],
+        problems=[*view.event_records.problems, *view.damage],
     )
 
 
@@ -163,32 +160,27 @@ def _leaves(node: Any, known: dict[str, str], path: tuple[str, ...]) -> Iterator
         yield dotted, node
 
 
-def _videos(run: Run) -> list[ShownVideo]:
-    found = []
-    for video in list_videos(run):
-        facts = video.facts
-        found.append(
-            ShownVideo(
-                video.name,
-                facts.get("checkpoint"),
-                facts.get("env_steps"),
-                facts.get("return"),
-                cut_note(facts).removeprefix(", "),
-                _changed(video.path),
-            )
-        )
-    return found
+def _video(video: Video) -> ShownVideo:
+    facts = video.facts
+    return ShownVideo(
+        video.name,
+        facts.get("checkpoint"),
+        facts.get("env_steps"),
+        facts.get("return"),
+        cut_note(facts).removeprefix(", "),
+        _changed(video.path),
+    )
 
 
 def _event(event: dict[str, Any]) -> ShownEvent:
-    told = [str(event[name]) for name in ("title", "text") if event.get(name)]
-    if not told and event["kind"] != "config_changed":  # whose details are the whole of the earlier settings
-        told = [
+    words = [str(event[name]) for name in ("title", "text") if event.get(name)]
+    if not words and event["kind"] != "config_changed":  # whose details are the whole of the earlier settings
+        words = [
             f"{name}={number(value) if isinstance(value, float) else setting(value)}"
             for name, value in event.items()
-            if name not in _TOLD and value not in ("", None)
+            if name not in _PLACED and value not in ("", None)
         ]
-    return ShownEvent(event["time"], event["kind"], event.get("env_steps"), printable(" ".join(told)))
+    return ShownEvent(event["time"], event["kind"], event.get("env_steps"), printable(" ".join(words)))
 
 
 def _last_lines(path: Path) -> list[str]:
@@ -207,7 +199,7 @@ def _is_plain(path: Path) -> bool:
 
 def _changed(path: Path) -> str:
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return "0"
-    return f"{found.st_mtime_ns:x}.{found.st_size:x}"
+    return f"{status.st_mtime_ns:x}.{status.st_size:x}"

@@ -2,31 +2,17 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gymsolve.answers import Answer
 from gymsolve.errors import UsageError
-from gymsolve.metrics.time_accounting import Spending, spent_in_all
-from gymsolve.runs import (
-    Run,
-    RunSummary,
-    best_reward,
-    find_run,
-    needed_reward,
-    read_meta,
-    runs_folder,
-    split_ref,
-)
+from gymsolve.runs import Run, RunSummary, best_reward, find_run, read_meta, runs_folder, split_ref
 from gymsolve.runs import list_runs as find_runs
-from gymsolve.runs.checkpoints import pointed, survey_checkpoints
+from gymsolve.runs.checkpoints import pointed
 from gymsolve.runs.groups import GROUP, Group, find_group
-from gymsolve.runs.logbook import LogEntry, entries_about
-from gymsolve.runs.stage_checkpoints import find_masters
-from gymsolve.runs.videos import list_videos
-from gymsolve.view.stages import StageVisit, how_it_ended, stage_stories, stage_visits, task_curves
-
-if TYPE_CHECKING:
-    pass
+from gymsolve.runs.logbook import LogEntry
+from gymsolve.view.run_view import RunView, restore_nan
+from gymsolve.view.stages import VisitedStage
 
 RunsDir = Path | str | None
 _EVENTS_SHOWN = 20
@@ -53,20 +39,6 @@ class StoredCheckpoint(Answer):
     """Why it was saved."""
     eval: dict[str, Any] | None
     """Metrics of the evaluation of these weights, if there was one."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class VisitedStage(Answer, StageVisit):
-    """A stretch of a run in one stage of its curriculum."""
-
-    ending: str
-    """How it ended, in words."""
-    master: str | None
-    """The checkpoint with the weights at its end."""
-    now: float | None
-    """What the newest evaluation found on it."""
-    forgotten: float | None
-    """What evaluation found at its end, less what it finds now."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +96,7 @@ def count_runs(query: str | None = None, runs_dir: RunsDir = None, *, trials: bo
 
 def count_trials(query: str | None = None, runs_dir: RunsDir = None) -> int:
     """How many trials of other runs fit a query."""
-    return sum(one.is_trial for one in find_runs(runs_dir, query))
+    return sum(run.is_trial for run in find_runs(runs_dir, query))
 
 
 def _listed(folder: Path, summary: RunSummary) -> ListedRun:
@@ -133,80 +105,28 @@ def _listed(folder: Path, summary: RunSummary) -> ListedRun:
 
 def get_run(ref: str, runs_dir: RunsDir = None) -> RunDetails:
     """One run in detail."""
-    run = find_run(split_ref(ref)[0], runs_dir)
-    metrics, events = run.read_metrics(), run.read_events()
-    checkpoints, damage = survey_checkpoints(run)
-    stored, info = run.config_json(), run.info()
-    last: dict[str, Any] = {}
-    for row in metrics.rows:
-        last |= row
-    spending = _spending(metrics.rows)
+    view = RunView(find_run(split_ref(ref)[0], runs_dir))
     return RunDetails(
-        **vars(run.summary()),
-        path=str(run.path),
-        seconds=spending.trained,
-        spent=spent_in_all(spending, events.rows),
-        best_reward=best_reward(run),
-        threshold=needed_reward(run),
-        trials=[_listed(run.path.parent, one) for one in _trials(run)],
-        logbook=entries_about(run.path.parent, run.id),
-        config=stored["config"],
-        provenance=stored["provenance"],
-        command=info["command"],
-        versions=info["versions"],
-        checkpoints=[StoredCheckpoint(**one) for one in checkpoints],
-        stages=visited_stages(run, stored["config"], metrics.rows, events.rows),
-        videos=[video.to_json() for video in list_videos(run)],
-        evaluations=[row for row in metrics.rows if "eval/mean_reward" in row],
-        last_metrics=last,
-        events=events.rows[-_EVENTS_SHOWN:],
-        problems=[*metrics.problems, *events.problems, *damage],
+        **vars(view.summary),
+        path=str(view.run.path),
+        seconds=view.seconds,
+        spent=view.spent,
+        best_reward=view.best_reward,
+        threshold=view.threshold,
+        trials=[_listed(view.run.path.parent, trial) for trial in view.trials],
+        logbook=view.logbook,
+        config=view.stored_config,
+        provenance=view.provenance,
+        command=view.info["command"],
+        versions=view.info["versions"],
+        checkpoints=[StoredCheckpoint(**saved) for saved in view.checkpoints],
+        stages=view.stages,
+        videos=[video.to_json() for video in view.videos],
+        evaluations=[restore_nan(row) for row in view.evaluations],
+        last_metrics=view.newest,
+        events=view.shown_events[-_EVENTS_SHOWN:],
+        problems=view.problems,
     )
-
-
-def visited_stages(
-    run: Run, config: dict[str, Any], rows: list[dict[str, Any]], events: list[dict[str, Any]]
-) -> list[VisitedStage]:
-    """What a curriculum went through; importing settings takes a moment, which other runs do not pay."""
-    settings_of = config.get("curriculum")
-    if not isinstance(settings_of, dict) or not settings_of.get("stages"):
-        return []
-    from gymsolve.recipes import validate
-
-    settings = validate(config, f"{run.id}/config.json")
-    visits = stage_visits(settings, events)
-    names, by_success = settings.curriculum.names, settings.solved_by == "success_rate"
-    curves = task_curves(rows, names, by_success=by_success)
-    told = {one.stage: one for one in stage_stories(visits, curves)}
-    masters = find_masters(run)
-    return [
-        VisitedStage(
-            **vars(one),
-            ending=how_it_ended(one),
-            master=name if (name := masters.get(one.stage)) == str(one.ended) else None,
-            now=told[one.stage].now,
-            forgotten=told[one.stage].forgotten if told[one.stage].ended == one.ended else None,
-        )
-        for one in visits
-    ]
-
-
-def _spending(rows: list[dict[str, Any]]) -> Spending:
-    spending = Spending()
-    for row in rows:
-        spending.add(row)
-    return spending
-
-
-def _trials(run: Run) -> list[RunSummary]:
-    """Trials of a run, oldest first."""
-    there = find_runs(run.path.parent)
-    return [one for one in reversed(there) if one.is_trial and (one.parent or {}).get("run") == run.id]
-
-
-def running_trials(run: Run) -> list[RunSummary]:
-    """Trials of a run that train now."""
-    return [one for one in _trials(run) if one.status == "running"]
 
 
 def stop_run(ref: str, runs_dir: RunsDir = None) -> StopRequest:
@@ -217,7 +137,7 @@ def stop_run(ref: str, runs_dir: RunsDir = None) -> StopRequest:
     if ref.startswith(GROUP):
         return _stop_group(find_group(ref, runs_dir))
     run = find_run(ref, runs_dir)
-    trials = running_trials(run)
+    trials = RunView(run).running_trials
     if run.status != "running" and trials:
         run = Run(run.path.parent / trials[-1].id)
     run.request_stop()

@@ -1,5 +1,6 @@
 """The table of runs for a page that looks again every few seconds, also in a folder of thousands of them."""
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,20 +8,19 @@ from typing import Any, Literal
 
 from gymsolve.answers import Answer
 from gymsolve.errors import GymsolveError, UsageError, did_you_mean
-from gymsolve.runs.cutting import Key, cut_record
 from gymsolve.runs.index import matching, run_folders
-from gymsolve.runs.records import read_records, sample_records
-from gymsolve.runs.refs import best_reward, needed_reward
+from gymsolve.runs.records import sample_records
+from gymsolve.runs.refs import best_reward
 from gymsolve.runs.run import Run
 from gymsolve.runs.schema import is_metrics
-from gymsolve.runs.summary import SILENT, RunSummary, is_event, runs_folder, summarize
+from gymsolve.runs.summary import SILENT, RunSummary, runs_folder, summarize
+from gymsolve.view.run_view import RunView
 
 Sort = Literal["created", "name", "status", "progress", "best", "steps"]
 SORTS: tuple[Sort, ...] = ("created", "name", "status", "progress", "best", "steps")
 _POINTS = 40
 """Records that a small curve is drawn from."""
 _CURVE = ("rollout/ep_rew_mean", "eval/mean_reward")
-_SEVERITIES = ("error", "warn", "info")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,15 +71,15 @@ class RunsTable:
         trials: bool = False,
     ) -> RunsPage:
         """The rows from `offset` on, of the runs that fit a query as `gymsolve runs` takes it."""
-        chosen = next((one for one in SORTS if one == sort), None)
+        chosen = next((known for known in SORTS if known == sort), None)
         if chosen is None:
             hint = did_you_mean(sort, SORTS) or f"One of: {', '.join(SORTS)}."
             raise UsageError(f"runs cannot be sorted by {sort!r}.", where="sort", hint=hint)
-        found = matching(self._all(), query, trials=trials)
-        ordered = sorted(found, key=lambda one: self._key(one, chosen), reverse=descending)
-        shown = [self._row(one) for one in ordered[offset : offset + limit]]
-        running = sum(one.status == "running" for one in found)
-        return RunsPage(shown, len(found), running, str(self.folder))
+        fitting = matching(self._all(), query, trials=trials)
+        ordered = sorted(fitting, key=lambda run: self._key(run, chosen), reverse=descending)
+        shown = [self._row(run) for run in ordered[offset : offset + limit]]
+        running = sum(run.status == "running" for run in fitting)
+        return RunsPage(shown, len(fitting), running, str(self.folder))
 
     def _all(self) -> list[RunSummary]:
         there = {path.name: path for path in run_folders(self.folder)}
@@ -94,8 +94,8 @@ class RunsTable:
         if kept is not None and kept[0] == stamp:
             return kept[1]
         summary = summarize(path)
-        told_by_process = summary.status == "running" or summary.reason == SILENT
-        self._summaries[path.name] = ("look again" if told_by_process else stamp, summary)
+        by_process = summary.status == "running" or summary.reason == SILENT
+        self._summaries[path.name] = ("look again" if by_process else stamp, summary)
         return summary
 
     def _best_reward(self, run: Run) -> float | None:
@@ -105,18 +105,18 @@ class RunsTable:
             kept = self._best[run.id] = stamp, best_reward(run)
         return kept[1]
 
-    def _key(self, one: RunSummary, sort: Sort) -> tuple[Any, ...]:
+    def _key(self, summary: RunSummary, sort: Sort) -> tuple[Any, ...]:
         values: dict[Sort, Any] = {
-            "created": one.created,
-            "name": (one.name or one.id).lower(),
-            "status": one.status,
-            "progress": _progress(one) or 0.0,
-            "steps": one.env_steps,
+            "created": summary.created,
+            "name": (summary.name or summary.id).lower(),
+            "status": summary.status,
+            "progress": _progress(summary) or 0.0,
+            "steps": summary.env_steps,
         }
         if sort == "best":
-            best = self._best_reward(Run(self.folder / one.id))
-            return best is not None, best or 0.0, one.created, one.id
-        return values[sort], one.created, one.id
+            best = self._best_reward(Run(self.folder / summary.id))
+            return best is not None, best or 0.0, summary.created, summary.id
+        return values[sort], summary.created, summary.id
 
     def _row(self, summary: RunSummary) -> RunRow:
         run = Run(self.folder / summary.id)
@@ -128,16 +128,16 @@ class RunsTable:
         return kept[1]
 
     def _read(self, run: Run, summary: RunSummary) -> RunRow:
+        view = RunView(run)
         try:
-            threshold, host = needed_reward(run), str(run.info()["host"])
-            rows = _sample(run.path / "metrics.jsonl")
-            alerts = present_alerts(run)
+            threshold, host, alerts = view.threshold, str(view.info["host"]), view.active_alerts
+            rows = sample_records(run.path / "metrics.jsonl", _POINTS, is_metrics)
         except GymsolveError:  # a damaged run is a row too; its summary says what is wrong
             threshold, host, rows, alerts = None, "", [], []
         return RunRow(
             **vars(summary),
-            progress=_told_progress(rows) or _progress(summary),
-            solved=summary.status == "solved" or bool((summary.result or {}).get("solved")),
+            progress=_newest_progress(rows) or _progress(summary),
+            solved=summary.is_solved,
             best_reward=self._best_reward(run),
             threshold=threshold,
             curve=_curve(rows),
@@ -146,37 +146,18 @@ class RunsTable:
         )
 
 
-def _sample(path: Path) -> list[dict[str, Any]]:
-    """What a row shows of some records."""
-    keys = [Key(name) for name in ("env_steps", "progress", *_CURVE)]
-    return sample_records(path, _POINTS, is_metrics, parse=lambda line: cut_record(line, keys))
-
-
-def present_alerts(run: Run) -> list[dict[str, str]]:
-    """Alerts that are active by the run's events: id, severity and title, the gravest first."""
-    active: dict[str, dict[str, str]] = {}
-    for event in read_records(run.path / "events.jsonl", is_event).rows:
-        name = str(event.get("id") or "")
-        if event["kind"] == "alert_cleared":
-            active.pop(name, None)
-        elif event["kind"] == "alert":
-            severity = event.get("severity")
-            known = str(severity) if severity in _SEVERITIES else "info"
-            active[name] = {"id": name, "severity": known, "title": str(event.get("title") or name)}
-    return sorted(active.values(), key=lambda one: _SEVERITIES.index(one["severity"]))
-
-
-def _told_progress(rows: list[dict[str, Any]]) -> float | None:
+def _newest_progress(rows: list[dict[str, Any]]) -> float | None:
     """The share of the budget by the newest record, which knows what the budget counts."""
-    told = [row["progress"] for row in rows if row.get("progress") is not None]
-    return min(1.0, float(told[-1])) if told else None
+    shares = [row["progress"] for row in rows if row.get("progress") is not None]
+    return min(1.0, float(shares[-1])) if shares else None
 
 
 def _curve(rows: list[dict[str, Any]]) -> list[tuple[int, float]]:
     for name in _CURVE:
-        found = {row["env_steps"]: row[name] for row in rows if row.get(name) is not None}
-        if len(found) > 1:
-            return sorted((step, float(value)) for step, value in found.items())
+        points = {row["env_steps"]: float(row[name]) for row in rows if row.get(name) is not None}
+        finite = sorted((step, value) for step, value in points.items() if math.isfinite(value))
+        if len(finite) > 1:
+            return finite
     return []
 
 
@@ -187,7 +168,7 @@ def _progress(summary: RunSummary) -> float | None:
 def _stamp(path: Path | str) -> tuple[int, int, int] | None:
     """Changes whenever a file does; None where there is none."""
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gymsolve.answers import Answer
 from gymsolve.view.transfer import Curve, forgetting, value_at
 
 if TYPE_CHECKING:  # the settings take a moment to import, and most runs have no stages
@@ -33,6 +34,20 @@ class StageVisit:
     episodes: int
     judged: str = ""
     """The stage whose episodes decided: of a demotion, the one that has collapsed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VisitedStage(Answer, StageVisit):
+    """A visit, and what is left of what was learned in it."""
+
+    ending: str
+    """How it ended, in words."""
+    master: str | None
+    """The checkpoint with the weights at its end."""
+    now: float | None
+    """What the newest evaluation found on it."""
+    forgotten: float | None
+    """What evaluation found at its end, less what it finds now."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +79,13 @@ def stage_visits(config: "TrainConfig", events: Sequence[Mapping[str, Any]]) -> 
         return []
     visits, here, since = [], names[0], 0
     for event in _moves(events):
-        told = {key: event.get(key) for key in ("achieved", "bound", "bar")}
+        measured = {key: event.get(key) for key in ("achieved", "bound", "bar")}
         seen = int(event.get("episodes") or 0)
         ended = int(event["env_steps"])
         judged, by = str(event.get("judged")), str(event.get("by"))
-        visits.append(StageVisit(here, since, ended, event["kind"], by, **told, episodes=seen, judged=judged))
+        visits.append(
+            StageVisit(here, since, ended, event["kind"], by, **measured, episodes=seen, judged=judged)
+        )
         here, since = str(event.get("next")), ended
     return [*visits, StageVisit(here, since, None, "", "", None, None, None, 0)]
 
@@ -81,10 +98,10 @@ def _moves(events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         if not isinstance(step, int):
             continue
         if kind == "resumed":
-            kept = [one for one in kept if one["env_steps"] <= step]
-        elif kind in _MOVES and all((one["kind"], one["env_steps"]) != (kind, step) for one in kept):
+            kept = [move for move in kept if move["env_steps"] <= step]
+        elif kind in _MOVES and all((move["kind"], move["env_steps"]) != (kind, step) for move in kept):
             kept.append(event)
-    return sorted(kept, key=lambda one: int(one["env_steps"]))
+    return sorted(kept, key=lambda move: int(move["env_steps"]))
 
 
 def task_curves(
@@ -102,17 +119,34 @@ def own_curve(rows: Iterable[Mapping[str, Any]], *, by_success: bool) -> list[tu
 
 
 def _points(rows: Iterable[Mapping[str, Any]], name: str) -> list[tuple[float, float]]:
-    found = [(float(row["env_steps"]), row[name]) for row in rows if isinstance(row.get(name), int | float)]
-    return [(step, float(value)) for step, value in found if math.isfinite(value)]
+    points = [(float(row["env_steps"]), row[name]) for row in rows if isinstance(row.get(name), int | float)]
+    return [(step, float(value)) for step, value in points if math.isfinite(value)]
 
 
 def stage_stories(visits: Sequence[StageVisit], curves: Mapping[str, Curve]) -> list[StageStory]:
     """What each stage came to and what is left of it, in the order of the curves."""
     stories = []
     for stage, curve in curves.items():
-        ends = [one.ended for one in visits if (one.stage, one.how) == (stage, "promoted")]
+        ends = [visit.ended for visit in visits if (visit.stage, visit.how) == (stage, "promoted")]
         ended = ends[-1] if ends else None
         then = None if ended is None else value_at(curve, ended)
         lost = None if ended is None else forgetting(curve, ended)
         stories.append(StageStory(stage, ended, then, curve[-1][1] if curve else None, lost))
     return stories
+
+
+def tell_stages(
+    visits: Sequence[StageVisit], curves: Mapping[str, Curve], masters: Mapping[str, str]
+) -> list[VisitedStage]:
+    """The visits with their stories; `masters` are the checkpoints at the ends of stages."""
+    stories = {story.stage: story for story in stage_stories(visits, curves)}
+    return [
+        VisitedStage(
+            **vars(visit),
+            ending=how_it_ended(visit),
+            master=name if (name := masters.get(visit.stage)) == str(visit.ended) else None,
+            now=stories[visit.stage].now,
+            forgotten=stories[visit.stage].forgotten if stories[visit.stage].ended == visit.ended else None,
+        )
+        for visit in visits
+    ]

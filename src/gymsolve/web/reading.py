@@ -85,24 +85,27 @@ def _closer(ask: Ask) -> Reply:
 
 
 def _alerts(ask: Ask) -> Reply:
-    """What `gymsolve diagnose` says, in words."""
-    from gymsolve.doctor.diagnose_run import diagnose_path
+    """The alerts of a run by its events, in words."""
+    from gymsolve.view.run_view import RunView
 
-    run = asked_run(ask)
-    found = diagnose_path(str(run.path)).to_json()
+    view = RunView(asked_run(ask))
+    findings = view.findings.to_json()
     follows: dict[str, list[dict[str, Any]]] = {}
-    for one in found["consequences"]:
-        follows.setdefault(one["because"], []).append(one)
-    tried = {event["alert"]: event for event in run.read_events().rows if _tells_of_trials(event)}
+    for alert in findings["consequences"]:
+        follows.setdefault(alert["because"], []).append(alert)
+    tried = {event["alert"]: event for event in view.events if _tells_of_trials(event)}
     roots = [
-        {**_alert(ask, run, one, follows.get(one["id"], [])), "tried": _tried(tried.get(one["id"]))}
-        for one in found["roots"]
+        {
+            **_alert(ask, view.run, alert, follows.get(alert["id"], [])),
+            "tried": _tried(tried.get(alert["id"])),
+        }
+        for alert in findings["roots"]
     ]
     return {
         "roots": roots,
-        "checked": len(found["not_fired"]) + len(found["roots"]) + len(found["consequences"]),
-        "lint": found["lint"],
-        "problems": found["problems"],
+        "checked": len(findings["not_fired"]) + len(findings["roots"]) + len(findings["consequences"]),
+        "lint": findings["lint"],
+        "problems": findings["problems"],
     }
 
 

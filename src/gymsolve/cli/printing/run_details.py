@@ -8,7 +8,8 @@ from gymsolve.text import age, count, duration, number, score, setting, took
 
 if TYPE_CHECKING:
     from gymsolve.runs.logbook import LogEntry
-    from gymsolve.view.runs import ListedRun, RunDetails, StoredCheckpoint, VisitedStage
+    from gymsolve.view.runs import ListedRun, RunDetails, StoredCheckpoint
+    from gymsolve.view.stages import VisitedStage
 
 _HIGHLIGHTS = ("env.num_envs", "algo.num_steps", "algo.learning_rate", "algo.gamma", "net.hidden", "seed")
 

@@ -10,8 +10,8 @@ from gymsolve.errors import RunDamagedError
 from gymsolve.runs.files import read_file
 from gymsolve.text import count, number
 from gymsolve.view.report.document import Block, Figures, Paragraph, Section, Table
-from gymsolve.view.report.facts import Facts
 from gymsolve.view.report.figures import Bars, Curves, Figure, Line, Split
+from gymsolve.view.run_view import RunView
 
 _BINS = 20
 _TABLE_BYTES = 64 << 20
@@ -20,21 +20,21 @@ _FAR = 4.0
 """Standard deviations from the mean at which a reward is called an outlier."""
 
 
-def reward_audit(facts: Facts) -> Section:
+def reward_audit(view: RunView) -> Section:
     """Of single rewards (the newest stored rollout), of episodes, and of named components."""
-    rewards = _stored_rewards(facts)
+    rewards = _stored_rewards(view)
     blocks: list[Block] = []
     charts: list[Figure] = []
     if rewards:
         blocks += [Paragraph(_told(rewards)), _table(rewards)]
         charts.append(bars_of(rewards, "Rewards of single steps", "reward, as it was learned from"))
-    returns = [y for _, y in facts.points("rollout/ep_rew_last") if math.isfinite(y)]
+    returns = [y for _, y in view.points("rollout/ep_rew_last") if math.isfinite(y)]
     if len(returns) > 1:
         note = "One episode per record, over the whole training."
         charts.append(bars_of(returns, "Returns of training episodes", "raw return", note))
-    parts = _parts(facts)
+    parts = _parts(view)
     blocks += [_part_table(parts)] if parts else []
-    charts += [chart for chart in (_components(parts), _shaping(facts), _spread(facts)) if chart is not None]
+    charts += [chart for chart in (_components(parts), _shaping(view), _spread(view)) if chart is not None]
     return Section("Reward audit", [*blocks, *([Figures(charts)] if charts else [])])
 
 
@@ -51,12 +51,12 @@ def bars_of(values: list[float], title: str, x_label: str, note: str = "") -> Ba
     return Bars(title, edges, counts, note, x_label)
 
 
-def _stored_rewards(facts: Facts) -> list[float]:
+def _stored_rewards(view: RunView) -> list[float]:
     """The rewards in the newest checkpoint's table of its last rollout; empty when there is none."""
-    if not facts.checkpoints:
+    if not view.checkpoints:
         return []
-    newest = next((one for one in facts.checkpoints if one["last"]), facts.checkpoints[-1])
-    path = facts.run.path / "checkpoints" / newest["name"] / "rollout.csv"
+    newest = next((one for one in view.checkpoints if one["last"]), view.checkpoints[-1])
+    path = view.run.path / "checkpoints" / newest["name"] / "rollout.csv"
     try:
         text = read_file(path, most=_TABLE_BYTES).decode(errors="replace")
         cells = [row.get("reward") for row in csv.DictReader(io.StringIO(text, newline=""))]
@@ -117,13 +117,13 @@ class _Part(NamedTuple):
     per_step: float | None
 
 
-def _parts(facts: Facts) -> list[_Part]:
+def _parts(view: RunView) -> list[_Part]:
     found = []
-    for name in facts.history.series:
-        shares = [y for _, y in facts.points(name) if math.isfinite(y)] if name.startswith(_SHARE) else []
+    for name in view.history.series:
+        shares = [y for _, y in view.points(name) if math.isfinite(y)] if name.startswith(_SHARE) else []
         if shares:
             part = name.removeprefix(_SHARE)
-            found.append(_Part(part, fmean(shares), shares[-1], facts.history.last(f"reward/{part}")))
+            found.append(_Part(part, fmean(shares), shares[-1], view.history.last(f"reward/{part}")))
     return found
 
 
@@ -140,18 +140,18 @@ def _components(parts: list[_Part]) -> Split | None:
     return Split("Components of the reward", means, note) if sum(mean for _, mean in means) > 0 else None
 
 
-def _shaping(facts: Facts) -> Curves | None:
+def _shaping(view: RunView) -> Curves | None:
     """What the agent saw against what counts."""
-    shaped = facts.points("rollout/ep_shaped_rew_mean")
+    shaped = view.points("rollout/ep_shaped_rew_mean")
     if not shaped:
         return None
-    lines = [Line("raw", facts.points("rollout/ep_rew_mean")), Line("as the agent saw it", shaped)]
-    return Curves("Raw and shaped return", lines, x_label=facts.axis)
+    lines = [Line("raw", view.points("rollout/ep_rew_mean")), Line("as the agent saw it", shaped)]
+    return Curves("Raw and shaped return", lines, x_label=view.axis)
 
 
-def _spread(facts: Facts) -> Curves | None:
-    mean, std = facts.points("rollout/reward_mean"), dict(facts.points("rollout/reward_std"))
+def _spread(view: RunView) -> Curves | None:
+    mean, std = view.points("rollout/reward_mean"), dict(view.points("rollout/reward_std"))
     if not mean:
         return None
     spread = [(x, y - std[x], y + std[x]) for x, y in mean if x in std]
-    return Curves("Rewards per step", [Line("mean ± standard deviation", mean, spread)], x_label=facts.axis)
+    return Curves("Rewards per step", [Line("mean ± standard deviation", mean, spread)], x_label=view.axis)

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gymsolve.doctor.history import History, read_rows
+from gymsolve.doctor.history import History
 from gymsolve.doctor.quality import training_quality
-from gymsolve.recipes import flatten, validate
-from gymsolve.runs.refs import needed_reward
 from gymsolve.runs.run import Run
 from gymsolve.runs.summary import Status
 from gymsolve.settings.config import INCIDENTAL
 from gymsolve.text import UNITS, plural
 from gymsolve.view.report.figures import Curves, Line, Point
+from gymsolve.view.run_view import RunView, is_finite
 
 Axis = Literal["env_steps", "vec_steps", "time"]
 AXES: dict[Axis, str] = {
@@ -32,22 +31,44 @@ class Contender:
     """One of the runs that are compared."""
 
     letter: str
-    run: Run
-    status: Status
-    env_id: str
-    threshold: float | None
-    success_needed: float | None
-    """Share of successes, where that decides and not the return."""
-    settings: dict[str, Any]
-    budget: int
-    """In environment steps."""
-    rows: list[dict[str, Any]]
-    history: History
-    problems: list[str]
+    view: RunView
+
+    @property
+    def run(self) -> Run:
+        return self.view.run
+
+    @property
+    def status(self) -> Status:
+        return self.view.summary.status
+
+    @property
+    def env_id(self) -> str:
+        return self.view.config.env.id
+
+    @property
+    def threshold(self) -> float | None:
+        return self.view.threshold
+
+    @property
+    def success_needed(self) -> float | None:
+        """Share of successes, where that decides and not the return."""
+        return self.view.success_threshold
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return self.view.settings
+
+    @property
+    def history(self) -> History:
+        return self.view.history
+
+    @property
+    def problems(self) -> list[str]:
+        return self.view.metrics.problems
 
     @property
     def evaluations(self) -> list[dict[str, Any]]:
-        return [row for row in self.rows if _is_finite(row.get("eval/mean_reward"))]
+        return self.view.judged
 
     @property
     def label(self) -> str:
@@ -57,9 +78,9 @@ class Contender:
         """What it reached, and what that took."""
         judged = self.evaluations
         rewards = [row["eval/mean_reward"] for row in judged]
-        shares = [row["eval/success_rate"] for row in judged if _is_finite(row.get("eval/success_rate"))]
+        shares = [row["eval/success_rate"] for row in judged if is_finite(row.get("eval/success_rate"))]
         seconds = self.history.last("time/elapsed")
-        steps = max((int(row.get("env_steps") or 0) for row in self.rows), default=0)
+        steps = max((int(row.get("env_steps") or 0) for row in self.view.rows), default=0)
         crossed = next((row for row in judged if self._reaches(row)), None)
         return {
             "final_reward": rewards[-1] if rewards else None,
@@ -83,7 +104,7 @@ class Contender:
             threshold=self.threshold,
             samples=steps,
             solved=solved,
-            budget=self.budget,
+            budget=self.view.config.env_budget,
             success_needed=self.success_needed,
         )
 
@@ -91,17 +112,17 @@ class Contender:
         """Where a record is on an axis; evaluations have no clock and take the time of the record before."""
         if axis == "time":
             own = row.get("time/elapsed")
-            return own if _is_finite(own) else self.history.seconds_at(row.get("env_steps") or 0)
-        found = row.get(axis, math.nan)
-        return float(found) if _is_finite(found) else None
+            return own if is_finite(own) else self.history.seconds_at(row.get("env_steps") or 0)
+        place = row.get(axis, math.nan)
+        return float(place) if is_finite(place) else None
 
     def points(self, metric: str, axis: Axis) -> list[Point]:
-        found = []
-        for row in self.rows:
+        points = []
+        for row in self.view.rows:
             x, y = self.place(row, axis), row.get(metric, math.nan)
             if metric in row and x is not None:
-                found.append((x, math.nan if y is None else float(y)))
-        return found
+                points.append((x, math.nan if y is None else float(y)))
+        return points
 
     def _newest(self, metric: str) -> list[float]:
         series = self.history.get(metric)
@@ -117,27 +138,9 @@ class Contender:
 
 
 def contend(runs: Sequence[Run]) -> list[Contender]:
-    """Read the runs; each gets a letter, as ids are too long for columns."""
-    found = []
-    for index, run in enumerate(runs):
-        rows, problems = read_rows(run.path)
-        config = validate(run.config_json()["config"], f"{run.id}/config.json")
-        found.append(
-            Contender(
-                letter=_LETTERS[index] if index < len(_LETTERS) else str(index),
-                run=run,
-                status=run.status,
-                env_id=config.env.id,
-                threshold=needed_reward(run),
-                success_needed=config.solved_at if config.solved_by == "success_rate" else None,
-                settings=flatten(config),
-                budget=config.env_budget,
-                rows=rows,
-                history=History(rows),
-                problems=problems,
-            )
-        )
-    return found
+    """The runs with a letter each, as ids are too long for columns."""
+    letters = (_LETTERS[index] if index < len(_LETTERS) else str(index) for index in range(len(runs)))
+    return [Contender(letter, RunView(run)) for letter, run in zip(letters, runs, strict=True)]
 
 
 def common_axis(contenders: Sequence[Contender]) -> Axis:
@@ -197,7 +200,3 @@ def _line(one: Contender, metric: str, axis: Axis, alike: bool) -> list[Point]:
         return []
     first = judged[0]["eval/mean_reward"]
     return [(x, (y - first) / (one.threshold - first)) for x, y in points]
-
-
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)

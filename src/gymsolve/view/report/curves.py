@@ -7,70 +7,69 @@ from gymsolve.metrics.tables.learning import DECADES
 from gymsolve.metrics.time_accounting import NAMES
 from gymsolve.text import took
 from gymsolve.view.report.document import Block, Figures, Section
-from gymsolve.view.report.facts import Facts
 from gymsolve.view.report.figures import Curves, Figure, Line, Point, Split, Stack
+from gymsolve.view.run_view import RunView
 
 Range = tuple[float, float]
 _HARDLY = 0.005
 """Parts of the time below this share are told together."""
 
 
-def learning_curves(facts: Facts) -> Section:
+def learning_curves(view: RunView) -> Section:
     """Everything over the steps that the run is measured in."""
-    charts: list[Figure | None] = [return_figure(facts), loss_figure(facts), *_health(facts)]
-    charts += [*action_figures(facts), _seen(facts), _length(facts), *_gradients(facts)]
-    shown = [on_axis(facts, chart) for chart in charts if chart is not None]
+    charts: list[Figure | None] = [return_figure(view), loss_figure(view), *_health(view)]
+    charts += [*action_figures(view), _seen(view), _length(view), *_gradients(view)]
+    shown = [on_axis(view, chart) for chart in charts if chart is not None]
     blocks: Sequence[Block] = [Figures(shown)] if shown else []
     return Section("Learning curves", blocks)
 
 
-def on_axis(facts: Facts, chart: Figure) -> Figure:
+def on_axis(view: RunView, chart: Figure) -> Figure:
     """The chart with the name of its axis; its points are there already."""
-    return chart._replace(x_label=facts.axis) if isinstance(chart, Curves | Stack) else chart
+    return chart._replace(x_label=view.axis) if isinstance(chart, Curves | Stack) else chart
 
 
-def return_figure(facts: Facts) -> Curves | None:
+def return_figure(view: RunView) -> Curves | None:
     """Training episodes with their range, evaluations with their spread, and the threshold.
 
     Of a curriculum all of them are those of its last stage.
     """
-    goal = _goal(facts)
-    lows, highs = dict(facts.points("rollout/ep_rew_min")), dict(facts.points("rollout/ep_rew_max"))
+    goal = _goal(view)
+    lows, highs = dict(view.points("rollout/ep_rew_min")), dict(view.points("rollout/ep_rew_max"))
     lines = []
-    mean = facts.points("rollout/ep_rew_mean")
+    mean = view.points("rollout/ep_rew_mean")
     if mean:
         spread = [(x, lows[x], highs[x]) for x, _ in mean if x in lows and x in highs]
         lines.append(Line(f"training episodes{goal}, last 100: mean, smallest to largest", mean, spread))
-    judged = [(facts.place(row["env_steps"]), float(row["eval/mean_reward"])) for row in facts.evaluations]
+    judged = [(view.place(row["env_steps"]), float(row["eval/mean_reward"])) for row in view.judged]
     if judged:
         label = f"evaluation{goal}: mean ± standard deviation"
-        lines.append(Line(label, judged, _whiskers(facts), marks=True))
+        lines.append(Line(label, judged, _whiskers(view), marks=True))
     if not lines:
         return None
-    level = None if facts.threshold is None else (facts.threshold, f"threshold {facts.threshold:g}")
+    bar = view.return_threshold
+    level = None if bar is None else (bar, f"threshold {bar:g}")
     note = "Raw return per episode" + (f"{goal}, the last stage." if goal else ".")
-    return Curves("Return", lines, note, level=level, x_label=facts.axis)
+    return Curves("Return", lines, note, level=level, x_label=view.axis)
 
 
-def _goal(facts: Facts) -> str:
+def _goal(view: RunView) -> str:
     """Which of several stages returns are about, in words; empty without a curriculum."""
-    stages = facts.config.curriculum.names
+    stages = view.config.curriculum.names
     return f" of {stages[-1]}" if stages else ""
 
 
-def loss_figure(facts: Facts) -> Curves | None:
+def loss_figure(view: RunView) -> Curves | None:
     """What the optimiser weighs against each other, in the same units."""
     lines = [
-        Line("policy loss", _sizes(facts.points("train/policy_loss"))),
+        Line("policy loss", _sizes(view.points("train/policy_loss"))),
         Line(
             "value loss × vf_coef",
-            facts.points("train/scaled_value_loss") or _product(facts, "train/value_loss", "hyper/vf_coef"),
+            view.points("train/scaled_value_loss") or _product(view, "train/value_loss", "hyper/vf_coef"),
         ),
         Line(
             "entropy × ent_coef",
-            _sizes(
-                facts.points("train/scaled_entropy") or _product(facts, "train/entropy", "hyper/ent_coef")
-            ),
+            _sizes(view.points("train/scaled_entropy") or _product(view, "train/entropy", "hyper/ent_coef")),
         ),
     ]
     drawn = [line for line in lines if any(y > 0 for _, y in line.points)]
@@ -78,50 +77,48 @@ def loss_figure(facts: Facts) -> Curves | None:
     return _shown(Curves("Losses", drawn, note, logarithmic=True))
 
 
-def action_figures(facts: Facts) -> list[Figure | None]:
+def action_figures(view: RunView) -> list[Figure | None]:
     """What the policy does: shares of choices, or the range of a box."""
-    names = sorted((name for name in facts.history.series if name.startswith("action/share_")), key=_choice)
-    box = None if names else _within(facts, "Actions", "action", "The axis is the action space.")
-    return [_stacked(facts, names), box]
+    names = sorted((name for name in view.history.series if name.startswith("action/share_")), key=_choice)
+    box = None if names else _within(view, "Actions", "action", "The axis is the action space.")
+    return [_stacked(view, names), box]
 
 
-def archive_figures(facts: Facts) -> list[Figure]:
+def archive_figures(view: RunView) -> list[Figure]:
     """Places found over time, and the best that was scored from any of them; of a curriculum, that of its
     last stage, as training's own returns are."""
-    cells = Curves("Cells", [Line("in the archive", facts.points("archive/cells"))])
-    stages, goal = facts.config.curriculum.names, _goal(facts)
-    several = not stages and any(name.startswith("archive_best_score/") for name in facts.history.series)
+    cells = Curves("Cells", [Line("in the archive", view.points("archive/cells"))])
+    stages, goal = view.config.curriculum.names, _goal(view)
+    several = not stages and any(name.startswith("archive_best_score/") for name in view.history.series)
     best = "best scores of the tasks, on average" if several else f"best score of any episode{goal}"
     scores = [
-        Line(best, facts.points(f"archive_best_score/{stages[-1]}" if stages else "archive/best_score")),
+        Line(best, view.points(f"archive_best_score/{stages[-1]}" if stages else "archive/best_score")),
         Line(
             f"training episodes{goal} from a reset, last 100",
-            facts.points("rollout/ep_shaped_rew_mean") or facts.points("rollout/ep_rew_mean"),
+            view.points("rollout/ep_shaped_rew_mean") or view.points("rollout/ep_rew_mean"),
         ),
     ]
     found = _shown(cells), _shown(Curves("Scores", [line for line in scores if line.points]))
-    return [on_axis(facts, chart) for chart in found if chart is not None]
+    return [on_axis(view, chart) for chart in found if chart is not None]
 
 
-def _seen(facts: Facts) -> Curves | None:
+def _seen(view: RunView) -> Curves | None:
     """What the network gets to see, in the range that the observation space and scaling allow."""
-    return _within(
-        facts, "Observations, as the network sees them", "obs", "The axis is all that is possible."
-    )
+    return _within(view, "Observations, as the network sees them", "obs", "The axis is all that is possible.")
 
 
-def _within(facts: Facts, title: str, prefix: str, note: str) -> Curves | None:
+def _within(view: RunView, title: str, prefix: str, note: str) -> Curves | None:
     """Mean and spread, on an axis that the spaces of the run decide where they have ends."""
-    limits = facts.context.ranges.get(f"{prefix}/mean")
-    mean, std = facts.points(f"{prefix}/mean"), dict(facts.points(f"{prefix}/std"))
+    limits = view.context.ranges.get(f"{prefix}/mean")
+    mean, std = view.points(f"{prefix}/mean"), dict(view.points(f"{prefix}/std"))
     spread = [(x, y - std[x], y + std[x]) for x, y in mean if x in std]
     line = Line("mean ± standard deviation", mean, spread)
     return _shown(Curves(title, [line], note if limits else "", limits=limits))
 
 
-def time_split(facts: Facts) -> Split | None:
+def time_split(view: RunView) -> Split | None:
     """Where the seconds of all sittings went; logs without shares tell collecting and learning at least."""
-    spent = {part: round(seconds, 2) for part, seconds in facts.spent.items()}
+    spent = {part: round(seconds, 2) for part, seconds in view.spent.items()}
     whole = sum(spent.values())
     if whole and set(spent) - {"eval"}:
         shown = {part: spent[part] for part in NAMES if spent.get(part, 0.0) >= _HARDLY * whole}
@@ -129,34 +126,34 @@ def time_split(facts: Facts) -> Split | None:
         rest = whole - sum(shown.values())
         small = [(f"less than {_HARDLY:.1%} each, {took(rest)}", rest / whole)] if rest > 0.005 else []
         return Split("Where the time went", [*parts, *small], f"{took(whole)} in all.")
-    collect, update = _mean(facts.points("time/collect_seconds")), _mean(facts.points("time/update_seconds"))
-    if not collect or not update or not facts.seconds:
+    collect, update = _mean(view.points("time/collect_seconds")), _mean(view.points("time/update_seconds"))
+    if not collect or not update or not view.seconds:
         return None
-    share = min(1.0, spent.get("eval", 0.0) / facts.seconds)
+    share = min(1.0, spent.get("eval", 0.0) / view.seconds)
     both = collect + update
     parts = [("collecting", (1 - share) * collect / both), ("learning", (1 - share) * update / both)]
     return Split("Where the time went", [*parts, *([("evaluating", share)] if share > 0 else [])])
 
 
-def _health(facts: Facts) -> list[Curves | None]:
+def _health(view: RunView) -> list[Curves | None]:
     """Numbers that tell a sound update from a harmful one; the shaded range is usual where things go well."""
-    relative = facts.points("policy/entropy_relative")
-    highest = facts.context.max_entropy
+    relative = view.points("policy/entropy_relative")
+    highest = view.context.max_entropy
     if not relative and highest:
-        relative = [(x, y / highest) for x, y in facts.points("train/entropy")]
-    box = [] if relative else facts.points("train/entropy")
+        relative = [(x, y / highest) for x, y in view.points("train/entropy")]
+    box = [] if relative else view.points("train/entropy")
     return [
-        _one("KL per update", "approximate KL", facts.points("train/approx_kl"), (0.002, 0.02)),
-        _one("Clipped ratios", "share", facts.points("train/clip_fraction"), (0.02, 0.3)),
+        _one("KL per update", "approximate KL", view.points("train/approx_kl"), (0.002, 0.02)),
+        _one("Clipped ratios", "share", view.points("train/clip_fraction"), (0.02, 0.3)),
         _one("Entropy, relative", "1 is uniform, 0 decided", relative, (0.05, 1.0), limits=(0.0, 1.0)),
         _one("Entropy", "nats", box, None),
-        _one("Explained variance", "of the returns", facts.points("train/explained_variance"), (0.5, 1.0)),
-        _one("Gradient norm", "before clipping", facts.points("train/grad_norm"), None),
+        _one("Explained variance", "of the returns", view.points("train/explained_variance"), (0.5, 1.0)),
+        _one("Gradient norm", "before clipping", view.points("train/grad_norm"), None),
     ]
 
 
-def _length(facts: Facts) -> Curves | None:
-    return _one("Episode length", "mean of the last 100", facts.points("rollout/ep_len_mean"), None)
+def _length(view: RunView) -> Curves | None:
+    return _one("Episode length", "mean of the last 100", view.points("rollout/ep_len_mean"), None)
 
 
 def _one(
@@ -172,17 +169,17 @@ def _shown(chart: Curves | None) -> Curves | None:
     return chart if some else None
 
 
-def _stacked(facts: Facts, names: list[str]) -> Stack | None:
+def _stacked(view: RunView, names: list[str]) -> Stack | None:
     if not names:
         return None
-    xs = [x for x, _ in facts.points(names[0])]
-    by_step = [dict(facts.points(name)) for name in names]
+    xs = [x for x, _ in view.points(names[0])]
+    by_step = [dict(view.points(name)) for name in names]
     shares = [[_or_zero(one.get(x)) for x in xs] for one in by_step]
     labels = [f"action {name.removeprefix('action/share_')}" for name in names]
     return Stack("Actions taken", labels, xs, shares, "Share of each choice since the record before.")
 
 
-def _gradients(facts: Facts) -> list[Stack]:
+def _gradients(view: RunView) -> list[Stack]:
     """How large the entries of gradients are, decade by decade, for each part of the network."""
     charts = []
     sizes = ["zero", *(f"1e{power}" for power in DECADES)]
@@ -191,7 +188,7 @@ def _gradients(facts: Facts) -> list[Stack]:
         ("policy", "the policy"),
         ("value", "the value function"),
     ):
-        by_size = {size: facts.points(f"gradient/{part}_{size}") for size in sizes}
+        by_size = {size: view.points(f"gradient/{part}_{size}") for size in sizes}
         shown = {size: points for size, points in by_size.items() if any(y > 0 for _, y in points)}
         if shown:
             xs = [x for x, _ in by_size["zero"]]
@@ -210,12 +207,12 @@ def _or_zero(value: float | None) -> float:
     return value if value is not None and math.isfinite(value) else 0.0
 
 
-def _whiskers(facts: Facts) -> list[tuple[float, float, float]]:
+def _whiskers(view: RunView) -> list[tuple[float, float, float]]:
     found = []
-    for row in facts.evaluations:
+    for row in view.judged:
         mean, std = float(row["eval/mean_reward"]), row.get("eval/std_reward")
         if std is not None and math.isfinite(std):
-            found.append((facts.place(row["env_steps"]), mean - std, mean + std))
+            found.append((view.place(row["env_steps"]), mean - std, mean + std))
     return found
 
 
@@ -223,9 +220,9 @@ def _sizes(points: list[Point]) -> list[Point]:
     return [(x, abs(y)) for x, y in points]
 
 
-def _product(facts: Facts, metric: str, weight: str) -> list[Point]:
-    weights = dict(facts.points(weight))
-    return [(x, y * weights[x]) for x, y in facts.points(metric) if x in weights]
+def _product(view: RunView, metric: str, weight: str) -> list[Point]:
+    weights = dict(view.points(weight))
+    return [(x, y * weights[x]) for x, y in view.points(metric) if x in weights]
 
 
 def _mean(points: list[Point]) -> float | None:

@@ -4,9 +4,11 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from gymsolve.view.thinning import extremes
+
 Point = tuple[float, float]
 
-_BUCKETS = 120
+_BUCKETS = 119
 _WILD = 200.0
 """A largest value so many times the usual one asks for a logarithmic axis."""
 _DECADES = 6
@@ -79,34 +81,8 @@ def finite(values: Iterable[float]) -> list[float]:
 
 
 def thin(points: Sequence[Point], buckets: int = _BUCKETS) -> list[Point]:
-    """At most two points per bucket, the smallest and the largest: a spike of one record stays visible."""
-    if len(points) <= 2 * buckets:
-        return list(points)
-    kept: list[Point] = []
-    for index in range(buckets):
-        part = points[index * len(points) // buckets : (index + 1) * len(points) // buckets]
-        solid = [point for point in part if math.isfinite(point[1])]
-        if not solid:
-            kept.append(part[0])
-            continue
-        low, high = min(solid, key=_height), max(solid, key=_height)
-        kept += sorted({low, high})
-    return kept
-
-
-def thin_spread(
-    spread: Sequence[tuple[float, float, float]], buckets: int = _BUCKETS
-) -> list[tuple[float, float, float]]:
-    """The band over each bucket, as wide as it was anywhere in it."""
-    solid = [one for one in spread if math.isfinite(one[1]) and math.isfinite(one[2])]
-    if len(solid) <= buckets:
-        return solid
-    parts = [
-        solid[index * len(solid) // buckets : (index + 1) * len(solid) // buckets] for index in range(buckets)
-    ]
-    return [
-        (part[len(part) // 2][0], min(one[1] for one in part), max(one[2] for one in part)) for part in parts
-    ]
+    """Both ends, and two points per bucket: the smallest and the largest."""
+    return [points[place] for place in extremes([y for _, y in points], buckets)]
 
 
 def value_range(chart: Curves) -> tuple[float, float, bool]:
@@ -141,7 +117,3 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
     first = math.ceil(low / step - 1e-9)
     return [index * step for index in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-def _height(point: Point) -> float:
-    return point[1]

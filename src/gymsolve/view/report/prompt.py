@@ -7,10 +7,10 @@ from gymsolve.metrics.wording import remedy_text
 from gymsolve.text import number, resample, setting, sparkline
 from gymsolve.view.report.curves import return_figure
 from gymsolve.view.report.document import Block, Code, Fold, Paragraph, Section
-from gymsolve.view.report.facts import Facts
 from gymsolve.view.report.sections import train_command
 from gymsolve.view.report.textchart import plot
 from gymsolve.view.report.verdict import verdict
+from gymsolve.view.run_view import RunView
 
 _ASK = """You are an expert in reinforcement learning. Below is the log of one training run.
 1. Say in two sentences whether it learned and what limits it, with the numbers that show it.
@@ -22,40 +22,40 @@ _SKIPPED = ("hyper/", "gradient/", "env_steps", "vec_steps", "updates", "progres
 _PERIODS, _SAMPLES = 24, 8
 
 
-def language_model(facts: Facts) -> Section:
+def language_model(view: RunView) -> Section:
     """The prompt, folded away; to be copied as it is."""
     blocks: list[Block] = [
         Paragraph("Paste this into a language model; it holds the question and all numbers it needs."),
-        Fold("the prompt", [Code(prompt_text(facts))]),
+        Fold("the prompt", [Code(prompt_text(view))]),
     ]
     return Section("For a language model", blocks)
 
 
-def prompt_text(facts: Facts) -> str:
-    parts = [_ASK, _about(facts), settings_text(facts), _metrics(facts), _chart(facts), alerts_text(facts)]
+def prompt_text(view: RunView) -> str:
+    parts = [_ASK, _about(view), settings_text(view), _metrics(view), _chart(view), alerts_text(view)]
     return "\n\n".join(part for part in parts if part)
 
 
-def _about(facts: Facts) -> str:
-    return f"## Run\n{train_command(facts)}\n{verdict(facts)}"
+def _about(view: RunView) -> str:
+    return f"## Run\n{train_command(view)}\n{verdict(view)}"
 
 
-def settings_text(facts: Facts) -> str:
+def settings_text(view: RunView) -> str:
     """Settings of algorithm, environment and network."""
     shown = [
         f"{path}={setting(value)}"
-        for path, value in facts.settings.items()
+        for path, value in view.settings.items()
         if path.startswith(("algo.", "env.", "net.")) and value not in (None, [], {})
     ]
     return "## Settings\n" + "\n".join(shown)
 
 
-def _metrics(facts: Facts) -> str:
+def _metrics(view: RunView) -> str:
     """Each metric as a sparkline and as samples over the training, first to last."""
-    names = [name for name in by_priority(facts.history.series) if not name.startswith(_SKIPPED)]
+    names = [name for name in by_priority(view.history.series) if not name.startswith(_SKIPPED)]
     told = []
     for name in names:
-        means = resample(facts.history.series[name].values, _PERIODS)
+        means = resample(view.history.series[name].values, _PERIODS)
         if find_metric(name) is None or not any(map(math.isfinite, means)):
             continue
         samples = " ".join("nan" if math.isnan(one) else number(one) for one in resample(means, _SAMPLES))
@@ -64,14 +64,14 @@ def _metrics(facts: Facts) -> str:
     return "\n".join([head, *told]) if told else ""
 
 
-def _chart(facts: Facts) -> str:
-    chart = return_figure(facts)
+def _chart(view: RunView) -> str:
+    chart = return_figure(view)
     return "" if chart is None else f"## {chart.title}\n{plot(chart)}"
 
 
-def alerts_text(facts: Facts) -> str:
+def alerts_text(view: RunView) -> str:
     """Root causes, what follows from them, and what did not fire."""
-    found = facts.diagnosis.to_json()
+    found = view.diagnosis.to_json()
     told = [
         f"{one['severity']} {one['id']} (active {one['share']:.0%} of training): {one['title']}; "
         f"{one['cause']}; {remedy_text(one)}"

@@ -26,7 +26,7 @@ from gymsolve.view.report.document import (
     Section,
     Table,
 )
-from gymsolve.view.report.facts import Facts
+from gymsolve.view.run_view import RunView
 
 _SHOWN = 12
 """Rows of a table before the rest is folded away."""
@@ -34,27 +34,29 @@ _BY_HAND = ("--set", "auto")
 """What no recipe says: given on the command line, or measured on the machine."""
 
 
-def findings(facts: Facts) -> Section:
+def findings(view: RunView) -> Section:
     """One root cause first, its consequences under it."""
-    found = facts.diagnosis.to_json()
+    found = view.diagnosis.to_json()
     blocks: list[Block] = [_finding(alert, found["consequences"]) for alert in found["roots"]]
     if not blocks:
         blocks.append(Paragraph("No alert fired, which is not to say that all is well."))
-    if facts.lint:
-        blocks += [Paragraph("Settings that rarely work:"), Bullets(facts.lint)]
-    return Section("Alerts", [*blocks, *_quiet(facts)])
+    if view.diagnosed_now:
+        blocks.append(Paragraph(view.diagnosed_now))
+    if view.lint:
+        blocks += [Paragraph("Settings that rarely work:"), Bullets(view.lint)]
+    return Section("Alerts", [*blocks, *_quiet(view)])
 
 
-def problems(facts: Facts) -> Section:
+def problems(view: RunView) -> Section:
     """Damage in the run's files; usually an empty section, which is left out."""
-    return Section("Could not be read", [Bullets(facts.problems)] if facts.problems else [])
+    return Section("Could not be read", [Bullets(view.problems)] if view.problems else [])
 
 
-def logbook(facts: Facts) -> Section:
+def logbook(view: RunView) -> Section:
     """What people and agents wrote about the run; left out where nobody did."""
     rows = [
         (one.time[:16].replace("T", " "), one.by, _told(one), one.verdict)
-        for one in entries_about(facts.run.path.parent, facts.run.id)
+        for one in entries_about(view.run.path.parent, view.run.id)
     ]
     return Section("Logbook", [Table(("time", "by", "entry", "verdict"), rows)] if rows else [])
 
@@ -87,8 +89,8 @@ def _finding(alert: dict[str, Any], consequences: list[dict[str, Any]]) -> Findi
     return Finding(alert["severity"], f"{alert['title']} [{alert['id']}]", details)
 
 
-def _quiet(facts: Facts) -> list[Block]:
-    quiet, unchecked = facts.diagnosis.not_fired, facts.diagnosis.not_checked
+def _quiet(view: RunView) -> list[Block]:
+    quiet, unchecked = view.diagnosis.not_fired, view.diagnosis.not_checked
     blocks: list[Block] = []
     if quiet:
         blocks.append(Fold(f"{plural(len(quiet), 'check')} did not fire", [Paragraph(", ".join(quiet))]))
@@ -98,9 +100,9 @@ def _quiet(facts: Facts) -> list[Block]:
     return blocks
 
 
-def video(facts: Facts) -> Section:
+def video(view: RunView) -> Section:
     """The best policy at work, beside the report."""
-    one = facts.video
+    one = view.video
     if one is None:
         return Section("Video", [])
     about = [f"policy of step {count(one.facts['env_steps'])}"] if "env_steps" in one.facts else []
@@ -109,27 +111,27 @@ def video(facts: Facts) -> Section:
     if one.facts.get("complete") is False:
         about.append(cut_note(one.facts).removeprefix(", "))
     blocks: list[Block] = [Clip(f"videos/{one.path.name}", ", ".join([f"{one.name}.mp4", *about]))]
-    others = [other.path.name for other in facts.videos if other.path != one.path]
+    others = [other.path.name for other in view.videos if other.path != one.path]
     if others:
         blocks.append(Paragraph(f"Also in videos/: {', '.join(others)}."))
     return Section("Video", blocks)
 
 
-def archive(facts: Facts) -> Section:
+def archive(view: RunView) -> Section:
     """Places that were found, for a run with an archive; left out for others."""
-    charts = archive_figures(facts) if facts.points("archive/cells") else []
+    charts = archive_figures(view) if view.points("archive/cells") else []
     if not charts:
         return Section("Archive", [])
     blocks: list[Block] = [Figures(charts)]
-    for one in reversed(facts.checkpoints):
+    for one in reversed(view.checkpoints):
         place = f"checkpoints/{one['name']}/{CELLS}"
-        if (facts.run.path / place).is_file():
+        if (view.run.path / place).is_file():
             blocks.append(Picture(place, "places of the archive, of each task from the first to the newest"))
             break
     return Section("Archive", blocks)
 
 
-def evaluations(facts: Facts) -> Section:
+def evaluations(view: RunView) -> Section:
     rows = [
         (
             count(row["env_steps"]),
@@ -139,15 +141,15 @@ def evaluations(facts: Facts) -> Section:
             count(row.get("eval/episodes") or 0),
             "yes" if row.get("solved") == 1.0 else "",
         )
-        for row in facts.evaluations
+        for row in view.judged
     ]
     headers = ("steps", "mean return", "smallest", "largest", "episodes", "solved")
     return Section("Evaluations", _long_table(headers, rows, (0, 1, 2, 3, 4)))
 
 
-def tasks(facts: Facts) -> Section:
+def tasks(view: RunView) -> Section:
     """Each of several tasks, in the evaluation that counts and in the newest; left out where there is one."""
-    newest = {one.name: one for one in task_verdicts(facts.evaluations[-1] if facts.evaluations else {})}
+    newest = {one.name: one for one in task_verdicts(view.judged[-1] if view.judged else {})}
     rows = [
         (
             one.name,
@@ -156,10 +158,10 @@ def tasks(facts: Facts) -> Section:
             number(one.threshold),
             "yes" if one.reached else "no",
             number(newest[one.name].mean if one.name in newest else None),
-            number(facts.last(f"task_return/{one.name}")),
-            number(facts.last(f"task_steps/{one.name}")),
+            number(view.last(f"task_return/{one.name}")),
+            number(view.last(f"task_steps/{one.name}")),
         )
-        for one in task_verdicts(facts.best or {})
+        for one in task_verdicts(view.best or {})
     ]
     headers = (
         "task",
@@ -174,9 +176,9 @@ def tasks(facts: Facts) -> Section:
     return Section("Tasks", [Table(headers, rows, (1, 2, 3, 5, 6, 7))] if rows else [])
 
 
-def checkpoints(facts: Facts) -> Section:
+def checkpoints(view: RunView) -> Section:
     rows = []
-    for one in facts.checkpoints:
+    for one in view.checkpoints:
         judged = one["eval"] or {}
         marks = ", ".join(mark for mark in ("best", "last") if one[mark])
         reward = score(judged.get("eval/mean_reward"), judged.get("eval/std_reward"))
@@ -185,23 +187,23 @@ def checkpoints(facts: Facts) -> Section:
     return Section("Checkpoints", _long_table(headers, rows, (0, 3)))
 
 
-def speed(facts: Facts) -> Section:
+def speed(view: RunView) -> Section:
     """Steps per second and where the time went."""
-    rates = [y for _, y in facts.points("time/fps") if math.isfinite(y)]
+    rates = [y for _, y in view.points("time/fps") if math.isfinite(y)]
     if not rates:
         return Section("Speed", [])
-    updates = facts.last("updates") or 0
-    started = facts.event("started") or {}
+    updates = view.last("updates") or 0
+    started = view.event("started") or {}
     means = [f"engine {started['engine']}"] if "engine" in started else []
     means += [f"kernels {started['kernels']}"] if started.get("kernels") else []
     means += [f"environments stepped by {started['backend']}"] if "backend" in started else []
     told = (
         f"While training, {count(median(rates))} environment steps per second (median; "
         f"{count(min(rates))} to {count(max(rates))}), {plural(int(updates), 'update')} in "
-        f"{took(facts.seconds)}. "
+        f"{took(view.seconds)}. "
     )
     told += f"{'; '.join(means).capitalize()}." if means else ""
-    split = time_split(facts)
+    split = time_split(view)
     return Section("Speed", [Paragraph(told), *([] if split is None else [Figures([split])])])
 
 
@@ -216,11 +218,11 @@ def _long_table(
     return [newest, Fold(f"all {len(rows)}", [Table(headers, rows, right)])]
 
 
-def configuration(facts: Facts) -> Section:
+def configuration(view: RunView) -> Section:
     """Decided settings in the open, defaults folded away."""
     rows = [
-        (path, setting(value), facts.provenance.get(path, "default"))
-        for path, value in facts.settings.items()
+        (path, setting(value), view.provenance.get(path, "default"))
+        for path, value in view.settings.items()
         if path != "description"
     ]
     headers = ("setting", "value", "from")
@@ -230,36 +232,36 @@ def configuration(facts: Facts) -> Section:
     return Section("Settings", [*blocks, Fold(f"{len(rest)} defaults", [Table(headers, rest)])])
 
 
-def reproduce(facts: Facts) -> Section:
+def reproduce(view: RunView) -> Section:
     """Exact commands, seed and versions."""
-    info = facts.info
-    commands = [f"{train_command(facts)}"]
+    info = view.info
+    commands = [f"{train_command(view)}"]
     as_typed = shlex.join(info.get("command") or [])
     notes = [f"# as it was started: {as_typed}"] if as_typed else []
     if info.get("resumed_with"):
         notes.append(f"# resumed with: {shlex.join(info['resumed_with'])}")
     more = [
-        f"gymsolve eval {facts.run.id}",
-        f"gymsolve record {facts.run.id}",
-        f"gymsolve resume {facts.run.id}",
+        f"gymsolve eval {view.run.id}",
+        f"gymsolve record {view.run.id}",
+        f"gymsolve resume {view.run.id}",
     ]
     versions = ", ".join(f"{name} {value}" for name, value in (info.get("versions") or {}).items() if value)
     commit = f"; git commit {info['git']} in the working directory" if info.get("git") else ""
     told = (
-        f"Seed {facts.config.seed}. The same seed gives the same run with the same versions on the same kind "
+        f"Seed {view.config.seed}. The same seed gives the same run with the same versions on the same kind "
         f"of machine: {versions or 'versions unknown'}{commit}."
     )
     return Section("How to reproduce it", [Paragraph(told), Code("\n".join([*commands, *notes, "", *more]))])
 
 
-def train_command(facts: Facts) -> str:
+def train_command(view: RunView) -> str:
     """One command that says all that was decided outside of the recipe."""
-    words = ["gymsolve", "train", facts.summary.name, "--seed", str(facts.config.seed)]
-    words += ["--steps", str(facts.config.steps)]
-    for path, source in facts.provenance.items():
-        if source.startswith(_BY_HAND) and path in facts.settings:
-            words += ["--set", f"{path}={setting(facts.settings[path])}"]
-    parent = facts.info.get("parent")
+    words = ["gymsolve", "train", view.summary.name, "--seed", str(view.config.seed)]
+    words += ["--steps", str(view.config.steps)]
+    for path, source in view.provenance.items():
+        if source.startswith(_BY_HAND) and path in view.settings:
+            words += ["--set", f"{path}={setting(view.settings[path])}"]
+    parent = view.info.get("parent")
     if parent and parent["checkpoint"] is not None:
         words += ["--from", f"{parent['run']}@{parent['checkpoint']}"]
     return shlex.join(words)

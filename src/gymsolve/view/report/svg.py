@@ -14,14 +14,16 @@ from gymsolve.view.report.figures import (
     Split,
     Stack,
     thin,
-    thin_spread,
     ticks,
     value_range,
 )
+from gymsolve.view.thinning import widest
 
 _WIDTH, _HEIGHT = 440, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 18, 10, 36
 _COLOURS = 8
+_BANDS = 120
+"""Parts of a band that is drawn."""
 
 Scale = Callable[[float], float]
 
@@ -118,7 +120,7 @@ def _path(line: Line, index: int, across: Scale, up: Scale) -> str:
 
 
 def _band(line: Line, index: int, across: Scale, up: Scale) -> str:
-    spread = thin_spread(line.spread)
+    spread = widest(line.spread, _BANDS)
     if len(spread) < 2:
         return ""
     edge = [(across(x), up(high)) for x, _, high in spread]

@@ -7,7 +7,7 @@ from gymsolve.metrics.tasks import task_verdicts
 from gymsolve.metrics.wording import remedy_text
 from gymsolve.text import count, number, score, took
 from gymsolve.view.report.document import Tile, Tone
-from gymsolve.view.report.facts import Facts
+from gymsolve.view.run_view import RunView
 
 _ENDS = {
     "steps": "the budget was spent",
@@ -21,78 +21,78 @@ _RISING = 0.05
 """Share of the way to the goal that the last quarter must gain to be called rising."""
 
 
-def badge(facts: Facts) -> str:
-    return facts.summary.status
+def badge(view: RunView) -> str:
+    return view.summary.status
 
 
-def tone(facts: Facts) -> Tone:
-    if facts.summary.status in ("crashed", "damaged") or any(
-        alert.severity == "error" for alert in facts.diagnosis.roots
+def tone(view: RunView) -> Tone:
+    if view.summary.status in ("crashed", "damaged") or any(
+        alert.severity == "error" for alert in view.diagnosis.roots
     ):
-        return "bad" if not facts.solved else "good"
-    return "good" if facts.solved else "calm"
+        return "bad" if not view.solved else "good"
+    return "good" if view.solved else "calm"
 
 
-def verdict(facts: Facts) -> str:
+def verdict(view: RunView) -> str:
     """One paragraph."""
-    sentences = [_whether(facts), _which_tasks(facts), _how_sure(facts), _how_long(facts)]
-    if facts.summary.status == "crashed":  # first things first
-        sentences = [_why_it_ended(facts), _limit(facts), *sentences]
+    sentences = [_whether(view), _which_tasks(view), _how_sure(view), _how_long(view)]
+    if view.summary.status == "crashed":  # first things first
+        sentences = [_why_it_ended(view), _limit(view), *sentences]
     else:
-        sentences += [_why_it_ended(facts), _limit(facts)]
+        sentences += [_why_it_ended(view), _limit(view)]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
-def tiles(facts: Facts) -> list[Tile]:
+def tiles(view: RunView) -> list[Tile]:
     """The figures that everybody asks for."""
-    best, threshold = facts.best, facts.threshold
+    best, threshold = view.best, view.return_threshold
     needed = "no threshold known" if threshold is None else f"needed {number(threshold)}"
-    if facts.success_threshold is not None:
-        needed = f"{_rate(best)} successes, needed {facts.success_threshold:.0%}"
+    if view.success_threshold is not None:
+        needed = f"{_rate(best)} successes, needed {view.success_threshold:.0%}"
     reached = None if best is None else best["eval/mean_reward"]
     spread = None if best is None else best.get("eval/std_reward")
-    speed = facts.env_steps / facts.seconds if facts.seconds else None
+    speed = view.env_steps / view.seconds if view.seconds else None
     return [
         Tile("best evaluation", score(reached, spread), needed),
-        Tile("steps", count(facts.env_steps), _of_budget(facts)),
-        Tile("time", took(facts.seconds), "training and evaluating"),
+        Tile("steps", count(view.env_steps), _of_budget(view)),
+        Tile("time", took(view.seconds), "training and evaluating"),
         Tile("speed", "–" if speed is None else count(speed), "steps per second, evaluations included"),
-        _quality_tile(facts),
+        _quality_tile(view),
         Tile(
-            "alerts", str(len(facts.diagnosis.roots)), f"{len(facts.diagnosis.not_fired)} checks did not fire"
+            "alerts", str(len(view.diagnosis.roots)), f"{len(view.diagnosis.not_fired)} checks did not fire"
         ),
     ]
 
 
-def _of_budget(facts: Facts) -> str:
-    of = f"of {count(facts.config.steps)}"
-    if facts.config.budget_in == "env_steps":
+def _of_budget(view: RunView) -> str:
+    of = f"of {count(view.config.steps)}"
+    if view.config.budget_in == "env_steps":
         return of
-    return f"{count(facts.place(facts.env_steps))} {of} vector steps"
+    return f"{count(view.place(view.env_steps))} {of} vector steps"
 
 
-def _quality_tile(facts: Facts) -> Tile:
+def _quality_tile(view: RunView) -> Tile:
     """A single evaluation is no curve, unless it solved the environment."""
-    if facts.quality is None or (len(facts.evaluations) < 2 and not facts.solved):
+    if view.quality is None or (len(view.judged) < 2 and not view.solved):
         return Tile("quality", "–", "it takes two evaluations to tell")
-    return Tile("quality", f"{facts.quality:.2f}", "area under the curve per sample")
+    return Tile("quality", f"{view.quality:.2f}", "area under the curve per sample")
 
 
-def _whether(facts: Facts) -> str:
-    name, best, threshold = facts.summary.name, facts.best, facts.threshold
-    if facts.solved:
-        proofs = [int(row["env_steps"]) for row in facts.evaluations if row.get("solved") == 1.0]
-        when = proofs[0] if proofs else facts.env_steps
-        share = when / max(1, facts.config.env_budget)
+def _whether(view: RunView) -> str:
+    name, best, threshold = view.summary.name, view.best, view.return_threshold
+    if view.solved:
+        proofs = [int(row["env_steps"]) for row in view.judged if row.get("solved") == 1.0]
+        when = proofs[0] if proofs else view.env_steps
+        share = when / max(1, view.config.env_budget)
         return f"{name} is solved: the policy at step {count(when)} did it, {share:.0%} into the budget."
-    running = facts.summary.status == "running"
+    running = view.summary.status == "running"
     if best is None:
         return (
             f"{name} has not been evaluated{' yet' if running else ''}, so nothing is known of its success."
         )
-    if facts.success_threshold is not None:
+    if view.success_threshold is not None:
         told = f"{name} is not solved{' yet' if running else ''}: {_rate(best)} of the episodes of its best "
-        return f"{told}evaluation were a success, and {facts.success_threshold:.0%} are needed."
+        return f"{told}evaluation were a success, and {view.success_threshold:.0%} are needed."
     reached = number(best["eval/mean_reward"])
     if threshold is None:
         return f"No threshold is known for {name}; its best evaluation is {reached}."
@@ -102,9 +102,9 @@ def _whether(facts: Facts) -> str:
     return f"{name} is not solved{' yet' if running else ''}: its best evaluation, {reached}, {verb}{rest}."
 
 
-def _which_tasks(facts: Facts) -> str:
+def _which_tasks(view: RunView) -> str:
     """Which of several tasks are missing, in the evaluation that counts."""
-    told = task_verdicts(facts.best or {})
+    told = task_verdicts(view.best or {})
     if not told:
         return ""
     missing = [one for one in told if not one.reached]
@@ -118,8 +118,8 @@ def _rate(best: dict[str, Any] | None) -> str:
     return "–" if rate is None else f"{rate:.0%}"
 
 
-def _how_sure(facts: Facts) -> str:
-    best = facts.best
+def _how_sure(view: RunView) -> str:
+    best = view.best
     if best is None:
         return ""
     episodes, spread = best.get("eval/episodes"), best.get("eval/std_reward")
@@ -130,7 +130,7 @@ def _how_sure(facts: Facts) -> str:
     confirmed = fresh is not None and math.isfinite(fresh)
     told = (
         f"The mean over {count(episodes)} episodes is {number(best['eval/mean_reward'])} with a standard "
-        f"error of {number(error)}{_margin(best, facts.threshold, error, confirmed=confirmed)}"
+        f"error of {number(error)}{_margin(best, view.return_threshold, error, confirmed=confirmed)}"
     )
     if confirmed:
         told += f"; {count(best.get('eval/confirm_episodes') or 0)} more on fresh seeds gave {number(fresh)}"
@@ -150,50 +150,50 @@ def _margin(best: dict[str, Any], threshold: float | None, error: float, *, conf
     return f", {number(round(abs(gap) / error, 1))} of those {side} the threshold{doubt}"
 
 
-def _how_long(facts: Facts) -> str:
-    spent = facts.spent
+def _how_long(view: RunView) -> str:
+    spent = view.spent
     waited, whole = spent.get("eval", 0.0), sum(spent.values())
     rest = f", {took(waited)} of it evaluating" if waited >= 1 else ""
-    more = whole - facts.seconds
+    more = whole - view.seconds
     all_in_all = f"; with all around it {took(whole)}" if more >= 1 and more > 0.05 * whole else ""
-    return f"Training took {count(facts.env_steps)} steps and {took(facts.seconds)}{rest}{all_in_all}."
+    return f"Training took {count(view.env_steps)} steps and {took(view.seconds)}{rest}{all_in_all}."
 
 
-def _why_it_ended(facts: Facts) -> str:
-    status, reason = facts.summary.status, str(facts.summary.reason or "")
+def _why_it_ended(view: RunView) -> str:
+    status, reason = view.summary.status, str(view.summary.reason or "")
     if status == "running":
         return "It is still being trained."
     if status == "crashed":
-        first = facts.diagnosis.roots[0]  # with the place in the user's code, where it is known
+        first = view.diagnosis.roots[0]  # with the place in the user's code, where it is known
         told = reason.removeprefix("EnvFaultError: ") if first.evidence.sign else first.evidence.note
         return f"It crashed: {told}{'' if told.endswith('.') else '.'}"
     return f"It ended because {_ENDS[reason]}." if reason in _ENDS else ""
 
 
-def _limit(facts: Facts) -> str:
+def _limit(view: RunView) -> str:
     """What stands in the way, by the rules first and by the curve second."""
-    roots = facts.diagnosis.roots
+    roots = view.diagnosis.roots
     serious = [alert for alert in roots if alert.severity in ("error", "warn")]
-    if facts.solved and serious:
+    if view.solved and serious:
         serious = [alert for alert in serious if alert.active]
         if not serious:
             return "Alerts on the way were over by then."
     if serious and serious[0].ended:
         return f"What ended it: {serious[0].title} ({serious[0].cause}); {remedy_text(serious[0].to_json())}."
     if serious:
-        lead = "What to look at" if facts.solved else "What limits it most likely"
+        lead = "What to look at" if view.solved else "What limits it most likely"
         return f"{lead}: {serious[0].title} ({serious[0].cause}); {remedy_text(serious[0].to_json())}."
-    if facts.solved:
+    if view.solved:
         return "No alert fired."
-    return _trend(facts)
+    return _trend(view)
 
 
-def _trend(facts: Facts) -> str:
-    points = [(x, y) for x, y in facts.points("rollout/ep_rew_mean") if math.isfinite(y)]
-    if len(points) < 8 or facts.threshold is None:
+def _trend(view: RunView) -> str:
+    points = [(x, y) for x, y in view.points("rollout/ep_rew_mean") if math.isfinite(y)]
+    if len(points) < 8 or view.return_threshold is None:
         return "No alert fired; there is too little of it to say what limits it."
     first, late, last = points[0][1], points[-len(points) // 4][1], points[-1][1]
-    way = facts.threshold - first
+    way = view.return_threshold - first
     if way > 0 and (last - late) / way > _RISING:
         return (
             "No alert fired, and the return of training episodes was still rising in the last quarter: "

@@ -10,7 +10,6 @@ from gymsolve.runs.run import Run
 from gymsolve.view.report.audit import reward_audit
 from gymsolve.view.report.curves import learning_curves
 from gymsolve.view.report.document import Document
-from gymsolve.view.report.facts import Facts, gather
 from gymsolve.view.report.markdown import render_markdown
 from gymsolve.view.report.page import render_page
 from gymsolve.view.report.prompt import language_model
@@ -29,6 +28,7 @@ from gymsolve.view.report.sections import (
 )
 from gymsolve.view.report.stages import stages
 from gymsolve.view.report.verdict import badge, tiles, tone, verdict
+from gymsolve.view.run_view import RunView
 
 _SECTIONS = (
     learning_curves,
@@ -50,11 +50,11 @@ _SECTIONS = (
 
 
 class Report(NamedTuple):
-    """The files that were written, and the facts they were made from."""
+    """The files that were written, and the view they were made from."""
 
     markdown: Path
     html: Path
-    facts: Facts
+    view: RunView
 
 
 def write_report(run: Run, alerts: AlertTracker | None = None, scratch: Sequence[Run] = ()) -> Report:
@@ -63,21 +63,37 @@ def write_report(run: Run, alerts: AlertTracker | None = None, scratch: Sequence
     `alerts` has followed the run to its end; without it the rules are replayed. `scratch` are runs that
     learned a stage of its curriculum alone.
     """
-    facts = gather(run, alerts, scratch)
-    document = compose(facts)
-    report = Report(run.path / "report.md", run.path / "report.html", facts)
+    view = RunView(run, alerts)
+    document = compose(view, scratch)
+    report = Report(run.path / "report.md", run.path / "report.html", view)
     replace_text(report.markdown, render_markdown(document))
     replace_text(report.html, render_page(document))
     return report
 
 
-def compose(facts: Facts) -> Document:
+def compose(view: RunView, scratch: Sequence[Run] = ()) -> Document:
     """All sections of a report; empty ones are left out when it is rendered."""
     return Document(
-        title=f"{facts.summary.name} · {facts.run.id}",
-        badge=badge(facts),
-        tone=tone(facts),
-        lead=verdict(facts),
-        tiles=tiles(facts),
-        sections=[section(facts) for section in _SECTIONS],
+        title=f"{view.summary.name} · {view.run.id}",
+        badge=badge(view),
+        tone=tone(view),
+        lead=verdict(view),
+        tiles=tiles(view),
+        sections=[
+            learning_curves(view),
+            tasks(view),
+            stages(view, scratch),
+            archive(view),
+            findings(view),
+            logbook(view),
+            video(view),
+            evaluations(view),
+            reward_audit(view),
+            checkpoints(view),
+            speed(view),
+            configuration(view),
+            reproduce(view),
+            language_model(view),
+            problems(view),
+        ],
     )

@@ -1,0 +1,384 @@
+"""One run as everybody reads it: each fact is read or derived once, when it is first asked for.
+
+`runs show`, the page of a run, the tools for agents, comparisons and reports render from it. A view is of one
+moment: whoever wants news makes another one.
+"""
+
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from gymsolve.metrics.time_accounting import Spending, spent_in_all
+from gymsolve.runs.checkpoints import survey_checkpoints
+from gymsolve.runs.index import list_runs
+from gymsolve.runs.logbook import LogEntry, entries_about
+from gymsolve.runs.records import Records
+from gymsolve.runs.refs import best_reward, choose_threshold
+from gymsolve.runs.run import Run
+from gymsolve.runs.stage_checkpoints import find_masters
+from gymsolve.runs.summary import RunSummary
+from gymsolve.runs.videos import Video, choose_video, list_videos
+from gymsolve.text import UNITS
+from gymsolve.view.stages import VisitedStage, stage_visits, task_curves, tell_stages
+
+if TYPE_CHECKING:  # settings and rules take a moment to import, and most doors need neither
+    from gymsolve.doctor.alerts import Alert, AlertTracker
+    from gymsolve.doctor.diagnose_run import Findings
+    from gymsolve.doctor.diagnosis import Diagnosis
+    from gymsolve.doctor.history import History
+    from gymsolve.doctor.rules.rule import Context
+    from gymsolve.settings.config import TrainConfig
+
+_SEVERITIES = ("error", "warn", "info")
+_BY_RULES = "These alerts come from the rules of this version: the events of the run do not tell them all."
+Row = dict[str, Any]
+Point = tuple[float, float]
+
+
+class RunView:
+    """What is known of a run. `alerts` has followed it to its end; without it the rules are replayed."""
+
+    def __init__(self, run: Run, alerts: "AlertTracker | None" = None) -> None:
+        self.run = run
+        self._followed = alerts
+
+    # ------------------------------------------------------------------------------------- files
+
+    @cached_property
+    def summary(self) -> RunSummary:
+        return self.run.summary()
+
+    @cached_property
+    def info(self) -> Row:
+        """`run.json`."""
+        return self.run.info()
+
+    @cached_property
+    def _stored(self) -> Row:
+        return self.run.config_json()
+
+    @property
+    def stored_config(self) -> Row:
+        """The settings as `config.json` has them."""
+        stored: Row = self._stored["config"]
+        return stored
+
+    @property
+    def provenance(self) -> dict[str, str]:
+        """The layer that decided each setting."""
+        provenance: dict[str, str] = self._stored["provenance"]
+        return provenance
+
+    @cached_property
+    def metrics(self) -> Records:
+        """Records of metrics, with null where a number was not finite, and what cannot be read."""
+        return self.run.read_metrics_raw()
+
+    @property
+    def rows(self) -> list[Row]:
+        return self.metrics.rows
+
+    @cached_property
+    def event_records(self) -> Records:
+        return self.run.read_events()
+
+    @property
+    def events(self) -> list[Row]:
+        return self.event_records.rows
+
+    @property
+    def shown_events(self) -> list[Row]:
+        """Events for people: without the state of all alerts, which is there for readers such as this."""
+        return [event for event in self.events if event["kind"] != "alerts"]
+
+    def event(self, kind: str) -> Row | None:
+        """The newest event of a kind."""
+        return next((event for event in reversed(self.events) if event.get("kind") == kind), None)
+
+    @cached_property
+    def _surveyed(self) -> tuple[list[Row], list[str]]:
+        return survey_checkpoints(self.run)
+
+    @property
+    def checkpoints(self) -> list[Row]:
+        return self._surveyed[0]
+
+    @property
+    def damage(self) -> list[str]:
+        """Checkpoints that cannot be read, in sentences."""
+        return self._surveyed[1]
+
+    @property
+    def problems(self) -> list[str]:
+        """Everything that cannot be read, in sentences."""
+        return [*self.metrics.problems, *self.event_records.problems, *self.damage]
+
+    @cached_property
+    def videos(self) -> list[Video]:
+        return list_videos(self.run)
+
+    @property
+    def video(self) -> Video | None:
+        """The one to show."""
+        return choose_video(self.videos)
+
+    @cached_property
+    def logbook(self) -> list[LogEntry]:
+        """Entries about it, oldest first."""
+        return entries_about(self.run.path.parent, self.run.id)
+
+    @cached_property
+    def trials(self) -> list[RunSummary]:
+        """Runs that tried something for this one, oldest first."""
+        others = reversed(list_runs(self.run.path.parent))
+        return [
+            other for other in others if other.is_trial and (other.parent or {}).get("run") == self.run.id
+        ]
+
+    @property
+    def running_trials(self) -> list[RunSummary]:
+        """Trials that train now."""
+        return [trial for trial in self.trials if trial.status == "running"]
+
+    # ----------------------------------------------------------------------------------- numbers
+
+    @cached_property
+    def newest(self) -> Row:
+        """The newest value of each metric; NaN where it was not finite."""
+        newest: Row = {}
+        for row in self.rows:
+            newest |= row
+        return restore_nan(newest)
+
+    @cached_property
+    def evaluations(self) -> list[Row]:
+        """Records of evaluations."""
+        return [row for row in self.rows if "eval/mean_reward" in row]
+
+    @cached_property
+    def judged(self) -> list[Row]:
+        """Records of evaluations whose mean is finite."""
+        return [row for row in self.rows if is_finite(row.get("eval/mean_reward"))]
+
+    @property
+    def env_steps(self) -> int:
+        newest = max((int(row.get("env_steps") or 0) for row in self.rows), default=0)
+        return max(newest, self.summary.env_steps)
+
+    @cached_property
+    def _spending(self) -> Spending:
+        spending = Spending()
+        for row in self.rows:
+            spending.add(restore_nan(row))
+        return spending
+
+    @property
+    def seconds(self) -> float:
+        """Spent collecting, learning and evaluating, over all sittings."""
+        return self._spending.trained
+
+    @property
+    def spent(self) -> dict[str, float]:
+        """Seconds of all sittings by what they went into, starting and videos included."""
+        return spent_in_all(self._spending, self.events)
+
+    @property
+    def best_reward(self) -> float | None:
+        """Mean reward of the best checkpoint."""
+        return best_reward(self.run)
+
+    @cached_property
+    def threshold(self) -> float | None:
+        """Mean reward at which it counts as solved; None where successes decide, or nothing is known."""
+        return choose_threshold(self.info, self.stored_config, lambda: self.events)
+
+    @property
+    def success_threshold(self) -> float | None:
+        """Share of successes that counts as solved; None where the return decides."""
+        stored = self.stored_config
+        return stored.get("solved_at") if stored.get("solved_by") == "success_rate" else None
+
+    @property
+    def return_threshold(self) -> float | None:
+        """The mean return that verdicts and charts measure against, also where successes decide."""
+        stored = (self.info.get("result") or {}).get("threshold")
+        return stored if self.context.threshold is None else self.context.threshold
+
+    @property
+    def solved(self) -> bool:
+        if self.summary.status in ("running", "crashed"):  # nobody has written a verdict yet
+            return any(row.get("solved") == 1.0 for row in self.judged)
+        return self.summary.status == "solved"
+
+    @property
+    def best(self) -> Row | None:
+        """The evaluation that counts: of the checkpoint called best, else the highest one."""
+        for saved in self.checkpoints:
+            if saved["best"] and saved["eval"] and is_finite(saved["eval"].get("eval/mean_reward")):
+                return {"env_steps": saved["env_steps"], **saved["eval"]}
+        return max(self.judged, key=lambda row: row["eval/mean_reward"], default=None)
+
+    @property
+    def quality(self) -> float | None:
+        """Area under the curve per sample: as recorded, or computed for runs from before that metric."""
+        from gymsolve.doctor.quality import training_quality
+
+        recorded = self.last("quality/area")
+        if recorded is not None:
+            return recorded
+        return training_quality(
+            self.judged,
+            threshold=self.return_threshold,
+            samples=self.env_steps,
+            solved=self.solved,
+            budget=self.config.env_budget,
+            success_needed=self.success_threshold,
+        )
+
+    @cached_property
+    def stages(self) -> list[VisitedStage]:
+        """Stages of a curriculum in the order in which they were visited; empty without one."""
+        curriculum = self.stored_config.get("curriculum")
+        if not isinstance(curriculum, dict) or not curriculum.get("stages"):
+            return []
+        visits = stage_visits(self.config, self.events)
+        return tell_stages(visits, self.stage_curves, find_masters(self.run))
+
+    @cached_property
+    def stage_curves(self) -> dict[str, list[Point]]:
+        """Results of evaluations by stage and environment steps."""
+        by_success = self.config.solved_by == "success_rate"
+        return task_curves(self.rows, self.config.curriculum.names, by_success=by_success)
+
+    # ---------------------------------------------------------------------- settings and findings
+
+    @cached_property
+    def config(self) -> "TrainConfig":
+        """The settings, validated."""
+        from gymsolve.recipes import validate
+
+        return validate(self.stored_config, f"{self.run.id}/config.json")
+
+    @cached_property
+    def settings(self) -> Row:
+        """Every setting by its path."""
+        from gymsolve.recipes import flatten
+
+        return flatten(self.config)
+
+    @cached_property
+    def context(self) -> "Context":
+        """What the rules may know of it besides its numbers."""
+        if self._followed is not None:
+            return self._followed.context
+        from gymsolve.doctor.diagnosis import run_context
+
+        return run_context(self.run, self.config)
+
+    @cached_property
+    def history(self) -> "History":
+        """The records as one series per metric."""
+        if self._followed is not None:
+            return self._followed.history
+        from gymsolve.doctor.history import History
+
+        return History(self.rows)
+
+    @cached_property
+    def active_alerts(self) -> list[dict[str, str]]:
+        """Alerts that are active by the events: id, severity and title, the gravest first."""
+        active: dict[str, dict[str, str]] = {}
+        for event in self.events:
+            name = str(event.get("id") or "")
+            if event["kind"] == "alert_cleared":
+                active.pop(name, None)
+            elif event["kind"] == "alert":
+                severity = event["severity"] if event.get("severity") in _SEVERITIES else "info"
+                active[name] = {"id": name, "severity": severity, "title": str(event.get("title") or name)}
+        return sorted(active.values(), key=lambda alert: _SEVERITIES.index(alert["severity"]))
+
+    @cached_property
+    def diagnosis(self) -> "Diagnosis":
+        """Alerts in causal order, as the events tell them; by the rules of today where they do not."""
+        from gymsolve.doctor.diagnosis import explain_run
+
+        return explain_run(self.run, self._tracker)
+
+    @property
+    def diagnosed_now(self) -> str:
+        """That the rules of today had to find the alerts, in a sentence; empty where the events tell them."""
+        return _BY_RULES if self._stored_alerts is None and self._followed is None else ""
+
+    @cached_property
+    def _stored_alerts(self) -> "list[Alert] | None":
+        from gymsolve.doctor.stored_alerts import stored_alerts
+
+        return stored_alerts(self.events, self.history, running=self.summary.status == "running")
+
+    @cached_property
+    def _tracker(self) -> "AlertTracker":
+        from gymsolve.doctor.alerts import AlertTracker
+
+        if self._followed is not None:
+            return self._followed
+        if self._stored_alerts is None:
+            return AlertTracker(self.context, self.rows)
+        tracker = AlertTracker(self.context)
+        tracker.recall(self.history, self._stored_alerts)
+        return tracker
+
+    @property
+    def findings(self) -> "Findings":
+        """The diagnosis as `gymsolve diagnose` answers it."""
+        from gymsolve.doctor.diagnose_run import run_findings
+
+        note = [self.diagnosed_now] * bool(self.diagnosed_now)
+        metrics = Records(self.rows, [*self.metrics.problems, *note])
+        return run_findings(self.run, self.config, self.context, self.diagnosis, metrics)
+
+    @cached_property
+    def lint(self) -> list[str]:
+        """Settings that rarely work, but for those that a remedy changes."""
+        from gymsolve.doctor.lint import lint
+
+        return [str(doubt.without(self.diagnosis.decided)) for doubt in lint(self.config, self.context.spec)]
+
+    # ------------------------------------------------------------------------------- for charts
+
+    @property
+    def axis(self) -> str:
+        """What charts say below their axis."""
+        return UNITS[self.config.budget_in]
+
+    def place(self, env_steps: float) -> float:
+        """Where a record at so many environment steps is on the axis: there, or at its vector steps."""
+        return self._vec_steps.get(int(env_steps), float(env_steps))
+
+    def last(self, name: str) -> float | None:
+        """The newest finite value of a metric."""
+        series = self.history.get(name)
+        values = [] if series is None else series.values
+        return next((value for value in reversed(values) if math.isfinite(value)), None)
+
+    def points(self, name: str) -> list[Point]:
+        """A metric over the axis of the charts; empty when it was never recorded."""
+        series = self.history.get(name)
+        return [] if series is None else list(zip(map(self.place, series.steps), series.values, strict=True))
+
+    @cached_property
+    def _vec_steps(self) -> dict[int, float]:
+        """Vector steps by environment steps, where the run is measured in them."""
+        if self.config.budget_in == "env_steps":
+            return {}
+        counted = [(row.get("env_steps"), row.get("vec_steps")) for row in self.rows]
+        return {int(env): float(vec) for env, vec in counted if env is not None and vec is not None}
+
+
+def restore_nan(row: Mapping[str, Any]) -> Row:
+    """A record with NaN where its file has null: the number was not finite when it was measured."""
+    return {name: math.nan if value is None else value for name, value in row.items()}
+
+
+def is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
