@@ -26,7 +26,9 @@ Steps = Annotated[
 ]
 Profile = Annotated[
     bool,
-    typer.Option("--profile", help="Write a flame graph and the time of each phase into the run's profile/."),
+    typer.Option(
+        "--profile", help="Write sampled stacks and the time of each phase into the run's profile/."
+    ),
 ]
 Detach = Annotated[
     bool,

@@ -83,10 +83,12 @@ def _perhaps_nobody_reads() -> Iterator[None]:
 
 
 def _read_split(run: Path) -> dict[str, Any]:
-    """What `--profile` wrote, with the path of the flame graph."""
+    """What `--profile` wrote, with the path of the sampled stacks."""
     from gymsolve.runs.files import read_json
 
-    return read_json(run / "profile" / "split.json") | {"flame_graph": str(run / "profile" / "flame.html")}
+    return read_json(run / "profile" / "split.json") | {
+        "speedscope": str(run / "profile" / "speedscope.json")
+    }
 
 
 def _print_split(split: dict[str, Any]) -> None:
@@ -99,4 +101,4 @@ def _print_split(split: dict[str, Any]) -> None:
         for name, one in split["phases"].items()
     ]
     print_table(("phase", "seconds", "share", ""), rows, right=("seconds", "share"))
-    say(f"\nflame graph   {split['flame_graph']}")
+    say(f"\nFor a flame graph, drop this file on https://www.speedscope.app: {split['speedscope']}")
