@@ -1,6 +1,5 @@
 """`gymsolve train --seeds N` and `gymsolve resume group:ID`: several seeds, one view, one verdict."""
 
-import gc
 import os
 import sys
 from contextlib import suppress
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gymsolve.cli.live.collector import collector_on
 from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_whole_table, say
 from gymsolve.errors import UsageError
 from gymsolve.jobs.startup_report import announce
@@ -98,7 +98,7 @@ def _train(
     from gymsolve.jobs.seeds import jobs_at_once, judge_seeds
     from gymsolve.training.stop import EXIT_CODES
 
-    gc.enable()  # this process waits; it begins no training of its own
+    collector_on()  # this process waits; it begins no training of its own
     jobs = jobs_at_once(threads, len(work))
     stream = None if options.quiet else sys.stderr if options.json else sys.stdout
     view = SeedsView(group, budget, jobs, stream)

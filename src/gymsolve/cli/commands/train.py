@@ -1,6 +1,5 @@
 """`gymsolve train`, `resume`, `fork` and `stop`: say what will happen, train, say what came of it."""
 
-import gc
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from gymsolve.cli.commands.seeds import GROUP, SeedOptions, resume_seeds, train_seeds
+from gymsolve.cli.live.collector import collector_off
 from gymsolve.cli.live.foreground import watch
 from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Set, Trust, overrides, trusts
 from gymsolve.cli.printing.output import is_terminal, print_json, say
@@ -90,27 +90,30 @@ def train(
         _refuse_question(confirm)
         more = {"seeds": seeds, "start_from": start_from, "profile": profile, "runs_dir": runs_dir}
         return _in_background("start_run", env, set_, settings | more, json=json)
-    gc.disable()  # until the first step (`cli/live/foreground.py`): imports make many objects and no garbage
-    changes = overrides(set_, **settings)
-    plan = _agreed_plan(env, changes, start_from, show=not (quiet or json), confirm=confirm, json=json)
-    if plan is None:
-        return 1
-    if seeds is not None:
-        options = SeedOptions(set_, steps, track, profile, runs_dir, quiet, json, start_from)
-        return train_seeds(plan, env, seeds, options)
+    options = SeedOptions(set_, steps, track, profile, runs_dir, quiet, json, start_from)
+    with collector_off():
+        changes = overrides(set_, **settings)
+        plan = _agreed_plan(env, changes, start_from, show=not (quiet or json), confirm=confirm, json=json)
+        if plan is None:
+            return 1
+        return _train_one(plan, options) if seeds is None else train_seeds(plan, env, seeds, options)
+
+
+def _train_one(plan: "Plan", options: SeedOptions) -> int:
+    """Train one seed in this process."""
     from gymsolve.cli.crash_report import settings_known
     from gymsolve.training.session import start_run
 
     work = partial(
         start_run,
         plan,
-        start_from=start_from,
-        runs_dir=runs_dir,
-        profile=profile,
+        start_from=options.start_from,
+        runs_dir=options.runs_dir,
+        profile=options.profile,
         group=group_of_starter(),
     )
     with settings_known(plan.config):
-        return watch(work, runs_dir, profile=profile, quiet=quiet, json=json)
+        return watch(work, options.runs_dir, profile=options.profile, quiet=options.quiet, json=options.json)
 
 
 def resume(
@@ -192,14 +195,14 @@ def _go_on(verb: Literal["resume_run", "fork_run"], again: Again, common: dict[s
     if again.detach:
         options = again.settings | again.own | common
         return _in_background(verb, again.run, again.set_, options, json=json)
-    gc.disable()  # as in `train`
-    changes = overrides(again.set_, **again.settings)
-    from gymsolve.training.fork import branch_run
-    from gymsolve.training.session import resume_run
+    with collector_off():
+        changes = overrides(again.set_, **again.settings)
+        from gymsolve.training.fork import branch_run
+        from gymsolve.training.session import resume_run
 
-    begin: Callable[..., Outcome] = resume_run if verb == "resume_run" else branch_run
-    work = partial(begin, again.run, overrides=changes, **again.own, **common)
-    return watch(work, runs_dir, profile=common["profile"], quiet=again.quiet, json=json)
+        begin: Callable[..., Outcome] = resume_run if verb == "resume_run" else branch_run
+        work = partial(begin, again.run, overrides=changes, **again.own, **common)
+        return watch(work, runs_dir, profile=common["profile"], quiet=again.quiet, json=json)
 
 
 def _agreed_plan(

@@ -1,6 +1,5 @@
 """Trains in the foreground: a screen shows the progress, then the result is printed."""
 
-import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -8,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gymsolve.cli.live.collector import collector_on
 from gymsolve.cli.printing.output import heading, print_json, print_table, say
 from gymsolve.errors import UsageError
 from gymsolve.jobs.startup_report import announce_error, announce_run
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def _begin(run: "Run") -> None:
     """All is imported and built, and training begins."""
-    gc.enable()
+    collector_on()
     announce_run(run)
 
 
