@@ -153,11 +153,11 @@ def test_a_new_run_begins_with_the_weights_of_another(cli, trained):
 
 def test_a_profile_is_printed_and_part_of_the_object(cli, trained):
     shown = cli("train", "Bandit-v0", "--steps", "2k", "--profile").out
-    for word in ("stepping the environments", "learning from rollouts", "flame graph", "flame.html"):
+    for word in ("stepping the environments", "learning from rollouts", "flame graph", "speedscope.json"):
         assert word in shown
     told = cli("resume", trained, "--steps", "2k", "--profile", "--json", "-q").json
-    assert set(told["profile"]) == {"seconds", "phases", "flame_graph"}
-    assert Path(told["profile"]["flame_graph"]).is_file()
+    assert set(told["profile"]) == {"seconds", "phases", "speedscope"}
+    assert Path(told["profile"]["speedscope"]).is_file()
 
 
 def test_eval_gives_one_object(cli, trained):

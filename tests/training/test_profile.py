@@ -10,8 +10,8 @@ import pytest
 from gymsolve.runs.loading import load_policy_file
 from gymsolve.training.observer import Silent
 from gymsolve.training.planning.plan import plan_run
-from gymsolve.training.profile.flame import flame_tree, render_flame
 from gymsolve.training.profile.sampling import PHASES, Samples, phase_of, split_times
+from gymsolve.training.profile.speedscope import speedscope_profile
 from gymsolve.training.session import resume_run, start_run
 
 LOOP = ("training/loop.py", "train_loop")
@@ -57,22 +57,23 @@ def test_the_split_adds_up():
     assert split_times(Samples())["phases"]["env"]["share"] == 0.0
 
 
-def test_the_tree_nests_calls_and_sums_their_seconds():
-    stacks = {(LOOP, COLLECT): 1.0, (LOOP,): 0.5, (LOOP, ("fast/ppo.py", "FastPPO.update")): 2.0}
-    tree = flame_tree(stacks, phase_of)
-    (loop,) = tree["c"]
-    assert (tree["s"], loop["s"]) == (3.5, 3.5)
-    assert [(child["n"], child["s"], child["p"]) for child in loop["c"]] == [
-        ("FastPPO.update  fast/ppo.py", 2.0, "update"),
-        ("Collector.collect  experience/collect.py", 1.0, "collecting"),
+def test_the_profile_holds_every_stack_below_its_phase():
+    update = ("fast/ppo.py", "FastPPO.update")
+    seconds = {(LOOP, COLLECT): 1.0, (LOOP,): 0.5, (LOOP, update): 2.0}
+    told = speedscope_profile("a run", seconds, phase_of)
+    (profile,), frames = told["profiles"], told["shared"]["frames"]
+    named = [[frames[index]["name"] for index in sample] for sample in profile["samples"]]
+    assert named == [
+        ["collecting", "train_loop", "Collector.collect"],
+        ["other", "train_loop"],
+        ["update", "train_loop", "FastPPO.update"],
     ]
-
-
-def test_the_page_stands_alone_whatever_things_are_called():
-    page = render_flame("</title>@DATA@", {(("a.py", "</script><b>"),): 1.0}, phase_of, PHASES)
-    assert page.count("</script>") == 1
-    assert page.count("</title>") == 1
-    assert "http" not in page
+    assert profile["weights"] == [1.0, 0.5, 2.0]
+    assert (profile["type"], profile["unit"]) == ("sampled", "seconds")
+    assert (profile["startValue"], profile["endValue"]) == (0, 3.5)
+    assert {"name": "FastPPO.update", "file": "fast/ppo.py"} in frames
+    assert told["name"] == profile["name"] == "a run"
+    assert told["$schema"] == "https://www.speedscope.app/file-format-schema.json"
 
 
 class Slow(Silent):
@@ -82,7 +83,7 @@ class Slow(Silent):
         time.sleep(0.001)
 
 
-def test_a_profiled_run_has_a_split_and_a_flame_graph_and_learns_the_same(tmp_path):
+def test_a_profiled_run_has_a_split_and_its_stacks_and_learns_the_same(tmp_path):
     plan = plan_run("CartPole-v1", SMALL)
     bare = start_run(plan, runs_dir=tmp_path / "bare")
     outcome = start_run(plan, runs_dir=tmp_path / "profiled", profile=True, observer=Slow())
@@ -91,10 +92,12 @@ def test_a_profiled_run_has_a_split_and_a_flame_graph_and_learns_the_same(tmp_pa
     split = json.loads((folder / "split.json").read_text())
     assert split["seconds"] > 0
     assert sum(one["share"] for one in split["phases"].values()) == pytest.approx(1, abs=0.01)
-    page = (folder / "flame.html").read_text()
-    assert outcome.run.id in page
-    assert "train_loop" in page
-    assert "start_run" not in page  # what is above the loop says nothing
+    stacks = json.loads((folder / "speedscope.json").read_text())
+    names = {frame["name"] for frame in stacks["shared"]["frames"]}
+    assert stacks["name"] == outcome.run.id
+    assert "train_loop" in names
+    assert "start_run" not in names  # what is above the loop says nothing
+    assert stacks["profiles"][0]["endValue"] == pytest.approx(split["seconds"], abs=0.01)
     assert "profile:" in (outcome.run.path / "log.txt").read_text()
     assert not (bare.run.path / "profile").exists()
     one, other = _weights(bare.run.path), _weights(outcome.run.path)

@@ -63,7 +63,7 @@ class EndedRun(Answer):
     nothing_to_do: str | None = left_out()
     """Why a resume found nothing to do, and so changed nothing."""
     profile: Mapping[str, Any] | None = left_out()
-    """With `--profile`: seconds by phase, and the path of the flame graph."""
+    """With `--profile`: seconds by phase, and the path of the sampled stacks."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ A person gets one line on standard error; with `--json` a program gets an object
 Tracebacks are for `--debug`. An error that nobody foresaw becomes a sentence too (`crash_report.py`).
 """
 
-import gc
 import io
 import json
 import os
@@ -30,13 +29,6 @@ def answer(given: list[str], ending: SignalGuard, *, called: bool) -> int:
     """Run one command and say what came of it; returns the exit code."""
     _prepare()
     ending.begin()
-    try:
-        return _answer(given, ending, called=called)
-    finally:
-        gc.enable()  # a training that was refused had it switched off
-
-
-def _answer(given: list[str], ending: SignalGuard, *, called: bool) -> int:
     arguments = [word for word in given if word != "--debug"]  # accepted anywhere on the line
     debug = len(arguments) < len(given) or os.environ.get("GYMSOLVE_DEBUG") == "1"
     as_json = "--json" in arguments

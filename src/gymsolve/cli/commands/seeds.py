@@ -1,6 +1,5 @@
 """`gymsolve train --seeds N` and `gymsolve resume group:ID`: several seeds, one view, one verdict."""
 
-import gc
 import os
 import sys
 from contextlib import suppress
@@ -9,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gymsolve.cli.live.collector import collector_on
 from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_whole_table, say
 from gymsolve.errors import UsageError
 from gymsolve.jobs.request import RunRequest
@@ -77,7 +77,7 @@ class _Training:
         from gymsolve.jobs.seeds import group_place, judge_seeds
         from gymsolve.training.stop import EXIT_CODES, StopSignal
 
-        gc.enable()  # this process waits; it begins no training of its own
+        collector_on()  # this process waits; it begins no training of its own
         jobs = jobs_at_once(self.threads, len(tasks))
         stream = None if self.quiet else sys.stderr if self.json else sys.stdout
         view, stop = SeedsView(self.group, self.budget, jobs, stream), StopSignal()

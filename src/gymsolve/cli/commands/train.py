@@ -1,6 +1,5 @@
 """`gymsolve train`, `resume`, `fork` and `stop`: say what will happen, train, say what came of it."""
 
-import gc
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gymsolve.cli.commands.seeds import GROUP, resume_seeds, train_seeds
+from gymsolve.cli.live.collector import collector_off
 from gymsolve.cli.live.foreground import watch, watch_trial
 from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Set, Trust, trusts
 from gymsolve.cli.printing.output import is_terminal, print_json, say
@@ -99,25 +99,30 @@ def train(
     if detach:
         _refuse_question(confirm)
         return _in_background(request, runs_dir, json=json)
-    gc.disable()  # until the first step (`cli/live/foreground.py`): imports make many objects and no garbage
-    plan = _agreed_plan(request, show=not (quiet or json), confirm=confirm, json=json)
-    if plan is None:
-        return 1
-    if seeds is not None:
-        return train_seeds(plan, request, runs_dir, quiet=quiet, json=json)
+    with collector_off():
+        plan = _agreed_plan(request, show=not (quiet or json), confirm=confirm, json=json)
+        if plan is None:
+            return 1
+        if seeds is not None:
+            return train_seeds(plan, request, runs_dir, quiet=quiet, json=json)
+        return _train_one(plan, request, runs_dir, quiet=quiet, json=json)
+
+
+def _train_one(plan: "Plan", request: RunRequest, runs_dir: Path | None, *, quiet: bool, json: bool) -> int:
+    """Train one seed in this process."""
     from gymsolve.cli.crash_report import settings_known
     from gymsolve.training.session import start_run
 
     work = partial(
         start_run,
         plan,
-        start_from=start_from,
+        start_from=request.start_from,
         runs_dir=runs_dir,
-        profile=profile,
+        profile=request.profile,
         group=group_of_starter(),
     )
     with settings_known(plan.config):
-        return watch(work, runs_dir, profile=profile, quiet=quiet, json=json)
+        return watch(work, runs_dir, profile=request.profile, quiet=quiet, json=json)
 
 
 def resume(
@@ -201,20 +206,20 @@ def _go_on(request: RunRequest, runs_dir: Path | None, *, detach: bool, quiet: b
         request = replace(request, trust=trusts(ref, runs_dir, trust=request.trust, json=json))
     if detach:
         return _in_background(request, runs_dir, json=json)
-    gc.disable()  # as in `train`
-    if request.trial is not None:
-        return watch_trial(request, runs_dir)
-    changes, own = request.settings(), {"profile": request.profile, "trust": request.trust}
-    from gymsolve.training.fork import branch_run
-    from gymsolve.training.session import resume_run
+    with collector_off():
+        if request.trial is not None:
+            return watch_trial(request, runs_dir)
+        changes, own = request.settings(), {"profile": request.profile, "trust": request.trust}
+        from gymsolve.training.fork import branch_run
+        from gymsolve.training.session import resume_run
 
-    begin: Callable[..., Outcome]
-    if request.verb == "resume":
-        begin = partial(resume_run, fresh_optimizer=request.fresh_optimizer)
-    else:
-        begin = partial(branch_run, group=group_of_starter())
-    work = partial(begin, ref, overrides=changes, runs_dir=runs_dir, **own)
-    return watch(work, runs_dir, profile=request.profile, quiet=quiet, json=json)
+        begin: Callable[..., Outcome]
+        if request.verb == "resume":
+            begin = partial(resume_run, fresh_optimizer=request.fresh_optimizer)
+        else:
+            begin = partial(branch_run, group=group_of_starter())
+        work = partial(begin, ref, overrides=changes, runs_dir=runs_dir, **own)
+        return watch(work, runs_dir, profile=request.profile, quiet=quiet, json=json)
 
 
 def _agreed_plan(request: RunRequest, *, show: bool, confirm: bool, json: bool) -> "Plan | None":

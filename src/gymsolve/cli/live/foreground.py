@@ -1,6 +1,5 @@
 """Trains in the foreground: a screen shows the progress, then the result is printed."""
 
-import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -8,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gymsolve.cli.live.collector import collector_on
 from gymsolve.cli.printing.output import heading, print_json, print_table, say
 from gymsolve.errors import UsageError
 from gymsolve.jobs.request import RunRequest
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def _begin(run: "Run") -> None:
     """All is imported and built, and training begins."""
-    gc.enable()
+    collector_on()
     announce_run(run)
 
 
@@ -103,10 +103,12 @@ def _perhaps_nobody_reads() -> Iterator[None]:
 
 
 def _read_split(run: Path) -> dict[str, Any]:
-    """What `--profile` wrote, with the path of the flame graph."""
+    """What `--profile` wrote, with the path of the sampled stacks."""
     from gymsolve.runs.files import read_json
 
-    return read_json(run / "profile" / "split.json") | {"flame_graph": str(run / "profile" / "flame.html")}
+    return read_json(run / "profile" / "split.json") | {
+        "speedscope": str(run / "profile" / "speedscope.json")
+    }
 
 
 def _print_split(split: dict[str, Any]) -> None:
@@ -119,4 +121,4 @@ def _print_split(split: dict[str, Any]) -> None:
         for name, one in split["phases"].items()
     ]
     print_table(("phase", "seconds", "share", ""), rows, right=("seconds", "share"))
-    say(f"\nflame graph   {split['flame_graph']}")
+    say(f"\nFor a flame graph, drop this file on https://www.speedscope.app: {split['speedscope']}")

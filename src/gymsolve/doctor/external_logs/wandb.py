@@ -3,6 +3,10 @@
 An offline run is a `.wandb` file: blocks as in LevelDB's log, 7 bytes of header and then fragments of at most
 32 KiB, each with checksum, length and kind; joined, they are W&B's own protocol buffers. An online one comes
 through W&B's interface. Both need the `wandb` extra.
+
+W&B has no public reader of its files, so this one is frozen: it takes history, config and summary, and
+nothing is added to it. Should a release of W&B change the format, `wandb sync` and
+`wandb:ENTITY/PROJECT/RUN` remain.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Where a training's time goes: stacks sampled while it runs, summed up by phase and drawn as a flame graph.
+"""Where a training's time goes: stacks sampled while it runs, summed up by phase.
 
 A thread looks at the training thread's stack every few milliseconds; nothing in the loop is timed or changed,
 so a profiled run computes exactly what it would have computed. What other threads and processes do (parallel
@@ -16,9 +16,9 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from gymsolve.runs.files import make_folder, replace_json, replace_text
+from gymsolve.runs.files import make_folder, replace_json
 from gymsolve.runs.run import Run
-from gymsolve.training.profile.flame import render_flame
+from gymsolve.training.profile.speedscope import Place, Stack, speedscope_profile
 
 PHASES = {
     "env": "stepping the environments",
@@ -41,16 +41,11 @@ _PACKAGE = str(Path(__file__).parents[2]) + "/"
 _OUTER = (
     ("evaluation", ("training/evaluation/scheduler.py", "training/evaluation/evaluate.py")),
     ("checkpoint", ("training/checkpoint.py", "runs/checkpoints.py")),
-    ("video", ("training/video/",)),
+    ("video", ("apps/video/",)),
     ("records", ("runs/", "cli/", "metrics/", "training/records.py")),
     ("update", ("algos/", "fast/")),
 )
 _COLLECTED = (("env", ("envs/",)), ("acting", ("fast/", "nn/")))
-
-Place = tuple[str, str]
-"""A file (within the package, or its last two parts) and a function in it."""
-Stack = tuple[Place, ...]
-"""Outermost first."""
 
 
 @dataclass
@@ -100,7 +95,7 @@ def profiling(run: Run) -> Iterator[None]:
     folder = make_folder(run.path / "profile")
     split = split_times(samples)
     replace_json(folder / "split.json", split)
-    replace_text(folder / "flame.html", render_flame(run.id, samples.seconds, phase_of, PHASES))
+    replace_json(folder / "speedscope.json", speedscope_profile(run.id, samples.seconds, phase_of))
     shares = ", ".join(f"{name} {one['share']:.0%}" for name, one in split["phases"].items() if one["share"])
     run.log(f"profile: {shares}")
 
