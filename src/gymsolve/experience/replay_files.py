@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from gymsolve.experience.ring import Ring
-from gymsolve.runs.files import read_file, replace_bytes
+from gymsolve.runs.files import read_file
+from gymsolve.runs.part_files import write_part_file
 from gymsolve.runs.tensors import pack, unpack
 from gymsolve.spec import Array
 
@@ -36,7 +37,7 @@ def write_segments(ring: Ring, folder: Path, name: str, first: int) -> list[str]
         file = f"{name}-{start}-{stop}-{hashlib.sha256(data).hexdigest()[:12]}.bin"
         path = folder / file
         if not (path.is_file() and read_file(path) == data):
-            replace_bytes(path, data)
+            write_part_file(folder, file, data)
         written.append(file)
     return written
 

@@ -31,7 +31,7 @@ from gymsolve.recipes.yaml_reading import parse_yaml, read_text
 from gymsolve.registry import ALGORITHMS
 
 _FOREIGN = (
-    *("acer", "acktr", "ars", "c51", "ddpg", "ddqn", "dqn", "dreamer", "her", "impala", "muzero", "ppo_lstm"),
+    *("acer", "acktr", "ars", "c51", "ddpg", "ddqn", "dreamer", "her", "impala", "muzero", "ppo_lstm"),
     *("qrdqn", "rainbow", "sac", "td3", "tqc", "trpo"),
 )
 """Algorithms that people know from other libraries."""

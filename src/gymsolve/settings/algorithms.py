@@ -271,7 +271,7 @@ class DQNConfig(_ActionValueConfig):
     """The algorithm."""
     num_steps: Positive = 4
     learning_rate: Rate = Schedule.constant(5e-4)
-    buffer_size: Annotated[Positive, Field(le=100_000_000)] = 100_000
+    buffer_size: Annotated[Steps, Field(gt=0, le=100_000_000)] = 100_000
     """Newest steps, of all copies together, that are learned from."""
     learning_starts: Annotated[Steps, Field(ge=0)] = 1_000
     """Steps, of all copies together, before the first gradient step."""
