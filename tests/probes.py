@@ -11,7 +11,9 @@ import numpy as np
 import torch
 
 from gymsolve.algos.a2c import A2C
+from gymsolve.algos.dqn import DQN
 from gymsolve.algos.ppo import PPO
+from gymsolve.algos.pqn import PQN
 from gymsolve.algos.reinforce import Reinforce
 from gymsolve.envs.contract import Episode, Step
 from gymsolve.experience.collect import Collector
@@ -19,13 +21,16 @@ from gymsolve.experience.learner import Learner
 from gymsolve.experience.rollout import Rollout
 from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
-from gymsolve.settings.config import A2CConfig, NetConfig, PPOConfig, ReinforceConfig
+from gymsolve.nn.q_policy import QPolicy
+from gymsolve.settings.config import A2CConfig, DQNConfig, NetConfig, PPOConfig, PQNConfig, ReinforceConfig
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs, ObsSpec
 
 torch.set_num_threads(1)
 
 ALGORITHMS = {"ppo": (PPO, PPOConfig), "a2c": (A2C, A2CConfig), "reinforce": (Reinforce, ReinforceConfig)}
+ACTION_VALUES = {"pqn": (PQN, PQNConfig), "dqn": (DQN, DQNConfig)}
+"""Algorithms that learn what actions are worth; their policy is another one."""
 PPO_OPTIONS = {
     "defaults": {},
     "rollout_advantages": {"normalize_advantages": "rollout"},
@@ -79,13 +84,22 @@ def make_case(kind: str, masked: bool = False, *, envs: dict[str, Any] | None = 
     return RandomEnvs(policy.spec, **(envs or {})), policy
 
 
-def make_algorithm(name: str, policy: Policy, **options: Any) -> Learner:
-    build, config = ALGORITHMS[name]
+def make_q_case(masked: bool = False, *, envs: dict[str, Any] | None = None, **net: Any) -> Any:
+    """Environments that do anything, and action values with an opinion; half of its actions are random."""
+    config = NetConfig.model_validate({"hidden": (8,), "policy_gain": 1.0, **net})
+    policy = QPolicy(make_spec(masked=masked), config, np.random.default_rng(0))
+    policy.set_epsilon(0.5)
+    return RandomEnvs(policy.spec, **(envs or {})), policy
+
+
+def make_algorithm(name: str, policy: Any, **options: Any) -> Learner:
+    build, config = (ALGORITHMS | ACTION_VALUES)[name]
     return build(config.model_validate(options), policy)
 
 
-def gather(envs: Any, policy: Policy, num_steps: int, *, seed: int = 0) -> Rollout:
+def gather(envs: Any, policy: Any, num_steps: int, *, seed: int = 0, keeps_ends: bool = False) -> Rollout:
     collector = Collector(envs, policy, num_steps, 0)
+    collector.keeps_ends = keeps_ends
     collector.begin(list(range(envs.num_envs)))
     return collector.collect(np.random.default_rng(seed))
 
@@ -298,10 +312,12 @@ def train(
 ) -> list[dict[str, float]]:
     """The training loop, bare: collect, update, again."""
     collector = Collector(envs, algorithm.policy, num_steps, seed)
+    collector.keeps_ends = algorithm.keeps_ends
     collector.begin([seed + i for i in range(envs.num_envs)])
     acting, shuffling = np.random.default_rng(seed), np.random.default_rng(seed + 1)
     metrics = []
     for update in range(updates):
+        algorithm.prepare(Progress(update, updates))
         rollout = collector.collect(acting)
         metrics.append(algorithm.update(rollout, Progress(update, updates), shuffling))
     return metrics

@@ -16,6 +16,8 @@ ALGORITHMS = {
     "ppo": "gymsolve.algos.ppo:PPO",
     "a2c": "gymsolve.algos.a2c:A2C",
     "reinforce": "gymsolve.algos.reinforce:Reinforce",
+    "pqn": "gymsolve.algos.pqn:PQN",
+    "dqn": "gymsolve.algos.dqn:DQN",
 }
 
 EXTENSIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
@@ -44,6 +46,7 @@ The names are those of the extensions' state in checkpoints.
 
 POLICIES = {
     "actor_critic": "gymsolve.nn.policy:Policy",
+    "q": "gymsolve.nn.q_policy:QPolicy",
 }
 """Networks on torch that policy files can hold, by the kind that the file names."""
 

@@ -13,14 +13,14 @@ from gymsolve.experience.rollout import Rollout
 from gymsolve.experience.sequences import Layout, Sequences, cut_sequences
 from gymsolve.nn.memory import Unrolled
 from gymsolve.nn.minibatch import Minibatch
-from gymsolve.nn.policy import Policy
+from gymsolve.nn.network import Network
 from gymsolve.spec import Array
 
 
 class Batch:
     """The valid steps of a rollout as flat tensors [B, …] that share the rollout's memory where possible."""
 
-    def __init__(self, policy: Policy, rollout: Rollout, rows: Array) -> None:
+    def __init__(self, policy: Network, rollout: Rollout, rows: Array) -> None:
         device = policy.device
         masks = None if rollout.masks is None else flatten(rollout.masks, rows)
         self._obs: dict[str, Tensor | _Stacks] = {}
@@ -48,7 +48,7 @@ class Batch:
             longest = policy.config.memory.longest(rollout.vec_steps)
             self._sequences = cut_sequences(rows, rollout.done, longest)
             self._memory = torch.from_numpy(flatten(rollout.memory, rows)).to(device)  # [B, M]
-            self._told = policy.told.size
+            self._told = policy.memory_inputs
 
     def minibatches(self, count: int, rng: np.random.Generator) -> Iterator[Minibatch]:
         """One pass: every row once, in a new order, in `count` minibatches; sequences stay whole."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gymsolve.doctor.rules.rule import Change
-from gymsolve.settings.config import TrainConfig
+from gymsolve.settings.config import DQNConfig, PQNConfig, TrainConfig
 from gymsolve.settings.schedules import Progress, Schedule
 from gymsolve.text import plural
 
@@ -126,7 +126,7 @@ def _odd_rates(config: TrainConfig) -> Iterator[Finding]:
             f"at {highest:g} nothing will be learned within the budget",
             (Change("algo.learning_rate", highest, 3e-4),),
         )
-    if _highest(algo.ent_coef, config.steps) >= 0.5:
+    if not isinstance(algo, PQNConfig | DQNConfig) and _highest(algo.ent_coef, config.steps) >= 0.5:
         yield Finding(
             "bonus_high",
             "algo.ent_coef",
@@ -144,6 +144,16 @@ def _no_learning(config: TrainConfig) -> Iterator[Finding]:
             "with so small a limit nearly every gradient is clipped away",
             (Change("algo.clip_coef", _highest(algo.clipping, config.steps), 0.2),),
         )
+    if isinstance(algo, DQNConfig) and algo.learning_starts >= config.env_budget:
+        yield Finding(
+            "never_starts",
+            "algo.learning_starts",
+            f"the first gradient step waits for {algo.learning_starts} steps, and the budget has "
+            f"{config.env_budget}",
+            (Change("algo.learning_starts", algo.learning_starts, config.env_budget // 20),),
+        )
+    if isinstance(algo, PQNConfig | DQNConfig):
+        return
     if algo.has_critic and _highest(algo.vf_coef, config.steps) == 0.0:
         yield Finding(
             "values_untrained",

@@ -97,7 +97,7 @@ class Collector(Part):
         # Where an episode was not cut, the successor is simply the next row.
         following = np.concatenate([out.values[1:], agent.values(self.obs)[None]])  # [T, N]
         np.copyto(out.next_values, following, where=~out.truncated)
-        out.last_obs = self.obs
+        out.last_obs, out.last_masks = self.obs, self.masks
         self.filled, self.begun = True, 0
         self.env_steps += out.env_steps
         return out

@@ -53,6 +53,8 @@ class Rollout:
     They are kept where somebody asks for successors (`Collector.keeps_ends`)."""
     last_obs: Obs = field(default_factory=dict)
     """What the environments showed after the last step [N, …]."""
+    last_masks: Array | None = None
+    """Legal choices after the last step [N, M]."""
     episodes: list[Episode] = field(default_factory=list)
     anew: list[int] = field(default_factory=list)
     """Environments that began another episode before the first step, without an end of the one before."""

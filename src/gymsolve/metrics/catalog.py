@@ -99,7 +99,7 @@ def derived_bounds(config: "TrainConfig", spec: "EnvSpec | None") -> Bounds:
     if highest is not None:
         bounds["train/entropy"] = (-1e-4, highest * 1.001 + 1e-4)
     bounds |= _action_bounds(spec.action)
-    if config.algo.normalize_rewards:
+    if config.algo.scales_rewards:
         # The scaler clips to ±10 (`rollout.moments.RewardScaler`), so no spread can be larger.
         bounds["rollout/reward_std"] = (0.0, 10.0)
     return bounds

@@ -6,6 +6,12 @@ from typing import Literal
 Better = Literal["up", "down"]
 
 
+ACTOR_CRITICS = "ppo, a2c, reinforce"
+ACTION_VALUES = "pqn, dqn"
+WITH_CREDIT = "ppo, a2c, reinforce, pqn"
+"""Algorithms that say what each step of a rollout was worth."""
+
+
 @dataclass(frozen=True)
 class Metric:
     """One name that a record may hold; a name that ends in `<…>` stands for all with its prefix."""

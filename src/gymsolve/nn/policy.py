@@ -6,16 +6,15 @@ evaluators and users call. Everything needed to act again in another process is 
 `metadata()`.
 """
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gymsolve.errors import CheckpointError, ConfigError
+from gymsolve.errors import ConfigError
 from gymsolve.experience.agent import Acted, Chosen, Considered, Prefix
 from gymsolve.nn.activation_hooks import watching_activations
 from gymsolve.nn.bodies import Encoder, mlp
@@ -23,6 +22,7 @@ from gymsolve.nn.heads import CategoricalHead, GaussianHead, Head, make_head
 from gymsolve.nn.init import Draws, orthogonal_
 from gymsolve.nn.memory import Cell, LastStepInputs, OneStep, Past
 from gymsolve.nn.minibatch import Evaluated, Minibatch
+from gymsolve.nn.network import Network, to_array
 from gymsolve.nn.normalize import ValueNorm
 from gymsolve.nn.state_replay import memory_after
 from gymsolve.nn.tasks import TaskValueNorm, pick
@@ -30,11 +30,10 @@ from gymsolve.settings.config import NetConfig
 from gymsolve.spec import TASK_ENTRY, Array, EnvSpec, Obs
 
 
-class Networks(nn.Module):
+class Networks(Network):
     """Encoders, recurrent cells, bodies and heads for one environment's spaces: what is differentiated."""
 
     def __init__(self, spec: EnvSpec, config: NetConfig, rng: Draws) -> None:
-        super().__init__()
         if config.squash and spec.action.kind == "box" and not spec.action.bounded:
             raise ConfigError(
                 f"{spec.id} takes actions without bounds, so there is nothing for tanh to scale to.",
@@ -42,17 +41,12 @@ class Networks(nn.Module):
                 hint="Leave it off, or wrap the environment so that its actions are bounded.",
             )
         action = replace(spec.action, squash=config.squash)
-        self.spec, self.config = replace(spec, action=action), config
-        images = any(entry.kind == "image" for entry in spec.obs.values())
-        self.shared = images if config.shared is None else config.shared
-        # All weights come from `rng`; torch's layers draw some of their own first, which must not
-        # move the stream that dropout uses: a run that loads a policy in passing stays the same run.
-        with torch.random.fork_rng(devices=[]):
-            self._build(rng)
-        self.eval()  # layers with modes are switched by `gradient_mode` alone
+        super().__init__(replace(spec, action=action), config, rng)
 
     def _build(self, rng: Draws) -> None:
         spec, config = self.spec, self.config
+        images = any(entry.kind == "image" for entry in spec.obs.values())
+        self.shared = images if config.shared is None else config.shared
         self.told = LastStepInputs(spec.action, () if config.memory is None else config.memory.inputs)
         self.memory_size = 0
         self.encoder = Encoder(spec, config, rng)
@@ -90,6 +84,10 @@ class Networks(nn.Module):
         if not self.shared:
             found.append((self.value_encoder, self.critic_memory))
         return [(encoder, cell) for encoder, cell in found if cell is not None]
+
+    @property
+    def encoders(self) -> list[Encoder]:
+        return [self.encoder] if self.shared else [self.encoder, self.value_encoder]
 
     @property
     def _remembered(self) -> int:
@@ -169,51 +167,11 @@ class Networks(nn.Module):
         """Values of these observations in units of reward."""
         return values if self.value_norm is None else self.value_norm.denormalize(values, obs.get(TASK_ENTRY))
 
-    def tensors(self, obs: Obs) -> dict[str, Tensor]:
-        return {key: torch.from_numpy(array).to(self.device) for key, array in obs.items()}
-
     def parameter_groups(self) -> tuple[str, ...]:
         """The group of each parameter: `policy`, `value`, or `trunk` where the two share it."""
         body = "trunk" if self.shared else "policy"
         owners = {"encoder": body, "actor_memory": body, "actor": body, "_head": "policy"}
         return tuple(owners.get(name.partition(".")[0], "value") for name, _ in self.named_parameters())
-
-    @torch.no_grad()
-    def observe(self, obs: Obs) -> None:
-        """Take a batch of raw observations [B, …] into every running statistic."""
-        self.encoder.observe(obs)
-        if not self.shared:
-            self.value_encoder.observe(obs)
-        if self.config.batch_norm and len(next(iter(obs.values()))) > 1:  # one row has no variance
-            norms = [m for m in self.modules() if isinstance(m, nn.BatchNorm1d)]
-            for module in norms:
-                module.train()
-            self(self.tensors(obs), None)
-            for module in norms:
-                module.eval()
-
-    def gradient_mode(self, on: bool) -> None:
-        """Dropout is active in gradient passes only; batch norm always uses its running statistics."""
-        for module in self.modules():
-            if isinstance(module, nn.Dropout):
-                module.train(on)
-
-    def rollback_point(self) -> Callable[[], None]:
-        """A function that brings the statistics back to what they are now; the optimizer holds weights."""
-        live = list(self.buffers())
-        kept = [tensor.clone() for tensor in live]
-
-        def put_back() -> None:
-            for tensor, values in zip(live, kept, strict=True):
-                tensor.copy_(values)
-
-        return put_back
-
-    @torch.no_grad()
-    def checksum(self) -> float:
-        """The sum of all weights and statistics: not finite as soon as one of them is not."""
-        parts = (*self.parameters(), *self.buffers())
-        return float(sum(part.sum() for part in parts))
 
 
 class Policy(Networks):
@@ -230,7 +188,7 @@ class Policy(Networks):
         noise = torch.from_numpy(self.head.noise(rng, len(values))).to(self.device)
         actions = self.head.sample(params, noise)
         log_probs = self.head.log_prob(params, actions)
-        found = _array(actions), _array(log_probs), _array(self.real_values(values, seen))
+        found = to_array(actions), to_array(log_probs), to_array(self.real_values(values, seen))
         return Acted(*found, self._after(past, actions))
 
     @torch.inference_mode()
@@ -239,11 +197,13 @@ class Policy(Networks):
         past = self._past(obs, memory)
         _, params, _ = self._pass(self.tensors(obs), self._mask_tensor(masks), past)
         actions = self.head.mode(params)
-        return Chosen(_array(actions), self._after(past, actions))
+        return Chosen(to_array(actions), self._after(past, actions))
 
     def _after(self, past: OneStep | None, actions: Tensor) -> Array | None:
         """What is remembered after a step [N, M], but for its reward."""
-        return None if past is None else _array(torch.cat([*past.after, *self.told.columns(actions)], dim=1))
+        return (
+            None if past is None else to_array(torch.cat([*past.after, *self.told.columns(actions)], dim=1))
+        )
 
     def greedy(self, obs: Obs, masks: Array | None, memory: Array | None = None) -> Array:
         """The likeliest actions [N, A], by default at the start of an episode."""
@@ -261,14 +221,14 @@ class Policy(Networks):
         log_probs, entropy = self.head.log_prob(params, taken), self.head.entropy(params)
         shown = self._head.choices(params) if isinstance(self._head, CategoricalHead) else params
         found = shown, log_probs, entropy, self.real_values(values, seen)
-        return Considered(*(_array(one).copy() for one in found))
+        return Considered(*(to_array(one).copy() for one in found))
 
     @torch.inference_mode()
     def values(self, obs: Obs, memory: Array | None = None) -> Array:
         """State values [N], in units of reward."""
         past = self._past(obs, memory)
         seen = self.tensors(obs)
-        return _array(self.real_values(self.critic_values(seen, past), seen))
+        return to_array(self.real_values(self.critic_values(seen, past), seen))
 
     def first_memory(self, num_envs: int) -> Array | None:
         """What is remembered at the start of an episode: zeros; None without a recurrent cell."""
@@ -281,9 +241,6 @@ class Policy(Networks):
             return None
         given = self.first_memory(len(next(iter(obs.values())))) if memory is None else memory
         return self._step(torch.from_numpy(given).to(self.device))
-
-    def _mask_tensor(self, masks: Array | None) -> Tensor | None:
-        return None if masks is None else torch.from_numpy(masks).to(self.device)
 
     def override_action(self, memory: Array, actions: Array) -> Array:
         """Memory [N, M] once somebody else has decided the actions [N, A] of the last step."""
@@ -301,11 +258,6 @@ class Policy(Networks):
         return memory_after(self, prefixes, before)
 
     @torch.inference_mode()
-    def seen(self, obs: Obs) -> dict[str, Array]:
-        """Observations [B, …] as the network takes them: numbers [B, size] by entry, without categories."""
-        return {key: _array(x) for key, x in self.encoder.numbers(self.tensors(obs)).items()}
-
-    @torch.inference_mode()
     def hidden(self, obs: Obs, memory: Array | None = None) -> dict[str, Array]:
         """What every cell and hidden layer gives [B, units], by the name of cell or activation."""
         past = self._past(obs, memory)
@@ -314,52 +266,13 @@ class Policy(Networks):
         states = () if past is None else past.after
         names = ("actor_memory", "critic_memory")
         cells = {name: state[:, : self._remembered] for name, state in zip(names, states, strict=False)}
-        return {name: _array(x) for name, x in (cells | found).items()}
+        return {name: to_array(x) for name, x in (cells | found).items()}
 
     def log_std(self) -> Array | None:
         """Log standard deviations [A] of a box's actions; None for categories."""
-        return _array(self._head.log_std).copy() if isinstance(self._head, GaussianHead) else None
-
-    def arrays(self) -> dict[str, Array]:
-        """Weights and statistics by name."""
-        return {name: _array(tensor).copy() for name, tensor in self.state_dict().items()}
-
-    @torch.no_grad()
-    def load_arrays(self, arrays: dict[str, Array]) -> list[str]:
-        """Copy what fits by name and shape; say in sentences what did not."""
-        own: dict[str, Any] = self.state_dict()
-        misfits = []
-        for name, tensor in own.items():
-            if name not in arrays:
-                misfits.append(f"{name} is not in the checkpoint")
-            elif tuple(tensor.shape) != arrays[name].shape:
-                here, there = list(tensor.shape), list(arrays[name].shape)
-                misfits.append(f"{name} has shape {here} here and {there} in the checkpoint")
-            else:
-                tensor.copy_(torch.from_numpy(np.array(arrays[name])))
-        return misfits + [f"{name} has no place in this network" for name in arrays if name not in own]
-
-    def metadata(self) -> dict[str, str]:
-        """What else is needed to rebuild the policy, as strings."""
-        return {"spec": json.dumps(self.spec.to_json()), "net": self.config.model_dump_json()}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, Array], metadata: dict[str, str]) -> "Policy":
-        """The policy that `arrays` and `metadata` were taken from."""
-        spec = EnvSpec.from_json(json.loads(metadata["spec"]))
-        config = NetConfig.model_validate_json(metadata["net"])
-        policy = cls(spec, config, None)
-        misfits = policy.load_arrays(arrays)
-        if misfits:
-            raise CheckpointError(f"the weights do not fit the network they describe: {misfits[0]}.")
-        return policy
+        return to_array(self._head.log_std).copy() if isinstance(self._head, GaussianHead) else None
 
 
 def _require(past: Past | None) -> Past:
     assert past is not None, "a recurrent cell needs to know what came before"
     return past
-
-
-def _array(tensor: Tensor) -> Array:
-    out: Array = tensor.detach().cpu().numpy()
-    return out

@@ -37,7 +37,6 @@ _FOREIGN = (
     "c51",
     "ddpg",
     "ddqn",
-    "dqn",
     "dreamer",
     "her",
     "impala",

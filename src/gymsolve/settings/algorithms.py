@@ -3,12 +3,18 @@
 A module beside `config.py` because that file is long enough; import its names from there.
 """
 
+import math
 from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from gymsolve.settings.kinds import Count, Model, Positive, Rate, Share
-from gymsolve.settings.schedules import Progress, Schedule
+from gymsolve.settings.kinds import Count, Model, Positive, Rate, Share, not_bool
+from gymsolve.settings.schedules import Progress, Schedule, Steps
+from gymsolve.spec import EnvSpec
+
+_BYTES = {"uint8": 1, "int8": 1, "bool": 1, "int16": 2, "uint16": 2, "int64": 8, "uint64": 8, "float64": 8}
+_PER_FRAME = 232
+"""Bytes that a compressed frame takes besides its content."""
 
 
 class OptimizerConfig(Model):
@@ -81,6 +87,15 @@ class _AnyAlgoConfig(Model):
     def clipping(self) -> Schedule | None:
         """How far the probability ratio may move; None where nothing limits it."""
         return None
+
+    @property
+    def values_actions(self) -> bool:
+        """Does it learn what actions are worth, instead of a policy and what states are worth?"""
+        return False
+
+    def memory_bytes(self, spec: EnvSpec, num_envs: int, frame_stack: int = 1) -> int:
+        """Memory that the algorithm takes at most beside networks and rollouts, such as a replay buffer."""
+        return 0
 
     def excerpt(self, progress: Progress, *, most_passes: int, one_minibatch: bool) -> tuple[Self, float]:
         """Settings of an update that is quick to time, and how many of those an update is."""
@@ -198,5 +213,102 @@ class ReinforceConfig(_PolicyGradientConfig):
         return True
 
 
-AnyAlgo = PPOConfig | A2CConfig | ReinforceConfig
+class _ActionValueConfig(_AnyAlgoConfig):
+    """Settings of the algorithms that learn what actions are worth, and take the best one or a random one."""
+
+    epsilon: Share = Schedule(start=1.0, end=0.05, until=0.5)
+    """Share of actions that are random; they are what it explores with."""
+    max_grad_norm: Rate = Schedule.constant(10.0)
+    """Gradients longer than this are shortened; 0 turns clipping off."""
+    huber_delta: Annotated[float, Field(gt=0)] = 1.0
+    """Error above which the Huber loss is linear."""
+
+    @property
+    def values_actions(self) -> bool:
+        return True
+
+
+class PQNConfig(_ActionValueConfig):
+    """Parallelised Q-learning: action values from fresh rollouts, without replay or target network."""
+
+    name: Literal["pqn"] = "pqn"
+    """The algorithm."""
+    num_steps: Positive = 32
+    learning_rate: Rate = Schedule.constant(5e-4)
+    q_lambda: Share = Schedule.constant(0.65)
+    """Bias–variance dial of the targets; 0 looks one step ahead, 1 to the end of the rollout."""
+    num_epochs: Count = Schedule.constant(2)
+    """Passes over each rollout."""
+    num_minibatches: Positive = 8
+    """Gradient steps per pass."""
+    value_loss: Literal["mse", "huber"] = "mse"
+    """Squared, or Huber: squared near zero and linear beyond huber_delta."""
+
+    @property
+    def minibatches(self) -> int:
+        return self.num_minibatches
+
+    def passes(self, progress: Progress) -> int:
+        return max(1, round(self.num_epochs.at(progress)))
+
+    def excerpt(self, progress: Progress, *, most_passes: int, one_minibatch: bool) -> tuple[Self, float]:
+        passes = min(self.passes(progress), most_passes)
+        parts = self.num_minibatches if one_minibatch else 1
+        steps = max(1, self.num_steps // parts)
+        small = {
+            "num_steps": steps,
+            "num_minibatches": self.num_minibatches // parts,
+            "num_epochs": Schedule.constant(passes),
+        }
+        factor = (self.passes(progress) / passes) * (self.num_steps / steps)
+        return self.model_copy(update=small), factor
+
+
+class DQNConfig(_ActionValueConfig):
+    """Deep Q-learning: action values from a replay buffer, towards a target network that follows slowly."""
+
+    name: Literal["dqn"] = "dqn"
+    """The algorithm."""
+    num_steps: Positive = 4
+    learning_rate: Rate = Schedule.constant(5e-4)
+    buffer_size: Annotated[Steps, Field(gt=0, le=100_000_000)] = 100_000
+    """Newest steps, of all copies together, that are learned from."""
+    learning_starts: Annotated[Steps, Field(ge=0)] = 1_000
+    """Steps, of all copies together, before the first gradient step."""
+    batch_size: Positive = 128
+    """Steps that one gradient is computed from."""
+    gradient_steps: Annotated[float, BeforeValidator(not_bool), Field(gt=0, le=10_000)] = 1.0
+    """Gradient steps per call of `step`; 0.25 makes one in four calls."""
+    n_step: Annotated[Positive, Field(le=1_000)] = 1
+    """Rewards that are summed before the target network says the rest; more learns sooner, less exactly."""
+    double: bool = True
+    """Let the learning network choose the action whose value the target network tells (double Q-learning)."""
+    target_every: Positive = 500
+    """Gradient steps between two updates of the target network."""
+    tau: Annotated[float, BeforeValidator(not_bool), Field(gt=0, le=1)] = 1.0
+    """How far the target network moves then: 1 copies the weights; 0.005 with target_every=1 is slow."""
+    value_loss: Literal["mse", "huber"] = "huber"
+    """Squared, or Huber: squared near zero and linear beyond huber_delta."""
+
+    @property
+    def on_policy(self) -> bool:
+        return False
+
+    def rows_per_gradient_step(self, num_envs: int) -> int:
+        return self.batch_size
+
+    def memory_bytes(self, spec: EnvSpec, num_envs: int, frame_stack: int = 1) -> int:
+        """The replay buffer, frames not compressed, with a last observation for every eight steps."""
+        row = 16 + 4 * spec.action.size + (spec.action.mask_size if spec.masked else 0)
+        seen = 0
+        for entry in spec.obs.values():
+            width = math.prod(entry.shape) * _BYTES.get(entry.dtype, 4)
+            seen += width // frame_stack + _PER_FRAME if entry.kind == "image" else width
+        return self.buffer_size * (row + seen + seen // 8)
+
+    def excerpt(self, progress: Progress, *, most_passes: int, one_minibatch: bool) -> tuple[Self, float]:
+        return self.model_copy(update={"learning_starts": 0}), 1.0
+
+
+AnyAlgo = PPOConfig | A2CConfig | ReinforceConfig | PQNConfig | DQNConfig
 AlgoConfig = Annotated[AnyAlgo, Field(discriminator="name")]

@@ -13,8 +13,10 @@ from pydantic import BeforeValidator, Field, model_validator
 from gymsolve.settings.algorithms import A2CConfig as A2CConfig
 from gymsolve.settings.algorithms import AlgoConfig
 from gymsolve.settings.algorithms import AnyAlgo as AnyAlgo
+from gymsolve.settings.algorithms import DQNConfig as DQNConfig
 from gymsolve.settings.algorithms import OptimizerConfig as OptimizerConfig
 from gymsolve.settings.algorithms import PPOConfig as PPOConfig
+from gymsolve.settings.algorithms import PQNConfig as PQNConfig
 from gymsolve.settings.algorithms import ReinforceConfig as ReinforceConfig
 from gymsolve.settings.curriculum import CurriculumConfig
 from gymsolve.settings.exploration import ExploreConfig
@@ -36,12 +38,14 @@ __all__ = [
     "AlgoConfig",
     "AnyAlgo",
     "CheckpointConfig",
+    "DQNConfig",
     "EnvConfig",
     "EvalConfig",
     "MemoryConfig",
     "NetConfig",
     "OptimizerConfig",
     "PPOConfig",
+    "PQNConfig",
     "ReinforceConfig",
     "Role",
     "TrainConfig",
@@ -190,7 +194,10 @@ class NetConfig(Model):
     squash: bool = False
     """Bound box actions with tanh instead of clipping."""
     policy_gain: Annotated[float, Field(ge=0)] = 0.01
-    """Scale of the policy's last layer at the start; near 0 makes the first policy uniform."""
+    """Scale of the policy's last layer at the start; near 0 makes the first policy uniform, or the first
+    action values 0."""
+    duelling: bool = False
+    """Predict action values as the value of the state plus what each action adds to it (DQN, PQN)."""
     memory: MemoryConfig | None = None
     """A recurrent cell, for tasks that a single observation does not tell all about; None has none."""
     tasks: TaskNetConfig = TaskNetConfig()
@@ -344,6 +351,34 @@ class TrainConfig(Model):
             raise ValueError(
                 "eval.start_fraction: returns of a curriculum are those of whichever stages are played, and "
                 "say nothing about the threshold; leave it out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _action_values_fit(self) -> Self:
+        name, net = self.algo.name, self.net
+        if not self.algo.values_actions:
+            if net.duelling:
+                raise ValueError(f"net.duelling: {name} learns no action values; use algo.name=dqn or pqn")
+            return self
+        faults = {
+            f"net.memory: {name} has no memory": net.memory is not None,
+            f"net.normalize_values: {name} learns values in units of reward": net.normalize_values != "none",
+            f"env.tasks: {name} learns one task": bool(self.env.tasks),
+            f"explore.bonus: {name} learns from the task's rewards alone": self.explore.bonus != "none",
+            f"explore.archive: {name} begins every episode at a reset": self.explore.archive is not None,
+        }
+        for fault in (fault for fault, present in faults.items() if present):
+            raise ValueError(f"{fault}; leave it out, or use algo.name=ppo")
+        return self
+
+    @model_validator(mode="after")
+    def _buffer_holds_a_rollout(self) -> Self:
+        algo, batch = self.algo, self.env.num_envs * self.algo.num_steps
+        if isinstance(algo, DQNConfig) and algo.buffer_size < batch:
+            raise ValueError(
+                f"algo.buffer_size: a rollout of {batch} steps (env.num_envs {self.env.num_envs} × "
+                f"algo.num_steps {algo.num_steps}) does not fit into {algo.buffer_size}; use {batch} or more"
             )
         return self
 

@@ -8,6 +8,7 @@ from typing import Any
 from gymsolve.errors import UsageError
 from gymsolve.experience.credit import Credit, actor_critic_credit, monte_carlo_credit
 from gymsolve.experience.rollout import Rollout
+from gymsolve.registry import ALGORITHMS
 from gymsolve.settings.config import PPOConfig, ReinforceConfig
 from gymsolve.settings.schedules import Progress
 
@@ -49,7 +50,7 @@ class CreditSettings:
         if not (0 <= self.gamma <= 1 and 0 <= self.gae_lambda <= 1):
             raise ValueError("gamma and gae_lambda lie between 0 and 1.")
         words = self.algo, self.baseline, self.returns
-        if words[0] not in ("ppo", "a2c", "reinforce") or words[1] not in ("none", "mean", "value"):
+        if words[0] not in ALGORITHMS or words[1] not in ("none", "mean", "value"):
             raise ValueError("there is no such algorithm or baseline.")
         if words[2] not in ("reward_to_go", "episode"):
             raise ValueError("there are no such returns.")

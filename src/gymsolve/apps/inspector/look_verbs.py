@@ -23,6 +23,7 @@ from gymsolve.nn.saliency import (
     occlusion_stride,
     shares_active,
 )
+from gymsolve.registry import POLICIES, lookup
 from gymsolve.runs.inspections import open_inspection
 from gymsolve.spec import Array
 
@@ -37,7 +38,9 @@ def look(desk: Desk, message: dict[str, Any]) -> None:
     parent = open_inspection(desk.run, text_in(message, "episode") or "")
     examiner = desk.examiner(parent.facts["checkpoint"])
     require_checkpoint(examiner, parent)
-    policy = Policy.from_arrays(examiner.saved.policy, examiner.saved.policy_metadata)
+    about = examiner.saved.policy_metadata
+    kind = lookup(POLICIES, about.get("kind", "actor_critic"), "policy.safetensors")
+    policy = kind.from_arrays(examiner.saved.policy, about)
     episode, what = InspectedEpisode(parent), text_in(message, "what") or ""
     if what not in _LOOKS:
         raise UsageError(f"there is nothing to see of {what[:40]!r}.", hint=f"There are {', '.join(_LOOKS)}.")
@@ -72,6 +75,11 @@ def _look_at_network(policy: Policy, episode: InspectedEpisode, message: dict[st
 
 def _look_at_saliency(policy: Policy, episode: InspectedEpisode, message: dict[str, Any]) -> _Seen:
     """Slopes and occlusion of both answers, along every entry."""
+    if not isinstance(policy, Policy):
+        raise UsageError(
+            "saliency is about a policy and its values, and this run learns action values.",
+            hint="Look at the layers and filters of its network.",
+        )
     asked, label = _asked(policy, episode, _state(episode, message))
     log_prob, value = answers(policy, asked)
     arrays: dict[str, Array] = {}

@@ -301,11 +301,14 @@ def credit_settings(
         with suppress(AttributeError, TypeError):
             mean = states.get("algorithm", {}).get("mean_return")
             given["mean_return"] = mean if type(mean) is float else None
+    elif algo.name == "dqn":
+        given["gae_lambda"] = 0.0
+        notes.append("advantages are errors of the action values over one step, and values those of the best")
     else:
-        given["gae_lambda"] = algo.gae_lambda.at(progress)
+        given["gae_lambda"] = (algo.q_lambda if algo.name == "pqn" else algo.gae_lambda).at(progress)
     if not algo.has_critic:
         notes.append("this run learns no value function: values come from weights that nothing has trained")
-    if algo.normalize_rewards:
+    if algo.scales_rewards:
         factor = _reward_factor(states.get("scaler"), config, task)
         given |= {"reward_scale": 1.0 if factor is None else factor, "reward_limit": RewardScaler(1).limit}
         if factor is None:

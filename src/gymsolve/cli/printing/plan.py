@@ -120,9 +120,14 @@ def _algorithm(config: "TrainConfig") -> str:
     algo, dumped = config.algo, config.algo.model_dump(mode="json")
     batch = config.env.num_envs * algo.num_steps
     told = f"{algo.name.upper()}, rollouts of {config.env.num_envs} × {algo.num_steps} = {count(batch)} steps"
-    if algo.name == "ppo":
-        told += f", {setting(dumped['num_epochs'])} epochs, {algo.num_minibatches} minibatch"
-        told += "es each" if algo.num_minibatches > 1 else " each"
+    if "num_epochs" in dumped:
+        told += f", {setting(dumped['num_epochs'])} epochs, {algo.minibatches} minibatch"
+        told += "es each" if algo.minibatches > 1 else " each"
+    if algo.name == "dqn":
+        told += f", {algo.gradient_steps * algo.num_steps:g} gradient steps on {algo.batch_size} of the last "
+        told += f"{count(algo.buffer_size)} steps each"
+    if algo.values_actions:
+        told += f", ε {setting(dumped['epsilon'])}"
     return f"{told}, learning rate {setting(dumped['learning_rate'])}"
 
 

@@ -15,7 +15,12 @@ _LUCK = 0.04
 
 
 def _has_critic(context: Context) -> bool:
-    return context.setting("algo.baseline") in (None, "value")
+    """Values of states are learned; action values lag behind and lead otherwise."""
+    return context.setting("algo.baseline") in (None, "value") and not _values_actions(context)
+
+
+def _values_actions(context: Context) -> bool:
+    return context.config is not None and context.config.algo.values_actions
 
 
 def _negative(history: History, context: Context, active: bool) -> Evidence | None:

@@ -37,6 +37,8 @@ _SGD_RATE = 1.0
 _WHOLE = ("algo.num_epochs", "algo.num_steps")
 _ZERO_IS_OFF = ("algo.max_grad_norm",)
 _NO_VECTORS = "net.normalize_obs"
+_OF_ACTORS = ("net.normalize_values", "net.shared")
+"""Settings that only a policy beside a value function has."""
 _OF_CRITICS = ("algo.vf_coef", "net.normalize_values")
 _OF_BOXES = ("net.squash", "net.log_std_init")
 
@@ -188,6 +190,8 @@ def _is_inert(context: Context, path: str) -> bool:
     """The setting does nothing in this run, whatever its value."""
     assert context.config is not None
     spec = context.spec
+    if path in _OF_ACTORS and context.config.algo.values_actions:
+        return True
     if path in _OF_CRITICS:
         return not context.config.algo.has_critic
     if spec is None:

@@ -1,6 +1,6 @@
 """Where a curriculum stands."""
 
-from gymsolve.metrics.metric import Metric
+from gymsolve.metrics.metric import ACTOR_CRITICS, Metric
 
 _LADDER = "when `curriculum.choice` is `ladder`"
 
@@ -11,6 +11,7 @@ CURRICULUM = (
         unit="stage",
         low=1,
         priority=1,
+        by=ACTOR_CRITICS,
         condition=_LADDER,
     ),
     Metric(
@@ -18,6 +19,7 @@ CURRICULUM = (
         "mean return, or share of successes, of the episodes that decide on promotion",
         unit="reward",
         better="up",
+        by=ACTOR_CRITICS,
         condition=_LADDER,
     ),
     Metric(
@@ -25,6 +27,7 @@ CURRICULUM = (
         "what the stage surely achieves: promotion compares this with its threshold",
         unit="reward",
         better="up",
+        by=ACTOR_CRITICS,
         condition=_LADDER,
     ),
     Metric(
@@ -34,6 +37,7 @@ CURRICULUM = (
         low=0,
         high=1,
         priority=3,
+        by=ACTOR_CRITICS,
         condition="with a curriculum",
     ),
     Metric(
@@ -42,6 +46,7 @@ CURRICULUM = (
         unit="reward",
         low=0,
         priority=3,
+        by=ACTOR_CRITICS,
         condition="when `curriculum.choice` is `plr`",
     ),
 )

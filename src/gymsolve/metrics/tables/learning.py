@@ -1,6 +1,6 @@
 """What updates report, and the hyperparameters in force."""
 
-from gymsolve.metrics.metric import Metric
+from gymsolve.metrics.metric import ACTION_VALUES, ACTOR_CRITICS, WITH_CREDIT, Metric
 
 DECADES = tuple(range(-9, 1))
 """Powers of ten of the histograms of gradients."""
@@ -12,17 +12,21 @@ LEARNING = (
         better="down",
         priority=1,
     ),
-    Metric("train/policy_loss", "the policy's part; its sign and size say little by themselves"),
+    Metric(
+        "train/policy_loss", "the policy's part; its sign and size say little by themselves", ACTOR_CRITICS
+    ),
     Metric(
         "train/value_loss",
         "half squared (or Huber) error of the value function, in its own units; "
         "not for REINFORCE without a value baseline",
+        ACTOR_CRITICS,
         better="down",
         low=0,
     ),
     Metric(
         "train/scaled_value_loss",
         "the value loss times `vf_coef`",
+        ACTOR_CRITICS,
         better="down",
         low=0,
         priority=3,
@@ -30,10 +34,11 @@ LEARNING = (
     Metric(
         "train/entropy",
         "mean entropy of the policy; log(choices) is uniform, 0 is decided",
+        ACTOR_CRITICS,
         unit="nats",
         priority=1,
     ),
-    Metric("train/scaled_entropy", "the entropy times `ent_coef`", priority=3),
+    Metric("train/scaled_entropy", "the entropy times `ent_coef`", ACTOR_CRITICS, priority=3),
     Metric(
         "train/grad_norm", "length of the gradient before clipping; of the policy's step for REINFORCE", low=0
     ),
@@ -41,14 +46,15 @@ LEARNING = (
         Metric(
             f"train/grad_norm_{part}",
             f"length of the gradient of {what}, in the last gradient step, before clipping",
+            by,
             low=0,
             priority=3,
             condition=condition,
         )
-        for part, what, condition in (
-            ("trunk", "the layers that policy and value share", "when they share any"),
-            ("policy", "what is the policy's alone", ""),
-            ("value", "what is the value function's alone", "when it is learned"),
+        for part, what, by, condition in (
+            ("trunk", "the layers that policy and value share", ACTOR_CRITICS, "when they share any"),
+            ("policy", "what is the policy's alone", ACTOR_CRITICS, ""),
+            ("value", "what is the value function's alone, or of action values", "all", "when it is learned"),
         )
     ),
     Metric(
@@ -71,6 +77,7 @@ LEARNING = (
     Metric(
         "train/approx_kl",
         "how far the policy moved from the one that collected (estimate, never negative)",
+        ACTOR_CRITICS,
         unit="nats",
         low=0,
         priority=1,
@@ -78,6 +85,7 @@ LEARNING = (
     Metric(
         "train/clip_fraction",
         "share of probability ratios beyond `clip_coef` (0.2 for A2C and REINFORCE)",
+        ACTOR_CRITICS,
         unit="share",
         low=0,
         high=1,
@@ -85,6 +93,7 @@ LEARNING = (
     Metric(
         "train/first_ratio",
         "mean probability ratio before the first gradient step; anything but 1 is a bug",
+        ACTOR_CRITICS,
         low=0,
         precision=6,
         priority=3,
@@ -92,13 +101,14 @@ LEARNING = (
     Metric(
         "train/explained_variance",
         "1: the values predict the returns; 0: no better than their mean; less: worse; none without rewards",
+        WITH_CREDIT,
         better="up",
         high=1,
         priority=1,
         may_be_nan=True,
     ),
     Metric("train/ratio", "mean probability ratio over the gradient steps", "ppo", low=0, priority=3),
-    Metric("train/gradient_steps", "gradient steps per update", "ppo", low=0, priority=3),
+    Metric("train/gradient_steps", "gradient steps per update", "ppo, pqn, dqn", low=0, priority=3),
     Metric(
         "train/kl_stopped",
         "share of updates that `target_kl` ended early",
@@ -106,6 +116,22 @@ LEARNING = (
         "share",
         low=0,
         high=1,
+        priority=3,
+    ),
+    Metric("train/q_mean", "mean value of the actions in minibatches, before each step", ACTION_VALUES),
+    Metric(
+        "train/td_error",
+        "mean distance of those values from their targets",
+        ACTION_VALUES,
+        better="down",
+        low=0,
+    ),
+    Metric("replay/size", "steps in the replay buffer", "dqn", "steps", low=0, priority=3),
+    Metric(
+        "replay/ratio",
+        "how often a step is learned from: rows of minibatches per step collected",
+        "dqn",
+        low=0,
         priority=3,
     ),
     Metric(
@@ -143,6 +169,7 @@ LEARNING = (
         "train/memory_effect",
         "what clearing the memory changes on a fixed set of observations: the share of likeliest actions, or "
         "the values by their own spread, whichever is more; 0 where nothing is remembered",
+        ACTOR_CRITICS,
         low=0,
         priority=3,
         condition="with `net.memory`",
@@ -170,7 +197,9 @@ LEARNING = (
 HYPER = (
     Metric("hyper/learning_rate", "as scheduled, times the factor that `desired_kl` moves", low=0),
     Metric("hyper/gamma", "discount", low=0, high=1, priority=3),
-    Metric("hyper/ent_coef", "weight of the entropy bonus", low=0, priority=3),
+    Metric("hyper/epsilon", "share of actions that are random", ACTION_VALUES, low=0, high=1),
+    Metric("hyper/q_lambda", "of the targets", "pqn", low=0, high=1, priority=3),
+    Metric("hyper/ent_coef", "weight of the entropy bonus", ACTOR_CRITICS, low=0, priority=3),
     Metric(
         "hyper/bonus_coef",
         "weight of the bonus's advantages",
@@ -179,10 +208,10 @@ HYPER = (
         priority=3,
         condition="with a bonus",
     ),
-    Metric("hyper/vf_coef", "weight of the value loss", low=0, priority=3),
+    Metric("hyper/vf_coef", "weight of the value loss", ACTOR_CRITICS, low=0, priority=3),
     Metric("hyper/max_grad_norm", "limit of the gradient's length", low=0, priority=3),
     Metric("hyper/gae_lambda", "of the advantages", "ppo, a2c", low=0, high=1, priority=3),
-    Metric("hyper/num_epochs", "passes over a rollout", "ppo", low=0, priority=3),
+    Metric("hyper/num_epochs", "passes over a rollout", "ppo, pqn", low=0, priority=3),
     Metric("hyper/clip_coef", "limit of the probability ratio", "ppo", low=0, priority=3),
     Metric("hyper/clip_value", "limit of the value's change", "ppo", low=0, priority=3, condition="when set"),
     Metric("hyper/target_kl", "KL that ends an update", "ppo", low=0, priority=3, condition="when set"),

@@ -1,6 +1,6 @@
 """What was collected: episodes, rewards, observations, actions."""
 
-from gymsolve.metrics.metric import Metric
+from gymsolve.metrics.metric import ACTOR_CRITICS, WITH_CREDIT, Metric
 
 _COMPONENTS = "when the wrapper `reward_components` names them"
 _TASKS = "with several tasks"
@@ -97,15 +97,25 @@ TASKS = (
         unit="reward",
         better="up",
         priority=1,
+        by=ACTOR_CRITICS,
         condition=_TASKS,
     ),
-    Metric("task_length/<task>", "their mean length", unit="steps", low=0, priority=3, condition=_TASKS),
+    Metric(
+        "task_length/<task>",
+        "their mean length",
+        unit="steps",
+        low=0,
+        priority=3,
+        by=ACTOR_CRITICS,
+        condition=_TASKS,
+    ),
     Metric(
         "task_episodes/<task>",
         "episodes of a task that ended so far",
         unit="episodes",
         low=0,
         priority=3,
+        by=ACTOR_CRITICS,
         condition=_TASKS,
     ),
     Metric(
@@ -115,6 +125,7 @@ TASKS = (
         better="up",
         low=0,
         high=1,
+        by=ACTOR_CRITICS,
         condition=f"{_TASKS}, when the environment tells",
     ),
     Metric(
@@ -123,6 +134,7 @@ TASKS = (
         unit="share",
         low=0,
         high=1,
+        by=ACTOR_CRITICS,
         condition=_TASKS,
     ),
     Metric(
@@ -132,15 +144,16 @@ TASKS = (
         unit="share",
         low=0,
         high=1,
+        by=ACTOR_CRITICS,
         condition=_TASKS,
     ),
 )
 
 _SUBJECTS = (
-    ("reward", "rewards that are learned from, after wrappers and scaling"),
-    ("return", "value targets"),
-    ("advantage", "advantages before normalisation"),
-    ("value", "predicted values"),
+    ("reward", "rewards that are learned from, after wrappers and scaling", WITH_CREDIT),
+    ("return", "value targets", WITH_CREDIT),
+    ("advantage", "advantages before normalisation", WITH_CREDIT),
+    ("value", "predicted values", WITH_CREDIT),
 )
 _NUMBERS = "when observations hold more than categories"
 _STATISTICS = (
@@ -153,8 +166,8 @@ _STATISTICS = (
 
 DATA = (
     *(
-        Metric(f"rollout/{key}_{statistic}", f"{word} of the {what}", low=low, priority=3)
-        for key, what in _SUBJECTS
+        Metric(f"rollout/{key}_{statistic}", f"{word} of the {what}", by, low=low, priority=3)
+        for key, what, by in _SUBJECTS
         for statistic, word, low in _STATISTICS
     ),
     Metric(
@@ -202,6 +215,7 @@ DATA = (
     Metric(
         "action/saturated_share",
         "share of actions at a bound (within 0.5 % of the range), in the dimension where it is largest",
+        ACTOR_CRITICS,
         unit="share",
         better="down",
         low=0,
@@ -211,10 +225,11 @@ DATA = (
     Metric(
         "policy/entropy_relative",
         "entropy over that of a uniform policy on what was legal",
+        ACTOR_CRITICS,
         unit="share",
         low=0,
         high=1.001,
         condition="for categories",
     ),
-    Metric("policy/log_std_mean", "mean log standard deviation", condition="for boxes"),
+    Metric("policy/log_std_mean", "mean log standard deviation", ACTOR_CRITICS, condition="for boxes"),
 )

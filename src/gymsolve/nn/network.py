@@ -1,0 +1,151 @@
+"""What all policies on torch have in common: encoders, statistics, and how weights are saved and loaded.
+
+A subclass builds its layers in `_build`. It acts and is measured in NumPy arrays; only `forward` and what an
+algorithm differentiates take tensors.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from gymsolve.errors import CheckpointError
+from gymsolve.nn.activation_hooks import watching_activations
+from gymsolve.nn.bodies import Encoder
+from gymsolve.nn.init import Draws
+from gymsolve.settings.config import NetConfig
+from gymsolve.spec import Array, EnvSpec, Obs
+
+
+class Network(nn.Module):
+    """Layers for one environment's spaces, with running statistics beside the weights."""
+
+    kind: ClassVar[str | None] = None
+    """The name of this class in `registry.POLICIES`, as policy files say it; None in files without one."""
+    encoder: Encoder
+
+    def __init__(self, spec: EnvSpec, config: NetConfig, rng: Draws) -> None:
+        super().__init__()
+        self.spec, self.config = spec, config
+        # All weights come from `rng`; torch's layers draw some of their own first, which must not
+        # move the stream that dropout uses: a run that loads a policy in passing stays the same run.
+        with torch.random.fork_rng(devices=[]):
+            self._build(rng)
+        self.eval()  # layers with modes are switched by `gradient_mode` alone
+
+    def _build(self, rng: Draws) -> None:
+        raise NotImplementedError
+
+    @property
+    def encoders(self) -> list[Encoder]:
+        """Everything that reads observations; all of them move their statistics in `observe`."""
+        return [self.encoder]
+
+    @property
+    def memory_inputs(self) -> int:
+        """How many of the last columns of memory are inputs: the action and the reward of the last step."""
+        return 0
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
+
+    def tensors(self, obs: Obs) -> dict[str, Tensor]:
+        return {key: torch.from_numpy(array).to(self.device) for key, array in obs.items()}
+
+    def _mask_tensor(self, masks: Array | None) -> Tensor | None:
+        return None if masks is None else torch.from_numpy(masks).to(self.device)
+
+    @torch.no_grad()
+    def observe(self, obs: Obs) -> None:
+        """Take a batch of raw observations [B, …] into every running statistic."""
+        for encoder in self.encoders:
+            encoder.observe(obs)
+        if self.config.batch_norm and len(next(iter(obs.values()))) > 1:  # one row has no variance
+            norms = [m for m in self.modules() if isinstance(m, nn.BatchNorm1d)]
+            for module in norms:
+                module.train()
+            self(self.tensors(obs), None)
+            for module in norms:
+                module.eval()
+
+    def gradient_mode(self, on: bool) -> None:
+        """Dropout is active in gradient passes only; batch norm always uses its running statistics."""
+        if not self.config.dropout:
+            return
+        for module in self.modules():
+            if isinstance(module, nn.Dropout):
+                module.train(on)
+
+    def rollback_point(self) -> Callable[[], None]:
+        """A function that restores the statistics of now; the optimizer does so for the weights."""
+        live = list(self.buffers())
+        kept = [tensor.clone() for tensor in live]
+
+        def put_back() -> None:
+            for tensor, values in zip(live, kept, strict=True):
+                tensor.copy_(values)
+
+        return put_back
+
+    @torch.no_grad()
+    def checksum(self) -> float:
+        """The sum of all weights and statistics: not finite as soon as one of them is not."""
+        parts = (*self.parameters(), *self.buffers())
+        return float(sum(part.sum() for part in parts))
+
+    @torch.inference_mode()
+    def seen(self, obs: Obs) -> dict[str, Array]:
+        """Observations [B, …] as the network takes them: numbers [B, size] by entry, without categories."""
+        return {key: to_array(x) for key, x in self.encoder.numbers(self.tensors(obs)).items()}
+
+    @torch.inference_mode()
+    def hidden(self, obs: Obs, memory: Array | None = None) -> dict[str, Array]:
+        """The output [B, units] of every hidden layer after its activation, by the activation's name."""
+        with watching_activations(self) as layers:
+            self(self.tensors(obs), None)
+        return {name: to_array(x) for name, x in layers.items()}
+
+    def arrays(self) -> dict[str, Array]:
+        """Weights and statistics by name."""
+        return {name: to_array(tensor).copy() for name, tensor in self.state_dict().items()}
+
+    @torch.no_grad()
+    def load_arrays(self, arrays: dict[str, Array]) -> list[str]:
+        """Copy what fits by name and shape; say in sentences what did not."""
+        own: dict[str, Any] = self.state_dict()
+        misfits = []
+        for name, tensor in own.items():
+            if name not in arrays:
+                misfits.append(f"{name} is not in the checkpoint")
+            elif tuple(tensor.shape) != arrays[name].shape:
+                here, there = list(tensor.shape), list(arrays[name].shape)
+                misfits.append(f"{name} has shape {here} here and {there} in the checkpoint")
+            else:
+                tensor.copy_(torch.from_numpy(np.array(arrays[name])))
+        return misfits + [f"{name} has no place in this network" for name in arrays if name not in own]
+
+    def metadata(self) -> dict[str, str]:
+        """What else is needed to rebuild the policy, as strings."""
+        described = {"spec": json.dumps(self.spec.to_json()), "net": self.config.model_dump_json()}
+        return described if self.kind is None else described | {"kind": self.kind}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, Array], metadata: dict[str, str]) -> Self:
+        """The policy that `arrays` and `metadata` were taken from."""
+        spec = EnvSpec.from_json(json.loads(metadata["spec"]))
+        config = NetConfig.model_validate_json(metadata["net"])
+        policy = cls(spec, config, None)
+        misfits = policy.load_arrays(arrays)
+        if misfits:
+            raise CheckpointError(f"the weights do not fit the network they describe: {misfits[0]}.")
+        return policy
+
+
+def to_array(tensor: Tensor) -> Array:
+    """A tensor as an array that may share its memory."""
+    out: Array = tensor.detach().cpu().numpy()
+    return out
