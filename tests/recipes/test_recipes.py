@@ -171,6 +171,8 @@ def test_later_folders_shadow_and_add_variants(
         "ppo_centred",
         "pixels",
         "positions",
+        "dqn",
+        "pqn",
     ]
 
 
@@ -212,7 +214,7 @@ def test_split_name(name: str, parts: tuple[str, str | None]) -> None:
         (
             "CartPole-v1:pppo",
             "CartPole-v1 has no variant 'pppo'. Did you mean 'ppo'? It has: ppo, a2c, reinforce, "
-            "ppo_centred, pixels, positions.",
+            "ppo_centred, pixels, positions, dqn, pqn.",
         ),
     ],
 )
