@@ -94,6 +94,26 @@ def test_rows_are_grouped_and_the_most_important_come_first(view):
     ]
 
 
+def test_choices_of_an_action_are_bars_of_one_row(view):
+    shares = {f"action/share_{choice}": share for choice, share in enumerate((0.0, 0.5, 0.25, 0.25))}
+    view.history.append({"env_steps": 4096, **shares})
+    assert [name for name in choose_rows(view, 99) if "share" in name] == ["action/share_0"]
+    told = plain(render(view, view.began + 5)).splitlines()
+    (row,) = (line for line in told if " shares " in line)
+    assert re.search(r"shares +1: 50% +▁█▅▅ +of 0…3", row), row
+
+
+def test_bars_of_many_choices_and_parts_fit_the_table(view):
+    many = {f"action/share_0_{first}to{first + 3}": 0.0625 for first in range(0, 64, 4)}
+    view.history.append({"env_steps": 4096, **many, "action/share_1_0": 0.75, "action/share_1_1": 0.25})
+    for width in (40, 80, 200):
+        told = plain(render(view, view.began + 5, width, 60)).splitlines()
+        first, second = (line for line in told if " shares, part" in line)
+        assert "0to3: 6%" in first
+        assert "0: 75%" in second
+        assert max(map(len, told)) <= width
+
+
 def test_a_row_with_an_alert_is_there_however_little_room(view):
     view.alerts["slow"] = {"metric": "hyper/learning_rate", "severity": "warn", "active": True}
     assert choose_rows(view, 2) == ["rollout/ep_rew_mean", "hyper/learning_rate"]

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -175,6 +176,46 @@ def test_actions_are_counted(kind, masked):
         wanted = {f"{name}{k}": counts[k] / len(chosen) for k in range(choices)}
         assert {key: found[key] for key in wanted} == wanted
     assert found["action/largest_share"] == largest
+
+
+@pytest.mark.parametrize("nvec", [(33,), (1000,), (40, 3), (100, 2, 7), (64, 64)])
+def test_many_choices_are_counted_together_with_their_neighbours(nvec):
+    draw = np.random.default_rng(0)
+    spec, rollout = collected("discrete")
+    action = (
+        spec.action if len(nvec) == 1 else replace(spec.action, kind="multi_discrete", shape=(len(nvec),))
+    )
+    action = replace(action, nvec=nvec, start=(0,) * len(nvec))
+    chosen = np.stack([draw.integers(0, choices, rollout.valid.shape) for choices in nvec], axis=-1)
+    rollout.actions = chosen
+    found = action_statistics(rollout, action)
+    shares = {name: share for name, share in found.items() if name.startswith("action/share_")}
+    assert len(shares) <= 32
+    kept = [chosen[at] for at in rows(rollout)]
+    for part, choices in enumerate(nvec):
+        own = {
+            name: share
+            for name, share in shares.items()
+            if len(nvec) == 1 or name[13:].startswith(f"{part}_")
+        }
+        assert sum(own.values()) == pytest.approx(1.0)
+        covered = []
+        for name, share in own.items():
+            first, _, last = name.rpartition("_")[2].partition("to")
+            members = range(int(first), int(last or first) + 1)
+            covered += members
+            assert share == sum(int(row[part]) in members for row in kept) / len(kept)
+        assert covered == list(range(choices))
+    counts = [max(Counter(int(row[part]) for row in kept).values()) for part in range(len(nvec))]
+    assert found["action/largest_share"] == max(counts) / len(kept)  # of a single choice still
+
+
+def test_of_very_many_parts_no_choice_is_told_alone():
+    spec, rollout = collected("discrete")
+    action = replace(spec.action, kind="multi_discrete", nvec=(2,) * 40, shape=(40,), start=(0,) * 40)
+    rollout.actions = np.random.default_rng(0).integers(0, 2, (*rollout.valid.shape, 40))
+    found = action_statistics(rollout, action)
+    assert set(found) == {"action/mean", "action/std", "action/largest_share"}
 
 
 @pytest.mark.parametrize("masked", [False, True])

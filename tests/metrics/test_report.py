@@ -226,6 +226,19 @@ def test_choices_are_stacked_and_boxes_drawn_within_their_space(tmp_path):
     assert box.limits == pytest.approx((-1.0, 1.0), abs=1e-4)
 
 
+def test_every_part_of_an_action_is_a_stack_of_its_own(tmp_path):
+    shares = {
+        "action/share_0_4to7": 0.25,
+        "action/share_0_0to3": 0.75,
+        "action/share_1_0": 0.5,
+        "action/share_1_1": 0.5,
+    }
+    first, second, _ = action_figures(facts_of(tmp_path, story(shares)))
+    assert (first.title, first.labels) == ("Actions taken, part 0", ["action 0 to 3", "action 4 to 7"])
+    assert (second.title, second.labels) == ("Actions taken, part 1", ["action 0", "action 1"])
+    assert [share[0] for share in first.shares] == [0.75, 0.25]
+
+
 def test_time_is_split_as_measured_or_worked_out(tmp_path):
     measured = time_split(facts_of(tmp_path, story({"time/update_share": 0.45})))
     assert dict(measured.parts) == pytest.approx(

@@ -3,9 +3,10 @@
 import csv
 from pathlib import Path
 
+from gymsolve.metrics.action_shares import action_histograms
 from gymsolve.metrics.trackers.csv import CsvSink
 from gymsolve.metrics.trackers.tensorboard import TensorBoardSink
-from gymsolve.metrics.trackers.tracker import RunFacts, action_shares
+from gymsolve.metrics.trackers.tracker import RunFacts
 from gymsolve.runs.run import Run
 
 
@@ -74,5 +75,24 @@ def test_tensorboard_drops_it_too(tmp_path):
 
 def test_action_shares_are_ordered_by_choice():
     record = {"action/share_10": 0.5, "action/share_2": 0.5, "action/largest_share": 0.5}
-    assert action_shares(record) == [0, 0, 0.5, 0, 0, 0, 0, 0, 0, 0, 0.5]
-    assert action_shares({"env_steps": 1}) == []
+    (histogram,) = action_histograms(record).items()
+    assert histogram == (
+        "action/histogram",
+        ([0, 0, 0.5, 0, 0, 0, 0, 0, 0, 0, 0.5], [choice - 0.5 for choice in range(12)]),
+    )
+    assert action_histograms({"env_steps": 1}) == {}
+
+
+def test_bars_of_many_choices_are_as_wide_as_the_choices_they_hold():
+    record = {"action/share_0to3": 0.5, "action/share_8": 0.125, "action/share_4to7": 0.375}
+    assert action_histograms(record) == {
+        "action/histogram": ([0.5, 0.375, 0.125], [-0.5, 3.5, 7.5, 8.5]),
+    }
+
+
+def test_every_part_of_an_action_has_a_histogram():
+    record = {"action/share_0_0": 0.25, "action/share_0_1": 0.75, "action/share_1_0to9": 1.0}
+    assert action_histograms(record) == {
+        "action/histogram_0": ([0.25, 0.75], [-0.5, 0.5, 1.5]),
+        "action/histogram_1": ([1.0], [-0.5, 9.5]),
+    }

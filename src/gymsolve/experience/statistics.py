@@ -13,12 +13,11 @@ from gymsolve.experience.credit import TASK, Credit
 from gymsolve.experience.frames import take_rows
 from gymsolve.experience.learning import flatten
 from gymsolve.experience.rollout import Rollout
+from gymsolve.metrics.action_shares import choice_ranges, share_name
 from gymsolve.spec import ActionSpec, Array, Obs
 
 _FEWEST_ENDS = 8
 """Episodes that must end in a rollout before a correlation over them means anything."""
-_MOST_CHOICES = 32
-"""Up to this many choices, each has a metric of its own."""
 _LARGE, _MOST_LARGE = 1024, 128
 """An observation with more numbers than this is large; this many rows of large ones are looked at."""
 _MOST_FIRST = 64
@@ -206,15 +205,13 @@ def action_statistics(rollout: Rollout, action: ActionSpec) -> dict[str, float]:
 
 def _choices(chosen: Array, nvec: tuple[int, ...]) -> dict[str, float]:
     """Shares of the choices of each part; of several parts, the most one-sided has the largest share."""
-    shares = [
-        np.bincount(chosen[:, part], minlength=choices) / len(chosen) for part, choices in enumerate(nvec)
-    ]
-    found = {"action/largest_share": max(float(part.max()) for part in shares)}
-    if sum(nvec) > _MOST_CHOICES:
-        return found
-    for index, part in enumerate(shares):
-        prefix = "action/share_" if len(nvec) == 1 else f"action/share_{index}_"
-        found |= {f"{prefix}{choice}": share for choice, share in enumerate(part.tolist())}
+    counts = [np.bincount(chosen[:, part], minlength=choices) for part, choices in enumerate(nvec)]
+    found = {"action/largest_share": max(float((part / len(chosen)).max()) for part in counts)}
+    # Too many parts have no ranges at all.
+    for index, (part, ranges) in enumerate(zip(counts, choice_ranges(nvec), strict=False)):
+        shares = np.add.reduceat(part, [choices.start for choices in ranges]) / len(chosen)
+        names = [share_name(choices, None if len(nvec) == 1 else index) for choices in ranges]
+        found |= dict(zip(names, shares.tolist(), strict=True))
     return found
 
 

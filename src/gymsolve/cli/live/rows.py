@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from gymsolve.cli.live.view import View
 from gymsolve.cli.printing.tables import Line
 from gymsolve.doctor.history import Series
+from gymsolve.metrics.action_shares import PREFIX, group_names, label_choices
 from gymsolve.metrics.catalog import Metric, by_priority, find_metric
 from gymsolve.text import count, duration, number, score, short, sparkline
 
@@ -60,7 +61,10 @@ class Layout:
 def choose_rows(view: View, room: int) -> list[str]:
     """The most important metrics that fit, group by group; metrics with an alert come first."""
     known = [name for name in view.history.series if name not in _ELSEWHERE and find_metric(name)]
-    known = [name for name in known if not name.startswith("gradient/")]  # bars of a histogram, not numbers
+    # All choices of an action share one row, which the name of the first stands for.
+    others = {name for named in group_names(known).values() for name in [*named][1:]}
+    # Of gradients there are bars of a histogram, not numbers.
+    known = [name for name in known if not name.startswith("gradient/") and name not in others]
     if "time/elapsed" not in known:
         known.append("time/elapsed")  # the clock runs before the first record
     ranked = by_priority(known)
@@ -99,6 +103,8 @@ def metric_row(view: View, name: str, layout: Layout, now: float, *, first: bool
     line.append((f"{tail[: layout.name]:<{layout.name}}", style))
     if name == "time/elapsed":
         return [*line, (f"{duration(view.elapsed(now)):>{_VALUE}}", "bold blue")]
+    if name.startswith(PREFIX):
+        return [*line[:-1], *_histogram_cells(view, name, layout)]
     assert series is not None
     line.append((f"{_told(view, metric, name, series):>{_VALUE}}", style or _bold(metric)))
     if layout.change:
@@ -110,6 +116,30 @@ def metric_row(view: View, name: str, layout: Layout, now: float, *, first: bool
     if layout.meaning:
         line.append((f"  {metric.meaning}", "dim"))
     return line
+
+
+def _histogram_cells(view: View, name: str, layout: Layout) -> Line:
+    """A row for all choices of an action, or of one part of it: how often each was taken of late.
+
+    The value is the commonest choice; bars stand where other metrics have their history.
+    """
+    part, named = next(item for item in group_names(view.history.series).items() if name in item[1])
+    shares, choices = [view.history.last(bar) or 0.0 for bar in named], [*named.values()]
+    largest = max(shares)
+    title = "  shares" if part is None else f"  shares, part {part}"
+    told = f"{label_choices(choices[shares.index(largest)])}: {largest:.0%}"
+    cells: Line = [(f"{title[: layout.name]:<{layout.name}}", ""), (f"{told:>{_VALUE}}", "")]
+    if layout.change:
+        cells.append((" " * layout.change, ""))
+    if layout.spark:
+        bars = sparkline(shares, layout.spark - 2, limits=(0.0, largest))
+        cells.append((f"  {bars:<{layout.spark - 2}}", "cyan"))
+    if layout.range:
+        ends = f"of 0…{choices[-1][-1]}"
+        cells.append((f"  {ends:<{layout.range - 2}}", "dim"))
+    if layout.meaning:
+        cells.append(("  the commonest choice, and the share of each", "dim"))
+    return cells
 
 
 def group_of(name: str) -> str:

@@ -195,12 +195,13 @@ DATA = (
     Metric("obs/std", "spread of what the network saw", low=0, priority=3, condition=_NUMBERS),
     Metric(
         "action/share_<k>",
-        "share of choice k among the actions; `<part>_<choice>` where an action has several parts",
+        "share of choice k among the actions; `<part>_<choice>` where an action has several parts; of more "
+        "than 32 choices, neighbours are counted together, as in `8to11`",
         unit="share",
         low=0,
         high=1,
         priority=3,
-        condition="for at most 32 categories",
+        condition="for categories in at most 16 parts",
     ),
     Metric(
         "action/largest_share",

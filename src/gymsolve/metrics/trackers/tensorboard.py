@@ -13,7 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from gymsolve.metrics.trackers.tracker import RunFacts, action_shares, alert_text, gradient_histograms
+from gymsolve.metrics.action_shares import action_histograms
+from gymsolve.metrics.trackers.tracker import RunFacts, alert_text, gradient_histograms
 
 _FLUSH_SECONDS = 10
 _GIF_SECONDS, _GIF_RATE, _GIF_WIDTH = 20, 10, 240
@@ -48,10 +49,8 @@ class TensorBoardSink:
             for name, value in record.items()
             if name != self._axis
         ]
-        shares = action_shares(record)
-        if shares:
-            edges = [choice - 0.5 for choice in range(len(shares) + 1)]
-            values.append(self._summary.Value(tag="action/histogram", histo=self._bars(shares, edges)))
+        for name, bars in action_histograms(record).items():
+            values.append(self._summary.Value(tag=name, histo=self._bars(*bars)))
         for name, bars in gradient_histograms(record).items():
             values.append(self._summary.Value(tag=f"{name}_histogram", histo=self._bars(*bars)))
         self._write(self._step, values)

@@ -11,8 +11,6 @@ from gymsolve.metrics.tables.learning import DECADES
 from gymsolve.metrics.wording import event_evidence
 from gymsolve.registry import TRACKERS, lookup
 
-_SHARE = "action/share_"
-
 
 @dataclass(frozen=True)
 class RunFacts:
@@ -68,16 +66,6 @@ def make_sinks(names: Iterable[str]) -> dict[str, Sink]:
         if name != "csv" and (found is None or found.origin is None):
             raise MissingExtraError.of(name, name)
     return {name: lookup(TRACKERS, name, "track")() for name in names}
-
-
-def action_shares(record: Mapping[str, Any]) -> list[float]:
-    """How often each choice was taken in the period of a record; empty when it does not say."""
-    shares = {
-        int(name.removeprefix(_SHARE)): float(value)
-        for name, value in record.items()
-        if name.startswith(_SHARE) and name.removeprefix(_SHARE).isdecimal()
-    }
-    return [shares.get(choice, 0.0) for choice in range(max(shares, default=-1) + 1)]
 
 
 def gradient_histograms(record: Mapping[str, Any]) -> dict[str, tuple[list[float], list[float]]]:

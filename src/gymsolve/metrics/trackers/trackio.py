@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gymsolve.metrics.trackers.tracker import RunFacts, action_shares, alert_text, gradient_histograms
+from gymsolve.metrics.action_shares import action_histograms
+from gymsolve.metrics.trackers.tracker import RunFacts, alert_text, gradient_histograms
 from gymsolve.runs.run import slug
 
 
@@ -37,10 +38,9 @@ class TrackioSink:
 
     def record(self, record: Mapping[str, Any]) -> None:
         self._steps = int(record[self._axis])
-        values, shares = dict(record), action_shares(record)
-        if shares:
-            edges = [choice - 0.5 for choice in range(len(shares) + 1)]
-            values["action/histogram"] = self._trackio.Histogram(np_histogram=(shares, edges))
+        values = dict(record)
+        for name, bars in action_histograms(record).items():
+            values[name] = self._trackio.Histogram(np_histogram=bars)
         for name, bars in gradient_histograms(record).items():
             values[f"{name}_histogram"] = self._trackio.Histogram(np_histogram=bars)
         self._run.log(values, step=self._steps)

@@ -1,8 +1,9 @@
 """Which curves a report shows; one of metrics that a run did not record is left out."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from gymsolve.metrics.action_shares import group_names, label_choices
 from gymsolve.metrics.tables.learning import DECADES
 from gymsolve.metrics.time_accounting import NAMES
 from gymsolve.text import took
@@ -79,9 +80,10 @@ def loss_figure(view: RunView) -> Curves | None:
 
 def action_figures(view: RunView) -> list[Figure | None]:
     """What the policy does: shares of choices, or the range of a box."""
-    names = sorted((name for name in view.history.series if name.startswith("action/share_")), key=_choice)
-    box = None if names else _within(view, "Actions", "action", "The axis is the action space.")
-    return [_stacked(view, names), box]
+    groups = group_names(view.history.series)
+    box = None if groups else _within(view, "Actions", "action", "The axis is the action space.")
+    stacks: list[Figure | None] = [_stacked(view, part, named) for part, named in groups.items()]
+    return [*(stacks or [None]), box]
 
 
 def archive_figures(view: RunView) -> list[Figure]:
@@ -169,14 +171,14 @@ def _shown(chart: Curves | None) -> Curves | None:
     return chart if some else None
 
 
-def _stacked(view: RunView, names: list[str]) -> Stack | None:
-    if not names:
-        return None
+def _stacked(view: RunView, part: int | None, named: Mapping[str, range]) -> Stack:
+    names = list(named)
     xs = [x for x, _ in view.points(names[0])]
     by_step = [dict(view.points(name)) for name in names]
-    shares = [[_or_zero(one.get(x)) for x in xs] for one in by_step]
-    labels = [f"action {name.removeprefix('action/share_')}" for name in names]
-    return Stack("Actions taken", labels, xs, shares, "Share of each choice since the record before.")
+    shares = [[_or_zero(points.get(x)) for x in xs] for points in by_step]
+    labels = [f"action {label_choices(choices).replace('to', ' to ')}" for choices in named.values()]
+    title = "Actions taken" if part is None else f"Actions taken, part {part}"
+    return Stack(title, labels, xs, shares, "Share of each choice since the record before.")
 
 
 def _gradients(view: RunView) -> list[Stack]:
@@ -196,11 +198,6 @@ def _gradients(view: RunView) -> list[Stack]:
             note = "Share of the entries by size, in the last gradient step of some updates."
             charts.append(Stack(f"Gradient of {what}", list(shown), xs, shares, note))
     return charts
-
-
-def _choice(name: str) -> tuple[int, str]:
-    key = name.removeprefix("action/share_")
-    return (int(key), "") if key.isdecimal() else (1 << 30, key)
 
 
 def _or_zero(value: float | None) -> float:
