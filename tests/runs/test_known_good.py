@@ -134,7 +134,7 @@ def test_a_run_whose_settings_name_a_backend_that_is_gone_can_be_resumed(copy):
     checkpoint = load_checkpoint(run, "last")
     assert json.loads((checkpoint.path / "trainer.json").read_text())["envs"]["kind"] == "cartpole"
     steps = checkpoint.meta["env_steps"]
-    assert gymsolve.evaluate(run, episodes=2, trust=True).episodes == 2
+    assert len(gymsolve.evaluate(run, episodes=2, trust=True).episodes) == 2
     outcome = gymsolve.resume(run, {"solved_at": 1e9}, steps=steps + 500)
     assert outcome.env_steps >= steps + 500
     assert run.config_json()["config"]["env"]["backend"] == "auto"
