@@ -1,11 +1,15 @@
 """`gymsolve fix`: the remedy of an alert is tried beside the original settings, and the result is kept."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from gymsolve.runs import Run
+from gymsolve.runs import Run, list_runs
 
 LOGS = Path(__file__).parents[1] / "metrics" / "logs"
 QUICK = ("-q", "--set", "video.enabled=false")
@@ -29,6 +33,20 @@ class Worn(gym.Env):
         return self.np_random.random(2, np.float32), float(action), over, False, {}
 
 gym.register("Worn-v0", entry_point=Worn)
+"""
+
+BREAKING = """
+import os, pathlib
+import gymnasium as gym
+from gymsolve.envs.families.bandit.env import Bandit
+
+class Breaking(Bandit):
+    def step(self, action):
+        if os.path.exists("broken") and len(list(pathlib.Path("runs").glob("*/run.json"))) > 1:
+            raise ValueError("the arm came off")
+        return super().step(action)
+
+gym.register("Breaking-v0", entry_point=Breaking)
 """
 
 
@@ -192,3 +210,32 @@ def test_steps_beyond_all_numbers_are_one_sentence(cli, steps):
     told = cli("fix", "@last", "--steps", steps)
     assert told.code == 2
     assert "is no number of steps" in told.err
+
+
+def test_ctrl_c_stops_all_trials_and_records_nothing(cli, place):
+    faulty = train(cli, "CartPole-v1", "--steps", "2000", *FAULT)
+    command = [sys.executable, "-m", "gymsolve", "fix", faulty.id, "--steps", "100M", "-q"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not list_runs(query="status:running") and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert process.returncode == 130, (out, err)
+    assert err == "stopped before there was anything to compare; nothing was recorded\n"
+    assert list_runs(query="status:running") == []
+    trials = [one for one in list_runs() if one.is_trial]
+    assert {one.status for one in trials} == {"stopped"}
+    assert not events(faulty)
+    assert not (faulty.path / "fixes").exists()
+
+
+def test_a_trial_that_breaks_down_is_a_finding(cli, place):
+    (place / "breaking_env.py").write_text(BREAKING)
+    small = ("--set", "env.num_envs=2", "--set", "algo.num_steps=32", "--set", "env.backend=sync")
+    run = train(cli, "breaking_env:Breaking-v0", "--steps", "1000", *small)
+    for step in range(900, 910):
+        run.append_metrics({"env_steps": step, "vec_steps": step, "train/approx_kl": 5.0})
+    (place / "broken").touch()
+    told = cli("fix", run.id, "--steps", "100", "--seeds", "1", "--json").json
+    assert [one["status"] for one in told["trials"]] == ["crashed", "crashed"]
+    assert (told["original"]["crashed"], told["verdict"]) == (1, "unclear")

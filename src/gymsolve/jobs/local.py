@@ -1,4 +1,4 @@
-"""This machine as a place: every job is `python -m gymsolve` in a process and session of its own.
+"""This machine as a place: every job is a command of gymsolve in a process and session of its own.
 
 The process answers with its run, or with the error that prevented it, in a file that the environment
 variable ANSWER names (`startup_report.py`). It is no option, so the run remembers the command that a person

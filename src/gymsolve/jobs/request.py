@@ -5,9 +5,10 @@ A request knows neither where runs are kept nor how progress is shown: that is u
 """
 
 import os
+import re
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from gymsolve.errors import UsageError
@@ -21,18 +22,21 @@ Settings = Mapping[str, Any] | Sequence[str]
 VERBS: tuple[Verb, ...] = get_args(Verb)
 MOST_SEEDS = 1000
 
-_VALUES = {
-    "overrides": "--set",
+_OPTIONS = {
     "steps": "--steps",
     "seeds": "--seeds",
     "start_from": "--from",
     "track": "--track",
+    "profile": "--profile",
+    "fresh_optimizer": "--fresh-optimizer",
+    "trust": "--trust",
     "until": "--until",
     "trial": "--trial",
     "seed": "--seed",
 }
-"""Fields whose option takes a value, in the order of the words."""
-_SWITCHES = {"profile": "--profile", "fresh_optimizer": "--fresh-optimizer", "trust": "--trust"}
+"""Options by field, in the order of the words; the seed is last, as the commands of a group differ in it."""
+_SWITCHES = ("profile", "fresh_optimizer", "trust")
+"""Options without a value."""
 _NUMBERS = ("seeds", "until", "seed")
 _ONLY: dict[str, tuple[Verb, ...]] = {
     "seed": ("train", "fork"),
@@ -77,7 +81,7 @@ class RunRequest:
     trial is listed with its origin and never `@last`."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.steps, str) and self.steps.isdecimal() and str(int(self.steps)) == self.steps:
+        if isinstance(self.steps, str) and re.fullmatch("0|[1-9][0-9]{0,18}", self.steps):
             object.__setattr__(self, "steps", int(self.steps))
         self._require_fitting_fields()
         if self.env_or_ref.startswith("-"):  # it would be read as an option
@@ -93,7 +97,7 @@ class RunRequest:
                 f"{self.verb!r} begins no run.", where="verb", hint=f"One of {', '.join(VERBS)}."
             )
         for name, verbs in _ONLY.items():
-            if _is_given(getattr(self, name)) and self.verb not in verbs:
+            if _is_given(vars(self)[name]) and self.verb not in verbs:
                 raise UsageError(f"`gymsolve {self.verb}` does not take this.", where=name)
         if self.seeds is not None and not 2 <= self.seeds <= MOST_SEEDS:
             hint = f"Give 2 to {MOST_SEEDS:,}, or nothing for one."
@@ -105,34 +109,34 @@ class RunRequest:
 
     def words(self) -> list[str]:
         """What follows `gymsolve` in the command that does the same."""
-        words = [self.verb, self.env_or_ref]
-        for name, option in _VALUES.items():
-            value = getattr(self, name)
-            words += setting_words(value) if name == "overrides" else flag_words(option, value)
-        switches = [option for name, option in _SWITCHES.items() if getattr(self, name)]
-        # The seed comes last: the commands of a group differ in their end alone.
-        end = len(words) - (0 if self.seed is None else 2)
-        return [*words[:end], *switches, *words[end:]]
+        words = [self.verb, self.env_or_ref, *setting_words(self.overrides)]
+        for name, option in _OPTIONS.items():
+            value = vars(self)[name]
+            if name in _SWITCHES:
+                words += [option] if value else []
+            else:
+                words += flag_words(option, value)
+        return words
 
     @classmethod
     def from_words(cls, words: Sequence[str]) -> Self:
         """The request that a command line makes; options that only say how and where are left out."""
         rest, given, overrides, named = deque(words), dict[str, Any](), list[str](), list[str]()
-        values = {option: name for name, option in _VALUES.items()}
-        switches = {option: name for name, option in _SWITCHES.items()}
+        fields_of = {option: name for name, option in _OPTIONS.items()}
         while rest:
             word = rest.popleft()
             option, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
-            if word in switches:
-                given[switches[word]] = True
-            elif option in values or option == "--runs-dir":
+            name = fields_of.get(option)
+            if name in _SWITCHES and not equals:
+                given[name] = True
+            elif (name is not None and name not in _SWITCHES) or option in ("--set", "--runs-dir"):
                 if not equals and not rest:
                     raise UsageError("a value is missing.", where=option)
                 value = value if equals else rest.popleft()
                 if option == "--set":
                     overrides.append(value)
-                elif option in values:
-                    given[values[option]] = _read_value(option, values[option], value)
+                elif name is not None:
+                    given[name] = _read_value(option, name, value)
             elif word.startswith("-") and word not in _DOOR:
                 raise UsageError("no run is begun with this option.", where=option)
             elif word not in _DOOR:
@@ -145,8 +149,7 @@ class RunRequest:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; what is not asked for is left out."""
-        told = {one.name: getattr(self, one.name) for one in fields(self)}
-        told["overrides"] = list(self.overrides)
+        told = vars(self) | {"overrides": list(self.overrides)}
         return {name: value for name, value in told.items() if _is_given(value)}
 
     @classmethod
@@ -230,4 +233,4 @@ def _fits(name: str, value: Any) -> bool:
         return type(value) is int
     if name == "steps":
         return type(value) is int or isinstance(value, str)
-    return isinstance(value, str) and name in ("verb", "env_or_ref", *_VALUES)
+    return isinstance(value, str) and name in ("verb", "env_or_ref", *_OPTIONS)
