@@ -153,6 +153,11 @@ def render_config() -> str:
                 for inner, one in _optional_models(model)
             ]
             parts += [_section(f"`{name}.{inner}`", one, f"{name}.{inner}.") for inner, one in _inner(model)]
+    parts += [
+        _section(f"`{name}`, null unless one of these is set", section, f"{name}.")
+        for name, section in _optional_models(TrainConfig)
+        if name != "algo"
+    ]
     return "\n".join(parts)
 
 

@@ -137,13 +137,14 @@ def test_the_python_example_of_the_readme_runs(tmp_path, monkeypatch, capsys):
 
 
 def test_the_python_examples_of_the_guide_run(tmp_path, monkeypatch):
-    environment, usage, watching = fenced(ROOT / "docs" / "guide.md", "python")
+    environment, family, usage, watching = fenced(ROOT / "docs" / "guide.md", "python")
     run_example(watching, tmp_path, monkeypatch)
     names = run_example(usage, tmp_path, monkeypatch)
     assert names["again"].env_steps >= 6000
 
     assert environment.startswith("# corridor.py\n")
-    (tmp_path / "corridor.py").write_text(environment)
+    assert family.startswith("# corridor.py, continued\n")
+    (tmp_path / "corridor.py").write_text(environment + family)
     monkeypatch.syspath_prepend(str(tmp_path))
     settings = {"env.kwargs.length": 5, "solved_at": 1e9, "eval.episodes": 2, "env.num_envs": 4}
     outcome = gymsolve.train("corridor:Corridor-v0", settings, steps=512)

@@ -176,8 +176,8 @@ def test_without_kernels_torch_trains_and_numpy_acts():
 def test_the_rest_is_served(kind, masked, obs):
     spec = make_spec(kind, masked=masked, obs=OBS[obs])
     assert supports(config(), spec) is None
-    policy, algorithm = build(config(), spec, np.random.default_rng(0))
-    assert algorithm.policy is policy
+    learner = build(config(), spec, np.random.default_rng(0))
+    assert isinstance(learner.policy, FastPolicy)
 
 
 def test_tanh_needs_bounds():
@@ -201,11 +201,11 @@ spec = EnvSpec("X", {"obs": ObsSpec("vector", (3,), "float32")}, ActionSpec("dis
 config = TrainConfig(env=EnvConfig(id="X"), algo=PPOConfig())
 assert supports(config, spec) is None
 rng = np.random.default_rng(0)
-policy, algorithm = build(config, spec, rng)
-policy.act({"obs": np.zeros((4, 3), np.float32)}, None, rng)
+learner = build(config, spec, rng)
+learner.policy.act({"obs": np.zeros((4, 3), np.float32)}, None, rng)
 rollout = allocate(spec, 8, 4)
 rollout.log_probs[:] = -0.7
-metrics = algorithm.update(rollout, Progress(0, 100), rng)
+metrics = learner.update(rollout, Progress(0, 100), rng)
 assert metrics["train/gradient_steps"] == 16
 print(sorted({"torch", "gymnasium"} & set(sys.modules)))
 """
