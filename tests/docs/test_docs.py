@@ -13,12 +13,13 @@ import pytest
 
 import gymsolve
 from gymsolve.cli.app import command_tree
+from gymsolve.envs.describe import describe
 from gymsolve.recipes import check_recipe_file
 from gymsolve.recipes.schema import ALGORITHM_MODELS, SHORTHAND, leaf_paths
 from gymsolve.recipes.yaml_reading import parse_yaml
 from gymsolve.registry import WRAPPERS
 from gymsolve.runs.loading import load_checkpoint
-from gymsolve.settings.config import TrainConfig
+from gymsolve.settings.config import EnvConfig, TrainConfig
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -137,18 +138,20 @@ def test_the_python_example_of_the_readme_runs(tmp_path, monkeypatch, capsys):
 
 
 def test_the_python_examples_of_the_guide_run(tmp_path, monkeypatch):
-    environment, usage, watching = fenced(ROOT / "docs" / "guide.md", "python")
+    environment, family, usage, watching = fenced(ROOT / "docs" / "guide.md", "python")
     run_example(watching, tmp_path, monkeypatch)
     names = run_example(usage, tmp_path, monkeypatch)
     assert names["again"].env_steps >= 6000
 
     assert environment.startswith("# corridor.py\n")
-    (tmp_path / "corridor.py").write_text(environment)
+    assert family.startswith("# corridor.py, continued\n")
+    (tmp_path / "corridor.py").write_text(environment + family)
     monkeypatch.syspath_prepend(str(tmp_path))
     settings = {"env.kwargs.length": 5, "solved_at": 1e9, "eval.episodes": 2, "env.num_envs": 4}
     outcome = gymsolve.train("corridor:Corridor-v0", settings, steps=512)
     assert outcome.status == "finished"
     assert outcome.run.config_json()["provenance"]["env.kwargs.length"] == "--set"
+    assert describe(EnvConfig(id="corridor:Corridor-v0"), "train").labels.names == ("left", "right")
 
 
 @pytest.mark.parametrize("name", ["from-stable-baselines3.md", "another-machine.md"])
