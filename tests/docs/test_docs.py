@@ -13,12 +13,13 @@ import pytest
 
 import gymsolve
 from gymsolve.cli.app import command_tree
+from gymsolve.envs.describe import describe
 from gymsolve.recipes import check_recipe_file
 from gymsolve.recipes.schema import ALGORITHM_MODELS, SHORTHAND, leaf_paths
 from gymsolve.recipes.yaml_reading import parse_yaml
 from gymsolve.registry import WRAPPERS
 from gymsolve.runs.loading import load_checkpoint
-from gymsolve.settings.config import TrainConfig
+from gymsolve.settings.config import EnvConfig, TrainConfig
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -150,6 +151,7 @@ def test_the_python_examples_of_the_guide_run(tmp_path, monkeypatch):
     outcome = gymsolve.train("corridor:Corridor-v0", settings, steps=512)
     assert outcome.status == "finished"
     assert outcome.run.config_json()["provenance"]["env.kwargs.length"] == "--set"
+    assert describe(EnvConfig(id="corridor:Corridor-v0"), "train").labels.names == ("left", "right")
 
 
 @pytest.mark.parametrize("name", ["from-stable-baselines3.md", "another-machine.md"])
