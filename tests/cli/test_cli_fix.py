@@ -109,6 +109,18 @@ def test_it_begins_at_the_last_checkpoint_before_the_alert_which_is_kept(cli):
     assert "one seed cannot tell" in said
 
 
+def test_it_begins_with_the_weights_that_the_run_began_with(cli):
+    """The checkpoint at step 0 of a warm start is not the same as a start at step 0."""
+    train(cli, "CartPole-v1", "--steps", "1000")
+    run = train(
+        cli, "CartPole-v1", "--from", "@last", "--steps", "2000", *FAULT, "--set", "checkpoint.every=100k"
+    )
+    told = cli("fix", run.id, "--steps", "300", "--seeds", "1", "--json").json
+    assert told["checkpoint"] == "0"
+    child = cli("runs", "show", told["trials"][0]["run"], "--json").json
+    assert child["parent"] == {"run": run.id, "checkpoint": "0", "kind": "trial"}
+
+
 def test_a_dry_run_trains_nothing_and_writes_nothing(cli, place):
     faulty = train(cli, "CartPole-v1", "--steps", "3000", *FAULT)
     before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}

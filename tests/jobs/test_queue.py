@@ -184,6 +184,23 @@ def test_a_job_whose_starter_was_killed_before_it_began_is_not_begun_twice(place
     assert not queue.jobs.exists()
 
 
+def test_a_starter_that_is_killed_before_it_starts_a_process_leaves_the_request_as_it_was(place, monkeypatch):
+    queue = Queue("q", place / "runs")
+    request = train("Bandit-v0", BANDIT, steps=128)
+    queue.add({"a": request})
+
+    def die(*words, **options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("gymsolve.jobs.local.spawn", die)
+        with pytest.raises(KeyboardInterrupt):
+            LocalPlace(queue.jobs).submit(request, group="q")
+    assert len(LocalPlace(queue.jobs).list()) == 1
+    assert queue.left(LocalPlace(queue.jobs)) == {"a": request}
+    assert LocalPlace(queue.jobs).list() == []
+
+
 def test_a_job_that_fails_does_not_end_the_others(place):
     tasks = {
         "good": train("Bandit-v0", BANDIT, steps=128),

@@ -66,13 +66,14 @@ class LocalPlace:
             with os_errors(self.jobs):
                 self.jobs.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix="gymsolve-start-", dir=self.jobs))
-        replace_json(folder / "job.json", {"request": request.to_json(), "group": group})
         own = {ANSWER: str(folder / "answer.json")} | ({} if group is None else {GROUP: group})
         words = [*request.words(), *flag_words("--runs-dir", self.runs_dir)]
         alive = os.open(folder / "alive", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             lock_descriptor(alive, folder / "alive")
             with (folder / "output.txt").open("wb") as stream:
+                # From here on the folder is a job, of which the lock tells whether it runs.
+                replace_json(folder / "job.json", {"request": request.to_json(), "group": group})
                 process = spawn(words, stream, own, keep=(alive,))
         finally:
             os.close(alive)  # the process holds the lock now
@@ -239,8 +240,6 @@ def _read_pid(folder: Path) -> int | None:
 
 
 def _is_locked(path: Path) -> bool:
-    if not path.exists():  # its starter was killed before it started anything
-        return False
     descriptor = open_plain(path, os.O_RDWR)
     try:
         lock_descriptor(descriptor, path, timeout=0.0)

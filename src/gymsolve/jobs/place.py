@@ -52,6 +52,9 @@ class Job(Protocol):
     @property
     def request(self) -> RunRequest: ...
 
+    @property
+    def group(self) -> str | None: ...
+
     def poll(self) -> Begun | Ended | None:
         """How it stands now; None while it starts. Asking again gives the same answer or a later one."""
 

@@ -228,7 +228,7 @@ class Queue:
 
         Requests that this user did not add here begin nothing unless the user trusts them.
         """
-        jobs = jobs_under_way(place)
+        jobs = jobs_under_way(place, self.group)
         runs = [one for one in list_runs(self.base) if one.group == self.group]
         begun = {request: one for one in reversed(runs) if (request := self._request_of(one)) is not None}
         tasks: dict[str, Task] = {}
@@ -288,10 +288,12 @@ def has_ended(run: RunSummary) -> bool:
     return run.status in ("solved", "finished") and run.reason not in STOPPED
 
 
-def jobs_under_way(place: Place) -> dict[RunRequest, Job]:
-    """Jobs that still start or train; those that are over are told by their runs, and forgotten."""
+def jobs_under_way(place: Place, group: str) -> dict[RunRequest, Job]:
+    """Jobs of a group that still start or train; the others are told by their runs, and forgotten."""
     jobs = {}
     for job in place.list():
+        if job.group != group:
+            continue
         if isinstance(job.poll(), Ended):
             job.forget()
         else:

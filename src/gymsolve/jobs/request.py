@@ -78,7 +78,7 @@ class RunRequest:
     """Environment steps at which a trial ends; its schedules go by the budget."""
     trial: str | None = None
     """The command that a fork is a trial of, such as `gymsolve fix kl_high`: the source of its settings. A
-    trial is listed with its origin and never `@last`."""
+    trial is listed with its origin and never `@last`. Without a checkpoint it begins at step 0."""
 
     def __post_init__(self) -> None:
         if isinstance(self.steps, str) and re.fullmatch("0|[1-9][0-9]{0,18}", self.steps):

@@ -116,7 +116,7 @@ def resume_tasks(group: Group, change: RunRequest, place: Place) -> dict[str, Ru
     Seeds that have ended by themselves go on only where settings change. A group from elsewhere begins no
     seed unless the user trusts it.
     """
-    begun, starting, tasks = group.runs(), jobs_under_way(place), dict[str, RunRequest]()
+    begun, starting, tasks = group.runs(), jobs_under_way(place, group.id), dict[str, RunRequest]()
     plain = RunRequest(
         "resume", change.env_or_ref, fresh_optimizer=change.fresh_optimizer, trust=change.trust
     )

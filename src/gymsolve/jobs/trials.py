@@ -148,7 +148,7 @@ def trial_request(plan: FixPlan, side: Side, seed: int, *, trust: bool, alone: b
     settings = plan.overrides(side, seed)
     if not alone and not plan.run.config_json()["config"]["threads"]:
         settings["threads"] = 1  # the others have the other cores
-    ref = f"{plan.run.path}@{plan.checkpoint or 0}"
+    ref = str(plan.run.path) if plan.checkpoint is None else f"{plan.run.path}@{plan.checkpoint}"
     until, source = plan.start + plan.steps, f"gymsolve fix {plan.alert.id}"
     return RunRequest("fork", ref, spell_settings(settings), trust=trust, until=until, trial=source)
 

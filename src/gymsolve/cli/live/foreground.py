@@ -58,8 +58,8 @@ def watch_trial(request: RunRequest, runs_dir: Path | None) -> int:
     from gymsolve.training.fork import Fork, fork_run
     from gymsolve.training.stop import EXIT_CODES, raising
 
-    name, which = split_ref(request.env_or_ref)
-    origin, checkpoint = find_run(name, runs_dir), None if which == "0" else which
+    name, checkpoint = split_ref(request.env_or_ref)
+    origin = find_run(name, runs_dir)
     assert request.until is not None
     assert request.trial is not None
     fork = Fork(origin, checkpoint, changes, request.until, request.trial, group=group_of_starter())
