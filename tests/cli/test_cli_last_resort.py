@@ -16,7 +16,7 @@ from gymsolve.text import printable
 
 BROKEN = """
 import sys
-from gymsolve.service import runs
+from gymsolve.view import runs
 from gymsolve.cli import main
 
 def list_runs(*arguments, **options):

@@ -185,14 +185,14 @@ ELSEWHERE = [
     (["train", "CartPole-v1", "--total-timesteps", "1e5"], "train CartPole-v1 --steps 1e5"),
     (
         ["train", "CartPole-v1", "--algo", "sac"],
-        "There is no SAC here, but ppo, a2c, reinforce. Here it is: ",
+        "There is no SAC here, but ppo, a2c, reinforce, pqn, dqn. Here it is: ",
     ),
     (
         ["train", "CartPole-v1:sac"],
-        "SAC is not among the algorithms here. It has: ppo, a2c, reinforce, ppo_centred, pixels, positions. "
-        "Try: gymsolve train CartPole",
+        "SAC is not among the algorithms here. It has: ppo, a2c, reinforce, ppo_centred, pixels, positions, dqn, "
+        "pqn. Try: gymsolve train CartPole",
     ),
-    (["train", "CartPole-v0:dqn"], "Try: gymsolve train CartPole-v0:ppo"),
+    (["train", "CartPole-v0:sac"], "Try: gymsolve train CartPole-v0:ppo"),
     (["train", "CartPole-v1", "--batch-size", "64"], "--set 'algo.num_minibatches=…'"),
     (["CartPole-v1"], "gymsolve train CartPole-v1"),
     (["enjoy", "--algo", "ppo", "--env", "CartPole-v1"], "gymsolve record @best:CartPole-v1"),

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from exploring_envs import archive
-from gymsolve.training.curriculum_step import advance_curriculum
 from test_exploring import SMALL, advance, configure
 
 from gymsolve.envs.make import make_joined
@@ -15,6 +14,7 @@ from gymsolve.metrics.catalog import undeclared
 from gymsolve.training.build import build_trainer
 from gymsolve.training.loop import collect, count, learn
 from gymsolve.training.observer import Silent
+from gymsolve.training.stages import advance_stage
 
 SEAS = SMALL | {
     "env.num_envs": 4,
@@ -135,7 +135,7 @@ def test_returns_and_promotion_hear_of_true_starts_alone():
         near = [episode for episode in rollout.episodes if episode.task == "near"]
         heard += [episode.raw_return for episode in near if not episode.jumped]
         jumped += sum(episode.jumped for episode in near)
-        moved = advance_curriculum(trainer, rollout)
+        moved = advance_stage(trainer, rollout)
         if moved is not None:
             break
         achieved = trainer.stages.ladder.seen(0)
@@ -174,7 +174,7 @@ def test_a_stage_that_comes_back_finds_its_archive():
         rollout = collect(trainer, Silent())
         learn(trainer, rollout)
         count(trainer, rollout, 0.0)
-        moved = advance_curriculum(trainer, rollout)
+        moved = advance_stage(trainer, rollout)
         told += [moved["kind"]] if moved is not None else []
         sizes.append([len(task.archive) for task in archive(trainer).tasks])
     assert told[:3] == ["promoted", "demoted", "promoted"]
