@@ -189,8 +189,8 @@ ELSEWHERE = [
     ),
     (
         ["train", "CartPole-v1:sac"],
-        "SAC is not among the algorithms here. It has: ppo, a2c, reinforce, ppo_centred, pixels, positions, dqn, "
-        "pqn. Try: gymsolve train CartPole",
+        "SAC is not among the algorithms here. It has: ppo, a2c, reinforce, ppo_centred, pixels, positions, "
+        "dqn, pqn. Try: gymsolve train CartPole",
     ),
     (["train", "CartPole-v0:sac"], "Try: gymsolve train CartPole-v0:ppo"),
     (["train", "CartPole-v1", "--batch-size", "64"], "--set 'algo.num_minibatches=…'"),
