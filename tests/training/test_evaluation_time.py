@@ -4,8 +4,8 @@ import pytest
 
 import gymsolve
 from gymsolve.settings.config import TrainConfig
+from gymsolve.training.build import build_trainer
 from gymsolve.training.evaluation.evaluate import Evaluator
-from gymsolve.training.trainer import build_trainer
 
 AT_ONCE = 1e-9
 """Seconds that are over after the first step, on any machine."""

@@ -4,8 +4,8 @@ import pytest
 
 import gymsolve
 from gymsolve.settings.config import TrainConfig
+from gymsolve.training.build import build_trainer
 from gymsolve.training.evaluation.evaluate import Evaluator
-from gymsolve.training.trainer import build_trainer
 
 LOW, HIGH, USUAL = 1.0, 9.0, 3.0
 BRIEF = {
