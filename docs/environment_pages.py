@@ -96,8 +96,16 @@ def _render_env(variants: Sequence[Recipe]) -> str:
     first = variants[0]
     config = resolve(first.name).config
     recipes = _table(
-        ("recipe", "", "steps at most"),
-        [(f"`{one.name}`", one.description, f"{resolve(one.name).config.steps:,}") for one in variants],
+        ("recipe", "", "steps at most", "trained"),
+        [
+            (
+                f"`{recipe.name}`",
+                recipe.description,
+                f"{resolve(recipe.name).config.steps:,}",
+                "yes" if recipe.trained else "not yet",
+            )
+            for recipe in variants
+        ],
     )
     if (absent := _absent(config.env.id)) is not None:
         told = _table(("", ""), [("solved", _solved(first)), *first.known.items()])

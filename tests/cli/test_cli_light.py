@@ -156,6 +156,17 @@ def test_recipes_are_listed_and_found_by_near_words(cli):
     assert cli("recipes", "qqqqqq").out.startswith("No recipe fits")
 
 
+def test_recipes_say_whether_they_were_trained(cli):
+    told = {one["name"]: one["trained"] for one in cli("recipes", "CartPole-v1", "--json").json}
+    assert told["CartPole-v1:ppo"] is True
+    assert told["CartPole-v1:pixels"] is False
+    listed = [line.split() for line in cli("recipes", "CartPole-v1").out.splitlines()]
+    assert ["CartPole-v1:pixels", "not", "yet"] in [words[:3] for words in listed]
+    shown = cli("recipes", "show", "LunarLander-v3:reinforce").out
+    assert "trained here: not trained to its threshold by this project yet" in shown
+    assert "other variants: `ppo` reached it" in shown
+
+
 def test_a_recipe_and_where_its_values_come_from(cli):
     told = cli("recipes", "show", "CartPole-v1", "--set", "seed=4", "--json").json
     assert told["config"]["seed"] == 4

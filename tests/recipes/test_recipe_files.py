@@ -197,6 +197,70 @@ def test_every_bundled_recipe_says_what_it_was_trained_to():
     assert [one.name for one in recipes.list_recipes() if "trained here" not in one.known] == []
 
 
+BY_VARIANT = """
+description: d
+known:
+  threshold: as registered
+  trained here:
+    ppo: reached after 5 steps
+    slow: "not trained yet: 3 after 7 steps"
+env: {id: CartPole-v1}
+variants: {ppo: {}, slow: {algo: {name: ppo}}, new: {algo: {name: ppo}}}
+"""
+
+
+@pytest.fixture
+def by_variant(tmp_path):
+    """Variants of a file that tells their trainings one by one."""
+    file = tmp_path / "CartPole-v1.yaml"
+    file.write_text(BY_VARIANT)
+    assert check_recipe_file(file) == []
+    return {recipe.variant: recipe for recipe in load_recipes(file)}
+
+
+def test_a_variant_tells_its_own_training_and_those_of_others(by_variant):
+    assert by_variant["ppo"].known == {
+        "threshold": "as registered",
+        "trained here": "reached after 5 steps",
+        "other variants": "`slow` not trained yet: 3 after 7 steps",
+    }
+    assert [recipe.trained for recipe in by_variant.values()] == [True, False, False]
+
+
+def test_a_variant_without_a_word_of_evidence_says_so(by_variant):
+    known = by_variant["new"].known
+    assert known["trained here"] == "not trained to its threshold by this project yet"
+    assert known["other variants"].startswith("`ppo` reached after 5 steps; `slow` not trained yet")
+
+
+def test_one_text_is_about_all_variants_and_no_text_about_none(tmp_path):
+    file = tmp_path / "CartPole-v1.yaml"
+    for line, trained in (("  trained here: not trained", False), ("  threshold: ours", None)):
+        file.write_text(f"known:\n{line}\nenv: {{id: CartPole-v1}}\nvariants: {{ppo: {{}}, a2c: {{}}}}\n")
+        assert [recipe.trained for recipe in load_recipes(file)] == [trained, trained]
+
+
+def test_evidence_for_a_variant_that_does_not_exist_is_refused(tmp_path):
+    file = tmp_path / "CartPole-v1.yaml"
+    file.write_text(BY_VARIANT.replace("slow:", "slwo:", 1))
+    (fault,) = check_recipe_file(file)
+    assert (
+        "known.trained here: 'slwo' is no variant of this recipe. The variants are: ppo, slow, new." in fault
+    )
+
+
+def test_bundled_files_with_several_variants_tell_results_by_variant():
+    """One text may say of all variants that none was trained, but a result belongs to one of them."""
+    files = {path: load_recipes(path) for path in ZOO if not path.name.startswith("_")}
+    shared = [
+        path.name
+        for path, variants in files.items()
+        if len(variants) > 1 and isinstance(parse_yaml(path.read_text(), "")["known"]["trained here"], str)
+    ]
+    trained = {recipe.path.name for recipe in recipes.list_recipes() if recipe.trained}
+    assert trained.intersection(shared) == set()
+
+
 def test_nobody_can_change_what_the_index_holds():
     path = ZOO[0]
     index.indexed(path, path.read_text()).clear()

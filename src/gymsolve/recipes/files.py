@@ -4,7 +4,7 @@ One YAML file per environment. A recipe is found by the `env.id` in it, and by i
 id with `/` and `:` written as `-`. Besides the sections of `TrainConfig` a file has
 
     description: ...
-    known: {...}          # what is known of the environment: the threshold's source, scores of others; text
+    known: {...}          # texts: the threshold's source, scores of others; `trained here` also by variant
     family: toy_text      # `_toy_text.yaml` in the same folder, else the bundled one
     algos: {ppo: {...}}   # settings for whichever variant uses that algorithm
     variants:             # the first one is the default
@@ -20,7 +20,7 @@ Reading needs neither pydantic nor, for the bundled files, a YAML parser: what t
 import difflib
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,11 @@ _FOREIGN = (
 _LONGEST_WORD = 60
 """Of a query; comparing takes time by the square of it."""
 
+TRAINED = "trained here"
+"""What training has shown of a recipe: one text, or a mapping with one for each variant that was trained."""
+UNTRAINED = "not trained to its threshold by this project yet"
+_OTHERS = "other variants"
+
 _NOT_SETTINGS = ("family", "known", "variants")
 """Keys of a file that are no settings of a run."""
 
@@ -75,6 +80,11 @@ class Recipe:
     """Lowest first: `family …`, `recipe`, `variant`."""
     known: Mapping[str, str]
     """What is known of the environment, by a word or two: `threshold` (its source), scores of others."""
+
+    @property
+    def trained(self) -> bool | None:
+        """Was this variant trained to its threshold? None where its file does not say."""
+        return None if TRAINED not in self.known else not self.known[TRAINED].startswith("not ")
 
     @property
     def base(self) -> str:
@@ -183,7 +193,7 @@ def load_recipes(path: Path) -> list[Recipe]:
     """All variants of one file."""
     data = _read(path)
     env_id, variants = _skeleton(data, path)
-    known = _known(data, path)
+    known = _known(data, path, variants)
     base = env_id if _stem(env_id) == path.stem else path.stem
     settings = {key: value for key, value in data.items() if key not in _NOT_SETTINGS}
     shared: list[Layer] = [("recipe", settings)]
@@ -195,17 +205,39 @@ def load_recipes(path: Path) -> list[Recipe]:
         layers = (*shared, ("variant", _with_algorithm(str(variant), given)))
         description = layers[-1][1].get("description", data.get("description", ""))
         own_id = _env_id(layers[-1][1]) or env_id
-        recipes.append(
-            Recipe(f"{base}:{variant}", own_id, str(variant), str(description), path, layers, known)
-        )
+        name, facts = f"{base}:{variant}", known | _training_of(str(variant), data)
+        recipes.append(Recipe(name, own_id, str(variant), str(description), path, layers, facts))
     return recipes
 
 
-def _known(data: Mapping[str, Any], path: Path) -> dict[str, str]:
+def _known(data: Mapping[str, Any], path: Path, variants: Iterable[Any]) -> dict[str, str]:
+    """Texts about the environment, by name."""
     known = data.get("known") or {}
-    if not isinstance(known, Mapping) or any(isinstance(value, Mapping | list) for value in known.values()):
+    if not isinstance(known, Mapping):
+        raise ConfigError("should be a mapping of names to texts.", where=f"{path}: known")
+    by_variant = known.get(TRAINED)
+    if isinstance(by_variant, Mapping):
+        unknown = [name for name in by_variant if name not in variants]
+        if unknown:
+            hint = f"The variants are: {', '.join(map(str, variants))}."
+            where = f"{path}: known.{TRAINED}"
+            raise ConfigError(f"{unknown[0]!r} is no variant of this recipe.", where=where, hint=hint)
+        known = {name: value for name, value in known.items() if name != TRAINED}
+    texts = [*known.values(), *(by_variant.values() if isinstance(by_variant, Mapping) else ())]
+    if any(isinstance(text, Mapping | list) for text in texts):
         raise ConfigError("should be a mapping of names to texts.", where=f"{path}: known")
     return {str(name): str(value) for name, value in known.items()}
+
+
+def _training_of(variant: str, data: Mapping[str, Any]) -> dict[str, str]:
+    """What training has shown of one variant, and of others, where a file tells it by variant."""
+    by_variant = (data.get("known") or {}).get(TRAINED)
+    if not isinstance(by_variant, Mapping):
+        return {}
+    texts = {str(name): str(text) for name, text in by_variant.items()}
+    others = "; ".join(f"`{name}` {text}" for name, text in texts.items() if name != variant)
+    own = {TRAINED: texts.get(variant, UNTRAINED)}
+    return own | {_OTHERS: others} if others else own
 
 
 def read_family(name: str, beside: Path) -> dict[str, Any]:

@@ -24,6 +24,8 @@ class ListedRecipe(Answer):
     variant: str
     description: str
     path: str
+    trained: bool | None
+    """Was it trained to its threshold? Null where its file does not say."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,10 @@ def list_recipes(query: str | None = None) -> FoundRecipes:
     recipes, faults = survey_recipes()
     found = search_recipes(query, recipes) if query else recipes
     listed = [
-        ListedRecipe(one.name, one.env_id, one.variant, one.description, str(one.path)) for one in found
+        ListedRecipe(
+            recipe.name, recipe.env_id, recipe.variant, recipe.description, str(recipe.path), recipe.trained
+        )
+        for recipe in found
     ]
     return FoundRecipes(listed, [str(fault) for fault in faults])
 

@@ -37,7 +37,9 @@ def list_them(
     elif not found.recipes:
         say(f"No recipe fits '{words}'. `gymsolve train` also takes any Gymnasium id.")
     else:
-        print_table(("recipe", "description"), [(one.name, one.description) for one in found.recipes])
+        words_of = {True: "yes", False: "not yet", None: ""}
+        rows = [(recipe.name, words_of[recipe.trained], recipe.description) for recipe in found.recipes]
+        print_table(("recipe", "trained", "description"), rows)
 
 
 def show(
