@@ -301,7 +301,7 @@ def test_whoever_builds_the_environments_of_a_run_asks_first():
         if builders.search(text) and readers.search(text):
             assert "buildable_settings(" in text, path
             found.add(path.stem)
-    assert found >= {"session", "fork", "loaded_policy", "record", "opening", "inspection", "deathmatch"}
+    assert found >= {"session", "fork", "loaded_policy", "record", "opening", "recorder", "deathmatch"}
 
 
 def test_what_names_code():
