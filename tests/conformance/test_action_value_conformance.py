@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+import late_resets
 from gymsolve.envs.make import make_envs
 from gymsolve.experience.collect import Collector
 from gymsolve.nn.q_policy import QPolicy
@@ -67,8 +68,8 @@ def test_rows_spent_on_resets_are_never_learned_from(algo, masked):
 
 
 @every_algorithm
-def test_native_cartpoles_reset_rows_are_never_learned_from(algo):
-    envs = make_envs(EnvConfig(id="CartPole-v1", num_envs=4, backend="native"), "train")
+def test_reset_rows_of_a_vector_class_are_never_learned_from(algo):
+    envs = make_envs(EnvConfig(id=late_resets.ID, num_envs=4), "train")
     policy = QPolicy(envs.spec, NetConfig(hidden=(8,)), np.random.default_rng(0))
     rollout = gather(envs, policy, 100, keeps_ends=True)
     envs.close()
