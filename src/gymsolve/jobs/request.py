@@ -169,7 +169,8 @@ class RunRequest:
         from gymsolve.recipes import parse_overrides  # pydantic takes longer than a whole start
         from gymsolve.recipes.layers import Flagged
 
-        options = {"steps": self.steps, "seed": self.seed, "track": self.track}
+        steps = None if self.steps is None else str(self.steps)  # a text, as of every option
+        options = {"steps": steps, "seed": self.seed, "track": self.track}
         given = {path: value for path, value in options.items() if value is not None}
         return Flagged(parse_overrides(self.overrides) | given, {path: f"--{path}" for path in given})
 

@@ -50,7 +50,7 @@ def _need_of_new(request: RunRequest, home: Home) -> Request:
     if has_recipe(request.env_or_ref):
         config = resolve(request.env_or_ref, asked).config
         return _for_each_seed(request, config.env_budget, config.max_seconds)
-    steps, own = asked.get("steps", 0), asked.get("max_seconds")
+    steps, own = asked.get("steps", 0) if request.steps is None else request.steps, asked.get("max_seconds")
     if home.limits.steps is None or (steps and isinstance(steps, int) and "budget_in" not in asked):
         known = steps if isinstance(steps, int) else 0
         return _for_each_seed(request, known, own if isinstance(own, int | float) else None)
