@@ -16,7 +16,8 @@ from gymsolve.metrics.catalog import find_metric
 from gymsolve.training.observer import Silent
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
-ALGORITHMS = ("ppo", "a2c", "reinforce")
+ALGORITHMS = ("ppo", "a2c", "reinforce", "pqn", "dqn")
+ACTION_VALUES = ("pqn", "dqn")
 
 
 class Coin(gym.Env[Any, Any]):
@@ -85,14 +86,24 @@ class Dial(Coin):
         return obs, reward, False, over, info
 
 
+class Clock(Coin):
+    """The same with a time limit instead of an end."""
+
+    def step(self, action: Any) -> Any:
+        obs, reward, over, _, info = super().step(action)
+        return obs, reward, False, over, info
+
+
 @pytest.fixture(scope="module")
 def samples():
     """Environments that together give every metric a reason to appear."""
     gym.register("DocsCoin-v0", entry_point=Coin, reward_threshold=-100.0)
     gym.register("DocsDial-v0", entry_point=Dial, reward_threshold=-100.0)
     gym.register("DocsMortal-v0", entry_point=Mortal, reward_threshold=-100.0)
+    gym.register("DocsClock-v0", entry_point=Clock, reward_threshold=-100.0)
     yield "DocsCoin-v0", "DocsDial-v0"
-    del gym.registry["DocsCoin-v0"], gym.registry["DocsDial-v0"], gym.registry["DocsMortal-v0"]
+    for name in ("Coin", "Dial", "Mortal", "Clock"):
+        del gym.registry[f"Docs{name}-v0"]
 
 
 def documented() -> dict[str, str]:
@@ -127,6 +138,8 @@ def emitted(
     }
     if env.startswith("DocsDial"):
         settings["net.memory.cell"] = "gru"
+    if algo == "dqn":
+        settings |= {"algo.learning_starts": 0}
     if algo == "ppo":
         settings |= {"algo.clip_value": 0.2, "algo.target_kl": 0.5}
     run = gymsolve.train(f"{env}:{algo}", settings, steps=256, runs_dir=folder, observer=observer).run
@@ -143,6 +156,26 @@ def emitted(
 def test_records_hold_exactly_what_is_documented(algo, samples, tmp_path, monkeypatch):
     monkeypatch.setattr("gymsolve.envs.processes.can_fork", lambda: True)
     table = {name: told.replace("*", "").strip() for name, told in documented().items()}
+    flag = tmp_path / "flag"
+    mortal = {"env.backend": "async", "env.workers": 1, "env.kwargs": {"flag": str(flag)}}
+    runs = [emitted(algo, "DocsMortal-v0", tmp_path, PutsUpFlags(flag), **mortal)]
+    if algo in ACTION_VALUES:
+        runs += [emitted(algo, env, tmp_path) for env in (samples[0], "DocsClock-v0")]
+    else:
+        runs += _with_everything(algo, samples, tmp_path)
+    trained, judged = (set().union(*parts) for parts in zip(*runs, strict=True))
+    in_training = {n for n, told in table.items() if told in ("all", "both") or algo in told.split(", ")}
+    in_evaluation = {name for name, told in table.items() if told in ("both", "evaluation")}
+    if algo in ACTION_VALUES:  # they learn one task
+        in_evaluation = {name for name in in_evaluation if not name.startswith(("task_", "eval/tasks"))}
+    assert trained - in_training == set(), "not documented"
+    assert in_training - trained == set(), "documented, but never emitted"
+    assert judged - in_evaluation == set(), "not documented"
+    assert in_evaluation - judged == set(), "documented, but never emitted"
+
+
+def _with_everything(algo: str, samples: tuple[str, str], tmp_path: Path) -> list[tuple[set[str], set[str]]]:
+    """Runs of an algorithm with a policy and values: tasks, bonuses, archive, curriculum."""
     runs = [emitted(algo, env, tmp_path) for env in samples]
     runs.append(
         emitted(algo, samples[0], tmp_path, **{"env.tasks": {"one": {}, "two": {}}, "solved_at": 0.0})
@@ -160,16 +193,7 @@ def test_records_hold_exactly_what_is_documented(algo, samples, tmp_path, monkey
         {"stages": ["one", "two"], "choice": "plr"},
     )
     runs += [emitted(algo, samples[0], tmp_path, **tasks, curriculum=one) for one in (ladder, drawn)]
-    flag = tmp_path / "flag"
-    mortal = {"env.backend": "async", "env.workers": 1, "env.kwargs": {"flag": str(flag)}}
-    runs.append(emitted(algo, "DocsMortal-v0", tmp_path, PutsUpFlags(flag), **mortal))
-    trained, judged = (set().union(*parts) for parts in zip(*runs, strict=True))
-    in_training = {n for n, told in table.items() if told in ("all", "both") or algo in told.split(", ")}
-    in_evaluation = {name for name, told in table.items() if told in ("both", "evaluation")}
-    assert trained - in_training == set(), "not documented"
-    assert in_training - trained == set(), "documented, but never emitted"
-    assert judged - in_evaluation == set(), "not documented"
-    assert in_evaluation - judged == set(), "documented, but never emitted"
+    return runs
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)

@@ -367,6 +367,7 @@ class TrainConfig(Model):
             f"env.tasks: {name} learns one task": bool(self.env.tasks),
             f"explore.bonus: {name} learns from the task's rewards alone": self.explore.bonus != "none",
             f"explore.archive: {name} begins every episode at a reset": self.explore.archive is not None,
+            f"imitate: {name} learns from its own steps alone": self.imitate is not None,
         }
         for fault in (fault for fault, present in faults.items() if present):
             raise ValueError(f"{fault}; leave it out, or use algo.name=ppo")
