@@ -14,7 +14,7 @@ from gymsolve.extensions.exploration.cells import Cells, choose_cells
 from gymsolve.extensions.exploration.counts import Counts, VisitTable, ranks
 from gymsolve.extensions.exploration.critic import Critic
 from gymsolve.extensions.exploration.curiosity import Curiosity
-from gymsolve.extensions.exploration.dynamics import InverseModel
+from gymsolve.extensions.exploration.dynamics import ForwardModel, InverseModel
 from gymsolve.extensions.exploration.inputs import Inputs
 from gymsolve.extensions.exploration.rarity import Rarity
 from gymsolve.extensions.exploration.rnd import NovelD, RandomDistillation
@@ -242,6 +242,44 @@ def test_icm_learns_to_tell_actions_and_forward_errors_fall():
     assert scores[0] < 0.6
     assert scores[-1] > 0.95
     assert paid[-1] < 0.2 * max(paid)
+
+
+def test_the_forward_model_pays_nothing_for_what_is_predictable_and_the_spread_of_what_is_not():
+    """Action 0 leads to the next state, action 1 to any of nine.
+
+    A model that knows this predicts the next state without error, and of a random one the mean features:
+    half their variance remains.
+    """
+    spec = make_spec(obs=STATES)
+    settings = ExploreConfig(bonus="forward", hidden=(64,), features=16)
+    bonus = ForwardModel(settings, Inputs(spec, (), 1, CPU), "small", CPU, rng(), spec.action)
+    draw, steps = rng(1), 900
+    rollout = allocate(spec, steps, 1)
+    rollout.actions[:, 0, 0] = draw.integers(0, 2, steps)
+    states = [0]
+    for action in rollout.actions[:, 0, 0]:
+        states.append((states[-1] + 1) % 9 if action == 0 else int(draw.integers(9)))
+    rollout.obs["obs"][:, 0] = states[:-1]
+    rollout.last_obs = {"obs": np.array(states[-1:])}
+    seen = Transitions(rollout)
+
+    first = bonus.pay(seen)[:, 0]
+    rows, actions = bonus._newest
+    features = bonus.model.features(rows)
+    ahead = bonus.model.ahead(torch.cat([features[:-1], actions], dim=1))
+    wanted = 0.5 * ((ahead - features[1:]) ** 2).sum(dim=1).detach().numpy()
+    np.testing.assert_allclose(first, wanted, rtol=1e-4)
+
+    for rate in (1e-2,) * 40 + (1e-3,) * 20:
+        bonus.pay(seen)
+        bonus.learn(seen, rate, draw)
+    paid = bonus.pay(seen)[:, 0]
+    of_each = features[[states.index(state) for state in range(9)]]
+    spread = 0.5 * of_each.var(dim=0, correction=0).sum().item()
+    surprising = rollout.actions[:, 0, 0] == 1
+    assert paid[~surprising].mean() < 0.05 * spread
+    assert paid[surprising].mean() == pytest.approx(spread, rel=0.1)
+    assert first[~surprising].mean() > 0.5 * spread  # all of it was new at first
 
 
 def test_rare_events_pay_more_than_common_ones():
