@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gymsolve
-from gymsolve.apps.video.record import Wish, record_run
+from gymsolve.apps.video.record import RecordRequest, record_run
 from gymsolve.errors import ConfigError, MissingExtraError, UsageError
 from gymsolve.recipes import list_recipes, resolve
 from gymsolve.runs.loading import load_checkpoint
@@ -93,7 +93,7 @@ def resumes(run):
 def filmed(run):
     """A second of the last policy, where the environment can be drawn."""
     try:
-        shown = record_run(f"{run.path}@last", Wish(max_seconds=1.0))
+        shown = record_run(f"{run.path}@last", RecordRequest(max_seconds=1.0))
     except UsageError as error:
         if "cannot be drawn" not in str(error):
             raise

@@ -18,7 +18,7 @@ from gymsolve.apps.inspector.takeover import Hand
 from gymsolve.apps.loaded_policy import evaluate_run
 from gymsolve.apps.play.person import serve as play_session
 from gymsolve.apps.serve import GoneError, noting
-from gymsolve.apps.video.record import Wish, record_run
+from gymsolve.apps.video.record import RecordRequest, record_run
 from gymsolve.cli import main
 from gymsolve.cli.printing.verdict import verdict_lines
 from gymsolve.doctor.diagnose_run import diagnose_path
@@ -249,7 +249,7 @@ def test_answers_stay_json_and_paths_stay_put_whatever_an_environment_does(backe
 
 
 def _film(run):
-    return record_run(str(run.path), Wish())
+    return record_run(str(run.path), RecordRequest())
 
 
 def test_an_evaluation_of_tasks_that_was_cut_counts_what_was_asked_of_all(capsys):

@@ -120,7 +120,15 @@ def estimate_memory(config: TrainConfig, spec: EnvSpec | None = None, stack: int
             f"the results of {count(config.eval.episodes)} episodes",
             min(config.eval.episodes, config.eval.max_steps) * _PER_EPISODE,
         ),
+        *_own_need(config, spec),
     ]
+
+
+def _own_need(config: TrainConfig, spec: EnvSpec | None) -> list[Need]:
+    """What the algorithm itself keeps, such as a replay buffer."""
+    env = config.env
+    size = 0 if spec is None else config.algo.memory_bytes(spec, env.num_envs, env.frame_stack)
+    return [Need("algo.buffer_size", f"the replay buffer of {config.algo.name}", size)] if size else []
 
 
 def free_memory() -> int | None:
