@@ -1,6 +1,6 @@
 """What a configuration may hold, and that it survives `config.json`."""
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from gymsolve.registry import ALGORITHMS
-from gymsolve.settings.config import A2CConfig, PPOConfig, ReinforceConfig, TrainConfig, WrapperConfig
+from gymsolve.settings.config import (
+    AnyAlgo,
+    TrainConfig,
+    WrapperConfig,
+)
 
 
 def config(**sections: Any) -> TrainConfig:
@@ -17,7 +21,7 @@ def config(**sections: Any) -> TrainConfig:
 
 
 def test_every_registered_algorithm_has_settings() -> None:
-    models = {model.model_fields["name"].default for model in (PPOConfig, A2CConfig, ReinforceConfig)}
+    models = {model.model_fields["name"].default for model in get_args(AnyAlgo)}
     assert models == set(ALGORITHMS)
 
 
