@@ -148,9 +148,9 @@ def test_a_checkpoint_that_does_not_say_what_made_its_places_goes_on():
     one, other = (build_trainer(configure("MountainCar-v0:ppo", CAR)) for _ in range(2))
     advance(one, 4)
     saved = Saved(one)
-    archive = saved.trainer_state["parts"]["archive"]
-    del archive["made_by"], archive["ranked_by"], archive["bar"]
-    archive["cells"] = {}
+    state = saved.trainer_state["parts"]["archive"]
+    del state["made_by"], state["ranked_by"], state["bar"]
+    state["cells"] = {}
     assert restore_trainer(other, saved, fresh_optimizer=False) == []
     assert archive(other).tasks[0].archive.keys == archive(one).tasks[0].archive.keys
     close(one, other)
