@@ -12,7 +12,7 @@ PACKAGE = ROOT / "src" / "gymsolve"
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "AGENTS.md", ROOT / "CONTRIBUTING.md"])
 SOURCES = {
     path.relative_to(ROOT).as_posix()
-    for folder in ("src", "tests", "benchmarks", "docs")
+    for folder in ("src", "tests", "benchmarks", "docs", "tools")
     for kind in ("py", "pyi", "c", "h")
     for path in (ROOT / folder).rglob(f"*.{kind}")
 }
