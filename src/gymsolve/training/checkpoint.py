@@ -171,9 +171,17 @@ def _answers(policy: Policy, obs: Obs, masks: Array | None, memory: Array | None
 
 
 def _alike(live: list[Array], saved: list[Array]) -> bool:
-    """Are actions equal, and all other numbers up to rounding?"""
+    """Are actions equal, and all other numbers up to rounding?
+
+    A number that is not finite must be so in both; training names such numbers later, with their owner.
+    """
     pairs = zip(live[1:], saved[1:], strict=True)
-    return np.array_equal(live[0], saved[0]) and all(
-        np.allclose(left, right, rtol=_CLOSE, atol=_CLOSE * float(np.abs(left).max(initial=0.0)))
+    return np.array_equal(live[0], saved[0], equal_nan=True) and all(
+        np.allclose(left, right, rtol=_CLOSE, atol=_CLOSE * _largest(left), equal_nan=True)
         for left, right in pairs
     )
+
+
+def _largest(numbers: Array) -> float:
+    """The largest finite number, by size."""
+    return float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0))

@@ -144,8 +144,8 @@ def test_returns_and_promotion_hear_of_true_starts_alone():
         assert not len(archive(trainer).tasks[1].archive), "a stage that is not played yet has no places"
         before = len(archive(trainer).tasks[0].archive)
     assert moved is not None
-    assert (moved["kind"], moved["episodes"]) == ("promoted", 60)
-    assert moved["achieved"] == pytest.approx(np.mean(heard[-60:]))
+    assert (moved.kind, moved.facts["episodes"]) == ("promoted", 60)
+    assert moved.facts["achieved"] == pytest.approx(np.mean(heard[-60:]))
     assert jumped > 20
     # The copies of the next stage begin there, and the archive of the stage before stays.
     rows = trainer.envs.rows["far"]
@@ -175,7 +175,7 @@ def test_a_stage_that_comes_back_finds_its_archive():
         learn(trainer, rollout)
         count(trainer, rollout, 0.0)
         moved = advance_stage(trainer, rollout)
-        told += [moved["kind"]] if moved is not None else []
+        told += [moved.kind] if moved is not None else []
         sizes.append([len(task.archive) for task in archive(trainer).tasks])
     assert told[:3] == ["promoted", "demoted", "promoted"]
     assert all(np.diff(np.array(sizes), axis=0).min(axis=0) >= 0)
