@@ -12,7 +12,10 @@ import numpy as np
 import pytest
 
 import gymsolve
+from gymsolve.envs.describe import describe_env
 from gymsolve.metrics.catalog import find_metric
+from gymsolve.runs.episodes import RecordedEpisode
+from gymsolve.settings.config import EnvConfig
 from gymsolve.training.observer import Silent
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
@@ -174,9 +177,25 @@ def test_records_hold_exactly_what_is_documented(algo, samples, tmp_path, monkey
     assert in_evaluation - judged == set(), "documented, but never emitted"
 
 
+def _record(env: str, path: Path) -> str:
+    """A file with one recorded episode."""
+    spec, steps = describe_env(EnvConfig(id=env)), 4
+    RecordedEpisode(
+        obs={key: np.zeros((steps + 1, *entry.shape), entry.dtype) for key, entry in spec.obs.items()},
+        actions=np.zeros((steps, *spec.action.shape), spec.action.dtype),
+        rewards=np.zeros(steps),
+        returns=np.zeros(steps),
+        values=np.zeros(steps + 1),
+        masks=np.ones((steps, spec.action.mask_size), bool) if spec.masked else None,
+        facts={"end": "cut"},
+    ).save(path)
+    return str(path)
+
+
 def _with_everything(algo: str, samples: tuple[str, str], tmp_path: Path) -> list[tuple[set[str], set[str]]]:
     """Runs of an algorithm with a policy and values: tasks, bonuses, archive, curriculum."""
     runs = [emitted(algo, env, tmp_path) for env in samples]
+    runs.append(emitted(algo, samples[0], tmp_path, imitate=_record(samples[0], tmp_path / "played.npz")))
     runs.append(
         emitted(algo, samples[0], tmp_path, **{"env.tasks": {"one": {}, "two": {}}, "solved_at": 0.0})
     )
