@@ -70,7 +70,8 @@ class Ring:
             ended = self.ends.pop(step, None)
             if ended is not None and self._journal is not None:
                 self._journal.ends.setdefault(step, ended)
-        self._abandon(rollout.anew)
+        if steps < self.capacity:  # or the newest step is overwritten as well
+            self._abandon(rollout.anew)
         self._write(rollout, slots)
         self.added += steps
         self.drop_unused_frames()
@@ -176,7 +177,8 @@ class Ring:
                 for name, saved in rows.items():
                     self.columns[name][slots] = saved
             self.columns["stops"][newest] = stops
-            self.ends = {step: ended for step, ended in self.ends.items() if step < added - 1} | journal.ends
+            ends = self.ends | journal.ends
+            self.ends = {step: ended for step, ended in ends.items() if step < added - 1}
             if last is not None:
                 self.ends[added - 1] = last
             for undo in frames:
