@@ -34,6 +34,8 @@ from gymsolve.cli.live.console import Watcher  # noqa: E402
 from gymsolve.cli.live.screen import LiveScreen  # noqa: E402
 from gymsolve.doctor.alerts import AlertTracker  # noqa: E402
 from gymsolve.metrics.trackers.csv import CsvSink  # noqa: E402
+from gymsolve.training import execute  # noqa: E402
+from gymsolve.training.evaluation import record  # noqa: E402
 from gymsolve.training.observer import Silent  # noqa: E402
 from gymsolve.training.planning.plan import plan_run  # noqa: E402
 from gymsolve.training.records import Averager  # noqa: E402
@@ -105,8 +107,8 @@ def switch_off() -> None:
         trainer.counters.next_record = sys.maxsize
 
     loop.learn = learn
-    loop.write_record = session.write_record = write_record
-    loop.publish = lambda trainer, run, observer, record: None
+    loop.write_record = execute.write_record = write_record
+    record.publish = lambda trainer, run, observer, record: None
     session.leave_report = lambda run, trainer, observer: None
     Averager.add = lambda self, metrics: None  # type: ignore[method-assign]
 
@@ -120,8 +122,8 @@ def split(clock: Clock) -> None:
         return learn(trainer, rollout)
 
     loop.learn = clock.around("measuring", learn_timed)
-    loop.write_record = session.write_record = clock.around("records", loop.write_record)
-    loop.publish = clock.around("records", loop.publish)
+    loop.write_record = execute.write_record = clock.around("records", loop.write_record)
+    record.publish = clock.around("records", record.publish)
     session.leave_report = clock.around("report", session.leave_report)
     for owner, name, part in (
         (Averager, "add", "records"),
@@ -151,7 +153,7 @@ def terminal() -> Iterator[LiveScreen]:
 
 def main() -> None:
     seen, clock = job["mode"] != "off", Clock()
-    session._judge_last = lambda trainer, run, judge, observer: None
+    execute._evaluate_last = lambda trainer, run, scheduler, observer: None
     if not seen:
         switch_off()
     elif job["mode"] == "split":

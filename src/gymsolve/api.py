@@ -17,8 +17,9 @@ from gymsolve.runs.run import Run
 from gymsolve.settings.config import Role
 from gymsolve.training.evaluation.evaluate import EvalResult
 from gymsolve.training.observer import Observer
+from gymsolve.training.outcome import Outcome
 from gymsolve.training.planning.plan import plan_run, with_seed
-from gymsolve.training.session import Outcome, resume_run, start_run
+from gymsolve.training.session import resume_run, start_run
 
 __all__ = [
     "InspectedEpisode",

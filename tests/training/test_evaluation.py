@@ -64,7 +64,7 @@ def test_equal_returns_have_no_spread():
 def test_an_endless_environment_is_capped_and_never_solved():
     settings = config("training_envs:Endless-v0", max_steps=500, episodes=3)
     evaluator = Evaluator(settings, threshold=0.0)
-    verdict = evaluator.judge(untrained(settings), 1)
+    verdict = evaluator.evaluate(untrained(settings), 1)
     evaluator.close()
     assert not verdict.complete
     assert not verdict.solved
@@ -274,7 +274,7 @@ class _Verdicts:
 def test_best_never_moves_to_a_worse_or_unproved_policy(monkeypatch):
     answers = [(500.0, True), (476.0, True), (480.0, False), (499.0, True)]
     monkeypatch.setattr(
-        "gymsolve.training.session.make_scheduler", lambda trainer, cancelled: _Verdicts(answers)
+        "gymsolve.training.execute.make_scheduler", lambda trainer, cancelled: _Verdicts(answers)
     )
     settings = {"steps": 2000, "eval.every": 300, "eval.stop_when_solved": False}
     run = gymsolve.train("CartPole-v1", settings).run
@@ -305,7 +305,7 @@ def test_a_routine_evaluation_can_be_measured_in_steps():
     evaluator = Evaluator(settings, threshold=20.0)
     policy = untrained(settings)
     result = evaluator.play(policy, 1, steps=2000)
-    verdict = evaluator.judge(policy, 1)
+    verdict = evaluator.evaluate(policy, 1)
     evaluator.close()
     assert 2000 <= sum(episode.length for episode in result.episodes) < 2000 + 5 * 50
     assert result.mean == pytest.approx(25.5, abs=8)  # long episodes count as often as short ones
@@ -373,7 +373,7 @@ def test_an_unlucky_short_evaluation_does_not_hide_that_the_threshold_is_met():
         settings = config("training_envs:Lengths-v0", episodes=8).model_copy(update={"seed": seed})
         evaluator = Evaluator(settings, threshold=20.0)
         short = evaluator.play(untrained(settings), 8).mean
-        verdict = evaluator.judge(untrained(settings), 1)
+        verdict = evaluator.evaluate(untrained(settings), 1)
         evaluator.close()
         if 10.0 < short < 20.0:
             unlucky += 1

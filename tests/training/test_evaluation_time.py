@@ -22,7 +22,7 @@ BRIEF = {
 }
 
 
-def judge(env_id, seconds, **env):
+def evaluate(env_id, seconds, **env):
     settings = TrainConfig.model_validate(
         {
             "env": {"id": env_id, "num_envs": 2, **env},
@@ -34,13 +34,13 @@ def judge(env_id, seconds, **env):
     trainer.envs.close()
     evaluator = Evaluator(settings, threshold=-1e9)
     try:
-        return evaluator.judge(trainer.policy, 1)
+        return evaluator.evaluate(trainer.policy, 1)
     finally:
         evaluator.close()
 
 
 def test_a_limit_that_is_over_at_once_lets_every_copy_take_one_step():
-    verdict = judge(ENDLESS, AT_ONCE)
+    verdict = evaluate(ENDLESS, AT_ONCE)
     assert verdict.played_steps == 3
     assert (verdict.complete, verdict.solved) == (False, False)
     assert "cut off by eval.max_seconds=1e-09: 0 episodes had ended, after 3 steps" in verdict.cut
@@ -48,13 +48,13 @@ def test_a_limit_that_is_over_at_once_lets_every_copy_take_one_step():
 
 def test_an_endless_evaluation_ends():
     """Nothing else ends it within the time limit of a test: two million steps are not over by then."""
-    verdict = judge(ENDLESS, 0.2)
+    verdict = evaluate(ENDLESS, 0.2)
     assert not verdict.complete
     assert "eval.max_seconds=0.2" in verdict.cut
 
 
 def test_whole_episodes_below_the_limit_are_not_cut():
-    verdict = judge("training_envs:Lengths-v0", 1e6)
+    verdict = evaluate("training_envs:Lengths-v0", 1e6)
     assert (verdict.complete, verdict.cut) == (True, "")
 
 

@@ -16,6 +16,8 @@ from gymsolve.training.session import resume_run, start_run
 
 LOOP = ("training/loop.py", "train_loop")
 COLLECT = ("experience/collect.py", "Collector.collect")
+EVALUATE = ("training/evaluation/scheduler.py", "InlineScheduler.submit")
+RECORD = ("training/publish.py", "write_record")
 NUMPY = ("numpy/_ufunc_config.py", "errstate.__call__.<locals>.inner")
 SMALL = {"steps": 2000, "eval.every": 1000, "eval.episodes": 10, "env.num_envs": 4, "solved_at": 1e6}
 
@@ -32,13 +34,17 @@ SMALL = {"steps": 2000, "eval.every": 1000, "eval.episodes": 10, "env.num_envs":
         ((LOOP, NUMPY, ("fast/ppo.py", "FastPPO.update")), "update"),
         ((LOOP, ("algos/ppo.py", "PPO.update"), ("nn/policy.py", "Policy.forward")), "update"),
         (
-            (LOOP, ("training/evaluation/scheduler.py", "LiveJudge.submit"), ("envs/make.py", "make_envs")),
+            (
+                LOOP,
+                ("training/evaluation/scheduler.py", "InlineScheduler.submit"),
+                ("envs/make.py", "make_envs"),
+            ),
             "evaluation",
         ),
         ((("apps/video/automatic.py", "leave_videos"), ("envs/make.py", "make_envs")), "video"),
         ((LOOP, ("training/checkpoint.py", "save"), ("runs/files.py", "replace_bytes")), "checkpoint"),
-        ((LOOP, ("training/loop.py", "write_record"), ("runs/run.py", "Run.append_metrics")), "records"),
-        ((LOOP, ("training/loop.py", "write_record"), ("cli/live/console.py", "Watcher.record")), "records"),
+        ((LOOP, RECORD, ("runs/run.py", "Run.append_metrics")), "records"),
+        ((LOOP, RECORD, ("cli/live/console.py", "Watcher.record")), "records"),
     ],
 )
 def test_a_stack_belongs_to_the_phase_that_started_it(stack, phase):

@@ -130,7 +130,7 @@ def test_solved_is_what_every_task_is(contradictory):
     never = LEFT_AND_RIGHT | {"right": {"kwargs": {"right": 1}, "solved_at": 2}}
     config, _ = apply_overrides(policy.config, {"env.tasks": never})
     evaluator = Evaluator(config, None)
-    found = evaluator.judge(policy.policy, 0)
+    found = evaluator.evaluate(policy.policy, 0)
     evaluator.close()
     assert not found.solved
     assert found.reached == 1

@@ -25,7 +25,7 @@ class A2C(PolicyGradient):
         self.config = config
 
     def credit(self, rollout: Rollout, progress: Progress) -> Credit:
-        """What each step is worth."""
+        """The advantage of each step."""
         return actor_critic_credit(rollout, self.config, progress)
 
     def update(self, rollout: Rollout, progress: Progress, rng: np.random.Generator) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""What algorithms share that learn action values: their policy, ε, and one gradient step."""
+"""Shared by algorithms that learn action values: policy, ε, and one gradient step."""
 
 from collections.abc import Sequence
 

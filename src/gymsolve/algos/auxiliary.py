@@ -47,7 +47,7 @@ def add_losses(
 
 def trainable(policy: Policy, auxiliaries: Sequence[Auxiliary]) -> list[tuple[str, nn.Parameter]]:
     """Every weight that an update moves, by name."""
-    found = list(policy.named_parameters())
+    parameters = list(policy.named_parameters())
     for auxiliary in auxiliaries:
-        found += [(f"{auxiliary.name}.{name}", weight) for name, weight in auxiliary.parameters()]
-    return found
+        parameters += [(f"{auxiliary.name}.{name}", weight) for name, weight in auxiliary.parameters()]
+    return parameters

@@ -95,13 +95,13 @@ class Batch:
         return self._whole
 
     def _past(self, layout: Layout, index: Array, places: Array | None) -> Unrolled:
-        """What came before rows `index` [B], which stand at `places` of the tables."""
-        device, told = self.actions.device, None
+        """The steps before rows `index` [B], which stand at `places` of the tables."""
+        device, last_inputs = self.actions.device, None
         if self._told:
-            told = self._memory[torch.from_numpy(index).to(device), -self._told :]
+            last_inputs = self._memory[torch.from_numpy(index).to(device), -self._told :]
         before = self._memory[torch.from_numpy(layout.first).to(device)]
         at = None if places is None else torch.from_numpy(places).to(device)
-        return Unrolled(before, told, at, layout.tables)
+        return Unrolled(before, last_inputs, at, layout.tables)
 
 
 class _Stacks:

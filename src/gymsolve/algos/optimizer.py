@@ -44,10 +44,10 @@ class Optimizer(Part):
     @torch.no_grad()
     def step(self, loss: Tensor, *, learning_rate: float, max_grad_norm: float) -> Tensor:
         """One gradient step; the gradient's norm before clipping (a tensor: reading it would wait)."""
-        found = torch.autograd.grad(loss, self.parameters, allow_unused=True)
-        slopes = [slope.reshape(-1) for slope in found if slope is not None]
+        gradients = torch.autograd.grad(loss, self.parameters, allow_unused=True)
+        slopes = [slope.reshape(-1) for slope in gradients if slope is not None]
         # In memory that is already there: for large networks a fresh page costs more than its numbers.
-        whole = len(slopes) == len(found)
+        whole = len(slopes) == len(gradients)
         grads = torch.cat(slopes, out=self._gradient) if whole else torch.cat(slopes)
         norm: Tensor = torch.linalg.vector_norm(grads)
         taken = grads
@@ -55,7 +55,7 @@ class Optimizer(Part):
             factor = (max_grad_norm / (norm + 1e-6)).clamp(max=1.0)  # a NaN is passed on
             taken = torch.mul(grads, factor, out=self._taken[: len(grads)])
         start = 0
-        for span in self._plan([slope is not None for slope in found]):
+        for span in self._plan([slope is not None for slope in gradients]):
             stop = start + span.slot.stop - span.slot.start
             if not whole:
                 self._gradient[span.slot] = grads[start:stop]
@@ -133,10 +133,10 @@ class Optimizer(Part):
     def gradients(self, parts: Sequence[str]) -> dict[str, list[Array]]:
         """The newest gradient, before clipping, in pieces by the part that each parameter belongs to."""
         flat = self._gradient.cpu().numpy()
-        found: dict[str, list[Array]] = {part: [] for part in parts}
+        moments: dict[str, list[Array]] = {part: [] for part in parts}
         for part, slot in zip(parts, self._slots[: len(parts)], strict=True):
-            found[part].append(flat[slot])
-        return found
+            moments[part].append(flat[slot])
+        return moments
 
     def group_norms(self, parts: Sequence[str]) -> dict[str, float]:
         """Length of the newest gradient, before clipping, by the part that each parameter belongs to.
@@ -145,10 +145,10 @@ class Optimizer(Part):
         """
         slots = self._slots[: len(parts)]
         squares = torch.stack([self._gradient[slot].square().sum() for slot in slots]).tolist()
-        found = dict.fromkeys(parts, 0.0)
+        sums = dict.fromkeys(parts, 0.0)
         for part, square in zip(parts, squares, strict=True):
-            found[part] += square
-        return {part: math.sqrt(square) for part, square in found.items()}
+            sums[part] += square
+        return {part: math.sqrt(square) for part, square in sums.items()}
 
     def reset(self) -> None:
         """Forget all moments."""
@@ -175,16 +175,16 @@ class Optimizer(Part):
     def arrays(self) -> dict[str, Array]:
         """Moments by `<parameter>/<name>`; none for a parameter never stepped."""
         self._settle()
-        found: dict[str, Array] = {}
+        arrays: dict[str, Array] = {}
         for index, (parameter, slot) in enumerate(zip(self.parameters, self._slots, strict=True)):
             if not self._steps[index]:
                 continue
             owner = self.names[index]
             if self._config.name != "sgd":
-                found[f"{owner}/step"] = np.array(self._steps[index], np.float32)
+                arrays[f"{owner}/step"] = np.array(self._steps[index], np.float32)
             for name, flat in self._moments.items():
-                found[f"{owner}/{name}"] = flat[slot].view(parameter.shape).cpu().numpy().copy()
-        return found
+                arrays[f"{owner}/{name}"] = flat[slot].view(parameter.shape).cpu().numpy().copy()
+        return arrays
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         """Continue with saved moments."""

@@ -1,4 +1,4 @@
-"""What the policy-gradient algorithms share: one actor-critic policy, one optimizer, auxiliary losses."""
+"""Shared by the policy-gradient algorithms: an actor-critic policy, an optimizer, auxiliary losses."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -28,7 +28,7 @@ from gymsolve.spec import Array
 
 
 class _Goals(NamedTuple):
-    """What an update learns from each row of a minibatch."""
+    """The rows of a minibatch that an update learns from."""
 
     advantages: torch.Tensor  # [B]
     targets: torch.Tensor  # [B] of the value head, in its units
@@ -44,7 +44,7 @@ class PPO(PolicyGradient):
         self.rate_factor = 1.0  # moved by `desired_kl`, times the scheduled learning rate
 
     def credit(self, rollout: Rollout, progress: Progress) -> Credit:
-        """What each step is worth."""
+        """The advantage of each step."""
         return actor_critic_credit(rollout, self.config, progress)
 
     def update(self, rollout: Rollout, progress: Progress, rng: np.random.Generator) -> dict[str, float]:

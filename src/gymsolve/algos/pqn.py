@@ -47,9 +47,9 @@ class PQN(ActionValueLearner):
         if rollout.last_masks is None:
             return rollout.next_values
         last = self.policy.best_values(rollout.last_obs, rollout.last_masks)
-        found = rollout.next_values.copy()
-        np.copyto(found[-1], last, where=~rollout.truncated[-1])
-        return found
+        values = rollout.next_values.copy()
+        np.copyto(values[-1], last, where=~rollout.truncated[-1])
+        return values
 
     def update(self, rollout: Rollout, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
         config, policy = self.config, self.policy

@@ -38,7 +38,7 @@ class Reinforce(PolicyGradient):
         self.mean_return: float | None = None  # running, for baseline "mean"
 
     def credit(self, rollout: Rollout, progress: Progress) -> Credit:
-        """What each step is worth; it does not move the running baseline."""
+        """The advantage of each step; the running baseline stays as it is."""
         return monte_carlo_credit(rollout, self.config, progress, self.mean_return)
 
     def update(self, rollout: Rollout, progress: Progress, rng: np.random.Generator) -> dict[str, float]:

@@ -55,6 +55,11 @@ class Diagnosis:
         return (*self.roots, *(one.alert for one in self.consequences))
 
     @property
+    def because(self) -> dict[str, str]:
+        """Ids of alerts that follow from another one, and the id of that one."""
+        return {consequence.alert.id: consequence.because for consequence in self.consequences}
+
+    @property
     def decided(self) -> frozenset[str]:
         """Settings that its remedies change."""
         return frozenset(change.path for alert in self.alerts for change in alert.changes)

@@ -317,7 +317,7 @@ def keep_folder() -> Iterator[None]:
 def close_env(env: gym.Env[Any, Any], label: str) -> str | None:
     """Close an environment; a sentence if that failed, which is no reason to lose what was done with it.
 
-    `label` names it to whoever watches that calls return (`training/watchdog.py`).
+    `label` is its name for the watchdog of calls that do not return (`training/watchdog.py`).
     """
     try:
         env.close()

@@ -50,7 +50,7 @@ class Isolated:
             ) from error
         try:
             self._hear()
-        except BaseException:  # whoever asked gets no object that could be closed
+        except BaseException:  # the caller gets no object to close
             self.close()
             raise
 

@@ -280,7 +280,7 @@ class _Offers(gym.Wrapper[Any, Any, Any, Any]):
                     self.misfits[name] = f"it {breach.what}. {breach.fix}"
         if self._left:
             self._left -= 1
-            info = stepped[4] if len(stepped) == 5 else {}  # whoever unpacks it complains
+            info = stepped[4] if len(stepped) == 5 else {}  # code that unpacks it complains
             if not isinstance(info, Mapping):
                 breach = explain_info(info, "step", self.env)
                 raise EnvFaultError(f"it {breach.what} in a step. {breach.fix}")

@@ -48,7 +48,7 @@ def can_fork() -> bool:
 
 @contextmanager
 def signals_blocked() -> Iterator[None]:
-    """Whoever is started meanwhile has requests to stop blocked from its first moment."""
+    """Processes that start inside this block begin with requests to stop blocked."""
     if sys.platform == "win32":
         yield
         return

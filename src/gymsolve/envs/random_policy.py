@@ -31,7 +31,7 @@ _ENOUGH_EPISODES, _ENOUGH_STEPS = 16, 1000
 _ENOUGH_PAY = 64
 """Rewards that tell something, and as many ended episodes, after which pay is known."""
 _MOST_SECONDS = 30.0
-"""A slow environment is looked at for so long, and whoever asked says that it was cut short."""
+"""A slow environment is measured for so long; the caller then says that it was cut short."""
 _IMAGE_SHARE = 0.125
 """Share of these vector steps that is taken where observations have images."""
 

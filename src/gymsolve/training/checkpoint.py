@@ -46,7 +46,7 @@ def save(trainer: Trainer, run: Run, reason: str) -> Path:
 
 def _write(trainer: Trainer, run: Run, reason: str) -> Path:
     counters = trainer.counters
-    judged = counters.last_eval == counters.env_steps
+    evaluated = counters.last_eval == counters.env_steps
     weights, moments = trainer.policy.arrays(), trainer.arrays()
     require_finite_weights(trainer, weights | moments)
     return save_checkpoint(
@@ -60,7 +60,7 @@ def _write(trainer: Trainer, run: Run, reason: str) -> Path:
             "vec_steps": counters.vec_steps,
             "updates": counters.updates,
             "reason": reason,
-            "eval": trainer.evaluation if judged else None,
+            "eval": trainer.evaluation if evaluated else None,
             **_part_files(trainer, run),
         },
         extras=_last_rollout(trainer) | _extra_files(trainer),
@@ -98,45 +98,47 @@ def _last_rollout(trainer: Trainer) -> dict[str, bytes]:
     return {"rollout.csv": rollout_csv(trainer.collector.rollout, credit, most_rows=2000).encode()}
 
 
-def keep_if_best(trainer: Trainer, run: Run, judgement: "EvalOutcome") -> bool:
-    """Mark the judged weights as best if nothing so far beats them: solved first, then by how many tasks are,
-    by the share of successes where that is judged, and by mean return.
+def keep_if_best(trainer: Trainer, run: Run, outcome: "EvalOutcome") -> bool:
+    """Mark the evaluated weights as best if nothing so far beats them.
+
+    Solved comes first, then the number of solved tasks, the share of successes where that decides, the mean
+    return.
 
     Of a curriculum, the farthest stage first, and what was achieved in it. Of equals the latest is best. The
     checkpoint names itself as best before the pointer does; `reconcile` puts the pointer right should the
     process die in between.
     """
-    verdict, counters = judgement.verdict, trainer.counters
+    verdict, counters = outcome.verdict, trainer.counters
     if not verdict.complete or math.isnan(verdict.mean):
         return False
-    stage, in_stage = _in_stage(trainer, judgement)
-    found = (stage, verdict.solved, in_stage, verdict.reached, verdict.rate or 0.0, verdict.mean)
-    if found < _best_so_far(trainer, staged=trainer.stages is not None):
+    stage, in_stage = _in_stage(trainer, outcome)
+    reached = (stage, verdict.solved, in_stage, verdict.reached, verdict.rate or 0.0, verdict.mean)
+    if reached < _best_so_far(trainer, staged=trainer.stages is not None):
         return False
     counters.best_stage, counters.best_in_stage = stage, in_stage
-    counters.best_solved, counters.best_step = verdict.solved, judgement.where["env_steps"]
+    counters.best_solved, counters.best_step = verdict.solved, outcome.where["env_steps"]
     counters.best_rate, counters.best_return = verdict.rate, verdict.mean
     counters.best_reached = verdict.reached
     last = None if trainer.stages is None else trainer.stages.note_best(stage, counters.best_step)
-    if judgement.checkpoint is None:
+    if outcome.checkpoint is None:
         path = save(trainer, run, "best")
         require_same_policy(trainer, path)
-    else:  # whoever had it judged has compared it, while the live policy was still the same
-        path = run.path / "checkpoints" / judgement.checkpoint
+    else:  # the scheduler compared it while the live policy was still the same
+        path = run.path / "checkpoints" / outcome.checkpoint
     mark_best(run, path.name)
     if last is not None:
         mark_stage(run, last, path.name)
-    run.append_event("best", env_steps=judgement.where["env_steps"], checkpoint=path.name, **verdict.metrics)
+    run.append_event("best", env_steps=outcome.where["env_steps"], checkpoint=path.name, **verdict.metrics)
     return True
 
 
-def _in_stage(trainer: Trainer, judgement: "EvalOutcome") -> tuple[int, float]:
-    """The stage that the judged weights were in, and what they achieved there; 0 without a curriculum."""
+def _in_stage(trainer: Trainer, outcome: "EvalOutcome") -> tuple[int, float]:
+    """The stage that the evaluated weights were in, and what they achieved there; 0 without a curriculum."""
     if trainer.stages is None:
         return 0, 0.0
-    stage = trainer.stages.stage_at(judgement.where["env_steps"])
+    stage = trainer.stages.stage_at(outcome.where["env_steps"])
     kind = "task_eval_success" if trainer.config.solved_by == "success_rate" else "task_eval"
-    achieved = judgement.verdict.metrics.get(f"{kind}/{trainer.stages.stages[stage]}")
+    achieved = outcome.verdict.metrics.get(f"{kind}/{trainer.stages.stages[stage]}")
     return stage, -math.inf if achieved is None else achieved
 
 

@@ -28,22 +28,22 @@ class Counters(Part):
     last_eval: int | None = None
     """Step of the newest evaluation that is done."""
     judging: int | None = None
-    """Step whose weights are being judged; a resume makes up for an evaluation that was cut short."""
+    """Step whose weights are being evaluated; a resume makes up for an evaluation that was cut short."""
     judging_round: int = 0
     """The round of that evaluation: it decides the fresh seeds."""
     best_step: int | None = None
     """Step of the best checkpoint: the truth, of which the file `best` is a copy for others to read."""
     best_return: float | None = None
     best_rate: float | None = None
-    """Its share of successes, where that is what is judged."""
+    """Its share of successes, where that is what is evaluated."""
     best_solved: bool = False
     """The best checkpoint is one that proved the environment solved."""
     best_reached: int = 0
     """Tasks that reached their threshold in its evaluation, where there are several."""
     best_stage: int = 0
-    """The stage it was judged on, of a curriculum; stages are compared before what was achieved in them."""
+    """The stage of a curriculum in which it was evaluated; a later stage beats every earlier one."""
     best_in_stage: float | None = None
-    """What it achieved there."""
+    """Its result in that stage."""
     solved: bool = False
     faults: int = 0
     """Processes of the environments that died or hung, and were started again."""
@@ -56,7 +56,7 @@ class Counters(Part):
         return asdict(self)
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        given = {one.name: state[one.name] for one in fields(self) if one.name in state}
+        given = {counter.name: state[counter.name] for counter in fields(self) if counter.name in state}
         for name, value in given.items():
             if not _fits_counter(value, vars(self)[name]):
                 raise ValueError(f"{name} is {ascii(value)[:40]}")

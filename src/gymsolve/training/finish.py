@@ -22,8 +22,8 @@ from gymsolve.training.trainer import Trainer
 class FailureHandler:
     """Closes everything at the end; after an error the run says so and keeps what can be kept."""
 
-    def __init__(self, trainer: Trainer, run: Run, judge: EvalScheduler, observer: Observer) -> None:
-        self.trainer, self.run, self.judge, self.observer = trainer, run, judge, observer
+    def __init__(self, trainer: Trainer, run: Run, scheduler: EvalScheduler, observer: Observer) -> None:
+        self.trainer, self.run, self.scheduler, self.observer = trainer, run, scheduler, observer
 
     def __enter__(self) -> None:
         pass
@@ -35,7 +35,7 @@ class FailureHandler:
             if error is not None:
                 self._record(error)
         finally:
-            self.judge.close()
+            self.scheduler.close()
 
     def _record(self, error: BaseException) -> None:
         try:
@@ -90,7 +90,7 @@ def note_end(trainer: Trainer, run: Run, text: str) -> None:
 
 
 def notes_on_bad_end(run: Run, saved: Checkpoint | None) -> list[str]:
-    """What a resume does about a number that was not finite and ended the run."""
+    """A note on the number that was not finite and ended the run: where a resume goes on."""
     bad = bad_number_of(run.read_events().rows) if run.status == "crashed" else None
     if bad is None:
         return []
@@ -102,8 +102,8 @@ def notes_on_bad_end(run: Run, saved: Checkpoint | None) -> list[str]:
     ]
 
 
-def tell_spent(run: Run, trainer: Trainer) -> None:
-    """Enter the seconds of this sitting that no record tells, by part, into the run's events."""
+def log_unrecorded_time(run: Run, trainer: Trainer) -> None:
+    """Write an event with the seconds of this sitting that no record holds, by part."""
     with contextlib.suppress(RunDamagedError):  # a disk without room for it has let a training end well
         run.append_event("spent", env_steps=trainer.counters.env_steps, seconds=trainer.clock.unrecorded())
 

@@ -24,12 +24,13 @@ from gymsolve.runs.trust import buildable_settings
 from gymsolve.settings.config import LASTING
 from gymsolve.training.build import build_trainer
 from gymsolve.training.checkpoint import save
-from gymsolve.training.finish import leave_report, tell_spent
+from gymsolve.training.execute import execute
+from gymsolve.training.finish import leave_report, log_unrecorded_time
 from gymsolve.training.observer import Observer, checked
+from gymsolve.training.outcome import Outcome
 from gymsolve.training.publish import replay_alerts
 from gymsolve.training.restore import restore_trainer
 from gymsolve.training.resume import rearrange
-from gymsolve.training.session import Outcome, execute
 from gymsolve.training.startup import for_debugger, notes_at_start, require_same_pipeline
 from gymsolve.training.stop import Reason
 from gymsolve.training.tracking import tracking
@@ -49,7 +50,7 @@ class Fork:
     until: int
     """Environment steps, counted from step 0, at which it ends; schedules go by `steps` of the settings."""
     source: str
-    """Who changed the settings, for their provenance."""
+    """The provenance of changed settings: the command that changed them."""
     kind: Literal["trial", "fork"] = "trial"
     group: str | None = None
     """Of the runs that it is one of."""
@@ -83,7 +84,7 @@ def branch_run(
         with ExitStack() as cleanup, tracking(run, sinks, watcher, trainer.clock) as tracked:
             cleanup.callback(leave_report, run, trainer, watcher)
             outcome = execute(trainer, run, tracked, notes, afterwards, profile=profile)
-        tell_spent(run, trainer)
+        log_unrecorded_time(run, trainer)
         return outcome
 
 

@@ -1,4 +1,4 @@
-"""The training loop: collect, learn, record, judge, save; until there is a reason to stop.
+"""The training loop: collect, learn, record, evaluate, save; until there is a reason to stop.
 
 Everything that happens in a run happens here, in this order, in plain sight. The loop checks the stop
 conditions before it collects, and once more before it learns if an evaluation has ended meanwhile. It meets
@@ -6,19 +6,17 @@ a request to stop at the end of the iteration, so that a resume can continue its
 """
 
 import time
-from typing import Any
 
 import numpy as np
 
-from gymsolve.doctor.quality import quality_so_far
 from gymsolve.envs.determinism import BOUNDS_FIX, place_in_class
 from gymsolve.errors import EnvFaultError
 from gymsolve.experience.rollout import Rollout
-from gymsolve.runs.checkpoints import update_meta
 from gymsolve.runs.run import Run
-from gymsolve.training.checkpoint import keep_if_best, save
-from gymsolve.training.evaluation.cadence import evaluation_due, plan_next, space_out
-from gymsolve.training.evaluation.scheduler import EvalOutcome, EvalScheduler
+from gymsolve.training.checkpoint import save
+from gymsolve.training.evaluation.cadence import evaluation_due, plan_next
+from gymsolve.training.evaluation.record import record_evaluations
+from gymsolve.training.evaluation.scheduler import EvalScheduler
 from gymsolve.training.health.measure import after_update, before_update
 from gymsolve.training.health.nonfinite import (
     blame,
@@ -27,21 +25,21 @@ from gymsolve.training.health.nonfinite import (
     require_finite_update,
 )
 from gymsolve.training.observer import Observer
-from gymsolve.training.publish import publish
-from gymsolve.training.records import next_multiple, next_record
-from gymsolve.training.stages import advance_stage, episode_metrics, finish_stage
+from gymsolve.training.publish import log_event, write_record
+from gymsolve.training.records import next_multiple
+from gymsolve.training.stages import advance_stage, finish_stage
 from gymsolve.training.stop import Reason, StopSignal, stop_reason
 from gymsolve.training.trainer import Trainer
 
 
 def train_loop(
-    trainer: Trainer, run: Run, judge: EvalScheduler, observer: Observer, signalled: StopSignal
+    trainer: Trainer, run: Run, scheduler: EvalScheduler, observer: Observer, signalled: StopSignal
 ) -> Reason:
     """Train until there is a reason to stop; returns that reason."""
     counters, config = trainer.counters, trainer.config
     trainer.clock.begin()
     while True:
-        record_evaluations(trainer, run, observer, judge.finished())
+        record_evaluations(trainer, run, observer, scheduler.finished())
         reason = stop_reason(trainer, run, signalled)
         if reason is not None:
             return reason
@@ -51,8 +49,8 @@ def train_loop(
         rollout = collect(trainer, observer)
         collected = time.perf_counter()
         for fault in rollout.faults:
-            _tell(run, observer, "env_fault", counters.env_steps, fault)
-        record_evaluations(trainer, run, observer, judge.finished())
+            log_event(run, observer, "env_fault", counters.env_steps, fault)
+        record_evaluations(trainer, run, observer, scheduler.finished())
         if counters.solved and config.eval.stop_when_solved:
             trainer.undo()  # nothing will be learned from this rollout: it counts nowhere
             trainer.undo = None
@@ -67,7 +65,7 @@ def train_loop(
         metrics["time/collect_seconds"] = collected - began
         metrics["time/fps"] = rollout.env_steps / (ended - began)
         trainer.averager.add(metrics)
-        _tell_strays(trainer, run, observer)
+        _log_strays(trainer, run, observer)
         if counters.env_steps >= counters.next_record:
             write_record(trainer, run, observer)
 
@@ -75,15 +73,15 @@ def train_loop(
         save_due = trainer.taken >= counters.next_checkpoint
         if save_due:
             counters.next_checkpoint = next_multiple(trainer.taken, config.checkpoint_every)
-        judge_due = evaluation_due(trainer) or change is not None  # a stage is evaluated at its very end
-        if judge_due:
+        evaluate_due = evaluation_due(trainer) or change is not None  # a stage is evaluated at its very end
+        if evaluate_due:
             counters.eval_round += 1
             plan_next(trainer)
-            judge.announce(trainer)
+            scheduler.announce(trainer)
         if change is not None:
             finish_stage(trainer, run, observer, change)
-        if judge_due:
-            record_evaluations(trainer, run, observer, judge.submit(trainer, run, observer))
+        if evaluate_due:
+            record_evaluations(trainer, run, observer, scheduler.submit(trainer, run, observer))
         if save_due and trainer.saved_step != counters.env_steps:
             save(trainer, run, "cadence")
 
@@ -147,83 +145,11 @@ def count(trainer: Trainer, rollout: Rollout, seconds: float) -> None:
     trainer.counters.cut_episodes += rollout.cut_episodes
 
 
-def write_record(trainer: Trainer, run: Run, observer: Observer) -> None:
-    """One line of metrics: what the updates since the last one gave, and where the run is."""
-    counters = trainer.counters
-    record: dict[str, Any] = trainer.position() | {"time/elapsed": counters.seconds}
-    record |= episode_metrics(trainer) | trainer.averager.take() | trainer.clock.take()
-    for extension in trainer.extensions.values():
-        record |= extension.metrics()
-    if counters.faults:
-        record |= {"rollout/faults": counters.faults, "rollout/cut_episodes": counters.cut_episodes}
-    publish(trainer, run, observer, record)
-    counters.next_record = next_record(counters.env_steps, trainer.config)
-
-
-def record_evaluations(trainer: Trainer, run: Run, observer: Observer, judgements: list[EvalOutcome]) -> None:
-    """Record finished evaluations under the step that their weights come from."""
-    for judgement in judgements:
-        verdict, counters = judgement.verdict, trainer.counters
-        counters.seconds += judgement.seconds
-        trainer.clock.add("eval", judgement.seconds)
-        _tell_faults(run, observer, judgement)
-        counters.eval_faults += len(verdict.faults)
-        faults = {"eval/faults": counters.eval_faults} if counters.eval_faults else {}
-        if counters.judging == judgement.where["env_steps"]:
-            counters.judging = None  # also without a verdict: a resume would only fail again
-        if verdict.void:
-            publish(trainer, run, observer, judgement.where | faults)
-            continue
-        counters.last_eval = judgement.where["env_steps"]
-        space_out(trainer, judgement)
-        trainer.evaluation, trainer.unsaved_verdict = verdict.metrics, True
-        counters.solved = counters.solved or verdict.solved
-        record = judgement.where | verdict.metrics | faults
-        record |= {"eval/seconds": judgement.seconds, "solved": float(verdict.solved)}
-        record |= quality_so_far(
-            trainer.alerts.history,
-            record,
-            threshold=trainer.return_threshold,
-            budget=trainer.config.env_budget,
-            success_needed=trainer.success_threshold,
-        )
-        publish(trainer, run, observer, record)
-        if verdict.cut:
-            run.append_event("note", env_steps=counters.last_eval, text=verdict.cut)
-            observer.event("note", {"text": verdict.cut})
-        if judgement.checkpoint is not None:
-            update_meta(run, judgement.checkpoint, eval=verdict.metrics)
-        if keep_if_best(trainer, run, judgement):
-            observer.event("best", dict(verdict.metrics))
-        if verdict.solved:
-            facts = {"threshold": trainer.threshold, "solved_by": trainer.config.solved_by, **verdict.metrics}
-            run.append_event("solved", env_steps=judgement.where["env_steps"], **facts)
-            observer.event("solved", facts)
-
-
-def _tell_faults(run: Run, observer: Observer, judgement: EvalOutcome) -> None:
-    """What broke during an evaluation, and whether anything is left of it."""
-    steps = judgement.where["env_steps"]
-    for fault in judgement.verdict.faults:
-        _tell(run, observer, "env_fault", steps, f"{fault} (in an evaluation)")
-    if judgement.verdict.void:
-        text = (
-            f"The evaluation at step {steps} gives no verdict: whatever played its episodes died, each time. "
-            f"Look for the cause with: gymsolve eval {run.path}@last"
-        )
-        _tell(run, observer, "eval_failed", steps, text)
-
-
-def _tell_strays(trainer: Trainer, run: Run, observer: Observer) -> None:
-    """Observations that have left their space since the start, once."""
+def _log_strays(trainer: Trainer, run: Run, observer: Observer) -> None:
+    """Log, once, the observations that have left their space since the start."""
     if trainer.probe.bounds is None or not trainer.probe.bounds.strays:
         return
     place = place_in_class(trainer.config.env, "step")
     for stray in trainer.probe.bounds.strays.values():
-        _tell(run, observer, "note", trainer.counters.env_steps, f"{stray}; {BOUNDS_FIX}{place}")
+        log_event(run, observer, "note", trainer.counters.env_steps, f"{stray}; {BOUNDS_FIX}{place}")
     trainer.probe.bounds = None
-
-
-def _tell(run: Run, observer: Observer, kind: str, env_steps: int, text: str) -> None:
-    run.append_event(kind, env_steps=env_steps, text=text)
-    observer.event(kind, {"text": text})

@@ -20,12 +20,12 @@ def upgrade(
 
     `parameters` are the names of what the optimizer steps, in its order.
     """
-    found = saved.trainer_state.get("format", 1)
-    if found == 1:
+    version = saved.trainer_state.get("format", 1)
+    if version == 1:
         return _name_arrays(saved.trainer, parameters), _sort_state(saved.trainer_state)
-    if found != FORMAT:
+    if version != FORMAT:
         raise CheckpointError(
-            f"the checkpoint was written by a newer gymsolve (format {found}, this one reads {FORMAT}).",
+            f"the checkpoint was written by a newer gymsolve (format {version}, this one reads {FORMAT}).",
             where=str(saved.path),
             hint="Upgrade gymsolve.",
         )

@@ -1,4 +1,4 @@
-"""Hands each record to the file, the rules and the observer."""
+"""Writes records and events: to the run's files, to the rules and to the observer."""
 
 import time
 from typing import Any
@@ -12,7 +12,22 @@ from gymsolve.errors import BadNumber
 from gymsolve.metrics.catalog import require_declared
 from gymsolve.runs.run import Run
 from gymsolve.training.observer import Observer
+from gymsolve.training.records import next_record
+from gymsolve.training.stages import episode_metrics
 from gymsolve.training.trainer import Trainer
+
+
+def write_record(trainer: Trainer, run: Run, observer: Observer) -> None:
+    """Write one line of metrics: where the run is, and the averages since the last line."""
+    counters = trainer.counters
+    record: dict[str, Any] = trainer.position() | {"time/elapsed": counters.seconds}
+    record |= episode_metrics(trainer) | trainer.averager.take() | trainer.clock.take()
+    for extension in trainer.extensions.values():
+        record |= extension.metrics()
+    if counters.faults:
+        record |= {"rollout/faults": counters.faults, "rollout/cut_episodes": counters.cut_episodes}
+    publish(trainer, run, observer, record)
+    counters.next_record = next_record(counters.env_steps, trainer.config)
 
 
 def publish(trainer: Trainer, run: Run, observer: Observer, record: dict[str, Any]) -> None:
@@ -20,29 +35,34 @@ def publish(trainer: Trainer, run: Run, observer: Observer, record: dict[str, An
     began = time.perf_counter()
     require_declared(record)
     run.append_metrics(record)
-    changes = trainer.alerts.update(record)  # first, for observers look at the history it keeps
+    changes = trainer.alerts.update(record)  # before the observer, which reads the history that it keeps
     observer.record(record)
-    _tell(trainer, run, observer, changes)
+    _log_changes(trainer, run, observer, changes)
     trainer.clock.add("record", time.perf_counter() - began)
 
 
 def publish_failure(trainer: Trainer, run: Run, observer: Observer, text: str, bad: BadNumber) -> None:
     """Publish the alert on a number that is not finite and ends the run; no record holds it."""
     failure = failure_alert(trainer.alerts, text, bad)
-    _tell(trainer, run, observer, [trainer.alerts.fail(failure)])
+    _log_changes(trainer, run, observer, [trainer.alerts.fail(failure)])
 
 
-def _tell(trainer: Trainer, run: Run, observer: Observer, changes: list[AlertChange]) -> None:
+def _log_changes(trainer: Trainer, run: Run, observer: Observer, changes: list[AlertChange]) -> None:
     if not changes:
         return
-    found = explain(trainer.alerts)
-    because = {one.alert.id: one.because for one in found.consequences}
-    settled = {alert.id: alert for alert in found.alerts}  # with remedies that do not contradict each other
+    diagnosis = explain(trainer.alerts)
+    settled = {alert.id: alert for alert in diagnosis.alerts}  # their remedies agree
     for kind, changed in changes:
         alert = settled[changed.id]
-        facts = alert_facts(alert) | {"because": because.get(alert.id)}
+        facts = alert_facts(alert) | {"because": diagnosis.because.get(alert.id)}
         run.append_event(kind, env_steps=trainer.counters.env_steps, **facts)
         observer.event(kind, facts)
+
+
+def log_event(run: Run, observer: Observer, kind: str, env_steps: int, text: str) -> None:
+    """Write an event that is a sentence, and show it."""
+    run.append_event(kind, env_steps=env_steps, text=text)
+    observer.event(kind, {"text": text})
 
 
 def store_alerts(trainer: Trainer, run: Run) -> None:
@@ -63,9 +83,8 @@ def present_alerts(tracker: AlertTracker) -> dict[str, dict[str, Any]]:
     A cause stays as long as one of its consequences does: a single bad update is over at once, and is still
     the answer to why nothing is learned.
     """
-    found = explain(tracker)
-    because = {one.alert.id: one.because for one in found.consequences}
-    alerts = found.alerts
+    diagnosis = explain(tracker)
+    alerts, because = diagnosis.alerts, diagnosis.because
     blamed = {because.get(alert.id) for alert in alerts if alert.active}
     return {
         alert.id: alert_facts(alert) | {"because": because.get(alert.id)}

@@ -67,7 +67,7 @@ class Averager(Part):
 
 Phase = Literal["env", "act", "update", "eval", "checkpoint", "record", "diagnose"]
 Aside = Literal["start", "track", "video"]
-"""What happens before the first record and after the last one."""
+"""Parts of the time before the first record and after the last one."""
 _PHASES: tuple[Phase, ...] = ("env", "act", "update", "eval", "checkpoint", "record", "diagnose")
 _PER_MB = 1024 * 1024 if sys.platform == "darwin" else 1024
 """Units of the system's memory count per MB: it counts bytes on macOS, kilobytes elsewhere."""
@@ -114,14 +114,14 @@ class Clock:
     def take(self) -> dict[str, float]:
         """Metrics of the time since the last call; the next one counts from now."""
         total = max(self._now() - self._since, 1e-9)
-        found = {f"time/{part}_share": min(1.0, seconds / total) for part, seconds in self.spent.items()}
-        found["time/diagnose_seconds"] = self.spent["diagnose"]
+        record = {f"time/{part}_share": min(1.0, seconds / total) for part, seconds in self.spent.items()}
+        record["time/diagnose_seconds"] = self.spent["diagnose"]
         if "checkpoint" in self._longest:
-            found["time/checkpoint_seconds"] = self._longest["checkpoint"]
-        found["time/updates_per_second"] = self.updates / total
-        found["time/memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _PER_MB
+            record["time/checkpoint_seconds"] = self._longest["checkpoint"]
+        record["time/updates_per_second"] = self.updates / total
+        record["time/memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _PER_MB
         self._start()
-        return found
+        return record
 
     def unrecorded(self) -> dict[str, float]:
         """Seconds by part that no record tells: before the first one, and since the last one."""
@@ -129,12 +129,12 @@ class Clock:
 
     def _tail(self) -> dict[str, float]:
         """Without evaluations, which are records themselves."""
-        found = dict(self.aside)
+        unrecorded = dict(self.aside)
         rest = self._now() - self._since - sum(self.spent.values()) - self._named
         for part, seconds in self.spent.items():
             if part != "eval":
-                found[part] = found.get(part, 0.0) + seconds
-        return found | {"other": found.get("other", 0.0) + max(0.0, rest)}
+                unrecorded[part] = unrecorded.get(part, 0.0) + seconds
+        return unrecorded | {"other": unrecorded.get("other", 0.0) + max(0.0, rest)}
 
     def _start(self) -> None:
         self.spent: dict[str, float] = dict.fromkeys(_PHASES, 0.0)

@@ -1,4 +1,4 @@
-"""What a resume finds, and how it puts right what a kill left between two writes.
+"""Resumes a run: finds its newest state, and repairs what a kill left between two writes.
 
 The state in a checkpoint is the truth. Pointers, records and events are written before or after it, so a
 process that dies in between leaves them ahead or behind; here they are brought back in step with the state.
@@ -99,12 +99,12 @@ def _unknown_to(trainer: Trainer) -> Callable[[dict[str, Any]], bool]:
     averages that it was made of are still waiting. Both come again.
     """
     counters, waiting = trainer.counters, bool(trainer.averager.latest)
-    judged = -1 if counters.last_eval is None else counters.last_eval
+    evaluated = -1 if counters.last_eval is None else counters.last_eval
 
     def unknown(record: dict[str, Any]) -> bool:
         step = record.get("env_steps", 0)
         if "eval/mean_reward" in record:
-            return bool(step > judged)
+            return bool(step > evaluated)
         return waiting and bool(step == counters.env_steps)
 
     return unknown
@@ -129,10 +129,10 @@ def reconcile(trainer: Trainer, run: Run) -> list[str]:
 
 def _is_best(trainer: Trainer) -> bool:
     """Was the restored checkpoint saved as best by a version that did not store this?"""
-    counters, found = trainer.counters, trainer.evaluation
-    if found is None or counters.last_eval != counters.env_steps:
+    counters, evaluation = trainer.counters, trainer.evaluation
+    if evaluation is None or counters.last_eval != counters.env_steps:
         return False
-    return counters.best_return is not None and found["eval/mean_reward"] == counters.best_return
+    return counters.best_return is not None and evaluation["eval/mean_reward"] == counters.best_return
 
 
 def _point_to_best(trainer: Trainer, run: Run, name: str) -> None:
@@ -140,10 +140,10 @@ def _point_to_best(trainer: Trainer, run: Run, name: str) -> None:
     if pointed(run, "best") != name:
         mark_best(run, name)
     step = int(name)
-    told = {(event["kind"], event.get("env_steps")) for event in run.read_events().rows}
-    if ("best", step) not in told:
+    logged = {(event["kind"], event.get("env_steps")) for event in run.read_events().rows}
+    if ("best", step) not in logged:
         run.append_event("best", env_steps=step, checkpoint=name, **metrics)
-    if trainer.counters.best_solved and ("solved", step) not in told:
+    if trainer.counters.best_solved and ("solved", step) not in logged:
         bar = {"threshold": trainer.threshold, "solved_by": trainer.config.solved_by}
         run.append_event("solved", env_steps=step, **bar, **metrics)
 
@@ -170,4 +170,4 @@ def rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> list[str]:
         counters.judging, counters.judging_round = counters.env_steps, counters.eval_round
     if had is None or not other_bar:
         return []
-    return [f"what is judged has changed, so the best return so far ({had:.4g}) no longer compares"]
+    return [f"what is evaluated has changed, so the best return so far ({had:.4g}) no longer compares"]

@@ -35,8 +35,8 @@ def for_debugger(config: TrainConfig) -> TrainConfig:
 
 def require_same_pipeline(trainer: Trainer) -> None:
     """Refuse a wrapper of one role that changes what the network sees or does."""
-    judged, trained = describe_env(trainer.config.env, "eval"), trainer.envs.spec
-    if (_shapes(judged), judged.action) != (_shapes(trained), trained.action):
+    evaluated, trained = describe_env(trainer.config.env, "eval"), trainer.envs.spec
+    if (_shapes(evaluated), evaluated.action) != (_shapes(trained), trained.action):
         raise ConfigError(
             "evaluation would have other observations or actions than training.",
             where="env.wrappers",
@@ -45,29 +45,29 @@ def require_same_pipeline(trainer: Trainer) -> None:
 
 
 def _shapes(spec: EnvSpec) -> dict[str, tuple[object, ...]]:
-    """What decides the network; bounds may differ, as noise in training alone makes them."""
+    """The facts that decide the network; bounds may differ, since noise may be added in training alone."""
     return {key: (entry.kind, entry.shape, entry.dtype, entry.nvec) for key, entry in spec.obs.items()}
 
 
 def notes_at_start(trainer: Trainer, observer: Observer) -> list[str]:
-    """What a user should know about this environment and these settings before it starts.
+    """Notes for the user on this environment and these settings, before training starts.
 
     The observer hears why nothing happens yet, if that takes long.
     """
     notes = list(trainer.envs.spec.notes) + _unused_kernels(trainer)
-    found = know_determinism(
+    determinism = know_determinism(
         trainer.config.env, tell_late(observer, "trying what seeds do in this environment before training")
     )
     # The trial ran in this process; the backend in use must be able to capture, too.
-    trainer.collector.capturable = found.resumes_exactly and trainer.envs.capture() is not None
+    trainer.collector.capturable = determinism.resumes_exactly and trainer.envs.capture() is not None
     env = trainer.config.env
-    notes += [f"{stray}; {BOUNDS_FIX}{place_in_class(env, 'step')}" for stray in found.strays]
-    if ":" in env.id and not found.strays:  # whoever uses somebody else's environment cannot mend it
+    notes += [f"{stray}; {BOUNDS_FIX}{place_in_class(env, 'step')}" for stray in determinism.strays]
+    if ":" in env.id and not determinism.strays:  # only the author of an environment can repair it
         trainer.probe.bounds = Bounds(trainer.envs.spec)
-    if not found.seed_reproduces:
+    if not determinism.seed_reproduces:
         place = place_in_class(env, "reset")
         notes.append(f"{UNSEEDED}, so this run cannot be repeated exactly; {SEED_FIX}{place}")
-    if trainer.envs.num_envs > 1 and found.copies_identical:
+    if trainer.envs.num_envs > 1 and determinism.copies_identical:
         notes.append(
             "every copy of this environment plays the same episode (it starts alike and has no randomness): "
             "only the policy's own sampling makes parallel copies differ"

@@ -54,7 +54,7 @@ class StopSignal:
         self.asked_at = 0.0
         """When it was asked for, by the monotonic clock."""
         self.at_once: EndAtOnceError | None = None
-        """What the thread that trains raises as soon as it can."""
+        """The error that the thread that trains raises as soon as it can."""
         self.attended = False
         """Somebody else counts the signals (`stop_monitor.py`)."""
         self.heard: tuple[int, ...] = ()
@@ -108,9 +108,9 @@ def _handling(handler: Callable[[int, types.FrameType | None], None]) -> Iterato
     if threading.current_thread() is not threading.main_thread():
         yield ()
         return
-    found = {number: signal.getsignal(number) for number in _REASONS}
+    handlers = {number: signal.getsignal(number) for number in _REASONS}
     # What is ignored stays so: `nohup` and shells' background jobs ask for that.
-    before = {number: handler for number, handler in found.items() if handler != signal.SIG_IGN}
+    before = {number: handler for number, handler in handlers.items() if handler != signal.SIG_IGN}
     for number in before:
         signal.signal(number, handler)
     try:

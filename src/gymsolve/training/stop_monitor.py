@@ -45,16 +45,16 @@ class StopMonitor:
         self._ours, self._theirs = socket.socketpair()
         self._ours.setblocking(False)
         self._theirs.setblocking(False)
-        self._thread = threading.Thread(target=self._attend, daemon=True, name=f"{WATCH} stop")
-        self._telling = threading.Lock()
-        self._teller: threading.Thread | None = None
+        self._thread = threading.Thread(target=self._watch, daemon=True, name=f"{WATCH} stop")
+        self._announcing = threading.Lock()
+        self._announcer: threading.Thread | None = None
         self._resting = False
         self._unwinding = False
         self._interrupted_at: float | None = None
 
     @contextmanager
-    def attending(self) -> Iterator[None]:
-        """Attend to the training inside this block; afterwards only to an end that is overdue."""
+    def watching(self) -> Iterator[None]:
+        """Watch the training inside this block; afterwards only an end that is overdue."""
         before = signal.set_wakeup_fd(self._theirs.fileno(), warn_on_full_buffer=False) if self._hears else -1
         self._signalled.attended = self._hears
         self._thread.start()
@@ -65,9 +65,9 @@ class StopMonitor:
             if self._hears:
                 signal.set_wakeup_fd(before)
             self._resting, self._unwinding = self._signalled.at_once is None, True
-            self._tell()
-            if self._teller is not None:
-                self._teller.join(_REACT_SECONDS)  # its words come before the verdict
+            self._announce()
+            if self._announcer is not None:
+                self._announcer.join(_REACT_SECONDS)  # its words come before the verdict
 
     def close(self) -> None:
         """End the thread."""
@@ -85,7 +85,7 @@ class StopMonitor:
 
     # ----------------------------------------------------------------------------- in the thread
 
-    def _attend(self) -> None:
+    def _watch(self) -> None:
         moved, pulse = time.monotonic(), self._pulse()
         while not self._look():
             if self._resting:
@@ -93,7 +93,7 @@ class StopMonitor:
             if self._signalled.reason is None and self._run.stop_requested():
                 self._signalled.request("stop file")
             if self._signalled.reason is not None:
-                self._tell()
+                self._announce()
             now, beat = time.monotonic(), self._pulse()
             if beat != pulse:
                 moved, pulse = now, beat
@@ -112,8 +112,8 @@ class StopMonitor:
         counters = self._trainer.counters
         return counters.env_steps, counters.updates, self._trainer.collector.begun
 
-    def _tell(self) -> None:
-        """Say what was asked for, in a thread: a halted terminal holds up whoever writes to it."""
+    def _announce(self) -> None:
+        """Say which stop was requested, in a thread: a halted terminal blocks the thread that writes to it."""
         reason = self._signalled.reason
         if reason is None:
             return
@@ -122,11 +122,11 @@ class StopMonitor:
             f"{_ASKED[reason]}: the update under way is finished and saved first; Ctrl-C again does not "
             f"wait, and after {grace:g} s in which nothing moves it ends without that"
         )
-        with self._telling:  # the thread that trains comes here too, at its end
-            if self._teller is None:
+        with self._announcing:  # the thread that trains comes here too, at its end
+            if self._announcer is None:
                 words = f"{WATCH} words"
-                self._teller = threading.Thread(target=self._say, args=(text,), daemon=True, name=words)
-                self._teller.start()
+                self._announcer = threading.Thread(target=self._say, args=(text,), daemon=True, name=words)
+                self._announcer.start()
 
     def _say(self, text: str) -> None:
         facts = {"reason": self._signalled.reason, "text": text}

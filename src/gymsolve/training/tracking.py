@@ -22,7 +22,7 @@ from gymsolve.training.records import Clock
 from gymsolve.training.trainer import Trainer
 
 _FAILURES = (Exception, SystemExit)
-"""What code of others may raise, none of which is worth a run; a KeyboardInterrupt is the user's own wish."""
+"""Errors of other people's code, none of which may end a run; a KeyboardInterrupt comes from the user."""
 _NO_NUMBER = (None, math.inf, -math.inf)
 
 

@@ -53,7 +53,7 @@ class Trainer:
     averager: Averager = field(default_factory=Averager)
     clock: Clock = field(default_factory=Clock)
     evaluation: dict[str, float] | None = None
-    """Metrics of the newest evaluation; `counters.last_eval` says which step it judged."""
+    """Metrics of the newest evaluation; `counters.last_eval` says which step it evaluated."""
     saved_step: int | None = None
     """Step of the newest checkpoint that this process wrote or started from."""
     unsaved_verdict: bool = False

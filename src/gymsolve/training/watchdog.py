@@ -6,8 +6,8 @@ the line it is at, and the run ends as after any fault of an environment. Nothin
 stepping. A call that does not hear the error, since its code catches everything or waits in native code, gets
 some more time; then the process ends, with the last checkpoint on disk.
 
-It cannot help where native code keeps Python's lock. Environments in worker processes are looked after by
-whoever waits for them (`envs/backends/worker_pool.py`).
+It cannot help where native code keeps Python's lock. The worker pool watches environments in worker
+processes (`envs/backends/worker_pool.py`).
 """
 
 import faulthandler
@@ -34,7 +34,7 @@ _REACT_TICKS = 10
 """Between two interruptions of one call."""
 _INTERRUPTIONS = 3
 _TELL_TICKS = 10
-"""After which whoever watches is told that a call takes long."""
+"""Ticks after which the observer is told that a call takes long."""
 _CALLS = {
     Replay.step.__code__: ("step", "env.step_timeout"),
     Replay.begin.__code__: ("reset", "env.reset_timeout"),

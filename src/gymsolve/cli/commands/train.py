@@ -19,8 +19,8 @@ from gymsolve.jobs.request import RunRequest
 from gymsolve.jobs.startup_report import group_of_starter
 
 if TYPE_CHECKING:
+    from gymsolve.training.outcome import Outcome
     from gymsolve.training.planning.plan import Plan
-    from gymsolve.training.session import Outcome
 
 Steps = Annotated[
     str | None,

@@ -16,7 +16,7 @@ from gymsolve.text import number
 
 if TYPE_CHECKING:
     from gymsolve.runs.run import Run
-    from gymsolve.training.session import Outcome
+    from gymsolve.training.outcome import Outcome
 
 
 def _begin(run: "Run") -> None:

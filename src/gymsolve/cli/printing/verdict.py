@@ -16,7 +16,7 @@ from gymsolve.text import count, number, plural, score, setting, size, took
 if TYPE_CHECKING:
     from gymsolve.runs.run import Run
     from gymsolve.settings.config import WrapperConfig
-    from gymsolve.training.session import Outcome
+    from gymsolve.training.outcome import Outcome
 
 _LABEL = 6
 _TRAINING = ("env", "act", "update", "eval")

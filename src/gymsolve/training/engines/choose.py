@@ -68,8 +68,8 @@ _WASTE = 64
 def _least_weights(spec: EnvSpec, net: NetConfig) -> int:
     """About as many weights as the first and the widest layer have, for any kind of network."""
     seen = [
-        sum(one.nvec) if one.nvec else math.prod(one.shape[1:] if one.kind == "image" else one.shape)
-        for one in spec.obs.values()
+        sum(entry.nvec) or math.prod(entry.shape[1:] if entry.kind == "image" else entry.shape)
+        for entry in spec.obs.values()
     ]
     first = min(net.hidden[0] if net.hidden else 1, net.embedding_size)
     wide = max((before * after for before, after in pairwise(net.hidden)), default=0)

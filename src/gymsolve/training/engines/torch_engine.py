@@ -63,8 +63,8 @@ class TorchEngine(Part):
             return
         seconds = _measure_threads(config, policy, (1, most))
         self.threads = most if seconds[1] > _WORTH * seconds[most] else 1
-        told = " and ".join(f"{spent:.2f} s with {count}" for count, spent in seconds.items())
-        self.measured = f"measured: a rollout and its update take the network {told} threads"
+        timings = " and ".join(f"{spent:.2f} s with {count}" for count, spent in seconds.items())
+        self.measured = f"measured: a rollout and its update take the network {timings} threads"
         torch.set_num_threads(self.threads)
 
     def load_policy(self, arrays: dict[str, Array], metadata: dict[str, str]) -> Policy:
@@ -126,7 +126,9 @@ def _measure_threads(config: TrainConfig, policy: Any, counts: tuple[int, ...]) 
                 policy(seen, None)
             spent = between - started, time.perf_counter() - between
             best[count] = [min(pair) for pair in zip(best[count], spent, strict=True)]
-    return {count: passes * steps / rows * one[0] + algo.num_steps * one[1] for count, one in best.items()}
+    return {
+        count: passes * steps / rows * learn + algo.num_steps * act for count, (learn, act) in best.items()
+    }
 
 
 def _blank(policy: Any, rows: int) -> dict[str, torch.Tensor]:

@@ -45,17 +45,17 @@ def plan_next(trainer: Trainer) -> None:
     trainer.counters.next_eval = next_multiple(trainer.taken, trainer.config.eval_every)
 
 
-def space_out(trainer: Trainer, judgement: EvalOutcome) -> None:
+def space_out(trainer: Trainer, outcome: EvalOutcome) -> None:
     """Put the next evaluation off until training has earned what this one took."""
     if _is_bounded(trainer):
-        verdict, counters = judgement.verdict, trainer.counters
+        verdict, counters = outcome.verdict, trainer.counters
         wait = max(_ROUTINE * verdict.routine_steps, _PROOF * verdict.played_steps)
-        begun = int(judgement.where[trainer.config.budget_in])
+        begun = int(outcome.where[trainer.config.budget_in])
         counters.next_eval = max(counters.next_eval, begun + _in_budget(trainer, wait))
 
 
 def _is_bounded(trainer: Trainer) -> bool:
-    """Who names a cadence gets it; evaluations in another process make nobody wait."""
+    """May evaluations be put off? Not if the settings name a cadence, or if they run in another process."""
     settings = trainer.config.eval
     return not settings.every and not settings.asynchronous
 

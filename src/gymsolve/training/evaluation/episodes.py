@@ -1,4 +1,4 @@
-"""Playing whole episodes to judge a policy by: how many, who plays which, and what becomes of a cut one.
+"""Plays the whole episodes of an evaluation: how many, in which environment, and what happens to cut ones.
 
 Every environment plays a share of the episodes that is fixed before the first step, so that long episodes
 count as often as short ones.
@@ -80,7 +80,7 @@ def play_episodes(
 
 
 class _Table:
-    """What an evaluation has so far, environment by environment, over all tries."""
+    """The episodes that an evaluation has so far, by environment, over all tries."""
 
     def __init__(self, quota: Array, share: int | None, deadline: float) -> None:
         self.quota = quota  # [N] episodes that each environment plays
@@ -99,7 +99,7 @@ class _Table:
         self._compared = self._repeated = 0
 
     def begin(self) -> None:
-        """Another try: whoever has played its share would play the same again."""
+        """Begin another try; an environment that has played its share does not play again."""
         self.cut = set()
         self._chosen = None
         for index in self.missing:

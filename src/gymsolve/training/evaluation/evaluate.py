@@ -44,15 +44,15 @@ class Verdict:
     faults: tuple[str, ...] = ()
     """Sentences on what broke meanwhile."""
     void: bool = False
-    """True when faults left nothing to judge by: then nothing else here means anything."""
+    """True when faults left no episode: then nothing else here means anything."""
     rate: float | None = None
-    """Share of successes, where that is what is judged."""
+    """Share of successes, where that decides."""
     routine_steps: int = 0
     """Environment steps of the routine evaluation."""
     played_steps: int = 0
     """Of all of it: with the long evaluation and its confirmation, if the threshold was in reach."""
     cut: str = ""
-    """What ended it early, in words; empty for a whole one."""
+    """The reason why it ended early, as a sentence; empty for a whole evaluation."""
     reached: int = 0
     """How many of several tasks reached their threshold."""
 
@@ -68,7 +68,7 @@ class Evaluator:
         self.config, self.threshold, self._role = config, threshold, role
         self._envs: dict[str, Envs] = {}
 
-    def judge(
+    def evaluate(
         self,
         policy: Policy,
         round_number: int,
@@ -85,7 +85,7 @@ class Evaluator:
             played.append(longer)
             result = result if longer.lost else longer
         tasks = routine.tasks | result.tasks
-        there = [name for name, one in tasks.items() if self._reached(one, name)]
+        there = [name for name, result in tasks.items() if self._reached(result, name)]
         metrics, solved = routine.metrics() | result.metrics() | self._told(tasks, there), False
         if self._reached(result) and result.fewest >= settings.solved_episodes:
             again = self.play(
@@ -104,12 +104,12 @@ class Evaluator:
             solved,
             result.complete,
             seconds=time.perf_counter() - began,
-            faults=tuple(fault for one in played for fault in one.faults),
+            faults=tuple(fault for result in played for fault in result.faults),
             void=result.lost,
             rate=result.success_rate if self._by_success else None,
             routine_steps=routine.env_steps,
-            played_steps=sum(one.env_steps for one in played),
-            cut=next((self._why_cut(one) for one in played if not one.complete and not one.lost), ""),
+            played_steps=sum(result.env_steps for result in played),
+            cut=next((self._why_cut(part) for part in played if not part.complete and not part.lost), ""),
             reached=len(there),
         )
 
@@ -196,7 +196,7 @@ class Evaluator:
     def _within_reach(self, result: EvalResult, task: str = "") -> bool:
         """Could more episodes show that the threshold is met? A few on fixed seeds may be unlucky ones."""
         if result.tasks:
-            return all(self._within_reach(one, name) for name, one in result.deciding.items())
+            return all(self._within_reach(part, name) for name, part in result.deciding.items())
         threshold = self._thresholds.get(task)
         if threshold is None or not result.complete:
             return False
@@ -205,7 +205,7 @@ class Evaluator:
 
     def _reached(self, result: EvalResult, task: str = "") -> bool:
         if result.tasks:
-            return all(self._reached(one, name) for name, one in result.deciding.items())
+            return all(self._reached(part, name) for name, part in result.deciding.items())
         threshold = self._thresholds.get(task)
         return threshold is not None and result.complete and self._measured(result)[0] >= threshold
 
@@ -217,14 +217,14 @@ class Evaluator:
 
     @cached_property
     def _thresholds(self) -> dict[str, float | None]:
-        """What counts as solved, by task."""
+        """The thresholds by task."""
         env = self.config.env
         if not env.tasks:
             return {"": self.threshold}
         return task_thresholds(self.config, describe_env(env, self._role))
 
     def _measured(self, result: EvalResult) -> tuple[float, float]:
-        """What is judged, and its standard error."""
+        """The number that is compared with the threshold, and its standard error."""
         if not self._by_success:
             return result.mean, result.standard_error
         rate = result.success_rate or 0.0

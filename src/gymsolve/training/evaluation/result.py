@@ -1,4 +1,4 @@
-"""What the episodes of an evaluation gave, of one task or of several."""
+"""The result of an evaluation, of one task or of several."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from gymsolve.envs.contract import Episode
 
 @dataclass(frozen=True)
 class EvalResult:
-    """What the episodes of one evaluation gave.
+    """The episodes of one evaluation, and their statistics.
 
     Of several tasks, each counts alike: means are means of the tasks' means, spreads are those within tasks.
     With a `goal`, that task alone counts, and the others are told.
@@ -41,7 +41,7 @@ class EvalResult:
 
     @property
     def deciding(self) -> "dict[str, EvalResult]":
-        """Those of the tasks by which the policy is judged; empty where there is one task."""
+        """Those of the tasks by which the policy is evaluated; empty where there is one task."""
         if not self.goal:
             return self.tasks
         nothing = replace(self, episodes=(), goal="")
@@ -53,19 +53,19 @@ class EvalResult:
     @property
     def fewest(self) -> int:
         """Episodes behind each number: of several tasks, of the one with the fewest."""
-        return min((len(one.episodes) for one in self.deciding.values()), default=len(self.episodes))
+        return min((len(part.episodes) for part in self.deciding.values()), default=len(self.episodes))
 
     @property
     def mean(self) -> float:
         if self.deciding:
-            return float(np.mean([one.mean for one in self.deciding.values()]))
+            return float(np.mean([part.mean for part in self.deciding.values()]))
         return float(np.mean([e.raw_return for e in self.episodes])) if self.episodes else float("nan")
 
     @property
     def std(self) -> float:
         """Spread of the returns; equal ones have none, although their mean is rounded."""
         if self.deciding:
-            return float(np.sqrt(np.mean([one.std**2 for one in self.deciding.values()])))
+            return float(np.sqrt(np.mean([part.std**2 for part in self.deciding.values()])))
         returns = [e.raw_return for e in self.episodes]
         if not returns:
             return float("nan")
@@ -75,7 +75,7 @@ class EvalResult:
     def standard_error(self) -> float:
         """Standard error of the mean."""
         if self.deciding:
-            squares = [one.standard_error**2 for one in self.deciding.values()]
+            squares = [part.standard_error**2 for part in self.deciding.values()]
             return float(np.sqrt(np.sum(squares))) / len(squares)
         return self.std / len(self.episodes) ** 0.5 if self.episodes else float("nan")
 
@@ -87,7 +87,7 @@ class EvalResult:
     @property
     def success_rate(self) -> float | None:
         if self.deciding:
-            rates = [one.success_rate for one in self.deciding.values()]
+            rates = [part.success_rate for part in self.deciding.values()]
             known = [rate for rate in rates if rate is not None]
             return float(np.mean(known)) if len(known) == len(rates) else None
         return float(np.mean(self.successes)) if self.successes else None
@@ -114,10 +114,10 @@ class EvalResult:
             }
         if self.success_rate is not None:
             measured["eval/success_rate"] = self.success_rate
-        for name, one in self.tasks.items():
-            measured |= {f"task_eval/{name}": one.mean, f"task_eval_std/{name}": one.std}
-            if one.success_rate is not None:
-                measured[f"task_eval_success/{name}"] = one.success_rate
+        for name, part in self.tasks.items():
+            measured |= {f"task_eval/{name}": part.mean, f"task_eval_std/{name}": part.std}
+            if part.success_rate is not None:
+                measured[f"task_eval_success/{name}"] = part.success_rate
         return measured
 
 
@@ -127,11 +127,11 @@ def merge_results(results: Sequence[EvalResult], goal: str = "") -> EvalResult:
     What the network saw first differs by task, so it is left out.
     """
     return EvalResult(
-        episodes=tuple(episode for one in results for episode in one.episodes),
-        complete=all(one.complete for one in results),
-        env_steps=sum(one.env_steps for one in results),
-        seconds=sum(one.seconds for one in results),
-        faults=tuple(fault for one in results for fault in one.faults),
-        lost=any(one.lost for one in results),
+        episodes=tuple(episode for result in results for episode in result.episodes),
+        complete=all(result.complete for result in results),
+        env_steps=sum(result.env_steps for result in results),
+        seconds=sum(result.seconds for result in results),
+        faults=tuple(fault for result in results for fault in result.faults),
+        lost=any(result.lost for result in results),
         goal=goal,
     )

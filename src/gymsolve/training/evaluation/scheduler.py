@@ -1,6 +1,6 @@
 """When evaluations happen: in the loop, or beside it in a process of their own.
 
-Both judges give the same `EvalOutcome`s. The one beside the loop works on a checkpoint on disk, which
+Both schedulers give the same `EvalOutcome`s. The one beside the loop works on a checkpoint on disk, which
 cannot change under it, and its results carry the step those weights come from. Should its process die,
 another one repeats the evaluation.
 """
@@ -55,10 +55,10 @@ class EvalScheduler(Protocol):
     """Evaluates the policy now and then."""
 
     def announce(self, trainer: Trainer) -> None:
-        """Let checkpoints of this moment say that their weights are to be judged, if they will be."""
+        """Let checkpoints of this moment say that their weights are to be evaluated, if they will be."""
 
     def submit(self, trainer: Trainer, run: Run, observer: Observer) -> list[EvalOutcome]:
-        """Evaluate the policy as it is; returns judgements that are ready."""
+        """Evaluate the policy as it is; returns outcomes that are ready."""
 
     def make_up(self, trainer: Trainer, run: Run, observer: Observer) -> list[EvalOutcome]:
         """Evaluate the checkpoint that `counters.judging` names, since an earlier sitting could not."""
@@ -77,7 +77,7 @@ class _CancelledError(Exception):
     """Somebody asked to stop during an evaluation, or is no longer there to hear of it."""
 
 
-class LiveJudge:
+class InlineScheduler:
     """Evaluates in the loop, while training waits."""
 
     def __init__(self, evaluator: Evaluator, cancelled: Callable[[], bool]) -> None:
@@ -88,14 +88,14 @@ class LiveJudge:
 
     def submit(self, trainer: Trainer, run: Run, observer: Observer) -> list[EvalOutcome]:
         _announce(trainer)
-        return self._judge(trainer, observer, trainer.policy, trainer.position(), None)
+        return self._evaluate(trainer, observer, trainer.policy, trainer.position(), None)
 
     def make_up(self, trainer: Trainer, run: Run, observer: Observer) -> list[EvalOutcome]:
         place, where = _saved(trainer, run)
         policy = load_policy(*load_policy_file(place / POLICY), threads=trainer.config.threads)
-        return self._judge(trainer, observer, policy, where, place.name)
+        return self._evaluate(trainer, observer, policy, where, place.name)
 
-    def _judge(
+    def _evaluate(
         self,
         trainer: Trainer,
         observer: Observer,
@@ -109,7 +109,7 @@ class LiveJudge:
             observer.eval_step(done, total)
 
         try:
-            verdict = self.evaluator.judge(policy, trainer.counters.judging_round, watch)
+            verdict = self.evaluator.evaluate(policy, trainer.counters.judging_round, watch)
         except _CancelledError:  # a user who stops does not wait; `counters.judging` remembers it
             return []
         except (DivergenceError, EnvFaultError) as error:
@@ -126,7 +126,7 @@ class LiveJudge:
         self.evaluator.close()
 
 
-class ProcessJudge:
+class ProcessScheduler:
     """Evaluates in another process; one evaluation at a time, later ones are skipped until it is done."""
 
     def __init__(self, config: TrainConfig, threshold: float | None, cancelled: Callable[[], bool]) -> None:
@@ -157,7 +157,7 @@ class ProcessJudge:
         if self._pending is not None:
             run.append_event("eval_skipped", env_steps=trainer.counters.env_steps)
             return []
-        _announce(trainer)  # the checkpoint itself says that it is being judged
+        _announce(trainer)  # the checkpoint itself says that it is being evaluated
         place = save(trainer, run, "eval")
         require_same_policy(trainer, place)
         return self._begin(trainer, place, trainer.position())
@@ -173,13 +173,13 @@ class ProcessJudge:
         return self._receive() if self._pending is not None and self._process.connection.poll() else []
 
     def drain(self, observer: Observer) -> list[EvalOutcome]:
-        judgements: list[EvalOutcome] = []
+        outcomes: list[EvalOutcome] = []
         look = tell_late(observer, "waiting for the evaluation under way in another process")
         while self._pending is not None and not self._cancelled():
             look()
             if self._process.connection.poll(_GLANCE):
-                judgements += self._receive()
-        return judgements
+                outcomes += self._receive()
+        return outcomes
 
     def close(self) -> None:
         self._process.end(patience=_PATIENCE if self._pending is None else 0.0)
@@ -223,13 +223,13 @@ class ProcessJudge:
 
 
 def _announce(trainer: Trainer) -> None:
-    """Remember that the weights of this moment are being judged."""
+    """Remember that the weights of this moment are being evaluated."""
     counters = trainer.counters
     counters.judging, counters.judging_round = counters.env_steps, counters.eval_round
 
 
 def _saved(trainer: Trainer, run: Run) -> tuple[Path, dict[str, Any]]:
-    """The checkpoint that is to be judged, and the moment of training that it holds.
+    """The checkpoint that is to be evaluated, and the moment of training that it holds.
 
     Where the live policy is still that one, both must act alike.
     """
@@ -242,10 +242,10 @@ def _saved(trainer: Trainer, run: Run) -> tuple[Path, dict[str, Any]]:
 
 
 def make_scheduler(trainer: Trainer, cancelled: Callable[[], bool]) -> EvalScheduler:
-    """The judge the settings ask for."""
+    """The scheduler that the settings ask for."""
     if trainer.config.eval.asynchronous:
-        return ProcessJudge(trainer.config, trainer.threshold, cancelled)
-    return LiveJudge(Evaluator(trainer.config, trainer.threshold), cancelled)
+        return ProcessScheduler(trainer.config, trainer.threshold, cancelled)
+    return InlineScheduler(Evaluator(trainer.config, trainer.threshold), cancelled)
 
 
 def _serve(connection: Connection, config_json: str, threshold: float | None, parent: int) -> None:
@@ -264,7 +264,7 @@ def _serve(connection: Connection, config_json: str, threshold: float | None, pa
                 files = load_policy_file(Path(path) / POLICY)
                 policy = load_policy(*files, threads=config.threads)
                 with Watchdog(config.env):
-                    answer: Verdict | GymsolveError = evaluator.judge(policy, round_number, watch)
+                    answer: Verdict | GymsolveError = evaluator.evaluate(policy, round_number, watch)
             except GymsolveError as error:
                 answer = error
             connection.send(answer)

@@ -53,16 +53,16 @@ def after_update(
     trainer: Trainer, rollout: Rollout, before: "Before | None", metrics: dict[str, float]
 ) -> dict[str, float]:
     """Metrics that follow from an update's own, and the costly ones when they are due."""
-    found = {
+    scaled_losses = {
         scaled: metrics[coefficient] * metrics[loss]
         for scaled, loss, coefficient in _SCALED
         if loss in metrics
     }
     if before is None:
-        return found
+        return scaled_losses
     here = trainer.counters.env_steps + rollout.env_steps
     trainer.counters.next_measure = next_multiple(here, _spacing(here, trainer.config.env_budget))
-    return found | before.measured | _after(trainer, rollout, before, metrics)
+    return scaled_losses | before.measured | _after(trainer, rollout, before, metrics)
 
 
 def _spacing(env_steps: int, budget: int) -> int:
@@ -71,7 +71,7 @@ def _spacing(env_steps: int, budget: int) -> int:
 
 
 class Before:
-    """What was measured before an update, and what comparing needs afterwards."""
+    """Measures from before an update, and the arrays to compare with afterwards."""
 
     def __init__(self, trainer: Trainer, rollout: Rollout) -> None:
         self.measured = _before(trainer, rollout)
@@ -106,7 +106,7 @@ def _weights(trainer: Trainer) -> Array:
 
 
 def _observations(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
-    """What the network sees: scaling keeps the order of numbers, so their ends tell the largest."""
+    """Measures of what the network sees. Scaling keeps the order of numbers, so the ends hold the largest."""
     ends, still = observed_range(rollout)
     if trainer.probe.bounds is not None:
         trainer.probe.bounds.look(ends)
@@ -116,49 +116,49 @@ def _observations(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
     parts = [some, ends] if first is None else [some, ends, first]
     together = {key: np.concatenate([part[key] for part in parts]) for key in ends}
     seen = trainer.policy.seen(together)  # in one call for all rows: its cost hardly depends on their number
-    found = {"obs/constant_share": still}
+    metrics = {"obs/constant_share": still}
     if not seen:
-        return found
+        return metrics
     count = len(next(iter(some.values())))
     numbers = np.concatenate([rows[:count].reshape(-1) for rows in seen.values()])
-    found["obs/mean"], found["obs/std"] = mean_and_std(numbers)
-    found["obs/abs_max"] = max(float(np.abs(rows[count : count + 2]).max()) for rows in seen.values())
+    metrics["obs/mean"], metrics["obs/std"] = mean_and_std(numbers)
+    metrics["obs/abs_max"] = max(float(np.abs(rows[count : count + 2]).max()) for rows in seen.values())
     size = None if first is None else typical_size({key: rows[count + 2 :] for key, rows in seen.items()})
-    return found if size is None else found | {"obs/first_size": size}
+    return metrics if size is None else metrics | {"obs/first_size": size}
 
 
 @np.errstate(all="ignore")
 def _after(trainer: Trainer, rollout: Rollout, before: Before, metrics: dict[str, float]) -> dict[str, float]:
-    """What the update did to the network."""
+    """How the update changed the network."""
     policy, learner, probe = trainer.policy, trainer.learner, trainer.probe
     change = (_weights(trainer) - before.weights).astype(np.float64)
     memory = probe.remember(policy)
     hidden = policy.hidden(probe.obs, memory)
     now = policy.greedy(probe.obs, probe.masks, memory)
-    found = {
+    changes = {
         "train/step_rms": math.sqrt(float(np.dot(change, change)) / len(change)),
         "train/step_max": float(np.abs(change).max()),
         "train/dormant_share": dormant_share(hidden),
         "train/churn": churn(before.greedy, now, box=policy.spec.action.kind == "box"),
     }
     if memory is not None:
-        found["train/memory_effect"] = memory_effect(policy, probe, memory)
+        changes["train/memory_effect"] = memory_effect(policy, probe, memory)
     features = _features(hidden)
     if features is not None:
-        found["train/feature_rank"] = feature_rank(features)
+        changes["train/feature_rank"] = feature_rank(features)
     for name, optimizer in learner.optimizers.items():
         groups = learner.parameter_groups(name)
         for part, norm in optimizer.group_norms(groups).items():
             if part != "value" or trainer.config.algo.has_critic:
-                found[f"train/grad_norm_{part}"] = norm
+                changes[f"train/grad_norm_{part}"] = norm
         for part, pieces in optimizer.gradients(groups).items():
             if part != "value" or trainer.config.algo.has_critic:
-                found |= gradient_sizes(part, pieces)
+                changes |= gradient_sizes(part, pieces)
     largest = largest_entropy(rollout, policy.spec.action)
     if largest and "train/entropy" in metrics:
-        found["policy/entropy_relative"] = metrics["train/entropy"] / largest
+        changes["policy/entropy_relative"] = metrics["train/entropy"] / largest
     log_std = policy.log_std()
-    return found if log_std is None else found | {"policy/log_std_mean": float(log_std.mean())}
+    return changes if log_std is None else changes | {"policy/log_std_mean": float(log_std.mean())}
 
 
 def gradient_sizes(part: str, pieces: list[Array]) -> dict[str, float]:

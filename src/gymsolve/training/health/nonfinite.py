@@ -1,7 +1,7 @@
 """Numbers that are not finite: a few sums notice them, and only then a search finds their place.
 
-The error blames whoever made the first of them: an environment (`EnvFaultError`), or what was learned from it
-(`DivergenceError`). Nothing is mended here; `Trainer.undo` is the way back to the state before.
+The error blames the source of the first one: an environment (`EnvFaultError`), or learning
+(`DivergenceError`). Nothing is repaired here; `Trainer.undo` restores the state before.
 """
 
 import math
@@ -54,18 +54,18 @@ def blame_evaluation(error: EnvFaultError, spec: EnvSpec, vec_steps: int) -> Env
 
 
 def date_fault(error: GymsolveError, env_id: str, env_steps: int) -> GymsolveError:
-    """The error of an evaluation, with the step of training that was judged."""
+    """The error of an evaluation, with the step of training that was evaluated."""
     if error.bad is None:
         return error
     bad = replace(error.bad, env_steps=env_steps)
     return fault(bad, env_id) if isinstance(error, EnvFaultError) else _diverged(bad)
 
 
-def raise_as(told: GymsolveError, error: GymsolveError) -> NoReturn:
+def raise_as(explained: GymsolveError, error: GymsolveError) -> NoReturn:
     """Raise `told` in place of `error`; the same error keeps its own cause."""
-    if told is error:
+    if explained is error:
         raise error
-    raise told from error
+    raise explained from error
 
 
 def require_finite_actions(spec: EnvSpec, actions: Array, vec_steps: int) -> None:
@@ -96,8 +96,8 @@ def require_finite_rollout(trainer: "Trainer", rollout: Rollout) -> None:
     total = float(rollout.values.sum()) + float(rollout.log_probs.sum()) + float(rollout.rewards.sum())
     if math.isfinite(total):
         return
-    found = [_first_of(what, entry, array) for what, entry, array in _columns(trainer, rollout)]
-    first = min((one for one in found if one is not None), key=lambda one: one[0], default=None)
+    firsts = [_first_of(what, entry, array) for what, entry, array in _columns(trainer, rollout)]
+    first = min((first for first in firsts if first is not None), key=lambda first: first[0], default=None)
     if first is None:
         return  # only the sum is too large
     row, bad = first
@@ -188,8 +188,8 @@ def _bad_credit(trainer: "Trainer", rollout: Rollout) -> BadNumber | None:
 
 
 def _bad_measure(measured: dict[BadKind, float]) -> BadNumber | None:
-    found = (BadNumber(name, str(value)) for name, value in measured.items() if not math.isfinite(value))
-    return next(found, None)
+    bad = (BadNumber(name, str(value)) for name, value in measured.items() if not math.isfinite(value))
+    return next(bad, None)
 
 
 def _bad_weight(arrays: dict[str, Array]) -> BadNumber | None:

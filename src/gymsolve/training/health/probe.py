@@ -47,7 +47,7 @@ class Probe(Part):
         self.told = rollout.memory.reshape(-1, rollout.memory.shape[2])[rows]
 
     def remember(self, policy: Policy) -> Array | None:
-        """What the policy remembers before each row [B, M]; None without memory."""
+        """The policy's memory before each row [B, M]; None without memory."""
         if self.steps is None or self.told is None:
             return None
         inputs = policy.memory_inputs
@@ -64,17 +64,17 @@ class Probe(Part):
         return memory
 
     def arrays(self) -> dict[str, Array]:
-        found = {f"obs/{key}": array for key, array in self.obs.items()}
+        arrays = {f"obs/{key}": array for key, array in self.obs.items()}
         further = {"masks": self.masks, "steps": self.steps, "told": self.told}
-        return found | {name: array for name, array in further.items() if array is not None}
+        return arrays | {name: array for name, array in further.items() if array is not None}
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         """Take over what was saved; nothing where it does not fit these spaces."""
         spec, masks = self.spec, arrays.get("masks")
-        found = {key: arrays[f"obs/{key}"] for key in spec.obs if f"obs/{key}" in arrays}
-        whole = len(found) == len(spec.obs) and spec.masked == (masks is not None)
-        if whole and all(found[key].shape[1:] == entry.shape for key, entry in spec.obs.items()):
-            self.obs, self.masks = found, masks
+        obs = {key: arrays[f"obs/{key}"] for key in spec.obs if f"obs/{key}" in arrays}
+        whole = len(obs) == len(spec.obs) and spec.masked == (masks is not None)
+        if whole and all(obs[key].shape[1:] == entry.shape for key, entry in spec.obs.items()):
+            self.obs, self.masks = obs, masks
             self.steps, self.told = arrays.get("steps"), arrays.get("told")
         return []
 
@@ -137,10 +137,10 @@ def feature_rank(features: Array) -> float:
 
 
 def memory_effect(policy: Policy, probe: Probe, memory: Array) -> float:
-    """What clearing the memory [B, M] changes: the likeliest actions, or the values by their own spread."""
+    """How much clearing the memory [B, M] changes the best actions, or the values by their own spread."""
     cleared, box = np.zeros_like(memory), policy.spec.action.kind == "box"
-    actions = [policy.greedy(probe.obs, probe.masks, one) for one in (memory, cleared)]
-    with_it, without = (policy.values(probe.obs, one).astype(np.float64) for one in (memory, cleared))
+    actions = [policy.greedy(probe.obs, probe.masks, rows) for rows in (memory, cleared)]
+    with_it, without = (policy.values(probe.obs, rows).astype(np.float64) for rows in (memory, cleared))
     moved = float(np.sqrt(np.mean((with_it - without) ** 2)))
     spread = float(with_it.std())
     return max(churn(*actions, box=box), moved / spread if spread > 0.0 else 0.0)

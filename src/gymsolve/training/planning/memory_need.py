@@ -75,7 +75,7 @@ def require_memory(
 
 
 def estimate_memory(config: TrainConfig, spec: EnvSpec | None = None, stack: int = 1) -> list[Need]:
-    """What the parts of a run take at least; without `spec`, an observation is a single number."""
+    """The least memory of each part of a run; without `spec`, an observation is a single number."""
     env, algo = config.env, config.algo
     copies, steps = env.num_envs, algo.num_steps
     seen = stack * (4 if spec is None else _obs_bytes(spec))
@@ -83,7 +83,7 @@ def estimate_memory(config: TrainConfig, spec: EnvSpec | None = None, stack: int
     row += 8 if spec is None else 8 * spec.action.size + (spec.action.mask_size if spec.masked else 0)
     if config.net.memory is not None:  # at least one cell's state before every step
         row += 4 * config.net.memory.size
-    judges = config.eval.num_envs or min(32, config.eval.episodes)
+    evaluating = config.eval.num_envs or min(32, config.eval.episodes)
     widths = [1 if spec is None else stack * _inputs(spec), *config.net.hidden, 1]
     weights = sum(before * after for before, after in itertools.pairwise(widths))
     batch = math.ceil(copies * steps / algo.minibatches)
@@ -101,9 +101,9 @@ def estimate_memory(config: TrainConfig, spec: EnvSpec | None = None, stack: int
             copies * (env.frame_stack * _PER_FRAME + 4 * seen),
         ),
         Need(
-            _largest({"eval.num_envs": judges / 32, "env.frame_stack": env.frame_stack / 4}),
-            f"evaluating with {count(judges)} copies",
-            judges * (env.frame_stack * _PER_FRAME + 4 * seen),
+            _largest({"eval.num_envs": evaluating / 32, "env.frame_stack": env.frame_stack / 4}),
+            f"evaluating with {count(evaluating)} copies",
+            evaluating * (env.frame_stack * _PER_FRAME + 4 * seen),
         ),
         Need(
             _largest({"net.hidden": max(config.net.hidden, default=1) / 1024, "env.frame_stack": stack / 64}),
@@ -125,7 +125,7 @@ def estimate_memory(config: TrainConfig, spec: EnvSpec | None = None, stack: int
 
 
 def _own_need(config: TrainConfig, spec: EnvSpec | None) -> list[Need]:
-    """What the algorithm itself keeps, such as a replay buffer."""
+    """The memory of the algorithm itself, such as a replay buffer."""
     env = config.env
     size = 0 if spec is None else config.algo.memory_bytes(spec, env.num_envs, env.frame_stack)
     return [Need("algo.buffer_size", f"the replay buffer of {config.algo.name}", size)] if size else []
@@ -148,8 +148,8 @@ def free_memory() -> int | None:
 def _limits() -> Iterator[int]:
     with suppress(OSError, ValueError, IndexError):
         lines = Path("/proc/meminfo").read_text().splitlines()
-        found = [int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
-        yield found[0] * 1024
+        kilobytes = [int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+        yield kilobytes[0] * 1024
     for most, used in _CGROUPS:
         with suppress(OSError, ValueError):  # `max` is no number: no limit
             yield max(0, int(Path(most).read_text()) - int(Path(used).read_text()) + _reclaimable(most))

@@ -49,7 +49,7 @@ class Plan:
 
     @property
     def threshold(self) -> float | None:
-        """What counts as solved: the setting, else what the environment is registered with."""
+        """The return that counts as solved: the setting, else the one of the environment's registration."""
         if self.config.solved_at is not None and not self.config.env.tasks:
             return self.config.solved_at
         from gymsolve.envs.build import find_spec
@@ -91,7 +91,7 @@ def plan_run(name: str, overrides: Overrides = (), tell: Tell | None = None) -> 
 
 def _require_variant(name: str) -> None:
     base, variant = split_name(name)
-    known = [one.variant for one in list_variants(base)]
+    known = [recipe.variant for recipe in list_variants(base)]
     if not is_bundled(base):
         known += [algorithm for algorithm in ALGORITHMS if algorithm not in known]
     if variant is not None and variant.lower() not in map(str.lower, known):
@@ -99,11 +99,11 @@ def _require_variant(name: str) -> None:
 
 
 def _require_one_task(plan: Plan) -> None:
-    """What is measured for `auto` is one environment."""
+    """Refuse `auto` with several tasks: it measures a single environment."""
     if plan.config.env.tasks:
         place = plan.resolved.automatic[0]
-        told = "cannot be measured for several tasks (env.tasks)."
-        raise ConfigError(told, where=place, hint="Give a number.")
+        limit = "cannot be measured for several tasks (env.tasks)."
+        raise ConfigError(limit, where=place, hint="Give a number.")
 
 
 def with_seed(plan: Plan, seed: int) -> Plan:

@@ -15,7 +15,7 @@ _FEWEST_UPDATES = 20
 
 
 class RolloutLength(NamedTuple):
-    """What was chosen, and why."""
+    """The chosen length, and the reason."""
 
     num_steps: int
     """A power of two, or the recipe's own number."""
@@ -27,19 +27,19 @@ class RolloutLength(NamedTuple):
 def choose_num_steps(config: TrainConfig, pay: Pay) -> RolloutLength:
     """Steps per environment: the recipe's own, or more where rewards are further apart."""
     own = config.algo.num_steps
-    wanted, told = _wanted(config, pay)
+    wanted, seen = _wanted(config, pay)
     if pay.cut:
-        told += f" (in {count(pay.env_steps)} steps; it is too slow for a longer look)"
+        seen += f" (in {count(pay.env_steps)} steps; it is too slow for a longer look)"
     needed = 2 ** math.ceil(math.log2(max(1.0, wanted)))
     if wanted <= own:
-        reason = f"algo.num_steps stays {own}, which is long enough: under random actions {told}."
+        reason = f"algo.num_steps stays {own}, which is long enough: under random actions {seen}."
         return RolloutLength(own, min(own, needed), reason)
     affordable = config.env_budget / (_FEWEST_UPDATES * config.env.num_envs)
     most = min(_LONGEST, 2 ** math.floor(math.log2(max(1.0, affordable))))
     chosen = max(own, min(most, needed))
     limited = "" if chosen >= wanted else f" More is not taken, for {_limit(config, most)}."
     changed = f"{chosen} instead of {own}" if chosen != own else f"stays {own}"
-    return RolloutLength(chosen, chosen, f"algo.num_steps {changed}: under random actions {told}.{limited}")
+    return RolloutLength(chosen, chosen, f"algo.num_steps {changed}: under random actions {seen}.{limited}")
 
 
 def _wanted(config: TrainConfig, pay: Pay) -> tuple[float, str]:
@@ -53,11 +53,11 @@ def _wanted(config: TrainConfig, pay: Pay) -> tuple[float, str]:
             return _LONGEST, f"{seen} and no episode ends"
         return longest, f"{seen}, and episodes last {longest:.3g} steps"
     often = "in every step" if between < 1.5 else f"every {between:.3g} steps"
-    told = f"a reward that tells something comes {often}"
+    paid = f"a reward that tells something comes {often}"
     if longest is not None and longest < between:
         # A stretch that holds whole episodes guesses no value: a longer one is only more of the same.
-        return _REWARDS * longest, f"{told}, and episodes last {longest:.3g}"
-    return _REWARDS * between, told
+        return _REWARDS * longest, f"{paid}, and episodes last {longest:.3g}"
+    return _REWARDS * between, paid
 
 
 def _limit(config: TrainConfig, most: int) -> str:

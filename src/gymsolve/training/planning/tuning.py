@@ -19,8 +19,8 @@ _DOUBLINGS = 3
 """Up to eight times more or fewer environments than the recipe's are candidates."""
 _WORTH = 1.05
 """A change must be faster by this factor: less is noise."""
-_OTHER_DYNAMICS = ("envpool",)
-"""Backends that are another implementation of the environment: measured, never chosen unasked."""
+_OTHER_DYNAMICS = frozenset({"envpool"})
+"""Backends that are another implementation of the environment: measured, and used only if the settings say so."""
 
 
 class Layout(NamedTuple):
@@ -31,7 +31,7 @@ class Layout(NamedTuple):
 
 
 class Compute(NamedTuple):
-    """What computes."""
+    """Engine, device and threads."""
 
     engine: str
     device: str
@@ -70,6 +70,10 @@ class Prediction:
     @property
     def steps_per_second(self) -> float:
         return 1e6 / (self.env_us + self.acting_us + self.update_us)
+
+    @property
+    def combination(self) -> tuple[Layout, str, Compute]:
+        return self.layout, self.backend, self.compute
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -119,18 +123,18 @@ def layouts(config: TrainConfig, least: int = 1) -> list[Layout]:
         return [own]  # it learns from whole episodes, which must fit
     batch = own.num_envs * own.num_steps
     shortest, fewest = min(own.num_steps, max(least, _SHORTEST)), min(own.num_envs, _FEWEST)
-    found = {own}
+    layouts = {own}
     for exponent in range(-_DOUBLINGS, _DOUBLINGS + 1):
         count = int(own.num_envs * 2.0**exponent)
         steps = batch // max(1, count)
         if count >= fewest and steps >= shortest and count * steps == batch:
-            found.add(Layout(count, steps))
-    return sorted(found)
+            layouts.add(Layout(count, steps))
+    return sorted(layouts)
 
 
 def predict(costs: Costs, shapes: Sequence[Layout]) -> list[Prediction]:
     """Every combination whose parts were measured, fastest first; equals in a fixed order."""
-    found = [
+    predictions = [
         Prediction(
             layout=shape,
             backend=backend,
@@ -144,49 +148,50 @@ def predict(costs: Costs, shapes: Sequence[Layout]) -> list[Prediction]:
         for compute in costs.update
         if (backend, shape.num_envs) in costs.env and (compute, shape.num_envs) in costs.acting
     ]
-    return sorted(found, key=lambda one: (-one.steps_per_second, one.layout, one.backend, one.compute))
+    return sorted(predictions, key=lambda prediction: (-prediction.steps_per_second, *prediction.combination))
 
 
 def choose(costs: Costs, shapes: Sequence[Layout], current: tuple[Layout, str, Compute]) -> Choice:
     """The fastest combination, unless it is hardly faster than the current one."""
-    found = predict(costs, shapes)
-    (mine,) = [one for one in found if (one.layout, one.backend, one.compute) == current]
-    allowed = [one for one in found if one.backend == mine.backend or one.backend not in _OTHER_DYNAMICS]
+    predictions = predict(costs, shapes)
+    (mine,) = [prediction for prediction in predictions if prediction.combination == current]
+    others = _OTHER_DYNAMICS - {mine.backend}
+    allowed = [prediction for prediction in predictions if prediction.backend not in others]
     best = _simplest(allowed, mine)
-    reasons = (*_reasons(found, best, mine), *costs.obstacles.values())
-    return Choice(best, mine, tuple(found), reasons)
+    reasons = (*_reasons(predictions, best, mine), *costs.obstacles.values())
+    return Choice(best, mine, tuple(predictions), reasons)
 
 
-def _simplest(found: Sequence[Prediction], mine: Prediction) -> Prediction:
+def _simplest(predictions: Sequence[Prediction], mine: Prediction) -> Prediction:
     """The fastest combination, without those of its changes that bring no more than noise."""
-    best = found[0]
+    best = predictions[0]
     if best.steps_per_second < _WORTH * mine.steps_per_second:
         return mine
     for part in ("compute", "backend", "layout"):
         wanted = {name: getattr(best, name) for name in ("compute", "backend", "layout")}
         wanted[part] = getattr(mine, part)
-        for one in found:
-            same = {name: getattr(one, name) for name in wanted} == wanted
-            if same and one.steps_per_second * _WORTH >= best.steps_per_second:
-                best = one
+        for other in predictions:
+            same = {name: getattr(other, name) for name in wanted} == wanted
+            if same and other.steps_per_second * _WORTH >= best.steps_per_second:
+                best = other
                 break
     return best
 
 
-def _reasons(found: Sequence[Prediction], best: Prediction, mine: Prediction) -> list[str]:
-    told = [_about_layout(best, mine)]
-    others = [one for one in found if one.layout == best.layout and one != best]
-    for one in others:
-        if one.compute == best.compute and one.backend != best.backend:
-            remark = "; it is another implementation of the environment, so it is not chosen unasked"
-            remark = remark if one.backend in _OTHER_DYNAMICS else ""
-            told.append(
-                f"Backend {one.backend} steps {one.layout.num_envs} environments in "
-                f"{_micro(one.env_us * one.layout.num_envs)}, {best.backend} in "
+def _reasons(predictions: Sequence[Prediction], best: Prediction, mine: Prediction) -> list[str]:
+    reasons = [_about_layout(best, mine)]
+    others = [other for other in predictions if other.layout == best.layout and other != best]
+    for other in others:
+        if other.compute == best.compute and other.backend != best.backend:
+            remark = "; it is another implementation of the environment, so only env.backend can choose it"
+            remark = remark if other.backend in _OTHER_DYNAMICS else ""
+            reasons.append(
+                f"Backend {other.backend} steps {other.layout.num_envs} environments in "
+                f"{_micro(other.env_us * other.layout.num_envs)}, {best.backend} in "
                 f"{_micro(best.env_us * best.layout.num_envs)}{remark}."
             )
-    computes = [one for one in others if one.backend == best.backend and one.compute != best.compute]
-    return told + [_about_compute(one, best) for one in computes]
+    computes = [other for other in others if other.backend == best.backend and other.compute != best.compute]
+    return reasons + [_about_compute(other, best) for other in computes]
 
 
 def _about_layout(best: Prediction, mine: Prediction) -> str:

@@ -58,8 +58,8 @@ def tune(
     own = _own_compute(config, spec)
     computes = _computes(config, spec, own, costs, wide=wide) if compute else [own]
     # The run's own comes last: engines set threads for the whole process, and those are to stay.
-    for one in [*(other for other in computes if other != own), own]:
-        _measure_compute(config, spec, one, shapes, costs, 0.6 * seconds / len(computes))
+    for candidate in [*(other for other in computes if other != own), own]:
+        _measure_compute(config, spec, candidate, shapes, costs, 0.6 * seconds / len(computes))
     return choose(costs, shapes, (own_layout, own_backend, own))
 
 
@@ -80,8 +80,10 @@ def _measure_envs(
     spec: EnvSpec | None = None
     for name in names:
         if name == "async" and name != own and _step_seconds(costs, own) < _CHEAP_STEP:
-            told = f"a step takes {1e6 * _step_seconds(costs, own):.3g} µs, a message between processes more"
-            costs.obstacles[name] = f"Backend async was not measured: {told}."
+            costs.obstacles[name] = (
+                f"Backend async was not measured: a step takes {1e6 * _step_seconds(costs, own):.3g} µs, "
+                "a message between processes more."
+            )
             continue
         env = config.env.model_copy(update={"backend": name})
         try:
@@ -138,7 +140,7 @@ def _time_envs(config: EnvConfig, count: int, seconds: float, costs: Costs) -> E
 
 
 def _own_compute(config: TrainConfig, spec: EnvSpec) -> Compute:
-    """What the run would use as it is."""
+    """Engine, device and threads that the run would use without tuning."""
     numpy_serves = config.engine != "torch" and supports(config, spec) is None
     if numpy_serves:
         return Compute("numpy", "cpu", config.threads or 1)
@@ -149,19 +151,19 @@ def _own_compute(config: TrainConfig, spec: EnvSpec) -> Compute:
 def _computes(config: TrainConfig, spec: EnvSpec, own: Compute, costs: Costs, *, wide: bool) -> list[Compute]:
     cores = min(_MOST_THREADS, os.cpu_count() or 1)
     counts = sorted({1, 2, cores, own.threads}) if cores > 1 else [own.threads]
-    found = [own._replace(threads=count) for count in counts] if own.device == "cpu" else [own]
+    computes = [own._replace(threads=count) for count in counts] if own.device == "cpu" else [own]
     if not wide:
-        return found
+        return computes
     if own.engine == "numpy" and config.engine == "auto":
-        found.append(Compute("torch", "cpu", 1))
+        computes.append(Compute("torch", "cpu", 1))
     if own.device == "cpu" and config.device == "auto":
         from gymsolve.training.engines.torch_engine import has_gpu
 
         if has_gpu():
-            found.append(Compute("torch", "cuda", 1))
+            computes.append(Compute("torch", "cuda", 1))
         else:
             costs.obstacles["cuda"] = "There is no GPU that torch could use."
-    return found
+    return computes
 
 
 def _measure_compute(

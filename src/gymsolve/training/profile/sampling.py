@@ -22,10 +22,10 @@ from gymsolve.training.profile.speedscope import Place, Stack, speedscope_profil
 
 PHASES = {
     "env": "stepping the environments",
-    "acting": "the policy choosing actions and judging states",
+    "acting": "the policy choosing actions and valuing states",
     "collecting": "storing what happened, between the two",
     "update": "learning from rollouts",
-    "evaluation": "judging the policy",
+    "evaluation": "evaluating the policy",
     "checkpoint": "saving",
     "records": "metrics, events and the screen",
     "video": "filming the policy",
@@ -36,7 +36,7 @@ _INTERVAL = 0.01
 _SWITCH = 2e-4
 """Seconds the sampler waits for the interpreter. With the usual 5 ms it would mostly see those calls that
 give the interpreter up by themselves."""
-_OWNER = ("training/session.py", "execute")
+_OWNER = ("training/execute.py", "execute")
 _PACKAGE = str(Path(__file__).parents[2]) + "/"
 _OUTER = (
     ("evaluation", ("training/evaluation/scheduler.py", "training/evaluation/evaluate.py")),
@@ -96,8 +96,8 @@ def profiling(run: Run) -> Iterator[None]:
     split = split_times(samples)
     replace_json(folder / "split.json", split)
     replace_json(folder / "speedscope.json", speedscope_profile(run.id, samples.seconds, phase_of))
-    shares = ", ".join(f"{name} {one['share']:.0%}" for name, one in split["phases"].items() if one["share"])
-    run.log(f"profile: {shares}")
+    shares = {name: phase["share"] for name, phase in split["phases"].items() if phase["share"]}
+    run.log("profile: " + ", ".join(f"{name} {share:.0%}" for name, share in shares.items()))
 
 
 @contextmanager
@@ -126,16 +126,16 @@ def _sample(samples: Samples, thread: int, ended: threading.Event) -> None:
 
 
 def _stack(frame: FrameType | None, places: dict[CodeType, Place]) -> Stack:
-    found: list[Place] = []
+    stack: list[Place] = []
     while frame is not None:
         code = frame.f_code
         if code not in places:
             places[code] = (_short(code.co_filename), code.co_qualname)
         if places[code] == _OWNER:
             break  # this frame and everything above it are the same in every sample
-        found.append(places[code])
+        stack.append(places[code])
         frame = frame.f_back
-    return tuple(reversed(found))
+    return tuple(reversed(stack))
 
 
 def _short(file: str) -> str:

@@ -105,7 +105,7 @@ def _open(game: str, start: str | bytes | None) -> Any:
         game,
         state=retro.State.NONE if start == POWER_ON or isinstance(start, bytes) else named,
         inttype=retro.data.Integrations.ALL,
-        # Agents may not press START; whoever prepares a state must.
+        # Agents may not press START; a script that prepares a state must.
         use_restricted_actions=retro.Actions.ALL,
         render_mode="rgb_array",
     )

@@ -87,13 +87,13 @@ def build_levels() -> str:
     for number, screens in enumerate(names):
         rows = ["".join(blocks[name][row] for name in screens) for row in range(ROWS)]
         pages.append(f"level_{number}:\n" + "".join(_row(rows, row) for row in range(ROWS)))
-        found = [
+        lines = [
             f"{column}, {(row + STATUS_ROWS) * 16}"
             for column in range(len(rows[0]))
             for row in range(ROWS)
             if rows[row][column] == "w"
         ]
-        walkers.append(f"walkers_{number}: .byte {', '.join([*found, '0'])}\n")
+        walkers.append(f"walkers_{number}: .byte {', '.join([*lines, '0'])}\n")
         widths.append(len(rows[0]))
         flags.append(max(row.find("|") for row in rows))
     levels = range(len(names))

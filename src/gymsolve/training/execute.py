@@ -1,0 +1,120 @@
+"""One sitting of a run: evaluate what is owed, train, evaluate the end, save, and write how it ended."""
+
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from typing import Any
+
+from gymsolve.registry import VIDEOS, load
+from gymsolve.runs.run import Run
+from gymsolve.runs.summary import Status
+from gymsolve.training.checkpoint import save
+from gymsolve.training.evaluation.record import record_evaluations
+from gymsolve.training.evaluation.scheduler import EvalScheduler, make_scheduler
+from gymsolve.training.finish import FailureHandler, note_end
+from gymsolve.training.loop import train_loop
+from gymsolve.training.observer import Observer
+from gymsolve.training.outcome import Outcome, make_outcome
+from gymsolve.training.profile.sampling import profiling
+from gymsolve.training.publish import store_alerts, write_record
+from gymsolve.training.stop import Reason, StopSignal
+from gymsolve.training.stop_monitor import StopMonitor
+from gymsolve.training.trainer import Trainer
+from gymsolve.training.watchdog import Watchdog
+
+
+def execute(
+    trainer: Trainer,
+    run: Run,
+    observer: Observer,
+    notes: list[str],
+    afterwards: ExitStack,
+    *,
+    profile: bool = False,
+) -> Outcome:
+    """Train until there is a reason to stop; the run's files say what happened, also after an error.
+
+    The caller closes `afterwards` after the environments: until then the monitor ends a stop that hangs.
+    """
+    signalled = StopSignal()
+    monitor = StopMonitor(signalled, run, trainer, observer)
+    afterwards.callback(monitor.close)
+    scheduler = make_scheduler(trainer, cancelled=lambda: signalled.reason is not None)
+    with (
+        FailureHandler(trainer, run, scheduler, observer),  # which ends the scheduler's process, too
+        signalled.listening(),
+        monitor.watching(),
+        _recorder(trainer, run) as recorder,
+        profiling(run) if profile else nullcontext(),
+        Watchdog(trainer.config.env, lambda text: note_end(trainer, run, text)),
+    ):
+        if recorder is not None:
+            observer = recorder.minding(observer)
+        engine = trainer.engine
+        run.append_event(
+            "started",
+            env_steps=trainer.counters.env_steps,
+            threshold=trainer.return_threshold,
+            engine=engine.name,
+            kernels=engine.kernels,
+            threads=engine.threads,
+            backend=trainer.envs.backend,
+        )
+        observer.started(run, trainer)
+        for note in notes:
+            run.append_event("note", text=note)
+            observer.event("note", {"text": note})
+        if trainer.counters.judging is not None:
+            record_evaluations(trainer, run, observer, scheduler.make_up(trainer, run, observer))
+        reason = train_loop(trainer, run, scheduler, observer, signalled)
+        if reason in ("steps", "time"):
+            _evaluate_last(trainer, run, scheduler, observer)
+            if trainer.counters.judging is not None and signalled.reason is not None:
+                reason = signalled.reason  # the last evaluation is missing, and a resume makes up for it
+        if trainer.saved_step != trainer.counters.env_steps or trainer.unsaved_verdict:
+            save(trainer, run, "end")
+        if trainer.averager.latest:
+            # After the checkpoint: a resume sets this record aside and goes on as if there had been no end.
+            write_record(trainer, run, observer)
+        outcome = _finish(trainer, run, reason)
+    ended = outcome.reason in ("solved", "steps", "time")  # a user who stops a run does not want to wait
+    if ended and trainer.config.video.enabled:
+        leave_videos = load(VIDEOS["at the end"], "video")
+        with trainer.clock.timing("video"):
+            leave_videos(run, trainer.config, observer, outcome.seconds)
+    return outcome
+
+
+def _recorder(trainer: Trainer, run: Run) -> AbstractContextManager[Any]:
+    """The recorder of videos while the run trains, imported only where there is one."""
+    if not (trainer.config.video.enabled and trainer.config.video.every):
+        return nullcontext()
+    record_videos = load(VIDEOS["while training"], "video")
+    recorder: AbstractContextManager[Any] = record_videos(run, trainer.config, trainer.counters.env_steps)
+    return recorder
+
+
+def _evaluate_last(trainer: Trainer, run: Run, scheduler: EvalScheduler, observer: Observer) -> None:
+    """Evaluate the final policy, unless it is evaluated already."""
+    record_evaluations(trainer, run, observer, scheduler.drain(observer))
+    if trainer.counters.last_eval != trainer.counters.env_steps:
+        trainer.counters.eval_round += 1
+        record_evaluations(trainer, run, observer, scheduler.submit(trainer, run, observer))
+        record_evaluations(trainer, run, observer, scheduler.drain(observer))
+
+
+def _finish(trainer: Trainer, run: Run, reason: Reason) -> Outcome:
+    """Write how the run ended."""
+    counters = trainer.counters
+    status: Status = "finished" if reason in ("steps", "time") else "stopped"
+    if counters.solved:
+        status = "solved"
+        # A final evaluation may prove it after the budget ended the loop; a request to stop stays the reason.
+        proven = trainer.config.eval.stop_when_solved and counters.last_eval == counters.env_steps
+        reason = "solved" if reason in ("steps", "time") and proven else reason
+    outcome = make_outcome(trainer, run, status, reason)
+    result = {key: outcome.to_json()[key] for key in ("solved", "mean_reward", "threshold", "seconds")}
+    result |= outcome.success
+    store_alerts(trainer, run)
+    run.append_event("ended", env_steps=counters.env_steps, status=status, reason=reason)
+    run.set_status(status, reason=reason, result=result, env_steps=counters.env_steps)
+    run.clear_stop()
+    return outcome
