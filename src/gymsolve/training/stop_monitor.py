@@ -113,7 +113,7 @@ class StopMonitor:
         return counters.env_steps, counters.updates, self._trainer.collector.begun
 
     def _announce(self) -> None:
-        """Say which stop was requested, in a thread: a halted terminal blocks the thread that writes to it."""
+        """Say which stop was requested, in a thread: a halted terminal blocks its writer."""
         reason = self._signalled.reason
         if reason is None:
             return

@@ -1,7 +1,7 @@
 """Broadcasts calls to the processes of a worker pool, detects deaths and starts them again.
 
-A worker that dies or no longer answers is lost. The next call that needs its rows starts another one. Workers
-that keep dying end the run.
+A worker that dies or no longer answers is lost. The next call that needs its rows starts another one.
+Workers that keep dying end the run.
 """
 
 import pickle
