@@ -20,7 +20,7 @@ _DOUBLINGS = 3
 _WORTH = 1.05
 """A change must be faster by this factor: less is noise."""
 _OTHER_DYNAMICS = frozenset({"envpool"})
-"""Backends that are another implementation of the environment: measured, and used only if the settings say so."""
+"""Backends that are another implementation of the environment: measured, used only if settings say so."""
 
 
 class Layout(NamedTuple):
