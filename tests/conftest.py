@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from chromium import browser
+from durations import pytest_addoption, pytest_collection_modifyitems, pytest_configure
 from quick_start import quick_fork_exec, real_fork_exec
 
-__all__ = ["browser"]
+__all__ = ["browser", "pytest_addoption", "pytest_collection_modifyitems", "pytest_configure"]
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Shells start background jobs with Ctrl-C ignored, and a training respects that. Tests send signals, so what

@@ -9,7 +9,6 @@ decides how gymsolve starts its workers.
 """
 
 import atexit
-import builtins
 import contextlib
 import ctypes
 import errno
@@ -59,18 +58,25 @@ def main(descriptor: int) -> None:
     _run(request.command)
 
 
+_imported: set[str] = set()
+"""Names of all packages and modules at the top that are imported, hidden or not."""
+
+
 def _keep_for_ever() -> None:
     """Let no copy collect what was imported, nor free it at its end.
 
-    Either writes to memory that all share until then, which takes longer than many a program. What a program
-    makes and imports itself ends as in every Python.
+    Either writes to memory that all share until then, which takes longer than many a program. What the
+    program makes and imports itself ends as in every Python, unless a module that was imported here keeps it.
     """
     sys.stdout.flush()  # or each copy would print what imports have printed
     ctypes.CDLL(None).fflush(None)
     gc.collect()
-    modules = [name for name in sys.modules if not _is_standard(name)]
-    everything = (sys.meta_path[:], gc.get_objects())
+    modules = [name for name in sys.modules if not _is_standard(name) and name != "__main__"]
+    main = sys.modules["__main__"]
+    freed = {id(thing) for thing in (main, vars(main), *gc.get_referrers(main, vars(main)))}
+    everything = [thing for thing in gc.get_objects() if id(thing) not in freed]
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(everything))
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(sys.meta_path[:]))
     for finalizer in list(weakref.finalize._registry):  # type: ignore[attr-defined]
         finalizer.atexit = False
     atexit.register(_forget, modules)
@@ -103,6 +109,7 @@ def _preload() -> None:
     importlib.import_module(_HEAVY)
     for name in left:
         importlib.import_module(name)
+    _imported.update(name.split(".")[0] for name in sys.modules)
     heavy = {name for name in set(sys.modules) - before if not _is_standard(name)}
     sys.meta_path.insert(0, _Hidden({name: sys.modules.pop(name) for name in heavy}))
 
@@ -141,14 +148,12 @@ class _Hidden(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self._modules = modules
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        if name not in self._modules:
-            return None
-        sys.meta_path.remove(self)
-        self._spec = self._modules[name].__spec__
-        sys.modules.update(self._modules)
-        return importlib.machinery.ModuleSpec(name, self)
+        return importlib.machinery.ModuleSpec(name, self) if name in self._modules else None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+        sys.meta_path.remove(self)
+        sys.modules.update(self._modules)
+        self._spec = self._modules[spec.name].__spec__
         return self._modules[spec.name]
 
     def exec_module(self, module: types.ModuleType) -> None:
@@ -220,6 +225,9 @@ def _take_over(request: Request, files: Sequence[int], requests: socket.socket, 
         if os.getppid() != owner:
             raise ProcessLookupError(errno.ESRCH, "the owner is gone")
         os.chdir(request.folder)
+        if _is_shadowed(request):
+            quick_start.answer(requests, 0)
+            os._exit(1)
         if request.new_session:
             os.setsid()
         if request.group >= 0:
@@ -235,6 +243,14 @@ def _take_over(request: Request, files: Sequence[int], requests: socket.socket, 
     quick_start.answer(requests, os.getpid())
     requests.close()
     _take_files(request.targets, files)
+
+
+def _is_shadowed(request: Request) -> bool:
+    """Would a module of the working directory be imported instead of one that is imported already?"""
+    if "-P" in quick_start.parse(request.command)[0]:
+        return False
+    here = [*Path().glob("*.py"), *(path.parent for path in Path().glob("*/__init__.py"))]
+    return not {path.stem for path in here}.isdisjoint(_imported)
 
 
 def _take_limits(request: Request) -> None:
@@ -302,16 +318,16 @@ def _show_command(command: Sequence[str]) -> None:
 
 
 def _run(command: Sequence[str]) -> None:
-    """Run the program of a command line that `quick_start.can_serve` accepts."""
+    """Run the program of a command line, in the module that code of `-c` runs in."""
     sys.orig_argv[:] = command
     options, kind, program, arguments = quick_start.parse(command)
-    module = types.ModuleType("__main__")
-    module.__builtins__ = builtins  # type: ignore[attr-defined]
-    sys.modules["__main__"] = module
+    namespace = vars(sys.modules["__main__"])
+    for name in quick_start.BOOT_NAMES:
+        del namespace[name]
     sys.argv[:] = [kind, *arguments]
     if "-P" not in options:
         sys.path.insert(0, str(Path.cwd()) if kind == "-m" else "")
     if kind == "-m":
         runpy._run_module_as_main(program)  # type: ignore[attr-defined]
     else:
-        exec(compile(program, "<string>", "exec"), module.__dict__)
+        exec(compile(program, "<string>", "exec"), namespace)

@@ -6,12 +6,14 @@ copies, whether a test starts them or gymsolve does. A copy has a process id of 
 is its parent. A new Python starts nevertheless
 
 - in tests that are about the start itself, which carry the marker `real_start`;
-- where a copy could not stand for it: other command lines, a `preexec_fn`, a user id, or other values of
-  variables that an interpreter or a library reads when it starts (PYTHONPATH, OMP_NUM_THREADS, LANG …).
+- where a copy could not stand for it: other command lines, a `preexec_fn`, a user id, other values of
+  variables that an interpreter or a library reads when it starts (PYTHONPATH, OMP_NUM_THREADS, LANG …), or a
+  module in the working directory that hides one which is imported already.
 """
 
 import _posixsubprocess
 import ctypes
+import itertools
 import os
 import pickle
 import resource
@@ -28,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 __all__ = [
+    "BOOT_NAMES",
     "NAME",
     "OPTIONS",
     "Request",
@@ -47,6 +50,7 @@ _SPAWN = "from multiprocessing.spawn import spawn_main"
 _READ_AT_START = ("PYTHON", "LD_", "LC_", "LANG", "OMP_", "MKL_", "OPENBLAS_", "KMP_", "TORCH", "MALLOC_")
 """How the names of variables begin that an interpreter or a library reads when it starts."""
 _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); import preloaded; preloaded.main(int(sys.argv[2]))"
+BOOT_NAMES = ("sys", "preloaded")
 _ROOM = 100_000
 """Characters of a command line that a copy can show in /proc."""
 _HEADER, _ANSWER = struct.Struct("=II"), struct.Struct("=q")
@@ -96,7 +100,7 @@ def receive(requests: socket.socket) -> tuple[Request, list[int]] | None:
 
 
 def answer(requests: socket.socket, number: int) -> None:
-    """Tell the program's process id, or an error of the system as a number below zero."""
+    """Tell the program's process id; 0 if no copy can stand for it; below zero, an error of the system."""
     requests.sendall(_ANSWER.pack(number))
 
 
@@ -106,7 +110,7 @@ class _Preloaded:
     def __init__(self, requests: socket.socket | None = None) -> None:
         self._requests = requests
         self._process_id = os.getpid()
-        self._variables = _read_at_start(os.environ)
+        self._variables = {} if requests is None else _read_at_start(os.environ)
         self._lock = threading.Lock()
         self._usable = sys.platform == "linux"
         self._process: subprocess.Popen[bytes] | None = None
@@ -117,11 +121,11 @@ class _Preloaded:
             self._usable
             and os.getpid() == self._process_id
             and _is_ours([os.fsdecode(word) for word in command])
-            and _read_at_start(variables) == self._variables
+            and _read_at_start(variables) == (self._variables or _read_at_start(os.environ))
         )
 
     def start(self, command: Sequence[Any], files: Mapping[int, int], **given: Any) -> int | None:
-        """Start a program whose files have these numbers; its process id, or None if nobody answers."""
+        """Start a program whose files have these numbers; its process id, or None if that is not possible."""
         request = Request(
             [os.fsdecode(word) for word in command],
             targets=list(files),
@@ -133,6 +137,7 @@ class _Preloaded:
         )
         with self._lock, _adopting_orphans():
             if self._requests is None:
+                self._variables = _read_at_start(os.environ)
                 self._process, self._requests = _start_preloaded()
             try:
                 send(self._requests, request, list(files.values()))
@@ -144,7 +149,7 @@ class _Preloaded:
                 raise
         if number < 0:
             raise OSError(-number, os.strerror(-number))
-        return int(number)
+        return int(number) or None
 
     def _forget(self) -> None:
         """Start another one for the next program, unless this one could not begin."""
@@ -174,6 +179,12 @@ def parse(words: Sequence[str]) -> tuple[set[str], str, str, list[str]]:
 
 def _read_at_start(variables: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in variables.items() if name.startswith(_READ_AT_START)}
+
+
+def _inherited_variables() -> list[bytes]:
+    """Those that libraries written in C have set, too: os.environ does not know them."""
+    words = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ")
+    return list(itertools.takewhile(lambda word: word is not None, words))
 
 
 def _umask() -> int:
@@ -215,12 +226,12 @@ def serve_with(requests: socket.socket) -> None:
 def quick_fork_exec(*arguments: Any) -> int:
     """`_posixsubprocess.fork_exec`, which subprocess and multiprocessing start all processes with."""
     given = dict(zip(_ARGUMENTS, arguments, strict=False))
-    variables = os.environb if given["env"] is None else dict(word.split(b"=", 1) for word in given["env"])
-    named = {os.fsdecode(name): os.fsdecode(value) for name, value in variables.items()}
+    words = _inherited_variables() if given["env"] is None else given["env"]
+    variables = dict(os.fsdecode(word).split("=", 1) for word in words)
     usual = given["close_fds"] and given["umask"] < 0
     usual = usual and all(given[name] is None for name in ("gid", "groups", "uid", "preexec_fn"))
     folder = Path.cwd() if given["cwd"] is None else Path(os.fsdecode(given["cwd"]))
-    if usual and folder.is_dir() and _preloaded.serves(given["args"], named):
+    if usual and folder.is_dir() and _preloaded.serves(given["args"], variables):
         streams = (given["p2cread"], given["c2pwrite"], given["errwrite"])
         files = {number: number if other < 0 else other for number, other in enumerate(streams)}
         files |= {number: number for number in given["keep"] if number != given["errpipe_write"]}
@@ -228,7 +239,7 @@ def quick_fork_exec(*arguments: Any) -> int:
             given["args"],
             files,
             folder=str(folder.absolute()),
-            variables=named,
+            variables=variables,
             new_session=bool(given["start_new_session"]),
             group=given["process_group"],
         )
