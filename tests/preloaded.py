@@ -238,6 +238,8 @@ def _take_over(request: Request, files: Sequence[int], requests: socket.socket, 
     _take_limits(request)
     _take_variables(request.variables)
     _take_signals(request.ignored)
+    if request.death_signal:
+        _prctl(_PR_SET_PDEATHSIG, request.death_signal)
     _show_command(request.command)
     _prctl(_PR_SET_NAME, Path(sys.executable).name.encode())
     quick_start.answer(requests, os.getpid())

@@ -31,6 +31,7 @@ from typing import Any
 
 __all__ = [
     "BOOT_NAMES",
+    "DEATH_SIGNAL",
     "NAME",
     "OPTIONS",
     "Request",
@@ -55,6 +56,8 @@ _ROOM = 100_000
 """Characters of a command line that a copy can show in /proc."""
 _HEADER, _ANSWER = struct.Struct("=II"), struct.Struct("=q")
 _MOST_FILES = 64
+DEATH_SIGNAL = "GYMSOLVE_TEST_DEATH_SIGNAL"
+"""A variable with the number of the signal that a program gets when its starter ends, however that ends."""
 _PR_SET_CHILD_SUBREAPER = 36
 _SIGNALS = signal.valid_signals()
 _LIMITS = [value for name, value in vars(resource).items() if name.startswith("RLIMIT_")]
@@ -81,6 +84,7 @@ class Request:
     ignored: set[int]
     limits: Mapping[int, tuple[int, int]]
     umask: int
+    death_signal: int
 
 
 def send(to: socket.socket, request: Request, files: Sequence[int]) -> None:
@@ -228,6 +232,7 @@ def quick_fork_exec(*arguments: Any) -> int:
     given = dict(zip(_ARGUMENTS, arguments, strict=False))
     words = _inherited_variables() if given["env"] is None else given["env"]
     variables = dict(os.fsdecode(word).split("=", 1) for word in words)
+    death_signal = int(variables.pop(DEATH_SIGNAL, 0))
     usual = given["close_fds"] and given["umask"] < 0
     usual = usual and all(given[name] is None for name in ("gid", "groups", "uid", "preexec_fn"))
     folder = Path.cwd() if given["cwd"] is None else Path(os.fsdecode(given["cwd"]))
@@ -242,6 +247,7 @@ def quick_fork_exec(*arguments: Any) -> int:
             variables=variables,
             new_session=bool(given["start_new_session"]),
             group=given["process_group"],
+            death_signal=death_signal,
         )
         if started is not None:
             return started
