@@ -7,6 +7,8 @@ QUIET_PIP := $(PIP) install --quiet --constraint constraints.txt
 # Its lines and progress bars say how much is still to come.
 SHOWN_PIP := $(PIP) install --constraint constraints.txt
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS)
+# A process runs all tests of a file; the longest files come first (tests/durations.py).
+BY_FILE := --dist loadfile --no-loadscope-reorder
 ENV ?= CartPole-v1
 # One more than the cores that there should be: some tests mostly wait.
 WORKERS ?= 3
@@ -16,11 +18,12 @@ JOBS ?= 2
 # One thread per process: on small matrices more of them cost more than they save.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: solve test fuzz smoke check same learn bench doctor-bench format docs clean help
+.PHONY: solve test durations fuzz smoke check same learn bench doctor-bench format docs clean help
 
 help:
 	@echo "make solve     install what is needed and train $(ENV) to solved (ENV=... for another)"
 	@echo "make test      install the test tools and run the whole test suite"
+	@echo "make durations run the tests and store what each file takes: the longest start first"
 	@echo "make fuzz      hostile input: command lines, recipes and files, many rounds (ROUNDS=...)"
 	@echo "make smoke     train, resume and film every shipped recipe; make test has one of each family"
 	@echo "make check     linter, types, dependency direction, recipes"
@@ -40,11 +43,15 @@ solve: $(VENV)/.installed
 # The tests of a file run in one process: what they share is made, and what they need imported, once.
 test: $(VENV)/.installed-dev
 	@$(BIN)/python tests/chromium.py
-	GYMSOLVE_TEST_BROWSER=required $(PYTEST) --dist loadfile
+	GYMSOLVE_TEST_BROWSER=required $(PYTEST) $(BY_FILE)
+
+# Two cores that have nothing else to do.
+durations: $(VENV)/.installed-dev
+	GYMSOLVE_TEST_BROWSER=required $(PYTEST) $(BY_FILE) --store-durations
 
 # A few rounds of it are in make test.
 fuzz: $(VENV)/.installed-dev
-	GYMSOLVE_FUZZ_ROUNDS=$(ROUNDS) $(PYTEST) --dist loadfile --timeout 7200 tests/fuzz
+	GYMSOLVE_FUZZ_ROUNDS=$(ROUNDS) $(PYTEST) $(BY_FILE) --timeout 7200 tests/fuzz
 
 smoke: $(VENV)/.installed-dev
 	$(PYTEST) -m "smoke or not smoke" tests/recipes/test_recipe_smoke.py

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from chromium import browser
-from quick_start import quick_context, real_context
+from durations import pytest_addoption, pytest_collection_modifyitems, pytest_configure
+from quick_start import quick_fork_exec, real_fork_exec
 
-__all__ = ["browser"]
+__all__ = ["browser", "pytest_addoption", "pytest_collection_modifyitems", "pytest_configure"]
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Shells start background jobs with Ctrl-C ignored, and a training respects that. Tests send signals, so what
@@ -32,28 +33,31 @@ def _own_state(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
 
 
-_CONTEXT = "gymsolve.envs.processes.multiprocessing.get_context"
+# Both are the same function: subprocess has it under a name of its own, multiprocessing has not.
+_STARTS = ("subprocess._fork_exec", "_posixsubprocess.fork_exec")
 _STAGE = "gymsolve.apps.video.automatic.open_render_env"
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _quick() -> Iterator[None]:
-    """Environments' processes start in milliseconds (`quick_start.py`), and trainings find nothing to draw.
+    """Programs of gymsolve start in milliseconds (`quick_start.py`), and trainings find nothing to draw.
 
     Drawing takes longer than a short training; settings stay as a user has them. This holds for what tests
     share, too.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_CONTEXT, quick_context)
+        for name in _STARTS:
+            patch.setattr(name, quick_fork_exec)
         patch.setattr(_STAGE, lambda env, task=None: None)
         yield
 
 
 @pytest.fixture(autouse=True)
 def _as_users_have_it(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests that are about the start of processes, or about videos, carry a marker that says so."""
+    """Tests that are about the start of programs, or about videos, carry a marker that says so."""
     if request.node.get_closest_marker("real_start") is not None:
-        monkeypatch.setattr(_CONTEXT, real_context)
+        for name in _STARTS:
+            monkeypatch.setattr(name, real_fork_exec)
     if request.node.get_closest_marker("videos") is not None:
         from gymsolve.envs.open_render_env import open_render_env
 

@@ -3,6 +3,8 @@
 import time
 from pathlib import Path
 
+from quick_start import NAME
+
 __all__ = ["children_of", "in_session", "is_running", "soon_gone"]
 
 
@@ -19,7 +21,15 @@ def children_of(pid: int) -> list[int]:
     """The processes that a process has started itself and that run."""
     tasks = Path(f"/proc/{pid}/task").iterdir()
     found = [int(word) for task in tasks for word in (task / "children").read_text().split()]
-    return [child for child in found if is_running(child)]
+    return [child for child in found if is_running(child) and not _is_preloaded(child)]
+
+
+def _is_preloaded(pid: int) -> bool:
+    """Is the process one of `preloaded.py`, which gymsolve would not have without its tests?"""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip() == NAME
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def soon_gone(*pids: int, seconds: float = 120.0) -> bool:
@@ -40,6 +50,6 @@ def in_session(leader: int) -> dict[int, int]:
             state, parent, _, session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if int(session) == leader and state != "Z":
+        if int(session) == leader and state != "Z" and not _is_preloaded(int(folder.name)):
             found[int(folder.name)] = int(parent)
     return found

@@ -1,31 +1,22 @@
 """ALE's vector class behind the contract: the same game as the wrapped stock environment, frame by frame."""
 
 import json
-from typing import Any
 
 import numpy as np
 import pytest
+from ale_games import CALM, STOCK, config_of
 from same_steps import assert_same_step
 
-from gymsolve.envs import determinism
 from gymsolve.envs.contract import Envs
 from gymsolve.envs.describe import describe_env
-from gymsolve.envs.determinism import check_determinism, know_determinism
 from gymsolve.envs.families.atari import backend as ale
 from gymsolve.envs.families.atari.backend import AleEnvs
 from gymsolve.envs.make import choose_backend, make_envs
 from gymsolve.errors import ConfigError
 from gymsolve.settings.config import EnvConfig
 
-STOCK = {"frameskip": 1, "obs_type": "grayscale"}
-CALM = STOCK | {"repeat_action_probability": 0.0}
 COLOURS = CALM | {"obs_type": "rgb"}
 LIVES = [{"atari": {"noop_max": 0}}, "episodic_life", {"clip_reward": {"sign": True}}]
-
-
-def config_of(game: str = "Breakout", **more: Any) -> EnvConfig:
-    settings = {"kwargs": CALM, "wrappers": [{"atari": {"noop_max": 0}}], "frame_stack": 4, "num_envs": 2}
-    return EnvConfig.model_validate({"id": f"ALE/{game}-v5", **settings, **more})
 
 
 def both(config: EnvConfig) -> tuple[Envs, Envs]:
@@ -188,31 +179,6 @@ def test_the_atari_wrapper_says_what_the_game_must_be_made_with():
         make_envs(EnvConfig.model_validate({"id": "ALE/Pong-v5", "wrappers": ["atari"]}), "train")
 
 
-@pytest.mark.parametrize("steps", [8, 64])
-@pytest.mark.parametrize("backend", ["auto", "sync"])
-def test_sticky_actions_resume_exactly(backend: str, steps: int) -> None:
-    # However many steps a busy machine has time for: these games end within 64 of them and not within 8.
-    config = config_of(kwargs=STOCK, max_episode_steps=200, backend=backend)
-    found = check_determinism(config, steps=steps)
-    assert found.seed_reproduces
-    assert found.resumes_exactly
-
-
-@pytest.mark.parametrize(
-    ("kwargs", "noop_max", "known"), [(STOCK, 0, True), (CALM, 30, True), (CALM, 2, False), (CALM, 0, False)]
-)
-def test_what_is_known_of_a_game_is_what_a_trial_shows(kwargs, noop_max, known, monkeypatch):
-    config = config_of(kwargs=kwargs, wrappers=[{"atari": {"noop_max": noop_max}}])
-    shown = check_determinism(config)
-    assert shown.copies_identical is not known
-    tried = []
-    monkeypatch.setattr(
-        determinism, "check_determinism", lambda config, on_step: tried.append(config) or shown
-    )
-    assert know_determinism(config) == shown
-    assert bool(tried) is not known
-
-
 def test_a_game_is_described_alike_with_and_without_its_own_class():
     config = config_of("Pong", wrappers=["atari", {"clip_reward": {"sign": True, "roles": ["train"]}}])
     for role in ("train", "eval"):
@@ -220,14 +186,3 @@ def test_a_game_is_described_alike_with_and_without_its_own_class():
         assert describe_env(config, role) == stock.spec
         assert stock.spec.max_episode_steps == 27_000  # ALE cuts games after 108,000 frames
         stock.close()
-
-
-@pytest.mark.parametrize(
-    ("sticky", "idle", "identical"), [(0.0, 0, True), (0.0, 30, False), (0.25, 0, False)]
-)
-def test_only_sticky_actions_and_idle_starts_make_games_differ(sticky, idle, identical):
-    """What the guide says of the randomness that remains."""
-    kwargs = STOCK | {"repeat_action_probability": sticky}
-    config = config_of("Pong", kwargs=kwargs, wrappers=[{"atari": {"noop_max": idle}}], backend="sync")
-    found = check_determinism(config, steps=40)
-    assert (found.copies_identical, found.seed_reproduces) == (identical, True)

@@ -14,15 +14,9 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, ViewportSize, sync_playwright
 
 from gymsolve.runs import Run, list_runs
+from quick_start import DEATH_SIGNAL
 from tests.chromium import need_browser
 
-BOUND = """
-import ctypes, os, sys
-if sys.platform == "linux":
-    ctypes.CDLL(None).prctl(1, 15)  # PR_SET_PDEATHSIG, SIGTERM; outlives the exec
-os.execv(sys.argv[1], sys.argv[1:])
-"""
-"""Runs a command that ends with its starter: a test run that is killed leaves no server."""
 SIZE: ViewportSize = {"width": 1280, "height": 900}
 AXE = Path(__file__).with_name("axe.min.js")
 
@@ -45,12 +39,10 @@ class Served:
 def serving(runs_dir: Path, *options: str) -> Iterator[Served]:
     """`gymsolve web` in a process of its own."""
     command = [sys.executable, "-m", "gymsolve", "web", "--no-open", "--runs-dir", str(runs_dir), *options]
+    # A test run that is killed leaves no server.
+    variables = {**os.environ, "COLUMNS": "100", DEATH_SIGNAL: str(int(signal.SIGTERM))}
     process = subprocess.Popen(
-        [sys.executable, "-c", BOUND, *command],
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env={**os.environ, "COLUMNS": "100"},
+        command, stdout=subprocess.PIPE, text=True, start_new_session=True, env=variables
     )
     assert process.stdout is not None
     try:
