@@ -48,20 +48,7 @@ def execute(
     ):
         if recorder is not None:
             observer = recorder.minding(observer)
-        engine = trainer.engine
-        run.append_event(
-            "started",
-            env_steps=trainer.counters.env_steps,
-            threshold=trainer.return_threshold,
-            engine=engine.name,
-            kernels=engine.kernels,
-            threads=engine.threads,
-            backend=trainer.envs.backend,
-        )
-        observer.started(run, trainer)
-        for note in notes:
-            run.append_event("note", text=note)
-            observer.event("note", {"text": note})
+        _log_start(trainer, run, observer, notes)
         if trainer.counters.judging is not None:
             record_evaluations(trainer, run, observer, scheduler.make_up(trainer, run, observer))
         reason = train_loop(trainer, run, scheduler, observer, signalled)
@@ -81,6 +68,24 @@ def execute(
         with trainer.clock.timing("video"):
             leave_videos(run, trainer.config, observer, outcome.seconds)
     return outcome
+
+
+def _log_start(trainer: Trainer, run: Run, observer: Observer, notes: list[str]) -> None:
+    """Write the event that a sitting starts, and the notes on it."""
+    engine = trainer.engine
+    run.append_event(
+        "started",
+        env_steps=trainer.counters.env_steps,
+        threshold=trainer.return_threshold,
+        engine=engine.name,
+        kernels=engine.kernels,
+        threads=engine.threads,
+        backend=trainer.envs.backend,
+    )
+    observer.started(run, trainer)
+    for note in notes:
+        run.append_event("note", text=note)
+        observer.event("note", {"text": note})
 
 
 def _recorder(trainer: Trainer, run: Run) -> AbstractContextManager[Any]:

@@ -133,9 +133,9 @@ def resume_run(
         replay_alerts(trainer, run)
         cleanup.callback(leave_report, run, trainer, watcher)
         notes += reconcile(trainer, run) + rearrange(trainer, run, changes)
+        if changes and saved is not None:  # first: evaluations under the old settings must not outlive them
+            save(trainer, run, "settings")
         if changes:
-            if saved is not None:  # first, for the proofs of old settings must not outlive them
-                save(trainer, run, "settings")
             sources = run.config_json()["provenance"] | dict.fromkeys(changes, "--set on resume")
             run.change_config(config.model_dump(mode="json"), sources)
         run.append_event(
