@@ -10,6 +10,7 @@ from playwright.sync_api import Page
 
 from gymsolve.web.assets import Assets
 from gymsolve.web.pages import PAGES
+from gymsolve.web.routes import ROUTES
 from tests.web.conftest import Served
 from tests.web.test_guard import STATIC, ask
 
@@ -69,3 +70,30 @@ def test_a_page_names_all_that_it_loads_and_asks_for_nothing_twice(
     assert len(scripts) == len(set(scripts))
     data = [urlsplit(one).path for one in asked if "/api/" in one and "since=" not in one]
     assert len(data) == len(set(data)), "asked twice: the page's words are not the module's"
+
+
+def addresses(block: str) -> set[str]:
+    """The addresses of a table in `addresses.js`, with `{}` for what is filled in, without queries."""
+    text = (STATIC / "addresses.js").read_text()
+    shared = dict(re.findall(r"^const (\w+) = \(.*more = ''\) => `(.*)\$\{more\}`;$", text, re.MULTILINE))
+    table = re.search(rf"export const {block} = \{{\n(.*?)\n\}};", text, re.DOTALL)
+    assert table is not None
+    known = set()
+    for name, made in re.findall(r"^  (\w+): \(.*?\) => (.*),$", table[1], re.MULTILINE):
+        call = re.fullmatch(r"(\w+)\([\w, ]+?(?:, [`'](.*)[`'])?\)", made)
+        path = made.strip("`'") if call is None else shared[call[1]] + (call[2] or "")
+        path = re.sub(r"\$\{part\(\w+\)\}(\.mp4)?", "{}", path.replace("${asked(query)}", ""))
+        known.add(path.partition("?")[0])
+        assert "$" not in path.partition("?")[0], name
+    return known
+
+
+def test_pages_ask_for_the_addresses_that_the_server_has() -> None:
+    assert addresses("api") == {"/api" + re.sub(r"\{\w+\}", "{}", route.path) for route in ROUTES}
+    assert addresses("pages") == {re.sub(r"\{\w+\}", "{}", path) for path in PAGES}
+    own = [
+        path for path in STATIC.rglob("*.js") if "vendor" not in path.parts and path.name != "addresses.js"
+    ]
+    for path in own:
+        literal = re.search(r"""[`'"]/(api|ws|runs?|compare|play|inspect)\b""", path.read_text())
+        assert literal is None, f"{path.name} has an address of its own: {literal[0]}"

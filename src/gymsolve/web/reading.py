@@ -1,15 +1,13 @@
-"""What the pages read: runs, their curves, what was found in them, and what there is to play."""
+"""Answers to what pages ask about runs: their curves, alerts and videos, and what there is to play."""
 
-import math
 import platform
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
-from gymsolve.errors import UnknownRunError, UsageError
+from gymsolve.errors import UnknownRunError
 from gymsolve.runs import Run
 from gymsolve.view.runs_table import RunsTable
-from gymsolve.web.route import Ask, File, Reply, Route
+from gymsolve.web.route import Ask, File, Reply
 
 _REPORT_POLICY = (
     # A report may come from anybody: nothing in it runs, and nothing is loaded from elsewhere.
@@ -18,7 +16,6 @@ _REPORT_POLICY = (
 )
 _MOST_ROWS = 200
 _MOST_PLAYABLE = 50
-_AXES = ("env_steps", "vec_steps", "time")
 
 
 def asked_run(ask: Ask) -> Run:
@@ -33,26 +30,26 @@ def _table(runs_dir: str | None) -> RunsTable:
     return RunsTable(runs_dir)
 
 
-def _runs(ask: Ask) -> Reply:
+def show_runs(ask: Ask) -> Reply:
     """The table of runs."""
-    found = _table(ask.home.runs_dir).look(
+    table = _table(ask.home.runs_dir).look(
         ask.query.get("query", ""),
         sort=ask.query.get("sort", "created"),
         descending=ask.query.get("order", "down") != "up",
-        offset=_whole(ask.query, "offset", 0),
-        limit=min(_MOST_ROWS, _whole(ask.query, "limit", 50)),
+        offset=ask.whole("offset", 0),
+        limit=min(_MOST_ROWS, ask.whole("limit", 50)),
         trials=ask.query.get("trials") == "1",
     )
-    return {**found.to_json(), **_server(ask)}
+    return {**table.to_json(), **_server(ask)}
 
 
-def _run(ask: Ask) -> Reply:
+def show_run(ask: Ask) -> Reply:
     """One run, but for its curves."""
     from gymsolve.view.live_series import name_metrics
     from gymsolve.view.run_page import look_over
 
     run = asked_run(ask)
-    metrics = [one.to_json() for one in name_metrics(run)]
+    metrics = [metric.to_json() for metric in name_metrics(run)]
     return {**look_over(run).to_json(), "metrics": metrics, **_server(ask)}
 
 
@@ -61,30 +58,29 @@ def _server(ask: Ask) -> dict[str, Any]:
     return {"read_only": ask.home.limits.read_only, "machine": platform.node()}
 
 
-def _follow(ask: Ask) -> Reply:
+def follow_run(ask: Ask) -> Reply:
     """What was recorded since a cursor, how the run stands, and a stamp of everything else."""
     from gymsolve.view.live_series import follow_metrics
     from gymsolve.view.run_page import run_stamp
 
     run = asked_run(ask)
-    names = [name for name in ask.query.get("names", "").splitlines() if name]  # a name may have a comma
     summary, stamp = run.summary(), run_stamp(run)  # first: what has ended has written all of its records
-    told = {"status": summary.status, "reason": summary.reason, "env_steps": summary.env_steps}
-    return {**follow_metrics(run, names, ask.query.get("since", "")).to_json(), **told, "stamp": stamp}
+    state = {"status": summary.status, "reason": summary.reason, "env_steps": summary.env_steps}
+    followed = follow_metrics(run, ask.lines("names"), ask.query.get("since", ""))
+    return {**followed.to_json(), **state, "stamp": stamp}
 
 
-def _closer(ask: Ask) -> Reply:
+def show_closer(ask: Ask) -> Reply:
     """A part of the curves in more detail."""
     from gymsolve.view.live_series import look_closer
     from gymsolve.view.series import Part
 
-    names = [name for name in ask.query.get("names", "").splitlines() if name]
-    low, high = (_finite(ask.query, name) for name in ("from", "to"))
-    part = Part("seconds" if ask.query.get("axis") == "seconds" else "steps", low, high)
-    return look_closer(asked_run(ask), names, part).to_json()
+    axis: Literal["steps", "seconds"] = "seconds" if ask.query.get("axis") == "seconds" else "steps"
+    part = Part(axis, ask.number("from"), ask.number("to"))
+    return look_closer(asked_run(ask), ask.lines("names"), part).to_json()
 
 
-def _alerts(ask: Ask) -> Reply:
+def show_alerts(ask: Ask) -> Reply:
     """The alerts of a run by its events, in words."""
     from gymsolve.view.run_view import RunView
 
@@ -121,7 +117,7 @@ def _alert(ask: Ask, run: Run, alert: dict[str, Any], follows: list[dict[str, An
         "lasting": lasting(alert, follows),
         "remedy": remedy_text(alert),
         "fix": fix,
-        "follows": [_alert(ask, run, one, []) for one in follows],
+        "follows": [_alert(ask, run, other, []) for other in follows],
     }
 
 
@@ -134,30 +130,31 @@ def _tried(event: dict[str, Any] | None) -> dict[str, Any] | None:
     if event is None:
         return None
     runs = event.get("children")
-    told = [str(one) for one in runs] if isinstance(runs, list) else []
-    return {"verdict": str(event.get("verdict")), "runs": told}
+    names = [str(name) for name in runs] if isinstance(runs, list) else []
+    return {"verdict": str(event.get("verdict")), "runs": names}
 
 
-def _compare(ask: Ask) -> Reply:
+def compare_runs(ask: Ask) -> Reply:
     """Runs side by side."""
     from gymsolve.view.compare_page import compare_side_by_side
+    from gymsolve.view.report.comparison import AXES
     from gymsolve.view.run_page import run_by_id
 
     names = [name for name in ask.query.get("runs", "").split(",") if name]
-    axis = next((one for one in _AXES if one == ask.query.get("axis")), None)
+    axis = next((known for known in AXES if known == ask.query.get("axis")), None)
     runs = [run_by_id(name, ask.home.runs_dir) for name in names]
-    return compare_side_by_side(runs, axis, ask.query.get("metric", "")).to_json()  # type: ignore[arg-type]
+    return compare_side_by_side(runs, axis, ask.query.get("metric", "")).to_json()
 
 
-def _recipes(ask: Ask) -> Reply:
+def name_recipes(ask: Ask) -> Reply:
     """Names that a run can be started by."""
     from gymsolve.service.recipes import list_recipes
 
-    found = list_recipes(ask.query.get("query") or None).recipes
-    return {"recipes": [{"name": one.name, "description": one.description} for one in found]}
+    recipes = list_recipes(ask.query.get("query") or None).recipes
+    return {"recipes": [{"name": recipe.name, "description": recipe.description} for recipe in recipes]}
 
 
-def _playable(ask: Ask) -> Reply:
+def list_playable(ask: Ask) -> Reply:
     """The environments with a recipe, and the newest runs."""
     from gymsolve.recipes import list_recipes
     from gymsolve.runs.index import list_runs
@@ -176,7 +173,7 @@ def _playable(ask: Ask) -> Reply:
     }
 
 
-def _video(ask: Ask) -> Reply:
+def send_video(ask: Ask) -> Reply:
     from gymsolve.runs.videos import list_videos
 
     name = ask.path["name"]
@@ -186,41 +183,8 @@ def _video(ask: Ask) -> Reply:
     raise UnknownRunError(f"there is no video {name!r} (any more).")
 
 
-def _report(ask: Ask) -> Reply:
+def send_report(ask: Ask) -> Reply:
     path = asked_run(ask).path / "report.html"
     if path.is_symlink() or not path.is_file():
         raise UnknownRunError("no report was written yet.", hint="A run leaves one when it ends.")
     return File(path, "text/html", {"content-security-policy": _REPORT_POLICY})
-
-
-def _whole(query: Mapping[str, str], name: str, usual: int) -> int:
-    text = query.get(name, "")
-    if not text:
-        return usual
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise UsageError(f"{text[:40]!r} is no whole number.", where=name)
-    return int(text)
-
-
-def _finite(query: Mapping[str, str], name: str) -> float:
-    try:
-        found = float(query.get(name, ""))
-    except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
-        raise UsageError("this should be a number.", where=name)
-    return found
-
-
-ROUTES: tuple[Route, ...] = (
-    Route("GET", "/runs", _runs),
-    Route("GET", "/runs/{run}", _run),
-    Route("GET", "/runs/{run}/follow", _follow),
-    Route("GET", "/runs/{run}/closer", _closer),
-    Route("GET", "/runs/{run}/alerts", _alerts),
-    Route("GET", "/runs/{run}/report.html", _report),
-    Route("GET", "/runs/{run}/videos/{name}", _video),
-    Route("GET", "/compare", _compare),
-    Route("GET", "/recipes", _recipes),
-    Route("GET", "/play/choices", _playable),
-)

@@ -1,4 +1,4 @@
-"""Reviews of episodes: what would be sent and to whom, the sending itself, and what came back."""
+"""Reviews of episodes: the prompt and its receiver, the sending itself, and the answers."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ from gymsolve.apps.review.chat import find_endpoint
 from gymsolve.errors import UsageError
 from gymsolve.runs.inspections import open_inspection, run_among
 from gymsolve.runs.run import Run
-from gymsolve.web.route import Ask, Raw, Reply, Route
+from gymsolve.web.route import Ask, Raw, Reply
 
 
-def _look(ask: Ask) -> Reply:
+def show_prompt(ask: Ask) -> Reply:
     """The prompt as it would be sent, and the answers that there are."""
     run, endpoint = _run(ask), find_endpoint()
     prompt = _prompt(run, ask, ask.query)
@@ -26,15 +26,15 @@ def _look(ask: Ask) -> Reply:
     }
 
 
-def _answers(ask: Ask) -> Reply:
+def show_answers(ask: Ask) -> Reply:
     return {"reviews": _stored(_run(ask), ask)}
 
 
-def _picture(ask: Ask) -> Reply:
+def send_picture(ask: Ask) -> Reply:
     return Raw(_prompt(_run(ask), ask, ask.query).picture, "image/png")
 
 
-def _send(ask: Ask) -> Reply:
+def send_prompt(ask: Ask) -> Reply:
     run = _run(ask)
     review.review(run, _prompt(run, ask, ask.body), find_endpoint(), ask.body.get("digest"))
     return {"reviews": _stored(run, ask)}
@@ -54,13 +54,4 @@ def _prompt(run: Run, ask: Ask, wish: dict[str, Any]) -> review.Prompt:
 
 
 def _stored(run: Run, ask: Ask) -> list[dict[str, Any]]:
-    return [vars(one) for one in review.read_reviews(open_inspection(run, ask.path["episode"]))]
-
-
-_PLACE = "/inspect/{run}/{episode}/review"
-ROUTES: tuple[Route, ...] = (
-    Route("GET", _PLACE, _look),
-    Route("GET", f"{_PLACE}/answers", _answers),
-    Route("GET", f"{_PLACE}/picture", _picture),
-    Route("POST", _PLACE, _send),
-)
+    return [vars(stored) for stored in review.read_reviews(open_inspection(run, ask.path["episode"]))]

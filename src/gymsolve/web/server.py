@@ -29,15 +29,14 @@ from gymsolve.errors import GymsolveError, UnknownRunError, UsageError
 from gymsolve.runs.files import parse_json
 from gymsolve.runs.schema import is_shallow
 from gymsolve.service.agent_limits import Home
-from gymsolve.web import acting, inspecting, reading
 from gymsolve.web.assets import Assets
 from gymsolve.web.guard import Guard
 from gymsolve.web.pages import PAGES, first_data, shell
 from gymsolve.web.route import Ask, File, Raw, Reply, Route
+from gymsolve.web.routes import ROUTES
 from gymsolve.web.sessions import Sessions
 from gymsolve.web.threads import Threads
 
-ROUTES: tuple[Route, ...] = (*reading.ROUTES, *acting.ROUTES, *inspecting.ROUTES)
 _LARGEST_BODY = 1 << 20
 _LARGEST_MESSAGE = 1 << 16
 _TURN = 0.0005

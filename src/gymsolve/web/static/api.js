@@ -7,7 +7,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What `/api` + path answers. */
+/** The answer to an address of `addresses.js`. */
 export function get(path, options = {}) {
   return ask(path, options);
 }
@@ -20,7 +20,7 @@ export function post(path, body = {}) {
 async function ask(path, options) {
   let answer;
   try {
-    answer = await fetch(`/api${path}`, options);
+    answer = await fetch(path, options);
   } catch (error) {
     if (error.name === 'AbortError') throw error;
     throw new ApiError({ text: 'the server does not answer.', hint: 'Start it again: gymsolve web' }, 0);

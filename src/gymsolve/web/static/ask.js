@@ -1,4 +1,5 @@
 // Questions before something is done: a dialog with the exact command, and what came of it.
+import { api } from './addresses.js';
 import { get, post } from './api.js';
 import { sentence } from './shell.js';
 import { html, nothing, render } from './vendor/lit-html.js';
@@ -26,7 +27,7 @@ export function askForRun({ title, text, verb, path, body = {}, fields, values =
       planned = null;
       box.redraw();
     };
-    const names = fields.includes('env') ? (await get('/recipes')).recipes : [];
+    const names = fields.includes('env') ? (await get(api.recipes())).recipes : [];
     box.draw(() => html`<h2>${title}</h2>${text ? html`<p class="soft">${text}</p>` : nothing}
       <form @submit=${(event) => { event.preventDefault(); (planned ? act : look)(); }}>
         ${fields.map((name) => field(name, given[name] ?? '', changed(name), names, fields.includes('env') ? 'as in the recipe' : 'as it is'))}

@@ -1,4 +1,5 @@
 // Runs side by side: results, curves on a common axis with seeds as bands, and the settings that differ.
+import { api, pages } from './addresses.js';
 import { get } from './api.js';
 import { lineChart } from './chart.js';
 import { align } from './curves.js';
@@ -16,8 +17,7 @@ let timer = 0;
 async function look() {
   clearTimeout(timer);
   try {
-    const words = new URLSearchParams({ runs: runs.join(','), axis: state.axis, metric: state.metric });
-    state.told = await get(`/compare?${words}`);
+    state.told = await get(api.compare({ runs: runs.join(','), axis: state.axis, metric: state.metric }));
     showError(null);
     draw();
   } catch (error) {
@@ -35,8 +35,8 @@ function again() {
 
 function change(changes) {
   Object.assign(state, changes);
-  const words = new URLSearchParams({ runs: runs.join(','), ...(state.axis && { axis: state.axis }), ...(state.metric && { metric: state.metric }) });
-  history.replaceState(null, '', `/compare?${words}`);
+  const words = { runs: runs.join(','), ...(state.axis && { axis: state.axis }), ...(state.metric && { metric: state.metric }) };
+  history.replaceState(null, '', pages.compare(words));
   look();
 }
 
@@ -55,7 +55,7 @@ function draw() {
     <div id="charts" class="grid wide">${charts.map((one) => html`<figure class="card chart"><figcaption><span><b>${one.title}</b> <span class="soft small">${one.note}</span></span></figcaption><div class="plot"></div>
       <ul class="keys small">${one.lines.map((line, at) => html`<li><i class="dot c${at % 8}"></i>${line.band.length ? '' : `${line.letter}: `}${line.label}</li>`)}</ul></figure>`)}</div>
     <h2>Results</h2><div class="scroll" tabindex="0" role="region" aria-label="Results"><table id="results"><thead><tr><td></td>${compared.map((one) => html`<th scope="col">${one.letter}
-        <a href="/run/${encodeURIComponent(one.id)}">${one.id}</a></th>`)}</tr></thead>
+        <a href=${pages.run(one.id)}>${one.id}</a></th>`)}</tr></thead>
       <tbody><tr><th scope="row">status</th>${compared.map((one) => html`<td>${one.status}</td>`)}</tr>
         ${results.map(([name, ...values]) => html`<tr><th scope="row">${name}</th>${values.map((value) => html`<td>${value}</td>`)}</tr>`)}</tbody></table></div>
     <h2>Settings that differ</h2>${differing.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Settings that differ"><table><thead><tr><td></td>${letters.map((letter) => html`<th scope="col">${letter}</th>`)}</tr></thead>

@@ -1,4 +1,5 @@
 // The inspector: one episode, one cursor (the number of a state), and panels that show what was there.
+import { api, pages } from './addresses.js';
 import { get } from './api.js';
 import { Desk } from './inspect/desk.js';
 import { Episode } from './inspect/episode.js';
@@ -37,7 +38,7 @@ const choose = picker(document.getElementById('picker'), view);
 start().catch(view.fail);
 
 async function start() {
-  const { runs } = await get('/inspect');
+  const { runs } = await get(api.inspectable());
   choose.runs(runs, query);
   const run = query.get('run');
   summarize(summary, view);
@@ -54,7 +55,7 @@ async function start() {
 
 async function openRun(run) {
   view.desk?.close();
-  view.run = await get(`/inspect/${encodeURIComponent(run)}`);
+  view.run = await get(api.inspect(run));
   view.desk = new Desk(run, view.fail);
   choose.run(view.run, query);
   summarize(summary, view);
@@ -130,7 +131,7 @@ async function open(name, step = 0) {
 /** The list of episodes again. */
 async function reload() {
   if (!view.run) return;
-  view.run = await get(`/inspect/${encodeURIComponent(view.run.run)}`);
+  view.run = await get(api.inspect(view.run.run));
   panels.forEach((panel) => panel.grow?.());
 }
 
@@ -196,7 +197,7 @@ function remember() {
     const sampled = Number(!facts.deterministic);
     const told = { run, checkpoint: facts.checkpoint, seed: facts.seed, episode: name, step: view.state, sampled };
     if (facts.task) told.task = facts.task;
-    history.replaceState(null, '', `/inspect?${new URLSearchParams(told)}`);
+    history.replaceState(null, '', pages.inspect(told));
   }, 250);
 }
 

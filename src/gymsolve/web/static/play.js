@@ -1,4 +1,5 @@
 // The page `play`: choose what to play, or play it.
+import { api, pages } from './addresses.js';
 import { get } from './api.js';
 import { addStyle, mount } from './play/player.js';
 import { page, showError } from './shell.js';
@@ -21,14 +22,14 @@ function requested({ env, run, checkpoint, mode, seed, episodes, against, ...res
 }
 
 async function offer() {
-  const { environments, runs } = await get('/play/choices');
+  const { environments, runs } = await get(api.choices());
   const go = (name) => (event) => {
     event.preventDefault();
     const value = new FormData(event.target).get('what').trim();
-    if (value) location.href = `/play?${new URLSearchParams({ [name]: value })}`;
+    if (value) location.href = pages.play({ [name]: value });
   };
   const link = (name, value, text = value, more = '') =>
-    html`<li><a href=${`/play?${new URLSearchParams({ [name]: value })}`}>${text}</a> <span class="soft small">${more}</span></li>`;
+    html`<li><a href=${pages.play({ [name]: value })}>${text}</a> <span class="soft small">${more}</span></li>`;
   render(html`<h1>Play</h1>
     <p class="soft">Play an environment yourself, or watch the policy of a run and take over from it.</p>
     <div class="offer">

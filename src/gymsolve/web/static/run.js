@@ -1,4 +1,5 @@
 // One run: live curves, alerts, checkpoints, videos, logbook, and what can be done with it.
+import { api, pages } from './addresses.js';
 import { get } from './api.js';
 import { Curves, RETURN, Tracks } from './curves.js';
 import { actions, alerts, checkpoints, evaluations, events, facts, head, log, logbook, settings, tiles, videos } from './run_parts.js';
@@ -6,8 +7,7 @@ import { page, showError } from './shell.js';
 import { SmallPlayer } from './small_player.js';
 import { html, nothing, render } from './vendor/lit-html.js';
 
-const id = named(location.pathname.slice('/run/'.length));
-const place = `/runs/${encodeURIComponent(id)}`;
+const id = named(location.pathname.slice(pages.run('').length));
 const main = page(id);
 const state = { id, run: null, told: null, found: null, tracks: new Tracks(), cursor: '', trying: new Map(), refresh };
 const player = new SmallPlayer(id);
@@ -27,9 +27,9 @@ function named(text) {
 
 async function open() {
   try {
-    const first = get(`${place}/follow?names=${encodeURIComponent(RETURN.join('\n'))}`);
+    const first = get(api.follow(id, { names: RETURN.join('\n') }));
     first.catch(() => {}); // whoever waits for it below hears of it; nobody does where the next line fails
-    state.run = await get(place);
+    state.run = await get(api.run(id));
     lay();
     take(await first);
     state.cursor = ''; // the other curves are still to come, from the beginning
@@ -37,7 +37,7 @@ async function open() {
     poll();
   } catch (error) {
     showError(error);
-    render(html`<h1>${id}</h1><p><a href="/">All runs</a></p>`, main);
+    render(html`<h1>${id}</h1><p><a href=${pages.runs()}>All runs</a></p>`, main);
   }
 }
 
@@ -63,9 +63,8 @@ function take(told) {
 
 /** A part of the curves in more detail; null where the server does not give it. */
 async function closer({ axis, from, to, names }) {
-  const words = new URLSearchParams({ axis, from, to, names: names.join('\n') });
   try {
-    return await get(`${place}/closer?${words}`);
+    return await get(api.closer(id, { axis, from, to, names: names.join('\n') }));
   } catch (error) {
     showError(error);
     return null;
@@ -76,7 +75,7 @@ async function closer({ axis, from, to, names }) {
 async function look() {
   const mine = ++asked;
   const names = curves.wanted().join('\n');
-  const told = await get(`${place}/follow?names=${encodeURIComponent(names)}&since=${state.cursor}`);
+  const told = await get(api.follow(id, { names, since: state.cursor }));
   if (mine !== asked) return; // other metrics were chosen meanwhile
   const ended = state.told && state.told.status !== told.status;
   take(told);
@@ -86,7 +85,7 @@ async function look() {
 }
 
 async function refresh() {
-  state.run = await get(place);
+  state.run = await get(api.run(id));
   curves.know(state.run.metrics, state.run.threshold);
   player.show(main.querySelector('#player'), state.run);
   draw();
@@ -115,7 +114,7 @@ async function diagnose() {
   if (wanted === shown) return;
   shown = wanted;
   try {
-    state.found = await get(`${place}/alerts`);
+    state.found = await get(api.alerts(id));
   } catch (error) {
     state.found = { roots: [], lint: [], problems: [error.text], checked: 0 };
   }

@@ -1,12 +1,12 @@
 // The parts of a run's page, as templates of what is known of it.
+import { api, pages } from './addresses.js';
 import { ApiError, post } from './api.js';
 import { askForRun, commandLine, confirmAction } from './ask.js';
 import { capital, showError } from './shell.js';
 import { html, nothing } from './vendor/lit-html.js';
 import { age, clock, count, duration, ended, number, score, SEVERITIES, TONES, took } from './words.js';
 
-const address = (run, more = '') => `/api/runs/${encodeURIComponent(run.id)}${more}`;
-const link = (id) => html`<a href="/run/${encodeURIComponent(id)}">${id}</a>`;
+const link = (id) => html`<a href=${pages.run(id)}>${id}</a>`;
 
 export function head({ run, told }) {
   const status = told?.status ?? run.status;
@@ -15,7 +15,7 @@ export function head({ run, told }) {
       ${reason && reason !== status && reason.length < 40 ? html`<span class="soft small">${ended(reason)}</span>` : nothing}</h1>
     <p class="soft small">${run.id} · ${run.env_id} · ${run.algo}${run.seed === null ? '' : ` · seed ${run.seed}`} · started ${clock(run.created)} on ${run.host}
       ${run.parent ? html` · from ${link(run.parent.run)}${run.parent.checkpoint ? `@${run.parent.checkpoint}` : ''}` : nothing}
-      ${run.group ? html` · <a href="/?query=${encodeURIComponent(`group:${run.group}`)}">group ${run.group}</a>` : nothing}</p>
+      ${run.group ? html` · <a href=${pages.runs({ query: `group:${run.group}` })}>group ${run.group}</a>` : nothing}</p>
     ${reason && reason.length >= 40 ? html`<p class="${TONES[status]}">${capital(reason)}</p>` : nothing}</div></div>`;
 }
 
@@ -23,15 +23,15 @@ export function actions(state) {
   const { run, told } = state;
   const running = (told?.status ?? run.status) === 'running';
   const saved = run.checkpoints.length > 0;
-  const where = `run=${encodeURIComponent(run.id)}`;
-  const look = html`${saved ? html`<a class="button main" href="/play?${where}">Play</a> <a class="button" href="/inspect?${where}">Inspect</a>` : nothing}
-    ${run.report ? html`<a class="button" href=${address(run, '/report.html')}>Report</a>` : nothing}`;
+  const where = { run: run.id };
+  const look = html`${saved ? html`<a class="button main" href=${pages.play(where)}>Play</a> <a class="button" href=${pages.inspect(where)}>Inspect</a>` : nothing}
+    ${run.report ? html`<a class="button" href=${api.reportPage(run.id)}>Report</a>` : nothing}`;
   if (run.read_only) return html`<p class="row">${look}<span class="soft">read only</span></p>`;
   return html`<p class="row">${look}
     ${running ? html`<button type="button" ?disabled=${run.stopping} @click=${() => stop(state)}>Stop</button>` : nothing}
     ${!running && saved ? html`<button type="button" @click=${() => goOn(state, 'resume')}>Resume</button>` : nothing}
     ${saved ? html`<button type="button" @click=${() => goOn(state, 'fork')}>Fork</button>` : nothing}
-    <button type="button" class="quiet soft" @click=${() => act(state, () => post(`/runs/${encodeURIComponent(run.id)}/report`))}>${run.report ? 'Write the report again' : 'Write a report'}</button></p>`;
+    <button type="button" class="quiet soft" @click=${() => act(state, () => post(api.report(run.id)))}>${run.report ? 'Write the report again' : 'Write a report'}</button></p>`;
 }
 
 async function act(state, call) {
@@ -48,7 +48,7 @@ async function act(state, call) {
 
 function stop(state) {
   return act(state, () => confirmAction({
-    title: 'Stop this run?', verb: 'Stop', path: `/runs/${encodeURIComponent(state.run.id)}/stop`,
+    title: 'Stop this run?', verb: 'Stop', path: api.stop(state.run.id),
     text: `It finishes the update under way, saves a checkpoint and ends. It can be resumed.${
       state.run.host === state.run.machine ? '' : ` It trains on ${state.run.host}, and hears of this if that machine shares the folder.`}`,
   }));
@@ -59,10 +59,10 @@ async function goOn(state, kind, checkpoint = '') {
   const begun = await act(state, () => askForRun({
     title: fork ? 'Fork this run' : 'Resume this run', verb: fork ? 'Fork' : 'Resume',
     text: fork ? 'A new run begins in the state of a checkpoint, with other settings if you like.' : 'The same run goes on from its last checkpoint.',
-    path: `/runs/${encodeURIComponent(state.run.id)}/${kind}`, values: { checkpoint },
+    path: fork ? api.fork(state.run.id) : api.resume(state.run.id), values: { checkpoint },
     fields: fork ? ['checkpoint', 'steps', 'seed', 'set'] : ['steps', 'set'],
   }));
-  if (begun && begun.run !== state.run.id) location.href = `/run/${encodeURIComponent(begun.run)}`;
+  if (begun && begun.run !== state.run.id) location.href = pages.run(begun.run);
 }
 
 export function tiles({ run, told, tracks }) {
@@ -107,7 +107,7 @@ const countTrials = (run) => run.events.filter((event) => event.kind === 'fix').
 /** What came of trying a remedy, or that it is being tried. */
 function trials({ run, trying }, { id, tried }) {
   if (trying.has(id) && trying.get(id) === countTrials(run)) {
-    return html`<p class="small" role="status">Its trials train in the background: <a href="/?trials=1">runs with trials</a>. What comes of them is told here.</p>`;
+    return html`<p class="small" role="status">Its trials train in the background: <a href=${pages.runs({ trials: 1 })}>runs with trials</a>. What comes of them is told here.</p>`;
   }
   return tried ? html`<p class="small" role="status">Tried: ${OUTCOMES[tried.verdict] ?? tried.verdict} ${tried.runs.map((name) => html`${link(name)} `)}</p>` : nothing;
 }
@@ -116,7 +116,7 @@ function tryFix(state, one) {
   return act(state, async () => {
     const before = countTrials(state.run);
     const answer = await confirmAction({
-      title: 'Try this remedy?', verb: 'Start the trials', path: `/runs/${encodeURIComponent(state.run.id)}/fix`, body: { alert: one.id },
+      title: 'Try this remedy?', verb: 'Start the trials', path: api.fix(state.run.id), body: { alert: one.id },
       text: 'Trials are short trainings; they go on in the background, and an event of this run tells what came of them.',
     });
     if (answer?.obstacle) throw new ApiError({ text: answer.obstacle });
@@ -140,7 +140,7 @@ export function videos({ run }) {
   if (!run.videos.length) return nothing;
   const told = (one) => [one.env_steps === null ? '' : `${count(one.env_steps)} steps`,
     one.episode_return === null ? '' : `return ${number(one.episode_return)}`, one.note].filter(Boolean).join(', ');
-  const film = (one) => html`<figure><video controls preload="metadata" muted src="${address(run, `/videos/${encodeURIComponent(one.name)}.mp4?${one.stamp}`)}"></video>
+  const film = (one) => html`<figure><video controls preload="metadata" muted src=${api.video(run.id, one.name, one.stamp)}></video>
     <figcaption class="small"><b>${one.name}</b> <span class="soft">${told(one)}</span></figcaption></figure>`;
   return html`<h2>Videos</h2><div class="videos">${run.videos.map(film)}</div>`;
 }
@@ -149,11 +149,11 @@ export function checkpoints(state) {
   const { run } = state;
   if (!run.checkpoints.length) return html`<h2>Checkpoints</h2><p class="soft">None was saved yet.</p>`;
   const row = (one) => {
-    const where = `run=${encodeURIComponent(run.id)}&checkpoint=${one.name}`;
+    const where = { run: run.id, checkpoint: one.name };
     const marks = [one.best ? 'best' : '', one.last ? 'last' : ''].filter(Boolean).join(', ');
     return html`<tr><td class="number">${count(one.env_steps)}</td><td>${marks}</td><td>${one.reason ?? ''}</td>
       <td class="number">${score(one.eval?.['eval/mean_reward'] ?? null, one.eval?.['eval/std_reward'] ?? null)}</td><td class="soft nowrap">${age(one.time)}</td>
-      <td class="nowrap"><a href="/play?${where}" aria-label="Play checkpoint ${one.name}">play</a> · <a href="/inspect?${where}" aria-label="Inspect checkpoint ${one.name}">inspect</a>
+      <td class="nowrap"><a href=${pages.play(where)} aria-label="Play checkpoint ${one.name}">play</a> · <a href=${pages.inspect(where)} aria-label="Inspect checkpoint ${one.name}">inspect</a>
       ${run.read_only ? nothing : html` · <button type="button" class="quiet small" aria-label="Fork checkpoint ${one.name}" @click=${() => goOn(state, 'fork', one.name)}>fork</button>`}</td></tr>`;
   };
   return html`<h2>Checkpoints</h2><div class="scroll" tabindex="0" role="region" aria-label="Checkpoints"><table><thead><tr><th scope="col" class="number">steps</th><th scope="col">pointers</th><th scope="col">saved because</th>
@@ -168,7 +168,7 @@ export function logbook(state) {
     event.preventDefault();
     const form = event.target;
     const parts = Object.fromEntries(new FormData(form));
-    if (await act(state, () => post(`/runs/${encodeURIComponent(run.id)}/logbook`, parts))) form.reset();
+    if (await act(state, () => post(api.logbook(run.id), parts))) form.reset();
   };
   return html`<h2>Logbook</h2>${run.logbook.length ? run.logbook.map(entry) : html`<p class="soft">Nothing was written about this run yet.</p>`}
     ${run.read_only ? nothing : html`<details><summary>Write an entry</summary><form class="card" @submit=${add}>

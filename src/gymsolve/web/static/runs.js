@@ -1,4 +1,5 @@
 // The table of runs: filter, sort, choose some to compare, start one.
+import { api, pages } from './addresses.js';
 import { get } from './api.js';
 import { askForRun, commandLine } from './ask.js';
 import { capital, page, showError } from './shell.js';
@@ -23,8 +24,7 @@ async function look() {
   const mine = ++asked;
   try {
     const { query, sort, order, offset, trials } = state;
-    const words = new URLSearchParams({ query, sort, order, offset, limit: PAGE, trials: trials ? '1' : '' });
-    const found = await get(`/runs?${words}`);
+    const found = await get(api.runs({ query, sort, order, offset, limit: PAGE, trials: trials ? '1' : '' }));
     if (mine !== asked) return;
     Object.assign(state, { found, fault: null });
     showError(null);
@@ -46,8 +46,7 @@ function change(changes) {
   Object.assign(state, { offset: 0 }, changes);
   const kept = Object.entries({ query: state.query, sort: state.sort === 'created' ? '' : state.sort,
     order: state.order === 'down' ? '' : state.order, offset: state.offset || '', trials: state.trials ? '1' : '' });
-  const words = new URLSearchParams(kept.filter(([, value]) => value !== ''));
-  history.replaceState(null, '', words.size ? `/?${words}` : '/');
+  history.replaceState(null, '', pages.runs(Object.fromEntries(kept.filter(([, value]) => value !== ''))));
   draw();
   look();
 }
@@ -119,7 +118,7 @@ function row(one) {
   if (damaged) return damage(one);
   return html`<tr class=${one.status}>
     <td><input type="checkbox" aria-label="Choose ${one.id}" .checked=${state.chosen.has(one.id)} @change=${choose}></td>
-    <td class="who"><a href="/run/${encodeURIComponent(one.id)}">${one.name || one.id}</a>
+    <td class="who"><a href=${pages.run(one.id)}>${one.name || one.id}</a>
       <div class="soft small facts">${facts.filter(Boolean).map((fact) => html`<span>${fact}</span> `)}</div></td>
     <td><span class="badge ${TONES[one.status]}">${one.status}</span>
       ${one.reason && one.reason !== one.status ? html`<div class="soft small reason ${one.reason.length < 24 ? 'nowrap' : ''}">${ended(one.reason)}</div>` : nothing}</td>
@@ -135,14 +134,14 @@ function row(one) {
 
 /** The way to what most people come for, of a run that has a checkpoint. */
 function links(one) {
-  const where = `run=${encodeURIComponent(one.id)}`;
-  return html`<a href="/play?${where}" aria-label="Watch ${one.id} play">watch</a> · <a href="/inspect?${where}" aria-label="Inspect ${one.id}">inspect</a>`;
+  const where = { run: one.id };
+  return html`<a href=${pages.play(where)} aria-label="Watch ${one.id} play">watch</a> · <a href=${pages.inspect(where)} aria-label="Inspect ${one.id}">inspect</a>`;
 }
 
 /** A run that cannot be read has a sentence in place of numbers. */
 function damage(one) {
   return html`<tr class="damaged"><td><input type="checkbox" aria-label="Choose ${one.id}" disabled></td>
-    <td class="who"><a href="/run/${encodeURIComponent(one.id)}">${one.id}</a></td>
+    <td class="who"><a href=${pages.run(one.id)}>${one.id}</a></td>
     <td colspan="7"><span class="badge bad">damaged</span> <span class="soft small reason">${one.reason}</span></td></tr>`;
 }
 
@@ -155,17 +154,17 @@ function paging(found) {
 }
 
 function compare() {
-  location.href = `/compare?runs=${[...state.chosen].map(encodeURIComponent).join(',')}`;
+  location.href = pages.compare({ runs: [...state.chosen].join(',') });
 }
 
 async function start() {
   try {
     const begun = await askForRun({
-      title: 'Start a run', verb: 'Start', path: '/runs', fields: ['env', 'steps', 'seed', 'seeds', 'set'],
+      title: 'Start a run', verb: 'Start', path: api.runs(), fields: ['env', 'steps', 'seed', 'seeds', 'set'],
     });
     if (!begun) return;
     const group = begun.run.startsWith('group:'); // several seeds: the table shows how they come in
-    location.href = group ? `/?query=${encodeURIComponent(begun.run)}` : `/run/${encodeURIComponent(begun.run)}`;
+    location.href = group ? pages.runs({ query: begun.run }) : pages.run(begun.run);
   } catch (error) {
     showError(error);
   }

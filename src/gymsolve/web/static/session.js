@@ -1,4 +1,5 @@
 // A session: one process on the server, one WebSocket to it.
+import { socket } from './addresses.js';
 
 export class Session {
   /** `onMessage(message, blob)` for everything it tells; `onEnd({text, hint, type})` once, when it is over. */
@@ -10,7 +11,7 @@ export class Session {
       this._socket.close();
       onEnd(reason);
     };
-    this._socket = new WebSocket(`ws://${location.host}/ws/${kind}`);
+    this._socket = new WebSocket(socket(kind));
     this._socket.binaryType = 'arraybuffer';
     this._socket.onopen = () => this._socket.send(JSON.stringify(request));
     this._socket.onmessage = ({ data }) => {

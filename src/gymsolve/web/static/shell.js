@@ -1,7 +1,8 @@
 // What every page has: the header, the theme, and the bar that tells what went wrong.
+import { pages } from './addresses.js';
 import { html, nothing, render } from './vendor/lit-html.js';
 
-const LINKS = [['/', 'Runs'], ['/play', 'Play'], ['/inspect', 'Inspect']];
+const LINKS = [[pages.runs(), 'Runs'], [pages.play(), 'Play'], [pages.inspect(), 'Inspect']];
 const ICON = new URL('./icon.svg', import.meta.url).href;
 const THEMES = ['system', 'light', 'dark'];
 
@@ -55,7 +56,7 @@ export function onTheme(call) {
 function drawHeader() {
   const here = location.pathname;
   const link = ([path, name]) => {
-    const current = path === here || (path === '/' && (here.startsWith('/run/') || here === '/compare'));
+    const current = path === here || (path === pages.runs() && (here.startsWith(pages.run('')) || here === pages.compare()));
     return html`<a href=${path} aria-current=${current ? 'page' : nothing}>${name}</a>`;
   };
   const theme = localStorage.getItem('gymsolve.theme') ?? 'system';

@@ -1,4 +1,5 @@
 // One stored episode: numbers of all states in columns, wide observations and pictures on demand.
+import { api } from '../addresses.js';
 import { ApiError, get } from '../api.js';
 import { Pictures, fetchParts, inflate } from './pictures.js';
 import { Columns, layout, numbers } from './rows.js';
@@ -9,7 +10,7 @@ export const CREDIT = ['advantage', 'td_error', 'return', 'return_to_go', 'advan
 
 export class Episode {
   static async open(run, name) {
-    const episode = new Episode(run, await get(`/inspect/${encodeURIComponent(run)}/${encodeURIComponent(name)}`));
+    const episode = new Episode(run, await get(api.episode(run, name)));
     await episode.extend(episode.facts.states);
     return episode;
   }
@@ -34,10 +35,7 @@ export class Episode {
   get whole() { return this.facts.state === 'whole'; }
   get hasFrames() { return this.facts.camera; }
 
-  address(what, query = {}) {
-    const place = `/api/inspect/${encodeURIComponent(this.run)}/${encodeURIComponent(this.name)}/${what}`;
-    return `${place}?${new URLSearchParams(query)}`;
-  }
+  address(what, query) { return api[what](this.run, this.name, query); }
 
   /** Take the rows up to a number of states, as they come; one after the other. */
   extend(states) {
@@ -55,7 +53,7 @@ export class Episode {
 
   /** Facts again, when the episode has ended. */
   async refresh() {
-    this.facts = await get(`/inspect/${encodeURIComponent(this.run)}/${encodeURIComponent(this.name)}`);
+    this.facts = await get(api.episode(this.run, this.name));
     await this.extend(this.facts.states);
   }
 

@@ -1,4 +1,5 @@
 // Which run, checkpoint and seed to look at, and how actions are chosen.
+import { pages } from '../addresses.js';
 import { html, nothing, render } from '../vendor/lit-html.js';
 
 export function picker(element, view) {
@@ -47,7 +48,7 @@ export function picker(element, view) {
   }
 
   function chooseRun(event) {
-    if (event.target.value) location.assign(`/inspect?${new URLSearchParams({ run: event.target.value })}`);
+    if (event.target.value) location.assign(pages.inspect({ run: event.target.value }));
   }
 
   const api = {

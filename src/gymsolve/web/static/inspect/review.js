@@ -1,4 +1,5 @@
 // A language model's opinion of the episode: what would be sent is shown first; nothing goes without a click.
+import { api } from '../addresses.js';
 import { get, post } from '../api.js';
 import { html, nothing, render } from '../vendor/lit-html.js';
 
@@ -7,7 +8,7 @@ export const review = {
   title: 'Review by a language model',
   wide: true,
   make(element, view) {
-    const place = `/inspect/${encodeURIComponent(view.run.run)}/${encodeURIComponent(view.episode.name)}/review`;
+    const place = [view.run.run, view.episode.name];
     let question = '';
     let picture = true;
     let shown = null;
@@ -32,7 +33,7 @@ export const review = {
     }
 
     const show = () => run('Writing the prompt …', async () => {
-      shown = await get(`${place}?${new URLSearchParams(wish())}`);
+      shown = await get(api.review(...place, wish()));
       reviews = shown.reviews;
     });
 
@@ -43,7 +44,7 @@ export const review = {
 
     const send = () => run(`Asking ${shown.to.host} …`, async () => {
       asking = false;
-      reviews = (await post(place, { ...wish(), digest: shown.digest })).reviews;
+      reviews = (await post(api.review(...place), { ...wish(), digest: shown.digest })).reviews;
     });
 
     function draw() {
@@ -61,7 +62,7 @@ export const review = {
       const size = `${text.toLocaleString('en')} bytes of text${pixels ? ` and a picture of ${pixels.toLocaleString('en')} bytes` : ''}`;
       return html`<details><summary>The prompt: ${size}</summary>
           <pre tabindex="0" class="prompt" data-prompt>${shown.text}</pre>
-          ${pixels ? html`<img class="sheet" alt="Pictures of some states, row by row" src=${`/api${place}/picture?${new URLSearchParams(wish())}`}>` : nothing}</details>
+          ${pixels ? html`<img class="sheet" alt="Pictures of some states, row by row" src=${api.reviewPicture(...place, wish())}>` : nothing}</details>
         <div class="row"><button type="button" data-do="copy" @click=${copy}>Copy to the clipboard</button>
           ${to ? html`<button type="button" data-do="ask" ?disabled=${Boolean(busy) || asking} @click=${() => { asking = true; draw(); }}>Send to ${to.host} …</button>`
             : html`<span class="soft small">To send it from here, set <code>GYMSOLVE_CHAT_URL</code>, <code>GYMSOLVE_CHAT_MODEL</code> and
@@ -78,7 +79,7 @@ export const review = {
         <div class="answer" data-answer>${one.answer}</div></article>`;
     }
 
-    get(`${place}/answers`).then((told) => {
+    get(api.reviewAnswers(...place)).then((told) => {
       reviews = told.reviews;
       draw();
     }).catch(view.fail);

@@ -1,4 +1,5 @@
 // What is looked at and how it ended, in a line; and what there is to look at, where nothing is chosen.
+import { pages } from '../addresses.js';
 import { short } from '../chart.js';
 import { html, nothing, render } from '../vendor/lit-html.js';
 import { count, TONES } from '../words.js';
@@ -12,7 +13,7 @@ export function summarize(element, { run, episode }) {
     return;
   }
   render(html`<h1>${run.env_id}${episode ? result(episode) : nothing}</h1>
-    <p class="soft">${episode ? whose(episode.facts) : ''} <a href=${`/run/${encodeURIComponent(run.run)}`}>the run</a></p>`, element);
+    <p class="soft">${episode ? whose(episode.facts) : ''} <a href=${pages.run(run.run)}>the run</a></p>`, element);
 }
 
 function result({ facts, steps }) {
@@ -31,7 +32,7 @@ function whose(facts) {
 
 /** The runs of the folder, each a link. */
 export function offer(element, runs) {
-  const row = (one) => html`<tr><td><a href=${`/inspect?${new URLSearchParams({ run: one.run })}`}>${one.run}</a></td>
+  const row = (one) => html`<tr><td><a href=${pages.inspect({ run: one.run })}>${one.run}</a></td>
     <td>${one.env_id}</td><td><span class="badge ${TONES[one.status]}">${one.status}</span></td></tr>`;
   render(runs.length ? html`<div class="below"><section class="card" aria-label="Runs"><div class="scroll"><table>
     <thead><tr><th scope="col">run</th><th scope="col">environment</th><th scope="col">status</th></tr></thead>
