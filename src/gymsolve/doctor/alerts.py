@@ -162,12 +162,12 @@ class AlertTracker:
         """Rules that could not be checked, and why."""
         ours = self.context.config is not None  # a log of another tool tells neither spaces nor all settings
         why = "does not apply to these settings" if ours else "needs what such a log does not tell"
-        found = [(rule, why) for rule in self.inapplicable]
+        unchecked = [(rule, why) for rule in self.inapplicable]
         for state in self._states:
             if not self._is_checkable(state):
                 missing = [name for name in state.rule.needs if not is_present(self.history, name)]
-                found.append((state.rule, f"needs {', '.join(missing)}"))
-        return found
+                unchecked.append((state.rule, f"needs {', '.join(missing)}"))
+        return unchecked
 
     def _is_checkable(self, state: _State) -> bool:
         if not state.checkable:

@@ -145,32 +145,32 @@ def _threads() -> anyio.CapacityLimiter:
 def _sent(reply: Reply) -> types.CallToolResult:
     if isinstance(reply, Content):
         pictures = [
-            types.ImageContent(type="image", data=base64.b64encode(one).decode(), mime_type="image/png")
-            for one in reply.pictures
+            types.ImageContent(type="image", data=base64.b64encode(picture).decode(), mime_type="image/png")
+            for picture in reply.pictures
         ]
         return types.CallToolResult(content=[types.TextContent(type="text", text=reply.text), *pictures])
-    told = reply.to_json()
-    text = types.TextContent(type="text", text=json.dumps(told, ensure_ascii=False))
-    return types.CallToolResult(content=[text], structured_content=told)
+    record = reply.to_json()
+    text = types.TextContent(type="text", text=json.dumps(record, ensure_ascii=False))
+    return types.CallToolResult(content=[text], structured_content=record)
 
 
 # ------------------------------------------------------------------------------ prompts, resources
 
 
-def _prompt(one: Prompt) -> types.Prompt:
-    argument = types.PromptArgument(name=one.argument, description=one.argument_about, required=True)
-    return types.Prompt(name=one.name, description=one.about, arguments=[argument])
+def _prompt(prompt: Prompt) -> types.Prompt:
+    argument = types.PromptArgument(name=prompt.argument, description=prompt.argument_about, required=True)
+    return types.Prompt(name=prompt.name, description=prompt.about, arguments=[argument])
 
 
 def _filled(name: str, given: dict[str, str]) -> types.GetPromptResult:
-    found = next((one for one in PROMPTS if one.name == name), None)
-    if found is None:
-        raise MCPError(_INVALID, f"there is no prompt {name!r}: {', '.join(one.name for one in PROMPTS)}")
-    if set(given) != {found.argument}:
-        raise MCPError(_INVALID, f"the prompt {name!r} takes {found.argument!r} alone")
-    text = read_text(found.name).replace(f"{{{found.argument}}}", given[found.argument])
+    prompt = next((known for known in PROMPTS if known.name == name), None)
+    if prompt is None:
+        raise MCPError(_INVALID, f"there is no prompt {name!r}: {', '.join(known.name for known in PROMPTS)}")
+    if set(given) != {prompt.argument}:
+        raise MCPError(_INVALID, f"the prompt {name!r} takes {prompt.argument!r} alone")
+    text = read_text(prompt.name).replace(f"{{{prompt.argument}}}", given[prompt.argument])
     message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
-    return types.GetPromptResult(description=found.about, messages=[message])
+    return types.GetPromptResult(description=prompt.about, messages=[message])
 
 
 def _docs() -> list[Path]:
@@ -181,7 +181,7 @@ def _docs() -> list[Path]:
 def _resource(home: Home, uri: str) -> str:
     kind, _, rest = uri.partition("://")
     if kind == "docs":
-        page = next((one for one in _docs() if one.stem == rest), None)
+        page = next((known for known in _docs() if known.stem == rest), None)
         if page is not None:
             return page.read_text(encoding="utf-8")
     run, _, part = rest.partition("/")

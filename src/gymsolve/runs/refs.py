@@ -72,15 +72,15 @@ def find_run(ref: str, base: Path | str | None = None) -> Run:
         return open_run(ref)
     part = slug(ref).lower()
     prefixed = [name for name in ids if part and name.lower().startswith(part)]
-    found = prefixed or [name for name in ids if part and part in name.lower()]
-    if len(found) > 1:
-        found = [name for name in found if not summarize(folder / name).is_trial] or found
-    if len(found) == 1:
-        return open_run(folder / found[0])
-    if found:
-        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    fitting = prefixed or [name for name in ids if part and part in name.lower()]
+    if len(fitting) > 1:
+        fitting = [name for name in fitting if not summarize(folder / name).is_trial] or fitting
+    if len(fitting) == 1:
+        return open_run(folder / fitting[0])
+    if fitting:
+        more = f" and {len(fitting) - _SHOWN} more" if len(fitting) > _SHOWN else ""
         raise UnknownRunError(
-            f"'{ref}' fits {len(found)} runs: {', '.join(found[:_SHOWN])}{more}.",
+            f"'{ref}' fits {len(fitting)} runs: {', '.join(fitting[:_SHOWN])}{more}.",
             hint="Write more of the id.",
         )
     raise _unknown(ref, ids, folder)
@@ -105,12 +105,12 @@ def select_runs(
                 raise
             query.append(word)  # part of several ids, of a name or of a group
     fitting = list_runs(folder, " ".join(query), trials=trials) if query else []
-    found = [open_run(folder / one.id) for one in fitting if one.status != "damaged"][:limit]
-    if query and not found:
+    others = [open_run(folder / summary.id) for summary in fitting if summary.status != "damaged"][:limit]
+    if query and not others:
         raise UnknownRunError(
             f"no run in {folder} fits '{' '.join(query)}'.", hint="List the runs with: gymsolve runs"
         )
-    return list({run.id: run for run in (*named, *reversed(found))}.values())
+    return list({run.id: run for run in (*named, *reversed(others))}.values())
 
 
 def needed_reward(run: Run) -> float | None:

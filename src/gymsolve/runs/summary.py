@@ -84,12 +84,12 @@ def read_info(folder: Path) -> dict[str, Any]:
     """
     path = folder / "run.json"
     info = read_json(path)
-    found = info.get("schema_version")
-    if type(found) is not int or found < 1:
+    version = info.get("schema_version")
+    if type(version) is not int or version < 1:
         raise RunDamagedError("the file names no schema_version.", where=str(path))
-    if found > SCHEMA_VERSION:
+    if version > SCHEMA_VERSION:
         raise RunDamagedError(
-            f"the run was written by a newer gymsolve (schema {found}, this one reads {SCHEMA_VERSION}).",
+            f"the run was written by a newer gymsolve (schema {version}, this one reads {SCHEMA_VERSION}).",
             where=str(path),
             hint="Upgrade with: pip install -U gymsolve",
         )
@@ -107,8 +107,8 @@ def _told_by_events(folder: Path) -> dict[str, Any]:
     ends = [row for row in read_records(folder / "events.jsonl", is_event).rows if row["kind"] == "ended"]
     if not ends:
         return {}
-    told = {key: ends[-1].get(key) for key in ("status", "reason", "env_steps")}
-    return {**told, "updated": ends[-1]["time"], "result": None}
+    end = {key: ends[-1].get(key) for key in ("status", "reason", "env_steps")}
+    return {**end, "updated": ends[-1]["time"], "result": None}
 
 
 def summarize(folder: Path) -> RunSummary:

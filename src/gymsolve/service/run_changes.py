@@ -189,7 +189,7 @@ def _trials(view: RunView) -> dict[str, Any]:
 
 
 def _last_words(run: Run) -> str:
-    """What `gymsolve fix` said before it ended."""
+    """The last sentence of `gymsolve fix` before it ended."""
     try:
         lines = read_file(run.path / "fix.log", most=_LONGEST).decode(errors="replace").strip().splitlines()
     except RunDamagedError:

@@ -58,18 +58,18 @@ def compare_side_by_side(runs: Sequence[Run], axis: Axis | None = None, metric: 
         raise UsageError(f"{len(runs)} runs are too many for one page; {MOST_RUNS} are allowed.")
     contenders = contend(list({run.id: run for run in runs}.values()))
     chosen = axis or common_axis(contenders)
-    names = by_priority({name for one in contenders for name in one.history.series if "/" in name})
+    names = by_priority({name for run in contenders for name in run.history.series if "/" in name})
     if metric and metric not in names:
         raise UsageError(f"none of these runs recorded {metric!r}.", where="metric")
     drawn = [*seed_curves(contenders, chosen), *compare_curves(contenders, chosen)]
     if metric and metric not in _RETURNS:
         drawn += _of_metric(contenders, chosen, metric)
-    charts = [_chart(one) for one in drawn]
+    charts = [_chart(curves) for curves in drawn]
     return SideBySide(compare_contenders(contenders, chosen), chosen, charts, names)
 
 
 def _of_metric(contenders: Sequence[Contender], axis: Axis, metric: str) -> list[Curves]:
-    lines = [Line(one.label, one.points(metric, axis), letter=one.letter) for one in contenders]
+    lines = [Line(run.label, run.points(metric, axis), letter=run.letter) for run in contenders]
     own = Curves(metric, lines, x_label=AXES[axis])
     return [*seed_curves(contenders, axis, metric), own]
 

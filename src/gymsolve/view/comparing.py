@@ -112,23 +112,23 @@ def compare_contenders(contenders: Sequence[Contender], axis: Axis, html: Path |
     charts = [*seed_curves(contenders, axis), *comparison.compare_curves(contenders, axis)]
     return Comparison(
         x=axis,
-        runs=[_compared(one, axis) for one in contenders],
+        runs=[_compared(run, axis) for run in contenders],
         results=result_rows(contenders, axis),
-        seeds=[SeedGroup(**vars(one), remark=one.remark()) for one in spread_over_seeds(contenders)],
+        seeds=[SeedGroup(**vars(seeds), remark=seeds.remark()) for seeds in spread_over_seeds(contenders)],
         differences=comparison.differences(contenders),
         incidental=comparison.differences(contenders, incidental=True),
         remark=comparison.remark(contenders),
         charts={chart.title: plot(chart) for chart in charts},
         html=None if html is None else str(html),
-        problems=[f"{one.run.id}: {problem}" for one in contenders for problem in one.problems],
+        problems=[f"{run.run.id}: {problem}" for run in contenders for problem in run.problems],
     )
 
 
-def _compared(one: Contender, axis: Axis) -> ComparedRun:
+def _compared(contender: Contender, axis: Axis) -> ComparedRun:
     return ComparedRun(
-        **vars(one.view.summary),
-        letter=one.letter,
-        seconds=one.view.seconds,
-        **one.results(axis),
-        curve=one.points("eval/mean_reward", axis),
+        **vars(contender.view.summary),
+        letter=contender.letter,
+        seconds=contender.view.seconds,
+        **contender.results(axis),
+        curve=contender.points("eval/mean_reward", axis),
     )

@@ -22,7 +22,7 @@ _SAMPLED = 200
 
 @dataclass(frozen=True)
 class Followed(Answer):
-    """What is new since a cursor."""
+    """News since a cursor."""
 
     cursor: str
     """Give it back for what comes after this."""

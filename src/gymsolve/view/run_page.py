@@ -47,7 +47,7 @@ class ShownSetting(Answer):
 
 @dataclass(frozen=True)
 class ShownEvent(Answer):
-    """What happened, in a line."""
+    """An event in a line."""
 
     time: str
     kind: str
@@ -71,7 +71,7 @@ class ShownVideo(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class RunOverview(Answer, RunSummary):
-    """What is known of a run besides its metrics."""
+    """Everything known of a run besides its metrics."""
 
     path: str
     host: str

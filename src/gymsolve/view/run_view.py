@@ -37,7 +37,7 @@ Point = tuple[float, float]
 
 
 class RunView:
-    """What is known of a run. `alerts` has followed it to its end; without it the rules are replayed."""
+    """Everything known of a run. `alerts`, if given, has followed it to its end."""
 
     def __init__(self, run: Run, alerts: "AlertTracker | None" = None) -> None:
         self.run = run
@@ -269,7 +269,7 @@ class RunView:
 
     @cached_property
     def context(self) -> "Context":
-        """What the rules may know of it besides its numbers."""
+        """Facts that the rules may use besides the numbers."""
         if self._followed is not None:
             return self._followed.context
         from gymsolve.doctor.diagnosis import run_context
@@ -348,7 +348,7 @@ class RunView:
 
     @property
     def axis(self) -> str:
-        """What charts say below their axis."""
+        """The label of the axis of charts."""
         return UNITS[self.config.budget_in]
 
     def place(self, env_steps: float) -> float:

@@ -1,4 +1,4 @@
-"""What a run with a curriculum went through, from its events and evaluations: pure functions over records."""
+"""Stages that a run with a curriculum went through: pure functions over its events and evaluations."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -52,15 +52,15 @@ class VisitedStage(Answer, StageVisit):
 
 @dataclass(frozen=True)
 class StageStory:
-    """What became of one stage."""
+    """The outcome of one stage."""
 
     stage: str
     ended: int | None
     """Where it was last promoted from; None before that."""
     at_end: float | None
-    """What evaluation found there, on this stage."""
+    """The result of evaluation there, on this stage."""
     now: float | None
-    """What the newest evaluation found."""
+    """The result of the newest evaluation."""
     forgotten: float | None
     """The difference: p(end of stage) - p(end)."""
 
@@ -107,7 +107,7 @@ def _moves(events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 def task_curves(
     rows: Iterable[Mapping[str, Any]], tasks: Iterable[str], *, by_success: bool
 ) -> dict[str, list[tuple[float, float]]]:
-    """What evaluations found on each task, by environment steps."""
+    """Results of evaluations on each task, by environment steps."""
     kept = list(rows)
     key = "task_eval_success/" if by_success else "task_eval/"
     return {task: _points(kept, f"{key}{task}") for task in tasks}
@@ -124,7 +124,7 @@ def _points(rows: Iterable[Mapping[str, Any]], name: str) -> list[tuple[float, f
 
 
 def stage_stories(visits: Sequence[StageVisit], curves: Mapping[str, Curve]) -> list[StageStory]:
-    """What each stage came to and what is left of it, in the order of the curves."""
+    """The outcome of each stage and what is left of it, in the order of the curves."""
     stories = []
     for stage, curve in curves.items():
         ends = [visit.ended for visit in visits if (visit.stage, visit.how) == (stage, "promoted")]

@@ -30,8 +30,8 @@ class Assets:
 
     def stamp(self) -> str:
         """Changes when one of the files does."""
-        found = [(name, path.stat()) for name, path in self._files.items()]
-        known = [(name, one.st_size, one.st_mtime_ns) for name, one in found]
+        files = [(name, path.stat()) for name, path in self._files.items()]
+        known = [(name, status.st_size, status.st_mtime_ns) for name, status in files]
         return hashlib.sha256(repr(known).encode()).hexdigest()[:12]
 
     def modules(self, name: str, stamp: str) -> list[str]:
@@ -44,12 +44,12 @@ class Assets:
         return known[name]
 
     def _imports(self, name: str) -> list[str]:
-        found = [name]
-        for one in found:  # it grows meanwhile
-            text = self._files[one].read_text()
-            beside = [_resolve(PurePosixPath(one).parent / other) for other in _IMPORT.findall(text)]
-            found += [other for other in dict.fromkeys(beside) if other not in found]
-        return found
+        needed = [name]
+        for module in needed:  # it grows meanwhile
+            text = self._files[module].read_text()
+            beside = [_resolve(PurePosixPath(module).parent / other) for other in _IMPORT.findall(text)]
+            needed += [other for other in dict.fromkeys(beside) if other not in needed]
+        return needed
 
     async def answer(self, request: Request) -> Response:
         """A file by its name, with a stamp before it or without; for good if that is the newest one."""

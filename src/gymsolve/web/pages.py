@@ -44,9 +44,11 @@ def shell(assets: Assets, module: str, title: str, data: tuple[str, ...] = ()) -
         title=escape(title),
         place=place,
         module=module,
-        data="".join(f'<link rel="preload" as="fetch" crossorigin href="{escape(one)}">\n' for one in data),
-        styles="".join(f'<link rel="stylesheet" href="{place}/{one}">\n' for one in _STYLES),
-        imported="".join(f'<link rel="modulepreload" href="{place}/{one}">\n' for one in imported),
+        data="".join(
+            f'<link rel="preload" as="fetch" crossorigin href="{escape(address)}">\n' for address in data
+        ),
+        styles="".join(f'<link rel="stylesheet" href="{place}/{style}">\n' for style in _STYLES),
+        imported="".join(f'<link rel="modulepreload" href="{place}/{other}">\n' for other in imported),
     )
 
 

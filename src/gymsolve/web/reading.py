@@ -54,12 +54,12 @@ def show_run(ask: Ask) -> Reply:
 
 
 def _server(ask: Ask) -> dict[str, Any]:
-    """What this server may, and where it is: a run may be of another machine."""
+    """Rights and machine of this server: a run may be of another machine."""
     return {"read_only": ask.home.limits.read_only, "machine": platform.node()}
 
 
 def follow_run(ask: Ask) -> Reply:
-    """What was recorded since a cursor, how the run stands, and a stamp of everything else."""
+    """Records since a cursor, the state of the run, and a stamp of everything else."""
     from gymsolve.view.live_series import follow_metrics
     from gymsolve.view.run_page import run_stamp
 
@@ -126,7 +126,7 @@ def _tells_of_trials(event: dict[str, Any]) -> bool:
 
 
 def _tried(event: dict[str, Any] | None) -> dict[str, Any] | None:
-    """What came of the newest trials of a remedy, and their runs; None where nobody has tried it."""
+    """The verdict of the newest trials of a remedy, and their runs; None where nobody has tried it."""
     if event is None:
         return None
     runs = event.get("children")

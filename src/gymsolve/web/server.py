@@ -62,7 +62,7 @@ def make_app(home: Home, *, token: str, host: str, port: int, most_sessions: int
 
     addresses: list[BaseRoute] = [
         *(Address(path, _page(assets, module, title)) for path, (module, title) in PAGES.items()),
-        *(Address(f"/api{one.path}", _handler(home, threads, one), methods=[one.method]) for one in ROUTES),
+        *(Address(f"/api{way.path}", _handler(home, threads, way), methods=[way.method]) for way in ROUTES),
         WebSocketRoute("/ws/{kind}", relay),
         Address("/static/{name:path}", assets.answer),
     ]
@@ -126,8 +126,8 @@ def _handler(home: Home, threads: Threads, route: Route) -> Callable[[Request], 
             ask = Ask(home, dict(request.path_params), dict(request.query_params), body)
             return _response(await threads.run(lambda: route.call(ask)))
         except GymsolveError as error:
-            told = {"text": error.args[0], "hint": error.hint, "where": error.where}
-            return JSONResponse({"error": told}, _status(error))
+            facts = {"text": error.args[0], "hint": error.hint, "where": error.where}
+            return JSONResponse({"error": facts}, _status(error))
 
     return answer
 
@@ -135,8 +135,8 @@ def _handler(home: Home, threads: Threads, route: Route) -> Callable[[Request], 
 def _tell_failure(request: Request, error: Exception) -> Response:
     """The answer where gymsolve itself is at fault; the traceback goes to the terminal."""
     sys.stderr.write("".join(traceback.format_exception(error)))
-    told = {"text": f"this failed inside gymsolve ({type(error).__name__}).", "where": None}
-    return JSONResponse({"error": {**told, "hint": "The terminal of the server says where."}}, 500)
+    facts = {"text": f"this failed inside gymsolve ({type(error).__name__}).", "where": None}
+    return JSONResponse({"error": {**facts, "hint": "The terminal of the server says where."}}, 500)
 
 
 async def _body(request: Request) -> dict[str, Any]:
@@ -149,12 +149,12 @@ async def _body(request: Request) -> dict[str, Any]:
         if len(content) > _LARGEST_BODY:
             raise UsageError("the request is too large.")
     try:
-        found = parse_json(content or b"{}")
+        data = parse_json(content or b"{}")
     except ValueError as error:
         raise UsageError("the request is not JSON.") from error
-    if not isinstance(found, dict) or not is_shallow(found):
+    if not isinstance(data, dict) or not is_shallow(data):
         raise UsageError("the request is not a JSON object.")
-    return found
+    return data
 
 
 def _response(reply: Reply) -> Response:

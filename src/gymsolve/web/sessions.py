@@ -180,25 +180,25 @@ async def _first_message(tab: WebSocket) -> dict[str, Any] | None:
 
 async def _receive(tab: WebSocket) -> dict[str, Any] | None:
     """The next message of a tab; None for one that is no JSON object."""
-    told = await tab.receive()
-    if told["type"] == "websocket.disconnect":
-        raise WebSocketDisconnect(told.get("code", 1005))
-    return _read(told.get("text"))
+    message = await tab.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code", 1005))
+    return _read(message.get("text"))
 
 
 def _read(text: str | None) -> dict[str, Any] | None:
     """A message of a tab; None where it is none: bytes, or what JSON or its readers do not have."""
     try:
-        found = parse_json((text or "").encode(errors="replace"))
+        data = parse_json((text or "").encode(errors="replace"))
     except ValueError:
         return None
-    return found if isinstance(found, dict) and is_shallow(found) else None
+    return data if isinstance(data, dict) and is_shallow(data) else None
 
 
 async def _tell(tab: WebSocket, kind: str, text: str) -> None:
-    told = json.dumps({"type": kind, "text": text}, ensure_ascii=False).encode()
+    message = json.dumps({"type": kind, "text": text}, ensure_ascii=False).encode()
     with suppress(RuntimeError, WebSocketDisconnect):
-        await tab.send_bytes(struct.pack("<I", len(told)) + told)
+        await tab.send_bytes(struct.pack("<I", len(message)) + message)
         await tab.close()
 
 

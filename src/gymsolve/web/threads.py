@@ -38,11 +38,11 @@ class Threads:
             def work() -> None:
                 try:
                     with wanted_until(self._ending):
-                        settle, told = answer.set_result, call()
+                        settle, result = answer.set_result, call()
                 except BaseException as error:  # noqa: BLE001 - whoever waits for the answer raises it
-                    settle, told = answer.set_exception, error  # type: ignore[assignment]
+                    settle, result = answer.set_exception, error  # type: ignore[assignment]
                 with suppress(RuntimeError):  # the loop has ended
-                    loop.call_soon_threadsafe(lambda: None if answer.done() else settle(told))
+                    loop.call_soon_threadsafe(lambda: None if answer.done() else settle(result))
 
             thread = threading.Thread(target=work, daemon=True, name="request")
             self._running.add(thread)
@@ -50,11 +50,11 @@ class Threads:
             try:
                 return await answer
             finally:
-                self._running = {one for one in self._running if one.is_alive()}
+                self._running = {thread for thread in self._running if thread.is_alive()}
 
     async def end(self) -> None:
         """Say that nobody waits any more, and let calls end what they have started."""
         self._ending.set()
         until = time.monotonic() + _PATIENCE
-        while any(one.is_alive() for one in self._running) and time.monotonic() < until:
+        while any(thread.is_alive() for thread in self._running) and time.monotonic() < until:
             await asyncio.sleep(_GLANCE)

@@ -43,7 +43,7 @@ class Prompt:
 
 def newest_episode(run: Run) -> Inspection | None:
     """The episode of a run that was inspected last, to its end."""
-    return next((one for one in list_inspections(run) if one.facts["state"] == "whole"), None)
+    return next((stored for stored in list_inspections(run) if stored.facts["state"] == "whole"), None)
 
 
 def prepare(run: Run, name: str, question: str = "", *, picture: bool = True) -> Prompt:
@@ -92,7 +92,7 @@ def review(run: Run, prompt: Prompt, endpoint: Endpoint | None, digest: Any) -> 
             "the prompt is not the one that was shown: the run has gone on since.", hint="Look at it again."
         )
     reply = ask(endpoint, prompt.text, [prompt.picture] if prompt.picture else [])
-    told = StoredReview(
+    stored = StoredReview(
         time=now(),
         host=endpoint.host,
         model=endpoint.model,
@@ -103,5 +103,5 @@ def review(run: Run, prompt: Prompt, endpoint: Endpoint | None, digest: Any) -> 
         prompt_bytes=prompt.text_bytes,
         picture_bytes=len(prompt.picture),
     )
-    append_review(open_inspection(run, prompt.episode), told)
-    return told
+    append_review(open_inspection(run, prompt.episode), stored)
+    return stored

@@ -43,26 +43,26 @@ def episode_prompt(episode: InspectedEpisode, view: RunView, question: str, pict
 
 
 def _about(episode: InspectedEpisode, view: RunView) -> str:
-    told, settings = episode.facts, episode.settings
-    chosen = "likeliest actions" if told["deterministic"] else "sampled actions"
-    policy = f"checkpoint {told['checkpoint']} ({told['env_steps']:,} environment steps)"
-    end = told.get("end", "still playing")
+    facts, settings = episode.facts, episode.settings
+    chosen = "likeliest actions" if facts["deterministic"] else "sampled actions"
+    policy = f"checkpoint {facts['checkpoint']} ({facts['env_steps']:,} environment steps)"
+    end = facts.get("end", "still playing")
     lines = [
         "## Episode",
-        f"{told['env_id']}, run {told['run']}: {verdict(view)}",
-        f"{policy}, seed {told['seed']}, {chosen}",
-        f"{len(episode):,} steps, return {number(told.get('return'))}, ended: {end}",
+        f"{facts['env_id']}, run {facts['run']}: {verdict(view)}",
+        f"{policy}, seed {facts['seed']}, {chosen}",
+        f"{len(episode):,} steps, return {number(facts.get('return'))}, ended: {end}",
         f"advantages with gamma {settings.gamma:g}, lambda {settings.gae_lambda:g}",
     ]
     forced = np.flatnonzero(episode.column("forced"))[:20].tolist()
     if forced:
         steps = ", ".join(map(str, forced))
         lines.append(f"a branch: the actions of these steps were forced, not chosen: {steps}")
-    if told["action_names"]:
+    if facts["action_names"]:
         lines.append(
-            f"actions: {', '.join(f'{n}={name}' for n, name in enumerate(told['action_names'][:64]))}"
+            f"actions: {', '.join(f'{n}={name}' for n, name in enumerate(facts['action_names'][:64]))}"
         )
-    lines += [f"note: {note}" for note in told.get("notes", [])]
+    lines += [f"note: {note}" for note in facts.get("notes", [])]
     return "\n".join(lines)
 
 
@@ -131,15 +131,15 @@ def _table(episode: InspectedEpisode, credit: dict[str, Array]) -> str:
 
 def _observed(episode: InspectedEpisode) -> dict[str, Array]:
     """Numbers of small observations, by name where names are known."""
-    found: dict[str, Array] = {}
+    columns: dict[str, Array] = {}
     for key, array in episode.obs.items():
         flat = array.reshape(len(array), -1)
         names = episode.facts["obs_names"].get(key, [])
         if len(names) != flat.shape[1]:
             names = [f"{key}[{at}]" for at in range(flat.shape[1])]
-        if len(found) + flat.shape[1] <= _MOST_OBS:
-            found |= {name: flat[:, at] for at, name in enumerate(names)}
-    return found
+        if len(columns) + flat.shape[1] <= _MOST_OBS:
+            columns |= {name: flat[:, at] for at, name in enumerate(names)}
+    return columns
 
 
 def _cell(value: Any) -> str:

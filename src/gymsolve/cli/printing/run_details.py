@@ -14,27 +14,27 @@ if TYPE_CHECKING:
 _HIGHLIGHTS = ("env.num_envs", "algo.num_steps", "algo.learning_rate", "algo.gamma", "net.hidden", "seed")
 
 
-def print_run(told: "RunDetails", *, everything: bool) -> None:
+def print_run(run: "RunDetails", *, everything: bool) -> None:
     """All that is known of a run; `everything` has all of its newest metrics."""
-    say(told.id)
-    print_pairs(_facts(told))
-    _show_stages(told.stages)
-    _show_checkpoints(told.checkpoints)
-    _show_evaluations(told.evaluations)
-    _show_tasks(told.evaluations)
-    _show_videos(told.videos)
-    _show_trials(told.trials)
-    if told.logbook:
+    say(run.id)
+    print_pairs(_facts(run))
+    _show_stages(run.stages)
+    _show_checkpoints(run.checkpoints)
+    _show_evaluations(run.evaluations)
+    _show_tasks(run.evaluations)
+    _show_videos(run.videos)
+    _show_trials(run.trials)
+    if run.logbook:
         heading("Logbook")
-        for entry in told.logbook:
+        for entry in run.logbook:
             print_entry(entry)
-    _show_metrics(told.last_metrics, everything=everything)
-    if told.events:
+    _show_metrics(run.last_metrics, everything=everything)
+    if run.events:
         heading("Events")
-        print_table(("time", "event", "details"), [_event(event) for event in told.events])
-    if told.problems:
+        print_table(("time", "event", "details"), [_event(event) for event in run.events])
+    if run.problems:
         heading("Problems")
-        for problem in told.problems:
+        for problem in run.problems:
             say(f"  {problem}")
 
 
@@ -52,32 +52,32 @@ def print_entry(entry: "LogEntry") -> None:
         say(f"  runs: {', '.join(entry.runs)}")
 
 
-def _facts(told: "RunDetails") -> list[tuple[str, str]]:
-    reason = f" ({told.reason})" if told.reason not in (None, "", told.status) else ""
-    result = told.result or {}
-    needed = "" if told.threshold is None else f" (threshold {number(told.threshold)})"
+def _facts(run: "RunDetails") -> list[tuple[str, str]]:
+    reason = f" ({run.reason})" if run.reason not in (None, "", run.status) else ""
+    result = run.result or {}
+    needed = "" if run.threshold is None else f" (threshold {number(run.threshold)})"
     if result.get("success_threshold") is not None:
         reached = "–" if result["success_rate"] is None else f"{result['success_rate']:.0%}"
         needed = f" ({reached} successes, threshold {result['success_threshold']:.0%})"
-    config = told.config
+    config = run.config
     facts = [
-        ("recipe", told.name),
-        ("status", f"{told.status}{reason}"),
-        ("best return", f"{number(told.best_reward)}{needed}"),
-        ("steps", f"{count(told.env_steps)}{_budget(told)}"),
-        ("time", _time(told)),
-        ("started", f"{told.created[:19].replace('T', ' ')} UTC"),
-        ("folder", told.path),
-        ("command", shlex.join(told.command)),
+        ("recipe", run.name),
+        ("status", f"{run.status}{reason}"),
+        ("best return", f"{number(run.best_reward)}{needed}"),
+        ("steps", f"{count(run.env_steps)}{_budget(run)}"),
+        ("time", _time(run)),
+        ("started", f"{run.created[:19].replace('T', ' ')} UTC"),
+        ("folder", run.path),
+        ("command", shlex.join(run.command)),
     ]
-    if told.parent:
-        begun = told.parent["checkpoint"]
-        name = "trial of" if told.is_trial else "begun from"
-        facts.append((name, told.parent["run"] + ("" if begun is None else f"@{begun}")))
-    if "archive/cells" in told.last_metrics:
-        facts.append(("archive", _archive(told.last_metrics)))
-    if told.group:
-        facts.append(("seeds of", f"group:{told.group}"))
+    if run.parent:
+        begun = run.parent["checkpoint"]
+        name = "trial of" if run.is_trial else "begun from"
+        facts.append((name, run.parent["run"] + ("" if begun is None else f"@{begun}")))
+    if "archive/cells" in run.last_metrics:
+        facts.append(("archive", _archive(run.last_metrics)))
+    if run.group:
+        facts.append(("seeds of", f"group:{run.group}"))
     values = [(path, _lookup(config, path)) for path in _HIGHLIGHTS]
     facts.append(("settings", "  ".join(f"{path}={setting(value)}" for path, value in values)))
     return facts
@@ -96,16 +96,16 @@ def _archive(metrics: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _time(told: "RunDetails") -> str:
+def _time(run: "RunDetails") -> str:
     """Of training, and where the time of the whole run went."""
     from gymsolve.metrics.time_accounting import NAMES
 
-    whole = sum(told.spent.values())
-    parts = sorted(told.spent, key=lambda part: told.spent[part], reverse=True)
+    whole = sum(run.spent.values())
+    parts = sorted(run.spent, key=lambda part: run.spent[part], reverse=True)
     shown = [
-        f"{NAMES[part]} {told.spent[part] / whole:.0%}" for part in parts if told.spent[part] >= 0.01 * whole
+        f"{NAMES[part]} {run.spent[part] / whole:.0%}" for part in parts if run.spent[part] >= 0.01 * whole
     ]
-    trained = f"{took(told.seconds)} training and evaluating"
+    trained = f"{took(run.seconds)} training and evaluating"
     return f"{trained}; {took(whole)} in all ({', '.join(shown)})" if shown else trained
 
 
@@ -121,11 +121,11 @@ def _show_checkpoints(checkpoints: "list[StoredCheckpoint]") -> None:
         return
     heading("Checkpoints")
     rows = []
-    for one in checkpoints:
-        marks = [mark for mark, there in (("best", one.best), ("last", one.last)) if there]
-        evaluation = one.eval or {}
+    for saved in checkpoints:
+        marks = [mark for mark, there in (("best", saved.best), ("last", saved.last)) if there]
+        evaluation = saved.eval or {}
         reward = score(evaluation.get("eval/mean_reward"), evaluation.get("eval/std_reward"))
-        rows.append((one.name, ", ".join(marks), one.reason or "", reward))
+        rows.append((saved.name, ", ".join(marks), saved.reason or "", reward))
     print_table(("steps", "pointers", "saved because", "evaluation"), rows, right=("steps",))
 
 
@@ -157,8 +157,8 @@ def _show_tasks(evaluations: list[dict[str, Any]]) -> None:
         return
     heading("Tasks, newest evaluation")
     rows = [
-        (one.name, score(one.mean, one.std), number(one.threshold), "yes" if one.reached else "no")
-        for one in tasks
+        (task.name, score(task.mean, task.std), number(task.threshold), "yes" if task.reached else "no")
+        for task in tasks
     ]
     print_table(("task", "mean return", "threshold", "reached"), rows, right=("threshold",))
 
@@ -168,10 +168,10 @@ def _is_number(name: str) -> bool:
     return "/" in name and not name.startswith("gradient/")
 
 
-def _budget(told: "RunDetails") -> str:
-    if told.config.get("budget_in") == "vec_steps":
-        return f", {count(told.last_metrics.get('vec_steps', 0))} of {count(told.steps or 0)} vector steps"
-    return f" of {count(told.steps or 0)}"
+def _budget(run: "RunDetails") -> str:
+    if run.config.get("budget_in") == "vec_steps":
+        return f", {count(run.last_metrics.get('vec_steps', 0))} of {count(run.steps or 0)} vector steps"
+    return f" of {count(run.steps or 0)}"
 
 
 def _show_metrics(newest: dict[str, Any], *, everything: bool) -> None:
@@ -199,13 +199,13 @@ def _show_videos(videos: list[dict[str, Any]]) -> None:
     heading("Videos")
     rows = [
         (
-            f"videos/{one['name']}.mp4",
-            one.get("checkpoint", "–"),
-            number(one.get("return")),
-            "–" if "seconds" not in one else duration(one["seconds"]),
-            cut_note(one).removeprefix(", "),
+            f"videos/{video['name']}.mp4",
+            video.get("checkpoint", "–"),
+            number(video.get("return")),
+            "–" if "seconds" not in video else duration(video["seconds"]),
+            cut_note(video).removeprefix(", "),
         )
-        for one in videos
+        for video in videos
     ]
     headers = ("file", "checkpoint", "return", "length", "")
     print_table(headers, rows, right=("checkpoint", "return", "length"))
@@ -216,8 +216,8 @@ def _show_trials(trials: "list[ListedRun]") -> None:
         return
     heading("Trials")
     rows = [
-        (one.id, one.status, "–" if one.seed is None else str(one.seed), number(one.best_reward))
-        for one in trials
+        (trial.id, trial.status, "–" if trial.seed is None else str(trial.seed), number(trial.best_reward))
+        for trial in trials
     ]
     print_table(("run", "status", "seed", "best"), rows, right=("seed", "best"))
 
@@ -245,17 +245,17 @@ def _show_stages(stages: "list[VisitedStage]") -> None:
     heading("Stages")
     rows = [
         (
-            one.stage,
-            count(one.began),
-            "" if one.ended is None else count(one.ended),
-            one.ending,
-            _known(one.achieved),
-            _known(one.bound),
-            _known(one.now),
-            _known(one.forgotten),
-            "" if one.master is None else f"@stage-{one.stage}",
+            visit.stage,
+            count(visit.began),
+            "" if visit.ended is None else count(visit.ended),
+            visit.ending,
+            _known(visit.achieved),
+            _known(visit.bound),
+            _known(visit.now),
+            _known(visit.forgotten),
+            "" if visit.master is None else f"@stage-{visit.stage}",
         )
-        for one in stages
+        for visit in stages
     ]
     headers = ("stage", "from", "to", "ended", "in training", "surely", "now", "forgotten", "weights")
     print_table(headers, rows, right=("from", "to"))

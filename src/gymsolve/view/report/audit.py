@@ -26,7 +26,7 @@ def reward_audit(view: RunView) -> Section:
     blocks: list[Block] = []
     charts: list[Figure] = []
     if rewards:
-        blocks += [Paragraph(_told(rewards)), _table(rewards)]
+        blocks += [Paragraph(_summary(rewards)), _table(rewards)]
         charts.append(bars_of(rewards, "Rewards of single steps", "reward, as it was learned from"))
     returns = [y for _, y in view.points("rollout/ep_rew_last") if math.isfinite(y)]
     if len(returns) > 1:
@@ -55,7 +55,7 @@ def _stored_rewards(view: RunView) -> list[float]:
     """The rewards in the newest checkpoint's table of its last rollout; empty when there is none."""
     if not view.checkpoints:
         return []
-    newest = next((one for one in view.checkpoints if one["last"]), view.checkpoints[-1])
+    newest = next((saved for saved in view.checkpoints if saved["last"]), view.checkpoints[-1])
     path = view.run.path / "checkpoints" / newest["name"] / "rollout.csv"
     try:
         text = read_file(path, most=_TABLE_BYTES).decode(errors="replace")
@@ -73,7 +73,7 @@ def _number(cell: str | None) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _told(rewards: list[float]) -> str:
+def _summary(rewards: list[float]) -> str:
     paid = sum(1 for reward in rewards if reward != 0) / len(rewards)
     far = len(_outliers(rewards))
     values = len(set(rewards))
@@ -118,30 +118,32 @@ class _Part(NamedTuple):
 
 
 def _parts(view: RunView) -> list[_Part]:
-    found = []
+    parts = []
     for name in view.history.series:
         shares = [y for _, y in view.points(name) if math.isfinite(y)] if name.startswith(_SHARE) else []
         if shares:
             part = name.removeprefix(_SHARE)
-            found.append(_Part(part, fmean(shares), shares[-1], view.history.last(f"reward/{part}")))
-    return found
+            parts.append(_Part(part, fmean(shares), shares[-1], view.history.last(f"reward/{part}")))
+    return parts
 
 
 def _part_table(parts: list[_Part]) -> Table:
     headers = ("component", "share, whole training", "share at the end", "per step at the end")
-    rows = [(one.name, f"{one.share:.1%}", f"{one.last_share:.1%}", number(one.per_step)) for one in parts]
+    rows = [
+        (part.name, f"{part.share:.1%}", f"{part.last_share:.1%}", number(part.per_step)) for part in parts
+    ]
     return Table(headers, rows, range(1, 4))
 
 
 def _components(parts: list[_Part]) -> Split | None:
     """Share of each component of the reward."""
-    means = [(one.name, one.share) for one in parts]
+    means = [(part.name, part.share) for part in parts]
     note = "Share of the absolute reward, mean over the training."
     return Split("Components of the reward", means, note) if sum(mean for _, mean in means) > 0 else None
 
 
 def _shaping(view: RunView) -> Curves | None:
-    """What the agent saw against what counts."""
+    """Shaped return, which the agent saw, against the raw one, which counts."""
     shaped = view.points("rollout/ep_shaped_rew_mean")
     if not shaped:
         return None

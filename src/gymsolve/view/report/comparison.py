@@ -75,7 +75,7 @@ class Contender:
         return f"{self.run.id} (running)" if self.status == "running" else self.run.id
 
     def results(self, axis: Axis) -> dict[str, Any]:
-        """What it reached, and what that took."""
+        """Results, and the steps and seconds they took."""
         judged = self.evaluations
         rewards = [row["eval/mean_reward"] for row in judged]
         shares = [row["eval/success_rate"] for row in judged if is_finite(row.get("eval/success_rate"))]
@@ -144,15 +144,15 @@ def contend(runs: Sequence[Run]) -> list[Contender]:
 
 
 def common_axis(contenders: Sequence[Contender]) -> Axis:
-    """What all runs are measured in; environment steps if they differ."""
-    alike = all(one.settings.get("budget_in") == "vec_steps" for one in contenders)
+    """The axis that all runs are measured in; environment steps if they differ."""
+    alike = all(run.settings.get("budget_in") == "vec_steps" for run in contenders)
     return "vec_steps" if alike else "env_steps"
 
 
 def differences(contenders: Sequence[Contender], *, incidental: bool = False) -> dict[str, list[Any]]:
     """Settings in which they differ, with the value of each: those that change results, or the others."""
-    paths = dict.fromkeys(path for one in contenders for path in one.settings if path != "description")
-    values = {path: [one.settings.get(path) for one in contenders] for path in paths}
+    paths = dict.fromkeys(path for run in contenders for path in run.settings if path != "description")
+    values = {path: [run.settings.get(path) for run in contenders] for path in paths}
     return {
         path: row
         for path, row in values.items()
@@ -164,13 +164,13 @@ def differences(contenders: Sequence[Contender], *, incidental: bool = False) ->
 
 
 def remark(contenders: Sequence[Contender]) -> str:
-    """What a reader must know before comparing; empty when nothing."""
-    names = list(dict.fromkeys(one.env_id for one in contenders))
+    """A warning to read before comparing; empty where there is none."""
+    names = list(dict.fromkeys(run.env_id for run in contenders))
     if len(names) == 1:
         return ""
-    told = ", ".join(f"{one.letter}: {one.env_id}" for one in contenders)
+    ids = ", ".join(f"{run.letter}: {run.env_id}" for run in contenders)
     return (
-        f"These runs are of {plural(len(names), 'environment')} ({told}): their returns do not compare, so "
+        f"These runs are of {plural(len(names), 'environment')} ({ids}): their returns do not compare, so "
         "curves show the way from the first evaluation (0) to the threshold (1)."
     )
 
@@ -178,25 +178,25 @@ def remark(contenders: Sequence[Contender]) -> str:
 def compare_curves(contenders: Sequence[Contender], axis: Axis) -> list[Curves]:
     """Evaluations and training episodes of all runs on one axis; empty ones are left out."""
     wanted = (("Evaluations", "eval/mean_reward"), ("Training episodes, last 100", "rollout/ep_rew_mean"))
-    alike = len({one.env_id for one in contenders}) == 1
-    thresholds = {one.threshold for one in contenders}
+    alike = len({run.env_id for run in contenders}) == 1
+    thresholds = {run.threshold for run in contenders}
     goal = thresholds.pop() if alike and len(thresholds) == 1 else None
     level = (1.0, "threshold") if not alike else None if goal is None else (goal, f"threshold {goal:g}")
     charts = []
     for title, metric in wanted:
-        lines = [Line(one.label, _line(one, metric, axis, alike), letter=one.letter) for one in contenders]
+        lines = [Line(run.label, _line(run, metric, axis, alike), letter=run.letter) for run in contenders]
         if any(math.isfinite(y) for line in lines for _, y in line.points):
             note = "Mean return." if alike else "0 is the first evaluation, 1 the threshold."
             charts.append(Curves(title, lines, note, level=level, x_label=AXES[axis]))
     return charts
 
 
-def _line(one: Contender, metric: str, axis: Axis, alike: bool) -> list[Point]:
-    points = one.points(metric, axis)
+def _line(run: Contender, metric: str, axis: Axis, alike: bool) -> list[Point]:
+    points = run.points(metric, axis)
     if alike:
         return points
-    judged = one.evaluations
-    if one.threshold is None or not judged or judged[0]["eval/mean_reward"] >= one.threshold:
+    judged = run.evaluations
+    if run.threshold is None or not judged or judged[0]["eval/mean_reward"] >= run.threshold:
         return []
     first = judged[0]["eval/mean_reward"]
-    return [(x, (y - first) / (one.threshold - first)) for x, y in points]
+    return [(x, (y - first) / (run.threshold - first)) for x, y in points]

@@ -61,7 +61,7 @@ def _goal(view: RunView) -> str:
 
 
 def loss_figure(view: RunView) -> Curves | None:
-    """What the optimiser weighs against each other, in the same units."""
+    """Parts of the loss that the optimiser weighs against each other, in the same units."""
     lines = [
         Line("policy loss", _sizes(view.points("train/policy_loss"))),
         Line(
@@ -79,7 +79,7 @@ def loss_figure(view: RunView) -> Curves | None:
 
 
 def action_figures(view: RunView) -> list[Figure | None]:
-    """What the policy does: shares of choices, or the range of a box."""
+    """Actions of the policy: shares of choices, or the range of a box."""
     groups = group_names(view.history.series)
     box = None if groups else _within(view, "Actions", "action", "The axis is the action space.")
     stacks: list[Figure | None] = [_stacked(view, part, named) for part, named in groups.items()]
@@ -100,12 +100,12 @@ def archive_figures(view: RunView) -> list[Figure]:
             view.points("rollout/ep_shaped_rew_mean") or view.points("rollout/ep_rew_mean"),
         ),
     ]
-    found = _shown(cells), _shown(Curves("Scores", [line for line in scores if line.points]))
-    return [on_axis(view, chart) for chart in found if chart is not None]
+    charts = _shown(cells), _shown(Curves("Scores", [line for line in scores if line.points]))
+    return [on_axis(view, chart) for chart in charts if chart is not None]
 
 
 def _seen(view: RunView) -> Curves | None:
-    """What the network gets to see, in the range that the observation space and scaling allow."""
+    """Observations as the network sees them, in the range that space and scaling allow."""
     return _within(view, "Observations, as the network sees them", "obs", "The axis is all that is possible.")
 
 
@@ -205,12 +205,12 @@ def _or_zero(value: float | None) -> float:
 
 
 def _whiskers(view: RunView) -> list[tuple[float, float, float]]:
-    found = []
+    whiskers = []
     for row in view.judged:
         mean, std = float(row["eval/mean_reward"]), row.get("eval/std_reward")
         if std is not None and math.isfinite(std):
-            found.append((view.place(row["env_steps"]), mean - std, mean + std))
-    return found
+            whiskers.append((view.place(row["env_steps"]), mean - std, mean + std))
+    return whiskers
 
 
 def _sizes(points: list[Point]) -> list[Point]:

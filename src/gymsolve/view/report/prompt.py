@@ -53,15 +53,15 @@ def settings_text(view: RunView) -> str:
 def _metrics(view: RunView) -> str:
     """Each metric as a sparkline and as samples over the training, first to last."""
     names = [name for name in by_priority(view.history.series) if not name.startswith(_SKIPPED)]
-    told = []
+    lines = []
     for name in names:
         means = resample(view.history.series[name].values, _PERIODS)
         if find_metric(name) is None or not any(map(math.isfinite, means)):
             continue
-        samples = " ".join("nan" if math.isnan(one) else number(one) for one in resample(means, _SAMPLES))
-        told.append(f"{name}: {sparkline(means, _PERIODS)} {samples}")
+        samples = " ".join("nan" if math.isnan(mean) else number(mean) for mean in resample(means, _SAMPLES))
+        lines.append(f"{name}: {sparkline(means, _PERIODS)} {samples}")
     head = "## Metrics (sparkline from smallest to largest, then means over equal parts of the training)"
-    return "\n".join([head, *told]) if told else ""
+    return "\n".join([head, *lines]) if lines else ""
 
 
 def _chart(view: RunView) -> str:
@@ -71,12 +71,15 @@ def _chart(view: RunView) -> str:
 
 def alerts_text(view: RunView) -> str:
     """Root causes, what follows from them, and what did not fire."""
-    found = view.diagnosis.to_json()
-    told = [
-        f"{one['severity']} {one['id']} (active {one['share']:.0%} of training): {one['title']}; "
-        f"{one['cause']}; {remedy_text(one)}"
-        for one in found["roots"]
+    diagnosis = view.diagnosis.to_json()
+    lines = [
+        f"{alert['severity']} {alert['id']} (active {alert['share']:.0%} of training): {alert['title']}; "
+        f"{alert['cause']}; {remedy_text(alert)}"
+        for alert in diagnosis["roots"]
     ]
-    told += [f"consequence of {one['because']}: {one['id']}, {one['title']}" for one in found["consequences"]]
-    told.append(f"did not fire: {', '.join(found['not_fired']) or 'none'}")
-    return "## Alerts of rules over these metrics\n" + "\n".join(told)
+    lines += [
+        f"consequence of {alert['because']}: {alert['id']}, {alert['title']}"
+        for alert in diagnosis["consequences"]
+    ]
+    lines.append(f"did not fire: {', '.join(diagnosis['not_fired']) or 'none'}")
+    return "## Alerts of rules over these metrics\n" + "\n".join(lines)

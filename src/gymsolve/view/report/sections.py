@@ -9,7 +9,7 @@ from typing import Any
 from gymsolve.metrics.tasks import task_verdicts
 from gymsolve.metrics.wording import evidence_text, lasting, remedy_text
 from gymsolve.runs.checkpoints import CELLS
-from gymsolve.runs.logbook import LogEntry, entries_about
+from gymsolve.runs.logbook import LogEntry
 from gymsolve.runs.videos import cut_note
 from gymsolve.text import count, duration, number, plural, score, setting, took
 from gymsolve.view.report.curves import archive_figures, time_split
@@ -31,13 +31,13 @@ from gymsolve.view.run_view import RunView
 _SHOWN = 12
 """Rows of a table before the rest is folded away."""
 _BY_HAND = ("--set", "auto")
-"""What no recipe says: given on the command line, or measured on the machine."""
+"""Settings that no recipe decides: given on the command line, or measured on the machine."""
 
 
 def findings(view: RunView) -> Section:
     """One root cause first, its consequences under it."""
-    found = view.diagnosis.to_json()
-    blocks: list[Block] = [_finding(alert, found["consequences"]) for alert in found["roots"]]
+    diagnosis = view.diagnosis.to_json()
+    blocks: list[Block] = [_finding(alert, diagnosis["consequences"]) for alert in diagnosis["roots"]]
     if not blocks:
         blocks.append(Paragraph("No alert fired, which is not to say that all is well."))
     if view.diagnosed_now:
@@ -53,15 +53,15 @@ def problems(view: RunView) -> Section:
 
 
 def logbook(view: RunView) -> Section:
-    """What people and agents wrote about the run; left out where nobody did."""
+    """Entries of people and agents about the run; left out where there are none."""
     rows = [
-        (one.time[:16].replace("T", " "), one.by, _told(one), one.verdict)
-        for one in entries_about(view.run.path.parent, view.run.id)
+        (entry.time[:16].replace("T", " "), entry.by, _entry_text(entry), entry.verdict)
+        for entry in view.logbook
     ]
     return Section("Logbook", [Table(("time", "by", "entry", "verdict"), rows)] if rows else [])
 
 
-def _told(entry: LogEntry) -> str:
+def _entry_text(entry: LogEntry) -> str:
     parts = {"hypothesis": entry.hypothesis, "change": entry.change, "result": entry.result}
     return "; ".join(
         [entry.note] * bool(entry.note) + [f"{name}: {text}" for name, text in parts.items() if text]
@@ -69,7 +69,7 @@ def _told(entry: LogEntry) -> str:
 
 
 def _finding(alert: dict[str, Any], consequences: list[dict[str, Any]]) -> Finding:
-    follows = [one for one in consequences if one["because"] == alert["id"]]
+    follows = [other for other in consequences if other["because"] == alert["id"]]
     spent = f"{count(alert['steps'])} steps"
     if alert["seconds"] is not None:
         spent += f" and {duration(alert['seconds'])}"
@@ -85,7 +85,7 @@ def _finding(alert: dict[str, Any], consequences: list[dict[str, Any]]) -> Findi
     if alert["effect"]:
         details.append(("expect", alert["effect"]))
     if follows:
-        details.append(("explains", "; ".join(f"{one['title']} [{one['id']}]" for one in follows)))
+        details.append(("explains", "; ".join(f"{other['title']} [{other['id']}]" for other in follows)))
     return Finding(alert["severity"], f"{alert['title']} [{alert['id']}]", details)
 
 
@@ -102,16 +102,16 @@ def _quiet(view: RunView) -> list[Block]:
 
 def video(view: RunView) -> Section:
     """The best policy at work, beside the report."""
-    one = view.video
-    if one is None:
+    shown = view.video
+    if shown is None:
         return Section("Video", [])
-    about = [f"policy of step {count(one.facts['env_steps'])}"] if "env_steps" in one.facts else []
-    if "return" in one.facts:
-        about.append(f"return {number(one.facts['return'])}")
-    if one.facts.get("complete") is False:
-        about.append(cut_note(one.facts).removeprefix(", "))
-    blocks: list[Block] = [Clip(f"videos/{one.path.name}", ", ".join([f"{one.name}.mp4", *about]))]
-    others = [other.path.name for other in view.videos if other.path != one.path]
+    about = [f"policy of step {count(shown.facts['env_steps'])}"] if "env_steps" in shown.facts else []
+    if "return" in shown.facts:
+        about.append(f"return {number(shown.facts['return'])}")
+    if shown.facts.get("complete") is False:
+        about.append(cut_note(shown.facts).removeprefix(", "))
+    blocks: list[Block] = [Clip(f"videos/{shown.path.name}", ", ".join([f"{shown.name}.mp4", *about]))]
+    others = [other.path.name for other in view.videos if other.path != shown.path]
     if others:
         blocks.append(Paragraph(f"Also in videos/: {', '.join(others)}."))
     return Section("Video", blocks)
@@ -123,8 +123,8 @@ def archive(view: RunView) -> Section:
     if not charts:
         return Section("Archive", [])
     blocks: list[Block] = [Figures(charts)]
-    for one in reversed(view.checkpoints):
-        place = f"checkpoints/{one['name']}/{CELLS}"
+    for saved in reversed(view.checkpoints):
+        place = f"checkpoints/{saved['name']}/{CELLS}"
         if (view.run.path / place).is_file():
             blocks.append(Picture(place, "places of the archive, of each task from the first to the newest"))
             break
@@ -149,19 +149,19 @@ def evaluations(view: RunView) -> Section:
 
 def tasks(view: RunView) -> Section:
     """Each of several tasks, in the evaluation that counts and in the newest; left out where there is one."""
-    newest = {one.name: one for one in task_verdicts(view.judged[-1] if view.judged else {})}
+    newest = {task.name: task for task in task_verdicts(view.judged[-1] if view.judged else {})}
     rows = [
         (
-            one.name,
-            score(one.mean, one.std),
-            "–" if one.success_rate is None else f"{one.success_rate:.0%}",
-            number(one.threshold),
-            "yes" if one.reached else "no",
-            number(newest[one.name].mean if one.name in newest else None),
-            number(view.last(f"task_return/{one.name}")),
-            number(view.last(f"task_steps/{one.name}")),
+            task.name,
+            score(task.mean, task.std),
+            "–" if task.success_rate is None else f"{task.success_rate:.0%}",
+            number(task.threshold),
+            "yes" if task.reached else "no",
+            number(newest[task.name].mean if task.name in newest else None),
+            number(view.last(f"task_return/{task.name}")),
+            number(view.last(f"task_steps/{task.name}")),
         )
-        for one in task_verdicts(view.best or {})
+        for task in task_verdicts(view.best or {})
     ]
     headers = (
         "task",
@@ -178,11 +178,11 @@ def tasks(view: RunView) -> Section:
 
 def checkpoints(view: RunView) -> Section:
     rows = []
-    for one in view.checkpoints:
-        judged = one["eval"] or {}
-        marks = ", ".join(mark for mark in ("best", "last") if one[mark])
+    for saved in view.checkpoints:
+        judged = saved["eval"] or {}
+        marks = ", ".join(mark for mark in ("best", "last") if saved[mark])
         reward = score(judged.get("eval/mean_reward"), judged.get("eval/std_reward"))
-        rows.append((count(one["env_steps"]), marks, one["reason"] or "", reward))
+        rows.append((count(saved["env_steps"]), marks, saved["reason"] or "", reward))
     headers = ("steps", "pointers", "saved because", "evaluation")
     return Section("Checkpoints", _long_table(headers, rows, (0, 3)))
 
@@ -197,14 +197,14 @@ def speed(view: RunView) -> Section:
     means = [f"engine {started['engine']}"] if "engine" in started else []
     means += [f"kernels {started['kernels']}"] if started.get("kernels") else []
     means += [f"environments stepped by {started['backend']}"] if "backend" in started else []
-    told = (
+    text = (
         f"While training, {count(median(rates))} environment steps per second (median; "
         f"{count(min(rates))} to {count(max(rates))}), {plural(int(updates), 'update')} in "
         f"{took(view.seconds)}. "
     )
-    told += f"{'; '.join(means).capitalize()}." if means else ""
+    text += f"{'; '.join(means).capitalize()}." if means else ""
     split = time_split(view)
-    return Section("Speed", [Paragraph(told), *([] if split is None else [Figures([split])])])
+    return Section("Speed", [Paragraph(text), *([] if split is None else [Figures([split])])])
 
 
 def _long_table(
@@ -247,11 +247,11 @@ def reproduce(view: RunView) -> Section:
     ]
     versions = ", ".join(f"{name} {value}" for name, value in (info.get("versions") or {}).items() if value)
     commit = f"; git commit {info['git']} in the working directory" if info.get("git") else ""
-    told = (
+    text = (
         f"Seed {view.config.seed}. The same seed gives the same run with the same versions on the same kind "
         f"of machine: {versions or 'versions unknown'}{commit}."
     )
-    return Section("How to reproduce it", [Paragraph(told), Code("\n".join([*commands, *notes, "", *more]))])
+    return Section("How to reproduce it", [Paragraph(text), Code("\n".join([*commands, *notes, "", *more]))])
 
 
 def train_command(view: RunView) -> str:

@@ -75,9 +75,9 @@ def _split(chart: Split) -> str:
     parts, at = [], 0.0
     for index, (label, share) in enumerate(chart.parts):
         width = _WIDTH * share / whole
-        told = f"<title>{escape(label)}: {share / whole:.0%}</title>"
+        title = f"<title>{escape(label)}: {share / whole:.0%}</title>"
         shape = f'x="{at:.1f}" y="4" width="{max(width - 1, 0.5):.1f}" height="36"'
-        parts.append(f'<rect class="fill c{index % _COLOURS}" {shape}>{told}</rect>')
+        parts.append(f'<rect class="fill c{index % _COLOURS}" {shape}>{title}</rect>')
         if width > 36:
             parts.append(f'<text class="inside" x="{at + width / 2:.1f}" y="27">{share / whole:.0%}</text>')
         at += width
@@ -91,8 +91,8 @@ def _bars(chart: Bars) -> str:
     for low, high, count in zip(chart.edges, chart.edges[1:], chart.counts, strict=False):
         left, right, top = across(low), across(high), up(count)
         shape = f'x="{left:.1f}" y="{top:.1f}" width="{max(right - left - 1, 0.5):.1f}"'
-        told = f"<title>{number(low)} to {number(high)}: {count:,}</title>"
-        parts.append(f'<rect class="fill c0" {shape} height="{floor - top:.1f}">{told}</rect>')
+        title = f"<title>{number(low)} to {number(high)}: {count:,}</title>"
+        parts.append(f'<rect class="fill c0" {shape} height="{floor - top:.1f}">{title}</rect>')
     marks = ticks(0.0, max(chart.counts, default=1) * 1.05)
     return _svg(chart.title, [_axes(across, chart.edges, up, marks, chart.x_label), *parts])
 
@@ -138,9 +138,9 @@ def _marks(line: Line, index: int, across: Scale, up: Scale) -> str:
     ]
     for x, y in line.points:
         if math.isfinite(y):
-            told = f"<title>{escape(line.label)} {number(y)} at {number(x)}</title>"
+            title = f"<title>{escape(line.label)} {number(y)} at {number(x)}</title>"
             place = f'cx="{across(x):.1f}" cy="{up(y):.1f}"'
-            parts.append(f'<circle class="mark {colour}" {place} r="3.5">{told}</circle>')
+            parts.append(f'<circle class="mark {colour}" {place} r="3.5">{title}</circle>')
     return "".join(parts)
 
 
@@ -193,7 +193,7 @@ def _across(low: float, high: float) -> Scale:
 
 
 def _up(low: float, high: float) -> Scale:
-    """What lies outside of the axis is drawn at its end."""
+    """Values outside of the axis are drawn at its end."""
     span = high - low or 1.0
     return lambda y: _TOP + (1.0 - min(1.0, max(0.0, (y - low) / span))) * (_HEIGHT - _TOP - _BOTTOM)
 

@@ -91,8 +91,8 @@ def _whether(view: RunView) -> str:
             f"{name} has not been evaluated{' yet' if running else ''}, so nothing is known of its success."
         )
     if view.success_threshold is not None:
-        told = f"{name} is not solved{' yet' if running else ''}: {_rate(best)} of the episodes of its best "
-        return f"{told}evaluation were a success, and {view.success_threshold:.0%} are needed."
+        start = f"{name} is not solved{' yet' if running else ''}: {_rate(best)} of the episodes of its best "
+        return f"{start}evaluation were a success, and {view.success_threshold:.0%} are needed."
     reached = number(best["eval/mean_reward"])
     if threshold is None:
         return f"No threshold is known for {name}; its best evaluation is {reached}."
@@ -104,13 +104,13 @@ def _whether(view: RunView) -> str:
 
 def _which_tasks(view: RunView) -> str:
     """Which of several tasks are missing, in the evaluation that counts."""
-    told = task_verdicts(view.best or {})
-    if not told:
+    tasks = task_verdicts(view.best or {})
+    if not tasks:
         return ""
-    missing = [one for one in told if not one.reached]
+    missing = [task for task in tasks if not task.reached]
     if not missing:
-        return f"Each of its {len(told)} tasks reached its threshold."
-    return f"Of its {len(told)} tasks, these did not reach their thresholds: {'; '.join(map(str, missing))}."
+        return f"Each of its {len(tasks)} tasks reached its threshold."
+    return f"Of its {len(tasks)} tasks, these did not reach their thresholds: {'; '.join(map(str, missing))}."
 
 
 def _rate(best: dict[str, Any] | None) -> str:
@@ -128,13 +128,13 @@ def _how_sure(view: RunView) -> str:
     error = spread / math.sqrt(episodes)
     fresh = best.get("eval/confirm_mean_reward")
     confirmed = fresh is not None and math.isfinite(fresh)
-    told = (
+    text = (
         f"The mean over {count(episodes)} episodes is {number(best['eval/mean_reward'])} with a standard "
         f"error of {number(error)}{_margin(best, view.return_threshold, error, confirmed=confirmed)}"
     )
     if confirmed:
-        told += f"; {count(best.get('eval/confirm_episodes') or 0)} more on fresh seeds gave {number(fresh)}"
-    return told + "."
+        text += f"; {count(best.get('eval/confirm_episodes') or 0)} more on fresh seeds gave {number(fresh)}"
+    return text + "."
 
 
 def _margin(best: dict[str, Any], threshold: float | None, error: float, *, confirmed: bool) -> str:
@@ -165,13 +165,13 @@ def _why_it_ended(view: RunView) -> str:
         return "It is still being trained."
     if status == "crashed":
         first = view.diagnosis.roots[0]  # with the place in the user's code, where it is known
-        told = reason.removeprefix("EnvFaultError: ") if first.evidence.sign else first.evidence.note
-        return f"It crashed: {told}{'' if told.endswith('.') else '.'}"
+        why = reason.removeprefix("EnvFaultError: ") if first.evidence.sign else first.evidence.note
+        return f"It crashed: {why}{'' if why.endswith('.') else '.'}"
     return f"It ended because {_ENDS[reason]}." if reason in _ENDS else ""
 
 
 def _limit(view: RunView) -> str:
-    """What stands in the way, by the rules first and by the curve second."""
+    """The obstacle, by the rules first and by the curve second."""
     roots = view.diagnosis.roots
     serious = [alert for alert in roots if alert.severity in ("error", "warn")]
     if view.solved and serious:
