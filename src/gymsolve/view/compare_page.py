@@ -69,7 +69,7 @@ def compare_side_by_side(runs: Sequence[Run], axis: Axis | None = None, metric: 
 
 
 def _of_metric(contenders: Sequence[Contender], axis: Axis, metric: str) -> list[Curves]:
-    lines = [Line(run.label, run.points(metric, axis), letter=run.letter) for run in contenders]
+    lines = [Line(run.label, run.points_on(metric, axis), letter=run.letter) for run in contenders]
     own = Curves(metric, lines, x_label=AXES[axis])
     return [*seed_curves(contenders, axis, metric), own]
 

@@ -120,15 +120,15 @@ def compare_contenders(contenders: Sequence[Contender], axis: Axis, html: Path |
         remark=comparison.remark(contenders),
         charts={chart.title: plot(chart) for chart in charts},
         html=None if html is None else str(html),
-        problems=[f"{run.run.id}: {problem}" for run in contenders for problem in run.problems],
+        problems=[f"{run.run.id}: {problem}" for run in contenders for problem in run.metrics.problems],
     )
 
 
 def _compared(contender: Contender, axis: Axis) -> ComparedRun:
     return ComparedRun(
-        **vars(contender.view.summary),
+        **vars(contender.summary),
         letter=contender.letter,
-        seconds=contender.view.seconds,
+        seconds=contender.seconds,
         **contender.results(axis),
-        curve=contender.points("eval/mean_reward", axis),
+        curve=contender.points_on("eval/mean_reward", axis),
     )

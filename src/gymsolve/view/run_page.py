@@ -2,20 +2,17 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gymsolve.answers import Answer
 from gymsolve.errors import UnknownRunError
-from gymsolve.runs import Run, RunSummary, open_run, runs_folder
+from gymsolve.runs import Run, open_run, runs_folder
 from gymsolve.runs.files import open_plain, os_errors
-from gymsolve.runs.logbook import LogEntry
 from gymsolve.runs.summary import holds_run
 from gymsolve.runs.videos import Video, cut_note
 from gymsolve.text import number, printable, setting
 from gymsolve.view.run_view import RunView
-from gymsolve.view.runs import RunsDir, StoredCheckpoint
+from gymsolve.view.runs import RunsDir
 
 _EVENTS = 100
 _TAIL = 1 << 14
@@ -34,70 +31,6 @@ _WATCHED = (
     "checkpoints/best",
     "videos",
 )
-
-
-@dataclass(frozen=True)
-class ShownSetting(Answer):
-    """A setting, as `--set` would take it, and who decided it."""
-
-    path: str
-    value: str
-    decided_by: str
-
-
-@dataclass(frozen=True)
-class ShownEvent(Answer):
-    """An event in a line."""
-
-    time: str
-    kind: str
-    env_steps: int | None
-    text: str
-
-
-@dataclass(frozen=True)
-class ShownVideo(Answer):
-    """A video, and what it shows."""
-
-    name: str
-    checkpoint: str | None
-    env_steps: int | None
-    episode_return: float | None
-    note: str
-    """That it was cut, if it was."""
-    stamp: str
-    """Changes when the file does: `best` is replaced as a run gets better."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunOverview(Answer, RunSummary):
-    """Everything known of a run besides its metrics."""
-
-    path: str
-    host: str
-    best_reward: float | None
-    threshold: float | None
-    solved: bool
-    command: list[str]
-    versions: dict[str, str | None]
-    alerts: list[dict[str, str]]
-    """Those that are active, by the run's events."""
-    settings: list[ShownSetting]
-    checkpoints: list[StoredCheckpoint]
-    videos: list[ShownVideo]
-    logbook: list[LogEntry]
-    """Entries about it, oldest first."""
-    events: list[ShownEvent]
-    """The newest ones, newest first."""
-    log: list[str]
-    """The last lines of its log."""
-    report: bool
-    """A report was written."""
-    stopping: bool
-    """It was asked to stop, and has not yet."""
-    stamp: str
-    """As `run_stamp` gives it."""
-    problems: list[str]
 
 
 def run_by_id(name: str, runs_dir: RunsDir = None) -> Run:
@@ -122,33 +55,38 @@ def run_stamp(run: Run) -> str:
     return "-".join(_changed(path) for path in paths)
 
 
-def look_over(run: Run) -> RunOverview:
-    """Everything worth showing of a run, but its metrics."""
+def look_over(run: Run) -> dict[str, Any]:
+    """Everything that the page of a run shows, but its metrics, as JSON."""
     stamp, view = run_stamp(run), RunView(run)
-    return RunOverview(
+    decided: dict[str, str] = view.stored["provenance"]
+    return {
         **vars(view.summary),
-        path=str(run.path),
-        host=str(view.info["host"]),
-        best_reward=view.best_reward,
-        threshold=view.threshold,
-        solved=view.summary.is_solved,
-        command=view.info.get("command", []),
-        versions=view.info.get("versions", {}),
-        alerts=view.active_alerts,
-        settings=[
-            ShownSetting(path, setting(value), view.provenance.get(path) or "default")
-            for path, value in _leaves(view.stored_config, view.provenance, ())
+        "path": str(run.path),
+        "host": str(view.info["host"]),
+        "best_reward": view.best_reward,
+        "threshold": view.threshold,
+        "solved": view.summary.is_solved,
+        "command": view.info.get("command", []),
+        "versions": view.info.get("versions", {}),
+        "alerts": view.active_alerts,
+        "settings": [
+            {
+                "path": path,
+                "value": setting(value),
+                "decided_by": view.stored["provenance"].get(path) or "default",
+            }
+            for path, value in _leaves(view.stored["config"], decided, ())
         ],
-        checkpoints=[StoredCheckpoint(**saved) for saved in view.checkpoints],
-        videos=[_video(video) for video in view.videos],
-        logbook=view.logbook,
-        events=[_event(event) for event in reversed(view.shown_events[-_EVENTS:])],
-        log=_last_lines(run.path / "log.txt"),
-        report=_is_plain(run.path / _REPORT),
-        stopping=view.summary.status == "running" and run.stop_requested(),
-        stamp=stamp,
-        problems=[*view.event_records.problems, *view.damage],
-    )
+        "checkpoints": view.checkpoints,
+        "videos": [_video(video) for video in view.videos],
+        "logbook": [vars(entry) for entry in view.logbook],
+        "events": [_event(event) for event in reversed(view.shown_events[-_EVENTS:])],
+        "log": _last_lines(run.path / "log.txt"),
+        "report": _is_plain(run.path / _REPORT),
+        "stopping": view.summary.status == "running" and run.stop_requested(),
+        "stamp": stamp,
+        "problems": [*view.event_records.problems, *view.damage],
+    }
 
 
 def _leaves(node: Any, known: dict[str, str], path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
@@ -160,19 +98,18 @@ def _leaves(node: Any, known: dict[str, str], path: tuple[str, ...]) -> Iterator
         yield dotted, node
 
 
-def _video(video: Video) -> ShownVideo:
+def _video(video: Video) -> dict[str, Any]:
     facts = video.facts
-    return ShownVideo(
-        video.name,
-        facts.get("checkpoint"),
-        facts.get("env_steps"),
-        facts.get("return"),
-        cut_note(facts).removeprefix(", "),
-        _changed(video.path),
-    )
+    return {
+        "name": video.name,
+        **{name: facts.get(name) for name in ("checkpoint", "env_steps")},
+        "episode_return": facts.get("return"),
+        "note": cut_note(facts).removeprefix(", "),
+        "stamp": _changed(video.path),  # `best` is replaced as a run gets better
+    }
 
 
-def _event(event: dict[str, Any]) -> ShownEvent:
+def _event(event: dict[str, Any]) -> dict[str, Any]:
     words = [str(event[name]) for name in ("title", "text") if event.get(name)]
     if not words and event["kind"] != "config_changed":  # whose details are the whole of the earlier settings
         words = [
@@ -180,7 +117,8 @@ def _event(event: dict[str, Any]) -> ShownEvent:
             for name, value in event.items()
             if name not in _PLACED and value not in ("", None)
         ]
-    return ShownEvent(event["time"], event["kind"], event.get("env_steps"), printable(" ".join(words)))
+    head = {name: event.get(name) for name in ("time", "kind", "env_steps")}
+    return {**head, "text": printable(" ".join(words))}
 
 
 def _last_lines(path: Path) -> list[str]:

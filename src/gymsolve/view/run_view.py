@@ -55,20 +55,9 @@ class RunView:
         return self.run.info()
 
     @cached_property
-    def _stored(self) -> Row:
+    def stored(self) -> Row:
+        """`config.json`: the settings (`config`), and the layer that decided each (`provenance`)."""
         return self.run.config_json()
-
-    @property
-    def stored_config(self) -> Row:
-        """The settings as `config.json` has them."""
-        stored: Row = self._stored["config"]
-        return stored
-
-    @property
-    def provenance(self) -> dict[str, str]:
-        """The layer that decided each setting."""
-        provenance: dict[str, str] = self._stored["provenance"]
-        return provenance
 
     @cached_property
     def metrics(self) -> Records:
@@ -191,13 +180,13 @@ class RunView:
     @cached_property
     def threshold(self) -> float | None:
         """Mean reward at which it counts as solved; None where successes decide, or nothing is known."""
-        return choose_threshold(self.info, self.stored_config, lambda: self.events)
+        return choose_threshold(self.info, self.stored["config"], lambda: self.events)
 
     @property
     def success_threshold(self) -> float | None:
         """Share of successes that counts as solved; None where the return decides."""
-        stored = self.stored_config
-        return stored.get("solved_at") if stored.get("solved_by") == "success_rate" else None
+        config: Row = self.stored["config"]
+        return config.get("solved_at") if config.get("solved_by") == "success_rate" else None
 
     @property
     def return_threshold(self) -> float | None:
@@ -239,7 +228,7 @@ class RunView:
     @cached_property
     def stages(self) -> list[VisitedStage]:
         """Stages of a curriculum in the order in which they were visited; empty without one."""
-        curriculum = self.stored_config.get("curriculum")
+        curriculum = self.stored["config"].get("curriculum")
         if not isinstance(curriculum, dict) or not curriculum.get("stages"):
             return []
         visits = stage_visits(self.config, self.events)
@@ -258,7 +247,7 @@ class RunView:
         """The settings, validated."""
         from gymsolve.recipes import validate
 
-        return validate(self.stored_config, f"{self.run.id}/config.json")
+        return validate(self.stored["config"], f"{self.run.id}/config.json")
 
     @cached_property
     def settings(self) -> Row:

@@ -50,7 +50,7 @@ def show_run(ask: Ask) -> Reply:
 
     run = asked_run(ask)
     metrics = [metric.to_json() for metric in name_metrics(run)]
-    return {**look_over(run).to_json(), "metrics": metrics, **_server(ask)}
+    return {**look_over(run), "metrics": metrics, **_server(ask)}
 
 
 def _server(ask: Ask) -> dict[str, Any]:

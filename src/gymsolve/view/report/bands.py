@@ -42,7 +42,7 @@ def seed_curves(contenders: Sequence[Contender], axis: Axis, metric: str = _EVAL
 
 
 def _merge(group: Sequence[Contender], axis: Axis, number: int, metric: str) -> Line | None:
-    judged = {one.letter: _finite(one.points(metric, axis)) for one in group}
+    judged = {one.letter: _finite(one.points_on(metric, axis)) for one in group}
     known = [one for one in group if judged[one.letter]]
     if len(known) < FEWEST:
         return None

@@ -3,10 +3,8 @@
 import math
 import string
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
-from gymsolve.doctor.history import History
 from gymsolve.doctor.quality import training_quality
 from gymsolve.runs.run import Run
 from gymsolve.runs.summary import Status
@@ -26,49 +24,20 @@ AXES: dict[Axis, str] = {
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 
 
-@dataclass(frozen=True)
-class Contender:
+class Contender(RunView):
     """One of the runs that are compared."""
 
-    letter: str
-    view: RunView
-
-    @property
-    def run(self) -> Run:
-        return self.view.run
+    def __init__(self, run: Run, letter: str) -> None:
+        super().__init__(run)
+        self.letter = letter
 
     @property
     def status(self) -> Status:
-        return self.view.summary.status
+        return self.summary.status
 
     @property
     def env_id(self) -> str:
-        return self.view.config.env.id
-
-    @property
-    def threshold(self) -> float | None:
-        return self.view.threshold
-
-    @property
-    def success_needed(self) -> float | None:
-        """Share of successes, where that decides and not the return."""
-        return self.view.success_threshold
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return self.view.settings
-
-    @property
-    def history(self) -> History:
-        return self.view.history
-
-    @property
-    def problems(self) -> list[str]:
-        return self.view.metrics.problems
-
-    @property
-    def evaluations(self) -> list[dict[str, Any]]:
-        return self.view.judged
+        return self.config.env.id
 
     @property
     def label(self) -> str:
@@ -76,39 +45,39 @@ class Contender:
 
     def results(self, axis: Axis) -> dict[str, Any]:
         """Results, and the steps and seconds they took."""
-        judged = self.evaluations
+        judged = self.judged
         rewards = [row["eval/mean_reward"] for row in judged]
         shares = [row["eval/success_rate"] for row in judged if is_finite(row.get("eval/success_rate"))]
         seconds = self.history.last("time/elapsed")
-        steps = max((int(row.get("env_steps") or 0) for row in self.view.rows), default=0)
+        steps = max((int(row.get("env_steps") or 0) for row in self.rows), default=0)
         crossed = next((row for row in judged if self._reaches(row)), None)
         return {
             "final_reward": rewards[-1] if rewards else None,
             "best_reward": max(rewards, default=None),
-            "best_success": None if self.success_needed is None else max(shares, default=None),
+            "best_success": None if self.success_threshold is None else max(shares, default=None),
             "training_reward": next(iter(self._newest("rollout/ep_rew_mean")), None),
             "threshold": self.threshold,
-            "success_needed": self.success_needed,
-            "reached_at": None if crossed is None else self.place(crossed, axis),
+            "success_needed": self.success_threshold,
+            "reached_at": None if crossed is None else self.place_on(crossed, axis),
             "fps": steps / seconds if seconds else None,
-            "quality": self._quality(steps),
+            "quality": self._area(steps),
         }
 
-    def _quality(self, steps: int) -> float | None:
+    def _area(self, steps: int) -> float | None:
         """A single evaluation is no curve, unless it solved the environment."""
-        solved = any(row.get("solved") == 1.0 for row in self.evaluations)
-        if len(self.evaluations) < 2 and not solved:
+        solved = any(row.get("solved") == 1.0 for row in self.judged)
+        if len(self.judged) < 2 and not solved:
             return None
         return training_quality(
-            self.evaluations,
+            self.judged,
             threshold=self.threshold,
             samples=steps,
             solved=solved,
-            budget=self.view.config.env_budget,
-            success_needed=self.success_needed,
+            budget=self.config.env_budget,
+            success_needed=self.success_threshold,
         )
 
-    def place(self, row: dict[str, Any], axis: Axis) -> float | None:
+    def place_on(self, row: dict[str, Any], axis: Axis) -> float | None:
         """Where a record is on an axis; evaluations have no clock and take the time of the record before."""
         if axis == "time":
             own = row.get("time/elapsed")
@@ -116,10 +85,10 @@ class Contender:
         place = row.get(axis, math.nan)
         return float(place) if is_finite(place) else None
 
-    def points(self, metric: str, axis: Axis) -> list[Point]:
+    def points_on(self, metric: str, axis: Axis) -> list[Point]:
         points = []
-        for row in self.view.rows:
-            x, y = self.place(row, axis), row.get(metric, math.nan)
+        for row in self.rows:
+            x, y = self.place_on(row, axis), row.get(metric, math.nan)
             if metric in row and x is not None:
                 points.append((x, math.nan if y is None else float(y)))
         return points
@@ -132,15 +101,15 @@ class Contender:
         each = [value for name, value in row.items() if name.startswith("task_reached/")]
         if each and not self.settings["curriculum.stages"]:  # of several tasks every one, not their mean
             return all(each)
-        if self.success_needed is not None:
-            return bool((row.get("eval/success_rate") or 0.0) >= self.success_needed)
+        if self.success_threshold is not None:
+            return bool((row.get("eval/success_rate") or 0.0) >= self.success_threshold)
         return self.threshold is not None and row["eval/mean_reward"] >= self.threshold
 
 
 def contend(runs: Sequence[Run]) -> list[Contender]:
     """The runs with a letter each, as ids are too long for columns."""
     letters = (_LETTERS[index] if index < len(_LETTERS) else str(index) for index in range(len(runs)))
-    return [Contender(letter, RunView(run)) for letter, run in zip(letters, runs, strict=True)]
+    return [Contender(run, letter) for letter, run in zip(letters, runs, strict=True)]
 
 
 def common_axis(contenders: Sequence[Contender]) -> Axis:
@@ -192,10 +161,10 @@ def compare_curves(contenders: Sequence[Contender], axis: Axis) -> list[Curves]:
 
 
 def _line(run: Contender, metric: str, axis: Axis, alike: bool) -> list[Point]:
-    points = run.points(metric, axis)
+    points = run.points_on(metric, axis)
     if alike:
         return points
-    judged = run.evaluations
+    judged = run.judged
     if run.threshold is None or not judged or judged[0]["eval/mean_reward"] >= run.threshold:
         return []
     first = judged[0]["eval/mean_reward"]

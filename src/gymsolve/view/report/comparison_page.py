@@ -19,7 +19,7 @@ def render_comparison(contenders: Sequence[Contender], axis: Axis) -> str:
     charts = [*seed_curves(contenders, axis), *compare_curves(contenders, axis)]
     without_effect = differences(contenders, incidental=True)
     settings = Table(("", *letters), differing) if differing else Paragraph("None.")
-    damage = [f"{one.letter}: {problem}" for one in contenders for problem in one.problems]
+    damage = [f"{one.letter}: {problem}" for one in contenders for problem in one.metrics.problems]
     return render_page(
         Document(
             title="Runs compared",

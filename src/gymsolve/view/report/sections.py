@@ -221,7 +221,7 @@ def _long_table(
 def configuration(view: RunView) -> Section:
     """Decided settings in the open, defaults folded away."""
     rows = [
-        (path, setting(value), view.provenance.get(path, "default"))
+        (path, setting(value), view.stored["provenance"].get(path, "default"))
         for path, value in view.settings.items()
         if path != "description"
     ]
@@ -258,7 +258,7 @@ def train_command(view: RunView) -> str:
     """One command that says all that was decided outside of the recipe."""
     words = ["gymsolve", "train", view.summary.name, "--seed", str(view.config.seed)]
     words += ["--steps", str(view.config.steps)]
-    for path, source in view.provenance.items():
+    for path, source in view.stored["provenance"].items():
         if source.startswith(_BY_HAND) and path in view.settings:
             words += ["--set", f"{path}={setting(view.settings[path])}"]
     parent = view.info.get("parent")

@@ -58,7 +58,7 @@ class SeedSpread:
 
 def spread_over_seeds(contenders: Sequence[Contender]) -> list[SeedSpread]:
     """One for every configuration that was trained to an end with three seeds or more."""
-    ended = [one for one in contenders if one.evaluations and one.status != "running"]
+    ended = [one for one in contenders if one.judged and one.status != "running"]
     return [_spread(group) for group in runs_alike(ended)]
 
 
@@ -94,7 +94,7 @@ def seed_interval(values: Sequence[float], resamples: int = _RESAMPLES) -> tuple
 
 
 def _spread(group: Sequence[Contender]) -> SeedSpread:
-    finals = [float(one.evaluations[-1]["eval/mean_reward"]) for one in group]
+    finals = [float(one.judged[-1]["eval/mean_reward"]) for one in group]
     low, high = seed_interval(finals)
     # Against the others: within so few, a value cannot be two spreads from a mean that it is part of.
     *others, best = sorted(finals)
