@@ -26,7 +26,7 @@ help:
 	@echo "make durations run the tests and store what each file takes: the longest start first"
 	@echo "make fuzz      hostile input: command lines, recipes and files, many rounds (ROUNDS=...)"
 	@echo "make smoke     train, resume and film every shipped recipe; make test has one of each family"
-	@echo "make check     linter, types, dependency direction, recipes"
+	@echo "make check     linters of Python and JavaScript, types, dependency direction, recipes"
 	@echo "make same      prove that a change left training the same, bit for bit, as at another commit (BASE=... ONLY=...)"
 	@echo "make learn     longer proofs: trainings to a threshold, several seeds"
 	@echo "make bench     measure speed beside other tools: some hours (benchmarks/README.md)"
@@ -59,6 +59,7 @@ smoke: $(VENV)/.installed-dev
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/oxlint src/gymsolve/web/static
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/gymsolve recipes check

@@ -115,9 +115,9 @@ export class Curves {
   }
 
   chart(plan, figure) {
-    const smooth = this.smoothing > 0;
+    const isSmooth = this.smoothing > 0;
     const line = { label: plan.names[0] === RETURN[0] ? 'training episodes' : plan.title, color: 'c0' };
-    const series = [...(smooth ? [{ ...line, label: 'as recorded', faint: true }] : []), line];
+    const series = [...(isSmooth ? [{ ...line, label: 'as recorded', faint: true }] : []), line];
     if (!plan.own) series.push({ label: 'evaluations', color: 'c1', marks: true }, { label: 'threshold', color: 'soft', dash: [5, 4], width: 1 });
     const inTime = this.axis === 'seconds';
     const chart = lineChart(figure.querySelector('.plot'), {

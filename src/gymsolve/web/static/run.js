@@ -79,8 +79,8 @@ async function look() {
   if (mine !== asked) return; // other metrics were chosen meanwhile
   const ended = state.told && state.told.status !== told.status;
   take(told);
-  const named = state.run.metrics.length > 0 || !Object.keys(told.series).length;
-  if (told.stamp !== state.run.stamp || ended || !named) await refresh();
+  const hasNames = state.run.metrics.length > 0 || !Object.keys(told.series).length;
+  if (told.stamp !== state.run.stamp || ended || !hasNames) await refresh();
   else draw();
 }
 

@@ -67,7 +67,7 @@ export const network = {
       render(html`<p class="soft small">This explores; it does not explain. A place that lights up is one where the answer would move,
           not the reason for it. To test an idea, force another action and look at what comes of it.</p>
         <div class="row"><label>Look at <select data-way @change=${(event) => change(event.target.value)}>
-            ${Object.entries(WAYS).map(([name, title]) => html`<option value=${name} .selected=${name === way}>${title}</option>`)}</select></label>
+            ${Object.entries(WAYS).map(([name, label]) => html`<option value=${name} .selected=${name === way}>${label}</option>`)}</select></label>
           ${way === 'occlusion' || way === 'gradient' ? html`<label>for <select data-answer @change=${(event) => { answer = event.target.value; draw(); }}>
             <option value="action" .selected=${answer === 'action'}>the action taken (log-probability)</option>
             <option value="value" .selected=${answer === 'value'}>the value</option></select></label>` : nothing}

@@ -119,7 +119,7 @@ export class Keys {
     const pads = [...(navigator.getGamepads?.() ?? [])].filter((pad) => pad?.connected);
     const wanted = new Map();
     for (const pad of pads) this._look(pad, wanted);
-    for (const name of [...this._down.keys()]) { // before the others go down: a stick has one end at a time
+    for (const name of this._down.keys()) { // before the others go down: a stick has one end at a time
       if (wanted.has(name) || !this._down.get(name).has('pad')) continue;
       delete this._strengths[name];
       this.release(name, 'pad');
